@@ -1,0 +1,61 @@
+# Everything a developer or a newcomer runs. Needs: make, and root or apt packages already there.
+VENV := .venv
+PGBLEND := $(VENV)/bin/pgblend
+PYTEST := $(VENV)/bin/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-run demo test test-slow bench-lexical lint format up down freeze docs golden clean
+
+help: ## Show the targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
+
+setup: ## Install PostgreSQL, pgvector and a Python environment for developing
+	docker/provision.sh
+	docker/environment.sh $(VENV) dev,local
+
+setup-run: ## Install what running needs, and no more
+	docker/provision.sh
+	docker/environment.sh $(VENV) local
+
+demo: setup-run ## Search the PostgreSQL manual: server, gateway, ingest, three queries
+	docker/demo.sh $(PGBLEND)
+
+test: setup ## All tests but the slow ones, with coverage of cli/ and plpy/
+	$(PYTEST) -m "not slow" --cov --cov-report=term
+
+test-slow: setup ## The tests that need minutes
+	$(PYTEST) -m slow
+
+bench-lexical: setup ## The lexical arm beside pg_textsearch, ts_rank_cd and bm25s (root; an hour at first)
+	command -v debootstrap || apt-get install --yes debootstrap
+	$(VENV)/bin/python tests/benchmarks/bench_lexical.py $(CORPORA)
+
+lint: setup ## ruff, mypy, sqlfluff, shellcheck, and whether generated files are up to date
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/sqlfluff lint --disable-progress-bar --processes 2 sql
+	$(VENV)/bin/shellcheck docker/*.sh .ci/run
+	$(VENV)/bin/cog --check COMMANDS.md
+
+format: ## Format the Python code
+	$(VENV)/bin/ruff check --fix
+	$(VENV)/bin/ruff format
+
+up: setup-run ## Start the private server and the model gateway
+	$(PGBLEND) up
+
+down: ## Stop them
+	$(PGBLEND) down
+
+freeze: ## Write the snapshot of sql/ (MESSAGE="what changes" makes a new revision)
+	$(PGBLEND) migrate freeze $(if $(MESSAGE),-m "$(MESSAGE)")
+
+docs: ## Write COMMANDS.md from the commands' own help
+	$(VENV)/bin/cog -r COMMANDS.md
+
+golden: ## Write tests/golden/ from the code as it is now; look at the difference
+	$(PYTEST) tests/contract --update-golden
+
+clean: ## Remove what make made in this folder
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

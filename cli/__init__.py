@@ -1,0 +1,1 @@
+"""The pgblend command line: ingest, search, administer."""

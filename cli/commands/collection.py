@@ -1,0 +1,119 @@
+"""`pgblend collection`: list, add, remove and share collections."""
+
+import json
+from typing import Any
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import call, fetch_rows, open_database
+from pgblend.cli.errors import UserError
+from pgblend.cli.parameters import KeyValue, merge_pairs
+
+_COLUMNS = (
+    "name",
+    "text_search_config",
+    "documents",
+    "chunks",
+    "chunks_without_vector",
+    "settings",
+    "created_at",
+)
+
+
+@click.group()
+def command() -> None:
+    """List, add, remove and share collections."""
+
+
+@command.command("list")
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def list_collections(database_url: str | None, output_format: str) -> None:
+    """List the collections that you may read."""
+    with open_database(database_url) as connection:
+        rows = fetch_rows(connection, "SELECT * FROM pgblend.collections ORDER BY name")
+    output.echo_list("collections", rows, _COLUMNS, output_format)
+
+
+@command.command()
+@click.argument("name")
+@click.option(
+    "--text-config",
+    default="english",
+    show_default=True,
+    metavar="NAME",
+    help="Text search configuration of its documents (pg_ts_config).",
+)
+@click.option(
+    "--setting",
+    type=KeyValue(),
+    multiple=True,
+    metavar="KEY=JSON",
+    help="Collection setting (repeatable), such as chunk_size_tokens=200.",
+)
+@click.pass_obj
+def add(
+    database_url: str | None, name: str, text_config: str, setting: tuple[tuple[str, Any], ...]
+) -> None:
+    """Make a collection."""
+    call(
+        database_url,
+        "SELECT pgblend.add_collection(%(name)s::text, %(config)s::text, %(settings)s::jsonb)",
+        {"name": name, "config": text_config, "settings": json.dumps(merge_pairs(setting))},
+    )
+    click.echo(f"added collection {name}", err=True)
+
+
+@command.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def remove(database_url: str | None, name: str, yes: bool) -> None:
+    """Delete a collection with all its documents."""
+    if not yes:
+        click.confirm(f"Delete collection {name} with all its documents?", abort=True, err=True)
+    sql = "SELECT pgblend.remove_collection(%(name)s::text)"
+    if not call(database_url, sql, {"name": name}):
+        raise UserError(f"there is no collection {name!r}", hint="run: pgblend collection list")
+    click.echo(f"removed collection {name}", err=True)
+
+
+_privilege_option = click.option(
+    "--privilege",
+    type=click.Choice(["read", "write"]),
+    default="read",
+    show_default=True,
+    help="What the role may do; write includes read.",
+)
+
+
+@command.command()
+@click.argument("name")
+@click.argument("role")
+@_privilege_option
+@click.pass_obj
+def grant(database_url: str | None, name: str, role: str, privilege: str) -> None:
+    """Let a database role read or write a collection."""
+    call(
+        database_url,
+        "SELECT pgblend.grant_collection(%(name)s::text, %(role)s::name, %(privilege)s::text)",
+        {"name": name, "role": role, "privilege": privilege},
+    )
+    click.echo(f"{role} may {privilege} {name}", err=True)
+
+
+@command.command()
+@click.argument("name")
+@click.argument("role")
+@_privilege_option
+@click.pass_obj
+def revoke(database_url: str | None, name: str, role: str, privilege: str) -> None:
+    """Take a grant on a collection back; taking read takes write as well."""
+    was_granted = call(
+        database_url,
+        "SELECT pgblend.revoke_collection(%(name)s::text, %(role)s::name, %(privilege)s::text)",
+        {"name": name, "role": role, "privilege": privilege},
+    )
+    outcome = "may no longer" if was_granted else "had no grant to"
+    click.echo(f"{role} {outcome} {privilege} {name}", err=True)

@@ -1,0 +1,179 @@
+"""`pgblend document`: list, show, change and delete documents."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import Connection, fetch_rows, fetch_value, open_database
+from pgblend.cli.errors import UserError
+from pgblend.cli.parameters import JsonObject, shorten
+
+_LIST_COLUMNS = (
+    "document_id",
+    "collection",
+    "source_key",
+    "title",
+    "language",
+    "chunks",
+    "tokens",
+    "ingested_at",
+)
+_LIST = """
+    SELECT * FROM pgblend.documents
+    WHERE %(collections)s::text[] IS NULL OR collection = ANY (%(collections)s::text[])
+    ORDER BY document_id LIMIT %(limit)s::bigint OFFSET %(offset)s::bigint
+"""
+_FIND = """
+    SELECT * FROM pgblend.documents
+    WHERE CASE WHEN %(collection)s::text IS NULL THEN document_id = %(id)s::bigint
+        ELSE collection = %(collection)s::text AND source_key = %(key)s::text END
+"""
+_CHUNKS = "SELECT * FROM pgblend.chunks WHERE document_id = %(id)s::bigint ORDER BY chunk_index"
+_DELETE = "SELECT pgblend.delete_document(document_id => %(id)s::bigint)"
+_SET_METADATA = """
+    SELECT pgblend.set_metadata(%(id)s::bigint, %(metadata)s::jsonb, merge => %(merge)s::boolean)
+"""
+_MAXIMUM_ID = 2**63 - 1
+
+
+@click.group()
+def command() -> None:
+    """List, show, change and delete documents."""
+
+
+@command.command("list")
+@click.option(
+    "-c",
+    "--collection",
+    multiple=True,
+    metavar="NAME",
+    help="Documents of this collection only (repeatable).",
+)
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(1, 100_000),
+    default=50,
+    show_default=True,
+    help="Most documents to list.",
+)
+@click.option(
+    "--offset",
+    type=click.IntRange(0, _MAXIMUM_ID),
+    default=0,
+    show_default=True,
+    help="Documents to skip, for pages.",
+)
+@output.output_options("json", "csv", "md", "files")
+@click.pass_obj
+def list_documents(
+    database_url: str | None,
+    collection: tuple[str, ...],
+    limit: int,
+    offset: int,
+    output_format: str,
+) -> None:
+    """List documents, oldest first."""
+    parameters = {"collections": list(collection) or None, "limit": limit + 1, "offset": offset}
+    with open_database(database_url) as connection:
+        rows = fetch_rows(connection, _LIST, parameters)
+    output.echo_list("documents", rows[:limit], _LIST_COLUMNS, output_format)
+    if len(rows) > limit:
+        click.echo(f"pgblend: there are more: --offset {offset + limit}", err=True)
+
+
+def _document_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the two ways to name a document: its id, or its key in a collection."""
+    collection = click.option(
+        "-c",
+        "--collection",
+        metavar="NAME",
+        help="Take DOCUMENT as the source key of a document in this collection.",
+    )
+    return click.argument("document")(collection(function))
+
+
+def _find(connection: Connection, document: str, collection: str | None) -> dict[str, Any]:
+    """Return the document's row, or say that there is none."""
+    is_id = document.isascii() and document.isdigit() and int(document) <= _MAXIMUM_ID
+    if collection is None and not is_id:
+        raise click.UsageError(
+            f"{shorten(document)} is not a document id; "
+            "to name a document by its source key, add --collection NAME"
+        )
+    parameters = {
+        "collection": collection,
+        "key": document,
+        "id": None if collection else int(document),
+    }
+    rows = fetch_rows(connection, _FIND, parameters)
+    if not rows:
+        where = f" in collection {shorten(collection)}" if collection else ""
+        raise UserError(
+            f"there is no document {shorten(document)}{where}", hint="run: pgblend document list"
+        )
+    return rows[0]
+
+
+@command.command()
+@_document_options
+@output.output_options("json")
+@click.pass_obj
+def show(
+    database_url: str | None, document: str, collection: str | None, output_format: str
+) -> None:
+    """Show a document and its chunks."""
+    with open_database(database_url) as connection:
+        row = _find(connection, document, collection)
+        chunks = fetch_rows(connection, _CHUNKS, {"id": row["document_id"]})
+    if output_format == "json":
+        output.echo_json({"document": row, "chunks": chunks})
+        return
+    for name, value in row.items():
+        click.echo(f"{name}: {output.one_line(output.cell_text(value))}")
+    for chunk in chunks:
+        lines = f"lines {chunk['start_line']}-{chunk['end_line']}" if chunk["start_line"] else ""
+        click.echo(f"\n--- chunk {chunk['chunk_index']} {lines}".rstrip())
+        click.echo(output.printable(chunk["content"]))
+
+
+@command.command()
+@_document_options
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def delete(database_url: str | None, document: str, collection: str | None, yes: bool) -> None:
+    """Delete a document with its chunks and vectors."""
+    with open_database(database_url) as connection:
+        row = _find(connection, document, collection)
+        name = f"document {row['document_id']} ({output.one_line(row['source_key'])})"
+        if not yes:
+            click.confirm(f"Delete {name}?", abort=True, err=True)
+        fetch_value(connection, _DELETE, {"id": row["document_id"]})
+    click.echo(f"deleted {name}", err=True)
+
+
+@command.command()
+@_document_options
+@click.argument("metadata", type=JsonObject())
+@click.option("--replace", is_flag=True, help="Replace all metadata instead of merging.")
+@click.pass_obj
+def set_metadata(
+    database_url: str | None,
+    document: str,
+    collection: str | None,
+    metadata: dict[str, Any],
+    replace: bool,
+) -> None:
+    """Change a document's metadata, without embedding it again.
+
+    METADATA is a JSON object. Its keys are merged into those that are there; null removes a key.
+    The new metadata is printed.
+    """
+    parameters = {"metadata": json.dumps(metadata), "merge": not replace}
+    with open_database(database_url) as connection:
+        row = _find(connection, document, collection)
+        found = fetch_value(connection, _SET_METADATA, parameters | {"id": row["document_id"]})
+    output.echo_json(found)

@@ -1,0 +1,30 @@
+"""`pgblend down`: stop the private server and the gateway."""
+
+from pathlib import Path
+
+import click
+
+from pgblend.cli.server.options import data_directory_option
+
+
+@click.command()
+@data_directory_option
+def command(directory: Path) -> None:
+    """Stop the private server and the gateway; the data stay.
+
+    Running statements end, what was committed is kept.
+    """
+    from pgblend.cli.server.cluster import Cluster
+    from pgblend.cli.server.gateway_process import GatewayProcess
+    from pgblend.cli.server.lock import locked
+
+    if not directory.exists():
+        click.echo(f"pgblend: there is no private server in {directory}", err=True)
+        return
+    cluster = Cluster(directory)
+    with locked(cluster.directory):
+        had_gateway = GatewayProcess(cluster.directory).stop()
+        click.echo(f"pgblend: gateway {'stopped' if had_gateway else 'did not run'}", err=True)
+        had_server = cluster.running
+        cluster.stop()
+        click.echo(f"pgblend: PostgreSQL {'stopped' if had_server else 'did not run'}", err=True)

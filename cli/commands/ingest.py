@@ -1,0 +1,143 @@
+"""`pgblend ingest`: files into a collection."""
+
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import resolve_database_url
+from pgblend.cli.errors import ExitCode
+from pgblend.cli.ingest.language import AUTO
+from pgblend.cli.ingest.progress import progress_bars
+from pgblend.cli.ingest.records import DEFAULT_FIELDS, FieldMap
+from pgblend.cli.ingest.report import Report
+from pgblend.cli.ingest.run import IngestRequest, Run, exit_code
+
+_SHOWN_PROBLEMS = 20
+
+
+def _parse_map(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> FieldMap:
+    """Read text=body,title=name; what else is given is a usage error."""
+    names: dict[str, str] = {}
+    for pair in (pair for value in values for pair in value.split(",")):
+        part, _, name = (text.strip() for text in pair.partition("="))
+        if part not in DEFAULT_FIELDS or not name:
+            raise click.BadParameter(
+                f"{pair!r}: expected PART=FIELD, PART one of {', '.join(DEFAULT_FIELDS)}"
+            )
+        if names.setdefault(part, name) != name:
+            raise click.BadParameter(f"{part} is given twice: {names[part]!r} and {name!r}")
+    return FieldMap(names)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
+@click.option("--collection", required=True, metavar="NAME", help="Made where it does not exist.")
+@click.option(
+    "--text-config",
+    metavar="NAME",
+    help="Text search configuration of a collection that is made (english if not given).",
+)
+@click.option(
+    "--lang",
+    "language",
+    default=AUTO,
+    show_default=True,
+    metavar="auto|NAME",
+    help="Text search configuration of the documents; auto finds each one's language, and short "
+    "texts get the collection's.",
+)
+@click.option(
+    "--map",
+    "fields",
+    multiple=True,
+    callback=_parse_map,
+    metavar="PART=FIELD,…",
+    help="Fields of JSON records: text=body,title=name,id=_id,uri=url; other fields are metadata.",
+)
+@click.option("--include", multiple=True, metavar="GLOB", help="In folders, take these files only.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="In folders, leave these files out.")
+@click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Keys are paths below this folder, not below each PATH.",
+)
+@click.option("--embed/--no-embed", default=True, help="Ask the gateway for vectors.")
+@click.option("--prune", is_flag=True, help="Delete documents whose file is gone from a PATH.")
+@click.option("--dry-run", is_flag=True, help="Change nothing; tell documents, tokens and cost.")
+@click.option("--json", "as_json", is_flag=True, help="Print a report as JSON.")
+@click.pass_obj
+def command(
+    database_url: str | None,
+    paths: tuple[Path, ...],
+    collection: str,
+    text_config: str | None,
+    language: str,
+    fields: FieldMap,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    root: Path | None,
+    embed: bool,
+    prune: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Read files and put their text into a collection.
+
+    PATH is a file or a folder. Markdown, HTML, JSON, JSONL and plain text are read; a file that did
+    not change is passed over, one that did replaces its document. After an interruption the same
+    command finishes the rest. Exit code 4: some inputs failed.
+    """
+    request = IngestRequest(
+        paths,
+        collection,
+        text_config,
+        language,
+        root,
+        include,
+        exclude,
+        fields,
+        embed,
+        prune,
+        dry_run,
+    )
+    with progress_bars() as start_bar:
+        run = Run(resolve_database_url(database_url), request, start_bar)
+        try:
+            run.execute()
+        except KeyboardInterrupt:
+            run.report.interrupted = True
+        except Exception:
+            if any(run.report.documents.values()):
+                _print_report(run.report, as_json)
+            raise
+    _print_report(run.report, as_json)
+    code = ExitCode.INTERRUPTED if run.report.interrupted else exit_code(run.report)
+    click.get_current_context().exit(code)
+
+
+def _print_report(report: Report, as_json: bool) -> None:
+    """Print problems and the summary on standard error, the JSON on standard output."""
+    for kind in ("failed", "warning"):
+        problems = report.of_kind(kind)
+        for problem in problems[:_SHOWN_PROBLEMS]:
+            _note(f"{kind}: {problem.source}: {problem.message}")
+        total = report.documents.get(kind, len(problems))
+        if total > _SHOWN_PROBLEMS:
+            _note(f"{kind}: {total - _SHOWN_PROBLEMS:,} more")
+    reasons = Counter(problem.message for problem in report.of_kind("skipped"))
+    if reasons:
+        _note("skipped: " + ", ".join(f"{reason} ({n:,})" for reason, n in reasons.most_common()))
+    for missing in report.degraded:
+        _note(f"without {missing['part']}: {missing['reason']}")
+        click.echo(f"hint: {missing['hint']}", err=True)
+    if report.interrupted:
+        _note("interrupted; what was stored stays, and the same command finishes the rest")
+    _note(report.summary())
+    if as_json:
+        output.echo_json(report.as_json())
+
+
+def _note(text: str) -> None:
+    click.echo(f"pgblend: {output.one_line(text)}", err=True)

@@ -1,0 +1,76 @@
+"""`pgblend migrate`: create, upgrade or remove pgblend's database objects."""
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import resolve_database_url
+
+
+@click.group()
+def command() -> None:
+    """Create, upgrade or remove pgblend's database objects."""
+
+
+@command.command()
+@click.argument("revision", default="head")
+@click.pass_obj
+def up(database_url: str | None, revision: str) -> None:
+    """Upgrade the database, to the newest revision unless one is named."""
+    from pgblend.migrations import runner
+
+    url = resolve_database_url(database_url)
+    runner.upgrade(url, revision)
+    click.echo(f"the database is at revision {runner.status(url)['current']}", err=True)
+
+
+@command.command()
+@click.argument("revision")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def down(database_url: str | None, revision: str, yes: bool) -> None:
+    """Undo revisions down to the one named; `base` removes everything, documents included."""
+    from pgblend.migrations import runner
+
+    url = resolve_database_url(database_url)
+    if not yes:
+        click.confirm(
+            f"Undo all revisions after {revision}, with their data?", abort=True, err=True
+        )
+    runner.downgrade(url, revision)
+    click.echo(f"the database is at revision {runner.status(url)['current'] or 'base'}", err=True)
+
+
+@command.command()
+@output.output_options("json")
+@click.pass_obj
+def status(database_url: str | None, output_format: str) -> None:
+    """Show the database's revision and what is still to be applied."""
+    from pgblend.migrations import runner
+
+    found = runner.status(resolve_database_url(database_url))
+    if output_format == "json":
+        output.echo_json(found)
+        return
+    click.echo(f"current: {found['current'] or 'base'}")
+    click.echo(f"newest: {found['head']}")
+    click.echo(f"pending: {', '.join(found['pending']) or 'none'}")
+    click.echo(f"routines changed by hand: {'yes' if found['drift'] else 'no'}")
+
+
+@command.command()
+@click.pass_obj
+def apply(database_url: str | None) -> None:
+    """Replace the routines by those of the working tree, while developing."""
+    from pgblend.migrations import runner
+
+    runner.apply(resolve_database_url(database_url))
+    click.echo("applied the routines of sql/", err=True)
+
+
+@command.command()
+@click.option("-m", "--message", help="Make a new revision with this message.")
+def freeze(message: str | None) -> None:
+    """Write the routines of the working tree as a snapshot, and print its path."""
+    from pgblend.migrations import runner
+
+    click.echo(runner.freeze(message))

@@ -1,0 +1,51 @@
+"""`pgblend psql`: psql on the database."""
+
+import os
+from pathlib import Path
+
+import click
+
+from pgblend.cli.errors import ExitCode, UserError
+
+
+@click.command(
+    context_settings={
+        "ignore_unknown_options": True,
+        "allow_interspersed_args": False,
+        "help_option_names": [],
+    }
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
+@click.pass_obj
+def command(database_url: str | None, arguments: tuple[str, ...]) -> None:
+    """Open psql on the database; all arguments go to psql.
+
+    With --database-url before `psql` on that one, else on the private server.
+    """
+    from pgblend.cli.server.binaries import find_psql
+
+    psql = find_psql()
+    if database_url:
+        os.execv(psql, [str(psql), f"--dbname={database_url}", *arguments])
+    os.execve(psql, [str(psql), *arguments], os.environ | _private_environment())
+
+
+def _private_environment() -> dict[str, str]:
+    """Name the private server by libpq's variables, so that `-d` and `-U` mean what they say."""
+    from pgblend.cli.server.cluster import Cluster
+    from pgblend.cli.server.state import DATABASE, HOST, ROLE, data_directory, password_file
+
+    cluster = Cluster(data_directory())
+    if not cluster.running:
+        raise UserError(
+            f"the private server in {cluster.directory} does not run",
+            hint="run: pgblend up",
+            exit_code=ExitCode.DATABASE,
+        )
+    return {
+        "PGHOST": HOST,
+        "PGPORT": str(cluster.port),
+        "PGUSER": ROLE,
+        "PGDATABASE": DATABASE,
+        "PGPASSFILE": str(password_file(Path(cluster.directory))),
+    }

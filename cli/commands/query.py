@@ -1,0 +1,25 @@
+"""`pgblend query`: hybrid search."""
+
+import click
+
+from pgblend.cli.search import SearchRequest, run_search, search_options
+
+_SEARCH = """
+    SELECT * FROM pgblend.hybrid_search(
+        query => %(query)s::text, result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        profile => %(profile)s::text, options => %(options)s::jsonb)
+"""
+
+
+@click.command()
+@search_options
+@click.option("--profile", metavar="NAME", help="Named set of search options, such as balanced.")
+@click.pass_obj
+def command(database_url: str | None, request: SearchRequest, profile: str | None) -> None:
+    """Search by words and meaning together.
+
+    QUERY may be a question, words, "quoted phrases" and -excluded words. Without vectors the
+    words answer alone, and a warning says why.
+    """
+    run_search(database_url, request, _SEARCH, {"profile": profile})

@@ -1,0 +1,25 @@
+"""`pgblend search`: lexical search, with misspelt words put right if asked for."""
+
+import click
+
+from pgblend.cli.search import SearchRequest, run_search, search_options
+
+_ARGUMENTS = """(
+        query => %(query)s::text, result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        options => %(options)s::jsonb)
+"""
+_LEXICAL = f"SELECT * FROM pgblend.lexical_search{_ARGUMENTS}"
+_FUZZY = f"SELECT * FROM pgblend.fuzzy_search{_ARGUMENTS}"
+
+
+@click.command()
+@search_options
+@click.option("--fuzzy", is_flag=True, help="Put misspelt and unfinished words right.")
+@click.pass_obj
+def command(database_url: str | None, request: SearchRequest, fuzzy: bool) -> None:
+    """Search by words (BM25).
+
+    QUERY takes words, "quoted phrases" and -excluded words.
+    """
+    run_search(database_url, request, _FUZZY if fuzzy else _LEXICAL)

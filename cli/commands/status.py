@@ -1,0 +1,53 @@
+"""`pgblend status`: what runs, where and in which version."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.errors import ExitCode
+from pgblend.cli.server.options import data_directory_option
+
+
+@click.command()
+@data_directory_option
+@output.output_options("json")
+@click.pass_context
+def command(ctx: click.Context, directory: Path, output_format: str) -> None:
+    """Show what runs, where, and in which version.
+
+    Describes the server of --database-url where one is named, else the private one. Ends with
+    exit code 3 when the database does not run.
+    """
+    from pgblend.cli.server.report import report_named_server, report_private_server
+
+    report = report_named_server(ctx.obj) if ctx.obj else report_private_server(directory)
+    if output_format == "json":
+        output.echo_json(report)
+    else:
+        for line in _lines(report):
+            click.echo(output.one_line(line))
+    if not report["database"]["running"]:
+        ctx.exit(ExitCode.DATABASE)
+
+
+def _lines(report: dict[str, Any]) -> list[str]:
+    database, gateway, versions = report["database"], report["gateway"], report["versions"]
+    lines = [f"database: {_state(database)}"]
+    if database["version"]:
+        extensions = [f"{name} {version}" for name, version in database["extensions"].items()]
+        revision = f"revision {database['migration'] or 'none: run pgblend migrate up'}"
+        lines.append(f"server     PostgreSQL {database['version']}, {', '.join(extensions)}")
+        lines.append(f"migration: {revision}")
+    if database["error"]:
+        lines.append(f"error: {database['error']}")
+    if database["data_directory"]:
+        lines.append(f"data: {database['data_directory']}")
+    lines.append(f"gateway: {_state(gateway)}")
+    lines.append(f"pgblend: {versions['pgblend']} on Python {versions['python']}")
+    return lines
+
+
+def _state(part: dict[str, Any]) -> str:
+    return f"{'running' if part['running'] else 'not running'} {part['url'] or ''}"

@@ -1,0 +1,50 @@
+"""`pgblend up`: start the private server and the gateway."""
+
+from pathlib import Path
+
+import click
+
+from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.server.options import data_directory_option
+
+
+@click.command()
+@data_directory_option
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    help="Port for PostgreSQL; by default the one of last time, or a free one.",
+)
+@click.option("--no-gateway", is_flag=True, help="Leave the model gateway out.")
+@click.pass_context
+def command(ctx: click.Context, directory: Path, port: int | None, no_gateway: bool) -> None:
+    """Start the private PostgreSQL server and the model gateway.
+
+    Makes them at the first call, and brings the database to the newest revision. Prints the
+    connection URL. What runs already is left alone. The gateway gets the environment of this
+    command, and the keys in the file gateway.env (mode 0600) of the data folder.
+    """
+    from pgblend.cli.server.bring_up import bring_up_gateway, bring_up_schema, bring_up_server
+    from pgblend.cli.server.cluster import Cluster
+    from pgblend.cli.server.lock import locked
+
+    cluster = Cluster(directory)
+    cluster.prepare()
+    with locked(cluster.directory):
+        bring_up_server(cluster, port, _say)
+        bring_up_schema(cluster, _say)
+        click.echo(cluster.url)
+        if not no_gateway:
+            try:
+                bring_up_gateway(cluster, _say)
+            except UserError as error:
+                _say(f"warning: {error.message}")
+                _say("the database is up, without vectors; mend that and run again: pgblend up")
+                _say(f"hint: {error.hint or 'the log is ' + str(directory / 'gateway.log')}")
+                ctx.exit(ExitCode.PARTIAL)
+    if ctx.obj:
+        _say("warning: other commands use the database of --database-url (PGBLEND_DATABASE_URL)")
+
+
+def _say(message: str) -> None:
+    click.echo(f"pgblend: {message}", err=True)

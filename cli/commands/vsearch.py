@@ -1,0 +1,24 @@
+"""`pgblend vsearch`: vector search."""
+
+import click
+
+from pgblend.cli.search import SearchRequest, run_search, search_options
+
+_SEARCH = """
+    SELECT * FROM pgblend.vector_search(
+        query => %(query)s::text, result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        options => %(options)s::jsonb)
+"""
+
+
+@click.command()
+@search_options
+@click.pass_obj
+def command(database_url: str | None, request: SearchRequest) -> None:
+    """Search by meaning (vectors).
+
+    Ends with VECTORS_UNAVAILABLE and exit code 5 where there are no vectors, or where the model
+    gateway gives none for the query.
+    """
+    run_search(database_url, request, _SEARCH)

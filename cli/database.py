@@ -1,0 +1,217 @@
+"""The way to PostgreSQL: which server, a ready connection, and errors that people can act on.
+
+The only module of the command line that imports psycopg.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, LiteralString, TypeAlias
+
+import click
+import psycopg
+from pgvector.psycopg import register_vector
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import TupleRow, dict_row
+
+from pgblend.cli.database_errors import advice_for_connection, advice_for_statement
+from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.server import state
+
+Connection: TypeAlias = psycopg.Connection[TupleRow]
+
+# Its warnings (a rollback on a broken connection) would stand beside our own one-line errors.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
+MINIMUM_SERVER_VERSION = 150000
+MINIMUM_VECTOR_VERSION = (0, 8)
+CONNECT_TIMEOUT_SECONDS = 10
+
+# pgblend's routines and the vector type are found wherever the database keeps them. The
+# schemas go last: nothing that the user calls unqualified changes its meaning.
+_PREPARE = """
+    SELECT pg_catalog.to_regnamespace('pgblend') IS NOT NULL,
+           extversion,
+           pg_catalog.set_config('search_path', pg_catalog.concat_ws(', ',
+               nullif(pg_catalog.current_setting('search_path'), ''),
+               'pgblend', extnamespace::pg_catalog.regnamespace), false)
+    FROM (VALUES (1)) AS always_one_row
+    LEFT JOIN pg_catalog.pg_extension ON extname = 'vector'
+"""
+
+
+def resolve_database_url(option: str | None) -> str:
+    """Choose the database: the option or PGBLEND_DATABASE_URL, else the private server."""
+    url = option or state.database_url()
+    if not url:
+        raise UserError(
+            "no database given, and the private server was never started",
+            hint="pass --database-url postgresql://user@host:5432/database, "
+            "or set PGBLEND_DATABASE_URL, or run: pgblend up",
+            exit_code=ExitCode.DATABASE,
+        )
+    return url
+
+
+def connect(
+    url: str,
+    *,
+    application_name: str = "pgblend",
+    check: bool = True,
+    autocommit: bool = True,
+) -> Connection:
+    """Open a connection on which pgblend's routines and the vector type are known.
+
+    It is in autocommit mode: a single call is its own transaction and none stays open while a
+    model is waited for; `with connection.transaction():` joins what belongs together. (SQLAlchemy
+    needs `autocommit=False`: its commit and rollback do nothing otherwise.) `check` refuses
+    servers that pgblend cannot run on and databases without its schema.
+    """
+    connection = _open(url, application_name)
+    try:
+        connection.add_notice_handler(_print_warning)
+        migrated, vector_version = _prepare(connection)
+        if check:
+            check_versions(connection.info.server_version, vector_version)
+            check_migrated(migrated)
+        if vector_version is not None:
+            register_vector(connection)
+        connection.autocommit = autocommit
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_database(option: str | None, *, check: bool = True) -> Connection:
+    """Connect to the database that `resolve_database_url` chooses."""
+    return connect(resolve_database_url(option), check=check)
+
+
+def fetch_rows(
+    connection: Connection, sql: LiteralString, parameters: Mapping[str, object] | None = None
+) -> list[dict[str, Any]]:
+    """Run one statement with bound parameters and return its rows by column name."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        return cursor.execute(sql, parameters).fetchall()
+
+
+def fetch_value(
+    connection: Connection, sql: LiteralString, parameters: Mapping[str, object] | None = None
+) -> Any:
+    """Run one statement that gives a single value."""
+    row = connection.execute(sql, parameters).fetchone()
+    return None if row is None else row[0]
+
+
+def call(option: str | None, sql: LiteralString, parameters: Mapping[str, object]) -> Any:
+    """Connect, run one statement that gives a single value, and close."""
+    with open_database(option) as connection:
+        return fetch_value(connection, sql, parameters)
+
+
+def collect_warnings(connection: Connection) -> list[str]:
+    """Return a list that receives the server's warnings from now on, beside standard error."""
+    warnings: list[str] = []
+
+    def remember(diagnostic: psycopg.errors.Diagnostic) -> None:
+        if diagnostic.severity_nonlocalized == "WARNING":
+            warnings.append(diagnostic.message_primary or "")
+
+    connection.add_notice_handler(remember)
+    return warnings
+
+
+def check_versions(server_version: int, vector_version: str | None) -> None:
+    """Refuse a PostgreSQL before 15 and a pgvector before 0.8."""
+    if server_version < MINIMUM_SERVER_VERSION:
+        raise UserError(
+            f"PostgreSQL {server_version // 10000} is too old: pgblend needs 15 or newer",
+            hint="upgrade the server, or name another one with --database-url",
+            exit_code=ExitCode.DATABASE,
+        )
+    if vector_version is not None and version_tuple(vector_version) < MINIMUM_VECTOR_VERSION:
+        raise UserError(
+            f"pgvector {vector_version} is too old: pgblend needs 0.8 or newer",
+            hint="install a newer pgvector on the server, then run in this database: "
+            "ALTER EXTENSION vector UPDATE",
+            exit_code=ExitCode.DATABASE,
+        )
+
+
+def check_migrated(migrated: bool) -> None:
+    """Refuse a database without pgblend's schema."""
+    if not migrated:
+        raise UserError(
+            "this database has no pgblend in it yet",
+            hint="run: pgblend migrate up",
+            exit_code=ExitCode.DATABASE,
+        )
+
+
+def version_tuple(version: str) -> tuple[int, ...]:
+    """Turn '0.8.4' into (0, 8, 4); what is not a number ends it."""
+    parts: list[int] = []
+    for part in version.split("."):
+        if not part.isdigit():
+            break
+        parts.append(int(part))
+    return tuple(parts)
+
+
+def translate(error: BaseException) -> UserError | None:
+    """Turn an error of psycopg, also one that SQLAlchemy wrapped, into one line with advice."""
+    error = getattr(error, "orig", None) or error
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+        return UserError("a value holds bytes that are not UTF-8", hint="pass it as UTF-8 text")
+    if not isinstance(error, psycopg.Error):
+        return None
+    if error.sqlstate is None:
+        return advice_for_connection(str(error), isinstance(error, psycopg.OperationalError))
+    return advice_for_statement(
+        error.sqlstate,
+        error.diag.message_primary or str(error),
+        error.diag.message_hint or "",
+    )
+
+
+def _open(url: str, application_name: str) -> Connection:
+    """Connect, with a time limit of our own where the URL sets none."""
+    settings: dict[str, str | int] = {"application_name": application_name}
+    if "connect_timeout" not in _parse(url):
+        settings["connect_timeout"] = CONNECT_TIMEOUT_SECONDS
+    try:
+        return psycopg.connect(url, autocommit=True, client_encoding="UTF8", **settings)  # type: ignore[arg-type]
+    except psycopg.Error as error:
+        raise advice_for_connection(str(error), True) from error
+
+
+def _parse(url: str) -> dict[str, str | int | None]:
+    """Read the connection string, quoting none of it: a misread part may be the password."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        parts = None
+    host_and_name = f"{parts.get('host')} {parts.get('dbname')}" if parts else ""
+    if parts is None or ("://" in url and "@" in host_and_name):
+        raise UserError(
+            "the database URL cannot be read",
+            hint="write postgresql://user:password@host:5432/database, special characters of "
+            "the password percent-encoded (@ is %40, / is %2F, % is %25)",
+            exit_code=ExitCode.DATABASE,
+        ) from None
+    return dict(parts)
+
+
+def _prepare(connection: Connection) -> tuple[bool, str | None]:
+    """Set the search path; tell whether pgblend is there, and which pgvector."""
+    row = connection.execute(_PREPARE).fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+def _print_warning(diagnostic: psycopg.errors.Diagnostic) -> None:
+    """Show the server's warnings on standard error; its notices stay quiet."""
+    if diagnostic.severity_nonlocalized != "WARNING":
+        return
+    hint = f" ({diagnostic.message_hint})" if diagnostic.message_hint else ""
+    click.echo(f"pgblend: warning: {diagnostic.message_primary}{hint}", err=True)

@@ -1,0 +1,81 @@
+"""Does the model gateway answer, and do the vectors fit?"""
+
+from collections.abc import Iterator
+
+from pgblend.cli.database import Connection, fetch_rows, fetch_value
+from pgblend.cli.doctor.check import Check
+
+_GATEWAY_URL = "SELECT pgblend.get_setting('gateway_url') #>> '{}'"
+# A gateway just started loads its model first: that is slow, but no fault.
+_EMBED = """
+    SELECT vector_dims((pgblend.embed_text(ARRAY['pgblend doctor'], timeout_ms => 30000))[1])
+"""
+_SPACES = "SELECT name, model, dimensions, active, waiting FROM pgblend.embedding_spaces ORDER BY 1"
+_TIMEOUT_SECONDS = 5
+
+
+def gateway(connection: Connection) -> Iterator[Check]:
+    """Check that the gateway answers from here, and from inside the database."""
+    url = fetch_value(connection, _GATEWAY_URL)
+    if url is None:
+        yield Check(
+            "gateway",
+            "warning",
+            "gateway_url is not set: searches go without vectors",
+            "run: pgblend up, or: pgblend config set gateway_url http://127.0.0.1:PORT",
+        )
+        return
+    yield health(url)
+
+
+def embedding(connection: Connection) -> Iterator[Check]:
+    """Check that the database gets vectors of the size that its active space holds."""
+    if fetch_value(connection, _GATEWAY_URL) is None:
+        return
+    dimensions = fetch_value(connection, _EMBED)
+    yield Check("embedding", "ok", f"the database gets vectors of {dimensions} dimensions")
+
+
+def health(url: str) -> Check:
+    """Ask a gateway for its health."""
+    import httpx
+
+    transport, base_url = None, url
+    if url.startswith("unix:"):
+        transport, base_url = httpx.HTTPTransport(uds=url.removeprefix("unix:")), "http://gateway"
+    try:
+        with httpx.Client(transport=transport, timeout=_TIMEOUT_SECONDS) as client:
+            response = client.get(f"{base_url.rstrip('/')}/health")
+            response.raise_for_status()
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return Check(
+            "gateway",
+            "warning",
+            f"{url} does not answer from here ({error})",
+            "start it (pgblend up, or pgblend gateway), or correct it: "
+            "pgblend config set gateway_url URL",
+        )
+    return Check("gateway", "ok", f"{url} answers from here")
+
+
+def embedding_spaces(connection: Connection) -> Iterator[Check]:
+    """Check that there is an active space and that no chunk waits for its vector."""
+    spaces = fetch_rows(connection, _SPACES)
+    if not any(space["active"] for space in spaces):
+        yield Check(
+            "embedding space",
+            "warning",
+            "none yet",
+            "run pgblend ingest with a gateway to fill one",
+        )
+    for space in spaces:
+        label = f"embedding space {space['name']}"
+        found = f"{space['model']}, {space['dimensions']} dimensions"
+        if space["waiting"]:
+            waiting = f"{found}, {space['waiting']} chunks wait for their vector"
+            yield Check(label, "warning", waiting, "run: pgblend ingest, with the gateway running")
+        else:
+            yield Check(label, "ok", found)
+
+
+CHECKS = (gateway, embedding, embedding_spaces)

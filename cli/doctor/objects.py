@@ -1,0 +1,93 @@
+"""Are pgblend's own tables, indexes and routines as they should be?"""
+
+from collections.abc import Iterator
+
+from pgblend.cli.database import Connection, fetch_rows, fetch_value
+from pgblend.cli.doctor.check import Check
+
+_IS_MIGRATED = "SELECT pg_catalog.to_regnamespace('pgblend') IS NOT NULL"
+# What a new session of this user starts with: this connection's own path differs.
+_SEARCH_PATH = "SELECT reset_val FROM pg_catalog.pg_settings WHERE name = 'search_path'"
+_INVALID_INDEXES = """
+    SELECT i.indexrelid::pg_catalog.regclass::text AS name
+    FROM pg_catalog.pg_index AS i
+    INNER JOIN pg_catalog.pg_class AS c ON c.oid = i.indexrelid
+    WHERE c.relnamespace = pg_catalog.to_regnamespace('pgblend_data')
+        AND NOT (i.indisvalid AND i.indisready)
+    ORDER BY 1
+"""
+_UNSECURED_TABLES = """
+    SELECT c.relname AS name
+    FROM pg_catalog.pg_class AS c
+    WHERE c.relnamespace = pg_catalog.to_regnamespace('pgblend_data') AND NOT c.relrowsecurity
+        AND (c.relname IN ('document', 'chunk')
+            OR EXISTS (SELECT FROM pg_catalog.pg_policy AS p WHERE p.polrelid = c.oid))
+    ORDER BY 1
+"""
+
+
+def is_migrated(connection: Connection) -> bool:
+    """Tell whether the database has pgblend's schema."""
+    return bool(fetch_value(connection, _IS_MIGRATED))
+
+
+def migrations(url: str) -> Iterator[Check]:
+    """Check that the database is at the newest revision and its routines are unchanged."""
+    from pgblend.migrations import runner
+
+    status = runner.status(url)
+    current = status["current"] or "base"
+    if status["pending"]:
+        pending = ", ".join(status["pending"])
+        yield Check(
+            "migrations", "problem", f"at {current}, pending: {pending}", "run: pgblend migrate up"
+        )
+    elif status["drift"]:
+        yield Check(
+            "migrations",
+            "warning",
+            f"at {current}, routines differ from this version's",
+            "run: pgblend migrate apply",
+        )
+    else:
+        yield Check("migrations", "ok", f"at {current}, the newest")
+
+
+def search_path(connection: Connection) -> Iterator[Check]:
+    """Check that new sessions find hybrid_search() without a schema name."""
+    path = fetch_value(connection, _SEARCH_PATH)
+    if "pgblend" in [schema.strip(' "') for schema in path.split(",")]:
+        yield Check("search_path", "ok", path)
+    else:
+        yield Check(
+            "search_path",
+            "warning",
+            f"{path}: without pgblend",
+            "run: pgblend migrate up (a dump leaves this setting out), "
+            "and see whether the role sets a search_path of its own",
+        )
+
+
+def invalid_indexes(connection: Connection) -> Iterator[Check]:
+    """Check that no index was left half-built."""
+    names = [row["name"] for row in fetch_rows(connection, _INVALID_INDEXES)]
+    if names:
+        mend = "; ".join(f"REINDEX INDEX CONCURRENTLY {name}" for name in names)
+        yield Check("indexes", "problem", f"invalid: {', '.join(names)}", mend)
+    else:
+        yield Check("indexes", "ok", "all valid")
+
+
+def row_security(connection: Connection) -> Iterator[Check]:
+    """Check that row security is on wherever a policy guards a collection's rows."""
+    names = [row["name"] for row in fetch_rows(connection, _UNSECURED_TABLES)]
+    if names:
+        mend = "; ".join(
+            f"ALTER TABLE pgblend_data.{name} ENABLE ROW LEVEL SECURITY" for name in names
+        )
+        yield Check("row security", "problem", f"off for {', '.join(names)}", mend)
+    else:
+        yield Check("row security", "ok", "on")
+
+
+CHECKS = (search_path, invalid_indexes, row_security)

@@ -1,0 +1,97 @@
+"""Is the server new enough, and does it have the extensions and numpy?"""
+
+from collections.abc import Iterator
+
+from pgblend.cli.database import (
+    MINIMUM_SERVER_VERSION,
+    MINIMUM_VECTOR_VERSION,
+    Connection,
+    fetch_rows,
+    fetch_value,
+    version_tuple,
+)
+from pgblend.cli.doctor.check import Check
+
+SOUND_VECTOR_VERSION = (0, 8, 4)
+_PACKAGES = {
+    "vector": "pgvector (Debian: postgresql-NN-pgvector)",
+    "pg_trgm": "PostgreSQL's contrib modules (Debian: part of postgresql-NN)",
+    "plpython3u": "PL/Python (Debian: postgresql-plpython3-NN)",
+}
+_EXTENSIONS = """
+    SELECT name, installed_version FROM pg_catalog.pg_available_extensions
+    WHERE name = ANY (%(names)s::text[])
+"""
+_CAN_PROBE = """
+    SELECT rolsuper AND EXISTS (
+        SELECT FROM pg_catalog.pg_language WHERE lanname = 'plpython3u')
+    FROM pg_catalog.pg_roles WHERE rolname = current_user
+"""
+_CREATE_PROBE = """
+    CREATE FUNCTION pg_temp.pgblend_doctor() RETURNS text LANGUAGE plpython3u AS $python$
+    import platform
+    try:
+        import numpy
+    except ImportError:
+        return "Python " + platform.python_version()
+    return "Python " + platform.python_version() + ", numpy " + numpy.__version__
+    $python$
+"""
+
+
+def server_version(connection: Connection) -> Iterator[Check]:
+    """Check that the server is PostgreSQL 15 or newer."""
+    version = str(connection.info.parameter_status("server_version"))
+    if connection.info.server_version >= MINIMUM_SERVER_VERSION:
+        yield Check("server version", "ok", f"PostgreSQL {version}")
+    else:
+        yield Check("server version", "problem", f"PostgreSQL {version}", "upgrade to 15 or newer")
+
+
+def extensions(connection: Connection) -> Iterator[Check]:
+    """Check that each extension is installed in this database."""
+    rows = fetch_rows(connection, _EXTENSIONS, {"names": list(_PACKAGES)})
+    installed = {row["name"]: row["installed_version"] for row in rows}
+    for name, package in _PACKAGES.items():
+        label = f"extension {name}"
+        if name not in installed:
+            yield Check(label, "problem", "not on the server", f"install {package}")
+        elif installed[name] is None:
+            yield Check(label, "problem", "not in this database", "run: pgblend migrate up")
+        elif name == "vector":
+            yield vector_version(installed[name])
+        else:
+            yield Check(label, "ok", installed[name])
+
+
+def vector_version(version: str) -> Check:
+    """Judge a version of pgvector."""
+    label, found = "extension vector", version_tuple(version)
+    mend = f"install pgvector {'.'.join(map(str, SOUND_VECTOR_VERSION))} or newer, then: "
+    mend += "ALTER EXTENSION vector UPDATE"
+    if found < MINIMUM_VECTOR_VERSION:
+        return Check(label, "problem", f"{version} is too old", mend)
+    if found < SOUND_VECTOR_VERSION:
+        known_faults = "known HNSW faults in parallel builds and vacuum"
+        return Check(label, "warning", f"{version} has {known_faults}", mend)
+    return Check(label, "ok", version)
+
+
+def server_python(connection: Connection) -> Iterator[Check]:
+    """Check that PL/Python runs and finds numpy, by a function that is rolled back."""
+    name = "server's Python"
+    if not fetch_value(connection, _CAN_PROBE):
+        mend = "run doctor as a superuser in a migrated database to check it"
+        yield Check(name, "skipped", "not checked", mend)
+        return
+    with connection.transaction(force_rollback=True):
+        connection.execute(_CREATE_PROBE)
+        found = fetch_value(connection, "SELECT pg_temp.pgblend_doctor()")
+    if "numpy" in found:
+        yield Check(name, "ok", found)
+    else:
+        mend = "install numpy for the server's Python (Debian: python3-numpy)"
+        yield Check(name, "warning", f"{found} without numpy: lexical search is slow", mend)
+
+
+CHECKS = (server_version, extensions, server_python)

@@ -1,0 +1,34 @@
+"""Errors for people: what is wrong, what to do, and a documented exit code."""
+
+from enum import IntEnum
+from typing import IO, Any
+
+import click
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command `pgblend`; README lists them."""
+
+    OK = 0
+    ERROR = 1
+    USAGE = 2
+    DATABASE = 3
+    PARTIAL = 4
+    VECTORS_UNAVAILABLE = 5
+    INTERRUPTED = 130
+
+
+class UserError(click.ClickException):
+    """A failure that its reader can mend: no traceback, an exit code, a hint."""
+
+    def __init__(self, message: str, hint: str = "", exit_code: int = ExitCode.ERROR) -> None:
+        super().__init__(" ".join(message.split()))
+        self.hint = " ".join(hint.split())
+        # click keeps it on the class, where its own kinds of error differ; ours differ one by one.
+        vars(self)["exit_code"] = int(exit_code)
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message, and the hint where there is one, on standard error."""
+        click.echo(f"pgblend: error: {self.message}", file=file, err=True)
+        if self.hint:
+            click.echo(f"hint: {self.hint}", file=file, err=True)

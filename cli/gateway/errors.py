@@ -1,0 +1,49 @@
+"""Errors as OpenAI's API shapes them, so that every OpenAI client understands them."""
+
+from starlette.responses import JSONResponse
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    424: "configuration_error",
+    429: "rate_limit_error",
+}
+
+
+class GatewayError(Exception):
+    """A refusal or failure with an HTTP status and a code that a caller can branch on."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        param: str | None = None,
+        retry_after: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.param = param
+        self.retry_after = retry_after
+
+    @property
+    def type(self) -> str:
+        """OpenAI's class of the error."""
+        other = "api_error" if self.status >= 500 else "invalid_request_error"
+        return _TYPES.get(self.status, other)
+
+    def response(self) -> JSONResponse:
+        """Return the answer that tells a client about this error."""
+        body = {
+            "message": self.message,
+            "type": self.type,
+            "param": self.param,
+            "code": self.code,
+        }
+        headers = {"WWW-Authenticate": "Bearer"} if self.code == "invalid_token" else {}
+        if self.retry_after:
+            headers["Retry-After"] = self.retry_after
+        return JSONResponse({"error": body}, status_code=self.status, headers=headers)

@@ -1,0 +1,76 @@
+"""Running the application: announce it once it answers, clean up when it ends."""
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import uvicorn
+from starlette.applications import Starlette
+
+from pgblend.cli.errors import UserError
+from pgblend.cli.gateway.listen import url_of
+
+_GRACE_SECONDS = 5
+
+
+class _Server(uvicorn.Server):
+    """Tells who waits for it that it accepts connections."""
+
+    def __init__(self, config: uvicorn.Config, url: str, ready_file: Path | None) -> None:
+        super().__init__(config)
+        self._url = url
+        self._ready_file = ready_file
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to accept connections, then announce it."""
+        await super().startup(sockets=sockets)
+        if self.should_exit:
+            return
+        click.echo(f"pgblend gateway listening on {self._url}", err=True)
+        if self._ready_file:
+            _write_ready_file(self._ready_file, self._url)
+
+
+def serve(app: Starlette, listener: socket.socket, ready_file: Path | None) -> None:
+    """Serve until SIGTERM or SIGINT; then finish running calls within a grace period."""
+    if ready_file and not os.access(ready_file.parent, os.W_OK):
+        raise UserError(f"cannot write --ready-file {ready_file}", hint="name a writable folder")
+    config = uvicorn.Config(
+        app,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    with _removed_at_end(ready_file), _removed_at_end(_socket_path(listener)):
+        server = _Server(config, url_of(listener), ready_file)
+        # uvicorn raises the signal again after a graceful end, when this handler is back in force;
+        # without it that would kill. Before uvicorn's own handler is there, it ends the start.
+        signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
+        server.run(sockets=[listener])
+
+
+def _socket_path(listener: socket.socket) -> Path | None:
+    return Path(listener.getsockname()) if listener.family == socket.AF_UNIX else None
+
+
+def _write_ready_file(path: Path, url: str) -> None:
+    content = {"url": url, "pid": os.getpid(), "version": version("pgblend")}
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    unfinished.write_text(json.dumps(content) + "\n")
+    unfinished.replace(path)  # who waits for the file never sees half of it
+
+
+@contextmanager
+def _removed_at_end(path: Path | None) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        if path:
+            path.unlink(missing_ok=True)

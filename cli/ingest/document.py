@@ -1,0 +1,67 @@
+"""What parsers produce: a document with its text, headings and origin."""
+
+import math
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from typing import Any
+
+# NUL and lone surrogates can come out of escapes, and PostgreSQL stores neither.
+_UNSTORABLE = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+
+class ParseError(Exception):
+    """A file or record that cannot be read; the message is one line for the report."""
+
+
+class UnsupportedFormatError(ParseError):
+    """A file in a format that has no parser."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading in a document's text."""
+
+    offset: int
+    level: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """The text of one source with what is known about it; offsets and lines refer to `text`."""
+
+    source_key: str
+    title: str
+    text: str
+    uri: str
+    media_type: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    headings: tuple[Heading, ...] = ()
+
+
+def storable_text(text: str) -> str:
+    """Put U+FFFD in place of characters that PostgreSQL cannot store."""
+    return text.translate(_UNSTORABLE) if "\x00" in text or not _is_unicode(text) else text
+
+
+def storable_value(value: Any) -> Any:
+    """Make a parsed value fit for jsonb: dates as text, numbers that JSON lacks as null."""
+    if isinstance(value, str):
+        return storable_text(value)
+    if isinstance(value, dict):
+        return {storable_text(str(key)): storable_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [storable_value(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int):
+        return value
+    return value.isoformat() if isinstance(value, datetime | date | time) else str(value)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,115 @@
+"""Embeddings from the model gateway over HTTP."""
+
+import base64
+import binascii
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import numpy as np
+from numpy.typing import NDArray
+
+_TOKEN_VARIABLE = "PGBLEND_GATEWAY_TOKEN"
+_TIMEOUT = httpx.Timeout(120, connect=5)
+_ATTEMPTS = 4
+_RETRIED = {429, 502, 503, 504}
+_LONGEST_WAIT_SECONDS = 30.0
+
+
+class GatewayUnavailableError(Exception):
+    """No vectors are to be had: the reason, and what to do."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+class GatewayClient:
+    """Speaks to http://host:port or unix:/path; a context manager, safe in several threads."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        is_socket = url.startswith("unix:")
+        transport = httpx.HTTPTransport(uds=url.removeprefix("unix:")) if is_socket else None
+        token = os.environ.get(_TOKEN_VARIABLE)
+        self._client = httpx.Client(
+            base_url="http://localhost" if is_socket else url,
+            transport=transport,
+            timeout=_TIMEOUT,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            trust_env=False,
+        )
+
+    def __enter__(self) -> "GatewayClient":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def embed(self, model: str, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Return a vector for each text; waits and tries again when the model is overloaded."""
+        body = {"model": model, "input": list(texts), "encoding_format": "base64"}
+        for attempt in range(1, _ATTEMPTS + 1):
+            response = self._post(body)
+            if response.status_code not in _RETRIED or attempt == _ATTEMPTS:
+                break
+            time.sleep(_wait_seconds(response, attempt))
+        if response.status_code != httpx.codes.OK:
+            raise _refusal(response, model)
+        return self._vectors(response, len(texts))
+
+    def _post(self, body: dict[str, Any]) -> httpx.Response:
+        try:
+            return self._client.post("/v1/embeddings", json=body)
+        except httpx.TimeoutException:
+            reason = f"the model gateway at {self._url} did not answer in time"
+            raise GatewayUnavailableError(reason, "see its log, then run this again") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise GatewayUnavailableError(
+                f"the model gateway at {self._url} cannot be reached ({error})",
+                "start it with `pgblend gateway`, or correct `pgblend config set gateway_url`",
+            ) from None
+
+    def _vectors(self, response: httpx.Response, count: int) -> list[NDArray[np.float32]]:
+        try:
+            items = sorted(response.json()["data"], key=lambda item: item["index"])
+            vectors = [_vector(item["embedding"]) for item in items]
+        except (ValueError, KeyError, TypeError, binascii.Error):
+            vectors = []
+        finite = all(vector.size and np.isfinite(vector).all() for vector in vectors)
+        if len(vectors) != count or not finite:
+            raise GatewayUnavailableError(
+                f"the answer of {self._url} is not {count} embeddings",
+                "check that gateway_url names an OpenAI-compatible /v1/embeddings",
+            )
+        return vectors
+
+
+def _vector(value: str | list[float]) -> NDArray[np.float32]:
+    """Read a vector; servers that do not know base64 send numbers."""
+    if isinstance(value, str):
+        return np.frombuffer(base64.b64decode(value, validate=True), "<f4")
+    return np.array(value, dtype=np.float32)
+
+
+def _wait_seconds(response: httpx.Response, attempt: int) -> float:
+    try:
+        asked = float(response.headers.get("Retry-After", ""))
+    except ValueError:
+        asked = 0.5 * 2**attempt
+    return min(max(asked, 0.0), _LONGEST_WAIT_SECONDS)
+
+
+def _refusal(response: httpx.Response, model: str) -> GatewayUnavailableError:
+    """Say what the gateway said; its messages name the remedy."""
+    try:
+        message = str(response.json()["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        message = f"status {response.status_code}"
+    hint = "run this again once it is mended: what is missing a vector is remembered"
+    if response.status_code in (401, 403):
+        hint = f"put the gateway's token into {_TOKEN_VARIABLE}"
+    return GatewayUnavailableError(f"model {model!r}: {' '.join(message.split())}", hint)

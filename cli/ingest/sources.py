@@ -1,0 +1,125 @@
+"""From files to candidates: what could be stored, with its hash, before anything is chunked."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pgblend.cli.ingest.discovery import SourceFile
+from pgblend.cli.ingest.document import Document, ParseError, UnsupportedFormatError, storable_text
+from pgblend.cli.ingest.formats import (
+    JSON,
+    JSONL,
+    PARSER_VERSION,
+    SNIFFED_BYTES,
+    media_type_of,
+    parse_file,
+)
+from pgblend.cli.ingest.records import (
+    MAX_LINE_BYTES,
+    FieldMap,
+    RawRecord,
+    lines_of,
+    load_records,
+    record_document,
+    record_key,
+)
+from pgblend.cli.ingest.report import Problem
+
+# A file is parsed in memory; JSONL alone is read line by line.
+MAX_FILE_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One document to be: `content_hash` tells whether it changed, `parse` reads it."""
+
+    source_key: str
+    label: str
+    content_hash: str
+    size: int
+    modified_at: datetime
+    parse: Callable[[], Document]
+
+
+class Sources:
+    """Reads files one after another; problems are handed to `on_problem`."""
+
+    def __init__(
+        self, fields: FieldMap, fingerprint: str, on_problem: Callable[[Problem], None]
+    ) -> None:
+        self._fields = fields
+        self._fingerprint = f"{PARSER_VERSION} {fingerprint}"
+        self._on_problem = on_problem
+
+    def candidates(self, files: Iterable[SourceFile]) -> Iterator[Candidate]:
+        """Yield the documents of all files; what cannot be read is reported and left out."""
+        for file in files:
+            try:
+                yield from self._candidates_of(file)
+            except UnsupportedFormatError as error:
+                kind = "failed" if file.explicit else "skipped"
+                self._on_problem(Problem(kind, str(file.path), str(error)))
+            except ParseError as error:
+                self._on_problem(Problem("failed", str(file.path), str(error)))
+            except OSError as error:
+                reason = error.strerror or str(error)
+                self._on_problem(Problem("failed", str(file.path), f"cannot be read: {reason}"))
+
+    def _candidates_of(self, file: SourceFile) -> Iterator[Candidate]:
+        if not file.path.is_file():
+            raise UnsupportedFormatError("unsupported format: not a regular file")
+        with file.path.open("rb") as stream:
+            media_type = media_type_of(file.path, stream.read(SNIFFED_BYTES))
+            stream.seek(0)
+            if media_type == JSONL:
+                lines = iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b"")
+                yield from self._records(file, lines_of(lines))
+                return
+            if file.size > MAX_FILE_BYTES:
+                raise ParseError(f"larger than {MAX_FILE_BYTES >> 20} MB: split it, or use JSONL")
+            data = stream.read()
+        records = load_records(data) if media_type == JSON else None
+        if records is not None:
+            yield from self._records(file, iter(records))
+            return
+        uri = storable_text(file.path.as_uri())
+        yield Candidate(
+            source_key=file.source_key,
+            label=str(file.path),
+            content_hash=self._hash(media_type, hashlib.sha256(data).hexdigest()),
+            size=len(data),
+            modified_at=_timestamp(file),
+            parse=lambda: parse_file(data, media_type, file.source_key, uri),
+        )
+
+    def _records(self, file: SourceFile, records: Iterator[RawRecord]) -> Iterator[Candidate]:
+        """Yield a candidate for each record; a broken one is reported by its place."""
+        for record in records:
+            try:
+                yield self._record(file, record)
+            except ParseError as error:
+                self._on_problem(Problem("failed", f"{file.path}:{record.place}", str(error)))
+
+    def _record(self, file: SourceFile, record: RawRecord) -> Candidate:
+        value = record.value()
+        key = record_key(value, self._fields, f"{file.source_key}#{record.place}")
+        uri = storable_text(file.path.as_uri())
+        return Candidate(
+            source_key=key,
+            label=f"{file.path}:{record.place}",
+            content_hash=self._hash(self._fields.fingerprint(), record.digest()),
+            size=record.size(),
+            modified_at=_timestamp(file),
+            parse=lambda: record_document(value, self._fields, key, uri),
+        )
+
+    def _hash(self, how: str, digest: str) -> str:
+        """Hash the bytes together with everything that decides what becomes of them."""
+        parts = json.dumps([self._fingerprint, how, digest])
+        return hashlib.sha256(parts.encode()).hexdigest()
+
+
+def _timestamp(file: SourceFile) -> datetime:
+    return datetime.fromtimestamp(file.modified, UTC)

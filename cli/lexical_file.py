@@ -1,0 +1,137 @@
+"""A lexical index in a file: the sealed segments of one collection.
+
+The file is a ZIP archive, whose checksums tell a damaged one. format.json says what it is;
+segment.copy, posting.copy and chunk.copy are rows in COPY's binary format: columns of
+pgblend_data.segment and pgblend_data.posting, and for each sealed chunk its id and the md5 of its
+text search configuration and lexemes. What fits format 1 and the chunks of the database loads.
+"""
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, LiteralString
+
+from pgblend.cli.database import Connection, fetch_rows, fetch_value
+from pgblend.cli.errors import UserError
+
+FORMAT = 1
+_BLOCK = 1 << 20
+
+_COLLECTION = "SELECT id, name FROM pgblend_data.collection WHERE name = %(name)s"
+_SAVE: Mapping[str, LiteralString] = {
+    "segment": """
+        COPY (
+            SELECT id, text_search_config, n, total_length, chunk_ids, document_ids, chunk_indexes,
+                lengths, code_book, dead
+            FROM pgblend_data.segment
+            WHERE collection_id = %(id)s
+            ORDER BY id
+        ) TO STDOUT (FORMAT binary)
+    """,
+    "posting": """
+        COPY (
+            SELECT p.segment_id, p.term, p.df, p.ordinals, p.codes
+            FROM pgblend_data.segment AS s
+            INNER JOIN pgblend_data.posting AS p ON p.segment_id = s.id
+            WHERE s.collection_id = %(id)s
+        ) TO STDOUT (FORMAT binary)
+    """,
+    "chunk": """
+        COPY (
+            SELECT c.id, decode(md5(concat_ws(' ', c.text_search_config, c.lexemes)), 'hex')
+            FROM pgblend_data.chunk AS c
+            WHERE c.collection_id = %(id)s AND NOT EXISTS (
+                SELECT FROM pgblend_data.pending AS p WHERE p.chunk_id = c.id)
+        ) TO STDOUT (FORMAT binary)
+    """,
+}
+_STAGE = """
+    CREATE TEMP TABLE lexical_segment_stage (
+        id bigint PRIMARY KEY, text_search_config text, n integer, total_length bigint,
+        chunk_ids bytea, document_ids bytea, chunk_indexes bytea, lengths bytea, code_book bytea,
+        dead bytea
+    ) ON COMMIT DROP;
+    CREATE TEMP TABLE lexical_posting_stage (
+        segment_id bigint, term bigint, df integer, ordinals bytea, codes bytea,
+        PRIMARY KEY (segment_id, term)
+    ) ON COMMIT DROP;
+    CREATE TEMP TABLE lexical_chunk_stage (
+        chunk_id bigint PRIMARY KEY, digest bytea
+    ) ON COMMIT DROP;
+"""
+_LOAD: Mapping[str, LiteralString] = {
+    "segment": "COPY pg_temp.lexical_segment_stage FROM STDIN (FORMAT binary)",
+    "posting": "COPY pg_temp.lexical_posting_stage FROM STDIN (FORMAT binary)",
+    "chunk": "COPY pg_temp.lexical_chunk_stage FROM STDIN (FORMAT binary)",
+}
+
+
+def save(connection: Connection, collection: str, path: Path) -> None:
+    """Write a collection's segments, as one snapshot shows them, to a new file."""
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    try:
+        with connection.transaction(), zipfile.ZipFile(unfinished, "w") as archive:
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            rows = fetch_rows(connection, _COLLECTION, {"name": collection})
+            if not rows:
+                raise UserError(
+                    f"there is no collection {collection!r}", hint="run: pgblend collection list"
+                )
+            about = {"format": FORMAT, "what": "pgblend lexical index", "collection": collection}
+            archive.writestr("format.json", json.dumps(about, ensure_ascii=False))
+            for part, statement in _SAVE.items():
+                with (
+                    archive.open(f"{part}.copy", "w", force_zip64=True) as file,
+                    connection.cursor().copy(statement, {"id": rows[0]["id"]}) as copy,
+                ):
+                    for block in copy:
+                        file.write(block)
+        unfinished.replace(path)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def load(connection: Connection, collection: str, path: Path) -> int:
+    """Put a file's segments in place of the collection's; return how many chunks they hold.
+
+    All in one transaction: a file that does not fit changes nothing.
+    """
+    with _opened(path) as archive, connection.transaction():
+        connection.execute(_STAGE)
+        for part, statement in _LOAD.items():
+            with (
+                archive.open(f"{part}.copy") as file,
+                connection.cursor().copy(statement) as copy,
+            ):
+                while block := file.read(_BLOCK):
+                    copy.write(block)
+        parameters = {"collection": collection}
+        return int(
+            fetch_value(
+                connection, "SELECT pgblend._load_segments(%(collection)s::text)", parameters
+            )
+        )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a file of this format, or say what is wrong with it."""
+    hint = "write one with: pgblend reindex --collection NAME --save FILE"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            about: dict[str, Any] = json.loads(archive.read("format.json"))
+            if about.get("what") != "pgblend lexical index" or about.get("format") != FORMAT:
+                raise UserError(
+                    f"{path} has format {about.get('format')!r}: expected {FORMAT}", hint=hint
+                )
+            yield archive
+    except (zipfile.BadZipFile, KeyError, ValueError, AttributeError, EOFError) as error:
+        raise UserError(
+            f"{path} is no saved lexical index, or damaged ({error})", hint=hint
+        ) from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from error

@@ -1,0 +1,102 @@
+"""The command `pgblend`: a group whose sub-commands are imported only when they run."""
+
+import sys
+from importlib import import_module
+
+import click
+
+from pgblend.cli.errors import ExitCode, UserError
+
+# Name -> short help. Written down here so that `pgblend --help` imports none of the modules;
+# a test holds both to what the modules say.
+COMMANDS = {
+    "up": "Start the private PostgreSQL server and the model gateway.",
+    "down": "Stop the private server and the gateway; the data stay.",
+    "status": "Show what runs, where, and in which version.",
+    "psql": "Open psql on the database; all arguments go to psql.",
+    "migrate": "Create, upgrade or remove pgblend's database objects.",
+    "gateway": "Run the model gateway.",
+    "ingest": "Read files and put their text into a collection.",
+    "reindex": "Bring the lexical index up to date, and show it.",
+    "document": "List, show, change and delete documents.",
+    "collection": "List, add, remove and share collections.",
+    "search": "Search by words (BM25).",
+    "vsearch": "Search by meaning (vectors).",
+    "query": "Search by words and meaning together.",
+    "config": "Show and change settings in the database.",
+    "doctor": "Check every part, and say how to mend what is broken.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its sub-commands by name and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module; None for a name that does not exist."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"pgblend.cli.commands.{cmd_name}")
+        command: click.Command = module.command
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; what fails in the database becomes one line and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("pgblend: interrupted", err=True)
+            ctx.exit(ExitCode.INTERRUPTED)
+        except Exception as error:
+            user_error = _database_error(error)
+            if user_error is None:
+                raise
+            raise user_error from error
+
+
+def _database_error(error: Exception) -> UserError | None:
+    """Translate an error of psycopg; None for any other, which stays as it is."""
+    if "psycopg" not in sys.modules:
+        return None
+    from pgblend.cli.database import translate
+
+    return translate(error)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--database-url",
+    envvar="PGBLEND_DATABASE_URL",
+    show_envvar=True,
+    metavar="URL",
+    help="PostgreSQL to use, as postgresql://user@host:5432/database; "
+    "without it the private server of `pgblend up`.",
+)
+@click.version_option(package_name="pgblend")
+@click.pass_context
+def cli(ctx: click.Context, database_url: str | None) -> None:
+    """Hybrid search that lives inside PostgreSQL.
+
+    Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 error,
+    2 wrong usage, 3 database unreachable or not migrated, 4 done in part, 5 no vectors to search,
+    130 interrupted.
+    """
+    ctx.obj = database_url
+
+
+def main() -> None:
+    """Run the command line."""
+    cli(prog_name="pgblend")
+
+
+if __name__ == "__main__":
+    main()

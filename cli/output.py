@@ -1,0 +1,163 @@
+"""Rows on standard output: a table for people, JSON, CSV, Markdown or bare file names.
+
+When standard output is not a terminal there are no colours and nothing is cut or wrapped.
+"""
+
+import csv
+import html
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import update_wrapper
+from typing import Any, TypeVar
+
+import click
+
+Row = Mapping[str, Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_FORMATS = {
+    "json": "Print JSON; its schema is in pgblend/cli/schemas.",
+    "csv": "Print CSV with a header.",
+    "md": "Print Markdown.",
+    "files": "Print one file (URI or source key) a line, each once.",
+}
+_META_KEY = "pgblend.output_format"
+_UNLIMITED_WIDTH = 1_000_000
+# Control characters of a document must not steer the reader's terminal.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def output_options(*formats: str) -> Callable[[Function], Function]:
+    """Add the flags for these formats; the command gets the chosen one as `output_format`."""
+
+    def decorate(function: Function) -> Function:
+        def with_format(*args: Any, **kwargs: Any) -> Any:
+            chosen = click.get_current_context().meta.get(_META_KEY, "table")
+            return function(*args, output_format=chosen, **kwargs)
+
+        command = update_wrapper(with_format, function)
+        for name in reversed(formats):
+            command = click.option(
+                f"--{name}", is_flag=True, expose_value=False, callback=_choose, help=_FORMATS[name]
+            )(command)
+        return command  # type: ignore[return-value]
+
+    return decorate
+
+
+def _choose(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    """Remember the format that was asked for; two of them are a usage error."""
+    if value and ctx.meta.setdefault(_META_KEY, param.name) != param.name:
+        raise click.UsageError(f"--{ctx.meta[_META_KEY]} and --{param.name} exclude each other")
+
+
+def echo_json(value: object) -> None:
+    """Print a value as JSON."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def echo_rows(rows: Sequence[Row], columns: Sequence[str], output_format: str) -> None:
+    """Print these columns of the rows as a table, CSV or Markdown."""
+    if output_format == "csv":
+        echo_csv(rows, columns)
+    elif output_format == "md":
+        _echo_markdown_table(rows, columns)
+    else:
+        _echo_table(rows, columns)
+
+
+def echo_list(name: str, rows: Sequence[Row], columns: Sequence[str], output_format: str) -> None:
+    """Print a list of things: whole under their name as JSON, files, or these columns of them."""
+    if output_format == "json":
+        echo_json({name: rows})
+    elif output_format == "files":
+        echo_files(rows)
+    else:
+        echo_rows(rows, columns, output_format)
+
+
+def echo_csv(rows: Iterable[Row], columns: Sequence[str]) -> None:
+    """Print CSV; lists and objects stand in it as JSON, NULL as nothing."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([cell_text(row[column]) for column in columns] for row in rows)
+    click.echo(buffer.getvalue(), nl=False)
+
+
+def echo_files(rows: Iterable[Row]) -> None:
+    """Print the URI of each row, or else its source key, each once, in the order of the rows."""
+    files = dict.fromkeys(row["uri"] or row["source_key"] for row in rows)
+    for file in files:
+        click.echo(one_line(str(file)))
+
+
+def echo_renderable(renderable: object) -> None:
+    """Print something of rich's: coloured and wrapped on a terminal, plain and whole elsewhere."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _UNLIMITED_WIDTH
+    with console.capture() as capture:
+        console.print(renderable)
+    lines = (line.rstrip(" ") for line in capture.get().splitlines())
+    click.echo("\n".join(lines).strip("\n"))
+
+
+def cell_text(value: object) -> str:
+    """Write one value for a cell: NULL as nothing, lists and objects as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, dict | list | bool):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
+def one_line(text: str) -> str:
+    """Put text on one line, without control characters."""
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def printable(text: str) -> str:
+    """Keep line ends and tabs, replace every other control character."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def marked_pieces(snippet: str) -> list[tuple[str, bool]]:
+    """Split an HTML-escaped snippet into plain pieces, each with whether it is a hit."""
+    pieces = re.split(r"</?mark>", re.sub(r"\s+", " ", snippet))
+    return [
+        (_CONTROL.sub(" ", html.unescape(piece)), index % 2 == 1)
+        for index, piece in enumerate(pieces)
+        if piece
+    ]
+
+
+def escape_markdown(text: str) -> str:
+    """Write text so that Markdown shows it as it is."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)
+
+
+def _echo_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        is_number = all(isinstance(row[column], int | float | None) for row in rows)
+        table.add_column(column, justify="right" if is_number and rows else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(one_line(cell_text(row[column]))) for column in columns))
+    echo_renderable(table)
+
+
+def _echo_markdown_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    click.echo(f"| {' | '.join(columns)} |")
+    click.echo(f"|{' --- |' * len(columns)}")
+    for row in rows:
+        cells = (escape_markdown(one_line(cell_text(row[column]))) for column in columns)
+        click.echo(f"| {' | '.join(cells)} |")

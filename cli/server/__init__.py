@@ -1,0 +1,1 @@
+"""The private local PostgreSQL server behind `pgblend up`."""

@@ -1,0 +1,92 @@
+"""The operating system account that PostgreSQL's programs run as, and running them."""
+
+import os
+import pwd
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgblend.cli.errors import UserError
+
+SERVER_ACCOUNT = "postgres"
+TIMEOUT_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Account:
+    """Who runs the server; `name` is None for the account that pgblend itself runs as."""
+
+    name: str | None = None
+
+    @property
+    def uid(self) -> int:
+        """The account's number."""
+        return os.geteuid() if self.name is None else pwd.getpwnam(self.name).pw_uid
+
+    def give(self, path: Path) -> None:
+        """Make the account the owner of a file or folder."""
+        if self.name is not None:
+            entry = pwd.getpwnam(self.name)
+            os.chown(path, entry.pw_uid, entry.pw_gid)
+
+    def check_can_enter(self, directory: Path) -> None:
+        """Refuse a folder that the account cannot reach, naming the folder that is in the way."""
+        for folder in (*reversed(directory.parents), directory):
+            if not folder.exists():
+                return  # about to be made
+            if self._call(["test", "-x", str(folder)]).returncode != 0:
+                raise UserError(
+                    f"the account {self.name} cannot enter {folder}, so it cannot run a server "
+                    f"in {directory}",
+                    hint=f"choose another folder with --data-dir, or run: chmod a+x {folder}",
+                )
+
+    def run(self, arguments: Sequence[str | Path], stdin: str = "") -> str:
+        """Run a program and return what it printed; its last words become the error."""
+        result = self._call([str(argument) for argument in arguments], stdin)
+        if result.returncode != 0:
+            lines = (result.stderr.strip() or result.stdout.strip()).splitlines()
+            raise UserError(f"{Path(arguments[0]).name} failed: {' '.join(lines[-3:])}")
+        return result.stdout
+
+    def _call(self, arguments: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
+        entry = pwd.getpwnam(self.name) if self.name is not None else None
+        return subprocess.run(
+            arguments,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            cwd="/",
+            env=server_environment(),
+            user=entry and entry.pw_uid,
+            group=entry and entry.pw_gid,
+            extra_groups=entry and os.getgrouplist(entry.pw_name, entry.pw_gid),
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+
+
+def server_account() -> Account:
+    """Choose the account: PostgreSQL refuses root, so root hands over to `postgres`."""
+    if os.geteuid() != 0:
+        return Account()
+    try:
+        pwd.getpwnam(SERVER_ACCOUNT)
+    except KeyError:
+        raise UserError(
+            f"PostgreSQL does not run as root and there is no account {SERVER_ACCOUNT!r}",
+            hint=f"install PostgreSQL's package, or run: useradd --system {SERVER_ACCOUNT}",
+        ) from None
+    return Account(SERVER_ACCOUNT)
+
+
+def server_environment() -> dict[str, str]:
+    """Leave out what would redirect the server or the Python inside it to the caller's own."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PG", "PYTHON", "LC_")) or name.startswith("PGBLEND_")
+    }
+    return kept | {"LC_ALL": "C.UTF-8"}

@@ -1,0 +1,70 @@
+"""What `pgblend up` does, step by step; every step leaves alone what is already as it should be."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pgblend.cli.database import connect, fetch_value
+from pgblend.cli.errors import UserError
+from pgblend.cli.server.cluster import Cluster
+from pgblend.cli.server.gateway_process import GatewayProcess, is_current
+
+Say = Callable[[str], None]
+
+GET_GATEWAY_URL = "SELECT pgblend.get_setting('gateway_url') #>> '{}'"
+SET_GATEWAY_URL = "SELECT pgblend.set_setting('gateway_url', to_jsonb(%(url)s::text))"
+
+
+def bring_up_server(cluster: Cluster, port: int | None, say: Say) -> None:
+    """Make the cluster and start the server, where that has not been done."""
+    if not cluster.exists:
+        say(f"making a database cluster in {cluster.data}")
+        cluster.create()
+    running = cluster.postmaster
+    if running is None:
+        cluster.start(port)
+        say(f"PostgreSQL {cluster.binaries.version} started on port {cluster.port}")
+    elif port not in (None, running.port):
+        raise UserError(
+            f"the server runs already, on port {running.port}",
+            hint=f"to move it, run: pgblend down && pgblend up --port {port}",
+        )
+    else:
+        cluster.remember()
+        say(f"PostgreSQL {cluster.binaries.version} runs already on port {running.port}")
+
+
+def bring_up_schema(cluster: Cluster, say: Say) -> None:
+    """Bring the database to the newest revision."""
+    from pgblend.migrations import runner
+
+    before = runner.status(cluster.url)["current"]
+    runner.upgrade(cluster.url)
+    after = runner.status(cluster.url)["current"]
+    if before != after:
+        say(f"database at revision {after}")
+
+
+def bring_up_gateway(cluster: Cluster, say: Say) -> None:
+    """Start the gateway and tell the database where it is.
+
+    An address that somebody set by hand stays, and needs no gateway of ours.
+    """
+    process = GatewayProcess(cluster.directory)
+    gateway, known = process.find(), cluster.state.gateway_urls
+    own = [*known, gateway.url] if gateway else known
+    with connect(cluster.url) as connection:
+        stored: str | None = fetch_value(connection, GET_GATEWAY_URL)
+        if stored is not None and stored not in own:
+            say(f"gateway_url is set to {stored}, so no gateway of pgblend's own is started")
+            say("hint: for one, run: pgblend config reset gateway_url, then pgblend up")
+            return
+        if gateway is not None and is_current(gateway):
+            say(f"gateway runs already on {gateway.url}")
+        else:
+            gateway = process.start()
+            say(f"gateway started on {gateway.url}")
+        if gateway.url != stored or stored not in known:
+            # Remembered first: an address that only the database knows would pass for the user's.
+            urls = [url for url in (stored, gateway.url) if url is not None]
+            replace(cluster.state, gateway_urls=urls).save(cluster.directory)
+            connection.execute(SET_GATEWAY_URL, {"url": gateway.url})

@@ -1,0 +1,247 @@
+"""A PostgreSQL cluster in a folder of one's own: make it, start it, stop it, find it again.
+
+DIRECTORY/postgres     the data, owned by the account that runs the server
+DIRECTORY/socket       the Unix socket (in /tmp where the path would be too long)
+DIRECTORY/log          the server's log, a file for each day of the week
+DIRECTORY/pgpass       the password, readable by its owner only
+DIRECTORY/server.json  port and socket of the last start
+"""
+
+import secrets
+import shutil
+from functools import cached_property
+from pathlib import Path
+
+from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.server import ports, settings
+from pgblend.cli.server.account import server_account
+from pgblend.cli.server.binaries import Binaries, find_binaries
+from pgblend.cli.server.postmaster import Postmaster, clear_remains, find_postmaster
+from pgblend.cli.server.state import (
+    DATABASE,
+    HOST,
+    ROLE,
+    ServerState,
+    load_state,
+    password_file,
+    private_url,
+)
+
+START_TIMEOUT_SECONDS = 120
+START_ATTEMPTS = 3
+PORT_TAKEN = "Address already in use"
+
+
+class Cluster:
+    """A private PostgreSQL server: one superuser `pgblend`, one database `pgblend`.
+
+    `durable=False` makes it fast and forgetful, for tests. Nothing here locks: callers that may
+    run at the same time hold `pgblend.cli.server.lock.locked`.
+    """
+
+    def __init__(self, directory: Path, *, durable: bool = True) -> None:
+        self.directory = directory.resolve()
+        self.durable = durable
+        self.data = self.directory / "postgres"
+        self.log_directory = self.directory / "log"
+        self.account = server_account()
+
+    @property
+    def exists(self) -> bool:
+        """Whether the cluster was made."""
+        return (self.data / "PG_VERSION").exists()
+
+    @property
+    def postmaster(self) -> Postmaster | None:
+        """The running server; None when there is none."""
+        return find_postmaster(self.data)
+
+    @property
+    def running(self) -> bool:
+        """Whether the server runs."""
+        return self.postmaster is not None
+
+    @cached_property
+    def binaries(self) -> Binaries:
+        """The programs: of the cluster's own major version once it was made, else the newest."""
+        version_file = self.data / "PG_VERSION"
+        return find_binaries(int(version_file.read_text()) if self.exists else None)
+
+    @property
+    def password(self) -> str:
+        """The superuser's password."""
+        try:
+            return password_file(self.directory).read_text(encoding="ascii").strip().split(":")[-1]
+        except OSError as error:
+            raise UserError(
+                f"the password file {password_file(self.directory)} cannot be read: "
+                f"{error.strerror}",
+                hint="run it as the account that ran `pgblend up`; if the file is lost, "
+                f"put *:*:*:{ROLE}:PASSWORD there with the password from a backup",
+            ) from error
+
+    @property
+    def state(self) -> ServerState:
+        """What is remembered of the last start."""
+        state = load_state(self.directory)
+        if state is None:
+            raise UserError(
+                f"there is no private server in {self.directory}",
+                hint="run: pgblend up",
+                exit_code=ExitCode.DATABASE,
+            )
+        return state
+
+    @property
+    def port(self) -> int:
+        """The port of the running server, else of the last one."""
+        return self.state.port
+
+    @property
+    def url(self) -> str:
+        """The connection URL; it names the password file instead of showing the password."""
+        return private_url(self.directory, self.port)
+
+    def connection_parameters(self) -> dict[str, str | int]:
+        """Host, port, user, password and dbname, for drivers that do not read a password file."""
+        return {
+            "host": HOST,
+            "port": self.port,
+            "user": ROLE,
+            "password": self.password,
+            "dbname": DATABASE,
+        }
+
+    def prepare(self) -> None:
+        """Make the folders, or say which one the server's account cannot use."""
+        try:
+            if self.account.name:
+                self.account.check_can_enter(self.directory)
+            if not self.directory.exists():
+                self.directory.mkdir(parents=True)
+                # The server's account must pass through; listing is nobody else's business.
+                self.directory.chmod(0o711 if self.account.name else 0o700)
+                if self.account.name:
+                    self.account.check_can_enter(self.directory)
+            ports.make_private(self.log_directory, self.account)
+        except OSError as error:
+            raise UserError(
+                f"{error.filename} cannot be used as data folder: {error.strerror}",
+                hint="choose another one with --data-dir or PGBLEND_DATA_DIR",
+            ) from error
+
+    def create(self) -> None:
+        """Make the cluster; what an interrupted attempt left is cleared away first."""
+        self.prepare()
+        new = self.directory / "postgres.new"
+        if new.exists():
+            shutil.rmtree(new)
+        ports.make_private(new, self.account)
+        self._write_password()
+        self._initdb(new)
+        with (new / "postgresql.conf").open("a", encoding="utf-8") as file:
+            file.write("\n# Written by pgblend at each start.\ninclude_if_exists 'pgblend.conf'\n")
+        self.account.run(
+            [self.binaries["postgres"], "--single", "-D", new, "postgres"],
+            stdin=f"CREATE DATABASE {DATABASE};\n",
+        )
+        new.rename(self.data)
+
+    def start(self, port: int | None = None) -> None:
+        """Start the server on this port, else the one of last time, else any free one."""
+        self.prepare()
+        folder = ports.socket_directory(self.directory, self.account)
+        clear_remains(self.data, folder)
+        state = load_state(self.directory)
+        for attempt in range(1, START_ATTEMPTS + 1):
+            chosen = ports.choose_port(port, state.port if state else None)
+            self._configure(chosen, folder)
+            if self._pg_ctl_start(last_attempt=attempt == START_ATTEMPTS):
+                break
+        self.remember()
+
+    def remember(self) -> None:
+        """Put down where the running server listens, where server.json says otherwise."""
+        running, state = self.postmaster, load_state(self.directory)
+        if running is not None:
+            gateway_urls = state.gateway_urls if state else []
+            found = ServerState(running.port, running.socket_directory, gateway_urls)
+            if found != state:
+                found.save(self.directory)
+
+    def stop(self) -> None:
+        """Stop the server: running statements end, what was committed is kept."""
+        if self.running:
+            self.account.run([self.binaries["pg_ctl"], "stop", "-D", self.data, "-m", "fast", "-w"])
+
+    def _write_password(self) -> None:
+        """Make up a password; one that is there already stays."""
+        file = password_file(self.directory)
+        if file.exists():
+            return
+        unfinished = file.with_suffix(".new")
+        unfinished.touch()
+        unfinished.chmod(0o600)
+        unfinished.write_text(f"*:*:*:{ROLE}:{secrets.token_urlsafe(24)}\n", encoding="ascii")
+        unfinished.replace(file)
+
+    def _initdb(self, data: Path) -> None:
+        """Run initdb. C.UTF-8 knows all letters and sorts alike on every system, for ever."""
+        handed_over = self.log_directory / "password"
+        try:
+            handed_over.touch(mode=0o600)
+            handed_over.write_text(self.password, encoding="ascii")
+            self.account.give(handed_over)
+            self.account.run(
+                [
+                    self.binaries["initdb"],
+                    f"--pgdata={data}",
+                    f"--username={ROLE}",
+                    f"--pwfile={handed_over}",
+                    "--auth=scram-sha-256",
+                    "--encoding=UTF8",
+                    "--locale=C.UTF-8",
+                    "--data-checksums",
+                    *([] if self.durable else ["--no-sync"]),
+                ]
+            )
+        finally:
+            handed_over.unlink(missing_ok=True)
+
+    def _configure(self, port: int, socket_directory: Path) -> None:
+        """Write pgblend.conf for this start: machine and port may have changed since the last."""
+        chosen = [
+            *settings.place_settings(port, socket_directory, self.log_directory),
+            *settings.memory_settings(settings.machine_memory()),
+            *settings.planner_settings(),
+            *(settings.durable_settings() if self.durable else settings.throwaway_settings()),
+        ]
+        file = self.data / "pgblend.conf"
+        file.write_text(settings.render(chosen), encoding="utf-8")
+        self.account.give(file)
+
+    def _pg_ctl_start(self, *, last_attempt: bool) -> bool:
+        """Start and wait; False when another program took the port in the meantime."""
+        log = self.log_directory / "startup.log"
+        log.unlink(missing_ok=True)
+        arguments: list[str | Path] = ["start", "-D", self.data, "-l", log, "-w"]
+        try:
+            self.account.run(
+                [self.binaries["pg_ctl"], *arguments, "-t", str(START_TIMEOUT_SECONDS)]
+            )
+        except UserError as error:
+            said = self._last_log()
+            if PORT_TAKEN in said and not last_attempt:
+                return False
+            reasons = [line for line in said.splitlines() if "FATAL" in line] or [error.message]
+            raise UserError(
+                f"PostgreSQL did not start: {reasons[-1]}",
+                hint=f"its log is in {self.log_directory}",
+            ) from error
+        return True
+
+    def _last_log(self) -> str:
+        """Return what the last start wrote, before and after it turned to the log of the day."""
+        files = sorted(self.log_directory.iterdir(), key=lambda file: file.stat().st_mtime)
+        texts = [file.read_text(encoding="utf-8", errors="replace") for file in files[-2:]]
+        return "\n".join(text.split("starting PostgreSQL")[-1] for text in texts)

@@ -1,0 +1,96 @@
+"""What runs, where and in which version: the content of `pgblend status`."""
+
+import platform
+import re
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value
+from pgblend.cli.errors import UserError
+from pgblend.cli.server.bring_up import GET_GATEWAY_URL
+from pgblend.cli.server.cluster import Cluster
+from pgblend.cli.server.gateway_process import GatewayProcess, ask_health
+from pgblend.cli.server.state import load_state
+
+LIBRARIES = ("pgblend", "psycopg", "alembic", "litellm")
+EXTENSIONS = """
+    SELECT extname, extversion FROM pg_catalog.pg_extension
+    WHERE extname IN ('vector', 'pg_trgm', 'plpython3u') ORDER BY extname
+"""
+HAS_REVISION = "SELECT pg_catalog.to_regclass('pgblend_data.alembic_version') IS NOT NULL"
+REVISION = "SELECT version_num FROM pgblend_data.alembic_version"
+
+Report = dict[str, Any]
+
+
+def report_private_server(directory: Path) -> Report:
+    """Describe the private server of a data folder, whether it runs or not."""
+    cluster = Cluster(directory)
+    state = load_state(cluster.directory)
+    place = {
+        "data_directory": str(cluster.data),
+        "port": state.port if state else None,
+        "socket_directory": state.socket_directory if state else None,
+    }
+    if state is None or not cluster.running:
+        found: Report = {"running": False, "url": cluster.url if state else None}
+        gateway_url = None
+    else:
+        found, gateway_url = _ask(cluster.url)
+        found = {**found, "running": True, "url": cluster.url}
+    own = GatewayProcess(cluster.directory).find()
+    return _report({**found, **place}, gateway_url or (own.url if own else None))
+
+
+def report_named_server(url: str) -> Report:
+    """Describe a server that the user named."""
+    found, gateway_url = _ask(url)
+    return _report({**found, "url": without_password(url)}, gateway_url)
+
+
+def without_password(url: str) -> str:
+    """Take the password out of a URL or connection string."""
+    url = re.sub(r"(://[^:/@?]*):[^@/]*@", r"\1@", url)
+    return re.sub(r"([?&\s]|^)password=('(\\.|[^'\\])*'|[^&\s]*)", r"\1password=…", url)
+
+
+def _report(database: Report, gateway_url: str | None) -> Report:
+    health = ask_health(gateway_url) if gateway_url else None
+    nothing = dict.fromkeys(
+        ("version", "data_directory", "port", "socket_directory", "migration", "error")
+    )
+    return {
+        "database": {**nothing, "extensions": {}, **database},
+        "gateway": {
+            "running": health is not None,
+            "url": gateway_url,
+            "pid": (health or {}).get("pid"),
+            "version": (health or {}).get("version"),
+        },
+        "versions": {name: version(name) for name in LIBRARIES}
+        | {"python": platform.python_version()},
+    }
+
+
+def _ask(url: str) -> tuple[Report, str | None]:
+    """Ask the database about itself; return that and its gateway's address."""
+    try:
+        with connect(url, check=False) as connection:
+            return _ask_database(connection)
+    except UserError as error:
+        return {"running": False, "error": error.message}, None
+
+
+def _ask_database(connection: Connection) -> tuple[Report, str | None]:
+    migrated = fetch_value(connection, HAS_REVISION)
+    found = {
+        "running": True,
+        "version": connection.info.parameter_status("server_version"),
+        "port": connection.info.port,
+        "extensions": {
+            row["extname"]: row["extversion"] for row in fetch_rows(connection, EXTENSIONS)
+        },
+        "migration": fetch_value(connection, REVISION) if migrated else None,
+    }
+    return found, fetch_value(connection, GET_GATEWAY_URL) if migrated else None

@@ -1,0 +1,1 @@
+"""Stateful database objects: alembic revisions, and how routines are replaced with them."""

@@ -1,0 +1,72 @@
+"""What a server must offer before a migration touches it."""
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from pgblend.cli.errors import UserError
+
+MINIMUM_SERVER = 15
+MINIMUM_VECTOR = (0, 8)
+EXTENSIONS = ("vector", "pg_trgm", "plpython3u")
+
+_VERSION = text("SELECT current_setting('server_version_num')::int / 10000")
+_EXTENSIONS = text(
+    "SELECT a.name, a.installed_version, coalesce(a.installed_version, a.default_version)"
+    " FROM pg_available_extensions AS a WHERE a.name = ANY (:names)"
+)
+_SCHEMAS = text(
+    "SELECT DISTINCT extnamespace::regnamespace::text FROM pg_extension"
+    " WHERE extname = ANY (:names) AND extnamespace <> 'pg_catalog'::regnamespace ORDER BY 1"
+)
+
+
+def prepare_server(connection: Connection) -> None:
+    """Check versions, create missing extensions, and set the session's search_path.
+
+    Routines take the search_path of this session (SET search_path FROM CURRENT), which is how they
+    find an extension's operators in whatever schema it lives.
+
+    Raises UserError, before anything is changed, where the server is too old or lacks an extension.
+    """
+    _check_server_version(connection.execute(_VERSION).scalar_one())
+    found = {row[0]: row[1:] for row in connection.execute(_EXTENSIONS, {"names": [*EXTENSIONS]})}
+    for name in EXTENSIONS:
+        installed, version = found.get(name, (None, None))
+        _check_extension(name, version)
+        if installed is None:
+            _create_extension(connection, name)
+    schemas = connection.execute(_SCHEMAS, {"names": [*EXTENSIONS]}).scalars()
+    path = ", ".join(["pgblend", "pgblend_data", *schemas, "pg_temp"])
+    connection.exec_driver_sql(f"SET search_path = {path}")
+    connection.commit()
+
+
+def _check_server_version(major: int) -> None:
+    if major < MINIMUM_SERVER:
+        raise UserError(
+            f"the server is PostgreSQL {major}, pgblend needs {MINIMUM_SERVER} or newer",
+            hint="upgrade the server (pg_upgrade), or run a private one: pgblend up",
+        )
+
+
+def _check_extension(name: str, version: str | None) -> None:
+    if version is None:
+        raise UserError(
+            f"the server has no extension {name!r}",
+            hint="install its package on the server's machine; docker/provision.sh shows which",
+        )
+    if name == "vector" and tuple(int(part) for part in version.split(".")[:2]) < MINIMUM_VECTOR:
+        raise UserError(
+            f"the server has pgvector {version}, pgblend needs 0.8 or newer",
+            hint="install a newer pgvector, then: ALTER EXTENSION vector UPDATE",
+        )
+
+
+def _create_extension(connection: Connection, name: str) -> None:
+    try:
+        connection.exec_driver_sql(f"CREATE EXTENSION IF NOT EXISTS {name}")
+    except DBAPIError as error:
+        raise UserError(
+            f"cannot create the extension {name}: {str(error.orig).splitlines()[0]}",
+            hint="migrations need a superuser, since plpython3u is an untrusted language",
+        ) from error

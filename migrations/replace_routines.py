@@ -1,0 +1,102 @@
+"""Replace routines and views by a frozen snapshot of sql/.
+
+Owners, grants and users' own objects stay.
+"""
+
+import hashlib
+import re
+from importlib.resources import files
+
+from sqlalchemy import Connection, text
+
+_CREATED = re.compile(
+    r"^CREATE OR REPLACE (?P<kind>FUNCTION|PROCEDURE|VIEW) pgblend\.(?P<name>\w+)", re.MULTILINE
+)
+_COMMENT = "pgblend: hybrid search. Routines: sha256 "
+_SOURCES = text(
+    "SELECT string_agg(concat_ws(' ', proname, prosrc), chr(10) ORDER BY proname, prosrc)"
+    " FROM pg_proc WHERE pronamespace = to_regnamespace('pgblend') AND proname = ANY (:names)"
+)
+_ROUTINE_ROWS = text(
+    "SELECT oid, ctid::text FROM pg_proc"
+    " WHERE pronamespace = to_regnamespace('pgblend') AND proname = ANY (:names)"
+)
+_VIEW_ROWS = text(
+    "SELECT oid, ctid::text FROM pg_class WHERE relkind = 'v'"
+    " AND relnamespace = to_regnamespace('pgblend') AND relname = ANY (:names)"
+)
+
+
+def snapshot(revision: str) -> str:
+    """Return the routines as they were rendered at a revision."""
+    return (files("pgblend.migrations.snapshots") / f"{revision}.sql").read_text(encoding="utf-8")
+
+
+def digest(script: str) -> str:
+    """Return the sha256 of a snapshot, as the list of released ones records it."""
+    return hashlib.sha256(script.encode()).hexdigest()
+
+
+def execute_script(connection: Connection, script: str) -> None:
+    """Run a script of many statements as it stands: `%` and `:name` are no parameters in it."""
+    connection.exec_driver_sql(script, execution_options={"no_parameters": True})
+
+
+def replace_routines(connection: Connection, script: str | None, previous: str | None) -> None:
+    """Run `script`, then drop what `previous` created and `script` did not touch.
+
+    All drops go into one statement, since bodies that call each other block single ones, and never
+    with CASCADE: a user's view on a routine that goes away makes the migration fail and roll back.
+    """
+    before = _rows(connection, previous) if previous else {}
+    comment = ""  # takes it away
+    if script:
+        execute_script(connection, script)
+        comment = f"{_COMMENT}{_installed(connection, script)}"
+    connection.exec_driver_sql(f"COMMENT ON SCHEMA pgblend IS '{comment}'")
+    after = _rows(connection, previous) if previous else {}
+    _drop(connection, [key for key, ctid in before.items() if after.get(key) == ctid])
+
+
+def differs(connection: Connection, script: str) -> bool:
+    """Tell whether the database's routines are others than those of a script.
+
+    It has those of another script, or somebody has replaced one by hand (which bodies that are
+    stored parsed, of `BEGIN ATOMIC`, do not show).
+    """
+    comment = connection.execute(
+        text("SELECT obj_description(to_regnamespace('pgblend'), 'pg_namespace')")
+    ).scalar()
+    return bool(comment != f"{_COMMENT}{_installed(connection, script)}")
+
+
+def _installed(connection: Connection, script: str) -> str:
+    """Return the digests of a script and of the sources that its routines have in the database."""
+    names = _names(script, "FUNCTION", "PROCEDURE")
+    sources = connection.execute(_SOURCES, {"names": names}).scalar() or ""
+    return f"{digest(script)} {digest(sources)}"
+
+
+def _names(script: str, *kinds: str) -> list[str]:
+    return sorted({m["name"] for m in _CREATED.finditer(script) if m["kind"] in kinds})
+
+
+def _rows(connection: Connection, script: str) -> dict[tuple[str, int], str]:
+    """Map each object the script names to its catalogue row's place, which replacing it moves."""
+    routines = connection.execute(_ROUTINE_ROWS, {"names": _names(script, "FUNCTION", "PROCEDURE")})
+    views = connection.execute(_VIEW_ROWS, {"names": _names(script, "VIEW")})
+    return {("routine", oid): ctid for oid, ctid in routines} | {
+        ("view", oid): ctid for oid, ctid in views
+    }
+
+
+def _drop(connection: Connection, objects: list[tuple[str, int]]) -> None:
+    """Drop views, then routines: views come last in sql/, so no routine uses one."""
+    for kind, alias in (("view", "regclass"), ("routine", "regprocedure")):
+        oids = [oid for object_kind, oid in objects if object_kind == kind]
+        if oids:
+            names = connection.execute(
+                text(f"SELECT string_agg(o::{alias}::text, ', ') FROM unnest(:oids ::oid[]) AS o"),
+                {"oids": oids},
+            ).scalar_one()
+            connection.exec_driver_sql(f"DROP {kind.upper()} {names}")

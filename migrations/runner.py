@@ -1,0 +1,173 @@
+"""Bring a database up or down, show where it stands, apply and freeze the routines of sql/.
+
+Everything runs in one session that holds an advisory lock, so two runners never interleave. No
+alembic.ini: the script folder is found beside this module, in a checkout and in an installed wheel.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import TypedDict
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, NullPool, create_engine, text
+
+from pgblend.cli.database import connect
+from pgblend.cli.errors import UserError
+from pgblend.migrations import search_path
+from pgblend.migrations.preflight import prepare_server
+from pgblend.migrations.replace_routines import differs, replace_routines, snapshot
+from pgblend.sql import render
+
+_FOLDER = Path(str(files("pgblend.migrations")))
+_LOCK = text("SELECT pg_advisory_lock(hashtextextended('pgblend migrate', 0))")
+
+
+class Status(TypedDict):
+    """Where a database stands: revisions, and whether its routines differ from those of sql/."""
+
+    current: str | None
+    head: str
+    pending: list[str]
+    drift: bool
+
+
+def upgrade(database_url: str, revision: str = "head") -> None:
+    """Apply revisions up to `revision`, then put pgblend on the database's search_path."""
+    with _session(database_url) as connection:
+        _current(connection)
+        prepare_server(connection)
+        connection.execute(text("CREATE SCHEMA IF NOT EXISTS pgblend_data"))
+        connection.commit()
+        command.upgrade(_config(connection), _known(revision))
+        search_path.add(connection)
+        connection.commit()
+
+
+def downgrade(database_url: str, revision: str) -> None:
+    """Undo revisions down to `revision`; at `base` nothing of pgblend is left."""
+    with _session(database_url) as connection:
+        if _current(connection) is None:
+            return
+        prepare_server(connection)
+        command.downgrade(_config(connection), _known(revision))
+        if _current(connection) is None:
+            search_path.remove(connection)
+            connection.execute(text("DROP TABLE pgblend_data.alembic_version"))
+            connection.execute(text("DROP SCHEMA pgblend_data"))
+        connection.commit()
+
+
+def status(database_url: str) -> Status:
+    """Compare the database with the newest revision and with sql/."""
+    with _session(database_url) as connection:
+        current = _current(connection)
+        scripts = ScriptDirectory(str(_FOLDER))
+        head = _head()
+        pending = [
+            script.revision
+            for script in scripts.iterate_revisions(head, current or "base")
+            if script.revision != current
+        ]
+        drift = current == head and differs(connection, render())
+        return Status(current=current, head=head, pending=pending[::-1], drift=drift)
+
+
+def apply(database_url: str) -> None:
+    """Put the routines of the working tree into a database at head (while developing)."""
+    with _session(database_url) as connection:
+        if _current(connection) != _head():
+            raise UserError(
+                f"the database is at revision {_current(connection)}, apply needs {_head()}",
+                hint="run: pgblend migrate up",
+            )
+        prepare_server(connection)
+        replace_routines(connection, render(), snapshot(_head()))
+        connection.commit()
+
+
+def freeze(message: str | None) -> Path:
+    """Write the rendered routines as a snapshot and return its path.
+
+    With a message, a new revision is made for them; without one the newest snapshot is written
+    anew, which is refused once it is released.
+    """
+    revision = _head()
+    if message is not None:
+        revision = f"{int(revision) + 1:04d}"
+        command.revision(_config(None), message=message, rev_id=revision)
+    elif revision in released():
+        raise UserError(
+            f"snapshot {revision} is released and never changes",
+            hint='make a new revision: pgblend migrate freeze -m "what changes"',
+        )
+    path = _FOLDER / "snapshots" / f"{revision}.sql"
+    path.write_text(render(), encoding="utf-8")
+    return path
+
+
+def released() -> dict[str, str]:
+    """Map each released revision to the sha256 of its snapshot."""
+    lines = (_FOLDER / "snapshots" / "released.sha256").read_text(encoding="utf-8").splitlines()
+    pairs = (line.split() for line in lines if line and not line.startswith("#"))
+    return {name.removesuffix(".sql"): sha for sha, name in pairs}
+
+
+@contextmanager
+def _session(database_url: str) -> Iterator[Connection]:
+    """Connect; the advisory lock goes with the session."""
+    engine = create_engine(
+        "postgresql+psycopg://",
+        creator=lambda: connect(database_url, check=False, autocommit=False),
+        poolclass=NullPool,
+    )
+    with engine.connect() as connection:
+        connection.execute(_LOCK)
+        connection.commit()
+        yield connection
+
+
+def _config(connection: Connection | None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_FOLDER))
+    config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
+    config.attributes["connection"] = connection
+    return config
+
+
+def _head() -> str:
+    head = ScriptDirectory(str(_FOLDER)).get_current_head()
+    if head is None:
+        raise RuntimeError(f"no revisions in {_FOLDER / 'versions'}")
+    return head
+
+
+def _known(revision: str) -> str:
+    """Return the revision, or say which ones there are."""
+    names = _revisions()
+    if revision in {"head", "base", *names}:
+        return revision
+    raise UserError(
+        f"there is no revision {revision!r}", hint=f"revisions: base, {', '.join(names)}, head"
+    )
+
+
+def _revisions() -> list[str]:
+    """Return all revisions that this version of pgblend has, oldest first."""
+    return [script.revision for script in ScriptDirectory(str(_FOLDER)).walk_revisions()][::-1]
+
+
+def _current(connection: Connection) -> str | None:
+    options = {"version_table_schema": "pgblend_data"}
+    current = MigrationContext.configure(connection, opts=options).get_current_revision()
+    connection.commit()
+    if current is not None and current not in _revisions():
+        raise UserError(
+            f"the database is at revision {current}, which this version of pgblend does not know",
+            hint="a newer pgblend has migrated it: install that version",
+        )
+    return current

@@ -1,0 +1,7753 @@
+-- 05_settings/_check_chunk_sizes
+-- _check_chunk_sizes: raise unless overlap and minimum are below the chunk size.
+-- Takes every setting of scope collection in force, as _collection_settings gives them.
+CREATE OR REPLACE FUNCTION pgblend._check_chunk_sizes(settings jsonb)
+RETURNS void
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    chunk_size integer := settings ->> 'chunk_size_tokens';
+    part text;
+BEGIN
+    FOREACH part IN ARRAY ARRAY['chunk_overlap_tokens', 'min_chunk_size_tokens'] LOOP
+        IF (settings ->> part)::integer >= chunk_size THEN
+            RAISE EXCEPTION '% is %: expected less than chunk_size_tokens, which is %',
+                part, settings ->> part, chunk_size
+                USING ERRCODE = '22023', HINT = 'Raise the one or lower the other first.';
+        END IF;
+    END LOOP;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_chunk_sizes(jsonb) IS
+'Raise 22023 unless overlap and minimum are below the chunk size.';
+
+-- 05_settings/setting_catalog
+-- setting_catalog: every setting and search option, with its type, default, range and meaning.
+-- The one place where a setting is declared: checking, resolving and documentation all read it.
+-- Scopes: a 'search' setting may be given per call, collection and profile and for the whole
+-- database; a 'collection' setting per collection and for the database; a 'server' setting for the
+-- database only. For an object, allowed_values are its keys and the range holds for each value.
+CREATE OR REPLACE FUNCTION pgblend.setting_catalog()
+RETURNS TABLE (
+    name text,
+    scope text,
+    value_type text,
+    default_value jsonb,
+    minimum double precision,
+    maximum double precision,
+    allowed_values text[],
+    description text
+)
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+ROWS 30
+BEGIN ATOMIC
+    SELECT v.*
+    FROM (
+        VALUES
+        ('b', 'search', 'number', '0.75'::jsonb, 0, 1, NULL::text[],
+            'BM25: how much a passage''s length counts.'),
+        ('candidate_depth', 'search', 'integer', '100', 1, 10000, NULL,
+            'Candidates that each arm gives to fusion; it alone sets the pool, so scores do not '
+            'depend on limit or offset.'),
+        ('ef_search', 'search', 'integer', '100', 1, 1000, NULL,
+            'HNSW: size of the search list; more is slower and more exact.'),
+        ('fuzzy', 'search', 'text', '"auto"', NULL, NULL, ARRAY['auto', 'on', 'off'],
+            'Whether misspelt and unfinished words are put right: auto where the query has a word '
+            'that the searched collections lack.'),
+        ('heading_weight', 'search', 'number', '2', 0, 100, NULL,
+            'BM25F: how many times a word in a heading counts; the length counts it once.'),
+        ('k1', 'search', 'number', '1.2', 0, 100, NULL,
+            'BM25: how soon repeated words stop counting.'),
+        ('language', 'search', 'text_search_config', 'null', NULL, NULL, NULL,
+            'Search only documents of this text search configuration (pg_ts_config).'),
+        ('min_relevance', 'search', 'number', 'null', -1, 1, NULL,
+            'Leave out rows below this relevance; rows without one as well.'),
+        ('min_score', 'search', 'number', '0', 0, 1, NULL,
+            'Leave out rows below this score.'),
+        ('offset', 'search', 'integer', '0', 0, 10000, NULL,
+            'Rows to skip, for pages.'),
+        ('rrf_k', 'search', 'number', '60', 0, 100000, NULL,
+            'Reciprocal rank fusion: the constant added to each rank.'),
+        ('strict', 'search', 'boolean', 'false', NULL, NULL, NULL,
+            'Fail instead of going on without an arm.'),
+        ('timeouts_ms', 'search', 'object', '{"embed": 2000, "lexical": 250, "total": 10000}', 1,
+            600000, ARRAY['embed', 'lexical', 'total'],
+            'Milliseconds that a stage may wait for a model, that the words'' arm may take, and '
+            'that all may together.'),
+        ('title_weight', 'search', 'number', '3', 0, 100, NULL,
+            'BM25F: how many times a word in the title counts; the length counts it once.'),
+        ('vector_scan', 'search', 'text', '"auto"', NULL, NULL, ARRAY['auto', 'index', 'exact'],
+            'How vectors are searched: by the HNSW index, by comparing all, or as fits.'),
+        ('weights', 'search', 'object', '{"fuzzy": 1, "vector": 1, "lexical": 1}',
+            0, 1000000, ARRAY['fuzzy', 'lexical', 'vector'],
+            'Weight of each arm in fusion; an arm of weight 0 is not run. Where the fuzzy arm put '
+            'a word right, the lexical one counts an eighth.'),
+        ('chunk_overlap_tokens', 'collection', 'integer', '80', 0, 10000, NULL,
+            'Tokens that a chunk repeats from the one before.'),
+        ('chunk_size_tokens', 'collection', 'integer', '400', 8, 100000, NULL,
+            'Most tokens of a chunk.'),
+        ('embedding_prefix', 'collection', 'text', '"title"', NULL, NULL, ARRAY['title', 'none'],
+            'What goes before a chunk''s text when it is embedded: title gives '
+            '"title: … | text: …", none nothing.'),
+        ('min_chunk_size_tokens', 'collection', 'integer', '40', 0, 100000, NULL,
+            'A smaller piece is joined to its neighbour.'),
+        ('default_profile', 'server', 'profile', '"balanced"', NULL, NULL, NULL,
+            'Profile of a search that names none.'),
+        ('embedding_model', 'server', 'text', '"local/all-minilm-l6-v2"', NULL, NULL, NULL,
+            'Model that the first embedding space is made with.'),
+        ('gateway_url', 'server', 'url', 'null', NULL, NULL, NULL,
+            'Where the model gateway listens: http://host:port or unix:/path.')
+    ) AS v (
+        name, scope, value_type, default_value, minimum, maximum, allowed_values, description
+    );
+END;
+
+COMMENT ON FUNCTION pgblend.setting_catalog() IS
+'Every setting and search option, with its type, default, range and meaning. Scopes: search (per '
+'call, collection, profile and database), collection, server.';
+
+-- 05_settings/_regconfig
+-- _regconfig: the visible text search configuration of that name, NULL where there is none.
+CREATE OR REPLACE FUNCTION pgblend._regconfig(config_name text)
+RETURNS regconfig
+LANGUAGE sql
+STABLE PARALLEL SAFE
+STRICT
+BEGIN ATOMIC
+    SELECT c.oid::regconfig
+    FROM pg_catalog.pg_ts_config AS c
+    WHERE c.cfgname = config_name AND pg_ts_config_is_visible(c.oid);
+END;
+
+COMMENT ON FUNCTION pgblend._regconfig(text) IS
+'The visible text search configuration of that name, NULL where there is none.';
+
+-- 05_settings/_setting_in_force
+-- _setting_in_force: a default with the value that was set over it.
+-- Of an object the keys that were not set keep their defaults. A NULL value was not set.
+CREATE OR REPLACE FUNCTION pgblend._setting_in_force(
+    value_type text,
+    default_value jsonb,
+    value jsonb
+)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN value_type = 'object' THEN default_value || coalesce(value, '{}')
+    ELSE coalesce(value, default_value)
+END;
+
+COMMENT ON FUNCTION pgblend._setting_in_force(text, jsonb, jsonb) IS
+'A default with the value that was set over it; of an object, keys that were not set keep theirs.';
+
+-- 05_settings/_setting_record_history
+-- _setting_record_history: trigger that keeps every change of a setting.
+CREATE OR REPLACE FUNCTION pgblend._setting_record_history()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    INSERT INTO pgblend_data.setting_history (name, old_value, new_value)
+    VALUES (
+        coalesce(NEW.name, OLD.name),
+        CASE WHEN TG_OP <> 'INSERT' THEN OLD.value END,
+        CASE WHEN TG_OP <> 'DELETE' THEN NEW.value END);
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._setting_record_history() IS
+'Trigger that keeps every change of a setting.';
+
+-- 05_settings/_collection_settings
+-- _collection_settings: every setting of scope collection in force for one collection.
+CREATE OR REPLACE FUNCTION pgblend._collection_settings(settings jsonb)
+RETURNS jsonb
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT jsonb_object_agg(
+        c.name,
+        coalesce(
+            nullif(_collection_settings.settings -> c.name, 'null'), s.value, c.default_value
+        )
+    )
+    FROM pgblend.setting_catalog() AS c
+    LEFT JOIN pgblend_data.setting AS s ON c.name = s.name
+    WHERE c.scope = 'collection';
+END;
+
+COMMENT ON FUNCTION pgblend._collection_settings(jsonb) IS
+'Every setting of scope collection in force: the collection''s own > database > default.';
+
+-- 05_settings/_setting_error
+-- _setting_error: what is wrong with a value for a setting, NULL where nothing is.
+-- JSON null is right everywhere: it stands for "not given".
+CREATE OR REPLACE FUNCTION pgblend._setting_error(
+    value jsonb,
+    value_type text,
+    minimum double precision,
+    maximum double precision,
+    allowed_values text[]
+)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    number_range text := CASE
+        WHEN minimum IS NOT NULL THEN format(' from %s to %s', minimum, maximum) ELSE '' END;
+    plain text := value #>> '{}';
+    entry record;
+BEGIN
+    IF value = 'null' THEN
+        RETURN NULL;
+    ELSIF value_type IN ('integer', 'number') THEN
+        IF jsonb_typeof(value) <> 'number'
+            OR value_type = 'integer' AND plain LIKE '%.%'
+            OR NOT coalesce(plain::numeric BETWEEN minimum::numeric AND maximum::numeric, true)
+        THEN
+            RETURN format('expected %s%s',
+                CASE value_type
+                    WHEN 'integer' THEN 'a whole number without a decimal point'
+                    ELSE 'a number' END,
+                number_range);
+        END IF;
+    ELSIF value_type = 'boolean' THEN
+        IF jsonb_typeof(value) <> 'boolean' THEN
+            RETURN 'expected true or false';
+        END IF;
+    ELSIF value_type = 'object' THEN
+        IF jsonb_typeof(value) <> 'object' THEN
+            RETURN format('expected an object with keys %s', array_to_string(allowed_values, ', '));
+        END IF;
+        FOR entry IN SELECT e.key, e.value FROM jsonb_each(value) AS e LOOP
+            IF entry.key <> ALL(allowed_values) THEN
+                RETURN format('has no key "%s": expected %s',
+                    left(entry.key, 200), array_to_string(allowed_values, ', '));
+            ELSIF jsonb_typeof(entry.value) <> 'number'
+                OR NOT (entry.value #>> '{}')::numeric
+                    BETWEEN minimum::numeric AND maximum::numeric
+            THEN
+                RETURN format('"%s": expected a number%s', entry.key, number_range);
+            END IF;
+        END LOOP;
+    ELSIF jsonb_typeof(value) <> 'string' THEN
+        RETURN 'expected a string';
+    ELSIF allowed_values IS NOT NULL AND plain <> ALL(allowed_values) THEN
+        RETURN format('expected one of %s', array_to_string(allowed_values, ', '));
+    ELSIF value_type = 'url' AND plain !~ '^(https?://[^/\s]+(/\S*)?|unix:/.+)$' THEN
+        RETURN 'expected http://host:port or unix:/path';
+    ELSIF value_type = 'text_search_config' AND pgblend._regconfig(plain) IS NULL THEN
+        RETURN 'expected a text search configuration (SELECT cfgname FROM pg_ts_config)';
+    ELSIF value_type = 'profile'
+        AND NOT EXISTS (SELECT FROM pgblend_data.profile AS p WHERE p.name = plain)
+    THEN
+        RETURN 'expected the name of a profile (SELECT name FROM pgblend.profiles)';
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._setting_error(
+    jsonb, text, double precision, double precision, text[]
+) IS 'What is wrong with a value for a setting, NULL where nothing is.';
+
+-- 05_settings/get_setting
+-- get_setting: the value in force for the whole database, the default where none was set.
+-- An unknown name is an error. Of an object, keys that were not set have their defaults.
+-- Definer-rights functions call it: nothing that others can write to is on its search_path.
+CREATE OR REPLACE FUNCTION pgblend.get_setting(name text)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+#variable_conflict use_column
+DECLARE
+    found_value jsonb;
+BEGIN
+    SELECT pgblend._setting_in_force(c.value_type, c.default_value, s.value) INTO found_value
+    FROM pgblend.setting_catalog() AS c
+    LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
+    WHERE c.name = get_setting.name;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no setting "%"', left(get_setting.name, 200)
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.settings';
+    END IF;
+    RETURN nullif(found_value, 'null');
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.get_setting(text) IS
+'The value in force for the whole database, the default where none was set; NULL where that is not '
+'set either. An unknown name raises 22023.';
+
+-- 05_settings/_check_settings
+-- _check_settings: raise for the first setting that is unknown, out of scope, of a wrong type or
+-- out of range.
+-- NULL and {} are right. `place` names where the settings were given, for the message.
+CREATE OR REPLACE FUNCTION pgblend._check_settings(settings jsonb, scopes text[], place text)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    wrong record;
+BEGIN
+    IF settings IS NULL OR settings = '{}' THEN
+        RETURN;
+    ELSIF jsonb_typeof(settings) <> 'object' THEN
+        RAISE EXCEPTION '% is %: expected a JSON object', place, left(settings::text, 200)
+            USING ERRCODE = '22023', HINT = 'For example: {"candidate_depth": 200}';
+    END IF;
+    SELECT e.key, e.value, c.name, pgblend._setting_error(
+        e.value, c.value_type, c.minimum, c.maximum, c.allowed_values) AS problem
+    INTO wrong
+    FROM jsonb_each(settings) AS e
+    LEFT JOIN pgblend.setting_catalog() AS c ON c.name = e.key AND c.scope = ANY(scopes)
+    WHERE c.name IS NULL
+        OR pgblend._setting_error(
+            e.value, c.value_type, c.minimum, c.maximum, c.allowed_values) IS NOT NULL
+    ORDER BY e.key COLLATE "C"
+    LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN;
+    ELSIF wrong.name IS NULL THEN
+        RAISE EXCEPTION '% has no setting "%"', place, left(wrong.key, 200)
+            USING ERRCODE = '22023', HINT = format('Known are: %s', (
+                SELECT string_agg(c.name, ', ' ORDER BY c.name)
+                FROM pgblend.setting_catalog() AS c WHERE c.scope = ANY(scopes)));
+    END IF;
+    RAISE EXCEPTION '%: "%" is %: %', place, wrong.key, left(wrong.value::text, 200), wrong.problem
+        USING ERRCODE = '22023',
+        HINT = format('SELECT * FROM pgblend.setting_catalog() WHERE name = ''%s''', wrong.name);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_settings(jsonb, text[], text) IS
+'Raise 22023 for the first setting that is unknown, out of scope, of a wrong type or out of range.';
+
+-- 05_settings/_search_settings
+-- _search_settings: every search setting in force: call > collection > profile > database >
+-- default.
+-- A collection's settings count when it is the only one searched; of several, none does. Objects
+-- are merged key by key. Options are checked; an unknown profile is an error; a NULL profile means
+-- default_profile.
+CREATE OR REPLACE FUNCTION pgblend._search_settings(
+    options jsonb,
+    profile text,
+    collection_ids bigint[]
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    profile_name text := coalesce(profile, pgblend.get_setting('default_profile') #>> '{}');
+    profile_settings jsonb;
+    collection_settings jsonb;
+    in_force jsonb;
+BEGIN
+    PERFORM pgblend._check_settings(options, ARRAY['search'], 'options');
+    SELECT p.settings INTO profile_settings
+    FROM pgblend_data.profile AS p WHERE p.name = profile_name;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no profile "%"', left(profile_name, 200)
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.profiles';
+    END IF;
+    IF cardinality(collection_ids) = 1 THEN
+        SELECT c.settings INTO collection_settings
+        FROM pgblend_data.collection AS c WHERE c.id = collection_ids[1];
+    END IF;
+    SELECT jsonb_object_agg(
+        c.name,
+        CASE WHEN c.value_type = 'object'
+            THEN c.default_value || layers.stored || layers.of_profile
+                || layers.of_collection || layers.of_call
+            ELSE coalesce(
+                nullif(layers.of_call, '{}'), nullif(layers.of_collection, '{}'),
+                nullif(layers.of_profile, '{}'), nullif(layers.stored, '{}'), c.default_value)
+        END)
+    INTO in_force
+    FROM pgblend.setting_catalog() AS c
+    LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
+    CROSS JOIN LATERAL (
+        SELECT
+            coalesce(nullif(s.value, 'null'), '{}') AS stored,
+            coalesce(nullif(profile_settings -> c.name, 'null'), '{}') AS of_profile,
+            coalesce(nullif(collection_settings -> c.name, 'null'), '{}') AS of_collection,
+            coalesce(nullif(options -> c.name, 'null'), '{}') AS of_call
+    ) AS layers
+    WHERE c.scope = 'search';
+    RETURN in_force;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_settings(jsonb, text, bigint[]) IS
+'Every search setting in force: call > collection > profile > database > default.';
+
+-- 05_settings/set_setting
+-- set_setting: set a value for the whole database; it holds from the next search on.
+-- A SQL NULL or JSON null puts the default back. Unknown names and wrong values are errors.
+CREATE OR REPLACE FUNCTION pgblend.set_setting(name text, value jsonb)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    IF set_setting.name IS NULL THEN
+        RAISE EXCEPTION 'the setting''s name is NULL'
+            USING ERRCODE = '22004', HINT = 'SELECT name FROM pgblend.settings';
+    END IF;
+    PERFORM pgblend._check_settings(
+        jsonb_build_object(set_setting.name, coalesce(set_setting.value, 'null')),
+        ARRAY['search', 'collection', 'server'], 'settings');
+    IF coalesce(set_setting.value, 'null') = 'null' THEN
+        DELETE FROM pgblend_data.setting AS s WHERE s.name = set_setting.name;
+    ELSE
+        INSERT INTO pgblend_data.setting (name, value)
+        VALUES (set_setting.name, set_setting.value)
+        ON CONFLICT ON CONSTRAINT setting_pkey DO UPDATE
+        SET value = excluded.value, changed_by = DEFAULT, changed_at = DEFAULT;
+    END IF;
+    PERFORM pgblend._check_chunk_sizes(pgblend._collection_settings('{}'));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.set_setting(text, jsonb) IS
+'Set a value for the whole database, live at once; NULL puts the default back. Unknown names and '
+'wrong values raise 22023. Members of pgblend_admin may.';
+
+-- 05_settings/reset_setting
+-- reset_setting: put the default of a setting back.
+-- An unknown name is an error; a setting that is at its default stays there.
+CREATE OR REPLACE FUNCTION pgblend.reset_setting(name text)
+RETURNS void
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT pgblend.set_setting(reset_setting.name, NULL);
+END;
+
+COMMENT ON FUNCTION pgblend.reset_setting(text) IS 'Put the default of a setting back.';
+
+-- 10_text/_chunk_immutable
+-- _chunk_immutable: trigger that lets a chunk's metadata change and nothing else.
+-- (content_hash is generated after this trigger.) Whatever is derived from a chunk (postings,
+-- vectors) is found by its id, so new text needs a new id.
+CREATE OR REPLACE FUNCTION pgblend._chunk_immutable()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    others text[] := '{metadata, lexemes, content_hash}';
+BEGIN
+    IF to_jsonb(NEW) - others <> to_jsonb(OLD) - others OR NEW.lexemes <> OLD.lexemes
+    THEN
+        RAISE EXCEPTION 'chunk % is immutable: only its metadata can be updated', OLD.id
+            USING ERRCODE = '0A000',
+            HINT = 'Replace the document: SELECT * FROM pgblend.ingest_document(…)';
+    END IF;
+    RETURN NEW;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_immutable() IS
+'Trigger that lets a chunk''s metadata change and nothing else.';
+
+-- 10_text/_document_record_language
+-- _document_record_language: trigger that notes which text search configurations a collection uses.
+CREATE OR REPLACE FUNCTION pgblend._document_record_language()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF TG_OP = 'INSERT' OR NEW.text_search_config <> OLD.text_search_config THEN
+        INSERT INTO pgblend_data.collection_language (collection_id, text_search_config)
+        VALUES (NEW.collection_id, NEW.text_search_config)
+        ON CONFLICT DO NOTHING;
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._document_record_language() IS
+'Trigger that notes which text search configurations a collection uses.';
+
+-- 10_text/_lexeme_tsquery
+-- _lexeme_tsquery: a tsquery that matches any of the lexemes, which are taken as they are.
+-- NULL and no lexemes give NULL.
+CREATE OR REPLACE FUNCTION pgblend._lexeme_tsquery(lexemes text[])
+RETURNS tsquery
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT string_agg(
+        '''' || replace(replace(l.lexeme, '\', '\\'), '''', '''''') || '''', ' | '
+        ORDER BY l.lexeme COLLATE "C"
+    )::tsquery
+    FROM unnest(_lexeme_tsquery.lexemes) AS l (lexeme);
+END;
+
+COMMENT ON FUNCTION pgblend._lexeme_tsquery(text[]) IS
+'A tsquery that matches any of the lexemes, which are taken as they are.';
+
+-- 10_text/_identifiers
+-- _identifiers: the identifiers and codes of a text (ERR-1042, foo.bar(), /etc/fstab), case-folded.
+-- with_parts adds the names within them that are identifiers as well. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._identifiers(content text, with_parts boolean)
+RETURNS text[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "identifiers" not in SD:
+    """Find identifiers and codes in a text."""
+
+    import re
+
+    LONGEST = 100
+
+
+    def identifiers(text: str, with_parts: bool) -> list[str]:
+        """Return the distinct identifiers of `text`, case-folded, in byte order.
+
+        An identifier joins its parts with `_ . / \\ : @ # + ~ -` (ERR-1042, foo.bar_baz(), /etc/fstab,
+        v1.2.3), changes its case between words (CamelCase), is called (run()) or is like C++. Ordinary
+        compounds (well-known, and/or, 3.14, e.g., mRNA) are none. `with_parts` adds what can be looked
+        for on its own: names in a path or a dotted name that are identifiers themselves.
+        """
+        joined = re.compile(r"[0-9A-Za-z_À-ɏͰ-ԯ./\\:@#+~$-]+(?:\(\))?")
+        found = set()
+        unusual = " ".join(word for word in set(text.split()) if not is_plain(word))
+        for token in joined.findall(unusual):
+            if not 1 < len(token) <= LONGEST:
+                continue
+            bare = stripped(token)
+            if is_identifier(bare) or (token.endswith("()") and len(bare) > 1):
+                found.add(bare.casefold())
+                if with_parts:
+                    parts = re.split(r"[./\\:@#]+", bare) + re.split(r"[/\\]", bare)[-1:]
+                    found.update(part.casefold() for part in parts if is_identifier(part))
+        return sorted(found)
+
+
+    def is_plain(word: str) -> bool:
+        """Tell quickly that a word cannot hold an identifier."""
+        bare = word.strip(".,;:!?\"'")
+        return bare.isdigit() or (bare.isalpha() and bare[1:].islower()) or not bare
+
+
+    def stripped(token: str) -> str:
+        """Take punctuation off a token's ends, but not what makes C++, C#, /etc and __init__."""
+        token = token.removesuffix("()").rstrip(".:@~$-/\\")
+        if not re.fullmatch(r"[A-Za-z]{1,2}(?:\+\+|#)", token):
+            token = token.rstrip("+#.:@~$-/\\")
+        return token.lstrip(".:@#+~$-\\")
+
+
+    def is_identifier(token: str) -> bool:
+        """Tell whether a token without outer punctuation is more than a word or a number."""
+        if token.isalnum():
+            return bool(re.search(r"[a-z]{2}[A-Z][a-z]", token))
+        words = [word for word in re.split(r"[^0-9A-Za-zÀ-ɏͰ-ԯ]+", token) if word]
+        if not words:
+            return False
+        if "_" in token or "::" in token or "\\" in token or re.search(r"[A-Za-z][+#]", token):
+            return True
+        if all(word.isdigit() for word in words):
+            return len(words) > 2
+        if any(character.isdigit() for character in token):
+            return True
+        if "/" in token:
+            return token.startswith("/") or token.count("/") > 1 or "." in token
+        return "." in token and min(map(len, token.split("."))) > 1
+    SD["identifiers"] = identifiers
+identifiers = SD["identifiers"]
+return identifiers(content, with_parts)
+$python$;
+
+COMMENT ON FUNCTION pgblend._identifiers(text, boolean) IS
+'The identifiers and codes of a text (ERR-1042, foo.bar(), /etc/fstab, CamelCase), case-folded; '
+'with_parts adds the names within them that are identifiers as well.';
+
+-- 10_text/_spaced_bigrams
+-- _spaced_bigrams: text whose runs of scripts without word spaces are written as overlapping pairs.
+-- NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._spaced_bigrams(content text)
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "spaced_bigrams" not in SD:
+    """Text without spaces between words, made ready for a parser that needs them."""
+
+    import re
+
+    # A syllable: a base with its marks, vowels that are written before it and conjuncts.
+    THAI = (
+        "[\u0e40-\u0e44]?[\u0e01-\u0e2f\u0e46]"
+        + "[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]*[\u0e30\u0e32\u0e33\u0e45]?"
+    )
+    LAO = (
+        "[\u0ec0-\u0ec4]?[\u0e81-\u0eaf\u0ec6\u0edc-\u0edf]"
+        + "[\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd]*[\u0eb0\u0eb2\u0eb3\u0ebd]?"
+    )
+    MYANMAR = (
+        "[\u1000-\u102a\u103f\u1050-\u1055]"
+        + "(?:\u1039[\u1000-\u1021]|[\u102b-\u1038\u103a-\u103e\u1056-\u1059])*"
+    )
+    KHMER = "[\u1780-\u17b3\u17d7\u17dc](?:\u17d2[\u1780-\u17b3]|[\u17b4-\u17d1\u17d3\u17dd])*"
+    CHARACTER = (
+        "[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
+        + "\u17d7\u17dc\u17dd\u3005-\u3007\u3021-\u3029\u3041-\u3096\u3099\u309a\u309d-\u309f"
+        + "\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+        + "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+    )
+
+
+    def spaced_bigrams(text: str) -> str:
+        """Write runs of scripts without word spaces as overlapping pairs: three characters as two.
+
+        A pair is of syllables (Thai, Lao, Khmer, Myanmar: a base with its marks) or of characters
+        (Chinese, Japanese). A run of one syllable stays itself. Runs are enclosed in U+001E, and
+        between two pairs stands U+001F, once for each character that they share: blanks to a parser,
+        from which join_bigrams can undo it.
+        """
+        run = re.compile(f"{CHARACTER}+")
+        syllable = re.compile(f"{THAI}|{LAO}|{MYANMAR}|{KHMER}|{CHARACTER}")
+
+        def pairs(match: re.Match[str]) -> str:
+            parts = syllable.findall(match[0])
+            spaced = parts[0]
+            for place, part in enumerate(parts[1:], start=2):
+                shared = part if place < len(parts) else ""
+                spaced += part + "\x1f" * len(shared) + shared
+            return f"\x1e{spaced}\x1e"
+
+        return run.sub(pairs, text)
+    SD["spaced_bigrams"] = spaced_bigrams
+spaced_bigrams = SD["spaced_bigrams"]
+return spaced_bigrams(content)
+$python$;
+
+COMMENT ON FUNCTION pgblend._spaced_bigrams(text) IS
+'Text whose runs of scripts without word spaces (Chinese, Japanese, Thai, Lao, Khmer, Myanmar) are '
+'written as overlapping pairs of syllables.';
+
+-- 10_text/_join_bigrams
+-- _join_bigrams: a marked passage of _spaced_bigrams' text as it was written; marks are U+E000 and
+-- U+E001. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._join_bigrams(passage text)
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "join_bigrams" not in SD:
+    """Undo spaced_bigrams in a marked passage."""
+
+    import re
+
+
+    def join_bigrams(passage: str, start: str, stop: str) -> str:
+        """Return a passage of spaced_bigrams' text as it was written, marks on what they stood on.
+
+        `start` and `stop` are the characters around each marked word; marked pairs that follow each
+        other share one mark. The passage may begin and end within a run.
+        """
+        return "".join(join_run(part, start, stop) for part in passage.split("\x1e"))
+
+
+    def join_run(run: str, start: str, stop: str) -> str:
+        """Join the pairs of one run; text without pairs stays as it is."""
+        if "\x1f" not in run:
+            return run
+        text = ""
+        marks: list[bool] = []
+        shared = 0
+        for piece in re.split("(\x1f+)", run):
+            if piece.startswith("\x1f"):
+                shared = len(piece)
+                continue
+            pair = piece.replace(start, "").replace(stop, "")
+            text += pair[shared:]
+            marks += [False] * (len(pair) - shared)
+            if start in piece:
+                marks[len(marks) - len(pair) :] = [True] * len(pair)
+        marked = "".join(
+            start + character + stop if mark else character
+            for character, mark in zip(text, marks, strict=True)
+        )
+        return marked.replace(stop + start, "")
+    SD["join_bigrams"] = join_bigrams
+join_bigrams = SD["join_bigrams"]
+return join_bigrams(passage, "\ue000", "\ue001")
+$python$;
+
+COMMENT ON FUNCTION pgblend._join_bigrams(text) IS
+'A marked passage of _spaced_bigrams'' text as it was written; marks are U+E000 and U+E001.';
+
+-- 10_text/_query_groups
+-- _query_groups: a query's words, phrases and exclusions, as alternatives between `or`.
+-- {"words": text, "groups": [{"words", "phrases", "excluded"}]}, by the operators of
+-- websearch_to_tsquery. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._query_groups(query text)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "query_groups" not in SD:
+    """Parse a search query into its words, phrases and exclusions."""
+
+    import re
+    from typing import Any
+
+
+    def query_groups(query: str) -> dict[str, Any]:
+        """Parse `query` with the operators of websearch_to_tsquery: "phrase", or, -exclusion.
+
+        Returns a dict: `words`, the text whose lexemes rank (plain words and the words of phrases),
+        and `groups`, the alternatives between `or`, each a dict of `words` (any may occur), `phrases`
+        (must occur) and `excluded` (must not). An `or` with nothing before or after it is left out. A
+        quote that is never closed reaches to the end.
+        """
+        token = re.compile(r'(-?)"([^"]*)(?:"|$)|(\S+)')
+        ranking: list[str] = []
+        groups: list[dict[str, list[str]]] = []
+        alternative = True
+        for match in token.finditer(query):
+            minus, phrase, word = match.groups()
+            if word is not None and word.lower() == "or":
+                alternative = True
+                continue
+            if alternative:
+                groups.append({"words": [], "phrases": [], "excluded": []})
+                alternative = False
+            if word is None:
+                groups[-1]["excluded" if minus else "phrases"].append(phrase)
+                ranking += [] if minus else [phrase]
+            elif word.startswith("-") and word.strip("-"):
+                groups[-1]["excluded"].append(word.lstrip("-"))
+            else:
+                groups[-1]["words"].append(word)
+                ranking.append(word)
+        return {"words": " ".join(ranking), "groups": groups}
+    SD["query_groups"] = query_groups
+query_groups = SD["query_groups"]
+import json
+return json.dumps(query_groups(query))
+$python$;
+
+COMMENT ON FUNCTION pgblend._query_groups(text) IS
+'A query''s words, phrases and exclusions, as alternatives between or: {"words": text, "groups": '
+'[{"words", "phrases", "excluded"}]}, by the operators of websearch_to_tsquery.';
+
+-- 10_text/_identifier_vector
+-- _identifier_vector: the identifiers of a text as lexemes of weight C, with "=" before each.
+-- All at position 1: they have places in no phrase. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._identifier_vector(content text)
+RETURNS tsvector
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+STRICT
+BEGIN ATOMIC
+    SELECT coalesce(
+        string_agg(
+            '''=' || replace(replace(i.identifier, '\', '\\'), '''', '''''') || ''':1C', ' '
+        ), ''
+    )::tsvector
+    FROM unnest(pgblend._identifiers(_identifier_vector.content, true)) AS i (identifier);
+END;
+
+COMMENT ON FUNCTION pgblend._identifier_vector(text) IS
+'The identifiers of a text as lexemes of weight C, with "=" before each.';
+
+-- 10_text/_indexable_text
+-- _indexable_text: text as the parser gets it, for chunks and queries alike.
+-- Words within < > are no tags, the parts of paths and compounds are words, and 1042 in ERR-1042 is
+-- no negative number: < > / \ - become spaces. Scripts without word spaces become pairs of
+-- syllables; other text does not pay for that. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._indexable_text(content text)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+STRICT
+BEGIN ATOMIC
+    SELECT CASE
+        WHEN
+            octet_length(plain.content) > char_length(plain.content)
+            AND plain.content ~ (
+                U&'[\0E01-\0EDF\1000-\109F\1780-\17DD\3005-\9FFF\F900-\FAFF\FF66-\FF9F'
+                || U&'\+020000-\+03FFFF]'
+            )
+            THEN pgblend._spaced_bigrams(plain.content)
+        ELSE plain.content
+    END
+    FROM (VALUES (translate(_indexable_text.content, '<>/\-', '     '))) AS plain (content);
+END;
+
+COMMENT ON FUNCTION pgblend._indexable_text(text) IS
+'Text as the parser gets it, for chunks and queries alike: < > / \ - are spaces, and '
+'scripts without word spaces are written as pairs of syllables.';
+
+-- 10_text/_chunk_index_text
+-- _chunk_index_text: trigger that fills a new chunk's lexemes from title, heading and text.
+-- Weights are A, B and D; identifiers follow with weight C and "=" before them, which no parser
+-- gives, and do not count for the length. A trigger, since a generated column cannot cast the
+-- configuration's name, and the name is stored as text, since a regconfig column blocks pg_upgrade.
+-- Words too long to be indexed are left out without a NOTICE.
+CREATE OR REPLACE FUNCTION pgblend._chunk_index_text()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET client_min_messages = warning
+AS $function$
+DECLARE
+    config regconfig := pgblend._regconfig(NEW.text_search_config);
+    title text := (SELECT d.title FROM pgblend_data.document AS d WHERE d.id = NEW.document_id);
+    names tsvector;
+BEGIN
+    IF config IS NULL THEN
+        RAISE EXCEPTION 'there is no text search configuration "%"', NEW.text_search_config
+            USING ERRCODE = '22023', HINT = 'SELECT cfgname FROM pg_ts_config';
+    END IF;
+    NEW.lexemes :=
+        setweight(to_tsvector(config, pgblend._indexable_text(title)), 'A')
+        || setweight(
+            to_tsvector(config, pgblend._indexable_text(coalesce(NEW.heading, ''))), 'B')
+        || to_tsvector(config, pgblend._indexable_text(NEW.content));
+    NEW.length := (
+        SELECT coalesce(sum(cardinality(l.positions)), 0) FROM unnest(NEW.lexemes) AS l);
+    names := pgblend._identifier_vector(concat_ws(' ', title, NEW.heading, NEW.content));
+    IF names <> '' THEN
+        NEW.lexemes := NEW.lexemes || names;
+    END IF;
+    RETURN NEW;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_index_text() IS
+'Trigger that fills a new chunk''s lexemes from title (weight A), heading (B), text (D) and the '
+'identifiers in them (C).';
+
+-- 10_text/_group_condition
+-- _group_condition: what must hold of a passage for one alternative of a query, NULL for nothing.
+-- All of its phrases and none of its exclusions; with `one_of_many`, an alternative without phrases
+-- also asks for any of its words. Phrases of stop words ask for nothing (and raise no NOTICE).
+CREATE OR REPLACE FUNCTION pgblend._group_condition(
+    config regconfig,
+    query_group jsonb,
+    one_of_many boolean
+)
+RETURNS tsquery
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+SET client_min_messages = warning
+AS $function$
+DECLARE
+    condition tsquery := '';
+    operand text;
+BEGIN
+    FOR operand IN SELECT p.value FROM jsonb_array_elements_text(query_group -> 'phrases') AS p LOOP
+        condition := condition && phraseto_tsquery(config, pgblend._indexable_text(operand));
+    END LOOP;
+    IF one_of_many AND numnode(condition) = 0 THEN
+        condition := coalesce(pgblend._lexeme_tsquery(tsvector_to_array(to_tsvector(config, (
+            SELECT pgblend._indexable_text(string_agg(w.value, ' '))
+            FROM jsonb_array_elements_text(query_group -> 'words') AS w)))), '');
+    END IF;
+    FOR operand IN SELECT e.value FROM jsonb_array_elements_text(query_group -> 'excluded') AS e LOOP
+        condition := condition && !!phraseto_tsquery(config, pgblend._indexable_text(operand));
+    END LOOP;
+    RETURN CASE WHEN numnode(condition) > 0 THEN condition END;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._group_condition(regconfig, jsonb, boolean) IS
+'What must hold of a passage for one alternative of a query: phrases, exclusions, words.';
+
+-- 10_text/_query_stop_words
+-- _query_stop_words: the query's stop words in the language that it is probably in.
+-- That is the configuration which takes most of its words for stop words, and not all of them; none
+-- where no configuration has any. Without this an English "the", which English documents do not
+-- index, would be a rare and telling word of a German document.
+CREATE OR REPLACE FUNCTION pgblend._query_stop_words(query text, config_names text[])
+RETURNS text[]
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    WITH word AS MATERIALIZED (
+        SELECT w.lexeme AS text
+        FROM unnest(to_tsvector('simple', pgblend._indexable_text(
+            pgblend._query_groups(query) ->> 'words'))) AS w
+    )
+
+    SELECT coalesce((
+        SELECT array_agg(one_word.text)
+        FROM unnest(config_names) AS config_name
+        CROSS JOIN word AS one_word
+        WHERE to_tsvector(pgblend._regconfig(config_name), one_word.text) = ''
+        GROUP BY config_name
+        HAVING count(*) < (SELECT count(*) FROM word)
+        ORDER BY count(*) DESC, config_name ASC
+        LIMIT 1
+    ), '{}');
+END;
+
+COMMENT ON FUNCTION pgblend._query_stop_words(text, text[]) IS
+'The query''s stop words in the language that it is probably in: the configuration that takes most '
+'of its words for stop words.';
+
+-- 10_text/_snippet
+-- _snippet: the best part of a passage as HTML: text escaped, words that match the query in <mark>.
+-- A query without lexemes gives the beginning. Private-use characters stand for the marks and for
+-- < > / \ and signs, which the parser must not see (as in _indexable_text), until all is escaped;
+-- the text's own are taken out first. Passages without word spaces are marked as pairs and joined
+-- again. A word too long to be indexed raises no NOTICE.
+CREATE OR REPLACE FUNCTION pgblend._snippet(content text, query text, config_name text)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+SET client_min_messages = warning
+AS $function$
+DECLARE
+    config regconfig := pgblend._regconfig(config_name);
+    query_words text := CASE
+        WHEN query ~* '["-]|\mor\M' THEN pgblend._query_groups(query) ->> 'words'
+        ELSE query END;  -- without operators there is nothing to parse
+    words tsquery := pgblend._lexeme_tsquery(tsvector_to_array(to_tsvector(
+        config, pgblend._indexable_text(coalesce(query_words, '')))));
+    plain text := translate(
+        content,
+        U&'<>/\005C-\E000\E001\E002\E003\E004\E005\E006\001E\001F',
+        U&'\E002\E003\E004\E005\E006');
+    indexed text := pgblend._indexable_text(plain);
+    marked text;
+BEGIN
+    IF indexed = plain THEN
+        marked := coalesce(
+            ts_headline(config, plain, words,
+                U&'StartSel=\E000, StopSel=\E001, MaxWords=40, MinWords=20, MaxFragments=0'),
+            array_to_string((regexp_split_to_array(btrim(plain), '\s+'))[:40], ' '));
+    ELSE
+        marked := coalesce(
+            pgblend._join_bigrams(ts_headline(config, indexed, words,
+                U&'StartSel=\E000, StopSel=\E001, MaxWords=100, MinWords=50, MaxFragments=0')),
+            left(btrim(plain), 100));
+    END IF;
+    RETURN replace(replace(replace(replace(
+        translate(
+            replace(replace(marked, '&', '&amp;'), '"', '&quot;'),
+            U&'\E004\E005\E006', '/\-'),
+        U&'\E002', '&lt;'), U&'\E003', '&gt;'), U&'\E000', '<mark>'), U&'\E001', '</mark>');
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._snippet(text, text, text) IS
+'The best part of a passage as HTML: text escaped, words that match the query in <mark>.';
+
+-- 10_text/_parse_query
+-- _parse_query: what a query means under one text search configuration.
+-- `lexemes` rank, any of them, in byte order; `boosts` says how many times its idf each weighs: a
+-- word by how often it stands in the query, tf · 11 / (tf + 10) as in Okapi. `condition` (phrases,
+-- exclusions) must hold and is NULL where there is none. A blank query, or one of stop words only,
+-- has no lexemes; `stop_words` are left out beside the configuration's own, and so is the end of
+-- I'm, don't and you'll, which would rank as a rare letter.
+-- Where identifiers make at least half of the query, each is a lexeme of its own beside its words.
+-- It is no more frequent than any of them, so this many times its idf (and a tenth, for long
+-- passages) outweighs them all: it comes before its words, however often they are repeated.
+CREATE OR REPLACE FUNCTION pgblend._parse_query(
+    query text,
+    config_name text,
+    stop_words text[] DEFAULT '{}',
+    OUT lexemes text[],
+    OUT boosts double precision[],
+    OUT condition tsquery
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+SET client_min_messages = warning
+AS $function$
+DECLARE
+    config regconfig := pgblend._regconfig(config_name);
+    parsed jsonb := CASE
+        WHEN query ~* '["-]|\mor\M' THEN pgblend._query_groups(query)
+        ELSE jsonb_build_object('words', query, 'groups', '[]'::jsonb) END;  -- no operators
+    words tsvector := ts_delete(
+        to_tsvector(config, pgblend._indexable_text(regexp_replace(
+            parsed ->> 'words', '([[:alpha:]])[''’](m|d|s|t|ll|re|ve)\M', '\1', 'gi'))),
+        tsvector_to_array(to_tsvector(config, array_to_string(stop_words, ' '))));
+    identifiers text[] := pgblend._identifiers(parsed ->> 'words', false);
+    in_identifiers integer := length(
+        to_tsvector(config, pgblend._indexable_text(array_to_string(identifiers, ' '))));
+    query_group jsonb;
+    group_condition tsquery;
+BEGIN
+    SELECT
+        coalesce(array_agg(term.lexeme ORDER BY term.lexeme COLLATE "C"), '{}'),
+        coalesce(array_agg(term.boost ORDER BY term.lexeme COLLATE "C"), '{}')
+    INTO lexemes, boosts
+    FROM (
+        SELECT
+            w.lexeme,
+            11.0::double precision * cardinality(w.positions)
+            / (10 + cardinality(w.positions)) AS boost
+        FROM unnest(words) AS w
+        UNION ALL
+        SELECT '=' || i.identifier, greatest(1, 1.1 * (
+            SELECT sum(cardinality(w.positions)) FROM unnest(words) AS w))
+        FROM unnest(identifiers) AS i (identifier)
+        WHERE 2 * in_identifiers >= length(words)
+    ) AS term;
+    FOR query_group IN SELECT g.value FROM jsonb_array_elements(parsed -> 'groups') AS g LOOP
+        group_condition := pgblend._group_condition(
+            config, query_group, jsonb_array_length(parsed -> 'groups') > 1);
+        IF group_condition IS NULL THEN
+            condition := NULL;
+            RETURN;
+        END IF;
+        condition := coalesce(condition || group_condition, group_condition);
+    END LOOP;
+    -- Alternatives of plain words alone say no more than the lexemes do.
+    IF NOT jsonb_path_exists(parsed, '$.groups[*] ? (exists(@.phrases[*]) || exists(@.excluded[*]))')
+    THEN
+        condition := NULL;
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._parse_query(text, text, text[]) IS
+'What a query means under one text search configuration: lexemes that rank, any of them, how much '
+'more than its idf each weighs, and a condition (phrases, exclusions), NULL where there is none.';
+
+-- 15_index/_has_numpy
+-- _has_numpy: whether the server's Python has numpy; looked up once a session.
+-- Without it nothing is sealed and searches score from tsvectors: slower, with the same result.
+CREATE OR REPLACE FUNCTION pgblend._has_numpy()
+RETURNS boolean
+LANGUAGE plpython3u
+STABLE PARALLEL SAFE
+AS $python$
+if "found" not in SD:
+    try:
+        import numpy
+        SD["found"] = True
+    except ImportError:
+        SD["found"] = False
+return SD["found"]
+$python$;
+
+COMMENT ON FUNCTION pgblend._has_numpy() IS
+'Whether the server''s Python has numpy; looked up once a session.';
+
+-- 15_index/_vocabulary_lock
+-- _vocabulary_lock: key of the advisory lock that whoever makes a collection's vocabulary anew
+-- holds, and shared whoever adds words to it.
+CREATE OR REPLACE FUNCTION pgblend._vocabulary_lock(collection_id bigint)
+RETURNS bigint
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN hashtextextended('pgblend vocabulary', collection_id);
+
+COMMENT ON FUNCTION pgblend._vocabulary_lock(bigint) IS
+'Key of the advisory lock that whoever makes a collection''s vocabulary anew holds, and shared '
+'whoever adds words to it.';
+
+-- 15_index/_chunk_bury
+-- _chunk_bury: trigger that takes deleted chunks out of the lexical index.
+-- Those not sealed yet leave pending; a seal that holds one is waited for, and then the chunk is in
+-- a segment, where a tombstone hides it.
+CREATE OR REPLACE FUNCTION pgblend._chunk_bury()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    WITH unsealed AS (
+        DELETE FROM pgblend_data.pending AS p
+        USING old_chunk AS c
+        WHERE p.chunk_id = c.id
+        RETURNING p.chunk_id
+    )
+    INSERT INTO pgblend_data.tombstone (chunk_id, collection_id, text_search_config)
+    SELECT c.id, c.collection_id, c.text_search_config
+    FROM old_chunk AS c
+    WHERE c.id NOT IN (SELECT u.chunk_id FROM unsealed AS u);
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_bury() IS
+'Trigger that takes deleted chunks out of the lexical index.';
+
+-- 15_index/_chunk_clear_index
+-- _chunk_clear_index: trigger that empties the lexical index when the chunks are truncated.
+CREATE OR REPLACE FUNCTION pgblend._chunk_clear_index()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    TRUNCATE pgblend_data.pending, pgblend_data.segment, pgblend_data.posting,
+        pgblend_data.tombstone, pgblend_data.vocabulary;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_clear_index() IS
+'Trigger that empties the lexical index when the chunks are truncated.';
+
+-- 15_index/_note_failure
+-- _note_failure: keep why a collection's segments could not be written, and warn.
+CREATE OR REPLACE FUNCTION pgblend._note_failure(collection_id bigint, message text)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    INSERT INTO pgblend_data.lexical_failure (collection_id, message, failed_at)
+    VALUES (_note_failure.collection_id, _note_failure.message, clock_timestamp())
+    ON CONFLICT ON CONSTRAINT lexical_failure_pkey DO UPDATE
+    SET message = excluded.message, failed_at = excluded.failed_at;
+    RAISE WARNING 'the lexical index of collection % could not be written: %',
+        _note_failure.collection_id, _note_failure.message
+        USING HINT = 'The old segments go on serving; see lexical_status().';
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._note_failure(bigint, text) IS
+'Keep why a collection''s segments could not be written, and warn.';
+
+-- 15_index/_drop_segments
+-- _drop_segments: delete a collection's segments; its chunks are then missing from the index.
+-- Tombstones stay: those of chunks in no segment do nothing, and the next seal takes them.
+CREATE OR REPLACE FUNCTION pgblend._drop_segments(collection_id bigint)
+RETURNS void
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    WITH dropped AS (
+        DELETE FROM pgblend_data.segment AS s
+        WHERE s.collection_id = _drop_segments.collection_id
+        RETURNING s.id
+    )
+
+    DELETE FROM pgblend_data.posting AS p
+    USING dropped AS d
+    WHERE p.segment_id = d.id;
+END;
+
+COMMENT ON FUNCTION pgblend._drop_segments(bigint) IS
+'Delete a collection''s segments; its chunks are then missing from the index.';
+
+-- 15_index/_seal_lock
+-- _seal_lock: key of the advisory lock that whoever writes a collection's segments holds.
+CREATE OR REPLACE FUNCTION pgblend._seal_lock(collection_id bigint)
+RETURNS bigint
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN hashtextextended('pgblend seal', collection_id);
+
+COMMENT ON FUNCTION pgblend._seal_lock(bigint) IS
+'Key of the advisory lock that whoever writes a collection''s segments holds until its commit.';
+
+-- 15_index/_lexical_state
+-- _lexical_state: what a search has to look at, as one row: segments, deleted chunks, pending
+-- chunks.
+-- Arrays have one entry a segment, in the order of ids; bytes are those that plpy/unpack_pending.py
+-- reads. Of all languages where config_name is NULL.
+CREATE OR REPLACE FUNCTION pgblend._lexical_state(collection_ids bigint[], config_name text)
+RETURNS TABLE (
+    segment_ids bigint[],
+    versions text[],
+    tombstones bytea,
+    chunk_ids bytea,
+    document_ids bytea,
+    chunk_indexes bytea,
+    lengths bytea,
+    record_counts bytea,
+    records bytea
+)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    WITH sealed AS (
+        SELECT
+            coalesce(array_agg(g.id ORDER BY g.id), '{}') AS segment_ids,
+            coalesce(array_agg(g.xmin || g.dead_digest ORDER BY g.id), '{}') AS versions
+        FROM pgblend_data.segment AS g
+        WHERE
+            g.collection_id = ANY(collection_ids)
+            AND g.text_search_config = coalesce(config_name, g.text_search_config)
+    ),
+
+    deleted AS (
+        SELECT string_agg(int8send(b.chunk_id), '' ORDER BY b.chunk_id) AS tombstones
+        FROM pgblend_data.tombstone AS b
+        WHERE
+            b.collection_id = ANY(collection_ids)
+            AND b.text_search_config = coalesce(config_name, b.text_search_config)
+    ),
+
+    waiting AS (
+        SELECT
+            string_agg(int8send(c.chunk_id), '' ORDER BY c.chunk_id) AS chunk_ids,
+            string_agg(int8send(c.document_id), '' ORDER BY c.chunk_id) AS document_ids,
+            string_agg(int4send(c.chunk_index), '' ORDER BY c.chunk_id) AS chunk_indexes,
+            string_agg(int4send(c.length), '' ORDER BY c.chunk_id) AS lengths,
+            string_agg(int4send(octet_length(c.records) / 11), '' ORDER BY c.chunk_id)
+                AS record_counts,
+            string_agg(c.records, '' ORDER BY c.chunk_id) AS records
+        FROM pgblend_data.pending AS c
+        WHERE
+            c.collection_id = ANY(collection_ids)
+            AND c.text_search_config = coalesce(config_name, c.text_search_config)
+    )
+
+    SELECT
+        s.segment_ids,
+        s.versions,
+        d.tombstones,
+        w.chunk_ids,
+        w.document_ids,
+        w.chunk_indexes,
+        w.lengths,
+        w.record_counts,
+        w.records
+    FROM sealed AS s
+    CROSS JOIN deleted AS d
+    CROSS JOIN waiting AS w;
+END;
+
+COMMENT ON FUNCTION pgblend._lexical_state(bigint[], text) IS
+'What a search has to look at, as one row of arrays: segments, deleted chunks, pending chunks.';
+
+-- 15_index/_write_segment
+-- _write_segment: store one segment and its postings; arrays as plpy/merge_postings.py makes them.
+CREATE OR REPLACE FUNCTION pgblend._write_segment(
+    collection_id bigint,
+    config_name text,
+    rows_and_length bigint[],
+    row_arrays bytea[],
+    terms bigint[],
+    starts integer[],
+    counts integer[],
+    ordinals bytea,
+    codes bytea,
+    code_bytes integer
+)
+RETURNS void
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    WITH segment AS (
+        INSERT INTO pgblend_data.segment (
+            collection_id, text_search_config, n, total_length, chunk_ids, document_ids,
+            chunk_indexes, lengths, code_book, bytes
+        )
+        VALUES (
+            _write_segment.collection_id, config_name, rows_and_length[1]::integer,
+            rows_and_length[2], row_arrays[1], row_arrays[2], row_arrays[3], row_arrays[4],
+            row_arrays[5],
+            (SELECT sum(octet_length(a.bytes)) FROM unnest(row_arrays) AS a (bytes))
+            + octet_length(_write_segment.ordinals) + octet_length(_write_segment.codes)
+            + 12 * cardinality(terms)
+        )
+        RETURNING id
+    )
+
+    INSERT INTO pgblend_data.posting (segment_id, term, collection_id, df, ordinals, codes)
+    SELECT
+        s.id,
+        t.term,
+        _write_segment.collection_id,
+        t.df,
+        substr(_write_segment.ordinals, 2 * t.first + 1, 2 * t.df) AS ordinals,
+        substr(_write_segment.codes, code_bytes * t.first + 1, code_bytes * t.df) AS codes
+    FROM segment AS s
+    CROSS JOIN unnest(terms, starts, counts) AS t (term, first, df);
+END;
+
+COMMENT ON FUNCTION pgblend._write_segment(
+    bigint, text, bigint[], bytea[], bigint[], integer[], integer[], bytea, bytea, integer
+) IS 'Store one segment and its postings; arrays as plpy/merge_postings.py makes them.';
+
+-- 15_index/_may_write
+-- _may_write: whether the caller may write to a collection, as its row security has it.
+CREATE OR REPLACE FUNCTION pgblend._may_write(collection_id bigint)
+RETURNS boolean
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT
+        pg_has_role('pgblend_admin', 'USAGE')
+        OR EXISTS (
+            SELECT FROM pgblend_data.collection_grant AS g
+            WHERE g.collection_id = _may_write.collection_id AND g.privilege = 'write'
+        );
+END;
+
+COMMENT ON FUNCTION pgblend._may_write(bigint) IS
+'Whether the caller may write to a collection, as its row security has it.';
+
+-- 15_index/_pack_vector
+-- _pack_vector: the records of a tsvector in its binary form.
+CREATE OR REPLACE FUNCTION pgblend._pack_vector(vector bytea)
+RETURNS bytea
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "pack_lexemes" not in SD:
+    """Pack a tsvector's lexemes into fixed-size records that numpy can read."""
+
+    import hashlib
+    from collections.abc import MutableMapping
+
+    TITLE, HEADING = 3, 2  # setweight's A and B in a tsvector's binary form; D is 0
+    RECORD_BYTES = 11
+    IDENTIFIER = b"="
+    MOST = 255
+
+
+    def pack_lexemes(vector: bytes, term_ids: MutableMapping[bytes, bytes]) -> bytes:
+        """Return one record of 11 bytes for each lexeme of `vector`, the output of tsvectorsend().
+
+        A record is the term id (8 bytes: BLAKE2b of the lexeme) and how often the lexeme stands in the
+        title, in headings and in the body (a byte each; a tsvector keeps at most 255 positions).
+        An identifier, which begins with "=", counts as if it stood 255 times in the body, so that
+        neither its repetition nor the passage's length matters. `term_ids` remembers ids between calls.
+        """
+        records = []
+        start = 4
+        for _ in range(int.from_bytes(vector[:4], "big")):
+            end = vector.index(0, start)
+            lexeme = vector[start:end]
+            term_id = term_ids.get(lexeme)
+            if term_id is None:
+                term_id = term_ids[lexeme] = hashlib.blake2b(lexeme, digest_size=8).digest()
+            start = end + 3 + 2 * int.from_bytes(vector[end + 1 : end + 3], "big")
+            weights = [high_byte >> 6 for high_byte in vector[end + 3 : start : 2]]
+            title, heading = weights.count(TITLE), weights.count(HEADING)
+            body = MOST if lexeme.startswith(IDENTIFIER) else len(weights) - title - heading
+            records.append(term_id + bytes((title, heading, body)))
+        return b"".join(records)
+    SD["pack_lexemes"] = pack_lexemes
+pack_lexemes = SD["pack_lexemes"]
+term_ids = SD.setdefault("term_ids", {})
+if len(term_ids) > 500_000:
+    term_ids.clear()
+return pack_lexemes(vector, term_ids)
+$python$;
+
+COMMENT ON FUNCTION pgblend._pack_vector(bytea) IS
+'The records of a tsvector in its binary form (tsvectorsend).';
+
+-- 15_index/_segment_postings
+-- _segment_postings: all postings of one segment as one row of arrays, in the order of terms.
+CREATE OR REPLACE FUNCTION pgblend._segment_postings(segment_id bigint)
+RETURNS TABLE (terms bytea, counts bytea, ordinals bytea, codes bytea)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT
+        string_agg(int8send(p.term), '' ORDER BY p.term) AS terms,
+        string_agg(int4send(p.df), '' ORDER BY p.term) AS counts,
+        string_agg(p.ordinals, '' ORDER BY p.term) AS ordinals,
+        string_agg(p.codes, '' ORDER BY p.term) AS codes
+    FROM pgblend_data.posting AS p
+    WHERE p.segment_id = _segment_postings.segment_id;
+END;
+
+COMMENT ON FUNCTION pgblend._segment_postings(bigint) IS
+'All postings of one segment as one row of arrays, in the order of terms.';
+
+-- 15_index/_take_pending
+-- _take_pending: delete up to 20,000 pending chunks and return them as one row of arrays.
+-- Chunks that another transaction is deleting are left to it. Rows are deleted by where they lie
+-- (nothing updates them): a join would be planned by statistics that an ingest has outrun.
+CREATE OR REPLACE FUNCTION pgblend._take_pending(collection_id bigint, config_name text)
+RETURNS TABLE (
+    chunk_ids bytea,
+    document_ids bytea,
+    chunk_indexes bytea,
+    lengths bytea,
+    record_counts bytea,
+    records bytea
+)
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    WITH taken AS (
+        DELETE FROM pgblend_data.pending AS p
+        WHERE p.ctid = ANY(ARRAY(
+            SELECT w.ctid
+            FROM pgblend_data.pending AS w
+            WHERE
+                w.collection_id = _take_pending.collection_id
+                AND w.text_search_config = config_name
+            ORDER BY w.chunk_id
+            LIMIT 20000
+            FOR UPDATE SKIP LOCKED
+        ))
+        RETURNING p.*
+    )
+
+    SELECT
+        string_agg(int8send(t.chunk_id), '' ORDER BY t.chunk_id) AS chunk_ids,
+        string_agg(int8send(t.document_id), '' ORDER BY t.chunk_id) AS document_ids,
+        string_agg(int4send(t.chunk_index), '' ORDER BY t.chunk_id) AS chunk_indexes,
+        string_agg(int4send(t.length), '' ORDER BY t.chunk_id) AS lengths,
+        string_agg(int4send(octet_length(t.records) / 11), '' ORDER BY t.chunk_id) AS record_counts,
+        string_agg(t.records, '' ORDER BY t.chunk_id) AS records
+    FROM taken AS t;
+END;
+
+COMMENT ON FUNCTION pgblend._take_pending(bigint, text) IS
+'Delete up to 20,000 pending chunks and return them as one row of arrays (see unpack_pending.py).';
+
+-- 15_index/_take_tombstones
+-- _take_tombstones: delete a collection's tombstones of one language; their ids as sorted int64,
+-- NULL for none.
+CREATE OR REPLACE FUNCTION pgblend._take_tombstones(collection_id bigint, config_name text)
+RETURNS bytea
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    WITH taken AS (
+        DELETE FROM pgblend_data.tombstone AS t
+        WHERE
+            t.collection_id = _take_tombstones.collection_id
+            AND t.text_search_config = config_name
+        RETURNING t.chunk_id
+    )
+
+    SELECT string_agg(int8send(t.chunk_id), '' ORDER BY t.chunk_id)
+    FROM taken AS t;
+END;
+
+COMMENT ON FUNCTION pgblend._take_tombstones(bigint, text) IS
+'Delete a collection''s tombstones of one language; their ids as sorted int64, NULL for none.';
+
+-- 15_index/_segment_arrays
+-- _segment_arrays: the stored arrays of segments (see plpy/unpack_segment.py).
+CREATE OR REPLACE FUNCTION pgblend._segment_arrays(segment_ids bigint[])
+RETURNS SETOF pgblend_data.segment
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT s.*  -- noqa: AM04
+    FROM pgblend_data.segment AS s
+    WHERE s.id = ANY(segment_ids)
+    ORDER BY s.id;
+END;
+
+COMMENT ON FUNCTION pgblend._segment_arrays(bigint[]) IS
+'The stored arrays of segments (see plpy/unpack_segment.py).';
+
+-- 15_index/_check_can_index
+-- _check_can_index: whether this session can write segments: false, with a NOTICE, without numpy.
+-- A transaction that does not see what others commit is an error.
+CREATE OR REPLACE FUNCTION pgblend._check_can_index()
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'the lexical index cannot be written at isolation level %',
+            current_setting('transaction_isolation')
+            USING ERRCODE = '25001', HINT = 'Use a transaction at READ COMMITTED.';
+    ELSIF NOT pgblend._has_numpy() THEN
+        RAISE NOTICE 'nothing is sealed: the server''s Python has no numpy'
+            USING HINT = 'Install it there (Debian: python3-numpy). Searches work without, slowly.';
+        RETURN false;
+    END IF;
+    RETURN true;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_can_index() IS
+'Whether this session can write segments: false, with a NOTICE, without numpy.';
+
+-- 15_index/_chunk_add_words
+-- _chunk_add_words: trigger that puts the words of new chunks into the vocabulary, in the same
+-- transaction.
+-- Without a unique key, so that nobody waits for a word that somebody else adds: two transactions
+-- may add the same one, which does no harm. While the vocabulary is made anew (its lock is taken),
+-- or where the transaction does not see what others commit, all words are added, since those that
+-- are seen may be going.
+CREATE OR REPLACE FUNCTION pgblend._chunk_add_words()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    settled bigint[];
+BEGIN
+    SELECT coalesce(array_agg(c.collection_id), '{}') INTO settled
+    FROM (SELECT DISTINCT n.collection_id FROM new_chunk AS n) AS c
+    WHERE current_setting('transaction_isolation') = 'read committed'
+        AND pg_try_advisory_xact_lock_shared(pgblend._vocabulary_lock(c.collection_id));
+    INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
+    SELECT w.*
+    FROM (
+        SELECT DISTINCT c.collection_id, c.text_search_config, l.lexeme COLLATE "C" AS lexeme
+        FROM new_chunk AS c
+        CROSS JOIN LATERAL unnest(c.lexemes) AS l
+    ) AS w
+    WHERE w.collection_id <> ALL(settled)
+        OR NOT EXISTS (
+            SELECT FROM pgblend_data.vocabulary AS v
+            WHERE v.collection_id = w.collection_id
+                AND v.text_search_config = w.text_search_config
+                AND v.lexeme = w.lexeme
+        );
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_add_words() IS
+'Trigger that puts the words of new chunks into the vocabulary, in the same transaction.';
+
+-- 15_index/_rebuild_vocabulary
+-- _rebuild_vocabulary: make a collection's vocabulary anew from the chunks' tsvectors, without
+-- words that no chunk has any more.
+-- Left as it is while somebody adds chunks: a word too many is only looked at in vain.
+CREATE OR REPLACE FUNCTION pgblend._rebuild_vocabulary(collection_id bigint)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(
+        pgblend._vocabulary_lock(_rebuild_vocabulary.collection_id))
+    THEN
+        RETURN;
+    END IF;
+    DELETE FROM pgblend_data.vocabulary AS v
+    WHERE v.collection_id = _rebuild_vocabulary.collection_id;
+    INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
+    SELECT DISTINCT c.collection_id, c.text_search_config, l.lexeme
+    FROM pgblend_data.chunk AS c
+    CROSS JOIN LATERAL unnest(c.lexemes) AS l
+    WHERE c.collection_id = _rebuild_vocabulary.collection_id;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._rebuild_vocabulary(bigint) IS
+'Make a collection''s vocabulary anew from the chunks'' tsvectors, without words that no chunk has '
+'any more; left as it is while somebody adds chunks.';
+
+-- 15_index/_is_building
+-- _is_building: whether another session writes a collection's segments just now.
+-- Its rows are not visible before its commit, its lock is.
+CREATE OR REPLACE FUNCTION pgblend._is_building(collection_id bigint)
+RETURNS boolean
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT EXISTS(
+        SELECT
+        FROM pg_catalog.pg_locks AS l
+        WHERE
+            l.locktype = 'advisory'
+            AND l.database = (
+                SELECT d.oid FROM pg_catalog.pg_database AS d
+                WHERE d.datname = current_database()
+            )
+            AND l.classid::bigint = (pgblend._seal_lock(collection_id) >> 32) & 4294967295
+            AND l.objid::bigint = pgblend._seal_lock(collection_id) & 4294967295
+            AND l.objsubid = 1
+            AND l.granted
+            AND l.pid <> pg_backend_pid()
+    );
+END;
+
+COMMENT ON FUNCTION pgblend._is_building(bigint) IS
+'Whether another session writes a collection''s segments just now.';
+
+-- 15_index/_lock_segments
+-- _lock_segments: become the one who writes a collection's segments until the transaction ends; an
+-- error where another session is.
+CREATE OR REPLACE FUNCTION pgblend._lock_segments(collection_id bigint)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(pgblend._seal_lock(collection_id)) THEN
+        RAISE EXCEPTION 'another session writes the lexical index of this collection'
+            USING ERRCODE = '55P03', HINT = 'Try again when it has finished: lexical_status().';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._lock_segments(bigint) IS
+'Become the one who writes a collection''s segments until the transaction ends; 55P03 where '
+'another session is.';
+
+-- 15_index/_load_segment
+-- _load_segment: write a segment that was saved, without the chunks that are not to be in it;
+-- returns how many chunks it holds.
+-- The arrays are those of table segment, the postings those of _segment_postings. `alive` are the
+-- chunks to keep. 22023 where the arrays do not fit each other.
+CREATE OR REPLACE FUNCTION pgblend._load_segment(
+    collection_id bigint,
+    saved pgblend_data.segment,
+    terms bytea,
+    counts bytea,
+    ordinals bytea,
+    codes bytea,
+    alive bigint[]
+)
+RETURNS integer
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $python$
+if "add_postings" not in SD:
+    """A sealed segment with its postings, as a source to merge."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def add_postings(segment: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an unpacked segment with `terms`, `ordinals` and `frequencies` of each posting.
+
+        `stored` has, as bytes in the order of terms: terms (big-endian int64), counts (big-endian
+        int32), ordinals and codes. Bytes that do not fit the segment raise an IndexError or a
+        ValueError.
+        """
+        counts = np.frombuffer(stored["counts"] or b"", ">i4")
+        return {
+            **segment,
+            "terms": np.repeat(np.frombuffer(stored["terms"] or b"", ">i8").astype(np.int64), counts),
+            "ordinals": np.frombuffer(stored["ordinals"] or b"", "<u2"),
+            "frequencies": segment["code_book"][
+                np.frombuffer(stored["codes"] or b"", segment["code_type"])
+            ],
+        }
+    SD["add_postings"] = add_postings
+add_postings = SD["add_postings"]
+if "merge_postings" not in SD:
+    """Merge postings of several sources into one segment."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def merge_postings(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Merge sources into the arrays of one new segment, leaving out rows that are not alive.
+
+        A source has `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths` and `alive` (one entry a
+        row), and for each posting `terms`, `ordinals` (the row) and `frequencies` (title
+        << 16 | heading << 8 | body).
+
+        Returns the rows' arrays in the order of chunk_ids, the `code_book` of distinct frequencies and,
+        one entry a term, `terms`, `counts` and `starts` into `ordinals` (uint16) and `codes` (uint8, or
+        uint16 where there are more than 256 distinct frequencies).
+        """
+        alive = [np.flatnonzero(source["alive"]) for source in sources]
+        row_arrays = {
+            name: np.concatenate(
+                [source[name][rows] for source, rows in zip(sources, alive, strict=True)]
+            )
+            for name in ("chunk_ids", "document_ids", "chunk_indexes", "lengths")
+        }
+        by_chunk = np.argsort(row_arrays["chunk_ids"], kind="stable")
+        ordinal_of_row = np.empty(len(by_chunk), np.int64)
+        ordinal_of_row[by_chunk] = np.arange(len(by_chunk))
+
+        terms, ordinals, frequencies = [], [], []
+        offset = 0
+        for source, rows in zip(sources, alive, strict=True):
+            new_row = np.full(len(source["chunk_ids"]), -1)
+            new_row[rows] = ordinal_of_row[offset : offset + len(rows)]
+            offset += len(rows)
+            moved = new_row[source["ordinals"]]
+            kept = moved >= 0
+            terms.append(source["terms"][kept])
+            ordinals.append(moved[kept])
+            frequencies.append(source["frequencies"][kept])
+        all_terms = np.concatenate(terms)
+        all_ordinals = np.concatenate(ordinals)
+        by_term = np.lexsort((all_ordinals, all_terms))
+        code_book, codes = np.unique(np.concatenate(frequencies)[by_term], return_inverse=True)
+        distinct, starts, counts = np.unique(all_terms[by_term], return_index=True, return_counts=True)
+        return {
+            **{name: values[by_chunk] for name, values in row_arrays.items()},
+            "code_book": code_book,
+            "terms": distinct,
+            "starts": starts,
+            "counts": counts,
+            "ordinals": all_ordinals[by_term].astype("<u2"),
+            "codes": codes.astype("u1" if len(code_book) <= 256 else "<u2"),
+        }
+    SD["merge_postings"] = merge_postings
+merge_postings = SD["merge_postings"]
+if "segment_arguments" not in SD:
+    """A merged segment as the arguments of pgblend._write_segment."""
+
+    from typing import Any
+
+
+    def segment_arguments(merged: dict[str, Any]) -> list[Any]:
+        """Return rows and length, row arrays, terms, starts, counts, ordinals, codes, bytes a code.
+
+        `merged` is what merge_postings returns; row arrays are little-endian bytes. Arrays of numbers
+        are their text, which PL/Python hands over faster than lists.
+        """
+        row_arrays = [
+            merged["chunk_ids"].astype("<i8").tobytes(),
+            merged["document_ids"].astype("<i8").tobytes(),
+            merged["chunk_indexes"].astype("<i4").tobytes(),
+            merged["lengths"].astype("<i4").tobytes(),
+            merged["code_book"].astype("<i4").tobytes(),
+        ]
+        return [
+            [len(merged["chunk_ids"]), int(merged["lengths"].sum())],
+            row_arrays,
+            *(array_text(merged[name]) for name in ("terms", "starts", "counts")),
+            merged["ordinals"].tobytes(),
+            merged["codes"].tobytes(),
+            merged["codes"].itemsize,
+        ]
+
+
+    def array_text(values: Any) -> str:
+        """Return whole numbers as the text of an SQL array."""
+        return "{" + ",".join(map(str, values.tolist())) + "}"
+    SD["segment_arguments"] = segment_arguments
+segment_arguments = SD["segment_arguments"]
+if "unpack_segment" not in SD:
+    """Read the arrays of a sealed segment."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a segment's arrays from its stored bytes (little-endian).
+
+        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
+        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        """
+        lengths = np.frombuffer(columns["lengths"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i4")
+        alive = np.ones(len(lengths), np.bool_)
+        alive[np.frombuffer(columns["dead"], "<i4")] = False
+        return {
+            "id": columns["id"],
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
+            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
+            "lengths": lengths,
+            "code_book": code_book,
+            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "alive": alive,
+        }
+    SD["unpack_segment"] = unpack_segment
+unpack_segment = SD["unpack_segment"]
+import numpy as np
+
+try:
+    segment = unpack_segment(saved)
+    segment["alive"] &= np.isin(segment["chunk_ids"], np.array(alive, np.int64))
+    merged = merge_postings([add_postings(
+        segment, {"terms": terms, "counts": counts, "ordinals": ordinals, "codes": codes})])
+except (IndexError, ValueError) as error:
+    plpy.error(
+        f"a saved segment is damaged: {error}", sqlstate="22023",
+        hint="Save it again, or make it anew: lexical_rebuild.")
+if len(merged["chunk_ids"]):
+    plpy.execute(
+        plpy.prepare(
+            "SELECT pgblend._write_segment($1, $2, $3, $4,"
+            " $5::text::bigint[], $6::text::integer[], $7::text::integer[], $8, $9, $10)",
+            ["bigint", "text", "bigint[]", "bytea[]", "text", "text", "text", "bytea", "bytea",
+             "integer"]),
+        [collection_id, saved["text_search_config"], *segment_arguments(merged)])
+return len(merged["chunk_ids"])
+$python$;
+
+COMMENT ON FUNCTION pgblend._load_segment(
+    bigint, pgblend_data.segment, bytea, bytea, bytea, bytea, bigint[]
+) IS
+'Write a segment that was saved, without the chunks that are not to be in it; returns how many '
+'chunks it holds.';
+
+-- 15_index/_pack_lexemes
+-- _pack_lexemes: a chunk's lexemes as records of 11 bytes: term, occurrences in title, headings and
+-- body.
+CREATE OR REPLACE FUNCTION pgblend._pack_lexemes(lexemes tsvector)
+RETURNS bytea
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN pgblend._pack_vector(tsvectorsend(lexemes));
+
+COMMENT ON FUNCTION pgblend._pack_lexemes(tsvector) IS
+'A chunk''s lexemes as records of 11 bytes: term, occurrences in title, headings and body.';
+
+-- 15_index/_seal_batch
+-- _seal_batch: move a batch of pending chunks of one language into a segment; returns how many.
+-- Small segments and those with many dead rows are merged into the new one; tombstones go to the
+-- dead lists of the others. All in the caller's transaction: readers see either the old state or
+-- the new. The caller holds the collection's seal lock.
+CREATE OR REPLACE FUNCTION pgblend._seal_batch(collection_id bigint, config_name text)
+RETURNS integer
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+STRICT
+SET search_path FROM CURRENT
+AS $python$
+if "add_postings" not in SD:
+    """A sealed segment with its postings, as a source to merge."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def add_postings(segment: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an unpacked segment with `terms`, `ordinals` and `frequencies` of each posting.
+
+        `stored` has, as bytes in the order of terms: terms (big-endian int64), counts (big-endian
+        int32), ordinals and codes. Bytes that do not fit the segment raise an IndexError or a
+        ValueError.
+        """
+        counts = np.frombuffer(stored["counts"] or b"", ">i4")
+        return {
+            **segment,
+            "terms": np.repeat(np.frombuffer(stored["terms"] or b"", ">i8").astype(np.int64), counts),
+            "ordinals": np.frombuffer(stored["ordinals"] or b"", "<u2"),
+            "frequencies": segment["code_book"][
+                np.frombuffer(stored["codes"] or b"", segment["code_type"])
+            ],
+        }
+    SD["add_postings"] = add_postings
+add_postings = SD["add_postings"]
+if "choose_merge" not in SD:
+    """Which segments a seal merges."""
+
+    from collections.abc import Sequence
+
+    FANOUT = 8
+    CAPACITY = 65_536
+    DEAD_SHARE = 0.2
+
+
+    def choose_merge(sizes: Sequence[int], live: Sequence[int], pending: int) -> list[int]:
+        """Return the places of the segments to merge with `pending` new rows into one.
+
+        Sizes fall into tiers, each eight times the one below; a tier is merged when it would hold eight
+        segments, and the result may fill the next. A segment with more than a fifth of its rows dead is
+        merged as well. The merged segment holds at most 65,536 live rows.
+        """
+        merged: list[int] = []
+        total = pending
+        by_size = sorted(range(len(sizes)), key=lambda place: live[place])
+        for place in by_size:
+            if live[place] < (1 - DEAD_SHARE) * sizes[place] and total + live[place] <= CAPACITY:
+                merged.append(place)
+                total += live[place]
+        while True:
+            mates = [
+                place for place in by_size if place not in merged and tier(live[place]) <= tier(total)
+            ]
+            if len(mates) < FANOUT - 1 or total + live[mates[0]] > CAPACITY:
+                return sorted(merged)
+            for place in mates:
+                if total + live[place] <= CAPACITY:
+                    merged.append(place)
+                    total += live[place]
+
+
+    def tier(rows: int) -> int:
+        """Return the tier of a size: 0 up to 1,024 rows, then one for each factor of eight."""
+        result, limit = 0, 1024
+        while rows > limit:
+            result, limit = result + 1, limit * FANOUT
+        return result
+    SD["choose_merge"] = choose_merge
+choose_merge = SD["choose_merge"]
+if "find_rows" not in SD:
+    """Find values in a sorted array."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def find_rows(sorted_values: Any, values: Any) -> Any:
+        """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
+        places = np.searchsorted(sorted_values, values)
+        found = places < len(sorted_values)
+        found[found] = sorted_values[places[found]] == values[found]
+        return places[found]
+    SD["find_rows"] = find_rows
+find_rows = SD["find_rows"]
+if "merge_postings" not in SD:
+    """Merge postings of several sources into one segment."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def merge_postings(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Merge sources into the arrays of one new segment, leaving out rows that are not alive.
+
+        A source has `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths` and `alive` (one entry a
+        row), and for each posting `terms`, `ordinals` (the row) and `frequencies` (title
+        << 16 | heading << 8 | body).
+
+        Returns the rows' arrays in the order of chunk_ids, the `code_book` of distinct frequencies and,
+        one entry a term, `terms`, `counts` and `starts` into `ordinals` (uint16) and `codes` (uint8, or
+        uint16 where there are more than 256 distinct frequencies).
+        """
+        alive = [np.flatnonzero(source["alive"]) for source in sources]
+        row_arrays = {
+            name: np.concatenate(
+                [source[name][rows] for source, rows in zip(sources, alive, strict=True)]
+            )
+            for name in ("chunk_ids", "document_ids", "chunk_indexes", "lengths")
+        }
+        by_chunk = np.argsort(row_arrays["chunk_ids"], kind="stable")
+        ordinal_of_row = np.empty(len(by_chunk), np.int64)
+        ordinal_of_row[by_chunk] = np.arange(len(by_chunk))
+
+        terms, ordinals, frequencies = [], [], []
+        offset = 0
+        for source, rows in zip(sources, alive, strict=True):
+            new_row = np.full(len(source["chunk_ids"]), -1)
+            new_row[rows] = ordinal_of_row[offset : offset + len(rows)]
+            offset += len(rows)
+            moved = new_row[source["ordinals"]]
+            kept = moved >= 0
+            terms.append(source["terms"][kept])
+            ordinals.append(moved[kept])
+            frequencies.append(source["frequencies"][kept])
+        all_terms = np.concatenate(terms)
+        all_ordinals = np.concatenate(ordinals)
+        by_term = np.lexsort((all_ordinals, all_terms))
+        code_book, codes = np.unique(np.concatenate(frequencies)[by_term], return_inverse=True)
+        distinct, starts, counts = np.unique(all_terms[by_term], return_index=True, return_counts=True)
+        return {
+            **{name: values[by_chunk] for name, values in row_arrays.items()},
+            "code_book": code_book,
+            "terms": distinct,
+            "starts": starts,
+            "counts": counts,
+            "ordinals": all_ordinals[by_term].astype("<u2"),
+            "codes": codes.astype("u1" if len(code_book) <= 256 else "<u2"),
+        }
+    SD["merge_postings"] = merge_postings
+merge_postings = SD["merge_postings"]
+if "segment_arguments" not in SD:
+    """A merged segment as the arguments of pgblend._write_segment."""
+
+    from typing import Any
+
+
+    def segment_arguments(merged: dict[str, Any]) -> list[Any]:
+        """Return rows and length, row arrays, terms, starts, counts, ordinals, codes, bytes a code.
+
+        `merged` is what merge_postings returns; row arrays are little-endian bytes. Arrays of numbers
+        are their text, which PL/Python hands over faster than lists.
+        """
+        row_arrays = [
+            merged["chunk_ids"].astype("<i8").tobytes(),
+            merged["document_ids"].astype("<i8").tobytes(),
+            merged["chunk_indexes"].astype("<i4").tobytes(),
+            merged["lengths"].astype("<i4").tobytes(),
+            merged["code_book"].astype("<i4").tobytes(),
+        ]
+        return [
+            [len(merged["chunk_ids"]), int(merged["lengths"].sum())],
+            row_arrays,
+            *(array_text(merged[name]) for name in ("terms", "starts", "counts")),
+            merged["ordinals"].tobytes(),
+            merged["codes"].tobytes(),
+            merged["codes"].itemsize,
+        ]
+
+
+    def array_text(values: Any) -> str:
+        """Return whole numbers as the text of an SQL array."""
+        return "{" + ",".join(map(str, values.tolist())) + "}"
+    SD["segment_arguments"] = segment_arguments
+segment_arguments = SD["segment_arguments"]
+if "unpack_pending" not in SD:
+    """Read pending chunks as a segment that was not written yet."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return pending chunks as a source of postings, None where there are none.
+
+        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+        document_ids (int64), chunk_indexes, lengths and record_counts (int32), and records (11 bytes a
+        lexeme: term, occurrences in title, headings and body). The result has arrays of these names,
+        `alive` (all true) and for each posting `terms`, `ordinals` and `frequencies` (title << 16 |
+        heading << 8 | body).
+        """
+        if columns["chunk_ids"] is None:
+            return None
+        record = np.dtype([("term", ">i8"), ("title", "u1"), ("heading", "u1"), ("body", "u1")])
+        records = np.frombuffer(columns["records"] or b"", record)
+        counts = np.frombuffer(columns["record_counts"], ">i4")
+        title, heading = records["title"].astype(np.int32), records["heading"].astype(np.int32)
+        return {
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
+            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
+            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "alive": np.ones(len(counts), np.bool_),
+            "terms": records["term"].astype(np.int64),
+            "ordinals": np.repeat(np.arange(len(counts)), counts),
+            "frequencies": title << 16 | heading << 8 | records["body"],
+        }
+    SD["unpack_pending"] = unpack_pending
+unpack_pending = SD["unpack_pending"]
+if "unpack_segment" not in SD:
+    """Read the arrays of a sealed segment."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a segment's arrays from its stored bytes (little-endian).
+
+        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
+        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        """
+        lengths = np.frombuffer(columns["lengths"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i4")
+        alive = np.ones(len(lengths), np.bool_)
+        alive[np.frombuffer(columns["dead"], "<i4")] = False
+        return {
+            "id": columns["id"],
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
+            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
+            "lengths": lengths,
+            "code_book": code_book,
+            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "alive": alive,
+        }
+    SD["unpack_segment"] = unpack_segment
+unpack_segment = SD["unpack_segment"]
+import numpy as np
+
+def run(query, types, *values):
+    if query not in SD:
+        SD[query] = plpy.prepare(query, types)
+    return SD[query].execute(list(values))
+
+def with_postings(segment):
+    stored = run("SELECT * FROM pgblend._segment_postings($1)", ["bigint"], segment["id"])[0]
+    return add_postings(segment, stored)
+
+scope = (["bigint", "text"], collection_id, config_name)
+pending = unpack_pending(run("SELECT * FROM pgblend._take_pending($1, $2)", *scope)[0])
+tombstones = run("SELECT pgblend._take_tombstones($1, $2) AS ids", *scope)[0]["ids"]
+segments = [unpack_segment(row) for row in run(
+    "SELECT * FROM pgblend_data.segment WHERE collection_id = $1 AND text_search_config = $2"
+    " ORDER BY id", *scope)]
+changed = set()
+if tombstones:
+    buried = np.frombuffer(tombstones, ">i8")
+    for place, segment in enumerate(segments):
+        found = find_rows(segment["chunk_ids"], buried)
+        if len(found):
+            segment["alive"][found] = False
+            changed.add(place)
+
+sizes = [len(segment["chunk_ids"]) for segment in segments]
+live = [int(np.count_nonzero(segment["alive"])) for segment in segments]
+new_rows = 0 if pending is None else len(pending["chunk_ids"])
+chosen = choose_merge(sizes, live, new_rows)
+for place in changed - set(chosen):
+    run("UPDATE pgblend_data.segment SET dead = $2 WHERE id = $1", ["bigint", "bytea"],
+        segments[place]["id"],
+        np.flatnonzero(~segments[place]["alive"]).astype("<i4").tobytes())
+
+sources = [with_postings(segments[place]) for place in chosen]
+sources += [] if pending is None else [pending]
+if not sources:
+    return 0
+merged = merge_postings(sources)
+old_ids = [segments[place]["id"] for place in chosen]
+run("DELETE FROM pgblend_data.posting WHERE segment_id = ANY($1)", ["bigint[]"], old_ids)
+run("DELETE FROM pgblend_data.segment WHERE id = ANY($1)", ["bigint[]"], old_ids)
+if len(merged["chunk_ids"]):
+    run(
+        "SELECT pgblend._write_segment("
+        "$1, $2, $3, $4, $5::text::bigint[], $6::text::integer[], $7::text::integer[], $8, $9, $10)",
+        ["bigint", "text", "bigint[]", "bytea[]", "text", "text", "text", "bytea", "bytea", "integer"],
+        collection_id, config_name, *segment_arguments(merged),
+    )
+return new_rows
+$python$;
+
+COMMENT ON FUNCTION pgblend._seal_batch(bigint, text) IS
+'Move a batch of pending chunks of one language into a segment, merging small ones; returns how '
+'many chunks. The caller holds the collection''s seal lock.';
+
+-- 15_index/_chunk_add_pending
+-- _chunk_add_pending: trigger that makes new chunks findable by their words in the same
+-- transaction.
+CREATE OR REPLACE FUNCTION pgblend._chunk_add_pending()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    INSERT INTO pgblend_data.pending (
+        chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length,
+        records)
+    SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
+        c.length, pgblend._pack_lexemes(c.lexemes)
+    FROM new_chunk AS c;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_add_pending() IS
+'Trigger that makes new chunks findable by their words in the same transaction.';
+
+-- 15_index/_seal_missing
+-- _seal_missing: make segments, from their tsvectors, of a collection's chunks of one language that
+-- are neither pending nor among `present`; returns how many chunks.
+-- One snapshot says which. Tombstones stay for the seal that follows: a chunk that is deleted
+-- meanwhile is in a new segment already. The caller holds the collection's seal lock.
+CREATE OR REPLACE FUNCTION pgblend._seal_missing(
+    collection_id bigint,
+    config_name text,
+    present bigint[]
+)
+RETURNS bigint
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+STRICT
+SET search_path FROM CURRENT
+AS $python$
+if "merge_postings" not in SD:
+    """Merge postings of several sources into one segment."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def merge_postings(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Merge sources into the arrays of one new segment, leaving out rows that are not alive.
+
+        A source has `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths` and `alive` (one entry a
+        row), and for each posting `terms`, `ordinals` (the row) and `frequencies` (title
+        << 16 | heading << 8 | body).
+
+        Returns the rows' arrays in the order of chunk_ids, the `code_book` of distinct frequencies and,
+        one entry a term, `terms`, `counts` and `starts` into `ordinals` (uint16) and `codes` (uint8, or
+        uint16 where there are more than 256 distinct frequencies).
+        """
+        alive = [np.flatnonzero(source["alive"]) for source in sources]
+        row_arrays = {
+            name: np.concatenate(
+                [source[name][rows] for source, rows in zip(sources, alive, strict=True)]
+            )
+            for name in ("chunk_ids", "document_ids", "chunk_indexes", "lengths")
+        }
+        by_chunk = np.argsort(row_arrays["chunk_ids"], kind="stable")
+        ordinal_of_row = np.empty(len(by_chunk), np.int64)
+        ordinal_of_row[by_chunk] = np.arange(len(by_chunk))
+
+        terms, ordinals, frequencies = [], [], []
+        offset = 0
+        for source, rows in zip(sources, alive, strict=True):
+            new_row = np.full(len(source["chunk_ids"]), -1)
+            new_row[rows] = ordinal_of_row[offset : offset + len(rows)]
+            offset += len(rows)
+            moved = new_row[source["ordinals"]]
+            kept = moved >= 0
+            terms.append(source["terms"][kept])
+            ordinals.append(moved[kept])
+            frequencies.append(source["frequencies"][kept])
+        all_terms = np.concatenate(terms)
+        all_ordinals = np.concatenate(ordinals)
+        by_term = np.lexsort((all_ordinals, all_terms))
+        code_book, codes = np.unique(np.concatenate(frequencies)[by_term], return_inverse=True)
+        distinct, starts, counts = np.unique(all_terms[by_term], return_index=True, return_counts=True)
+        return {
+            **{name: values[by_chunk] for name, values in row_arrays.items()},
+            "code_book": code_book,
+            "terms": distinct,
+            "starts": starts,
+            "counts": counts,
+            "ordinals": all_ordinals[by_term].astype("<u2"),
+            "codes": codes.astype("u1" if len(code_book) <= 256 else "<u2"),
+        }
+    SD["merge_postings"] = merge_postings
+merge_postings = SD["merge_postings"]
+if "segment_arguments" not in SD:
+    """A merged segment as the arguments of pgblend._write_segment."""
+
+    from typing import Any
+
+
+    def segment_arguments(merged: dict[str, Any]) -> list[Any]:
+        """Return rows and length, row arrays, terms, starts, counts, ordinals, codes, bytes a code.
+
+        `merged` is what merge_postings returns; row arrays are little-endian bytes. Arrays of numbers
+        are their text, which PL/Python hands over faster than lists.
+        """
+        row_arrays = [
+            merged["chunk_ids"].astype("<i8").tobytes(),
+            merged["document_ids"].astype("<i8").tobytes(),
+            merged["chunk_indexes"].astype("<i4").tobytes(),
+            merged["lengths"].astype("<i4").tobytes(),
+            merged["code_book"].astype("<i4").tobytes(),
+        ]
+        return [
+            [len(merged["chunk_ids"]), int(merged["lengths"].sum())],
+            row_arrays,
+            *(array_text(merged[name]) for name in ("terms", "starts", "counts")),
+            merged["ordinals"].tobytes(),
+            merged["codes"].tobytes(),
+            merged["codes"].itemsize,
+        ]
+
+
+    def array_text(values: Any) -> str:
+        """Return whole numbers as the text of an SQL array."""
+        return "{" + ",".join(map(str, values.tolist())) + "}"
+    SD["segment_arguments"] = segment_arguments
+segment_arguments = SD["segment_arguments"]
+if "unpack_pending" not in SD:
+    """Read pending chunks as a segment that was not written yet."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return pending chunks as a source of postings, None where there are none.
+
+        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+        document_ids (int64), chunk_indexes, lengths and record_counts (int32), and records (11 bytes a
+        lexeme: term, occurrences in title, headings and body). The result has arrays of these names,
+        `alive` (all true) and for each posting `terms`, `ordinals` and `frequencies` (title << 16 |
+        heading << 8 | body).
+        """
+        if columns["chunk_ids"] is None:
+            return None
+        record = np.dtype([("term", ">i8"), ("title", "u1"), ("heading", "u1"), ("body", "u1")])
+        records = np.frombuffer(columns["records"] or b"", record)
+        counts = np.frombuffer(columns["record_counts"], ">i4")
+        title, heading = records["title"].astype(np.int32), records["heading"].astype(np.int32)
+        return {
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
+            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
+            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "alive": np.ones(len(counts), np.bool_),
+            "terms": records["term"].astype(np.int64),
+            "ordinals": np.repeat(np.arange(len(counts)), counts),
+            "frequencies": title << 16 | heading << 8 | records["body"],
+        }
+    SD["unpack_pending"] = unpack_pending
+unpack_pending = SD["unpack_pending"]
+import numpy as np
+
+BATCH = 32_768
+write = plpy.prepare(
+    "SELECT pgblend._write_segment("
+    "$1, $2, $3, $4, $5::text::bigint[], $6::text::integer[], $7::text::integer[], $8, $9, $10)",
+    ["bigint", "text", "bigint[]", "bytea[]", "text", "text", "text", "bytea", "bytea", "integer"])
+cursor = plpy.cursor(
+    plpy.prepare(
+        "SELECT c.id, c.document_id, c.chunk_index, c.length,"
+        " pgblend._pack_lexemes(c.lexemes) AS records"
+        " FROM pgblend_data.chunk AS c"
+        " WHERE c.collection_id = $1 AND c.text_search_config = $2"
+        " AND NOT EXISTS (SELECT FROM pgblend_data.pending AS p WHERE p.chunk_id = c.id)"
+        " AND NOT EXISTS (SELECT FROM unnest($3) AS present (id) WHERE present.id = c.id)",
+        ["bigint", "text", "bigint[]"]),
+    [collection_id, config_name, present])
+total = 0
+while rows := list(cursor.fetch(BATCH)):
+    total += len(rows)
+    source = unpack_pending({
+        "chunk_ids": np.array([row["id"] for row in rows], ">i8").tobytes(),
+        "document_ids": np.array([row["document_id"] for row in rows], ">i8").tobytes(),
+        "chunk_indexes": np.array([row["chunk_index"] for row in rows], ">i4").tobytes(),
+        "lengths": np.array([row["length"] for row in rows], ">i4").tobytes(),
+        "record_counts": np.array([len(row["records"]) // 11 for row in rows], ">i4").tobytes(),
+        "records": b"".join([row["records"] for row in rows]),
+    })
+    plpy.execute(
+        write, [collection_id, config_name, *segment_arguments(merge_postings([source]))])
+return total
+$python$;
+
+COMMENT ON FUNCTION pgblend._seal_missing(bigint, text, bigint[]) IS
+'Make segments, from their tsvectors, of a collection''s chunks of one language that are neither '
+'pending nor present; returns how many. The caller holds the collection''s seal lock.';
+
+-- 15_index/_seal_collection
+-- _seal_collection: seal all pending chunks of a collection; returns how many, 0 where somebody
+-- else seals.
+-- With at_least, nothing is done while fewer chunks are pending and fewer deleted ones noted.
+CREATE OR REPLACE FUNCTION pgblend._seal_collection(collection_id bigint, at_least integer)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    sealed bigint := 0;
+    batch integer;
+    config_name text;
+BEGIN
+    IF greatest(
+        (SELECT count(*) FROM (
+            SELECT FROM pgblend_data.pending AS p
+            WHERE p.collection_id = _seal_collection.collection_id
+            LIMIT at_least) AS waiting),
+        (SELECT count(*) FROM (
+            SELECT FROM pgblend_data.tombstone AS t
+            WHERE t.collection_id = _seal_collection.collection_id
+            LIMIT at_least) AS deleted)
+    ) < at_least
+        OR NOT pg_try_advisory_xact_lock(pgblend._seal_lock(_seal_collection.collection_id))
+    THEN
+        RETURN 0;
+    END IF;
+    FOR config_name IN
+        SELECT l.text_search_config FROM pgblend_data.collection_language AS l
+        WHERE l.collection_id = _seal_collection.collection_id
+        ORDER BY l.text_search_config
+    LOOP
+        LOOP
+            batch := pgblend._seal_batch(_seal_collection.collection_id, config_name);
+            sealed := sealed + batch;
+            EXIT WHEN batch < 20000;
+        END LOOP;
+    END LOOP;
+    RETURN sealed;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._seal_collection(bigint, integer) IS
+'Seal all pending chunks of a collection; returns how many, 0 where somebody else seals or fewer '
+'than at_least are pending.';
+
+-- 15_index/_rebuild_collection
+-- _rebuild_collection: make a collection's segments anew; returns how many chunks they hold.
+-- Readers see the old ones until the transaction commits. Where somebody else seals, it is an
+-- error. What is pending is sealed as well.
+CREATE OR REPLACE FUNCTION pgblend._rebuild_collection(collection_id bigint)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    total bigint;
+BEGIN
+    PERFORM pgblend._lock_segments(_rebuild_collection.collection_id);
+    PERFORM pgblend._drop_segments(_rebuild_collection.collection_id);
+    PERFORM pgblend._rebuild_vocabulary(_rebuild_collection.collection_id);
+    SELECT coalesce(sum(pgblend._seal_missing(l.collection_id, l.text_search_config, '{}')), 0)
+    INTO total
+    FROM pgblend_data.collection_language AS l
+    WHERE l.collection_id = _rebuild_collection.collection_id;
+    RETURN total + pgblend._seal_collection(_rebuild_collection.collection_id, 1);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._rebuild_collection(bigint) IS
+'Make a collection''s segments anew from the chunks'' tsvectors; returns how many chunks they '
+'hold.';
+
+-- 15_index/_index_collection
+-- _index_collection: seal or rebuild ('rebuild'), so that a failure changes nothing but is
+-- remembered.
+-- A failure becomes a WARNING and a row of lexical_failure, which an error would roll back; the
+-- result is then NULL, and the old segments go on serving.
+CREATE OR REPLACE FUNCTION pgblend._index_collection(
+    collection_id bigint,
+    action text,
+    at_least integer
+)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    chunk_count bigint;
+BEGIN
+    chunk_count := CASE action
+        WHEN 'rebuild' THEN pgblend._rebuild_collection(_index_collection.collection_id)
+        ELSE pgblend._seal_collection(_index_collection.collection_id, at_least) END;
+    DELETE FROM pgblend_data.lexical_failure AS f
+    WHERE f.collection_id = _index_collection.collection_id;
+    RETURN chunk_count;
+EXCEPTION
+    WHEN lock_not_available THEN
+        RAISE;
+    WHEN OTHERS THEN
+        PERFORM pgblend._note_failure(
+            _index_collection.collection_id, format('%s (%s)', SQLERRM, SQLSTATE));
+        RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._index_collection(bigint, text, integer) IS
+'Seal or rebuild a collection; a failure becomes a WARNING and a row of lexical_failure, and the '
+'result is NULL.';
+
+-- 15_index/_chunk_seal
+-- _chunk_seal: trigger that seals at commit, once enough chunks of a collection wait for it.
+-- Once a transaction, though every 256th chunk calls it. A seal that failed is tried again after a
+-- minute; one that a cancel ends does not take the commit along. Under REPEATABLE READ and above,
+-- the seal is left to the next transaction: it has to see what others commit.
+CREATE OR REPLACE FUNCTION pgblend._chunk_seal()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target bigint := coalesce(NEW.collection_id, OLD.collection_id);
+    visit text := concat_ws(' ', pg_current_xact_id(), target);
+BEGIN
+    IF current_setting('pgblend.seal_visit', true) = visit
+        OR current_setting('transaction_isolation') <> 'read committed'
+        OR EXISTS (
+            SELECT FROM pgblend_data.lexical_failure AS f
+            WHERE f.collection_id = target AND f.failed_at > now() - interval '1 minute')
+    THEN
+        RETURN NULL;
+    END IF;
+    PERFORM set_config('pgblend.seal_visit', visit, true);
+    IF pgblend._has_numpy() THEN
+        BEGIN
+            PERFORM pgblend._index_collection(target, 'seal', 1000);
+        EXCEPTION WHEN query_canceled THEN
+            PERFORM pgblend._note_failure(target, SQLERRM);
+        END;
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_seal() IS
+'Trigger that seals at commit, once 1,000 chunks of a collection wait for it.';
+
+-- 20_retrieve/_active_space
+-- _active_space: the embedding space that searches use; a NULL row where there is none.
+CREATE OR REPLACE FUNCTION pgblend._active_space()
+RETURNS pgblend_data.embedding_space
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT s.*  -- noqa: AM04
+    FROM pgblend_data.embedding_space AS s
+    WHERE s.active;
+END;
+
+COMMENT ON FUNCTION pgblend._active_space() IS
+'The embedding space that searches use; a NULL row where there is none.';
+
+-- 20_retrieve/_binding_conditions
+-- _binding_conditions: a query's phrases and exclusions, by text search configuration.
+-- No rows for a NULL query and for one without phrases and exclusions, which costs next to nothing.
+CREATE OR REPLACE FUNCTION pgblend._binding_conditions(query text, collection_ids bigint[])
+RETURNS TABLE (config_name text, condition tsquery)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+ROWS 1
+BEGIN ATOMIC
+    SELECT
+        l.text_search_config,
+        p.condition
+    FROM (
+        SELECT DISTINCT c.text_search_config
+        FROM pgblend_data.collection_language AS c
+        WHERE query ~ '["-]' AND c.collection_id = ANY(collection_ids)
+    ) AS l
+    CROSS JOIN LATERAL pgblend._parse_query(query, l.text_search_config) AS p
+    WHERE p.condition IS NOT NULL;
+END;
+
+COMMENT ON FUNCTION pgblend._binding_conditions(text, bigint[]) IS
+'A query''s phrases and exclusions, under each text search configuration in use.';
+
+-- 20_retrieve/_bm25_idf
+-- _bm25_idf: inverse document frequency as Lucene has it: ln(1 + (n - df + 0.5) / (df + 0.5)),
+-- above 0.
+CREATE OR REPLACE FUNCTION pgblend._bm25_idf(n bigint, document_frequency bigint)
+RETURNS double precision
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN ln(1::double precision + (n - document_frequency + 0.5) / (document_frequency + 0.5));
+
+COMMENT ON FUNCTION pgblend._bm25_idf(bigint, bigint) IS
+'Inverse document frequency as Lucene has it: ln(1 + (n - df + 0.5) / (df + 0.5)), above 0.';
+
+-- 20_retrieve/_check_deadline
+-- _check_deadline: raise PB009 once a time on the session's monotonic clock is over.
+CREATE OR REPLACE FUNCTION pgblend._check_deadline(deadline double precision)
+RETURNS void
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+SET search_path FROM CURRENT
+AS $python$
+if "deadline_check" not in SD:
+    """The time limit of the lexical arm."""
+
+    import time
+    from collections.abc import Callable
+
+
+    def deadline_check(deadline: float, fail: Callable[..., object]) -> Callable[[], None]:
+        """Return a function that calls `fail` once the monotonic clock is past `deadline`.
+
+        To be called between steps: a statement_timeout that is set inside a function has no effect.
+        """
+
+        def check() -> None:
+            if time.monotonic() > deadline:
+                fail(
+                    "the time limit of the lexical arm is over",
+                    sqlstate="PB009",
+                    hint="Raise timeouts_ms, key lexical.",
+                )
+
+        return check
+    SD["deadline_check"] = deadline_check
+deadline_check = SD["deadline_check"]
+deadline_check(deadline, plpy.error)()
+$python$;
+
+COMMENT ON FUNCTION pgblend._check_deadline(double precision) IS
+'Raise PB009 once a time on the session''s monotonic clock is over.';
+
+-- 20_retrieve/_check_filter
+-- _check_filter: raise unless a filter is NULL or an object of metadata keys and single values.
+CREATE OR REPLACE FUNCTION pgblend._check_filter(filter jsonb)
+RETURNS void
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    entry record;
+BEGIN
+    IF filter IS NULL THEN
+        RETURN;
+    ELSIF jsonb_typeof(filter) <> 'object' THEN
+        RAISE EXCEPTION 'filter is %: expected a JSON object', left(filter::text, 200)
+            USING ERRCODE = '22023', HINT = 'For example: {"author": "knuth", "year": 1974}';
+    END IF;
+    FOR entry IN SELECT e.key, e.value FROM jsonb_each(filter) AS e LOOP
+        IF jsonb_typeof(entry.value) NOT IN ('string', 'number', 'boolean') THEN
+            RAISE EXCEPTION 'filter: "%" is %: expected a string, a number, true or false',
+                left(entry.key, 200), left(entry.value::text, 200)
+                USING ERRCODE = '22023',
+                HINT = 'A filter names metadata keys and the values they must have.';
+        END IF;
+    END LOOP;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_filter(jsonb) IS
+'Raise 22023 unless a filter is NULL or an object of metadata keys and single values.';
+
+-- 20_retrieve/_check_lexical_index
+-- _check_lexical_index: raise PB002 where a collection has chunks and no lexical index, and, when
+-- strict, PB003 where there are no chunks at all.
+CREATE OR REPLACE FUNCTION pgblend._check_lexical_index(
+    collection_ids bigint[],
+    is_strict boolean
+)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    missing text;
+BEGIN
+    SELECT c.name INTO missing
+    FROM pgblend_data.collection AS c
+    WHERE c.id = ANY(collection_ids)
+        AND NOT EXISTS (SELECT FROM pgblend_data.segment AS s WHERE s.collection_id = c.id)
+        AND NOT EXISTS (SELECT FROM pgblend_data.pending AS p WHERE p.collection_id = c.id)
+        AND EXISTS (SELECT FROM pgblend_data.chunk AS h WHERE h.collection_id = c.id)
+    ORDER BY c.name
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'collection "%" has no lexical index', missing
+            USING ERRCODE = 'PB002', HINT = 'Make it: lexical_rebuild, or pgblend reindex --rebuild';
+    ELSIF is_strict AND NOT EXISTS (
+        SELECT FROM pgblend_data.chunk AS c WHERE c.collection_id = ANY(collection_ids))
+    THEN
+        RAISE EXCEPTION 'there are no chunks to search: the lexical index is empty'
+            USING ERRCODE = 'PB003', HINT = 'Ingest documents first.';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_lexical_index(bigint[], boolean) IS
+'Raise PB002 where a collection has chunks and no lexical index, and, when strict, PB003 where '
+'there are no chunks at all.';
+
+-- 20_retrieve/_few_vectors
+-- _few_vectors: whether the caller sees at most 2000 vectors of the collections in a space.
+-- Comparing all of so few takes no longer than walking the index. The planner's row count answers
+-- for a small table; of a large one, vectors are counted where the caller sees or asks for a part.
+CREATE OR REPLACE FUNCTION pgblend._few_vectors(
+    space pgblend_data.embedding_space,
+    collection_ids bigint[]
+)
+RETURNS boolean
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    embeddings regclass := format('pgblend_data.%I', space.table_name);
+    few boolean;
+BEGIN
+    IF (SELECT c.reltuples BETWEEN 0 AND 2000 FROM pg_catalog.pg_class AS c WHERE c.oid = embeddings)
+    THEN
+        RETURN true;
+    ELSIF NOT row_security_active(embeddings) AND NOT EXISTS (
+        SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids))
+    THEN
+        RETURN false;
+    END IF;
+    EXECUTE format(
+        'SELECT count(*) <= 2000 FROM (
+            SELECT FROM pgblend_data.%I AS e WHERE e.collection_id = ANY($1) LIMIT 2001
+        ) AS counted', space.table_name)
+    INTO few USING collection_ids;
+    RETURN few;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._few_vectors(pgblend_data.embedding_space, bigint[]) IS
+'Whether the caller sees at most 2000 vectors of the collections in a space.';
+
+-- 20_retrieve/_monotonic_deadline
+-- _monotonic_deadline: the time on the session's monotonic clock when timeout_ms are over.
+CREATE OR REPLACE FUNCTION pgblend._monotonic_deadline(timeout_ms integer)
+RETURNS double precision
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+import time
+return time.monotonic() + timeout_ms / 1000
+$python$;
+
+COMMENT ON FUNCTION pgblend._monotonic_deadline(integer) IS
+'The time on the session''s monotonic clock, in seconds, when timeout_ms are over.';
+
+-- 20_retrieve/_lexical_statistics
+-- _lexical_statistics: what BM25 needs to know of the collections: exact integers over visible,
+-- live chunks.
+-- n chunks, their total length in lexeme occurrences, and per lexeme the number of chunks that have
+-- it, in the order of the lexemes. Sealed or pending makes no difference.
+-- Its statements always look rows up by key, so planning them anew each time would be lost time.
+CREATE OR REPLACE FUNCTION pgblend._lexical_statistics(
+    collection_ids bigint[],
+    lexemes text[],
+    deadline double precision DEFAULT 'infinity',
+    OUT n bigint,
+    OUT total_length bigint,
+    OUT document_frequencies bigint[]
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $python$
+if "bury_rows" not in SD:
+    """Rows of a view whose chunks were deleted since the last seal."""
+
+    from collections.abc import Callable
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+    def bury_rows(view: dict[str, Any], tombstones: bytes | None, find: Callable[..., Any]) -> Any:
+        """Return the rows that tombstones hide, those hidden by the dead lists left out.
+
+        `tombstones` holds the ids of deleted chunks (big-endian int64, sorted), `find` returns the
+        places of values in a sorted array: each segment's chunk ids are.
+        """
+        if not tombstones:
+            return np.empty(0, np.int64)
+        buried = np.frombuffer(tombstones, ">i8").astype(np.int64)
+        bounds = [*view["offsets"].values(), len(view["alive"])]
+        rows = [start + find(view["chunk_ids"][start:end], buried) for start, end in pairwise(bounds)]
+        hidden = np.concatenate(rows) if rows else np.empty(0, np.int64)
+        return hidden[view["alive"][hidden]]
+    SD["bury_rows"] = bury_rows
+bury_rows = SD["bury_rows"]
+if "count_lexemes" not in SD:
+    """The statistics of BM25 over segments and pending chunks."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def count_lexemes(
+        view: dict[str, Any],
+        postings: Sequence[tuple[Any, Any]],
+        buried: Any,
+        pending: dict[str, Any] | None,
+        terms: Sequence[int],
+    ) -> tuple[int, int, list[int]]:
+        """Return (live chunks, their total length, live chunks with each term).
+
+        `postings` has (rows, codes) of each term; `buried` are rows to leave out besides those that are
+        not alive. Pending chunks are added.
+        """
+        alive = view["alive"]
+        n = int(np.count_nonzero(alive)) - len(buried)
+        total_length = view["total_length"] - int(view["lengths"][buried].sum())
+        df = [len(rows) for rows, _ in postings]
+        if n < len(alive):
+            if len(buried):
+                alive = alive.copy()
+                alive[buried] = False
+            df = [int(np.count_nonzero(alive[rows])) for rows, _ in postings]
+        if pending is not None:
+            n += len(pending["chunk_ids"])
+            total_length += int(pending["lengths"].sum())
+            for place, term in enumerate(terms):
+                df[place] += int(np.count_nonzero(pending["terms"] == term))
+        return n, total_length, df
+    SD["count_lexemes"] = count_lexemes
+count_lexemes = SD["count_lexemes"]
+if "deadline_check" not in SD:
+    """The time limit of the lexical arm."""
+
+    import time
+    from collections.abc import Callable
+
+
+    def deadline_check(deadline: float, fail: Callable[..., object]) -> Callable[[], None]:
+        """Return a function that calls `fail` once the monotonic clock is past `deadline`.
+
+        To be called between steps: a statement_timeout that is set inside a function has no effect.
+        """
+
+        def check() -> None:
+            if time.monotonic() > deadline:
+                fail(
+                    "the time limit of the lexical arm is over",
+                    sqlstate="PB009",
+                    hint="Raise timeouts_ms, key lexical.",
+                )
+
+        return check
+    SD["deadline_check"] = deadline_check
+deadline_check = SD["deadline_check"]
+if "find_rows" not in SD:
+    """Find values in a sorted array."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def find_rows(sorted_values: Any, values: Any) -> Any:
+        """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
+        places = np.searchsorted(sorted_values, values)
+        found = places < len(sorted_values)
+        found[found] = sorted_values[places[found]] == values[found]
+        return places[found]
+    SD["find_rows"] = find_rows
+find_rows = SD["find_rows"]
+if "lexical_view" not in SD:
+    """The sealed segments of a search as one space of rows."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
+
+        The result has `offsets`, `code_offsets` and `code_types` by segment id, `chunk_ids`,
+        `document_ids`, `chunk_indexes`, `lengths` and `alive` by row, `total_length` of the live rows
+        and `frequencies`: for each code of each segment the occurrences in title, headings and body.
+        Segments never change but for deletions, so a session can keep views, and in them what it
+        derived: `postings` by term and `norms`.
+        """
+        sizes = [len(segment["lengths"]) for segment in segments]
+        codes = [len(segment["code_book"]) for segment in segments]
+        lengths = joined([segment["lengths"] for segment in segments], np.int32)
+        alive = joined([segment["alive"] for segment in segments], np.bool_)
+        return {
+            "offsets": starts_by_id(segments, sizes),
+            "code_offsets": starts_by_id(segments, codes),
+            "code_types": {segment["id"]: segment["code_type"] for segment in segments},
+            "chunk_ids": joined([segment["chunk_ids"] for segment in segments], np.int64),
+            "document_ids": joined([segment["document_ids"] for segment in segments], np.int64),
+            "chunk_indexes": joined([segment["chunk_indexes"] for segment in segments], np.int32),
+            "lengths": lengths,
+            "alive": alive,
+            "total_length": int(lengths[alive].sum()),
+            "frequencies": fields(joined([segment["code_book"] for segment in segments], np.int32)),
+            "postings": {},
+            "norms": {},
+        }
+
+
+    def starts_by_id(segments: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[int, int]:
+        """Return where each segment begins, by its id."""
+        starts = np.cumsum([0, *sizes])[:-1].tolist()
+        return {segment["id"]: start for segment, start in zip(segments, starts, strict=True)}
+
+
+    def joined(arrays: Sequence[Any], kind: Any) -> Any:
+        """Concatenate arrays, none of them giving an empty one."""
+        return np.concatenate(arrays) if arrays else np.empty(0, kind)
+
+
+    def fields(code_book: Any) -> Any:
+        """Return (title, headings, body) of packed frequencies."""
+        return np.column_stack((code_book >> 16, code_book >> 8 & 255, code_book & 255))
+    SD["lexical_view"] = lexical_view
+lexical_view = SD["lexical_view"]
+if "session_view" not in SD:
+    """Keep the joined arrays of segments in a session."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    MOST_ROWS = 4_000_000
+
+
+    def session_view(
+        segment_ids: Sequence[int],
+        versions: Sequence[str],
+        cache: MutableMapping[Any, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
+        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the view of these segments, from `cache` where it has it.
+
+        `versions` change with a segment's dead list, and where an id is given anew.
+        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
+        cache is emptied first when it holds more than four million rows (33 bytes each).
+        """
+        key = tuple(zip(segment_ids, versions, strict=True))
+        view: dict[str, Any] | None = cache.get(key)
+        if view is None:
+            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
+                cache.clear()
+            rows = fetch(list(segment_ids)) if segment_ids else []
+            view = cache[key] = join([unpack(row) for row in rows])
+        return view
+    SD["session_view"] = session_view
+session_view = SD["session_view"]
+if "term_ids" not in SD:
+    """Term ids of lexemes."""
+
+    import hashlib
+    from collections.abc import Iterable
+
+
+    def term_ids(lexemes: Iterable[str]) -> list[int]:
+        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
+        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
+        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    SD["term_ids"] = term_ids
+term_ids = SD["term_ids"]
+if "unpack_pending" not in SD:
+    """Read pending chunks as a segment that was not written yet."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return pending chunks as a source of postings, None where there are none.
+
+        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+        document_ids (int64), chunk_indexes, lengths and record_counts (int32), and records (11 bytes a
+        lexeme: term, occurrences in title, headings and body). The result has arrays of these names,
+        `alive` (all true) and for each posting `terms`, `ordinals` and `frequencies` (title << 16 |
+        heading << 8 | body).
+        """
+        if columns["chunk_ids"] is None:
+            return None
+        record = np.dtype([("term", ">i8"), ("title", "u1"), ("heading", "u1"), ("body", "u1")])
+        records = np.frombuffer(columns["records"] or b"", record)
+        counts = np.frombuffer(columns["record_counts"], ">i4")
+        title, heading = records["title"].astype(np.int32), records["heading"].astype(np.int32)
+        return {
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
+            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
+            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "alive": np.ones(len(counts), np.bool_),
+            "terms": records["term"].astype(np.int64),
+            "ordinals": np.repeat(np.arange(len(counts)), counts),
+            "frequencies": title << 16 | heading << 8 | records["body"],
+        }
+    SD["unpack_pending"] = unpack_pending
+unpack_pending = SD["unpack_pending"]
+if "unpack_segment" not in SD:
+    """Read the arrays of a sealed segment."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a segment's arrays from its stored bytes (little-endian).
+
+        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
+        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        """
+        lengths = np.frombuffer(columns["lengths"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i4")
+        alive = np.ones(len(lengths), np.bool_)
+        alive[np.frombuffer(columns["dead"], "<i4")] = False
+        return {
+            "id": columns["id"],
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
+            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
+            "lengths": lengths,
+            "code_book": code_book,
+            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "alive": alive,
+        }
+    SD["unpack_segment"] = unpack_segment
+unpack_segment = SD["unpack_segment"]
+if "view_postings" not in SD:
+    """The sealed postings of a query's terms."""
+
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+    MOST_POSTINGS = 1_000_000
+
+
+    def view_postings(
+        view: dict[str, Any],
+        terms: Sequence[int],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    ) -> list[tuple[Any, Any]]:
+        """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
+
+        `fetch` reads the stored lists of terms: segment_id, term, ordinals and codes. The view keeps
+        what was read, up to about a million postings (16 bytes each).
+        """
+        kept = view["postings"]
+        if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+            kept.clear()
+        missing = [term for term in dict.fromkeys(terms) if term not in kept]
+        if missing:
+            kept.update(zip(missing, unpack_lists(view, missing, fetch(missing)), strict=True))
+        return [kept[term] for term in terms]
+
+
+    def unpack_lists(
+        view: dict[str, Any], terms: Sequence[int], stored: Iterable[Mapping[str, Any]]
+    ) -> list[tuple[Any, Any]]:
+        """Join each term's lists over the segments and make their ordinals rows of the view."""
+        place = {term: index for index, term in enumerate(terms)}
+        lists = sorted(stored, key=lambda row: (place[row["term"]], view["offsets"][row["segment_id"]]))
+        counts = [len(row["ordinals"]) // 2 for row in lists]
+        rows = np.frombuffer(b"".join([row["ordinals"] for row in lists]), "<u2").astype(np.intp)
+        rows += np.repeat([view["offsets"][row["segment_id"]] for row in lists], counts).astype(np.intp)
+        codes = join_codes(view, lists)
+        codes += np.repeat([view["code_offsets"][row["segment_id"]] for row in lists], counts).astype(
+            np.intp
+        )
+        totals = np.zeros(len(terms), np.intp)
+        np.add.at(totals, [place[row["term"]] for row in lists], counts)
+        ends = np.cumsum(totals)[:-1]
+        return list(zip(np.split(rows, ends), np.split(codes, ends), strict=True))
+
+
+    def join_codes(view: dict[str, Any], lists: Sequence[Mapping[str, Any]]) -> Any:
+        """Concatenate the codes of posting lists, which have 8 or 16 bits."""
+        types = view["code_types"]
+        if all(types[row["segment_id"]] == "u1" for row in lists):
+            return np.frombuffer(b"".join([row["codes"] for row in lists]), "u1").astype(np.intp)
+        return np.concatenate(
+            [np.frombuffer(row["codes"], types[row["segment_id"]]).astype(np.intp) for row in lists]
+        )
+    SD["view_postings"] = view_postings
+view_postings = SD["view_postings"]
+
+def run(query, types, *values):
+    if query not in SD:
+        SD[query] = plpy.prepare(query, types)
+    return SD[query].execute(list(values))
+
+def fetch_segments(ids):
+    return run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids)
+
+def fetch_postings(wanted):
+    return run(
+        "SELECT segment_id, term, ordinals, codes FROM pgblend_data.posting"
+        " WHERE segment_id = ANY($1) AND term = ANY($2)",
+        ["bigint[]", "bigint[]"], state["segment_ids"], wanted)
+
+check = deadline_check(deadline, plpy.error)
+terms = term_ids(lexemes)
+state = run(
+    "SELECT * FROM pgblend._lexical_state($1, $2)",
+    ["bigint[]", "text"], collection_ids, None)[0]
+view = session_view(
+    state["segment_ids"], state["versions"], GD.setdefault("pgblend_views", {}),
+    fetch_segments, unpack_segment, lexical_view)
+check()
+postings = view_postings(view, terms, fetch_postings)
+check()
+return count_lexemes(
+    view, postings, bury_rows(view, state["tombstones"], find_rows), unpack_pending(state), terms)
+$python$;
+
+COMMENT ON FUNCTION pgblend._lexical_statistics(bigint[], text[], double precision) IS
+'What BM25 needs to know of the collections: n chunks, their total length in lexeme occurrences, '
+'and per lexeme the number of chunks that have it. Exact integers over visible, live chunks.';
+
+-- 20_retrieve/_similar_lexemes
+-- _similar_lexemes: for each lexeme that is not in the index up to 12 that are, and that it may
+-- stand for, the closest first, with the cost of the edits.
+-- Trigrams choose 50 candidates: at first those that one edit leaves alike, by the lexeme's length
+-- (swaps, which change most trigrams, are looked up as they are), then, where no candidate is one
+-- edit away, all of similarity .25. words are what the lexemes were made from. Lexemes under 3 and
+-- over 60 letters have none. Adding nothing to the collection's id hides the b-tree index, through
+-- all of which the planner would walk before the table is analyzed. The SET clauses put the
+-- caller's values back.
+CREATE OR REPLACE FUNCTION pgblend._similar_lexemes(
+    collection_ids bigint[],
+    config_name text,
+    words text[],
+    lexemes text[]
+)
+RETURNS TABLE (lexeme text, candidate text, cost double precision)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+ROWS 20
+SET search_path FROM CURRENT
+SET "pg_trgm.similarity_threshold" = 0.25
+SET "pgblend.fuzzy_lexeme" = ''
+AS $python$
+if "closest_lexemes" not in SD:
+    """Which indexed lexemes a misspelt or unfinished word may stand for."""
+
+    from collections.abc import Iterable
+
+    OPENING, EXTENSION = 0.5, 0.25
+    SHARE = 0.34
+
+
+    def closest_lexemes(
+        word: str, lexeme: str, candidates: Iterable[str], most: int
+    ) -> list[tuple[str, float]]:
+        """Return up to `most` of the candidates as (candidate, cost), the least cost first.
+
+        The cost is that of `lexeme`, or of `word`, which is what it was made from, to the candidate: a
+        stemmer cuts the ending of a misspelt word elsewhere than that of the right one. Candidates that
+        cost more than a third of the word's letters, and more than 1, are left out. Ties in byte order.
+        """
+        limit = max(1.0, SHARE * len(word))
+        costs = []
+        for candidate in sorted(set(candidates)):
+            if ending(max(0, len(candidate) - len(word), len(lexeme) - len(candidate))) > limit:
+                continue
+            cost = edit_cost(lexeme, candidate, limit)
+            if word != lexeme:
+                cost = min(cost, edit_cost(word, candidate, limit))
+            if cost <= limit:
+                costs.append((candidate, cost))
+        return sorted(costs, key=lambda pair: pair[1])[:most]
+
+
+    def edit_cost(source: str, target: str, limit: float) -> float:
+        """Return the Damerau-Levenshtein distance (optimal string alignment), with cheap endings.
+
+        Insertions, deletions, replacements and swaps of neighbours cost 1. What one of the two has
+        beyond the end of the other costs 0.5 and 0.25 a letter: an ending, or the rest of a word that
+        was not typed out. Above `limit` it is infinite, and found out early.
+        """
+        width = len(target)
+        row_before: list[float] = []
+        row = [float(column) for column in range(width + 1)]
+        best = row[width] + ending(len(source))
+        for place, letter in enumerate(source, 1):
+            previous, row = row, [float(place)]
+            for column, other in enumerate(target, 1):
+                cost = min(
+                    previous[column] + 1, row[column - 1] + 1, previous[column - 1] + (letter != other)
+                )
+                if is_swap(source, target, place, column):
+                    cost = min(cost, row_before[column - 2] + 1)
+                row.append(cost)
+            row_before = previous
+            best = min(best, row[width] + ending(len(source) - place))
+            if min(row) > limit and min(previous) > limit:
+                break
+        else:
+            best = min(best, *(row[column] + ending(width - column) for column in range(width + 1)))
+        return best if best <= limit else float("inf")
+
+
+    def is_swap(source: str, target: str, place: int, column: int) -> bool:
+        """Tell whether the two letters before these places are the same ones, swapped."""
+        return (
+            place > 1
+            and column > 1
+            and source[place - 1] == target[column - 2]
+            and source[place - 2] == target[column - 1]
+        )
+
+
+    def ending(letters: int) -> float:
+        """Return what letters beyond the end cost."""
+        return OPENING + EXTENSION * letters if letters else 0.0
+    SD["closest_lexemes"] = closest_lexemes
+closest_lexemes = SD["closest_lexemes"]
+
+def run(query, types, *values):
+    if query not in SD:
+        SD[query] = plpy.prepare(query, types)
+    return SD[query].execute(list(values))
+
+def candidates(lexeme, threshold):
+    run(
+        "SELECT set_config('pgblend.fuzzy_lexeme', $1, true),"
+        " set_config('pg_trgm.similarity_threshold', $2, true)",
+        ["text", "text"], lexeme, str(threshold))
+    swapped = [
+        lexeme[:place] + lexeme[place + 1] + lexeme[place] + lexeme[place + 2:]
+        for place in range(len(lexeme) - 1)]
+    found = run(
+        "SELECT known.lexeme FROM unnest($3) AS swapped (lexeme) CROSS JOIN LATERAL ("
+        " SELECT v.lexeme FROM pgblend_data.vocabulary AS v"
+        " WHERE v.collection_id = ANY($1) AND v.text_search_config = $2"
+        " AND v.lexeme = swapped.lexeme LIMIT 1) AS known"
+        " UNION ALL"
+        " (SELECT s.lexeme FROM pgblend._similar_lexeme AS s"
+        " WHERE s.collection_id + 0 = ANY($1) AND s.text_search_config || '' = $2"
+        " ORDER BY s.likeness DESC, s.lexeme LIMIT 50)",
+        ["bigint[]", "text", "text[]"], collection_ids, config_name, swapped)
+    return [row["lexeme"] for row in found]
+
+def closest(word, lexeme):
+    letters = len(lexeme)
+    if not 3 <= letters <= 60:
+        return []
+    first = 0.33 if letters < 6 else 0.4 if letters < 8 else 0.45
+    near = closest_lexemes(word, lexeme, candidates(lexeme, first), 12)
+    if near and near[0][1] <= 1:
+        return near
+    return closest_lexemes(word, lexeme, candidates(lexeme, 0.25), 12)
+
+return [
+    (lexeme, candidate, cost)
+    for word, lexeme in zip(words, lexemes)
+    for candidate, cost in closest(word, lexeme)]
+$python$;
+
+COMMENT ON FUNCTION pgblend._similar_lexemes(bigint[], text, text[], text[]) IS
+'For each lexeme that is not in the index up to 12 that are and that it may stand for, the closest '
+'first, with the cost of the edits.';
+
+-- 20_retrieve/_tsvector_statistics
+-- _tsvector_statistics: what BM25 needs to know of the collections: exact integers, from visible
+-- rows only.
+-- n passages, their total length in lexeme occurrences, and per lexeme the number of passages that
+-- have it, in the order of the lexemes.
+CREATE OR REPLACE FUNCTION pgblend._tsvector_statistics(
+    collection_ids bigint[],
+    lexemes text[],
+    OUT n bigint,
+    OUT total_length bigint,
+    OUT document_frequencies bigint[]
+)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT
+        count(*) AS n,
+        coalesce(sum(c.length), 0)::bigint AS total_length,
+        ARRAY(
+            SELECT (
+                SELECT count(*)
+                FROM pgblend_data.chunk AS containing
+                WHERE
+                    containing.collection_id = ANY(collection_ids)
+                    AND containing.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
+            )
+            FROM unnest(_tsvector_statistics.lexemes) WITH ORDINALITY AS l (lexeme, place)
+            ORDER BY l.place
+        ) AS document_frequencies
+    FROM pgblend_data.chunk AS c
+    WHERE c.collection_id = ANY(collection_ids);
+END;
+
+COMMENT ON FUNCTION pgblend._tsvector_statistics(bigint[], text[]) IS
+'What BM25 needs to know of the collections: n passages, their total length in lexeme occurrences, '
+'and per lexeme the number of passages that have it. Exact integers, from visible rows only.';
+
+-- 20_retrieve/_word_of_lexeme
+-- _word_of_lexeme: the word of a text that becomes the lexeme under a text search configuration, in
+-- lower case; the lexeme itself where there is none.
+CREATE OR REPLACE FUNCTION pgblend._word_of_lexeme(query text, config_name text, lexeme text)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+SET client_min_messages = warning
+AS $function$
+DECLARE
+    config regconfig := pgblend._regconfig(config_name);
+BEGIN
+    RETURN coalesce((
+        SELECT lower(word)
+        FROM regexp_split_to_table(query, '[^[:alnum:]]+') AS word
+        WHERE lexeme = ANY(tsvector_to_array(to_tsvector(config, pgblend._indexable_text(word))))
+        LIMIT 1), lexeme);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._word_of_lexeme(text, text, text) IS
+'The word of a text that becomes the lexeme under a text search configuration, in lower case; the '
+'lexeme itself where there is none.';
+
+-- 20_retrieve/_segment_score
+-- _segment_score: BM25 of the chunks of one text search configuration that have any of the lexemes.
+-- Statistics are arguments: idf per lexeme, in their order, which is the order in which scores are
+-- summed. At most `depth` rows, best first, ties by (document, chunk index), as arrays: a row for
+-- each would take four times as long. Reads segments and pending chunks under one snapshot, since
+-- it is STABLE.
+-- Its statements always look rows up by key, so planning them anew each time would be lost time.
+CREATE OR REPLACE FUNCTION pgblend._segment_score(
+    collection_ids bigint[],
+    config_name text,
+    lexemes text[],
+    idf double precision[],
+    average_length double precision,
+    k1 double precision,
+    b double precision,
+    field_weights double precision[],
+    depth integer,
+    deadline double precision DEFAULT 'infinity',
+    OUT chunk_ids bigint[],
+    OUT document_ids bigint[],
+    OUT chunk_indexes integer[],
+    OUT scores double precision[]
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $python$
+if "add_pending" not in SD:
+    """The pending chunks' postings beside the sealed ones."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def add_pending(
+        view: dict[str, Any],
+        postings: Sequence[tuple[Any, Any]],
+        pending: dict[str, Any] | None,
+        terms: Sequence[int],
+    ) -> tuple[list[tuple[Any, Any]], Any]:
+        """Return the postings of each term with those of pending chunks, and the table of frequencies.
+
+        Pending chunks are the rows after the view's; their frequencies come after the view's in the
+        table, one for each posting: occurrences in title, headings and body.
+        """
+        table = view["frequencies"]
+        if pending is None:
+            return list(postings), table
+        places = [np.flatnonzero(pending["terms"] == term) for term in terms]
+        joined, start = [], len(table)
+        for (rows, codes), here in zip(postings, places, strict=True):
+            end = start + len(here)
+            later = pending["ordinals"][here] + len(view["lengths"])
+            joined.append(
+                (np.concatenate((rows, later)), np.concatenate((codes, np.arange(start, end))))
+            )
+            start = end
+        packed = pending["frequencies"][np.concatenate(places)] if places else table[:0, 0]
+        added = np.column_stack((packed >> 16, packed >> 8 & 255, packed & 255))
+        return joined, np.concatenate((table, added))
+    SD["add_pending"] = add_pending
+add_pending = SD["add_pending"]
+if "best_chunks" not in SD:
+    """The best rows of a search as chunks, in order."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def best_chunks(
+        view: dict[str, Any], pending: dict[str, Any] | None, rows: Any, scores: Any, depth: int
+    ) -> tuple[list[int], list[int], list[int], list[float]]:
+        """Return chunk ids, document ids, chunk indexes and scores of the best `depth` rows.
+
+        Best first; ties by (document id, chunk index). Rows after the view's are pending chunks.
+        """
+        if len(rows) > depth:  # ties at the cut are few: sort no more than they
+            cut = np.partition(scores, len(scores) - depth)[len(scores) - depth]
+            rows, scores = rows[scores >= cut], scores[scores >= cut]
+        sealed = rows < len(view["chunk_ids"])
+        keys = []
+        for name in ("chunk_ids", "document_ids", "chunk_indexes"):
+            values = np.empty(len(rows), np.int64)
+            values[sealed] = view[name][rows[sealed]]
+            if pending is not None:
+                values[~sealed] = pending[name][rows[~sealed] - len(view["chunk_ids"])]
+            keys.append(values)
+        chunk_ids, document_ids, chunk_indexes = keys
+        order = np.lexsort((chunk_indexes, document_ids, -scores))[:depth]
+        return (
+            chunk_ids[order].tolist(),
+            document_ids[order].tolist(),
+            chunk_indexes[order].tolist(),
+            scores[order].tolist(),
+        )
+    SD["best_chunks"] = best_chunks
+best_chunks = SD["best_chunks"]
+if "bury_rows" not in SD:
+    """Rows of a view whose chunks were deleted since the last seal."""
+
+    from collections.abc import Callable
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+    def bury_rows(view: dict[str, Any], tombstones: bytes | None, find: Callable[..., Any]) -> Any:
+        """Return the rows that tombstones hide, those hidden by the dead lists left out.
+
+        `tombstones` holds the ids of deleted chunks (big-endian int64, sorted), `find` returns the
+        places of values in a sorted array: each segment's chunk ids are.
+        """
+        if not tombstones:
+            return np.empty(0, np.int64)
+        buried = np.frombuffer(tombstones, ">i8").astype(np.int64)
+        bounds = [*view["offsets"].values(), len(view["alive"])]
+        rows = [start + find(view["chunk_ids"][start:end], buried) for start, end in pairwise(bounds)]
+        hidden = np.concatenate(rows) if rows else np.empty(0, np.int64)
+        return hidden[view["alive"][hidden]]
+    SD["bury_rows"] = bury_rows
+bury_rows = SD["bury_rows"]
+if "deadline_check" not in SD:
+    """The time limit of the lexical arm."""
+
+    import time
+    from collections.abc import Callable
+
+
+    def deadline_check(deadline: float, fail: Callable[..., object]) -> Callable[[], None]:
+        """Return a function that calls `fail` once the monotonic clock is past `deadline`.
+
+        To be called between steps: a statement_timeout that is set inside a function has no effect.
+        """
+
+        def check() -> None:
+            if time.monotonic() > deadline:
+                fail(
+                    "the time limit of the lexical arm is over",
+                    sqlstate="PB009",
+                    hint="Raise timeouts_ms, key lexical.",
+                )
+
+        return check
+    SD["deadline_check"] = deadline_check
+deadline_check = SD["deadline_check"]
+if "find_rows" not in SD:
+    """Find values in a sorted array."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def find_rows(sorted_values: Any, values: Any) -> Any:
+        """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
+        places = np.searchsorted(sorted_values, values)
+        found = places < len(sorted_values)
+        found[found] = sorted_values[places[found]] == values[found]
+        return places[found]
+    SD["find_rows"] = find_rows
+find_rows = SD["find_rows"]
+if "lexical_view" not in SD:
+    """The sealed segments of a search as one space of rows."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
+
+        The result has `offsets`, `code_offsets` and `code_types` by segment id, `chunk_ids`,
+        `document_ids`, `chunk_indexes`, `lengths` and `alive` by row, `total_length` of the live rows
+        and `frequencies`: for each code of each segment the occurrences in title, headings and body.
+        Segments never change but for deletions, so a session can keep views, and in them what it
+        derived: `postings` by term and `norms`.
+        """
+        sizes = [len(segment["lengths"]) for segment in segments]
+        codes = [len(segment["code_book"]) for segment in segments]
+        lengths = joined([segment["lengths"] for segment in segments], np.int32)
+        alive = joined([segment["alive"] for segment in segments], np.bool_)
+        return {
+            "offsets": starts_by_id(segments, sizes),
+            "code_offsets": starts_by_id(segments, codes),
+            "code_types": {segment["id"]: segment["code_type"] for segment in segments},
+            "chunk_ids": joined([segment["chunk_ids"] for segment in segments], np.int64),
+            "document_ids": joined([segment["document_ids"] for segment in segments], np.int64),
+            "chunk_indexes": joined([segment["chunk_indexes"] for segment in segments], np.int32),
+            "lengths": lengths,
+            "alive": alive,
+            "total_length": int(lengths[alive].sum()),
+            "frequencies": fields(joined([segment["code_book"] for segment in segments], np.int32)),
+            "postings": {},
+            "norms": {},
+        }
+
+
+    def starts_by_id(segments: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[int, int]:
+        """Return where each segment begins, by its id."""
+        starts = np.cumsum([0, *sizes])[:-1].tolist()
+        return {segment["id"]: start for segment, start in zip(segments, starts, strict=True)}
+
+
+    def joined(arrays: Sequence[Any], kind: Any) -> Any:
+        """Concatenate arrays, none of them giving an empty one."""
+        return np.concatenate(arrays) if arrays else np.empty(0, kind)
+
+
+    def fields(code_book: Any) -> Any:
+        """Return (title, headings, body) of packed frequencies."""
+        return np.column_stack((code_book >> 16, code_book >> 8 & 255, code_book & 255))
+    SD["lexical_view"] = lexical_view
+lexical_view = SD["lexical_view"]
+if "row_norms" not in SD:
+    """The part of BM25's denominator that depends on a row's length."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def row_norms(view: dict[str, Any], k1: float, b: float, average_length: float) -> Any:
+        """Return k1 · (1 - b + b · length / average length) by row, infinite where not alive.
+
+        In single precision. The view keeps the last result, which must not be changed.
+        """
+        key = (k1, b, average_length)
+        norms = view["norms"].get(key)
+        if norms is None:
+            norms = view["lengths"].astype(np.float32)
+            norms *= np.float32(k1 * b / average_length)
+            norms += np.float32(k1 * (1 - b))
+            norms[~view["alive"]] = np.inf
+            view["norms"].clear()
+            view["norms"][key] = norms
+        return norms
+    SD["row_norms"] = row_norms
+row_norms = SD["row_norms"]
+if "score_postings" not in SD:
+    """BM25 over postings."""
+
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    import numpy as np
+
+    BLOCKS = 2048
+    PROBE_SHARE = 16
+    SMALL_TERM = 4096
+    SPARSE = 64
+    ROUNDING = 1 - 1e-5  # the first pass adds in single precision
+
+
+    def score_postings(
+        postings: Sequence[tuple[Any, Any]],
+        frequencies: Any,
+        idf: Sequence[float],
+        k1: float,
+        norms: Any,
+        exact_norms: Callable[[Any], Any],
+        depth: int,
+        check: Callable[[], None] = lambda: None,
+    ) -> tuple[Any, Any]:
+        """Return (rows, scores) of all rows that reach the score of the best `depth`, rows ascending.
+
+        `postings` has of each term the rows, ascending, and codes, which are places in `frequencies`.
+        score = Σ idf · tf · (k1 + 1) / (tf + norm), summed in the order of the terms in double
+        precision; a row's norm is k1 · (1 - b + b · length / average length), and infinite for a row to
+        leave out. `norms` has them in single precision, `exact_norms` gives those of some rows in
+        double.
+
+        Terms are added up rarest first, in single precision; once no row without one of them can reach
+        the best `depth`, the common ones are only looked up for the rows that still can. `check` is
+        called between steps.
+        """
+        if not frequencies.all():  # words that stand only in fields of weight 0
+            kept = [frequencies[codes] > 0 for _, codes in postings]
+            postings = [(r[k], c[k]) for (r, c), k in zip(postings, kept, strict=True)]
+        weights = [value * (k1 + 1) for value in idf]
+        single = frequencies.astype(np.float32)
+        if sum(len(rows) for rows, _ in postings) * SPARSE < len(norms):
+            touched, compact = without_gaps(postings)
+            selected = touched[first_pass(compact, single, weights, norms[touched], depth, check)]
+        else:
+            selected = first_pass(postings, single, weights, norms, depth, check)
+        scores = np.zeros(len(selected))
+        norm = exact_norms(selected)
+        for (rows, codes), value in zip(postings, idf, strict=True):
+            places, found = probe(rows, selected)
+            tf = frequencies[codes[places]]
+            scores[found] += value * tf * (k1 + 1) / (tf + norm[found])
+        return selected, scores
+
+
+    def without_gaps(postings: Sequence[tuple[Any, Any]]) -> tuple[Any, list[tuple[Any, Any]]]:
+        """Return the rows that occur, and the postings with places among them for rows."""
+        touched, places = np.unique(
+            np.concatenate([rows for rows, _ in postings] or [np.empty(0, np.intp)]),
+            return_inverse=True,
+        )
+        ends = np.cumsum([len(rows) for rows, _ in postings])[:-1]
+        codes = [codes for _, codes in postings]
+        return touched, list(zip(np.split(places, ends), codes, strict=False))
+
+
+    def first_pass(
+        postings: Sequence[tuple[Any, Any]],
+        frequencies: Any,
+        weights: Sequence[float],
+        norms: Any,
+        depth: int,
+        check: Callable[[], None],
+    ) -> Any:
+        """Return the rows that may be among the best `depth`, by sums in single precision."""
+        sums = np.zeros(len(norms), np.float32)
+        candidates = None
+        by_count = sorted(range(len(postings)), key=lambda term: len(postings[term][0]))
+        for place, term in enumerate(by_count):
+            rows, codes = postings[term]
+            if candidates is None and len(rows) > max(SMALL_TERM, len(norms) // PROBE_SHARE):
+                check()
+                bound = sum(weights[later] for later in by_count[place:])
+                candidates = contenders(sums, depth, bound, len(rows))
+            if candidates is not None:
+                places, found = probe(rows, candidates)
+                rows, codes = candidates[found], codes[places]
+            tf = frequencies[codes]
+            sums[rows] += tf / (tf + norms[rows]) * np.float32(weights[term])
+        check()
+        return select(sums, depth, candidates)
+
+
+    def contenders(sums: Any, depth: int, bound: float, count: int) -> Any | None:
+        """Return the rows that can be among the best `depth` when at most `bound` is added to each.
+
+        None where that could be rows with a sum of 0, or so many that to look them up takes longer than
+        to add `count` postings.
+        """
+        threshold = kth_of_blocks(sums, depth) - bound
+        if threshold <= 0:
+            return None
+        rows = np.flatnonzero(sums >= np.float32(threshold))
+        return rows if len(rows) * PROBE_SHARE < count else None
+
+
+    def probe(rows: Any, wanted: Any) -> tuple[Any, Any]:
+        """Return where in sorted rows the wanted occur, and which of the wanted those are (a mask)."""
+        places = np.searchsorted(rows, wanted)
+        found = places < len(rows)
+        found[found] = rows[places[found]] == wanted[found]
+        return places[found], found
+
+
+    def kth_of_blocks(sums: Any, k: int) -> float:
+        """Return a lower bound of the k-th largest sum: the k-th largest of the maxima of blocks.
+
+        Block i has the rows i, i + BLOCKS, i + 2 · BLOCKS…, so that neighbours, which are often alike,
+        are not in the same one.
+        """
+        height = len(sums) // BLOCKS
+        if k > BLOCKS or height == 0:
+            return 0.0
+        maxima = sums[: height * BLOCKS].reshape(height, BLOCKS).max(axis=0)
+        return float(np.partition(maxima, BLOCKS - k)[BLOCKS - k]) * ROUNDING
+
+
+    def select(sums: Any, depth: int, candidates: Any | None) -> Any:
+        """Return the rows whose sum may be among the `depth` largest, ties and rounding included."""
+        if candidates is None:
+            threshold = np.float32(kth_of_blocks(sums, depth))
+            candidates = np.flatnonzero(sums >= threshold if threshold > 0 else sums > 0)
+        reached = sums[candidates]
+        if len(reached) > depth:
+            cut = np.partition(reached, len(reached) - depth)[len(reached) - depth]
+            candidates = candidates[reached >= cut * np.float32(ROUNDING)]
+        return candidates
+    SD["score_postings"] = score_postings
+score_postings = SD["score_postings"]
+if "session_view" not in SD:
+    """Keep the joined arrays of segments in a session."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    MOST_ROWS = 4_000_000
+
+
+    def session_view(
+        segment_ids: Sequence[int],
+        versions: Sequence[str],
+        cache: MutableMapping[Any, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
+        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the view of these segments, from `cache` where it has it.
+
+        `versions` change with a segment's dead list, and where an id is given anew.
+        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
+        cache is emptied first when it holds more than four million rows (33 bytes each).
+        """
+        key = tuple(zip(segment_ids, versions, strict=True))
+        view: dict[str, Any] | None = cache.get(key)
+        if view is None:
+            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
+                cache.clear()
+            rows = fetch(list(segment_ids)) if segment_ids else []
+            view = cache[key] = join([unpack(row) for row in rows])
+        return view
+    SD["session_view"] = session_view
+session_view = SD["session_view"]
+if "term_ids" not in SD:
+    """Term ids of lexemes."""
+
+    import hashlib
+    from collections.abc import Iterable
+
+
+    def term_ids(lexemes: Iterable[str]) -> list[int]:
+        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
+        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
+        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    SD["term_ids"] = term_ids
+term_ids = SD["term_ids"]
+if "unpack_pending" not in SD:
+    """Read pending chunks as a segment that was not written yet."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return pending chunks as a source of postings, None where there are none.
+
+        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+        document_ids (int64), chunk_indexes, lengths and record_counts (int32), and records (11 bytes a
+        lexeme: term, occurrences in title, headings and body). The result has arrays of these names,
+        `alive` (all true) and for each posting `terms`, `ordinals` and `frequencies` (title << 16 |
+        heading << 8 | body).
+        """
+        if columns["chunk_ids"] is None:
+            return None
+        record = np.dtype([("term", ">i8"), ("title", "u1"), ("heading", "u1"), ("body", "u1")])
+        records = np.frombuffer(columns["records"] or b"", record)
+        counts = np.frombuffer(columns["record_counts"], ">i4")
+        title, heading = records["title"].astype(np.int32), records["heading"].astype(np.int32)
+        return {
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
+            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
+            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "alive": np.ones(len(counts), np.bool_),
+            "terms": records["term"].astype(np.int64),
+            "ordinals": np.repeat(np.arange(len(counts)), counts),
+            "frequencies": title << 16 | heading << 8 | records["body"],
+        }
+    SD["unpack_pending"] = unpack_pending
+unpack_pending = SD["unpack_pending"]
+if "unpack_segment" not in SD:
+    """Read the arrays of a sealed segment."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a segment's arrays from its stored bytes (little-endian).
+
+        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
+        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        """
+        lengths = np.frombuffer(columns["lengths"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i4")
+        alive = np.ones(len(lengths), np.bool_)
+        alive[np.frombuffer(columns["dead"], "<i4")] = False
+        return {
+            "id": columns["id"],
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
+            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
+            "lengths": lengths,
+            "code_book": code_book,
+            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "alive": alive,
+        }
+    SD["unpack_segment"] = unpack_segment
+unpack_segment = SD["unpack_segment"]
+if "view_postings" not in SD:
+    """The sealed postings of a query's terms."""
+
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+    MOST_POSTINGS = 1_000_000
+
+
+    def view_postings(
+        view: dict[str, Any],
+        terms: Sequence[int],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    ) -> list[tuple[Any, Any]]:
+        """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
+
+        `fetch` reads the stored lists of terms: segment_id, term, ordinals and codes. The view keeps
+        what was read, up to about a million postings (16 bytes each).
+        """
+        kept = view["postings"]
+        if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+            kept.clear()
+        missing = [term for term in dict.fromkeys(terms) if term not in kept]
+        if missing:
+            kept.update(zip(missing, unpack_lists(view, missing, fetch(missing)), strict=True))
+        return [kept[term] for term in terms]
+
+
+    def unpack_lists(
+        view: dict[str, Any], terms: Sequence[int], stored: Iterable[Mapping[str, Any]]
+    ) -> list[tuple[Any, Any]]:
+        """Join each term's lists over the segments and make their ordinals rows of the view."""
+        place = {term: index for index, term in enumerate(terms)}
+        lists = sorted(stored, key=lambda row: (place[row["term"]], view["offsets"][row["segment_id"]]))
+        counts = [len(row["ordinals"]) // 2 for row in lists]
+        rows = np.frombuffer(b"".join([row["ordinals"] for row in lists]), "<u2").astype(np.intp)
+        rows += np.repeat([view["offsets"][row["segment_id"]] for row in lists], counts).astype(np.intp)
+        codes = join_codes(view, lists)
+        codes += np.repeat([view["code_offsets"][row["segment_id"]] for row in lists], counts).astype(
+            np.intp
+        )
+        totals = np.zeros(len(terms), np.intp)
+        np.add.at(totals, [place[row["term"]] for row in lists], counts)
+        ends = np.cumsum(totals)[:-1]
+        return list(zip(np.split(rows, ends), np.split(codes, ends), strict=True))
+
+
+    def join_codes(view: dict[str, Any], lists: Sequence[Mapping[str, Any]]) -> Any:
+        """Concatenate the codes of posting lists, which have 8 or 16 bits."""
+        types = view["code_types"]
+        if all(types[row["segment_id"]] == "u1" for row in lists):
+            return np.frombuffer(b"".join([row["codes"] for row in lists]), "u1").astype(np.intp)
+        return np.concatenate(
+            [np.frombuffer(row["codes"], types[row["segment_id"]]).astype(np.intp) for row in lists]
+        )
+    SD["view_postings"] = view_postings
+view_postings = SD["view_postings"]
+import numpy as np
+
+def run(query, types, *values):
+    if query not in SD:
+        SD[query] = plpy.prepare(query, types)
+    return SD[query].execute(list(values))
+
+def fetch_segments(ids):
+    return run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids)
+
+def fetch_postings(wanted):
+    return run(
+        "SELECT segment_id, term, ordinals, codes FROM pgblend_data.posting"
+        " WHERE segment_id = ANY($1) AND term = ANY($2)",
+        ["bigint[]", "bigint[]"], state["segment_ids"], wanted)
+
+check = deadline_check(deadline, plpy.error)
+terms = term_ids(lexemes)
+state = run(
+    "SELECT * FROM pgblend._lexical_state($1, $2)",
+    ["bigint[]", "text"], collection_ids, config_name)[0]
+view = session_view(
+    state["segment_ids"], state["versions"], GD.setdefault("pgblend_views", {}),
+    fetch_segments, unpack_segment, lexical_view)
+check()
+buried = bury_rows(view, state["tombstones"], find_rows)
+pending = unpack_pending(state)
+postings, occurrences = add_pending(
+    view, view_postings(view, terms, fetch_postings), pending, terms)
+check()
+lengths = view["lengths"]
+norms = row_norms(view, k1, b, average_length)
+if len(buried):
+    norms = norms.copy()
+    norms[buried] = np.inf
+if pending is not None:
+    lengths = np.concatenate((lengths, pending["lengths"]))
+    later = k1 * (1 - b + b * pending["lengths"] / average_length)
+    norms = np.concatenate((norms, later.astype(np.float32)))
+
+def exact_norms(rows):
+    return k1 * (1 - b + b * lengths[rows] / average_length)
+
+rows, scores = score_postings(
+    postings, occurrences @ np.asarray(field_weights, np.float64), idf, k1, norms, exact_norms, depth,
+    check)
+return best_chunks(view, pending, rows, scores, depth)
+$python$;
+
+COMMENT ON FUNCTION pgblend._segment_score(
+    bigint[], text, text[], double precision[],
+    double precision, double precision, double precision, double precision[], integer,
+    double precision
+) IS
+'BM25 of the chunks of one text search configuration that have any of the lexemes (Robertson and '
+'Zaragoza 2009, idf of Lucene, fields weighted as in BM25F). Statistics are arguments. At most '
+'depth rows, best first, ties by (document, chunk index).';
+
+-- 20_retrieve/_passes_filter
+-- _passes_filter: whether a passage's metadata, over its document's, has every key and value of the
+-- filter.
+CREATE OR REPLACE FUNCTION pgblend._passes_filter(document_id bigint, metadata jsonb, filter jsonb)
+RETURNS boolean
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT (d.metadata || _passes_filter.metadata) @> filter
+    FROM pgblend_data.document AS d
+    WHERE d.id = _passes_filter.document_id;
+END;
+
+COMMENT ON FUNCTION pgblend._passes_filter(bigint, jsonb, jsonb) IS
+'Whether a passage''s metadata, over its document''s, has every key and value of the filter.';
+
+-- 20_retrieve/_searched_collections
+-- _searched_collections: ids of the collections to search: those named, or all that the caller may
+-- read.
+-- A name that is not there, or that the caller may not read, is an error (the two cannot be told
+-- apart).
+CREATE OR REPLACE FUNCTION pgblend._searched_collections(collections text[])
+RETURNS bigint[]
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    ids bigint[];
+    missing text;
+BEGIN
+    SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO ids
+    FROM pgblend_data.collection AS c
+    WHERE collections IS NULL OR c.name = ANY(collections);
+    SELECT wanted INTO missing
+    FROM unnest(collections) AS wanted
+    WHERE NOT EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.name = wanted)
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'there is no collection "%" that % may read',
+            coalesce(left(missing, 200), 'NULL'), current_user
+            USING ERRCODE = '42704', HINT = 'SELECT name FROM pgblend.collections';
+    END IF;
+    RETURN ids;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._searched_collections(text[]) IS
+'Ids of the collections to search: those named, or all that the caller may read.';
+
+-- 20_retrieve/_similar_lexeme
+-- _similar_lexeme: the caller's indexed lexemes that are similar to the text in the session's
+-- parameter pgblend.fuzzy_lexeme, by pg_trgm.similarity_threshold.
+-- It reads vocabulary as its owner and asks itself which collections the caller may read: operator
+-- % is not leakproof, so that row security would keep it from the trigram index. A security
+-- barrier: no condition of the caller's sees a row before. The parameter is no secret and grants
+-- nothing.
+CREATE OR REPLACE VIEW pgblend._similar_lexeme WITH (security_barrier = true) AS
+SELECT
+    v.collection_id,
+    v.text_search_config,
+    v.lexeme,
+    similarity(v.lexeme, current_setting('pgblend.fuzzy_lexeme', true)) AS likeness
+FROM pgblend_data.vocabulary AS v
+WHERE
+    v.lexeme % current_setting('pgblend.fuzzy_lexeme', true)
+    AND (
+        (SELECT pg_has_role('pgblend_admin', 'USAGE'))
+        OR v.collection_id IN (
+            SELECT g.collection_id
+            FROM pgblend_data.collection_grant AS g
+            INNER JOIN pg_catalog.pg_roles AS r ON g.role_name = r.rolname
+            WHERE pg_has_role(r.oid, 'USAGE')
+        )
+    );
+
+COMMENT ON VIEW pgblend._similar_lexeme IS
+'The indexed lexemes, of collections that the caller may read, that are similar to the text in the '
+'parameter pgblend.fuzzy_lexeme.';
+COMMENT ON COLUMN pgblend._similar_lexeme.collection_id IS 'The collection.';
+COMMENT ON COLUMN pgblend._similar_lexeme.text_search_config IS 'The language.';
+COMMENT ON COLUMN pgblend._similar_lexeme.lexeme IS 'The lexeme.';
+COMMENT ON COLUMN pgblend._similar_lexeme.likeness IS 'Shared trigrams over all trigrams.';
+
+-- 20_retrieve/_fuzzy_terms
+-- _fuzzy_terms: what the fuzzy arm looks for: [{config_name, lexemes, idf, total, average_length,
+-- condition, corrections}], one object a text search configuration.
+-- A correction's idf is times its likelihood, (df + 1)^0.4 · e^(-3 · cost), over that of the
+-- likeliest, and that of the most frequent one at most: a rare word is no better guess. NULL where
+-- there is nothing to do: no lexeme is unknown (unless the setting fuzzy is 'on'), or there are no
+-- chunks. Of many unknown lexemes of a configuration, 16 are looked at.
+CREATE OR REPLACE FUNCTION pgblend._fuzzy_terms(
+    query text,
+    collection_ids bigint[],
+    settings jsonb
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    configs text[] := ARRAY(
+        SELECT DISTINCT c.text_search_config
+        FROM pgblend_data.collection_language AS c
+        WHERE c.collection_id = ANY(collection_ids)
+            AND c.text_search_config = coalesce(settings ->> 'language', c.text_search_config));
+    stop_words text[] := CASE
+        WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(query, configs) ELSE '{}'
+    END;
+    parsed jsonb;
+    guesses jsonb;
+    vocabulary text[];
+    statistics record;
+BEGIN
+    SELECT jsonb_agg(to_jsonb(p) || jsonb_build_object(
+        'config_name', config_name,
+        'unknown', to_jsonb(ARRAY(
+            SELECT u.lexeme
+            FROM unnest(p.lexemes) AS u (lexeme)
+            WHERE u.lexeme !~ '^=' AND (  -- an identifier is exact
+                SELECT true FROM pgblend_data.vocabulary AS v
+                WHERE v.collection_id = ANY(collection_ids)
+                    AND v.text_search_config = config_name
+                    AND v.lexeme = u.lexeme
+                LIMIT 1) IS NULL  -- one look into the index each, analyzed or not
+            LIMIT 16))))
+    INTO parsed
+    FROM unnest(configs) AS config_name
+    CROSS JOIN LATERAL pgblend._parse_query(query, config_name, stop_words) AS p
+    WHERE p.lexemes <> '{}';
+    IF parsed IS NULL OR settings ->> 'fuzzy' <> 'on' AND NOT EXISTS (
+        SELECT FROM jsonb_array_elements(parsed) AS e WHERE e -> 'unknown' <> '[]')
+    THEN
+        RETURN NULL;
+    END IF;
+    SELECT jsonb_agg(jsonb_build_object(
+        'config_name', e.config_name, 'lexeme', s.lexeme, 'guess', s.candidate, 'cost', s.cost))
+    INTO guesses
+    FROM jsonb_to_recordset(parsed) AS e (config_name text, unknown text[])
+    CROSS JOIN LATERAL pgblend._similar_lexemes(
+        collection_ids, e.config_name,
+        ARRAY(
+            SELECT pgblend._word_of_lexeme(query, e.config_name, u.lexeme)
+            FROM unnest(e.unknown) WITH ORDINALITY AS u (lexeme, place)
+            ORDER BY u.place),
+        e.unknown
+    ) AS s;
+    vocabulary := ARRAY(
+        SELECT g.guess FROM jsonb_to_recordset(guesses) AS g (guess text)
+        UNION
+        SELECT lexeme
+        FROM jsonb_to_recordset(parsed) AS e (lexemes text[])
+        CROSS JOIN unnest(e.lexemes) AS lexeme);
+    IF pgblend._has_numpy() THEN
+        statistics := pgblend._lexical_statistics(collection_ids, vocabulary);
+    ELSE
+        statistics := pgblend._tsvector_statistics(collection_ids, vocabulary);
+    END IF;
+    IF statistics.total_length = 0 THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        WITH frequency AS (
+            SELECT u.*
+            FROM unnest(vocabulary, statistics.document_frequencies) AS u (lexeme, df)
+        ),
+
+        likely AS (
+            SELECT
+                g.*,
+                f.df,
+                (f.df + 1) ^ 0.4 * exp(-3 * g.cost) AS likelihood
+            FROM jsonb_to_recordset(guesses) AS g (
+                config_name text, lexeme text, guess text, cost double precision)
+            INNER JOIN frequency AS f ON f.lexeme = g.guess
+            WHERE f.df > 0
+        ),
+
+        weighed AS (
+            SELECT
+                l.*,
+                l.likelihood / max(l.likelihood) OVER word AS weight,
+                max(l.df) OVER word AS most_df,
+                row_number() OVER (word ORDER BY l.likelihood DESC, l.guess COLLATE "C") AS place
+            FROM likely AS l
+            WINDOW word AS (PARTITION BY l.config_name, l.lexeme)
+        ),
+
+        chosen AS (
+            SELECT w.* FROM weighed AS w WHERE w.place <= 3 AND w.weight >= 0.05
+        ),
+
+        term AS (
+            SELECT
+                t.config_name,
+                t.lexeme COLLATE "C" AS lexeme,
+                max(t.idf) AS idf
+            FROM (
+                SELECT c.config_name, c.guess AS lexeme,
+                    c.weight * pgblend._bm25_idf(statistics.n, c.most_df) AS idf
+                FROM chosen AS c
+                UNION ALL
+                SELECT e.config_name, f.lexeme,
+                    known.boost * pgblend._bm25_idf(statistics.n, f.df)
+                FROM jsonb_to_recordset(parsed) AS e (
+                    config_name text, lexemes text[], boosts double precision[])
+                CROSS JOIN LATERAL unnest(e.lexemes, e.boosts) AS known (lexeme, boost)
+                INNER JOIN frequency AS f ON f.lexeme = known.lexeme
+                WHERE NOT EXISTS (
+                    SELECT FROM chosen AS c
+                    WHERE c.config_name = e.config_name AND c.lexeme = known.lexeme
+                )
+            ) AS t
+            GROUP BY t.config_name, t.lexeme COLLATE "C"
+        )
+
+        SELECT jsonb_agg(of_config)
+        FROM (
+            SELECT
+                t.config_name,
+                array_agg(t.lexeme ORDER BY t.lexeme) AS lexemes,
+                array_agg(t.idf ORDER BY t.lexeme) AS idf,
+                sum(t.idf) AS total,
+                statistics.total_length::double precision / statistics.n AS average_length,
+                (
+                    SELECT e.condition
+                    FROM jsonb_to_recordset(parsed) AS e (config_name text, condition tsquery)
+                    WHERE e.config_name = t.config_name
+                ) AS condition,
+                (
+                    SELECT jsonb_object_agg(c.lexeme, c.guesses)
+                    FROM (
+                        SELECT c.lexeme, jsonb_agg(c.guess ORDER BY c.place) AS guesses
+                        FROM chosen AS c
+                        WHERE c.config_name = t.config_name
+                        GROUP BY c.lexeme
+                    ) AS c
+                ) AS corrections
+            FROM term AS t
+            GROUP BY t.config_name
+        ) AS of_config
+    );
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._fuzzy_terms(text, bigint[], jsonb) IS
+'What the fuzzy arm looks for: per text search configuration the lexemes, their idf, and which '
+'corrections they are; NULL where there is nothing to do.';
+
+-- 20_retrieve/_tsvector_score
+-- _tsvector_score: BM25 of the passages of one text search configuration that have any of the
+-- lexemes.
+-- score = Σ idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)); tf counts
+-- occurrences in title, headings and body by their field_weights (BM25F), while the length counts
+-- each as one; an identifier ("=…") counts as if it stood 255 times in the body. Summed in the
+-- lexemes' byte order, so that the same passage gets the same bits everywhere. Statistics are
+-- arguments and never read here; idf is per lexeme, in their order. At most `depth` rows, best
+-- first, ties by (document, chunk index).
+CREATE OR REPLACE FUNCTION pgblend._tsvector_score(
+    collection_ids bigint[],
+    config_name text,
+    lexemes text[],
+    condition tsquery,
+    idf double precision[],
+    average_length double precision,
+    k1 double precision,
+    b double precision,
+    field_weights double precision[],
+    filter jsonb,
+    depth integer
+)
+RETURNS TABLE (
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    score double precision
+)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+ROWS 100
+BEGIN ATOMIC
+    SELECT
+        c.id,
+        c.document_id,
+        c.chunk_index,
+        sum(
+            term.idf * term.tf * (k1 + 1)
+            / (term.tf + k1 * (1 - b + b * c.length / average_length))
+            ORDER BY term.lexeme COLLATE "C"
+        ) AS score
+    FROM pgblend_data.chunk AS c
+    CROSS JOIN LATERAL (
+        SELECT
+            posting.lexeme,
+            CASE
+                WHEN posting.lexeme LIKE '=%' THEN 255 * field_weights[3]
+                ELSE (
+                    SELECT sum(CASE p.weight
+                        WHEN 'A' THEN field_weights[1] WHEN 'B' THEN field_weights[2]
+                        ELSE field_weights[3]
+                    END)
+                    FROM unnest(posting.weights) AS p (weight)
+                )
+            END AS tf,
+            _tsvector_score.idf[array_position(_tsvector_score.lexemes, posting.lexeme)] AS idf
+        FROM unnest(c.lexemes) AS posting
+        WHERE posting.lexeme = ANY(_tsvector_score.lexemes)
+    ) AS term
+    WHERE
+        term.tf > 0
+        AND c.collection_id = ANY(collection_ids)
+        AND c.text_search_config = config_name
+        AND c.lexemes @@ pgblend._lexeme_tsquery(_tsvector_score.lexemes)
+        AND (condition IS NULL OR c.lexemes @@ condition)
+        AND (filter IS NULL OR pgblend._passes_filter(c.document_id, c.metadata, filter))
+    GROUP BY c.id
+    ORDER BY score DESC, c.document_id ASC, c.chunk_index ASC
+    LIMIT depth;
+END;
+
+COMMENT ON FUNCTION pgblend._tsvector_score(
+    bigint[], text, text[], tsquery, double precision[],
+    double precision, double precision, double precision, double precision[], jsonb, integer
+) IS
+'BM25 of the passages of one text search configuration that have any of the lexemes (Robertson and '
+'Zaragoza 2009, idf of Lucene). Statistics are arguments. At most depth rows, best first, ties by '
+'(document, chunk index).';
+
+-- 20_retrieve/_vector_arm
+-- _vector_arm: candidates nearest to a query vector by cosine distance, ranks from 1.
+-- All ties at the cut come back from the scan and are cut by (document, chunk index). The inner
+-- query orders by the distance alone, or PostgreSQL 15 does not use the HNSW index; an iterative
+-- scan goes on until enough rows pass the filter. 'auto' compares all vectors where there are few,
+-- which misses nothing (adding 0 to the distance hides the index). Otherwise the planner, who takes
+-- stored vectors for cheaper to read than they are, may choose only where a condition could make
+-- another way the better one: without sorting, the index is the only one left. A zero vector has no
+-- direction, its distance is NaN: it is no candidate, as in the index. Where `binding_query` is
+-- given, its phrases and exclusions must hold. The SET clauses put the caller's values back:
+-- set_config inside lasts to the end of the function, not of the transaction.
+CREATE OR REPLACE FUNCTION pgblend._vector_arm(
+    query_embedding vector,
+    space pgblend_data.embedding_space,
+    collection_ids bigint[],
+    binding_query text,
+    filter jsonb,
+    settings jsonb
+)
+RETURNS TABLE (
+    rank bigint,
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    cosine double precision
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+SET "hnsw.ef_search" = 40
+SET "hnsw.iterative_scan" = off
+SET enable_sort = on
+SET jit = off
+AS $function$
+DECLARE
+    depth integer := settings ->> 'candidate_depth';
+    scan text := settings ->> 'vector_scan';
+    condition text := 'e.collection_id = ANY($2)';
+    exact text := '';
+    configs text[];
+    conditions tsquery[];
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids)
+    ) THEN
+        condition := 'true';  -- every visible collection: row security restricts already
+    END IF;
+    IF filter IS NOT NULL OR settings ->> 'language' IS NOT NULL THEN
+        condition := condition || ' AND EXISTS (
+            SELECT FROM pgblend_data.chunk AS c
+            WHERE c.id = e.chunk_id
+                AND ($3 IS NULL OR pgblend._passes_filter(c.document_id, c.metadata, $3))
+                AND c.text_search_config = coalesce($5, c.text_search_config))';
+    END IF;
+    SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, conditions
+    FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
+    IF configs IS NOT NULL THEN
+        condition := condition || ' AND EXISTS (
+            SELECT FROM pgblend_data.chunk AS c
+            WHERE c.id = e.chunk_id
+                AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))';
+    END IF;
+    IF scan = 'exact' OR scan = 'auto' AND pgblend._few_vectors(space, collection_ids) THEN
+        exact := ' + 0';
+    ELSIF scan = 'index' OR condition = 'true' THEN
+        PERFORM set_config('enable_sort', 'off', true);
+    END IF;
+    PERFORM set_config('hnsw.ef_search', settings ->> 'ef_search', true);
+    PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
+    RETURN QUERY EXECUTE format(
+        'SELECT row_number() OVER (ORDER BY n.distance, n.document_id, n.chunk_index),
+            n.chunk_id, n.document_id, n.chunk_index, 1 - n.distance
+        FROM (
+            SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding <=> $1::%1$s AS distance
+            FROM pgblend_data.%2$I AS e
+            WHERE %3$s
+            ORDER BY (e.embedding <=> $1::%1$s)%4$s
+            FETCH FIRST $4 ROWS WITH TIES
+        ) AS n
+        WHERE n.distance < ''NaN''
+        ORDER BY 1
+        LIMIT $4',
+        format('%I(%s)', space.storage, space.dimensions), space.table_name, condition, exact)
+    USING query_embedding, collection_ids, filter, depth, settings ->> 'language', configs,
+        conditions;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._vector_arm(
+    vector, pgblend_data.embedding_space, bigint[], text, jsonb, jsonb
+) IS
+'The vectors'' candidates: passages nearest to a query vector by cosine distance, best first, '
+'ranks from 1, ties by (document, chunk index). Settings: candidate_depth, ef_search, vector_scan, '
+'language.';
+
+-- 20_retrieve/_lexical_score
+-- _lexical_score: BM25 of the chunks of one text search configuration that pass condition and
+-- filter.
+-- Candidates come from the segments; phrases, exclusions and filters are checked on them by their
+-- ids, at each turn as many as the share that passed calls for (at least four times as many), until
+-- depth rows pass or no candidates are left. At most depth rows, best first, ties by (document,
+-- chunk index). deadline is on the monotonic clock (_monotonic_deadline): PB009 once it is over.
+-- Without numpy the tsvectors are scored.
+CREATE OR REPLACE FUNCTION pgblend._lexical_score(
+    collection_ids bigint[],
+    config_name text,
+    lexemes text[],
+    condition tsquery,
+    idf double precision[],
+    average_length double precision,
+    k1 double precision,
+    b double precision,
+    field_weights double precision[],
+    filter jsonb,
+    depth integer,
+    deadline double precision DEFAULT 'infinity'
+)
+RETURNS TABLE (
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    score double precision
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    wanted integer := depth;
+    candidates_each bigint := 0;  -- candidates to one that passes
+    passed record;
+BEGIN
+    IF NOT pgblend._has_numpy() THEN
+        RETURN QUERY SELECT s.* FROM pgblend._tsvector_score(
+            collection_ids, config_name, lexemes, condition, idf, average_length, k1, b,
+            field_weights, filter, depth) AS s;
+        PERFORM pgblend._check_deadline(deadline);
+        RETURN;
+    ELSIF condition IS NULL AND filter IS NULL THEN
+        RETURN QUERY SELECT u.* FROM pgblend._segment_score(
+            collection_ids, config_name, lexemes, idf, average_length, k1, b,
+            field_weights, depth, deadline) AS s
+        CROSS JOIN unnest(s.chunk_ids, s.document_ids, s.chunk_indexes, s.scores) AS u;
+        RETURN;
+    END IF;
+    LOOP
+        wanted := least(greatest(4 * wanted::bigint, 3 * depth * candidates_each), 2147483647)::integer;
+        SELECT
+            coalesce(cardinality(best.chunk_ids), 0) AS found,
+            hit.*
+        INTO passed
+        FROM pgblend._segment_score(
+            collection_ids, config_name, lexemes, idf, average_length, k1, b,
+            field_weights, wanted, deadline) AS best
+        CROSS JOIN LATERAL (
+            SELECT
+                count(*) AS count,
+                array_agg(u.chunk_id ORDER BY u.place) AS chunk_ids,
+                array_agg(u.document_id ORDER BY u.place) AS document_ids,
+                array_agg(u.chunk_index ORDER BY u.place) AS chunk_indexes,
+                array_agg(u.score ORDER BY u.place) AS scores
+            FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
+                WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place)
+            INNER JOIN pgblend_data.chunk AS c ON c.id = u.chunk_id
+            LEFT JOIN pgblend_data.document AS d ON filter IS NOT NULL AND d.id = u.document_id
+            WHERE (condition IS NULL OR c.lexemes @@ condition)
+                AND (filter IS NULL OR d.metadata || c.metadata @> filter)
+        ) AS hit;
+        EXIT WHEN passed.count >= depth OR passed.found < wanted;
+        candidates_each := passed.found / greatest(passed.count, 1);
+    END LOOP;
+    RETURN QUERY
+    SELECT p.*
+    FROM unnest(passed.chunk_ids, passed.document_ids, passed.chunk_indexes, passed.scores) AS p
+    LIMIT depth;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._lexical_score(
+    bigint[], text, text[], tsquery, double precision[],
+    double precision, double precision, double precision, double precision[], jsonb, integer,
+    double precision
+) IS
+'BM25 of the chunks of one text search configuration that pass condition and filter; at most depth '
+'rows, best first, ties by (document, chunk index).';
+
+-- 20_retrieve/_fuzzy_arm
+-- _fuzzy_arm: candidates of a query whose misspelt and unfinished words are put right.
+-- A lexeme that the searched collections' vocabulary lacks stands for up to three that it has; each
+-- counts by how likely it is, known ones count as they are. `corrections` maps the ones to the
+-- others.
+-- Candidates and scores are those of BM25 as in _lexical_arm, with its settings; perfect_score is
+-- what no passage can reach. No rows where no lexeme is unknown, unless the setting fuzzy is 'on'.
+-- A word of deleted chunks counts as known until lexical_rebuild.
+CREATE OR REPLACE FUNCTION pgblend._fuzzy_arm(
+    query text,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb
+)
+RETURNS TABLE (
+    rank bigint,
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    score double precision,
+    perfect_score double precision,
+    corrections jsonb
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    k1 double precision := settings ->> 'k1';
+    depth integer := settings ->> 'candidate_depth';
+    deadline double precision := pgblend._monotonic_deadline(
+        (settings #>> '{timeouts_ms,lexical}')::integer);
+    terms jsonb;
+BEGIN
+    IF settings ->> 'lexical_index' = 'none' THEN
+        RETURN;
+    ELSIF settings ->> 'lexical_index' IS NULL THEN
+        PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
+    END IF;
+    terms := pgblend._fuzzy_terms(query, collection_ids, settings);
+    PERFORM pgblend._check_deadline(deadline);
+    RETURN QUERY
+    SELECT
+        row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
+        s.chunk_id,
+        s.document_id,
+        s.chunk_index,
+        s.score,
+        max(t.total) OVER () * (k1 + 1),
+        t.corrections
+    FROM jsonb_to_recordset(terms) AS t (
+        config_name text, lexemes text[], idf double precision[], total double precision,
+        average_length double precision, condition tsquery, corrections jsonb)
+    CROSS JOIN LATERAL pgblend._lexical_score(
+        collection_ids, t.config_name, t.lexemes, t.condition, t.idf, t.average_length,
+        k1, (settings ->> 'b')::double precision,
+        ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
+        filter, depth, deadline
+    ) AS s
+    ORDER BY place
+    LIMIT depth;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._fuzzy_arm(text, bigint[], jsonb, jsonb) IS
+'Candidates of a query whose misspelt and unfinished words are put right by the vocabulary, best '
+'first, ranks from 1: BM25 as in _lexical_arm. perfect_score is what no passage can reach.';
+
+-- 20_retrieve/_lexical_arm
+-- _lexical_arm: the words' candidates: one BM25 over all text search configurations in use.
+-- `perfect_score` is what no passage can reach: Σ idf · (k1 + 1), the largest over the
+-- configurations. A query without lexemes has no candidates. Raises PB002 where an index is
+-- missing, PB003 where strict finds no chunks, PB009 where timeouts_ms.lexical is over. A caller
+-- that knows puts lexical_index into settings: 'incomplete' to search what there is, 'none' for no
+-- candidates.
+CREATE OR REPLACE FUNCTION pgblend._lexical_arm(
+    query text,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb
+)
+RETURNS TABLE (
+    rank bigint,
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    score double precision,
+    perfect_score double precision
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    configs text[] := ARRAY(
+        SELECT DISTINCT l.text_search_config
+        FROM pgblend_data.collection_language AS l
+        WHERE l.collection_id = ANY(collection_ids)
+            AND l.text_search_config = coalesce(settings ->> 'language', l.text_search_config));
+    stop_words text[] := CASE
+        WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(query, configs) ELSE '{}'
+    END;
+    parsed jsonb;
+    vocabulary text[];
+    statistics record;
+    idf double precision[];
+    k1 double precision := settings ->> 'k1';
+    depth integer := settings ->> 'candidate_depth';
+    deadline double precision := pgblend._monotonic_deadline(
+        (settings #>> '{timeouts_ms,lexical}')::integer);
+BEGIN
+    IF settings ->> 'lexical_index' = 'none' THEN
+        RETURN;
+    ELSIF settings ->> 'lexical_index' IS NULL THEN
+        PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
+    END IF;
+    parsed := (
+        SELECT jsonb_agg(to_jsonb(p) || jsonb_build_object('config_name', config_name))
+        FROM unnest(configs) AS config_name
+        CROSS JOIN pgblend._parse_query(query, config_name, stop_words) AS p);
+    SELECT array_agg(DISTINCT lexeme COLLATE "C") INTO vocabulary
+    FROM jsonb_array_elements(parsed) AS p
+    CROSS JOIN jsonb_array_elements_text(p.value -> 'lexemes') AS lexeme;
+    IF vocabulary IS NULL THEN
+        RETURN;
+    ELSIF pgblend._has_numpy() THEN
+        statistics := pgblend._lexical_statistics(collection_ids, vocabulary, deadline);
+    ELSE
+        statistics := pgblend._tsvector_statistics(collection_ids, vocabulary);
+        PERFORM pgblend._check_deadline(deadline);
+    END IF;
+    IF statistics.total_length = 0 THEN
+        RETURN;
+    END IF;
+    idf := ARRAY(
+        SELECT pgblend._bm25_idf(statistics.n, df)
+        FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
+        ORDER BY place);
+    RETURN QUERY
+    SELECT
+        row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
+        s.chunk_id,
+        s.document_id,
+        s.chunk_index,
+        s.score,
+        max(of_config.total_idf) OVER () * (k1 + 1)
+    FROM jsonb_to_recordset(parsed) AS p (
+        config_name text, lexemes text[], boosts double precision[], condition tsquery)
+    CROSS JOIN LATERAL (
+        SELECT
+            array_agg(idf[array_position(vocabulary, lexeme)] * boost ORDER BY place) AS idf,
+            sum(idf[array_position(vocabulary, lexeme)] * boost) AS total_idf
+        FROM unnest(p.lexemes, p.boosts) WITH ORDINALITY AS l (lexeme, boost, place)
+    ) AS of_config
+    CROSS JOIN LATERAL pgblend._lexical_score(
+        collection_ids, p.config_name, p.lexemes, p.condition, of_config.idf,
+        statistics.total_length::double precision / statistics.n,
+        k1, (settings ->> 'b')::double precision,
+        ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
+        filter, depth, deadline
+    ) AS s
+    ORDER BY place
+    LIMIT depth;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._lexical_arm(text, bigint[], jsonb, jsonb) IS
+'The words'' candidates, best first, ranks from 1: one BM25 over all text search configurations in '
+'use, with statistics of the searched collections. perfect_score is what no passage can reach.';
+
+-- 30_fuse/rrf
+-- rrf: reciprocal rank fusion of one item's ranks: Σ weight / (k + rank), ranks from 1.
+-- A NULL rank (the item is not in that list) adds nothing. NULL weights are all 1. Normalized, the
+-- sum is divided by what an item first in every list would get, so it lies in [0, 1]. No ranks give
+-- 0. Ranks under 1, negative or infinite weights and k, and unequal lengths are errors.
+CREATE OR REPLACE FUNCTION pgblend.rrf(
+    ranks integer[],
+    weights double precision[] DEFAULT NULL,
+    k double precision DEFAULT 60,
+    normalized boolean DEFAULT false
+)
+RETURNS double precision
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    fused double precision := 0;
+    perfect double precision := 0;
+    weight double precision;
+BEGIN
+    IF k IS NULL OR k < 0 OR k >= 'Infinity' THEN
+        RAISE EXCEPTION 'k is %: expected a number from 0', coalesce(k::text, 'NULL')
+            USING ERRCODE = '22023', HINT = '60 is usual.';
+    ELSIF weights IS NOT NULL AND cardinality(weights) <> cardinality(ranks) THEN
+        RAISE EXCEPTION 'there are % ranks and % weights', cardinality(ranks), cardinality(weights)
+            USING ERRCODE = '22023', HINT = 'Give one weight for each rank, or NULL for all 1.';
+    END IF;
+    FOR i IN 1..coalesce(cardinality(ranks), 0) LOOP
+        weight := CASE WHEN weights IS NULL THEN 1 ELSE weights[i] END;
+        IF ranks[i] < 1 OR weight IS NULL OR weight < 0 OR weight >= 'Infinity' THEN
+            RAISE EXCEPTION 'rank % has weight %: ranks start at 1, weights at 0',
+                coalesce(ranks[i]::text, 'NULL'), coalesce(weight::text, 'NULL')
+                USING ERRCODE = '22023', HINT = 'Use NULL for a list that lacks the item.';
+        END IF;
+        fused := fused + coalesce(weight / (k + ranks[i]), 0);
+        perfect := perfect + weight / (k + 1);
+    END LOOP;
+    RETURN CASE WHEN normalized AND perfect > 0 THEN fused / perfect ELSE fused END;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.rrf(integer[], double precision[], double precision, boolean) IS
+'Reciprocal rank fusion of one item''s ranks: Σ weight / (k + rank), ranks from 1, NULL where a '
+'list lacks the item (Cormack, Clarke and Büttcher 2009). Normalized, it is divided by what an '
+'item first in every list would get, and lies in [0, 1].';
+
+-- 50_model/_post_to_gateway
+-- _post_to_gateway: POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint":
+-- text}.
+-- The token comes from the server's environment (PGBLEND_GATEWAY_TOKEN) or from the file
+-- pgblend_gateway_token in the data directory (mode 0600). Ends within timeout_ms, and within 20 ms
+-- of a cancel, statement_timeout or terminate. Problems are returned, since an error raised here
+-- would be prefixed with "plpy.Error".
+CREATE OR REPLACE FUNCTION pgblend._post_to_gateway(
+    url text,
+    path text,
+    body text,
+    timeout_ms integer,
+    data_directory text
+)
+RETURNS jsonb
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+STRICT
+COST 100000
+SET search_path = pg_catalog, pg_temp
+AS $python$
+if "gateway_answer" not in SD:
+    """What became of a request to the model gateway."""
+
+    import http.client
+    import json
+    from collections.abc import Callable
+    from typing import Any
+
+
+    def gateway_answer(
+        url: str, timeout_ms: int, exchange: Callable[[], tuple[int, str]]
+    ) -> dict[str, Any]:
+        """Run `exchange` (which gives status and text) and return {"answer"} or {"problem", "hint"}.
+
+        Only what a gateway can do wrong becomes a problem: a cancel, above all, passes through.
+        """
+        try:
+            status, text = exchange()
+        except TimeoutError:
+            return {
+                "problem": f"the model gateway at {url} gave no answer within {timeout_ms} ms",
+                "hint": "Look at its log, or raise the setting timeouts_ms.",
+            }
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            return {
+                "problem": f"the model gateway at {url} cannot be reached: {one_line(str(error))}",
+                "hint": "Start it: pgblend up, or pgblend gateway.",
+            }
+        try:
+            answer = json.loads(text, parse_constant=refuse_constant)
+        except ValueError:
+            answer = None
+        if status != 200:
+            return {
+                "problem": f"the model gateway answered {status}: {error_message(answer, text)}",
+                "hint": "pgblend doctor checks the gateway and its models.",
+            }
+        if not isinstance(answer, dict):
+            return {
+                "problem": f"the answer from {url} is not JSON",
+                "hint": "Is gateway_url the address of a model gateway?",
+            }
+        return {"answer": answer}
+
+
+    def refuse_constant(name: str) -> None:
+        """Refuse NaN and Infinity, which Python reads but JSON does not have."""
+        raise ValueError(f"{name} is no JSON")
+
+
+    def error_message(answer: Any, text: str) -> str:
+        """Return the message of an error in OpenAI's shape, else the text."""
+        error = answer.get("error") if isinstance(answer, dict) else None
+        message = str(error["message"]) if isinstance(error, dict) and error.get("message") else text
+        return one_line(message)
+
+
+    def one_line(message: str) -> str:
+        """Return the beginning of a message on one line, without what PostgreSQL's text cannot hold."""
+        message = message.encode("utf-8", "replace").decode().replace("\0", "")
+        return " ".join(message.split())[:500]
+    SD["gateway_answer"] = gateway_answer
+gateway_answer = SD["gateway_answer"]
+if "gateway_token" not in SD:
+    """The token that the server shows to the model gateway."""
+
+    import os
+    import stat
+
+
+    def gateway_token(data_directory: str) -> str | None:
+        """Return the token, None where the gateway needs none.
+
+        It comes from the server's environment (PGBLEND_GATEWAY_TOKEN) or from the file
+        pgblend_gateway_token in the data directory, which nobody but its owner may read:
+        PermissionError otherwise. ValueError where a header cannot carry it; the token itself is never
+        in a message.
+        """
+        token = os.environ.get("PGBLEND_GATEWAY_TOKEN", "").strip()
+        path = os.path.join(data_directory, "pgblend_gateway_token")
+        if not token:
+            try:
+                mode = os.stat(path).st_mode
+            except FileNotFoundError:
+                return None
+            if mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise PermissionError(f"{path} may be read by others: chmod 600 it")
+            with open(path, encoding="utf-8") as file:
+                token = file.read().strip()
+        if not (token.isascii() and token.isprintable()):
+            raise ValueError("the gateway token holds characters that a header cannot carry")
+        return token or None
+    SD["gateway_token"] = gateway_token
+gateway_token = SD["gateway_token"]
+if "post_json" not in SD:
+    """HTTP POST of a JSON text, with keep-alive and a wait that can be interrupted."""
+
+    import http.client
+    import signal
+    import socket
+    import threading
+    import time
+    import urllib.parse
+    from collections.abc import Callable, MutableMapping
+    from typing import Any
+
+
+    def post_json(
+        base_url: str,
+        path: str,
+        body: str,
+        token: str | None,
+        timeout_ms: int,
+        connections: MutableMapping[str, http.client.HTTPConnection],
+        check_interrupts: Callable[[], object],
+    ) -> tuple[int, str]:
+        """POST `body` (JSON text) to `base_url` + `path` and return (status, response text).
+
+        `base_url` is http://host:port, https://… or unix:/path/of/socket. `connections` is a dict that
+        keeps one open connection per base URL between calls. While the request runs in a thread,
+        `check_interrupts` is called every 20 ms; whatever it raises ends the call and closes the
+        connection. The thread touches nothing but the socket. A kept connection that the server has
+        closed meanwhile is replaced once.
+
+        Raises TimeoutError after `timeout_ms`, OSError or http.client.HTTPException when the exchange
+        fails, and ValueError for a base URL of another form.
+        """
+        deadline = time.monotonic() + timeout_ms / 1000
+        headers = {"Content-Type": "application/json"}
+        prefix = (
+            "" if base_url.startswith("unix:") else urllib.parse.urlsplit(base_url).path.rstrip("/")
+        )
+        if token:
+            headers["Authorization"] = "Bearer " + token
+        while True:
+            kept = connections.pop(base_url, None)
+            connection = kept or open_connection(base_url)
+            exchange: dict[str, Any] = {"finished": threading.Event(), "abandoned": False}
+            set_timeout(connection, timeout_ms / 1000)
+            thread = threading.Thread(
+                target=run_exchange,
+                args=(connection, prefix + path, body, headers, exchange),
+                daemon=True,
+            )
+            start_without_signals(thread)
+            try:
+                wait_for(exchange["finished"], deadline, check_interrupts)
+            except BaseException:
+                exchange["abandoned"] = True
+                close(connection)
+                raise
+            if "response" in exchange:
+                if exchange["reusable"]:
+                    connections[base_url] = connection
+                else:
+                    close(connection)
+                response: tuple[int, str] = exchange["response"]
+                return response
+            close(connection)
+            closed_by_server = isinstance(
+                exchange["error"], (ConnectionError, http.client.BadStatusLine)
+            )
+            if not (kept and closed_by_server):
+                raise exchange["error"]
+
+
+    def open_connection(base_url: str) -> http.client.HTTPConnection:
+        """Return an HTTPConnection for the URL; it connects at the first request."""
+        parts = urllib.parse.urlsplit(base_url)
+        if parts.scheme == "unix" and parts.path:
+            return UnixConnection(parts.path)
+        if parts.scheme in ("http", "https") and parts.hostname:
+            factory: dict[str, type[http.client.HTTPConnection]] = {
+                "http": http.client.HTTPConnection,
+                "https": http.client.HTTPSConnection,
+            }
+            return factory[parts.scheme](parts.hostname, parts.port)
+        raise ValueError(
+            f"the gateway's address is {base_url!r}: expected http://host:port or unix:/path"
+        )
+
+
+    class UnixConnection(http.client.HTTPConnection):
+        """HTTP over a unix socket."""
+
+        def __init__(self, socket_path: str) -> None:
+            http.client.HTTPConnection.__init__(self, "localhost")
+            self.socket_path = socket_path
+
+        def connect(self) -> None:
+            """Connect to the socket's path."""
+            self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self.sock.settimeout(self.timeout)
+            self.sock.connect(self.socket_path)
+
+
+    def set_timeout(connection: http.client.HTTPConnection, seconds: float) -> None:
+        """Let no step of the thread take longer than this call's deadline, on a kept socket too."""
+        connection.timeout = seconds
+        if connection.sock is not None:
+            connection.sock.settimeout(seconds)
+
+
+    def run_exchange(
+        connection: http.client.HTTPConnection,
+        target: str,
+        body: str,
+        headers: dict[str, str],
+        exchange: dict[str, Any],
+    ) -> None:
+        """Send the request and read the answer; runs in the thread.
+
+        Whoever waits may have left while the thread was connecting: then nothing is sent any more.
+        """
+        try:
+            if connection.sock is None:
+                connection.connect()
+            if exchange["abandoned"]:
+                close(connection)
+                return
+            connection.request("POST", target, body.encode(), headers)
+            response = connection.getresponse()
+            text = response.read().decode("utf-8", "replace")
+            exchange["reusable"] = not response.will_close
+            exchange["response"] = (response.status, text)
+        except Exception as error:
+            exchange["error"] = error
+        finally:
+            exchange["finished"].set()
+
+
+    def start_without_signals(thread: threading.Thread) -> None:
+        """Start the thread with all signals blocked: they belong to the thread that waits."""
+        previous = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            thread.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+
+
+    def wait_for(
+        finished: threading.Event, deadline: float, check_interrupts: Callable[[], object]
+    ) -> None:
+        """Wait in steps of 20 ms, so that a cancel is seen soon."""
+        while not finished.wait(0.02):
+            check_interrupts()
+            if time.monotonic() >= deadline:
+                raise TimeoutError("no answer in time")
+
+
+    def close(connection: http.client.HTTPConnection) -> None:
+        """Shut the socket down first: that wakes the thread up where it still reads."""
+        try:
+            if connection.sock is not None:
+                connection.sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        connection.close()
+    SD["post_json"] = post_json
+post_json = SD["post_json"]
+import json
+
+if "check_interrupts" not in SD:
+    SD["check_interrupts"] = plpy.prepare("SELECT").execute
+    SD["connections"] = {}
+
+def exchange():
+    token = gateway_token(data_directory)
+    return post_json(
+        url, path, body, token, timeout_ms, SD["connections"], SD["check_interrupts"])
+
+return json.dumps(gateway_answer(url, timeout_ms, exchange))
+$python$;
+
+COMMENT ON FUNCTION pgblend._post_to_gateway(text, text, text, integer, text) IS
+'POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint": text}. Ends within '
+'timeout_ms and soon after a cancel.';
+
+-- 50_model/_chunk_enqueue
+-- _chunk_enqueue: trigger that queues new chunks for a vector in every embedding space.
+CREATE OR REPLACE FUNCTION pgblend._chunk_enqueue()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)
+    SELECT s.name, c.id, c.document_id, c.collection_id, c.bucket
+    FROM new_chunk AS c
+    CROSS JOIN pgblend_data.embedding_space AS s;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_enqueue() IS
+'Trigger that queues new chunks for a vector in every embedding space.';
+
+-- 50_model/_create_embedding_table
+-- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
+-- Runs with its owner's rights: the tables belong to whoever owns the others. Only admins may call
+-- it.
+CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(
+    table_name name,
+    storage text,
+    dimensions integer
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    extension_schema text := (
+        SELECT e.extnamespace::regnamespace FROM pg_extension AS e WHERE e.extname = 'vector');
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM pgblend_data.embedding_space AS s
+        WHERE (s.table_name, s.storage, s.dimensions)
+            = (_create_embedding_table.table_name, _create_embedding_table.storage,
+                _create_embedding_table.dimensions))
+    THEN
+        RAISE EXCEPTION 'there is no embedding space with the table "%"', table_name
+            USING ERRCODE = '22023', HINT = 'Call pgblend.create_embedding_space.';
+    END IF;
+    EXECUTE format(
+        'CREATE TABLE pgblend_data.%1$I (
+            chunk_id bigint PRIMARY KEY REFERENCES pgblend_data.chunk (id) ON DELETE CASCADE,
+            document_id bigint NOT NULL,
+            chunk_index integer NOT NULL,
+            collection_id bigint NOT NULL,
+            bucket smallint NOT NULL,
+            embedding %2$s.%3$I(%4$s) NOT NULL
+        )', table_name, extension_schema, storage, dimensions);
+    EXECUTE format(
+        'CREATE INDEX %2$I ON pgblend_data.%1$I USING hnsw (embedding %3$s.%4$I)',
+        table_name, table_name || '_embedding_hnsw', extension_schema, storage || '_cosine_ops');
+    EXECUTE format(
+        'CREATE INDEX %2$I ON pgblend_data.%1$I USING btree (collection_id)',
+        table_name, table_name || '_collection_id_btree');
+    EXECUTE format(
+        'COMMENT ON TABLE pgblend_data.%1$I IS %2$L', table_name,
+        'Vectors of one embedding space; made by pgblend.create_embedding_space.');
+    EXECUTE format(
+        'CREATE POLICY %2$I ON pgblend_data.%1$I FOR SELECT USING (
+            collection_id IN (SELECT c.id FROM pgblend_data.collection AS c))',
+        table_name, table_name || '_read');
+    EXECUTE format(
+        'CREATE POLICY %2$I ON pgblend_data.%1$I USING (
+            collection_id IN (
+                SELECT g.collection_id FROM pgblend_data.collection_grant AS g
+                WHERE g.privilege = ''write''))',
+        table_name, table_name || '_write');
+    EXECUTE format(
+        'CREATE POLICY %2$I ON pgblend_data.%1$I
+        USING ((SELECT pg_has_role(''pgblend_admin'', ''USAGE'')))',
+        table_name, table_name || '_admin');
+    EXECUTE format('ALTER TABLE pgblend_data.%1$I ENABLE ROW LEVEL SECURITY', table_name);
+    EXECUTE format('GRANT SELECT ON pgblend_data.%1$I TO pgblend_reader', table_name);
+    EXECUTE format('GRANT INSERT, DELETE ON pgblend_data.%1$I TO pgblend_writer', table_name);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._create_embedding_table(name, text, integer) IS
+'The table of one embedding space, with its HNSW index, row security and grants.';
+
+-- 50_model/drop_embedding_space
+-- drop_embedding_space: delete an embedding space with its vectors; false where there is none to
+-- delete.
+-- Runs with its owner's rights, since the table belongs to whoever owns the others; a check
+-- constraint makes sure that the registry names embedding tables only.
+CREATE OR REPLACE FUNCTION pgblend.drop_embedding_space(name text)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+#variable_conflict use_column
+DECLARE
+    dropped name;
+BEGIN
+    DELETE FROM pgblend_data.embedding_space AS s
+    WHERE s.name = drop_embedding_space.name
+    RETURNING s.table_name INTO dropped;
+    IF dropped IS NULL THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('DROP TABLE pgblend_data.%I', dropped);
+    RETURN true;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.drop_embedding_space(text) IS
+'Delete an embedding space with its vectors; false where there is none to delete. For members of '
+'pgblend_admin.';
+
+-- 50_model/_call_gateway
+-- _call_gateway: POST to the model gateway and return its answer.
+-- The address is the setting gateway_url, which only an admin can write: no caller names a URL or a
+-- key. PB008 when there is no gateway, no answer within timeout_ms, or an error for an answer.
+CREATE OR REPLACE FUNCTION pgblend._call_gateway(path text, body jsonb, timeout_ms integer)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    url text := pgblend.get_setting('gateway_url') #>> '{}';
+    outcome jsonb := pgblend._post_to_gateway(
+        url, path, body::text, timeout_ms, current_setting('data_directory'));
+BEGIN
+    IF url IS NULL THEN
+        RAISE EXCEPTION 'no model gateway is set'
+            USING ERRCODE = 'PB008',
+            HINT = 'Start one (pgblend gateway) and name it: pgblend config set gateway_url URL';
+    ELSIF outcome ? 'problem' THEN
+        RAISE EXCEPTION '%', outcome ->> 'problem'
+            USING ERRCODE = 'PB008', HINT = outcome ->> 'hint';
+    END IF;
+    RETURN outcome -> 'answer';
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._call_gateway(text, jsonb, integer) IS
+'POST to the model gateway and return its answer. Raises PB008 when there is no gateway, no answer '
+'within timeout_ms, or an error for an answer.';
+
+-- 50_model/create_embedding_space
+-- create_embedding_space: register a model's vectors: a table, an HNSW index and a queue of all
+-- chunks.
+-- An active space takes the place of the one that was. A name in use, a wrong name, storage or
+-- number of dimensions is an error: an HNSW index takes 2000 dimensions of vector and 4000 of
+-- halfvec. NULL for active means true.
+CREATE OR REPLACE FUNCTION pgblend.create_embedding_space(
+    name text,
+    model text,
+    dimensions integer,
+    storage text DEFAULT 'vector',
+    active boolean DEFAULT true
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    table_name name := 'embedding_' || create_embedding_space.name;
+    most integer := CASE create_embedding_space.storage
+        WHEN 'vector' THEN 2000 WHEN 'halfvec' THEN 4000 END;
+BEGIN
+    IF create_embedding_space.name IS NULL
+        OR create_embedding_space.name !~ '^[a-z][a-z0-9_]{0,31}$'
+        OR create_embedding_space.name IN ('queue', 'space')
+    THEN
+        RAISE EXCEPTION 'space name is %: expected lower-case letters, digits and _, at most 32',
+            coalesce(quote_literal(left(create_embedding_space.name, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: minilm (queue and space are taken)';
+    ELSIF coalesce(btrim(create_embedding_space.model), '') = '' THEN
+        RAISE EXCEPTION 'model is empty: expected a model name that the gateway knows'
+            USING ERRCODE = '22023', HINT = 'For example: local/all-minilm-l6-v2';
+    ELSIF most IS NULL THEN
+        RAISE EXCEPTION 'storage is %: expected vector or halfvec',
+            coalesce(quote_literal(left(create_embedding_space.storage, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'halfvec takes half the space.';
+    ELSIF create_embedding_space.dimensions IS NULL
+        OR create_embedding_space.dimensions NOT BETWEEN 1 AND most
+    THEN
+        RAISE EXCEPTION 'dimensions is %: expected 1 to % for storage %',
+            coalesce(create_embedding_space.dimensions::text, 'NULL'), most,
+            create_embedding_space.storage
+            USING ERRCODE = '22023', HINT = 'halfvec takes up to 4000.';
+    ELSIF EXISTS (
+        SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = create_embedding_space.name)
+    THEN
+        RAISE EXCEPTION 'there is an embedding space "%" already', create_embedding_space.name
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM pgblend.embedding_spaces';
+    END IF;
+    IF coalesce(create_embedding_space.active, true) THEN
+        UPDATE pgblend_data.embedding_space AS s SET active = false WHERE s.active;
+    END IF;
+    INSERT INTO pgblend_data.embedding_space (name, model, dimensions, storage, active, table_name)
+    VALUES (
+        create_embedding_space.name, create_embedding_space.model,
+        create_embedding_space.dimensions, create_embedding_space.storage,
+        coalesce(create_embedding_space.active, true), table_name);
+    PERFORM pgblend._create_embedding_table(
+        table_name, create_embedding_space.storage, create_embedding_space.dimensions);
+    INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)
+    SELECT create_embedding_space.name, c.id, c.document_id, c.collection_id, c.bucket
+    FROM pgblend_data.chunk AS c;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.create_embedding_space(text, text, integer, text, boolean) IS
+'Register a model''s vectors: a table, an HNSW index and a queue of all chunks; an active space '
+'takes the place of the one that was. For members of pgblend_admin.';
+
+-- 50_model/_request_embeddings
+-- _request_embeddings: the gateway's answer for texts in the model of a space: [{"index",
+-- "embedding"}, …].
+-- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
+-- path or model; for that its search_path holds nothing that others can write to. A NULL space
+-- stands for the model of the setting embedding_model.
+CREATE OR REPLACE FUNCTION pgblend._request_embeddings(
+    texts text[],
+    space text,
+    timeout_ms integer
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+COST 100000
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    model text;
+BEGIN
+    SELECT s.model INTO model FROM pgblend_data.embedding_space AS s WHERE s.name = space;
+    RETURN pgblend._call_gateway(
+        '/v1/embeddings',
+        jsonb_build_object(
+            'model', coalesce(model, pgblend.get_setting('embedding_model') #>> '{}'),
+            'input', texts),
+        coalesce(timeout_ms, (pgblend.get_setting('timeouts_ms') ->> 'embed')::numeric::integer)
+    ) -> 'data';
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._request_embeddings(text[], text, integer) IS
+'The gateway''s answer for texts in the model of a space: [{"index", "embedding"}, …].';
+
+-- 50_model/embed_text
+-- embed_text: vectors of texts, by the model of an embedding space, through the gateway.
+-- One vector a text, in their order. NULL space means the active one, or the model of the setting
+-- embedding_model while there is none. NULL timeout_ms means the setting timeouts_ms. NULL or an
+-- empty array gives an empty one; a NULL text, an unknown space, a gateway that fails, and an
+-- answer with other than one vector of the space's size for each text are errors.
+CREATE OR REPLACE FUNCTION pgblend.embed_text(
+    texts text[],
+    space text DEFAULT NULL,
+    timeout_ms integer DEFAULT NULL
+)
+RETURNS vector[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.embedding_space;
+    vectors vector[];
+    embedding vector;
+BEGIN
+    IF array_position(texts, NULL) IS NOT NULL THEN
+        RAISE EXCEPTION 'text % is NULL: expected a text', array_position(texts, NULL)
+            USING ERRCODE = '22004', HINT = 'Leave NULLs out, or use coalesce(…, '''').';
+    ELSIF timeout_ms < 1 THEN
+        RAISE EXCEPTION 'timeout_ms is %: expected at least 1', timeout_ms
+            USING ERRCODE = '22023', HINT = 'NULL means the setting timeouts_ms.';
+    ELSIF coalesce(cardinality(texts), 0) = 0 THEN
+        RETURN '{}';
+    END IF;
+    SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
+    WHERE CASE WHEN embed_text.space IS NULL THEN s.active ELSE s.name = embed_text.space END;
+    IF NOT FOUND AND space IS NOT NULL THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+    END IF;
+    BEGIN
+        SELECT array_agg((e.value ->> 'embedding')::vector
+            ORDER BY (e.value ->> 'index')::integer, e.place)
+        INTO vectors
+        FROM jsonb_array_elements(pgblend._request_embeddings(texts, target.name, timeout_ms))
+            WITH ORDINALITY AS e (value, place);
+    EXCEPTION WHEN data_exception THEN
+        RAISE EXCEPTION 'the gateway''s answer has no vectors: %', left(SQLERRM, 200)
+            USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
+    END;
+    IF cardinality(vectors) IS DISTINCT FROM cardinality(texts) THEN
+        RAISE EXCEPTION 'the gateway gave % vectors for % texts',
+            coalesce(cardinality(vectors), 0), cardinality(texts)
+            USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
+    END IF;
+    FOREACH embedding IN ARRAY vectors LOOP
+        IF embedding IS NULL THEN
+            RAISE EXCEPTION 'the gateway''s answer lacks a vector'
+                USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
+        ELSIF vector_dims(embedding) <> coalesce(target.dimensions, vector_dims(vectors[1])) THEN
+            RAISE EXCEPTION 'the gateway gave % dimensions%', vector_dims(embedding), CASE
+                WHEN target.name IS NULL THEN format(' and %s in one answer', vector_dims(vectors[1]))
+                ELSE format(' for model "%s", embedding space "%s" holds %s',
+                    target.model, target.name, target.dimensions) END
+                USING ERRCODE = 'PB008',
+                HINT = 'The model behind the name has changed: make a new embedding space for it.';
+        END IF;
+    END LOOP;
+    RETURN vectors;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.embed_text(text[], text, integer) IS
+'Vectors of texts, one a text in their order, by the model of an embedding space (the active one), '
+'through the model gateway. Raises PB008 when the gateway fails or the dimensions do not match.';
+
+-- 60_search/_check_result_limit
+-- _check_result_limit: raise unless a limit is from 0 to 10000.
+CREATE OR REPLACE FUNCTION pgblend._check_result_limit(result_limit integer)
+RETURNS void
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF result_limit IS NULL OR result_limit NOT BETWEEN 0 AND 10000 THEN
+        RAISE EXCEPTION 'result_limit is %: expected a whole number from 0 to 10000',
+            coalesce(result_limit::text, 'NULL')
+            USING ERRCODE = '22023', HINT = '10 is the default.';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_result_limit(integer) IS
+'Raise 22023 unless a limit is from 0 to 10000.';
+
+-- 60_search/_corrected_words
+-- _corrected_words: the words that the fuzzy arm put in place of misspelt ones, as a text to mark
+-- in a snippet; NULL where it did not.
+CREATE OR REPLACE FUNCTION pgblend._corrected_words(arms jsonb)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT string_agg(translate(w.word, '"-', '  '), ' ')
+    FROM jsonb_each(arms #> '{fuzzy,corrections}') AS c
+    CROSS JOIN LATERAL jsonb_array_elements_text(c.value) AS w (word);
+END;
+
+COMMENT ON FUNCTION pgblend._corrected_words(jsonb) IS
+'The words that the fuzzy arm put in place of misspelt ones, as a text to mark in a snippet.';
+
+-- 60_search/_cosines
+-- _cosines: exact cosine of passages to a query vector; a passage without a vector gives no row.
+-- No space or a NULL vector gives no rows; a zero vector has no cosine (NULL).
+CREATE OR REPLACE FUNCTION pgblend._cosines(
+    chunk_ids bigint[],
+    query_embedding vector,
+    space pgblend_data.embedding_space
+)
+RETURNS TABLE (chunk_id bigint, cosine double precision)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF query_embedding IS NULL OR space.name IS NULL THEN
+        RETURN;
+    END IF;
+    RETURN QUERY EXECUTE format(
+        'SELECT e.chunk_id, nullif(1 - (e.embedding <=> $2::%1$s), ''NaN'')
+        FROM pgblend_data.%2$I AS e WHERE e.chunk_id = ANY($1)',
+        format('%I(%s)', space.storage, space.dimensions), space.table_name)
+    USING chunk_ids, query_embedding;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._cosines(bigint[], vector, pgblend_data.embedding_space) IS
+'Exact cosine of passages to a query vector; a passage without a vector gives no row.';
+
+-- 60_search/_degrade
+-- _degrade: note that a search goes on without a stage: a WARNING, and the text for `degraded`.
+-- With the setting strict it is an error, with the SQLSTATE given. The hint says what to do.
+CREATE OR REPLACE FUNCTION pgblend._degrade(
+    stage text,
+    problem text,
+    problem_code text,
+    hint text,
+    settings jsonb
+)
+RETURNS text[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    reason text := concat_ws('; ', problem, hint);
+BEGIN
+    IF (settings ->> 'strict')::boolean THEN
+        RAISE EXCEPTION '%: %', stage, problem
+            USING ERRCODE = problem_code, HINT = 'Leave out the option strict to go on without it.';
+    END IF;
+    RAISE WARNING 'searching without the % arm: %', stage, reason;
+    RETURN ARRAY[format('%s: %s', stage, reason)];
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._degrade(text, text, text, text, jsonb) IS
+'Note that a search goes on without a stage: a WARNING, and the text for degraded; with the '
+'setting strict an error.';
+
+-- 60_search/_fused_candidates
+-- _fused_candidates: the arms' candidates, joined and scored, best first.
+-- score is RRF divided by what a passage first in every arm would get, or, with a single arm, that
+-- arm's own score: BM25 over its perfect score, or (1 + cosine) / 2, which is 1 - distance / 2. An
+-- arm of weight 0 does not run; neither does the vector arm without a query vector, nor the fuzzy
+-- arm by the setting fuzzy (off, or auto with the words' arm not running). Where words count,
+-- phrases and exclusions bind the vectors too. Ties by (document, chunk index).
+CREATE OR REPLACE FUNCTION pgblend._fused_candidates(
+    query text,
+    query_embedding vector,
+    space pgblend_data.embedding_space,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb
+)
+RETURNS TABLE (
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    score double precision,
+    cosine double precision,
+    arms jsonb
+)
+LANGUAGE sql
+STABLE PARALLEL UNSAFE
+ROWS 100
+BEGIN ATOMIC
+    WITH weight AS MATERIALIZED (
+        SELECT
+            (settings #>> '{weights,lexical}')::double precision AS lexical,
+            CASE
+                WHEN query_embedding IS NULL THEN 0
+                ELSE (settings #>> '{weights,vector}')::double precision
+            END AS vector,
+            CASE
+                WHEN
+                    settings ->> 'fuzzy' = 'on'
+                    OR settings ->> 'fuzzy' = 'auto' AND settings #> '{weights,lexical}' > '0'
+                    THEN coalesce((settings #>> '{weights,fuzzy}')::double precision, 0)
+                ELSE 0
+            END AS fuzzy
+    ),
+
+    lexical AS MATERIALIZED (
+        SELECT a.*
+        FROM weight AS w
+        CROSS JOIN LATERAL pgblend._lexical_arm(query, collection_ids, filter, settings) AS a
+        WHERE w.lexical > 0
+    ),
+
+    vector AS MATERIALIZED (
+        SELECT a.*
+        FROM weight AS w
+        CROSS JOIN LATERAL pgblend._vector_arm(
+            query_embedding, space, collection_ids, CASE WHEN w.lexical > 0 THEN query END,
+            filter, settings
+        ) AS a
+        WHERE w.vector > 0
+    ),
+
+    fuzzy AS MATERIALIZED (
+        SELECT a.*
+        FROM weight AS w
+        CROSS JOIN LATERAL pgblend._fuzzy_arm(query, collection_ids, filter, settings) AS a
+        WHERE w.fuzzy > 0
+    ),
+
+    -- The fuzzy arm may find nothing to put right: then it is no arm that a passage could miss.
+    -- Where it did, it has all that the words' arm has and more, which then only breaks ties.
+    fuzzy_outcome AS MATERIALIZED (
+        SELECT
+            count(*) > 0 AS ran,
+            coalesce(bool_or(f.corrections IS NOT NULL), false) AS corrected
+        FROM fuzzy AS f
+    ),
+
+    weight_in_force AS MATERIALIZED (
+        SELECT
+            CASE WHEN r.corrected THEN w.lexical / 8 ELSE w.lexical END AS lexical,
+            w.vector,
+            CASE WHEN r.ran THEN w.fuzzy ELSE 0 END AS fuzzy
+        FROM weight AS w
+        CROSS JOIN fuzzy_outcome AS r
+    )
+
+    SELECT
+        coalesce(l.chunk_id, v.chunk_id, f.chunk_id) AS chunk_id,
+        coalesce(l.document_id, v.document_id, f.document_id) AS document_id,
+        coalesce(l.chunk_index, v.chunk_index, f.chunk_index) AS chunk_index,
+        CASE
+            WHEN w.vector = 0 AND w.fuzzy = 0 THEN l.score / l.perfect_score
+            WHEN w.lexical = 0 AND w.fuzzy = 0 THEN greatest((1 + v.cosine) / 2, 0)
+            WHEN w.lexical = 0 AND w.vector = 0 THEN f.score / f.perfect_score
+            ELSE pgblend.rrf(
+                ARRAY[l.rank, v.rank, f.rank]::integer[], ARRAY[w.lexical, w.vector, w.fuzzy],
+                (settings ->> 'rrf_k')::double precision, true
+            )
+        END AS score,
+        v.cosine,
+        jsonb_strip_nulls(jsonb_build_object(
+            'lexical', CASE
+                WHEN l.rank IS NOT NULL THEN jsonb_build_object('rank', l.rank, 'score', l.score)
+            END,
+            'vector', CASE
+                WHEN v.rank IS NOT NULL THEN jsonb_build_object('rank', v.rank, 'score', v.cosine)
+            END,
+            'fuzzy', CASE
+                WHEN f.rank IS NOT NULL THEN jsonb_build_object(
+                    'rank', f.rank, 'score', f.score, 'method', 'vocabulary',
+                    'corrections', f.corrections
+                )
+            END
+        )) AS arms
+    FROM weight_in_force AS w
+    CROSS JOIN (
+        lexical AS l
+        FULL JOIN vector AS v ON l.chunk_id = v.chunk_id
+        FULL JOIN fuzzy AS f ON coalesce(l.chunk_id, v.chunk_id) = f.chunk_id
+    )
+    ORDER BY 4 DESC, 2 ASC, 3 ASC;
+END;
+
+COMMENT ON FUNCTION pgblend._fused_candidates(
+    text, vector, pgblend_data.embedding_space, bigint[], jsonb, jsonb
+) IS
+'The arms'' candidates, joined and scored in [0, 1], best first: RRF over its largest possible '
+'value where two arms run, else the one arm''s own score.';
+
+-- 60_search/_has_vectors
+-- _has_vectors: whether any visible passage of the collections has a vector in the space.
+CREATE OR REPLACE FUNCTION pgblend._has_vectors(
+    space pgblend_data.embedding_space,
+    collection_ids bigint[]
+)
+RETURNS boolean
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    found_any boolean;
+BEGIN
+    EXECUTE format(
+        'SELECT EXISTS (SELECT FROM pgblend_data.%I AS e WHERE e.collection_id = ANY($1))',
+        space.table_name)
+    INTO found_any USING collection_ids;
+    RETURN found_any;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._has_vectors(pgblend_data.embedding_space, bigint[]) IS
+'Whether any visible passage of the collections has a vector in the space.';
+
+-- 60_search/_query_embedding
+-- _query_embedding: the vector of a query in the active space: the caller's, else the gateway's.
+-- Never raises for a missing space, vector or gateway: `problem` says what is missing, `hint` what
+-- to do, and embedding is NULL. A given vector of the wrong size, or the zero vector, is the
+-- caller's mistake and raises.
+CREATE OR REPLACE FUNCTION pgblend._query_embedding(
+    query text,
+    given vector,
+    space pgblend_data.embedding_space,
+    timeout_ms integer,
+    OUT embedding vector,
+    OUT problem text,
+    OUT problem_code text,
+    OUT hint text
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF space.name IS NULL THEN
+        problem := 'no embedding space yet';
+        problem_code := 'PB001';
+        hint := 'pgblend ingest makes and fills one where a model gateway runs';
+    ELSIF given IS NOT NULL THEN
+        IF vector_dims(given) <> space.dimensions THEN
+            RAISE EXCEPTION 'query_embedding has % dimensions, embedding space "%" holds %',
+                vector_dims(given), space.name, space.dimensions
+                USING ERRCODE = '22023',
+                HINT = format('Embed the query with the model "%s".', space.model);
+        ELSIF vector_norm(given) = 0 THEN
+            RAISE EXCEPTION 'query_embedding is the zero vector, which has no direction'
+                USING ERRCODE = '22023', HINT = 'Leave it NULL to have the query embedded.';
+        END IF;
+        embedding := given;
+    ELSE
+        embedding := (pgblend.embed_text(ARRAY[query], space.name, timeout_ms))[1];
+    END IF;
+EXCEPTION WHEN SQLSTATE 'PB008' THEN
+    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+    problem := SQLERRM;
+    problem_code := 'PB008';
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._query_embedding(text, vector, pgblend_data.embedding_space, integer) IS
+'The vector of a query in the active space: the caller''s, else the gateway''s; where there is '
+'none, what the problem is.';
+
+-- 60_search/_vectors_waiting
+-- _vectors_waiting: whether some passages of the collections still need a vector in the space.
+CREATE OR REPLACE FUNCTION pgblend._vectors_waiting(space text, collection_ids bigint[])
+RETURNS boolean
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT EXISTS(
+        SELECT
+        FROM pgblend_data.embedding_queue AS q
+        WHERE q.space = _vectors_waiting.space AND q.collection_id = ANY(collection_ids)
+    );
+END;
+
+COMMENT ON FUNCTION pgblend._vectors_waiting(text, bigint[]) IS
+'Whether some passages of the collections still need a vector in the space.';
+
+-- 60_search/_result_page
+-- _result_page: candidates cut to a page and made into rows: texts, snippets, relevance.
+-- The one place where a search reads stored texts: ids in, rows out. min_score and min_relevance
+-- cut before the page; relevance is the exact cosine, NULL for all without a query vector.
+CREATE OR REPLACE FUNCTION pgblend._result_page(
+    query text,
+    result_limit integer,
+    query_embedding vector,
+    space pgblend_data.embedding_space,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb,
+    degraded text[]
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    min_relevance double precision := settings ->> 'min_relevance';
+    page_offset integer := settings ->> 'offset';
+BEGIN
+    IF page_offset + result_limit > (settings ->> 'candidate_depth')::integer THEN
+        RAISE WARNING
+            'rows beyond candidate_depth (%) are not found: offset % + limit % asks for more',
+            settings ->> 'candidate_depth', page_offset, result_limit
+            USING ERRCODE = '01000', HINT = 'Raise the option candidate_depth.';
+    END IF;
+    RETURN QUERY
+    WITH candidate AS MATERIALIZED (
+        SELECT c.*, row_number() OVER (
+            ORDER BY c.score DESC, c.document_id, c.chunk_index) AS place
+        FROM pgblend._fused_candidates(
+            query, query_embedding, space, collection_ids, filter, settings) AS c
+    ),
+
+    relevant AS MATERIALIZED (
+        SELECT c.*, row_number() OVER (ORDER BY c.place) AS result_rank
+        FROM candidate AS c
+        WHERE c.score >= (settings ->> 'min_score')::double precision
+            AND (min_relevance IS NULL OR coalesce(c.cosine, (
+                SELECT e.cosine
+                FROM pgblend._cosines(ARRAY[c.chunk_id], query_embedding, space) AS e
+            )) >= min_relevance)
+    ),
+
+    page AS MATERIALIZED (
+        SELECT r.* FROM relevant AS r
+        ORDER BY r.place
+        OFFSET page_offset LIMIT greatest(0, least(
+            result_limit, (settings ->> 'candidate_depth')::integer - page_offset))
+    )
+
+    SELECT
+        p.result_rank::integer,
+        least(p.score, 1),
+        coalesce(p.cosine, e.cosine),
+        p.document_id,
+        p.chunk_id,
+        collection.name,
+        d.uri,
+        d.title,
+        pgblend._snippet(
+            c.content, concat_ws(' ', pgblend._corrected_words(p.arms), query),
+            c.text_search_config),
+        c.content,
+        c.start_line,
+        c.end_line,
+        c.pages,
+        d.metadata || c.metadata,
+        d.source_key,
+        NULL::text,
+        NULL::text,
+        p.arms,
+        degraded,
+        jsonb_build_object(
+            'relevance_basis', CASE WHEN query_embedding IS NOT NULL THEN 'cosine' END)
+    FROM page AS p
+    INNER JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
+    INNER JOIN pgblend_data.document AS d ON d.id = p.document_id
+    INNER JOIN pgblend_data.collection AS collection ON collection.id = d.collection_id
+    LEFT JOIN pgblend._cosines(
+        (SELECT array_agg(missing.chunk_id) FROM page AS missing WHERE missing.cosine IS NULL),
+        query_embedding, space) AS e ON e.chunk_id = p.chunk_id
+    ORDER BY p.place;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._result_page(
+    text, integer, vector, pgblend_data.embedding_space, bigint[], jsonb, jsonb, text[]
+) IS
+'Candidates cut to a page and made into rows: texts, snippets, relevance (the exact cosine).';
+
+-- 60_search/_instead_of_words
+-- _instead_of_words: the vector arm's page for a query whose words are nowhere; no rows where there
+-- are no vectors.
+-- None either for a query with phrases or exclusions: those must hold, and vectors know nothing of
+-- them. `degraded` says whose rows they are, and so does a WARNING.
+CREATE OR REPLACE FUNCTION pgblend._instead_of_words(
+    query text,
+    result_limit integer,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    space pgblend_data.embedding_space := pgblend._active_space();
+    embedded record;
+BEGIN
+    IF space.name IS NULL OR NOT pgblend._has_vectors(space, collection_ids)
+        OR EXISTS (
+            SELECT FROM pgblend_data.collection_language AS l
+            CROSS JOIN LATERAL pgblend._parse_query(query, l.text_search_config) AS p
+            WHERE l.collection_id = ANY(collection_ids) AND p.condition IS NOT NULL)
+    THEN
+        RETURN;
+    END IF;
+    SELECT e.* INTO embedded FROM pgblend._query_embedding(
+        query, NULL, space,
+        least((settings #>> '{timeouts_ms,embed}')::numeric,
+            (settings #>> '{timeouts_ms,total}')::numeric)::integer) AS e;
+    IF embedded.problem IS NOT NULL THEN
+        PERFORM pgblend._degrade(
+            'vector', embedded.problem, embedded.problem_code, embedded.hint, settings);
+        RETURN;
+    END IF;
+    RETURN QUERY SELECT r.* FROM pgblend._result_page(
+        query, result_limit, embedded.embedding, space, collection_ids, filter,
+        settings || '{"weights": {"lexical": 0, "vector": 1}}',
+        pgblend._degrade(
+            'lexical', 'no passage was found by its words', 'PB003',
+            'these rows are the nearest by vectors; the option strict leaves them out', settings)
+    ) AS r;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._instead_of_words(text, integer, bigint[], jsonb, jsonb) IS
+'The vector arm''s page for a query whose words are nowhere, marked in degraded; no rows where '
+'there are no vectors, or the query has phrases or exclusions.';
+
+-- 60_search/_search_page
+-- _search_page: _result_page, going on without what the words' arm lacks.
+-- Where a collection has no lexical index (PB002), it looks again after 50 and 100 ms while another
+-- session builds one, then searches what there is; where the arm's time is over (PB009), the words
+-- are left out. Both are named in `degraded` and raise a WARNING; with the setting strict they are
+-- errors at once. Without numpy the words are scored from tsvectors, which is only named.
+CREATE OR REPLACE FUNCTION pgblend._search_page(
+    query text,
+    result_limit integer,
+    query_embedding vector,
+    space pgblend_data.embedding_space,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb,
+    degraded text[]
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    waits_s double precision[] := '{0.05, 0.1}';
+    problem text;
+    hint text;
+BEGIN
+    IF (settings #>> '{weights,lexical}')::double precision > 0 AND NOT pgblend._has_numpy() THEN
+        degraded := degraded
+            || 'lexical: scored from tsvectors, slowly: the server''s Python has no numpy'::text;
+    END IF;
+    LOOP
+        BEGIN
+            RETURN QUERY SELECT r.* FROM pgblend._result_page(
+                query, result_limit, query_embedding, space, collection_ids, filter, settings,
+                degraded) AS r;
+            RETURN;
+        EXCEPTION WHEN SQLSTATE 'PB002' OR SQLSTATE 'PB009' THEN
+            GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+            problem := regexp_replace(SQLERRM, '^plpy\.Error: ', '');
+            IF (settings ->> 'strict')::boolean THEN
+                RAISE EXCEPTION '%', problem USING ERRCODE = SQLSTATE, HINT = hint;
+            ELSIF SQLSTATE = 'PB002' AND cardinality(waits_s) > 0
+                AND EXISTS (
+                    SELECT FROM unnest(collection_ids) AS id WHERE pgblend._is_building(id))
+            THEN
+                PERFORM pg_sleep(waits_s[1]);
+                waits_s := waits_s[2:];
+                CONTINUE;
+            END IF;
+            degraded := degraded
+                || pgblend._degrade('lexical', problem, SQLSTATE, hint, settings);
+            settings := CASE SQLSTATE
+                WHEN 'PB002' THEN settings || '{"lexical_index": "incomplete"}'
+                ELSE settings || '{"lexical_index": "none"}' END;
+        END;
+    END LOOP;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_page(
+    text, integer, vector, pgblend_data.embedding_space, bigint[], jsonb, jsonb, text[]
+) IS
+'_result_page, going on without what the words'' arm lacks: an index (PB002), time (PB009), numpy.';
+
+-- 60_search/vector_search
+-- vector_search: the best passages for a query by its vector alone.
+-- The query is embedded through the gateway unless query_embedding is given; one of the two is
+-- needed, or there are no rows. score is 1 - cosine distance / 2, relevance and arms have the
+-- cosine. Where there are no vectors it raises PB001 (VECTORS_UNAVAILABLE), where the gateway fails
+-- PB008.
+CREATE OR REPLACE FUNCTION pgblend.vector_search(
+    query text DEFAULT NULL,
+    result_limit integer DEFAULT 10,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    collection_ids bigint[];
+    settings jsonb;
+    space pgblend_data.embedding_space;
+    embedded record;
+BEGIN
+    PERFORM pgblend._check_result_limit(result_limit);
+    PERFORM pgblend._check_filter(filter);
+    collection_ids := pgblend._searched_collections(collections);
+    settings := pgblend._search_settings(options, NULL, collection_ids)
+        || '{"weights": {"lexical": 0, "vector": 1}}';
+    IF coalesce(btrim(query, E' \t\r\n'), '') = '' AND query_embedding IS NULL THEN
+        RETURN;
+    END IF;
+    space := pgblend._active_space();
+    SELECT e.* INTO embedded FROM pgblend._query_embedding(
+        query, query_embedding, space,
+        least((settings #>> '{timeouts_ms,embed}')::numeric,
+            (settings #>> '{timeouts_ms,total}')::numeric)::integer) AS e;
+    IF embedded.problem IS NOT NULL THEN
+        RAISE EXCEPTION 'VECTORS_UNAVAILABLE: %', embedded.problem
+            USING ERRCODE = embedded.problem_code,
+            HINT = concat(embedded.hint, '; lexical_search needs no vectors');
+    ELSIF NOT pgblend._has_vectors(space, collection_ids) THEN
+        RAISE EXCEPTION 'VECTORS_UNAVAILABLE: no passage searched has a vector'
+            USING ERRCODE = 'PB001', HINT = 'Run pgblend ingest with a model gateway to make them.';
+    END IF;
+    RETURN QUERY SELECT r.* FROM pgblend._result_page(
+        query, result_limit, embedded.embedding, space, collection_ids, filter, settings,
+        CASE WHEN pgblend._vectors_waiting(space.name, collection_ids)
+            THEN ARRAY['vector: some passages have no vector yet (pgblend ingest makes them)']
+            ELSE '{}' END) AS r;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.vector_search(text, integer, text[], jsonb, jsonb, vector) IS
+'The best passages for a query by its vector alone (cosine). Raises PB001 (VECTORS_UNAVAILABLE) '
+'where there are no vectors, PB008 where the gateway fails.';
+
+-- 60_search/fuzzy_search
+-- fuzzy_search: the best passages for a query by its words, misspelt and unfinished ones put right.
+-- A NULL or blank query gives no rows. A word that the searched collections lack stands for up to
+-- three similar ones that they have, weighed by likelihood; arms names them (corrections). Words
+-- that they have stand for themselves. Phrases and exclusions hold as they are written. score is
+-- BM25 over what no passage can reach; relevance is NULL. Errors are those of lexical_search.
+CREATE OR REPLACE FUNCTION pgblend.fuzzy_search(
+    query text,
+    result_limit integer DEFAULT 10,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    options jsonb DEFAULT '{}'
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    collection_ids bigint[];
+    settings jsonb;
+BEGIN
+    PERFORM pgblend._check_result_limit(result_limit);
+    PERFORM pgblend._check_filter(filter);
+    collection_ids := pgblend._searched_collections(collections);
+    settings := pgblend._search_settings(options, NULL, collection_ids)
+        || '{"weights": {"lexical": 0, "vector": 0, "fuzzy": 1}, "fuzzy": "on"}';
+    IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
+        RETURN;
+    END IF;
+    RETURN QUERY SELECT r.* FROM pgblend._search_page(
+        query, result_limit, NULL, NULL, collection_ids, filter, settings, '{}') AS r;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.fuzzy_search(text, integer, text[], jsonb, jsonb) IS
+'The best passages for a query by its words, misspelt and unfinished ones put right by the words '
+'that the searched collections have; arms names the corrections.';
+
+-- 60_search/hybrid_search
+-- hybrid_search: the best passages for a query, by words and vectors fused.
+-- A NULL or blank query gives no rows. Without a query_embedding the query is embedded through the
+-- gateway; where that fails the words answer alone, `degraded` and a WARNING say why, and the
+-- option strict makes it an error. Misspelt words are put right by the fuzzy arm (option fuzzy).
+-- Weights that are all 0 are an error. Options: pgblend.setting_catalog(), scope 'search'.
+CREATE OR REPLACE FUNCTION pgblend.hybrid_search(
+    query text,
+    result_limit integer DEFAULT 10,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    profile text DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    collection_ids bigint[];
+    settings jsonb;
+    space pgblend_data.embedding_space;
+    embedded record;
+    degraded text[] := '{}';
+BEGIN
+    PERFORM pgblend._check_result_limit(result_limit);
+    PERFORM pgblend._check_filter(filter);
+    collection_ids := pgblend._searched_collections(collections);
+    settings := pgblend._search_settings(options, profile, collection_ids);
+    IF settings #> '{weights}' @> '{"lexical": 0, "vector": 0}'
+        AND NOT (settings ->> 'fuzzy' = 'on' AND (settings #>> '{weights,fuzzy}')::numeric > 0)
+    THEN
+        RAISE EXCEPTION 'options: "weights" are all 0: expected one above 0'
+            USING ERRCODE = '22023', HINT = 'An arm of weight 0 is not run.';
+    ELSIF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
+        RETURN;
+    END IF;
+    IF (settings #>> '{weights,vector}')::double precision > 0 THEN
+        space := pgblend._active_space();
+        SELECT e.* INTO embedded FROM pgblend._query_embedding(
+            query, query_embedding, space,
+            least((settings #>> '{timeouts_ms,embed}')::numeric,
+                (settings #>> '{timeouts_ms,total}')::numeric)::integer) AS e;
+        query_embedding := embedded.embedding;
+        IF embedded.problem IS NOT NULL THEN
+            degraded := pgblend._degrade(
+                'vector', embedded.problem, embedded.problem_code, embedded.hint, settings);
+        ELSIF pgblend._vectors_waiting(space.name, collection_ids) THEN
+            degraded := ARRAY[
+                'vector: some passages have no vector yet (pgblend ingest makes them)'];
+        END IF;
+    ELSE
+        query_embedding := NULL;
+    END IF;
+    RETURN QUERY SELECT r.* FROM pgblend._search_page(
+        query, result_limit, query_embedding, space, collection_ids, filter, settings, degraded
+    ) AS r;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.hybrid_search(text, integer, text[], jsonb, text, jsonb, vector) IS
+'The best passages for a query, by words (BM25) and vectors fused: SELECT * FROM '
+'hybrid_search(''how do I deploy to production''). Options: pgblend.setting_catalog(), scope '
+'search. Wrong options raise 22023; a stage that fails is named in degraded and in a WARNING.';
+
+-- 60_search/lexical_search
+-- lexical_search: the best passages for a query by its words alone (BM25).
+-- A NULL or blank query gives no rows. Quoted phrases and -exclusions must hold; of the plain words
+-- any may match. score is BM25 over what no passage can reach; arms has the raw BM25; relevance is
+-- NULL. Where no passage has any of the words, the nearest by vectors come instead, marked in
+-- `degraded`. The option strict has words or nothing, and errors: PB002 where a collection has no
+-- lexical index, PB003 where there are no chunks, PB009 where the time is over.
+CREATE OR REPLACE FUNCTION pgblend.lexical_search(
+    query text,
+    result_limit integer DEFAULT 10,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    options jsonb DEFAULT '{}'
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    collection_ids bigint[];
+    settings jsonb;
+BEGIN
+    PERFORM pgblend._check_result_limit(result_limit);
+    PERFORM pgblend._check_filter(filter);
+    collection_ids := pgblend._searched_collections(collections);
+    settings := pgblend._search_settings(options, NULL, collection_ids)
+        || '{"weights": {"lexical": 1, "vector": 0}}';
+    IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
+        RETURN;
+    END IF;
+    RETURN QUERY SELECT r.* FROM pgblend._search_page(
+        query, result_limit, NULL, NULL, collection_ids, filter, settings, '{}') AS r;
+    IF FOUND OR result_limit = 0 OR (settings ->> 'strict')::boolean THEN
+        RETURN;
+    ELSIF settings @> '{"offset": 0, "min_score": 0, "min_relevance": null}' OR NOT EXISTS (
+        SELECT FROM pgblend._search_page(
+            query, 1, NULL, NULL, collection_ids, filter,
+            settings || '{"offset": 0, "min_score": 0, "min_relevance": null}', '{}'))
+    THEN
+        RETURN QUERY SELECT r.* FROM pgblend._instead_of_words(
+            query, result_limit, collection_ids, filter, settings) AS r;
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.lexical_search(text, integer, text[], jsonb, jsonb) IS
+'The best passages for a query by its words alone (BM25). Operators: "phrase", or, -exclusion. '
+'Words that are nowhere: the nearest by vectors, marked in degraded, or with the option strict '
+'none.';
+
+-- 90_ingest/_approximate_tokens
+-- _approximate_tokens: about how many cl100k_base tokens a text has; the server has no tokenizer.
+CREATE OR REPLACE FUNCTION pgblend._approximate_tokens(content text)
+RETURNS integer
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "approximate_tokens" not in SD:
+    """Estimate the number of cl100k tokens of a text with no tokenizer at hand."""
+
+    import re
+
+    # Kind of run -> (pattern, tokens of a run, tokens of each character of it). Fitted by least squares
+    # to cl100k_base on real text in 15 languages; the first pattern that matches decides.
+    RUNS = {
+        "newlines": (r"\s*[\r\n]\s*", 0.95, 0.12),
+        "spaces": (r"[^\S\r\n]+(?=\s|$)|[^\S\r\n](?=\d)", 1.0, 0.0),
+        "accented": (
+            r"[^\S\r\n]?[A-Za-z]*[\u00c0-\u024f\u1e00-\u1eff][A-Za-z\u00c0-\u024f\u1e00-\u1eff]*",
+            1.1,
+            0.36,
+        ),
+        "ascii": (r"[\t -/:-@\[-`{-~]?[A-Za-z]+", 0.45, 0.12),
+        "digits": (r"[0-9]+", 0.33, 0.333),
+        "punctuation": (r"[^\S\r\n]?[!-/:-@\[-`{-~]+", 0.9, 0.1),
+        "cyrillic": (r"[^\S\r\n]?[\u0400-\u052f]+", 0.23, 0.43),
+        "semitic": (r"[^\S\r\n]?[\u0590-\u06ff]+", -0.15, 0.72),
+        "greek": (r"[^\S\r\n]?[\u0370-\u03ff]+", -0.85, 1.02),
+        "indic": (r"[^\S\r\n]?[\u0900-\u0dff]+", -0.5, 1.08),
+        "thai": (r"[^\S\r\n]?[\u0e00-\u0eff]+", 0.2, 0.96),
+        "east_asian": (r"[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]+", 0.57, 1.22),
+        "typographic": (r"[^\S\r\n]?[\u0080-\u00bf\u2000-\u206f]+", 0.3, 0.8),
+        "other": (r"\S", 2.0, 0.0),
+        "rest": (r"\s", 1.0, 0.0),
+    }
+    RUN = re.compile("|".join(f"(?P<{kind}>{run[0]})" for kind, run in RUNS.items()))
+
+
+    def approximate_tokens(text: str) -> int:
+        """Estimate how many cl100k tokens `text` has.
+
+        Each run of like characters counts by its kind and length, and at least once. Measured on text
+        in 15 languages, the mean is off by at most 10 % (code and technical English 15 % too high,
+        Vietnamese 22 % too high).
+        """
+        total = 0
+        for match in RUN.finditer(text):
+            _, base, rate = RUNS[match.lastgroup or "rest"]
+            total += max(1, round(base + rate * (match.end() - match.start())))
+        return total
+    SD["approximate_tokens"] = approximate_tokens
+approximate_tokens = SD["approximate_tokens"]
+return approximate_tokens(content)
+$python$;
+
+COMMENT ON FUNCTION pgblend._approximate_tokens(text) IS
+'About how many cl100k_base tokens a text has; the server has no tokenizer.';
+
+-- 90_ingest/_bucket
+-- _bucket: the part (0 to 4095) of the store that a document belongs to, from its collection and
+-- key alone.
+CREATE OR REPLACE FUNCTION pgblend._bucket(collection_id bigint, source_key text)
+RETURNS smallint
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN ('x' || left(md5(collection_id::text || ':' || source_key), 3))::bit(12)::integer::smallint;
+
+COMMENT ON FUNCTION pgblend._bucket(bigint, text) IS
+'The part (0 to 4095) of the store that a document belongs to, from its collection and key alone.';
+
+-- 90_ingest/_check_privilege
+-- _check_privilege: raise unless the privilege is read or write; NULL is neither.
+CREATE OR REPLACE FUNCTION pgblend._check_privilege(privilege text)
+RETURNS void
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF privilege IS NULL OR privilege NOT IN ('read', 'write') THEN
+        RAISE EXCEPTION 'privilege is %: expected read or write',
+            coalesce(quote_literal(left(privilege, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'write includes read.';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_privilege(text) IS
+'Raise 22023 unless the privilege is read or write.';
+
+-- 90_ingest/_check_role
+-- _check_role: raise unless there is a role of that name; NULL names none.
+CREATE OR REPLACE FUNCTION pgblend._check_role(role_name name)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = role_name) THEN
+        RAISE EXCEPTION 'there is no role %', coalesce(quote_ident(role_name), 'NULL')
+            USING ERRCODE = '42704', HINT = 'SELECT rolname FROM pg_roles';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_role(name) IS
+'Raise 42704 unless there is a role of that name.';
+
+-- 90_ingest/_check_text_search_config
+-- _check_text_search_config: raise unless there is a text search configuration of that name.
+CREATE OR REPLACE FUNCTION pgblend._check_text_search_config(config_name text)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF pgblend._regconfig(config_name) IS NULL THEN
+        RAISE EXCEPTION 'there is no text search configuration %',
+            coalesce('"' || left(config_name, 200) || '"', 'NULL')
+            USING ERRCODE = '22023',
+            HINT = 'SELECT cfgname FROM pg_ts_config: english, german, simple, …';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_text_search_config(text) IS
+'Raise 22023 unless there is a text search configuration of that name.';
+
+-- 90_ingest/_chunk_error
+-- _chunk_error: what is wrong with a chunk given to ingest_document, NULL where nothing is.
+-- Keys that are not there and JSON nulls take defaults; other keys are left alone.
+CREATE OR REPLACE FUNCTION pgblend._chunk_error(chunk jsonb)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN jsonb_typeof(chunk) <> 'object' THEN 'expected an object'
+    WHEN jsonb_typeof(chunk -> 'content') IS DISTINCT FROM 'string'
+        THEN '"content": expected a string'
+    WHEN coalesce(chunk ->> 'kind', 'doc') NOT IN ('code', 'doc', 'signature', 'metadata')
+        THEN '"kind": expected code, doc, signature or metadata'
+    WHEN coalesce(jsonb_typeof(chunk -> 'metadata'), 'null') NOT IN ('object', 'null')
+        THEN '"metadata": expected an object'
+    WHEN coalesce(jsonb_typeof(chunk -> 'own_start'), 'null') NOT IN ('number', 'null')
+        OR coalesce((chunk -> 'own_start')::numeric, 0) < 0
+        OR coalesce((chunk -> 'own_start')::numeric, 0) > length(chunk ->> 'content')
+        THEN '"own_start": expected a place in content, from 0'
+END;
+
+COMMENT ON FUNCTION pgblend._chunk_error(jsonb) IS
+'What is wrong with a chunk given to ingest_document, NULL where nothing is.';
+
+-- 90_ingest/_document_change
+-- _document_change: what a new version of a document asks for: 'replaced', 'updated' or
+-- 'unchanged'.
+CREATE OR REPLACE FUNCTION pgblend._document_change(
+    old pgblend_data.document,
+    new pgblend_data.document
+)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN
+        old.content_hash IS DISTINCT FROM new.content_hash
+        OR old.title IS DISTINCT FROM new.title
+        OR old.text_search_config IS DISTINCT FROM new.text_search_config
+        THEN 'replaced'
+    WHEN
+        old.uri IS DISTINCT FROM new.uri
+        OR old.metadata IS DISTINCT FROM new.metadata
+        OR old.media_type IS DISTINCT FROM new.media_type
+        OR old.modified_at IS DISTINCT FROM new.modified_at
+        THEN 'updated'
+    ELSE 'unchanged'
+END;
+
+COMMENT ON FUNCTION pgblend._document_change(pgblend_data.document, pgblend_data.document) IS
+'What a new version of a document asks for: replaced, updated or unchanged.';
+
+-- 90_ingest/_embedding_input
+-- _embedding_input: the text that is embedded for a chunk: its own, with its context before it.
+-- 'title' gives "title: … | text: …", with the heading after the title where there is one; 'none'
+-- the text alone, and so does a chunk without title and heading.
+CREATE OR REPLACE FUNCTION pgblend._embedding_input(
+    prefix text,
+    title text,
+    heading text,
+    content text
+)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN prefix = 'title' AND concat(title, heading) <> ''
+        THEN format(
+            'title: %s | text: %s',
+            concat_ws(' > ', nullif(title, ''), nullif(heading, '')),
+            content
+        )
+    ELSE content
+END;
+
+COMMENT ON FUNCTION pgblend._embedding_input(text, text, text, text) IS
+'The text that is embedded for a chunk: "title: … | text: …", or the text alone.';
+
+-- 90_ingest/_named_collection
+-- _named_collection: the collection of that name; an error where the caller sees none.
+CREATE OR REPLACE FUNCTION pgblend._named_collection(collection text)
+RETURNS pgblend_data.collection
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    found_collection pgblend_data.collection;
+BEGIN
+    SELECT c.* INTO found_collection FROM pgblend_data.collection AS c WHERE c.name = collection;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no collection % that % may read',
+            coalesce('"' || left(collection, 200) || '"', 'NULL'), current_user
+            USING ERRCODE = '42704',
+            HINT = 'SELECT name FROM pgblend.collections; an admin makes one: add_collection(…)';
+    END IF;
+    RETURN found_collection;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._named_collection(text) IS
+'The collection of that name; 42704 where the caller sees none.';
+
+-- 90_ingest/_split_content
+-- _split_content: split a text into chunks, as ingest_document takes them, with approximate token
+-- counts.
+-- `settings` has chunk_size_tokens, chunk_overlap_tokens and min_chunk_size_tokens. Blank text
+-- gives no chunks.
+CREATE OR REPLACE FUNCTION pgblend._split_content(content text, settings jsonb)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "approximate_tokens" not in SD:
+    """Estimate the number of cl100k tokens of a text with no tokenizer at hand."""
+
+    import re
+
+    # Kind of run -> (pattern, tokens of a run, tokens of each character of it). Fitted by least squares
+    # to cl100k_base on real text in 15 languages; the first pattern that matches decides.
+    RUNS = {
+        "newlines": (r"\s*[\r\n]\s*", 0.95, 0.12),
+        "spaces": (r"[^\S\r\n]+(?=\s|$)|[^\S\r\n](?=\d)", 1.0, 0.0),
+        "accented": (
+            r"[^\S\r\n]?[A-Za-z]*[\u00c0-\u024f\u1e00-\u1eff][A-Za-z\u00c0-\u024f\u1e00-\u1eff]*",
+            1.1,
+            0.36,
+        ),
+        "ascii": (r"[\t -/:-@\[-`{-~]?[A-Za-z]+", 0.45, 0.12),
+        "digits": (r"[0-9]+", 0.33, 0.333),
+        "punctuation": (r"[^\S\r\n]?[!-/:-@\[-`{-~]+", 0.9, 0.1),
+        "cyrillic": (r"[^\S\r\n]?[\u0400-\u052f]+", 0.23, 0.43),
+        "semitic": (r"[^\S\r\n]?[\u0590-\u06ff]+", -0.15, 0.72),
+        "greek": (r"[^\S\r\n]?[\u0370-\u03ff]+", -0.85, 1.02),
+        "indic": (r"[^\S\r\n]?[\u0900-\u0dff]+", -0.5, 1.08),
+        "thai": (r"[^\S\r\n]?[\u0e00-\u0eff]+", 0.2, 0.96),
+        "east_asian": (r"[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]+", 0.57, 1.22),
+        "typographic": (r"[^\S\r\n]?[\u0080-\u00bf\u2000-\u206f]+", 0.3, 0.8),
+        "other": (r"\S", 2.0, 0.0),
+        "rest": (r"\s", 1.0, 0.0),
+    }
+    RUN = re.compile("|".join(f"(?P<{kind}>{run[0]})" for kind, run in RUNS.items()))
+
+
+    def approximate_tokens(text: str) -> int:
+        """Estimate how many cl100k tokens `text` has.
+
+        Each run of like characters counts by its kind and length, and at least once. Measured on text
+        in 15 languages, the mean is off by at most 10 % (code and technical English 15 % too high,
+        Vietnamese 22 % too high).
+        """
+        total = 0
+        for match in RUN.finditer(text):
+            _, base, rate = RUNS[match.lastgroup or "rest"]
+            total += max(1, round(base + rate * (match.end() - match.start())))
+        return total
+    SD["approximate_tokens"] = approximate_tokens
+approximate_tokens = SD["approximate_tokens"]
+if "split_text" not in SD:
+    """Split a text into overlapping chunks within a limit of tokens."""
+
+    import re
+    import unicodedata
+    from bisect import bisect_left, bisect_right
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    # Coarse to fine: paragraphs, lines, sentences, words; a cut is the end of a match. Sentence and
+    # word cuts stand before the white space, where the tokens of byte-pair encodings begin.
+    SEPARATORS = (
+        re.compile(r"\n\s*\n\s*"),
+        re.compile(r"\n\s*"),
+        re.compile(r"(?<=[.?!;])(?=\s)"),
+        re.compile(r"(?<=\S)(?=\s)"),
+    )
+    # The hard token split, in two steps: first only where no emoji or accented letter is torn apart.
+    WHOLE_CHARACTERS_LEVEL = len(SEPARATORS)
+    LAST_LEVEL = WHOLE_CHARACTERS_LEVEL + 1
+    # What a long word is counted by where tokens are only estimated.
+    WORD_PIECE = re.compile(r"\s?\S{1,64}|\s{1,64}")
+    ZERO_WIDTH_JOINER = "\u200d"
+
+
+    def split_text(
+        text: str,
+        count_tokens: Callable[[str], int],
+        chunk_size: int = 400,
+        overlap: int = 80,
+        min_size: int = 40,
+        token_ends: Callable[[str], Sequence[int]] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Split `text` recursively at paragraphs, lines, sentences, words, and at last at tokens.
+
+        Sizes are in tokens of `count_tokens`. Neighbouring segments are merged up to `chunk_size`; each
+        chunk but the first begins with up to `overlap` tokens of the text before it, which count
+        towards the size. Text under `min_size` joins a neighbour where both fit together.
+
+        `token_ends` gives the character offset at which each token of a text ends, in order, a token
+        that ends inside a character counting as ending before it; left out, the offsets are estimated
+        by counting word by word. They only steer the cuts: every chunk is counted as a whole.
+
+        Returns dicts of content (= text[start_offset:end_offset]), own_start (where in content the
+        chunk's own text begins, after the overlap), start_offset, end_offset, start_line, end_line
+        (from 1, inclusive) and token_count. The own texts hold every character that is not white space
+        once and in order. Blank text gives no chunk; a single character is never cut, however large.
+        """
+        if not 0 <= overlap < chunk_size:
+            raise ValueError(
+                f"overlap must be from 0 to chunk_size - 1 ({chunk_size - 1}), not {overlap}"
+            )
+        ends = token_ends(text) if token_ends else _estimate_token_ends(text, count_tokens)
+        leaves = _leaves(text, ends, chunk_size - overlap, 0, len(text), 0)
+        pending = _merge(leaves, ends, chunk_size, overlap, min_size)[::-1]
+        rows: list[dict[str, Any]] = []
+        position, line = 0, 1
+        while pending:
+            own_start, own_end = _strip(text, *pending.pop())
+            if own_start == own_end:
+                continue
+            start, token_count = _fit(text, ends, count_tokens, own_start, own_end, chunk_size, overlap)
+            if token_count > chunk_size and own_end - own_start > 1:
+                middle = _middle(text, ends, own_start, own_end)
+                pending += [(middle, own_end), (own_start, middle)]
+                continue
+            line += text.count("\n", position, own_start)
+            position = own_start
+            rows.append(
+                {
+                    "content": text[start:own_end],
+                    "own_start": own_start - start,
+                    "start_offset": start,
+                    "end_offset": own_end,
+                    "start_line": line - text.count("\n", start, own_start),
+                    "end_line": line + text.count("\n", own_start, own_end),
+                    "token_count": token_count,
+                }
+            )
+        return rows
+
+
+    def _estimate_token_ends(text: str, count_tokens: Callable[[str], int]) -> list[int]:
+        """Count word by word, and spread a word's tokens evenly over its characters."""
+        ends: list[int] = []
+        for match in WORD_PIECE.finditer(text):
+            start, size = match.start(), match.end() - match.start()
+            count = count_tokens(match.group())
+            ends.extend(start + size * (index + 1) // count for index in range(count))
+        return ends
+
+
+    def _tokens_up_to(ends: Sequence[int], position: int) -> int:
+        """Count the tokens before `position`, one that lies across it included."""
+        return min(bisect_left(ends, position) + 1, len(ends)) if position else 0
+
+
+    def _leaves(
+        text: str, ends: Sequence[int], limit: int, start: int, end: int, level: int
+    ) -> Iterator[int]:
+        """Yield the ends of the largest segments within `limit` tokens, finer ones where need be."""
+        tokens = _tokens_up_to(ends, end) - _tokens_up_to(ends, start)
+        if tokens <= limit or level > LAST_LEVEL:
+            yield end
+            return
+        for cut in _cuts(text, ends, start, end, level):
+            if cut > start:
+                yield from _leaves(text, ends, limit, start, cut, level + 1)
+                start = cut
+
+
+    def _cuts(text: str, ends: Sequence[int], start: int, end: int, level: int) -> Iterator[int]:
+        """Yield the places in order where separators of one level cut text[start:end], then `end`."""
+        if level < WHOLE_CHARACTERS_LEVEL:
+            for match in SEPARATORS[level].finditer(text, start, end):
+                yield match.end()
+        else:
+            for cut in ends[bisect_right(ends, start) : bisect_left(ends, end)]:
+                if level == LAST_LEVEL or not _joins_previous(text, cut):
+                    yield cut
+        yield end
+
+
+    def _joins_previous(text: str, position: int) -> bool:
+        """Tell whether the character at `position` forms one sign with the one before it."""
+        before, character = text[position - 1], text[position]
+        return (
+            unicodedata.category(character).startswith("M")
+            or ZERO_WIDTH_JOINER in (before, character)
+            or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
+            or ("\U0001f1e6" <= character <= "\U0001f1ff" and "\U0001f1e6" <= before <= "\U0001f1ff")
+        )
+
+
+    def _merge(
+        leaves: Iterator[int], ends: Sequence[int], chunk_size: int, overlap: int, min_size: int
+    ) -> list[tuple[int, int]]:
+        """Join neighbouring segments to spans that leave room for the overlap.
+
+        What is still under the minimum may use the room of the overlap as well.
+        """
+        spans: list[tuple[int, int]] = []
+        start = end = start_tokens = end_tokens = 0
+        for leaf_end in leaves:
+            leaf_tokens = _tokens_up_to(ends, leaf_end)
+            alone = not spans or end_tokens - start_tokens < min_size
+            if end > start and leaf_tokens - start_tokens > chunk_size - (0 if alone else overlap):
+                spans.append((start, end))
+                start, start_tokens = end, end_tokens
+            end, end_tokens = leaf_end, leaf_tokens
+        if spans and end_tokens - start_tokens < min_size:
+            previous_start = spans[-1][0]
+            if end_tokens - _tokens_up_to(ends, previous_start) <= chunk_size:
+                start = previous_start
+                spans.pop()
+        return [*spans, (start, end)]
+
+
+    def _strip(text: str, start: int, end: int) -> tuple[int, int]:
+        """Leave out the white space at both ends of text[start:end]."""
+        own = text[start:end]
+        start += len(own) - len(own.lstrip())
+        return start, start + len(own.strip())
+
+
+    def _fit(
+        text: str,
+        ends: Sequence[int],
+        count_tokens: Callable[[str], int],
+        own_start: int,
+        own_end: int,
+        chunk_size: int,
+        overlap: int,
+    ) -> tuple[int, int]:
+        """Choose where the overlap begins so that all fits; return that place and the exact count."""
+        own_tokens = _tokens_up_to(ends, own_end) - _tokens_up_to(ends, own_start)
+        room = min(overlap, chunk_size - own_tokens)
+        while True:
+            start = _overlap_start(text, ends, own_start, room) if room > 0 else own_start
+            token_count = count_tokens(text[start:own_end])
+            if token_count <= chunk_size or start == own_start:
+                return start, token_count
+            room -= token_count - chunk_size
+
+
+    def _overlap_start(text: str, ends: Sequence[int], own_start: int, room: int) -> int:
+        """Go back `room` tokens, then on to the next word where that leaves at least half of them."""
+        tokens = _tokens_up_to(ends, own_start) - room
+        start = ends[tokens - 1] if tokens > 0 else 0
+        if start and not text[start].isspace() and not text[start - 1].isspace():
+            space = re.compile(r"\s").search(text, start, (start + own_start) // 2)
+            start = space.start() if space else start
+        while start < own_start and (text[start].isspace() or (start and _joins_previous(text, start))):
+            start += 1
+        return start
+
+
+    def _middle(text: str, ends: Sequence[int], start: int, end: int) -> int:
+        """Choose a place to halve a span that turned out to be too large."""
+        half = (_tokens_up_to(ends, end) - _tokens_up_to(ends, start)) // 2
+        middle = next(_leaves(text, ends, max(half, 1), start, end, 0))
+        return middle if middle < end else (start + end) // 2
+    SD["split_text"] = split_text
+split_text = SD["split_text"]
+import json
+sizes = json.loads(settings)
+return json.dumps(split_text(
+    content,
+    approximate_tokens,
+    sizes["chunk_size_tokens"],
+    sizes["chunk_overlap_tokens"],
+    sizes["min_chunk_size_tokens"],
+))
+$python$;
+
+COMMENT ON FUNCTION pgblend._split_content(text, jsonb) IS
+'Split a text into chunks, as ingest_document takes them, with approximate token counts.';
+
+-- 90_ingest/_store_embeddings
+-- _store_embeddings: move vectors from the temporary table embedding_stage (chunk_id, embedding) to
+-- a space.
+-- The client fills the stage by COPY. Chunks deleted meanwhile are left out; their queue rows went
+-- with them. A vector of the wrong size and NULL are errors, and nothing is stored. Returns the
+-- number stored.
+CREATE OR REPLACE FUNCTION pgblend._store_embeddings(space text)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.embedding_space;
+    wrong integer;
+    stored bigint;
+BEGIN
+    SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
+    WHERE s.name = _store_embeddings.space;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(_store_embeddings.space, 200)
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+    END IF;
+    EXECUTE 'SELECT coalesce(vector_dims(embedding), 0) FROM pg_temp.embedding_stage
+        WHERE coalesce(vector_dims(embedding), 0) <> $1 LIMIT 1' INTO wrong USING target.dimensions;
+    IF wrong IS NOT NULL THEN
+        RAISE EXCEPTION 'a vector has % dimensions, embedding space "%" holds %',
+            wrong, target.name, target.dimensions
+            USING ERRCODE = '22023',
+            HINT = format('Its model is "%s"; make another space for another model.', target.model);
+    END IF;
+    EXECUTE format(
+        'INSERT INTO pgblend_data.%1$I AS e (
+            chunk_id, document_id, chunk_index, collection_id, bucket, embedding)
+        SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket, s.embedding
+        FROM pg_temp.embedding_stage AS s
+        INNER JOIN pgblend_data.chunk AS c ON c.id = s.chunk_id
+        ON CONFLICT (chunk_id) DO NOTHING', target.table_name);
+    GET DIAGNOSTICS stored = ROW_COUNT;
+    EXECUTE 'DELETE FROM pgblend_data.embedding_queue AS q
+        USING pg_temp.embedding_stage AS s
+        WHERE q.space = $1 AND q.chunk_id = s.chunk_id' USING target.name;
+    RETURN stored;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._store_embeddings(text) IS
+'Move vectors from the temporary table embedding_stage (chunk_id, embedding), which the client '
+'filled by COPY, to a space; returns the number stored.';
+
+-- 90_ingest/remove_collection
+-- remove_collection: delete a collection with all its documents; false where there is none to
+-- delete.
+CREATE OR REPLACE FUNCTION pgblend.remove_collection(name text)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    PERFORM pg_advisory_xact_lock(pgblend._seal_lock(c.id))  -- no seal meets a half removed index
+    FROM pgblend_data.collection AS c
+    WHERE c.name = remove_collection.name;
+    DELETE FROM pgblend_data.document AS d
+    USING pgblend_data.collection AS c
+    WHERE c.id = d.collection_id AND c.name = remove_collection.name;
+    DELETE FROM pgblend_data.posting AS p
+    USING pgblend_data.collection AS c, pgblend_data.segment AS s
+    WHERE s.id = p.segment_id AND c.id = s.collection_id AND c.name = remove_collection.name;
+    DELETE FROM pgblend_data.segment AS s
+    USING pgblend_data.collection AS c
+    WHERE c.id = s.collection_id AND c.name = remove_collection.name;
+    DELETE FROM pgblend_data.tombstone AS t
+    USING pgblend_data.collection AS c
+    WHERE c.id = t.collection_id AND c.name = remove_collection.name;
+    DELETE FROM pgblend_data.vocabulary AS v
+    USING pgblend_data.collection AS c
+    WHERE c.id = v.collection_id AND c.name = remove_collection.name;
+    DELETE FROM pgblend_data.collection AS c WHERE c.name = remove_collection.name;
+    RETURN FOUND;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.remove_collection(text) IS
+'Delete a collection with all its documents; false where there is none to delete.';
+
+-- 90_ingest/set_metadata
+-- set_metadata: change a document's metadata without touching its chunks or vectors; returns the
+-- new metadata.
+-- Merged (also where merge is NULL), given keys replace those there and a JSON null takes a key
+-- away; not merged, the whole is replaced. An unknown document and metadata that is no object are
+-- errors.
+CREATE OR REPLACE FUNCTION pgblend.set_metadata(
+    document_id bigint,
+    metadata jsonb,
+    merge boolean DEFAULT true
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    new_metadata jsonb;
+BEGIN
+    IF jsonb_typeof(set_metadata.metadata) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'metadata is %: expected a JSON object',
+            coalesce(left(set_metadata.metadata::text, 200), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: {"author": "knuth"}';
+    END IF;
+    UPDATE pgblend_data.document AS d
+    SET metadata = CASE
+        WHEN coalesce(merge, true) THEN (d.metadata || set_metadata.metadata) - ARRAY(
+            SELECT e.key FROM jsonb_each(set_metadata.metadata) AS e WHERE e.value = 'null')
+        ELSE set_metadata.metadata END
+    WHERE d.id = set_metadata.document_id
+    RETURNING d.metadata INTO new_metadata;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no document %', coalesce(set_metadata.document_id::text, 'NULL')
+            USING ERRCODE = '42704', HINT = 'SELECT document_id, source_key FROM pgblend.documents';
+    END IF;
+    RETURN new_metadata;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.set_metadata(bigint, jsonb, boolean) IS
+'Change a document''s metadata without touching its chunks or vectors; returns the new metadata. '
+'Merged, a JSON null takes a key away.';
+
+-- 90_ingest/_document_row
+-- _document_row: the document that an ingest means, checked, without an id.
+CREATE OR REPLACE FUNCTION pgblend._document_row(
+    target pgblend_data.collection,
+    source_key text,
+    content text,
+    title text,
+    uri text,
+    metadata jsonb,
+    language text,
+    content_hash text,
+    media_type text,
+    modified_at timestamptz
+)
+RETURNS pgblend_data.document
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    checked pgblend_data.document;
+BEGIN
+    IF coalesce(source_key, '') = '' THEN
+        RAISE EXCEPTION 'source_key is %: expected a text that names the document',
+            coalesce(quote_literal(source_key), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example a path or a record''s id.';
+    ELSIF octet_length(source_key) > 2000 THEN
+        RAISE EXCEPTION 'source_key "%…" is % bytes long: expected at most 2000',
+            left(source_key, 100), octet_length(source_key)
+            USING ERRCODE = '22023', HINT = 'A hash of a long key will do.';
+    ELSIF content IS NULL AND content_hash IS NULL THEN
+        RAISE EXCEPTION 'document "%" has neither content nor content_hash', left(source_key, 200)
+            USING ERRCODE = '22004', HINT = 'Give the text, or its chunks and a hash.';
+    ELSIF jsonb_typeof(coalesce(metadata, '{}')) <> 'object' THEN
+        RAISE EXCEPTION 'metadata of document "%" is %: expected a JSON object',
+            left(source_key, 200), left(metadata::text, 200)
+            USING ERRCODE = '22023', HINT = 'For example: {"author": "knuth"}';
+    END IF;
+    PERFORM pgblend._check_text_search_config(coalesce(language, target.text_search_config));
+    checked.collection_id := target.id;
+    checked.bucket := pgblend._bucket(target.id, source_key);
+    checked.source_key := source_key;
+    checked.uri := uri;
+    checked.title := coalesce(title, '');
+    checked.text_search_config := coalesce(language, target.text_search_config);
+    checked.media_type := media_type;
+    checked.metadata := coalesce(metadata, '{}');
+    checked.content_hash := coalesce(
+        content_hash, encode(sha256(convert_to(content, 'UTF8')), 'hex'));
+    checked.modified_at := modified_at;
+    RETURN checked;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._document_row(
+    pgblend_data.collection, text, text, text, text, jsonb, text, text, text, timestamptz
+) IS 'The document that an ingest means, checked, without an id.';
+
+-- 90_ingest/add_collection
+-- add_collection: make a collection and return its id; nobody but admins sees it until it is
+-- granted.
+-- A name in use, an unknown text search configuration and wrong settings are errors. Settings:
+-- those of scope collection and search in pgblend.setting_catalog().
+CREATE OR REPLACE FUNCTION pgblend.add_collection(
+    name text,
+    text_search_config text DEFAULT 'english',
+    settings jsonb DEFAULT '{}'
+)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    new_id bigint;
+BEGIN
+    IF coalesce(add_collection.name, '') = ''
+        OR btrim(add_collection.name, E' \t\r\n') <> add_collection.name
+        OR length(add_collection.name) > 200
+    THEN
+        RAISE EXCEPTION
+            'collection name is %: expected 1 to 200 characters without spaces around them',
+            coalesce(quote_literal(left(add_collection.name, 300)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: handbook';
+    END IF;
+    PERFORM pgblend._check_text_search_config(add_collection.text_search_config);
+    PERFORM pgblend._check_settings(
+        add_collection.settings, ARRAY['search', 'collection'], 'collection settings');
+    PERFORM pgblend._check_chunk_sizes(
+        pgblend._collection_settings(coalesce(add_collection.settings, '{}')));
+    INSERT INTO pgblend_data.collection (name, text_search_config, settings)
+    VALUES (
+        add_collection.name, add_collection.text_search_config,
+        coalesce(add_collection.settings, '{}'))
+    ON CONFLICT ON CONSTRAINT collection_name_key DO NOTHING
+    RETURNING id INTO new_id;
+    IF new_id IS NULL THEN
+        RAISE EXCEPTION 'there is a collection "%" already', add_collection.name
+            USING ERRCODE = '42710', HINT = 'SELECT name FROM pgblend.collections';
+    END IF;
+    RETURN new_id;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.add_collection(text, text, jsonb) IS
+'Make a collection and return its id. Readers see it once it is granted (grant_collection).';
+
+-- 90_ingest/create_unaccent_config
+-- create_unaccent_config: a text search configuration that reads é as e; returns its name.
+-- It is `base` with the extension unaccent before its own dictionaries, named base_unaccent, in
+-- pgblend's schema. One that is there already is left as it is. For ingest's language.
+CREATE OR REPLACE FUNCTION pgblend.create_unaccent_config(base text)
+RETURNS text
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    config_name text := base || '_unaccent';
+    dictionaries text;
+    token text;
+BEGIN
+    PERFORM pgblend._check_text_search_config(base);
+    IF NOT EXISTS (
+        SELECT FROM pg_catalog.pg_ts_dict AS d
+        WHERE d.dictname = 'unaccent' AND pg_ts_dict_is_visible(d.oid)
+    ) THEN
+        RAISE EXCEPTION 'the extension unaccent is not installed'
+            USING ERRCODE = '0A000', HINT = 'CREATE EXTENSION unaccent SCHEMA public';
+    ELSIF pgblend._regconfig(config_name) IS NOT NULL THEN
+        RETURN config_name;
+    END IF;
+    EXECUTE format('CREATE TEXT SEARCH CONFIGURATION pgblend.%I (COPY = %s)',
+        config_name, pgblend._regconfig(base));
+    FOREACH token IN ARRAY '{word, hword, hword_part}'::text[] LOOP
+        SELECT string_agg(m.mapdict::regdictionary::text, ', ' ORDER BY m.mapseqno)
+        INTO dictionaries
+        FROM pg_catalog.pg_ts_config_map AS m
+        INNER JOIN ts_token_type('default') AS t ON t.tokid = m.maptokentype
+        WHERE m.mapcfg = pgblend._regconfig(config_name) AND t.alias = token;
+        EXECUTE format('ALTER TEXT SEARCH CONFIGURATION pgblend.%I ALTER MAPPING FOR %I WITH '
+            'unaccent, %s', config_name, token, dictionaries);
+    END LOOP;
+    RETURN config_name;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.create_unaccent_config(text) IS
+'A text search configuration that reads é as e: base with the extension unaccent before its own '
+'dictionaries. Returns its name, base_unaccent.';
+
+-- 90_ingest/_replace_chunks
+-- _replace_chunks: put chunks in place of those that a document has; chunk_index is the place in
+-- the array.
+-- NULL, what is no array and a wrong chunk are errors; an empty array leaves the document without
+-- text.
+CREATE OR REPLACE FUNCTION pgblend._replace_chunks(document_id bigint, chunks jsonb)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    wrong record;
+BEGIN
+    IF jsonb_typeof(_replace_chunks.chunks) IS DISTINCT FROM 'array' THEN
+        RAISE EXCEPTION 'chunks is %: expected an array of objects with "content"',
+            coalesce(left(_replace_chunks.chunks::text, 200), 'NULL')
+            USING ERRCODE = '22023', HINT = 'Leave chunks NULL to have the content split here.';
+    END IF;
+    SELECT e.place - 1 AS chunk_index, e.chunk, pgblend._chunk_error(e.chunk) AS problem
+    INTO wrong
+    FROM jsonb_array_elements(_replace_chunks.chunks) WITH ORDINALITY AS e (chunk, place)
+    WHERE pgblend._chunk_error(e.chunk) IS NOT NULL
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'chunk % is %: %',
+            wrong.chunk_index, left(wrong.chunk::text, 200), wrong.problem
+            USING ERRCODE = '22023', HINT = 'Chunks are counted from 0.';
+    END IF;
+    DELETE FROM pgblend_data.chunk AS c WHERE c.document_id = _replace_chunks.document_id;
+    INSERT INTO pgblend_data.chunk (
+        document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,
+        start_offset, end_offset, start_line, end_line, pages, token_count, metadata,
+        text_search_config, lexemes, length)
+    SELECT
+        d.id, n.place - 1, d.collection_id, d.bucket, n.content, n.heading, coalesce(n.kind, 'doc'),
+        coalesce(n.own_start, 0), n.start_offset, n.end_offset, n.start_line, n.end_line, n.pages,
+        coalesce(n.token_count, pgblend._approximate_tokens(n.content)),
+        coalesce(n.metadata, '{}'), d.text_search_config, '', 0
+    FROM pgblend_data.document AS d
+    CROSS JOIN ROWS FROM (
+        jsonb_to_recordset(_replace_chunks.chunks) AS (
+            content text, heading text, kind text, own_start integer, start_offset integer,
+            end_offset integer, start_line integer, end_line integer, pages integer[],
+            token_count integer, metadata jsonb)
+    ) WITH ORDINALITY AS n (
+        content, heading, kind, own_start, start_offset, end_offset, start_line, end_line, pages,
+        token_count, metadata, place)
+    WHERE d.id = _replace_chunks.document_id;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._replace_chunks(bigint, jsonb) IS
+'Put chunks in place of those that a document has; chunk_index is the place in the array, from 0.';
+
+-- 90_ingest/_next_embeddings
+-- _next_embeddings: chunks that wait for a vector in a space, locked for this transaction, with
+-- their input.
+-- Rows that another worker holds are skipped; no rows mean that nothing is left to take. A NULL
+-- batch_size takes all; an unknown space has none.
+CREATE OR REPLACE FUNCTION pgblend._next_embeddings(space text, batch_size integer)
+RETURNS TABLE (chunk_id bigint, input text)
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+ROWS 100
+BEGIN ATOMIC
+    WITH batch AS MATERIALIZED (
+        SELECT q.chunk_id
+        FROM pgblend_data.embedding_queue AS q
+        WHERE q.space = _next_embeddings.space
+        ORDER BY q.chunk_id
+        LIMIT batch_size
+        FOR UPDATE SKIP LOCKED
+    )
+
+    SELECT
+        b.chunk_id,
+        pgblend._embedding_input(
+            pgblend._collection_settings(collection.settings) ->> 'embedding_prefix',
+            d.title, c.heading, c.content
+        ) AS input
+    FROM batch AS b
+    INNER JOIN pgblend_data.chunk AS c ON b.chunk_id = c.id
+    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
+    INNER JOIN pgblend_data.collection AS collection ON d.collection_id = collection.id
+    ORDER BY b.chunk_id;
+END;
+
+COMMENT ON FUNCTION pgblend._next_embeddings(text, integer) IS
+'Chunks that wait for a vector in a space, locked for this transaction, with the text to embed.';
+
+-- 90_ingest/_writable_collection
+-- _writable_collection: the collection of that name; an error where the caller may not write to it.
+CREATE OR REPLACE FUNCTION pgblend._writable_collection(collection text)
+RETURNS pgblend_data.collection
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.collection := pgblend._named_collection(collection);
+BEGIN
+    IF NOT pgblend._may_write(target.id) THEN
+        RAISE EXCEPTION '% may not write to collection "%"', current_user, target.name
+            USING ERRCODE = '42501',
+            HINT = 'An admin grants it: grant_collection(collection, role, ''write'')';
+    END IF;
+    RETURN target;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._writable_collection(text) IS
+'The collection of that name; 42501 where the caller may not write to it.';
+
+-- 90_ingest/delete_document
+-- delete_document: delete a document, its chunks and vectors; false where there is none to delete.
+CREATE OR REPLACE FUNCTION pgblend.delete_document(document_id bigint)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    DELETE FROM pgblend_data.document AS d WHERE d.id = delete_document.document_id;
+    RETURN FOUND;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.delete_document(bigint) IS
+'Delete a document, its chunks and vectors; false where there is none to delete.';
+
+CREATE OR REPLACE FUNCTION pgblend.delete_document(collection text, source_key text)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    DELETE FROM pgblend_data.document AS d
+    WHERE d.collection_id = (pgblend._named_collection(delete_document.collection)).id
+        AND d.source_key = delete_document.source_key;
+    RETURN FOUND;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.delete_document(text, text) IS
+'Delete the document with that key of a collection; false where there is none to delete.';
+
+-- 90_ingest/grant_collection
+-- grant_collection: let a role (and its members) read or write a collection; write includes read.
+-- An unknown collection, role or privilege is an error; granting again changes nothing.
+CREATE OR REPLACE FUNCTION pgblend.grant_collection(
+    collection text,
+    role_name name,
+    privilege text DEFAULT 'read'
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    PERFORM pgblend._check_privilege(grant_collection.privilege);
+    PERFORM pgblend._check_role(grant_collection.role_name);
+    INSERT INTO pgblend_data.collection_grant (collection_id, role_name, privilege)
+    VALUES (
+        (pgblend._named_collection(grant_collection.collection)).id,
+        grant_collection.role_name, grant_collection.privilege)
+    ON CONFLICT ON CONSTRAINT collection_grant_pkey DO NOTHING;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.grant_collection(text, name, text) IS
+'Let a role, and its members, read or write a collection. The role also needs membership in '
+'pgblend_reader or pgblend_writer.';
+
+-- 90_ingest/lexical_status
+-- lexical_status: the lexical index of a collection, or of all that the caller may read.
+-- A chunk is in a segment (sealed) or pending, and is found either way. status: building while
+-- another session writes segments; error where the last attempt failed, or chunks are missing from
+-- the index; uninitialized where there are chunks and no index; empty without chunks; else ready. A
+-- name that the caller sees no collection of is an error.
+CREATE OR REPLACE FUNCTION pgblend.lexical_status(collection text DEFAULT NULL)
+RETURNS TABLE (
+    collection_name text,
+    status text,
+    chunks bigint,
+    sealed bigint,
+    pending bigint,
+    dead bigint,
+    segments bigint,
+    bytes bigint,
+    sealed_at timestamptz,
+    last_error text,
+    failed_at timestamptz
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.collection;
+BEGIN
+    IF lexical_status.collection IS NOT NULL THEN
+        target := pgblend._named_collection(lexical_status.collection);
+    END IF;
+    RETURN QUERY
+    SELECT
+        c.name,
+        CASE
+            WHEN pgblend._is_building(c.id) THEN 'building'
+            WHEN f.failed_at IS NOT NULL THEN 'error'
+            WHEN n.chunks = n.live + n.pending AND n.chunks = 0 THEN 'empty'
+            WHEN n.chunks = n.live + n.pending THEN 'ready'
+            WHEN n.live + n.pending = 0 THEN 'uninitialized'
+            ELSE 'error'
+        END,
+        n.chunks,
+        n.live,
+        n.pending,
+        n.dead,
+        n.segments,
+        n.bytes,
+        n.sealed_at,
+        coalesce(f.message, CASE WHEN n.chunks <> n.live + n.pending THEN format(
+            'the index holds %s of %s chunks: run lexical_rebuild', n.live + n.pending, n.chunks)
+        END),
+        f.failed_at
+    FROM pgblend_data.collection AS c
+    CROSS JOIN LATERAL (
+        SELECT
+            (SELECT count(*) FROM pgblend_data.chunk AS h WHERE h.collection_id = c.id) AS chunks,
+            (SELECT count(*) FROM pgblend_data.pending AS p WHERE p.collection_id = c.id)
+                AS pending,
+            coalesce(s.total, 0) - coalesce(s.dead, 0) - t.dead AS live,
+            coalesce(s.dead, 0) + t.dead AS dead,
+            s.segments,
+            coalesce(s.bytes, 0) AS bytes,
+            s.sealed_at
+        FROM (
+            SELECT
+                count(*) AS segments,
+                sum(g.n)::bigint AS total,
+                sum(octet_length(g.dead) / 4)::bigint AS dead,
+                sum(g.bytes)::bigint AS bytes,
+                max(g.created_at) AS sealed_at
+            FROM pgblend_data.segment AS g
+            WHERE g.collection_id = c.id
+        ) AS s
+        CROSS JOIN (
+            SELECT count(*) AS dead FROM pgblend_data.tombstone AS b WHERE b.collection_id = c.id
+        ) AS t
+    ) AS n
+    LEFT JOIN pgblend_data.lexical_failure AS f ON f.collection_id = c.id
+    WHERE c.id = coalesce(target.id, c.id)
+    ORDER BY c.name;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.lexical_status(text) IS
+'The lexical index of a collection, or of all that the caller may read: status (uninitialized, '
+'building, ready, empty or error), counts of chunks, bytes, the last error and seal.';
+
+-- 90_ingest/revoke_collection
+-- revoke_collection: take a grant on a collection back; revoking read takes write as well.
+-- An unknown collection, role or privilege is an error; returns whether there was a grant.
+CREATE OR REPLACE FUNCTION pgblend.revoke_collection(
+    collection text,
+    role_name name,
+    privilege text DEFAULT 'read'
+)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    PERFORM pgblend._check_privilege(revoke_collection.privilege);
+    DELETE FROM pgblend_data.collection_grant AS g
+    WHERE g.collection_id = (pgblend._named_collection(revoke_collection.collection)).id
+        AND g.role_name = revoke_collection.role_name
+        AND (revoke_collection.privilege = 'read' OR g.privilege = 'write');
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    PERFORM pgblend._check_role(revoke_collection.role_name);
+    RETURN false;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.revoke_collection(text, name, text) IS
+'Take a grant on a collection back; revoking read takes write as well. Returns whether there was '
+'one.';
+
+-- 90_ingest/ingest_document
+-- ingest_document: store one document and its chunks in one call; idempotent.
+-- The same content_hash and title (and language) leave the chunks alone: status 'unchanged', or
+-- 'updated' where uri, metadata, media type or time differ. Otherwise the chunks are replaced:
+-- 'added' or 'replaced'. NULL chunks are split here, with an approximate token count; NULL
+-- content_hash is the sha256 of the content; NULL language means the collection's text search
+-- configuration. chunks: an array of {content, own_start, start_offset, end_offset, start_line,
+-- end_line, pages, heading, kind, token_count, metadata}.
+CREATE OR REPLACE FUNCTION pgblend.ingest_document(
+    collection text,
+    source_key text,
+    content text,
+    title text DEFAULT NULL,
+    uri text DEFAULT NULL,
+    metadata jsonb DEFAULT '{}',
+    language text DEFAULT NULL,
+    chunks jsonb DEFAULT NULL,
+    content_hash text DEFAULT NULL,
+    media_type text DEFAULT NULL,
+    modified_at timestamptz DEFAULT NULL
+)
+RETURNS TABLE (document_id bigint, status text, chunk_count integer)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 1
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.collection := pgblend._named_collection(ingest_document.collection);
+    old pgblend_data.document;
+    new pgblend_data.document;
+    sizes jsonb;
+BEGIN
+    new := pgblend._document_row(
+        target, ingest_document.source_key, ingest_document.content, ingest_document.title,
+        ingest_document.uri, ingest_document.metadata, ingest_document.language,
+        ingest_document.content_hash, ingest_document.media_type, ingest_document.modified_at);
+    INSERT INTO pgblend_data.document (
+        collection_id, bucket, source_key, uri, title, text_search_config, media_type, metadata,
+        content_hash, modified_at)
+    VALUES (
+        new.collection_id, new.bucket, new.source_key, new.uri, new.title, new.text_search_config,
+        new.media_type, new.metadata, new.content_hash, new.modified_at)
+    ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key
+    DO UPDATE SET bucket = excluded.bucket WHERE false  -- locks the row, changes nothing
+    RETURNING id INTO document_id;
+    IF document_id IS NOT NULL THEN
+        status := 'added';
+    ELSE
+        SELECT d.* INTO STRICT old FROM pgblend_data.document AS d
+        WHERE d.collection_id = new.collection_id AND d.source_key = new.source_key;
+        document_id := old.id;
+        status := pgblend._document_change(old, new);
+        IF status <> 'unchanged' THEN
+            UPDATE pgblend_data.document AS d
+            SET uri = new.uri, title = new.title, text_search_config = new.text_search_config,
+                media_type = new.media_type, metadata = new.metadata,
+                content_hash = new.content_hash, modified_at = new.modified_at, ingested_at = now()
+            WHERE d.id = old.id;
+        END IF;
+    END IF;
+    IF status IN ('added', 'replaced') THEN
+        IF ingest_document.chunks IS NULL THEN
+            sizes := pgblend._collection_settings(target.settings);
+            PERFORM pgblend._check_chunk_sizes(sizes);
+            ingest_document.chunks := pgblend._split_content(ingest_document.content, sizes);
+        END IF;
+        PERFORM pgblend._replace_chunks(document_id, ingest_document.chunks);
+    END IF;
+    SELECT count(*) INTO chunk_count
+    FROM pgblend_data.chunk AS c WHERE c.document_id = ingest_document.document_id;
+    RETURN NEXT;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.ingest_document(
+    text, text, text, text, text, jsonb, text, jsonb, text, text, timestamptz
+) IS
+'Store one document and its chunks in one call; idempotent. status: added, replaced, updated '
+'(chunks kept) or unchanged. The text is findable at once; vectors follow (embedding_queue).';
+
+-- 90_ingest/_load_segments
+-- _load_segments: put saved segments in place of those that a collection has; returns how many
+-- chunks they hold.
+-- Reads the temporary tables lexical_segment_stage, lexical_posting_stage and lexical_chunk_stage
+-- (chunk_id, digest), which the client filled by COPY from a file. Chunks are immutable and their
+-- ids are never used again, so a saved row is right where its chunk has the same lexemes, and is
+-- left out where there is none any more; another collection's file, or another database's, is an
+-- error.
+-- Chunks that the file does not have are sealed from their tsvectors. Readers see the old segments
+-- until the transaction commits.
+CREATE OR REPLACE FUNCTION pgblend._load_segments(collection text)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.collection := pgblend._writable_collection(collection);
+    staged record;
+    loaded bigint := 0;
+    missing bigint;
+BEGIN
+    IF NOT pgblend._check_can_index() THEN
+        RAISE EXCEPTION 'segments cannot be loaded without numpy in the server''s Python'
+            USING ERRCODE = '0A000', HINT = 'Install it there (Debian: python3-numpy).';
+    END IF;
+    PERFORM pgblend._lock_segments(target.id);
+    -- A pending row that another session is deleting stays, and its chunk is left out below.
+    DELETE FROM pgblend_data.pending AS p
+    USING (
+        SELECT w.chunk_id
+        FROM pgblend_data.pending AS w
+        WHERE w.collection_id = target.id
+            AND w.chunk_id IN (SELECT s.chunk_id FROM pg_temp.lexical_chunk_stage AS s)
+        FOR UPDATE SKIP LOCKED) AS unlocked
+    WHERE p.chunk_id = unlocked.chunk_id;
+    -- One snapshot says which chunks there are; what is deleted after it leaves a tombstone.
+    SELECT
+        count(*) AS saved,
+        count(c.id) AS known,
+        count(c.id) FILTER (WHERE c.collection_id <> target.id
+            OR s.digest <> decode(md5(concat_ws(' ', c.text_search_config, c.lexemes)), 'hex'))
+            AS foreign_rows,
+        coalesce(array_agg(s.chunk_id), '{}') AS saved_ids,
+        coalesce(array_agg(s.chunk_id) FILTER (WHERE c.id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM pgblend_data.pending AS p WHERE p.chunk_id = s.chunk_id)), '{}') AS alive
+    INTO staged
+    FROM pg_temp.lexical_chunk_stage AS s
+    LEFT JOIN pgblend_data.chunk AS c ON c.id = s.chunk_id;
+    IF staged.foreign_rows > 0 OR staged.known = 0 AND staged.saved > 0 THEN
+        RAISE EXCEPTION 'the saved segments are not of collection "%" as it is here: % of % chunks '
+            'differ', target.name, greatest(staged.foreign_rows, staged.saved - staged.known),
+            staged.saved
+            USING ERRCODE = '22023', HINT = 'Make the index anew: lexical_rebuild.';
+    END IF;
+    PERFORM pgblend._drop_segments(target.id);
+    SELECT coalesce(sum(pgblend._load_segment(
+        target.id,
+        row(s.id, target.id, s.text_search_config, s.n, s.total_length, s.chunk_ids,
+            s.document_ids, s.chunk_indexes, s.lengths, s.code_book, s.dead, NULL, 0, NULL
+        )::pgblend_data.segment,
+        p.terms, p.counts, p.ordinals, p.codes, staged.alive)), 0)
+    INTO loaded
+    FROM pg_temp.lexical_segment_stage AS s
+    CROSS JOIN LATERAL (
+        SELECT
+            string_agg(int8send(q.term), '' ORDER BY q.term) AS terms,
+            string_agg(int4send(q.df), '' ORDER BY q.term) AS counts,
+            string_agg(q.ordinals, '' ORDER BY q.term) AS ordinals,
+            string_agg(q.codes, '' ORDER BY q.term) AS codes
+        FROM pg_temp.lexical_posting_stage AS q
+        WHERE q.segment_id = s.id) AS p;
+    IF loaded <> cardinality(staged.alive) THEN
+        RAISE EXCEPTION 'the saved segments hold % chunks where % are to be', loaded,
+            cardinality(staged.alive)
+            USING ERRCODE = '22023', HINT = 'Save them again, or make them anew: lexical_rebuild.';
+    END IF;
+    SELECT coalesce(sum(
+        pgblend._seal_missing(l.collection_id, l.text_search_config, staged.saved_ids)), 0)
+    INTO missing
+    FROM pgblend_data.collection_language AS l
+    WHERE l.collection_id = target.id;
+    PERFORM pgblend._seal_collection(target.id, 1);
+    DELETE FROM pgblend_data.lexical_failure AS f WHERE f.collection_id = target.id;
+    RETURN loaded + missing;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._load_segments(text) IS
+'Put saved segments, which the client staged in temporary tables, in place of those that a '
+'collection has; returns how many chunks they hold. A foreign or damaged file is an error.';
+
+-- 90_ingest/lexical_rebuild
+-- lexical_rebuild: make the lexical index of a collection anew from the chunks' tsvectors; returns
+-- how many chunks it holds.
+-- Readers see the old segments until the transaction commits. 55P03 where another session seals. 0
+-- without numpy (a NOTICE says so). NULL where it failed: lexical_status() says why, and the old
+-- segments go on serving.
+CREATE OR REPLACE FUNCTION pgblend.lexical_rebuild(collection text)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.collection := pgblend._writable_collection(collection);
+BEGIN
+    IF NOT pgblend._check_can_index() THEN
+        RETURN 0;
+    END IF;
+    RETURN pgblend._index_collection(target.id, 'rebuild', 1);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.lexical_rebuild(text) IS
+'Make the lexical index of a collection anew from the chunks'' tsvectors; returns how many chunks '
+'it holds, NULL where it failed (see lexical_status). Readers see the old one until commit.';
+
+-- 90_ingest/lexical_seal
+-- lexical_seal: seal what is pending of a collection now, or of all that the caller may write;
+-- returns how many chunks.
+-- 0 where another session seals already, or the server's Python has no numpy (a NOTICE says so).
+-- NULL where it failed: lexical_status() says why, and the old segments go on serving. The sealed
+-- chunks cannot be deleted by others until the transaction ends.
+CREATE OR REPLACE FUNCTION pgblend.lexical_seal(collection text DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.collection;
+    total bigint := 0;
+BEGIN
+    IF collection IS NOT NULL THEN
+        target := pgblend._writable_collection(collection);
+    END IF;
+    IF NOT pgblend._check_can_index() THEN
+        RETURN 0;
+    END IF;
+    FOR target IN
+        SELECT c.* FROM pgblend_data.collection AS c
+        WHERE c.id = coalesce(target.id, c.id) AND pgblend._may_write(c.id)
+        ORDER BY c.id
+    LOOP
+        total := total + pgblend._index_collection(target.id, 'seal', 1);
+    END LOOP;
+    RETURN total;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.lexical_seal(text) IS
+'Seal what is pending of a collection now, or of all that the caller may write; returns how many '
+'chunks, 0 where another session seals already, NULL where it failed (see lexical_status).';
+
+-- 95_views/chunks
+-- chunks: the chunks that the caller may read.
+CREATE OR REPLACE VIEW pgblend.chunks WITH (security_invoker = true) AS
+SELECT
+    h.id AS chunk_id,
+    h.document_id,
+    h.chunk_index,
+    c.name AS collection,
+    h.content,
+    h.heading,
+    h.kind,
+    h.start_line,
+    h.end_line,
+    h.start_offset,
+    h.end_offset,
+    h.own_start,
+    h.pages,
+    h.token_count,
+    h.metadata
+FROM pgblend_data.chunk AS h
+INNER JOIN pgblend_data.collection AS c ON h.collection_id = c.id;
+
+COMMENT ON VIEW pgblend.chunks IS 'The chunks that the caller may read.';
+COMMENT ON COLUMN pgblend.chunks.chunk_id IS 'Number of the chunk; new text has a new one.';
+COMMENT ON COLUMN pgblend.chunks.document_id IS 'Its document.';
+COMMENT ON COLUMN pgblend.chunks.chunk_index IS 'Place in the document, from 0.';
+COMMENT ON COLUMN pgblend.chunks.collection IS 'Name of its collection.';
+COMMENT ON COLUMN pgblend.chunks.content IS 'Text, with the overlap at its beginning.';
+COMMENT ON COLUMN pgblend.chunks.heading IS 'Headings that it stands under.';
+COMMENT ON COLUMN pgblend.chunks.kind IS 'code, doc, signature or metadata.';
+COMMENT ON COLUMN pgblend.chunks.start_line IS 'First line in the document''s text, from 1.';
+COMMENT ON COLUMN pgblend.chunks.end_line IS 'Last line.';
+COMMENT ON COLUMN pgblend.chunks.start_offset IS 'First character in the document''s text, from 0.';
+COMMENT ON COLUMN pgblend.chunks.end_offset IS 'Character after the last.';
+COMMENT ON COLUMN pgblend.chunks.own_start IS
+'Character of content where its own text begins, after the overlap.';
+COMMENT ON COLUMN pgblend.chunks.pages IS 'Pages that it touches.';
+COMMENT ON COLUMN pgblend.chunks.token_count IS 'Tokens of content (cl100k_base).';
+COMMENT ON COLUMN pgblend.chunks.metadata IS 'Metadata of its own, over the document''s.';
+
+-- 95_views/collections
+-- collections: the collections that the caller may read, with their sizes.
+CREATE OR REPLACE VIEW pgblend.collections WITH (security_invoker = true) AS
+SELECT
+    c.id,
+    c.name,
+    c.text_search_config,
+    c.settings,
+    (
+        SELECT count(*)
+        FROM pgblend_data.document AS d
+        WHERE d.collection_id = c.id
+    ) AS documents,
+    (
+        SELECT count(*)
+        FROM pgblend_data.chunk AS h
+        WHERE h.collection_id = c.id
+    ) AS chunks,
+    (
+        SELECT count(*)
+        FROM pgblend_data.embedding_queue AS q
+        INNER JOIN pgblend_data.embedding_space AS s ON q.space = s.name
+        WHERE s.active AND q.collection_id = c.id
+    ) AS chunks_without_vector,
+    c.created_at
+FROM pgblend_data.collection AS c;
+
+COMMENT ON VIEW pgblend.collections IS
+'The collections that the caller may read, with their sizes.';
+COMMENT ON COLUMN pgblend.collections.id IS 'Internal number.';
+COMMENT ON COLUMN pgblend.collections.name IS 'Name, as search functions take it.';
+COMMENT ON COLUMN pgblend.collections.text_search_config IS
+'Text search configuration of documents that name none.';
+COMMENT ON COLUMN pgblend.collections.settings IS
+'Settings that differ from the database''s; see pgblend.setting_catalog().';
+COMMENT ON COLUMN pgblend.collections.documents IS 'Number of documents.';
+COMMENT ON COLUMN pgblend.collections.chunks IS 'Number of chunks.';
+COMMENT ON COLUMN pgblend.collections.chunks_without_vector IS
+'Chunks that wait for a vector in the active embedding space.';
+COMMENT ON COLUMN pgblend.collections.created_at IS 'When it was made.';
+
+-- 95_views/documents
+-- documents: the documents that the caller may read.
+CREATE OR REPLACE VIEW pgblend.documents WITH (security_invoker = true) AS
+SELECT
+    d.id AS document_id,
+    c.name AS collection,
+    d.source_key,
+    d.uri,
+    d.title,
+    d.text_search_config AS language,
+    d.media_type,
+    d.metadata,
+    d.content_hash,
+    totals.chunks,
+    totals.tokens,
+    d.ingested_at,
+    d.modified_at
+FROM pgblend_data.document AS d
+INNER JOIN pgblend_data.collection AS c ON d.collection_id = c.id
+CROSS JOIN LATERAL (
+    SELECT
+        count(*) AS chunks,
+        coalesce(sum(h.token_count), 0) AS tokens
+    FROM pgblend_data.chunk AS h
+    WHERE h.document_id = d.id
+) AS totals;
+
+COMMENT ON VIEW pgblend.documents IS 'The documents that the caller may read.';
+COMMENT ON COLUMN pgblend.documents.document_id IS
+'Number of the document, kept when it is replaced.';
+COMMENT ON COLUMN pgblend.documents.collection IS 'Name of its collection.';
+COMMENT ON COLUMN pgblend.documents.source_key IS 'Key within the collection.';
+COMMENT ON COLUMN pgblend.documents.uri IS 'Where it came from.';
+COMMENT ON COLUMN pgblend.documents.title IS 'Title.';
+COMMENT ON COLUMN pgblend.documents.language IS 'Text search configuration of its text.';
+COMMENT ON COLUMN pgblend.documents.media_type IS 'Media type of its source.';
+COMMENT ON COLUMN pgblend.documents.metadata IS 'Metadata: what filters look at.';
+COMMENT ON COLUMN pgblend.documents.content_hash IS 'Hash by which unchanged sources are known.';
+COMMENT ON COLUMN pgblend.documents.chunks IS 'Number of chunks.';
+COMMENT ON COLUMN pgblend.documents.tokens IS 'Tokens of its chunks, overlaps counted in each.';
+COMMENT ON COLUMN pgblend.documents.ingested_at IS 'When it was last added, replaced or updated.';
+COMMENT ON COLUMN pgblend.documents.modified_at IS 'When its source was modified.';
+
+-- 95_views/embedding_spaces
+-- embedding_spaces: the embedding spaces, with the chunks that still wait for a vector.
+CREATE OR REPLACE VIEW pgblend.embedding_spaces WITH (security_invoker = true) AS
+SELECT
+    s.name,
+    s.model,
+    s.dimensions,
+    s.storage,
+    s.active,
+    s.table_name,
+    (
+        SELECT count(*)
+        FROM pgblend_data.embedding_queue AS q
+        WHERE q.space = s.name
+    ) AS waiting,
+    s.created_at
+FROM pgblend_data.embedding_space AS s;
+
+COMMENT ON VIEW pgblend.embedding_spaces IS
+'The embedding spaces, with the chunks that still wait for a vector.';
+COMMENT ON COLUMN pgblend.embedding_spaces.name IS 'Name.';
+COMMENT ON COLUMN pgblend.embedding_spaces.model IS 'Model that makes its vectors.';
+COMMENT ON COLUMN pgblend.embedding_spaces.dimensions IS 'Dimensions of a vector.';
+COMMENT ON COLUMN pgblend.embedding_spaces.storage IS 'vector or halfvec.';
+COMMENT ON COLUMN pgblend.embedding_spaces.active IS 'Whether searches use it.';
+COMMENT ON COLUMN pgblend.embedding_spaces.table_name IS 'Its table in pgblend_data.';
+COMMENT ON COLUMN pgblend.embedding_spaces.waiting IS 'Chunks that wait for a vector.';
+COMMENT ON COLUMN pgblend.embedding_spaces.created_at IS 'When it was made.';
+
+-- 95_views/profiles
+-- profiles: the named ranking recipes.
+CREATE OR REPLACE VIEW pgblend.profiles WITH (security_invoker = true) AS
+SELECT
+    p.name,
+    p.description,
+    p.settings
+FROM pgblend_data.profile AS p;
+
+COMMENT ON VIEW pgblend.profiles IS
+'The named ranking recipes that hybrid_search(profile => …) takes.';
+COMMENT ON COLUMN pgblend.profiles.name IS 'Name.';
+COMMENT ON COLUMN pgblend.profiles.description IS 'What it does.';
+COMMENT ON COLUMN pgblend.profiles.settings IS 'Its search settings.';
+
+-- 95_views/setting_changes
+-- setting_changes: who changed which setting when; a NULL value means the default.
+CREATE OR REPLACE VIEW pgblend.setting_changes WITH (security_invoker = true) AS
+SELECT
+    h.name,
+    h.old_value,
+    h.new_value,
+    h.changed_by,
+    h.changed_at
+FROM pgblend_data.setting_history AS h
+ORDER BY h.id;
+
+COMMENT ON VIEW pgblend.setting_changes IS
+'Who changed which setting when; a NULL value means the default.';
+COMMENT ON COLUMN pgblend.setting_changes.name IS 'Setting.';
+COMMENT ON COLUMN pgblend.setting_changes.old_value IS 'Value before.';
+COMMENT ON COLUMN pgblend.setting_changes.new_value IS 'Value after.';
+COMMENT ON COLUMN pgblend.setting_changes.changed_by IS 'Who changed it.';
+COMMENT ON COLUMN pgblend.setting_changes.changed_at IS 'When.';
+
+-- 95_views/settings
+-- settings: every setting with the value in force for the whole database.
+CREATE OR REPLACE VIEW pgblend.settings WITH (security_invoker = true) AS
+SELECT
+    c.name,
+    pgblend._setting_in_force(c.value_type, c.default_value, s.value) AS value,
+    c.default_value,
+    CASE WHEN s.name IS NULL THEN 'default' ELSE 'database' END AS source,
+    c.value_type,
+    c.scope,
+    c.description,
+    s.changed_by,
+    s.changed_at
+FROM pgblend.setting_catalog() AS c
+LEFT JOIN pgblend_data.setting AS s ON c.name = s.name;
+
+COMMENT ON VIEW pgblend.settings IS 'Every setting with the value in force for the whole database.';
+COMMENT ON COLUMN pgblend.settings.name IS 'Name.';
+COMMENT ON COLUMN pgblend.settings.value IS 'Value in force; JSON null where none is set.';
+COMMENT ON COLUMN pgblend.settings.default_value IS 'Value where none is set.';
+COMMENT ON COLUMN pgblend.settings.source IS 'database where it was set, else default.';
+COMMENT ON COLUMN pgblend.settings.value_type IS 'Type of the value.';
+COMMENT ON COLUMN pgblend.settings.scope IS
+'Where it may be given: search (call, collection, profile, database), collection, server.';
+COMMENT ON COLUMN pgblend.settings.description IS 'What it does.';
+COMMENT ON COLUMN pgblend.settings.changed_by IS 'Who set it.';
+COMMENT ON COLUMN pgblend.settings.changed_at IS 'When it was set.';
+
+-- 99_access/access
+-- access: who may call and read what.
+-- Every right on a function is taken back first, from PUBLIC and from our roles, then granted here
+-- and nowhere else. Search functions run as the caller, so the roles also need the functions and
+-- tables that those use; which rows they see there is up to row security.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgblend
+FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
+
+GRANT SELECT ON
+pgblend.chunks, pgblend.collections, pgblend.documents, pgblend.embedding_spaces,
+pgblend.profiles, pgblend.settings, pgblend._similar_lexeme
+TO pgblend_reader;
+GRANT SELECT ON pgblend.setting_changes TO pgblend_admin;
+
+GRANT SELECT ON
+pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
+pgblend_data.collection_language, pgblend_data.document, pgblend_data.embedding_queue,
+pgblend_data.embedding_space, pgblend_data.lexical_failure, pgblend_data.pending,
+pgblend_data.posting, pgblend_data.profile, pgblend_data.segment, pgblend_data.setting,
+pgblend_data.tombstone, pgblend_data.vocabulary
+TO pgblend_reader;
+GRANT INSERT, UPDATE, DELETE ON
+pgblend_data.chunk, pgblend_data.collection_language, pgblend_data.document,
+pgblend_data.embedding_queue, pgblend_data.lexical_failure, pgblend_data.pending,
+pgblend_data.posting, pgblend_data.segment, pgblend_data.tombstone, pgblend_data.vocabulary
+TO pgblend_writer;
+GRANT INSERT, UPDATE, DELETE ON
+pgblend_data.collection, pgblend_data.collection_grant, pgblend_data.embedding_space,
+pgblend_data.profile, pgblend_data.setting
+TO pgblend_admin;
+GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
+
+-- The public surface for readers.
+GRANT EXECUTE ON FUNCTION
+pgblend.embed_text,
+pgblend.fuzzy_search,
+pgblend.get_setting,
+pgblend.hybrid_search,
+pgblend.lexical_search,
+pgblend.lexical_status,
+pgblend.rrf,
+pgblend.setting_catalog,
+pgblend.vector_search
+TO pgblend_reader;
+-- What it is made of.
+GRANT EXECUTE ON FUNCTION
+pgblend._active_space,
+pgblend._binding_conditions,
+pgblend._bm25_idf,
+pgblend._check_deadline,
+pgblend._check_filter,
+pgblend._check_lexical_index,
+pgblend._check_result_limit,
+pgblend._check_settings,
+pgblend._corrected_words,
+pgblend._cosines,
+pgblend._degrade,
+pgblend._few_vectors,
+pgblend._fused_candidates,
+pgblend._fuzzy_arm,
+pgblend._fuzzy_terms,
+pgblend._group_condition,
+pgblend._has_numpy,
+pgblend._has_vectors,
+pgblend._identifiers,
+pgblend._indexable_text,
+pgblend._instead_of_words,
+pgblend._is_building,
+pgblend._join_bigrams,
+pgblend._lexeme_tsquery,
+pgblend._lexical_arm,
+pgblend._lexical_score,
+pgblend._lexical_state,
+pgblend._lexical_statistics,
+pgblend._monotonic_deadline,
+pgblend._named_collection,
+pgblend._parse_query,
+pgblend._passes_filter,
+pgblend._query_embedding,
+pgblend._query_groups,
+pgblend._query_stop_words,
+pgblend._regconfig,
+pgblend._request_embeddings,
+pgblend._result_page,
+pgblend._seal_lock,
+pgblend._search_page,
+pgblend._search_settings,
+pgblend._searched_collections,
+pgblend._segment_arrays,
+pgblend._segment_score,
+pgblend._setting_error,
+pgblend._setting_in_force,
+pgblend._similar_lexemes,
+pgblend._snippet,
+pgblend._spaced_bigrams,
+pgblend._tsvector_score,
+pgblend._tsvector_statistics,
+pgblend._vector_arm,
+pgblend._vectors_waiting,
+pgblend._word_of_lexeme
+TO pgblend_reader;
+
+GRANT EXECUTE ON FUNCTION
+pgblend.delete_document(bigint),
+pgblend.delete_document(text, text),
+pgblend.ingest_document,
+pgblend.lexical_rebuild,
+pgblend.lexical_seal,
+pgblend.set_metadata
+TO pgblend_writer;
+GRANT EXECUTE ON FUNCTION
+pgblend._approximate_tokens,
+pgblend._bucket,
+pgblend._check_can_index,
+pgblend._check_chunk_sizes,
+pgblend._check_text_search_config,
+pgblend._chunk_error,
+pgblend._collection_settings,
+pgblend._document_change,
+pgblend._document_row,
+pgblend._drop_segments,
+pgblend._embedding_input,
+pgblend._identifier_vector,
+pgblend._index_collection,
+pgblend._load_segment,
+pgblend._load_segments,
+pgblend._lock_segments,
+pgblend._may_write,
+pgblend._next_embeddings,
+pgblend._note_failure,
+pgblend._pack_lexemes,
+pgblend._pack_vector,
+pgblend._rebuild_collection,
+pgblend._rebuild_vocabulary,
+pgblend._replace_chunks,
+pgblend._seal_batch,
+pgblend._seal_collection,
+pgblend._seal_missing,
+pgblend._segment_postings,
+pgblend._split_content,
+pgblend._store_embeddings,
+pgblend._take_pending,
+pgblend._take_tombstones,
+pgblend._vocabulary_lock,
+pgblend._writable_collection,
+pgblend._write_segment
+TO pgblend_writer;
+
+GRANT EXECUTE ON FUNCTION
+pgblend.add_collection,
+pgblend.create_embedding_space,
+pgblend.create_unaccent_config,
+pgblend.drop_embedding_space,
+pgblend.grant_collection,
+pgblend.remove_collection,
+pgblend.reset_setting,
+pgblend.revoke_collection,
+pgblend.set_setting
+TO pgblend_admin;
+GRANT EXECUTE ON FUNCTION
+pgblend._check_privilege,
+pgblend._check_role,
+pgblend._create_embedding_table
+TO pgblend_admin;

@@ -1,0 +1,140 @@
+"""The lexical index: pending chunks, segments, postings, tombstones, vocabulary."""
+
+from alembic import op
+
+from pgblend.migrations.replace_routines import execute_script
+
+revision = "0003"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+# Derived from chunk.lexemes and rebuilt from it at any time. A term is the 64-bit BLAKE2b of its
+# lexeme; arrays are little-endian.
+TABLES = """
+CREATE TABLE pgblend_data.pending (
+    chunk_id bigint NOT NULL,
+    document_id bigint NOT NULL,
+    collection_id bigint NOT NULL,
+    bucket smallint NOT NULL,
+    chunk_index integer NOT NULL,
+    text_search_config text NOT NULL,
+    length integer NOT NULL,
+    records bytea NOT NULL,
+    CONSTRAINT pending_pkey PRIMARY KEY (chunk_id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX pending_collection_id_btree
+ON pgblend_data.pending USING btree (collection_id, text_search_config, chunk_id);
+COMMENT ON TABLE pgblend_data.pending IS
+'Chunks that are not in a segment yet: 11 bytes a lexeme (term, occurrences in title, headings and '
+'body), written in the chunk''s own transaction.';
+
+CREATE TABLE pgblend_data.segment (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    collection_id bigint NOT NULL,
+    text_search_config text NOT NULL,
+    n integer NOT NULL,
+    total_length bigint NOT NULL,
+    chunk_ids bytea NOT NULL,
+    document_ids bytea NOT NULL,
+    chunk_indexes bytea NOT NULL,
+    lengths bytea NOT NULL,
+    code_book bytea NOT NULL,
+    dead bytea NOT NULL DEFAULT '',
+    dead_digest text GENERATED ALWAYS AS (md5(dead)) STORED,
+    bytes bigint NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT segment_pkey PRIMARY KEY (id),
+    CONSTRAINT segment_n_check CHECK (n BETWEEN 1 AND 65536)
+);
+CREATE INDEX segment_collection_id_btree
+ON pgblend_data.segment USING btree (collection_id, text_search_config);
+COMMENT ON TABLE pgblend_data.segment IS
+'Up to 65,536 sealed chunks of one collection and language; one array entry a chunk, in the order '
+'of their ids. dead lists the ordinals of deleted ones (int32), bytes is the size of arrays and '
+'postings.';
+
+CREATE TABLE pgblend_data.posting (
+    segment_id bigint NOT NULL,
+    term bigint NOT NULL,
+    collection_id bigint NOT NULL,
+    df integer NOT NULL,
+    ordinals bytea NOT NULL,
+    codes bytea NOT NULL,
+    CONSTRAINT posting_pkey PRIMARY KEY (segment_id, term)
+);
+ALTER TABLE pgblend_data.posting ALTER COLUMN ordinals SET STORAGE EXTERNAL;
+ALTER TABLE pgblend_data.posting ALTER COLUMN codes SET STORAGE EXTERNAL;
+COMMENT ON TABLE pgblend_data.posting IS
+'For each term of a segment the chunks that have it (uint16 ordinals) and a code into the '
+'segment''s code_book for how often, in title, headings and body.';
+
+CREATE TABLE pgblend_data.tombstone (
+    chunk_id bigint NOT NULL,
+    collection_id bigint NOT NULL,
+    text_search_config text NOT NULL,
+    CONSTRAINT tombstone_pkey PRIMARY KEY (chunk_id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX tombstone_collection_id_btree
+ON pgblend_data.tombstone USING btree (collection_id, text_search_config);
+COMMENT ON TABLE pgblend_data.tombstone IS
+'Chunks deleted since they were sealed; the next seal moves them to their segment''s dead list.';
+
+CREATE TABLE pgblend_data.vocabulary (
+    collection_id bigint NOT NULL,
+    text_search_config text NOT NULL,
+    lexeme text COLLATE "C" NOT NULL
+);
+CREATE INDEX vocabulary_collection_id_btree
+ON pgblend_data.vocabulary USING btree (collection_id, text_search_config, lexeme);
+CREATE INDEX vocabulary_lexeme_gin
+ON pgblend_data.vocabulary USING gin (lexeme gin_trgm_ops) WITH (fastupdate = off);
+COMMENT ON TABLE pgblend_data.vocabulary IS
+'The lexemes of each collection and language, for misspelt words; written in the chunk''s own '
+'transaction. One may be there twice, or be left over from deleted chunks, until a rebuild.';
+
+CREATE TABLE pgblend_data.lexical_failure (
+    collection_id bigint NOT NULL,
+    message text NOT NULL,
+    failed_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT lexical_failure_pkey PRIMARY KEY (collection_id),
+    CONSTRAINT lexical_failure_collection_id_fkey FOREIGN KEY (collection_id)
+    REFERENCES pgblend_data.collection (id) ON DELETE CASCADE
+);
+COMMENT ON TABLE pgblend_data.lexical_failure IS
+'Why the last seal of a collection failed; the next one that succeeds deletes it.';
+"""
+
+SECURED_TABLES = ("pending", "segment", "posting", "tombstone", "vocabulary", "lexical_failure")
+
+SECURE_TABLE = """
+CREATE POLICY {table}_read ON pgblend_data.{table} FOR SELECT USING (
+    collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
+);
+CREATE POLICY {table}_write ON pgblend_data.{table} USING (
+    collection_id IN (
+        SELECT g.collection_id FROM pgblend_data.collection_grant AS g
+        WHERE g.privilege = 'write'
+    )
+);
+CREATE POLICY {table}_admin ON pgblend_data.{table}
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
+ALTER TABLE pgblend_data.{table} ENABLE ROW LEVEL SECURITY;
+"""
+
+DROP_TABLES = """
+DROP TABLE
+pgblend_data.lexical_failure, pgblend_data.vocabulary, pgblend_data.tombstone,
+pgblend_data.posting, pgblend_data.segment, pgblend_data.pending;
+"""
+
+
+def upgrade() -> None:
+    connection = op.get_bind()
+    execute_script(connection, TABLES)
+    for table in SECURED_TABLES:
+        execute_script(connection, SECURE_TABLE.format(table=table))
+
+
+def downgrade() -> None:
+    execute_script(op.get_bind(), DROP_TABLES)

@@ -1,0 +1,98 @@
+"""All routines, and the triggers that call them."""
+
+from alembic import op
+
+from pgblend.migrations.replace_routines import execute_script, replace_routines, snapshot
+
+revision = "0010"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+# New chunks get their records from a trigger; those of earlier revisions get them here.
+BACKFILL = """
+INSERT INTO pgblend_data.pending (
+    chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length, records)
+SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
+    c.length, pgblend._pack_lexemes(c.lexemes)
+FROM pgblend_data.chunk AS c;
+INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
+SELECT DISTINCT c.collection_id, c.text_search_config, l.lexeme
+FROM pgblend_data.chunk AS c
+CROSS JOIN LATERAL unnest(c.lexemes) AS l;
+"""
+
+TRIGGERS = """
+CREATE TRIGGER chunk_10_index_text BEFORE INSERT ON pgblend_data.chunk
+FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_index_text();
+CREATE TRIGGER chunk_20_immutable BEFORE UPDATE ON pgblend_data.chunk
+FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_immutable();
+CREATE TRIGGER chunk_30_enqueue AFTER INSERT ON pgblend_data.chunk
+REFERENCING NEW TABLE AS new_chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_enqueue();
+CREATE TRIGGER document_10_record_language AFTER INSERT OR UPDATE ON pgblend_data.document
+FOR EACH ROW EXECUTE FUNCTION pgblend._document_record_language();
+CREATE TRIGGER setting_10_record_history AFTER INSERT OR UPDATE OR DELETE ON pgblend_data.setting
+FOR EACH ROW EXECUTE FUNCTION pgblend._setting_record_history();
+CREATE TRIGGER chunk_40_index_pending AFTER INSERT ON pgblend_data.chunk
+REFERENCING NEW TABLE AS new_chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_add_pending();
+CREATE TRIGGER chunk_45_add_words AFTER INSERT ON pgblend_data.chunk
+REFERENCING NEW TABLE AS new_chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_add_words();
+CREATE TRIGGER chunk_50_bury AFTER DELETE ON pgblend_data.chunk
+REFERENCING OLD TABLE AS old_chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_bury();
+CREATE TRIGGER chunk_60_clear_index AFTER TRUNCATE ON pgblend_data.chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_clear_index();
+-- At commit, so that no lock of a seal is held while its transaction goes on; every 256th chunk, so
+-- that looking costs nothing.
+CREATE CONSTRAINT TRIGGER chunk_70_seal_added AFTER INSERT ON pgblend_data.chunk
+DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW WHEN (new.id % 256 = 0) EXECUTE FUNCTION pgblend._chunk_seal();
+CREATE CONSTRAINT TRIGGER chunk_70_seal_deleted AFTER DELETE ON pgblend_data.chunk
+DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW WHEN (old.id % 256 = 0) EXECUTE FUNCTION pgblend._chunk_seal();
+"""
+
+DROP_TRIGGERS = """
+DROP TRIGGER chunk_70_seal_deleted ON pgblend_data.chunk;
+DROP TRIGGER chunk_70_seal_added ON pgblend_data.chunk;
+DROP TRIGGER chunk_60_clear_index ON pgblend_data.chunk;
+DROP TRIGGER chunk_50_bury ON pgblend_data.chunk;
+DROP TRIGGER chunk_45_add_words ON pgblend_data.chunk;
+DROP TRIGGER chunk_40_index_pending ON pgblend_data.chunk;
+DROP TRIGGER setting_10_record_history ON pgblend_data.setting;
+DROP TRIGGER document_10_record_language ON pgblend_data.document;
+DROP TRIGGER chunk_30_enqueue ON pgblend_data.chunk;
+DROP TRIGGER chunk_20_immutable ON pgblend_data.chunk;
+DROP TRIGGER chunk_10_index_text ON pgblend_data.chunk;
+"""
+
+# The lexical index is derived from the chunks; coming up again fills it anew.
+EMPTY_INDEX = """
+TRUNCATE
+pgblend_data.lexical_failure, pgblend_data.vocabulary, pgblend_data.tombstone,
+pgblend_data.posting, pgblend_data.segment, pgblend_data.pending;
+"""
+
+# What the routines' last stage granted on the tables that stay.
+REVOKE = """
+REVOKE ALL ON ALL TABLES IN SCHEMA pgblend_data
+FROM pgblend_reader, pgblend_writer, pgblend_admin;
+"""
+
+
+def upgrade() -> None:
+    connection = op.get_bind()
+    replace_routines(connection, snapshot(revision), None)
+    execute_script(connection, TRIGGERS)
+    execute_script(connection, BACKFILL)
+
+
+def downgrade() -> None:
+    connection = op.get_bind()
+    execute_script(connection, DROP_TRIGGERS)
+    replace_routines(connection, None, snapshot(revision))
+    execute_script(connection, EMPTY_INDEX)
+    execute_script(connection, REVOKE)

@@ -1,0 +1,1 @@
+"""Alembic revisions: tables, indexes, types and roles; each with a working downgrade."""

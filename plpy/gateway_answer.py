@@ -1,0 +1,60 @@
+"""What became of a request to the model gateway."""
+
+import http.client
+import json
+from collections.abc import Callable
+from typing import Any
+
+
+def gateway_answer(
+    url: str, timeout_ms: int, exchange: Callable[[], tuple[int, str]]
+) -> dict[str, Any]:
+    """Run `exchange` (which gives status and text) and return {"answer"} or {"problem", "hint"}.
+
+    Only what a gateway can do wrong becomes a problem: a cancel, above all, passes through.
+    """
+    try:
+        status, text = exchange()
+    except TimeoutError:
+        return {
+            "problem": f"the model gateway at {url} gave no answer within {timeout_ms} ms",
+            "hint": "Look at its log, or raise the setting timeouts_ms.",
+        }
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        return {
+            "problem": f"the model gateway at {url} cannot be reached: {one_line(str(error))}",
+            "hint": "Start it: pgblend up, or pgblend gateway.",
+        }
+    try:
+        answer = json.loads(text, parse_constant=refuse_constant)
+    except ValueError:
+        answer = None
+    if status != 200:
+        return {
+            "problem": f"the model gateway answered {status}: {error_message(answer, text)}",
+            "hint": "pgblend doctor checks the gateway and its models.",
+        }
+    if not isinstance(answer, dict):
+        return {
+            "problem": f"the answer from {url} is not JSON",
+            "hint": "Is gateway_url the address of a model gateway?",
+        }
+    return {"answer": answer}
+
+
+def refuse_constant(name: str) -> None:
+    """Refuse NaN and Infinity, which Python reads but JSON does not have."""
+    raise ValueError(f"{name} is no JSON")
+
+
+def error_message(answer: Any, text: str) -> str:
+    """Return the message of an error in OpenAI's shape, else the text."""
+    error = answer.get("error") if isinstance(answer, dict) else None
+    message = str(error["message"]) if isinstance(error, dict) and error.get("message") else text
+    return one_line(message)
+
+
+def one_line(message: str) -> str:
+    """Return the beginning of a message on one line, without what PostgreSQL's text cannot hold."""
+    message = message.encode("utf-8", "replace").decode().replace("\0", "")
+    return " ".join(message.split())[:500]

@@ -1,0 +1,60 @@
+"""Find identifiers and codes in a text."""
+
+import re
+
+LONGEST = 100
+
+
+def identifiers(text: str, with_parts: bool) -> list[str]:
+    """Return the distinct identifiers of `text`, case-folded, in byte order.
+
+    An identifier joins its parts with `_ . / \\ : @ # + ~ -` (ERR-1042, foo.bar_baz(), /etc/fstab,
+    v1.2.3), changes its case between words (CamelCase), is called (run()) or is like C++. Ordinary
+    compounds (well-known, and/or, 3.14, e.g., mRNA) are none. `with_parts` adds what can be looked
+    for on its own: names in a path or a dotted name that are identifiers themselves.
+    """
+    joined = re.compile(r"[0-9A-Za-z_À-ɏͰ-ԯ./\\:@#+~$-]+(?:\(\))?")
+    found = set()
+    unusual = " ".join(word for word in set(text.split()) if not is_plain(word))
+    for token in joined.findall(unusual):
+        if not 1 < len(token) <= LONGEST:
+            continue
+        bare = stripped(token)
+        if is_identifier(bare) or (token.endswith("()") and len(bare) > 1):
+            found.add(bare.casefold())
+            if with_parts:
+                parts = re.split(r"[./\\:@#]+", bare) + re.split(r"[/\\]", bare)[-1:]
+                found.update(part.casefold() for part in parts if is_identifier(part))
+    return sorted(found)
+
+
+def is_plain(word: str) -> bool:
+    """Tell quickly that a word cannot hold an identifier."""
+    bare = word.strip(".,;:!?\"'")
+    return bare.isdigit() or (bare.isalpha() and bare[1:].islower()) or not bare
+
+
+def stripped(token: str) -> str:
+    """Take punctuation off a token's ends, but not what makes C++, C#, /etc and __init__."""
+    token = token.removesuffix("()").rstrip(".:@~$-/\\")
+    if not re.fullmatch(r"[A-Za-z]{1,2}(?:\+\+|#)", token):
+        token = token.rstrip("+#.:@~$-/\\")
+    return token.lstrip(".:@#+~$-\\")
+
+
+def is_identifier(token: str) -> bool:
+    """Tell whether a token without outer punctuation is more than a word or a number."""
+    if token.isalnum():
+        return bool(re.search(r"[a-z]{2}[A-Z][a-z]", token))
+    words = [word for word in re.split(r"[^0-9A-Za-zÀ-ɏͰ-ԯ]+", token) if word]
+    if not words:
+        return False
+    if "_" in token or "::" in token or "\\" in token or re.search(r"[A-Za-z][+#]", token):
+        return True
+    if all(word.isdigit() for word in words):
+        return len(words) > 2
+    if any(character.isdigit() for character in token):
+        return True
+    if "/" in token:
+        return token.startswith("/") or token.count("/") > 1 or "." in token
+    return "." in token and min(map(len, token.split("."))) > 1

@@ -1,0 +1,201 @@
+"""Split a text into overlapping chunks within a limit of tokens."""
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+# Coarse to fine: paragraphs, lines, sentences, words; a cut is the end of a match. Sentence and
+# word cuts stand before the white space, where the tokens of byte-pair encodings begin.
+SEPARATORS = (
+    re.compile(r"\n\s*\n\s*"),
+    re.compile(r"\n\s*"),
+    re.compile(r"(?<=[.?!;])(?=\s)"),
+    re.compile(r"(?<=\S)(?=\s)"),
+)
+# The hard token split, in two steps: first only where no emoji or accented letter is torn apart.
+WHOLE_CHARACTERS_LEVEL = len(SEPARATORS)
+LAST_LEVEL = WHOLE_CHARACTERS_LEVEL + 1
+# What a long word is counted by where tokens are only estimated.
+WORD_PIECE = re.compile(r"\s?\S{1,64}|\s{1,64}")
+ZERO_WIDTH_JOINER = "\u200d"
+
+
+def split_text(
+    text: str,
+    count_tokens: Callable[[str], int],
+    chunk_size: int = 400,
+    overlap: int = 80,
+    min_size: int = 40,
+    token_ends: Callable[[str], Sequence[int]] | None = None,
+) -> list[dict[str, Any]]:
+    """Split `text` recursively at paragraphs, lines, sentences, words, and at last at tokens.
+
+    Sizes are in tokens of `count_tokens`. Neighbouring segments are merged up to `chunk_size`; each
+    chunk but the first begins with up to `overlap` tokens of the text before it, which count
+    towards the size. Text under `min_size` joins a neighbour where both fit together.
+
+    `token_ends` gives the character offset at which each token of a text ends, in order, a token
+    that ends inside a character counting as ending before it; left out, the offsets are estimated
+    by counting word by word. They only steer the cuts: every chunk is counted as a whole.
+
+    Returns dicts of content (= text[start_offset:end_offset]), own_start (where in content the
+    chunk's own text begins, after the overlap), start_offset, end_offset, start_line, end_line
+    (from 1, inclusive) and token_count. The own texts hold every character that is not white space
+    once and in order. Blank text gives no chunk; a single character is never cut, however large.
+    """
+    if not 0 <= overlap < chunk_size:
+        raise ValueError(
+            f"overlap must be from 0 to chunk_size - 1 ({chunk_size - 1}), not {overlap}"
+        )
+    ends = token_ends(text) if token_ends else _estimate_token_ends(text, count_tokens)
+    leaves = _leaves(text, ends, chunk_size - overlap, 0, len(text), 0)
+    pending = _merge(leaves, ends, chunk_size, overlap, min_size)[::-1]
+    rows: list[dict[str, Any]] = []
+    position, line = 0, 1
+    while pending:
+        own_start, own_end = _strip(text, *pending.pop())
+        if own_start == own_end:
+            continue
+        start, token_count = _fit(text, ends, count_tokens, own_start, own_end, chunk_size, overlap)
+        if token_count > chunk_size and own_end - own_start > 1:
+            middle = _middle(text, ends, own_start, own_end)
+            pending += [(middle, own_end), (own_start, middle)]
+            continue
+        line += text.count("\n", position, own_start)
+        position = own_start
+        rows.append(
+            {
+                "content": text[start:own_end],
+                "own_start": own_start - start,
+                "start_offset": start,
+                "end_offset": own_end,
+                "start_line": line - text.count("\n", start, own_start),
+                "end_line": line + text.count("\n", own_start, own_end),
+                "token_count": token_count,
+            }
+        )
+    return rows
+
+
+def _estimate_token_ends(text: str, count_tokens: Callable[[str], int]) -> list[int]:
+    """Count word by word, and spread a word's tokens evenly over its characters."""
+    ends: list[int] = []
+    for match in WORD_PIECE.finditer(text):
+        start, size = match.start(), match.end() - match.start()
+        count = count_tokens(match.group())
+        ends.extend(start + size * (index + 1) // count for index in range(count))
+    return ends
+
+
+def _tokens_up_to(ends: Sequence[int], position: int) -> int:
+    """Count the tokens before `position`, one that lies across it included."""
+    return min(bisect_left(ends, position) + 1, len(ends)) if position else 0
+
+
+def _leaves(
+    text: str, ends: Sequence[int], limit: int, start: int, end: int, level: int
+) -> Iterator[int]:
+    """Yield the ends of the largest segments within `limit` tokens, finer ones where need be."""
+    tokens = _tokens_up_to(ends, end) - _tokens_up_to(ends, start)
+    if tokens <= limit or level > LAST_LEVEL:
+        yield end
+        return
+    for cut in _cuts(text, ends, start, end, level):
+        if cut > start:
+            yield from _leaves(text, ends, limit, start, cut, level + 1)
+            start = cut
+
+
+def _cuts(text: str, ends: Sequence[int], start: int, end: int, level: int) -> Iterator[int]:
+    """Yield the places in order where separators of one level cut text[start:end], then `end`."""
+    if level < WHOLE_CHARACTERS_LEVEL:
+        for match in SEPARATORS[level].finditer(text, start, end):
+            yield match.end()
+    else:
+        for cut in ends[bisect_right(ends, start) : bisect_left(ends, end)]:
+            if level == LAST_LEVEL or not _joins_previous(text, cut):
+                yield cut
+    yield end
+
+
+def _joins_previous(text: str, position: int) -> bool:
+    """Tell whether the character at `position` forms one sign with the one before it."""
+    before, character = text[position - 1], text[position]
+    return (
+        unicodedata.category(character).startswith("M")
+        or ZERO_WIDTH_JOINER in (before, character)
+        or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
+        or ("\U0001f1e6" <= character <= "\U0001f1ff" and "\U0001f1e6" <= before <= "\U0001f1ff")
+    )
+
+
+def _merge(
+    leaves: Iterator[int], ends: Sequence[int], chunk_size: int, overlap: int, min_size: int
+) -> list[tuple[int, int]]:
+    """Join neighbouring segments to spans that leave room for the overlap.
+
+    What is still under the minimum may use the room of the overlap as well.
+    """
+    spans: list[tuple[int, int]] = []
+    start = end = start_tokens = end_tokens = 0
+    for leaf_end in leaves:
+        leaf_tokens = _tokens_up_to(ends, leaf_end)
+        alone = not spans or end_tokens - start_tokens < min_size
+        if end > start and leaf_tokens - start_tokens > chunk_size - (0 if alone else overlap):
+            spans.append((start, end))
+            start, start_tokens = end, end_tokens
+        end, end_tokens = leaf_end, leaf_tokens
+    if spans and end_tokens - start_tokens < min_size:
+        previous_start = spans[-1][0]
+        if end_tokens - _tokens_up_to(ends, previous_start) <= chunk_size:
+            start = previous_start
+            spans.pop()
+    return [*spans, (start, end)]
+
+
+def _strip(text: str, start: int, end: int) -> tuple[int, int]:
+    """Leave out the white space at both ends of text[start:end]."""
+    own = text[start:end]
+    start += len(own) - len(own.lstrip())
+    return start, start + len(own.strip())
+
+
+def _fit(
+    text: str,
+    ends: Sequence[int],
+    count_tokens: Callable[[str], int],
+    own_start: int,
+    own_end: int,
+    chunk_size: int,
+    overlap: int,
+) -> tuple[int, int]:
+    """Choose where the overlap begins so that all fits; return that place and the exact count."""
+    own_tokens = _tokens_up_to(ends, own_end) - _tokens_up_to(ends, own_start)
+    room = min(overlap, chunk_size - own_tokens)
+    while True:
+        start = _overlap_start(text, ends, own_start, room) if room > 0 else own_start
+        token_count = count_tokens(text[start:own_end])
+        if token_count <= chunk_size or start == own_start:
+            return start, token_count
+        room -= token_count - chunk_size
+
+
+def _overlap_start(text: str, ends: Sequence[int], own_start: int, room: int) -> int:
+    """Go back `room` tokens, then on to the next word where that leaves at least half of them."""
+    tokens = _tokens_up_to(ends, own_start) - room
+    start = ends[tokens - 1] if tokens > 0 else 0
+    if start and not text[start].isspace() and not text[start - 1].isspace():
+        space = re.compile(r"\s").search(text, start, (start + own_start) // 2)
+        start = space.start() if space else start
+    while start < own_start and (text[start].isspace() or (start and _joins_previous(text, start))):
+        start += 1
+    return start
+
+
+def _middle(text: str, ends: Sequence[int], start: int, end: int) -> int:
+    """Choose a place to halve a span that turned out to be too large."""
+    half = (_tokens_up_to(ends, end) - _tokens_up_to(ends, start)) // 2
+    middle = next(_leaves(text, ends, max(half, 1), start, end, 0))
+    return middle if middle < end else (start + end) // 2

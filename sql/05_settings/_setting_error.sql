@@ -1,0 +1,72 @@
+-- _setting_error: what is wrong with a value for a setting, NULL where nothing is.
+-- JSON null is right everywhere: it stands for "not given".
+CREATE OR REPLACE FUNCTION pgblend._setting_error(
+    value jsonb,
+    value_type text,
+    minimum double precision,
+    maximum double precision,
+    allowed_values text[]
+)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    number_range text := CASE
+        WHEN minimum IS NOT NULL THEN format(' from %s to %s', minimum, maximum) ELSE '' END;
+    plain text := value #>> '{}';
+    entry record;
+BEGIN
+    IF value = 'null' THEN
+        RETURN NULL;
+    ELSIF value_type IN ('integer', 'number') THEN
+        IF jsonb_typeof(value) <> 'number'
+            OR value_type = 'integer' AND plain LIKE '%.%'
+            OR NOT coalesce(plain::numeric BETWEEN minimum::numeric AND maximum::numeric, true)
+        THEN
+            RETURN format('expected %s%s',
+                CASE value_type
+                    WHEN 'integer' THEN 'a whole number without a decimal point'
+                    ELSE 'a number' END,
+                number_range);
+        END IF;
+    ELSIF value_type = 'boolean' THEN
+        IF jsonb_typeof(value) <> 'boolean' THEN
+            RETURN 'expected true or false';
+        END IF;
+    ELSIF value_type = 'object' THEN
+        IF jsonb_typeof(value) <> 'object' THEN
+            RETURN format('expected an object with keys %s', array_to_string(allowed_values, ', '));
+        END IF;
+        FOR entry IN SELECT e.key, e.value FROM jsonb_each(value) AS e LOOP
+            IF entry.key <> ALL(allowed_values) THEN
+                RETURN format('has no key "%s": expected %s',
+                    left(entry.key, 200), array_to_string(allowed_values, ', '));
+            ELSIF jsonb_typeof(entry.value) <> 'number'
+                OR NOT (entry.value #>> '{}')::numeric
+                    BETWEEN minimum::numeric AND maximum::numeric
+            THEN
+                RETURN format('"%s": expected a number%s', entry.key, number_range);
+            END IF;
+        END LOOP;
+    ELSIF jsonb_typeof(value) <> 'string' THEN
+        RETURN 'expected a string';
+    ELSIF allowed_values IS NOT NULL AND plain <> ALL(allowed_values) THEN
+        RETURN format('expected one of %s', array_to_string(allowed_values, ', '));
+    ELSIF value_type = 'url' AND plain !~ '^(https?://[^/\s]+(/\S*)?|unix:/.+)$' THEN
+        RETURN 'expected http://host:port or unix:/path';
+    ELSIF value_type = 'text_search_config' AND pgblend._regconfig(plain) IS NULL THEN
+        RETURN 'expected a text search configuration (SELECT cfgname FROM pg_ts_config)';
+    ELSIF value_type = 'profile'
+        AND NOT EXISTS (SELECT FROM pgblend_data.profile AS p WHERE p.name = plain)
+    THEN
+        RETURN 'expected the name of a profile (SELECT name FROM pgblend.profiles)';
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._setting_error(
+    jsonb, text, double precision, double precision, text[]
+) IS 'What is wrong with a value for a setting, NULL where nothing is.';

@@ -1,0 +1,19 @@
+-- _setting_record_history: trigger that keeps every change of a setting.
+CREATE OR REPLACE FUNCTION pgblend._setting_record_history()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    INSERT INTO pgblend_data.setting_history (name, old_value, new_value)
+    VALUES (
+        coalesce(NEW.name, OLD.name),
+        CASE WHEN TG_OP <> 'INSERT' THEN OLD.value END,
+        CASE WHEN TG_OP <> 'DELETE' THEN NEW.value END);
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._setting_record_history() IS
+'Trigger that keeps every change of a setting.';

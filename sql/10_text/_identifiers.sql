@@ -1,0 +1,15 @@
+-- _identifiers: the identifiers and codes of a text (ERR-1042, foo.bar(), /etc/fstab), case-folded.
+-- with_parts adds the names within them that are identifiers as well. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._identifiers(content text, with_parts boolean)
+RETURNS text[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/identifiers.py
+return identifiers(content, with_parts)
+$python$;
+
+COMMENT ON FUNCTION pgblend._identifiers(text, boolean) IS
+'The identifiers and codes of a text (ERR-1042, foo.bar(), /etc/fstab, CamelCase), case-folded; '
+'with_parts adds the names within them that are identifiers as well.';

@@ -1,0 +1,73 @@
+-- _parse_query: what a query means under one text search configuration.
+-- `lexemes` rank, any of them, in byte order; `boosts` says how many times its idf each weighs: a
+-- word by how often it stands in the query, tf · 11 / (tf + 10) as in Okapi. `condition` (phrases,
+-- exclusions) must hold and is NULL where there is none. A blank query, or one of stop words only,
+-- has no lexemes; `stop_words` are left out beside the configuration's own, and so is the end of
+-- I'm, don't and you'll, which would rank as a rare letter.
+-- Where identifiers make at least half of the query, each is a lexeme of its own beside its words.
+-- It is no more frequent than any of them, so this many times its idf (and a tenth, for long
+-- passages) outweighs them all: it comes before its words, however often they are repeated.
+CREATE OR REPLACE FUNCTION pgblend._parse_query(
+    query text,
+    config_name text,
+    stop_words text[] DEFAULT '{}',
+    OUT lexemes text[],
+    OUT boosts double precision[],
+    OUT condition tsquery
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+SET client_min_messages = warning
+AS $function$
+DECLARE
+    config regconfig := pgblend._regconfig(config_name);
+    parsed jsonb := CASE
+        WHEN query ~* '["-]|\mor\M' THEN pgblend._query_groups(query)
+        ELSE jsonb_build_object('words', query, 'groups', '[]'::jsonb) END;  -- no operators
+    words tsvector := ts_delete(
+        to_tsvector(config, pgblend._indexable_text(regexp_replace(
+            parsed ->> 'words', '([[:alpha:]])[''’](m|d|s|t|ll|re|ve)\M', '\1', 'gi'))),
+        tsvector_to_array(to_tsvector(config, array_to_string(stop_words, ' '))));
+    identifiers text[] := pgblend._identifiers(parsed ->> 'words', false);
+    in_identifiers integer := length(
+        to_tsvector(config, pgblend._indexable_text(array_to_string(identifiers, ' '))));
+    query_group jsonb;
+    group_condition tsquery;
+BEGIN
+    SELECT
+        coalesce(array_agg(term.lexeme ORDER BY term.lexeme COLLATE "C"), '{}'),
+        coalesce(array_agg(term.boost ORDER BY term.lexeme COLLATE "C"), '{}')
+    INTO lexemes, boosts
+    FROM (
+        SELECT
+            w.lexeme,
+            11.0::double precision * cardinality(w.positions)
+            / (10 + cardinality(w.positions)) AS boost
+        FROM unnest(words) AS w
+        UNION ALL
+        SELECT '=' || i.identifier, greatest(1, 1.1 * (
+            SELECT sum(cardinality(w.positions)) FROM unnest(words) AS w))
+        FROM unnest(identifiers) AS i (identifier)
+        WHERE 2 * in_identifiers >= length(words)
+    ) AS term;
+    FOR query_group IN SELECT g.value FROM jsonb_array_elements(parsed -> 'groups') AS g LOOP
+        group_condition := pgblend._group_condition(
+            config, query_group, jsonb_array_length(parsed -> 'groups') > 1);
+        IF group_condition IS NULL THEN
+            condition := NULL;
+            RETURN;
+        END IF;
+        condition := coalesce(condition || group_condition, group_condition);
+    END LOOP;
+    -- Alternatives of plain words alone say no more than the lexemes do.
+    IF NOT jsonb_path_exists(parsed, '$.groups[*] ? (exists(@.phrases[*]) || exists(@.excluded[*]))')
+    THEN
+        condition := NULL;
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._parse_query(text, text, text[]) IS
+'What a query means under one text search configuration: lexemes that rank, any of them, how much '
+'more than its idf each weighs, and a condition (phrases, exclusions), NULL where there is none.';

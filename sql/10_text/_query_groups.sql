@@ -1,0 +1,17 @@
+-- _query_groups: a query's words, phrases and exclusions, as alternatives between `or`.
+-- {"words": text, "groups": [{"words", "phrases", "excluded"}]}, by the operators of
+-- websearch_to_tsquery. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._query_groups(query text)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/query_groups.py
+import json
+return json.dumps(query_groups(query))
+$python$;
+
+COMMENT ON FUNCTION pgblend._query_groups(text) IS
+'A query''s words, phrases and exclusions, as alternatives between or: {"words": text, "groups": '
+'[{"words", "phrases", "excluded"}]}, by the operators of websearch_to_tsquery.';

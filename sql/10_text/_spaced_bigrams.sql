@@ -1,0 +1,15 @@
+-- _spaced_bigrams: text whose runs of scripts without word spaces are written as overlapping pairs.
+-- NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._spaced_bigrams(content text)
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/spaced_bigrams.py
+return spaced_bigrams(content)
+$python$;
+
+COMMENT ON FUNCTION pgblend._spaced_bigrams(text) IS
+'Text whose runs of scripts without word spaces (Chinese, Japanese, Thai, Lao, Khmer, Myanmar) are '
+'written as overlapping pairs of syllables.';

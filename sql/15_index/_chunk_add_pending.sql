@@ -1,0 +1,21 @@
+-- _chunk_add_pending: trigger that makes new chunks findable by their words in the same
+-- transaction.
+CREATE OR REPLACE FUNCTION pgblend._chunk_add_pending()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    INSERT INTO pgblend_data.pending (
+        chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length,
+        records)
+    SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
+        c.length, pgblend._pack_lexemes(c.lexemes)
+    FROM new_chunk AS c;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_add_pending() IS
+'Trigger that makes new chunks findable by their words in the same transaction.';

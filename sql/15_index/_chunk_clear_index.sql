@@ -1,0 +1,16 @@
+-- _chunk_clear_index: trigger that empties the lexical index when the chunks are truncated.
+CREATE OR REPLACE FUNCTION pgblend._chunk_clear_index()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    TRUNCATE pgblend_data.pending, pgblend_data.segment, pgblend_data.posting,
+        pgblend_data.tombstone, pgblend_data.vocabulary;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_clear_index() IS
+'Trigger that empties the lexical index when the chunks are truncated.';

@@ -1,0 +1,20 @@
+-- _drop_segments: delete a collection's segments; its chunks are then missing from the index.
+-- Tombstones stay: those of chunks in no segment do nothing, and the next seal takes them.
+CREATE OR REPLACE FUNCTION pgblend._drop_segments(collection_id bigint)
+RETURNS void
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    WITH dropped AS (
+        DELETE FROM pgblend_data.segment AS s
+        WHERE s.collection_id = _drop_segments.collection_id
+        RETURNING s.id
+    )
+
+    DELETE FROM pgblend_data.posting AS p
+    USING dropped AS d
+    WHERE p.segment_id = d.id;
+END;
+
+COMMENT ON FUNCTION pgblend._drop_segments(bigint) IS
+'Delete a collection''s segments; its chunks are then missing from the index.';

@@ -1,0 +1,19 @@
+-- _lock_segments: become the one who writes a collection's segments until the transaction ends; an
+-- error where another session is.
+CREATE OR REPLACE FUNCTION pgblend._lock_segments(collection_id bigint)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(pgblend._seal_lock(collection_id)) THEN
+        RAISE EXCEPTION 'another session writes the lexical index of this collection'
+            USING ERRCODE = '55P03', HINT = 'Try again when it has finished: lexical_status().';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._lock_segments(bigint) IS
+'Become the one who writes a collection''s segments until the transaction ends; 55P03 where '
+'another session is.';

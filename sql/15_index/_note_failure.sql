@@ -1,0 +1,20 @@
+-- _note_failure: keep why a collection's segments could not be written, and warn.
+CREATE OR REPLACE FUNCTION pgblend._note_failure(collection_id bigint, message text)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    INSERT INTO pgblend_data.lexical_failure (collection_id, message, failed_at)
+    VALUES (_note_failure.collection_id, _note_failure.message, clock_timestamp())
+    ON CONFLICT ON CONSTRAINT lexical_failure_pkey DO UPDATE
+    SET message = excluded.message, failed_at = excluded.failed_at;
+    RAISE WARNING 'the lexical index of collection % could not be written: %',
+        _note_failure.collection_id, _note_failure.message
+        USING HINT = 'The old segments go on serving; see lexical_status().';
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._note_failure(bigint, text) IS
+'Keep why a collection''s segments could not be written, and warn.';

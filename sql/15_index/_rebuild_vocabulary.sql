@@ -1,0 +1,29 @@
+-- _rebuild_vocabulary: make a collection's vocabulary anew from the chunks' tsvectors, without
+-- words that no chunk has any more.
+-- Left as it is while somebody adds chunks: a word too many is only looked at in vain.
+CREATE OR REPLACE FUNCTION pgblend._rebuild_vocabulary(collection_id bigint)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(
+        pgblend._vocabulary_lock(_rebuild_vocabulary.collection_id))
+    THEN
+        RETURN;
+    END IF;
+    DELETE FROM pgblend_data.vocabulary AS v
+    WHERE v.collection_id = _rebuild_vocabulary.collection_id;
+    INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
+    SELECT DISTINCT c.collection_id, c.text_search_config, l.lexeme
+    FROM pgblend_data.chunk AS c
+    CROSS JOIN LATERAL unnest(c.lexemes) AS l
+    WHERE c.collection_id = _rebuild_vocabulary.collection_id;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._rebuild_vocabulary(bigint) IS
+'Make a collection''s vocabulary anew from the chunks'' tsvectors, without words that no chunk has '
+'any more; left as it is while somebody adds chunks.';

@@ -1,0 +1,54 @@
+-- _seal_missing: make segments, from their tsvectors, of a collection's chunks of one language that
+-- are neither pending nor among `present`; returns how many chunks.
+-- One snapshot says which. Tombstones stay for the seal that follows: a chunk that is deleted
+-- meanwhile is in a new segment already. The caller holds the collection's seal lock.
+CREATE OR REPLACE FUNCTION pgblend._seal_missing(
+    collection_id bigint,
+    config_name text,
+    present bigint[]
+)
+RETURNS bigint
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+STRICT
+SET search_path FROM CURRENT
+AS $python$
+#include plpy/merge_postings.py
+#include plpy/segment_arguments.py
+#include plpy/unpack_pending.py
+import numpy as np
+
+BATCH = 32_768
+write = plpy.prepare(
+    "SELECT pgblend._write_segment("
+    "$1, $2, $3, $4, $5::text::bigint[], $6::text::integer[], $7::text::integer[], $8, $9, $10)",
+    ["bigint", "text", "bigint[]", "bytea[]", "text", "text", "text", "bytea", "bytea", "integer"])
+cursor = plpy.cursor(
+    plpy.prepare(
+        "SELECT c.id, c.document_id, c.chunk_index, c.length,"
+        " pgblend._pack_lexemes(c.lexemes) AS records"
+        " FROM pgblend_data.chunk AS c"
+        " WHERE c.collection_id = $1 AND c.text_search_config = $2"
+        " AND NOT EXISTS (SELECT FROM pgblend_data.pending AS p WHERE p.chunk_id = c.id)"
+        " AND NOT EXISTS (SELECT FROM unnest($3) AS present (id) WHERE present.id = c.id)",
+        ["bigint", "text", "bigint[]"]),
+    [collection_id, config_name, present])
+total = 0
+while rows := list(cursor.fetch(BATCH)):
+    total += len(rows)
+    source = unpack_pending({
+        "chunk_ids": np.array([row["id"] for row in rows], ">i8").tobytes(),
+        "document_ids": np.array([row["document_id"] for row in rows], ">i8").tobytes(),
+        "chunk_indexes": np.array([row["chunk_index"] for row in rows], ">i4").tobytes(),
+        "lengths": np.array([row["length"] for row in rows], ">i4").tobytes(),
+        "record_counts": np.array([len(row["records"]) // 11 for row in rows], ">i4").tobytes(),
+        "records": b"".join([row["records"] for row in rows]),
+    })
+    plpy.execute(
+        write, [collection_id, config_name, *segment_arguments(merge_postings([source]))])
+return total
+$python$;
+
+COMMENT ON FUNCTION pgblend._seal_missing(bigint, text, bigint[]) IS
+'Make segments, from their tsvectors, of a collection''s chunks of one language that are neither '
+'pending nor present; returns how many. The caller holds the collection''s seal lock.';

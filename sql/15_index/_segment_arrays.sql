@@ -1,0 +1,14 @@
+-- _segment_arrays: the stored arrays of segments (see plpy/unpack_segment.py).
+CREATE OR REPLACE FUNCTION pgblend._segment_arrays(segment_ids bigint[])
+RETURNS SETOF pgblend_data.segment
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT s.*  -- noqa: AM04
+    FROM pgblend_data.segment AS s
+    WHERE s.id = ANY(segment_ids)
+    ORDER BY s.id;
+END;
+
+COMMENT ON FUNCTION pgblend._segment_arrays(bigint[]) IS
+'The stored arrays of segments (see plpy/unpack_segment.py).';

@@ -1,0 +1,14 @@
+-- _check_deadline: raise PB009 once a time on the session's monotonic clock is over.
+CREATE OR REPLACE FUNCTION pgblend._check_deadline(deadline double precision)
+RETURNS void
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+SET search_path FROM CURRENT
+AS $python$
+#include plpy/deadline_check.py
+deadline_check(deadline, plpy.error)()
+$python$;
+
+COMMENT ON FUNCTION pgblend._check_deadline(double precision) IS
+'Raise PB009 once a time on the session''s monotonic clock is over.';

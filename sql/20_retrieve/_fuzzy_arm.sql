@@ -1,0 +1,68 @@
+-- _fuzzy_arm: candidates of a query whose misspelt and unfinished words are put right.
+-- A lexeme that the searched collections' vocabulary lacks stands for up to three that it has; each
+-- counts by how likely it is, known ones count as they are. `corrections` maps the ones to the
+-- others.
+-- Candidates and scores are those of BM25 as in _lexical_arm, with its settings; perfect_score is
+-- what no passage can reach. No rows where no lexeme is unknown, unless the setting fuzzy is 'on'.
+-- A word of deleted chunks counts as known until lexical_rebuild.
+CREATE OR REPLACE FUNCTION pgblend._fuzzy_arm(
+    query text,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb
+)
+RETURNS TABLE (
+    rank bigint,
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    score double precision,
+    perfect_score double precision,
+    corrections jsonb
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    k1 double precision := settings ->> 'k1';
+    depth integer := settings ->> 'candidate_depth';
+    deadline double precision := pgblend._monotonic_deadline(
+        (settings #>> '{timeouts_ms,lexical}')::integer);
+    terms jsonb;
+BEGIN
+    IF settings ->> 'lexical_index' = 'none' THEN
+        RETURN;
+    ELSIF settings ->> 'lexical_index' IS NULL THEN
+        PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
+    END IF;
+    terms := pgblend._fuzzy_terms(query, collection_ids, settings);
+    PERFORM pgblend._check_deadline(deadline);
+    RETURN QUERY
+    SELECT
+        row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
+        s.chunk_id,
+        s.document_id,
+        s.chunk_index,
+        s.score,
+        max(t.total) OVER () * (k1 + 1),
+        t.corrections
+    FROM jsonb_to_recordset(terms) AS t (
+        config_name text, lexemes text[], idf double precision[], total double precision,
+        average_length double precision, condition tsquery, corrections jsonb)
+    CROSS JOIN LATERAL pgblend._lexical_score(
+        collection_ids, t.config_name, t.lexemes, t.condition, t.idf, t.average_length,
+        k1, (settings ->> 'b')::double precision,
+        ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
+        filter, depth, deadline
+    ) AS s
+    ORDER BY place
+    LIMIT depth;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._fuzzy_arm(text, bigint[], jsonb, jsonb) IS
+'Candidates of a query whose misspelt and unfinished words are put right by the vocabulary, best '
+'first, ranks from 1: BM25 as in _lexical_arm. perfect_score is what no passage can reach.';

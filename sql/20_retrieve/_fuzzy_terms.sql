@@ -1,0 +1,165 @@
+-- _fuzzy_terms: what the fuzzy arm looks for: [{config_name, lexemes, idf, total, average_length,
+-- condition, corrections}], one object a text search configuration.
+-- A correction's idf is times its likelihood, (df + 1)^0.4 · e^(-3 · cost), over that of the
+-- likeliest, and that of the most frequent one at most: a rare word is no better guess. NULL where
+-- there is nothing to do: no lexeme is unknown (unless the setting fuzzy is 'on'), or there are no
+-- chunks. Of many unknown lexemes of a configuration, 16 are looked at.
+CREATE OR REPLACE FUNCTION pgblend._fuzzy_terms(
+    query text,
+    collection_ids bigint[],
+    settings jsonb
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    configs text[] := ARRAY(
+        SELECT DISTINCT c.text_search_config
+        FROM pgblend_data.collection_language AS c
+        WHERE c.collection_id = ANY(collection_ids)
+            AND c.text_search_config = coalesce(settings ->> 'language', c.text_search_config));
+    stop_words text[] := CASE
+        WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(query, configs) ELSE '{}'
+    END;
+    parsed jsonb;
+    guesses jsonb;
+    vocabulary text[];
+    statistics record;
+BEGIN
+    SELECT jsonb_agg(to_jsonb(p) || jsonb_build_object(
+        'config_name', config_name,
+        'unknown', to_jsonb(ARRAY(
+            SELECT u.lexeme
+            FROM unnest(p.lexemes) AS u (lexeme)
+            WHERE u.lexeme !~ '^=' AND (  -- an identifier is exact
+                SELECT true FROM pgblend_data.vocabulary AS v
+                WHERE v.collection_id = ANY(collection_ids)
+                    AND v.text_search_config = config_name
+                    AND v.lexeme = u.lexeme
+                LIMIT 1) IS NULL  -- one look into the index each, analyzed or not
+            LIMIT 16))))
+    INTO parsed
+    FROM unnest(configs) AS config_name
+    CROSS JOIN LATERAL pgblend._parse_query(query, config_name, stop_words) AS p
+    WHERE p.lexemes <> '{}';
+    IF parsed IS NULL OR settings ->> 'fuzzy' <> 'on' AND NOT EXISTS (
+        SELECT FROM jsonb_array_elements(parsed) AS e WHERE e -> 'unknown' <> '[]')
+    THEN
+        RETURN NULL;
+    END IF;
+    SELECT jsonb_agg(jsonb_build_object(
+        'config_name', e.config_name, 'lexeme', s.lexeme, 'guess', s.candidate, 'cost', s.cost))
+    INTO guesses
+    FROM jsonb_to_recordset(parsed) AS e (config_name text, unknown text[])
+    CROSS JOIN LATERAL pgblend._similar_lexemes(
+        collection_ids, e.config_name,
+        ARRAY(
+            SELECT pgblend._word_of_lexeme(query, e.config_name, u.lexeme)
+            FROM unnest(e.unknown) WITH ORDINALITY AS u (lexeme, place)
+            ORDER BY u.place),
+        e.unknown
+    ) AS s;
+    vocabulary := ARRAY(
+        SELECT g.guess FROM jsonb_to_recordset(guesses) AS g (guess text)
+        UNION
+        SELECT lexeme
+        FROM jsonb_to_recordset(parsed) AS e (lexemes text[])
+        CROSS JOIN unnest(e.lexemes) AS lexeme);
+    IF pgblend._has_numpy() THEN
+        statistics := pgblend._lexical_statistics(collection_ids, vocabulary);
+    ELSE
+        statistics := pgblend._tsvector_statistics(collection_ids, vocabulary);
+    END IF;
+    IF statistics.total_length = 0 THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        WITH frequency AS (
+            SELECT u.*
+            FROM unnest(vocabulary, statistics.document_frequencies) AS u (lexeme, df)
+        ),
+
+        likely AS (
+            SELECT
+                g.*,
+                f.df,
+                (f.df + 1) ^ 0.4 * exp(-3 * g.cost) AS likelihood
+            FROM jsonb_to_recordset(guesses) AS g (
+                config_name text, lexeme text, guess text, cost double precision)
+            INNER JOIN frequency AS f ON f.lexeme = g.guess
+            WHERE f.df > 0
+        ),
+
+        weighed AS (
+            SELECT
+                l.*,
+                l.likelihood / max(l.likelihood) OVER word AS weight,
+                max(l.df) OVER word AS most_df,
+                row_number() OVER (word ORDER BY l.likelihood DESC, l.guess COLLATE "C") AS place
+            FROM likely AS l
+            WINDOW word AS (PARTITION BY l.config_name, l.lexeme)
+        ),
+
+        chosen AS (
+            SELECT w.* FROM weighed AS w WHERE w.place <= 3 AND w.weight >= 0.05
+        ),
+
+        term AS (
+            SELECT
+                t.config_name,
+                t.lexeme COLLATE "C" AS lexeme,
+                max(t.idf) AS idf
+            FROM (
+                SELECT c.config_name, c.guess AS lexeme,
+                    c.weight * pgblend._bm25_idf(statistics.n, c.most_df) AS idf
+                FROM chosen AS c
+                UNION ALL
+                SELECT e.config_name, f.lexeme,
+                    known.boost * pgblend._bm25_idf(statistics.n, f.df)
+                FROM jsonb_to_recordset(parsed) AS e (
+                    config_name text, lexemes text[], boosts double precision[])
+                CROSS JOIN LATERAL unnest(e.lexemes, e.boosts) AS known (lexeme, boost)
+                INNER JOIN frequency AS f ON f.lexeme = known.lexeme
+                WHERE NOT EXISTS (
+                    SELECT FROM chosen AS c
+                    WHERE c.config_name = e.config_name AND c.lexeme = known.lexeme
+                )
+            ) AS t
+            GROUP BY t.config_name, t.lexeme COLLATE "C"
+        )
+
+        SELECT jsonb_agg(of_config)
+        FROM (
+            SELECT
+                t.config_name,
+                array_agg(t.lexeme ORDER BY t.lexeme) AS lexemes,
+                array_agg(t.idf ORDER BY t.lexeme) AS idf,
+                sum(t.idf) AS total,
+                statistics.total_length::double precision / statistics.n AS average_length,
+                (
+                    SELECT e.condition
+                    FROM jsonb_to_recordset(parsed) AS e (config_name text, condition tsquery)
+                    WHERE e.config_name = t.config_name
+                ) AS condition,
+                (
+                    SELECT jsonb_object_agg(c.lexeme, c.guesses)
+                    FROM (
+                        SELECT c.lexeme, jsonb_agg(c.guess ORDER BY c.place) AS guesses
+                        FROM chosen AS c
+                        WHERE c.config_name = t.config_name
+                        GROUP BY c.lexeme
+                    ) AS c
+                ) AS corrections
+            FROM term AS t
+            GROUP BY t.config_name
+        ) AS of_config
+    );
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._fuzzy_terms(text, bigint[], jsonb) IS
+'What the fuzzy arm looks for: per text search configuration the lexemes, their idf, and which '
+'corrections they are; NULL where there is nothing to do.';

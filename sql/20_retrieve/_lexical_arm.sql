@@ -1,0 +1,102 @@
+-- _lexical_arm: the words' candidates: one BM25 over all text search configurations in use.
+-- `perfect_score` is what no passage can reach: Σ idf · (k1 + 1), the largest over the
+-- configurations. A query without lexemes has no candidates. Raises PB002 where an index is
+-- missing, PB003 where strict finds no chunks, PB009 where timeouts_ms.lexical is over. A caller
+-- that knows puts lexical_index into settings: 'incomplete' to search what there is, 'none' for no
+-- candidates.
+CREATE OR REPLACE FUNCTION pgblend._lexical_arm(
+    query text,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb
+)
+RETURNS TABLE (
+    rank bigint,
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    score double precision,
+    perfect_score double precision
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    configs text[] := ARRAY(
+        SELECT DISTINCT l.text_search_config
+        FROM pgblend_data.collection_language AS l
+        WHERE l.collection_id = ANY(collection_ids)
+            AND l.text_search_config = coalesce(settings ->> 'language', l.text_search_config));
+    stop_words text[] := CASE
+        WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(query, configs) ELSE '{}'
+    END;
+    parsed jsonb;
+    vocabulary text[];
+    statistics record;
+    idf double precision[];
+    k1 double precision := settings ->> 'k1';
+    depth integer := settings ->> 'candidate_depth';
+    deadline double precision := pgblend._monotonic_deadline(
+        (settings #>> '{timeouts_ms,lexical}')::integer);
+BEGIN
+    IF settings ->> 'lexical_index' = 'none' THEN
+        RETURN;
+    ELSIF settings ->> 'lexical_index' IS NULL THEN
+        PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
+    END IF;
+    parsed := (
+        SELECT jsonb_agg(to_jsonb(p) || jsonb_build_object('config_name', config_name))
+        FROM unnest(configs) AS config_name
+        CROSS JOIN pgblend._parse_query(query, config_name, stop_words) AS p);
+    SELECT array_agg(DISTINCT lexeme COLLATE "C") INTO vocabulary
+    FROM jsonb_array_elements(parsed) AS p
+    CROSS JOIN jsonb_array_elements_text(p.value -> 'lexemes') AS lexeme;
+    IF vocabulary IS NULL THEN
+        RETURN;
+    ELSIF pgblend._has_numpy() THEN
+        statistics := pgblend._lexical_statistics(collection_ids, vocabulary, deadline);
+    ELSE
+        statistics := pgblend._tsvector_statistics(collection_ids, vocabulary);
+        PERFORM pgblend._check_deadline(deadline);
+    END IF;
+    IF statistics.total_length = 0 THEN
+        RETURN;
+    END IF;
+    idf := ARRAY(
+        SELECT pgblend._bm25_idf(statistics.n, df)
+        FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
+        ORDER BY place);
+    RETURN QUERY
+    SELECT
+        row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
+        s.chunk_id,
+        s.document_id,
+        s.chunk_index,
+        s.score,
+        max(of_config.total_idf) OVER () * (k1 + 1)
+    FROM jsonb_to_recordset(parsed) AS p (
+        config_name text, lexemes text[], boosts double precision[], condition tsquery)
+    CROSS JOIN LATERAL (
+        SELECT
+            array_agg(idf[array_position(vocabulary, lexeme)] * boost ORDER BY place) AS idf,
+            sum(idf[array_position(vocabulary, lexeme)] * boost) AS total_idf
+        FROM unnest(p.lexemes, p.boosts) WITH ORDINALITY AS l (lexeme, boost, place)
+    ) AS of_config
+    CROSS JOIN LATERAL pgblend._lexical_score(
+        collection_ids, p.config_name, p.lexemes, p.condition, of_config.idf,
+        statistics.total_length::double precision / statistics.n,
+        k1, (settings ->> 'b')::double precision,
+        ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
+        filter, depth, deadline
+    ) AS s
+    ORDER BY place
+    LIMIT depth;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._lexical_arm(text, bigint[], jsonb, jsonb) IS
+'The words'' candidates, best first, ranks from 1: one BM25 over all text search configurations in '
+'use, with statistics of the searched collections. perfect_score is what no passage can reach.';

@@ -1,0 +1,91 @@
+-- _lexical_score: BM25 of the chunks of one text search configuration that pass condition and
+-- filter.
+-- Candidates come from the segments; phrases, exclusions and filters are checked on them by their
+-- ids, at each turn as many as the share that passed calls for (at least four times as many), until
+-- depth rows pass or no candidates are left. At most depth rows, best first, ties by (document,
+-- chunk index). deadline is on the monotonic clock (_monotonic_deadline): PB009 once it is over.
+-- Without numpy the tsvectors are scored.
+CREATE OR REPLACE FUNCTION pgblend._lexical_score(
+    collection_ids bigint[],
+    config_name text,
+    lexemes text[],
+    condition tsquery,
+    idf double precision[],
+    average_length double precision,
+    k1 double precision,
+    b double precision,
+    field_weights double precision[],
+    filter jsonb,
+    depth integer,
+    deadline double precision DEFAULT 'infinity'
+)
+RETURNS TABLE (
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    score double precision
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    wanted integer := depth;
+    candidates_each bigint := 0;  -- candidates to one that passes
+    passed record;
+BEGIN
+    IF NOT pgblend._has_numpy() THEN
+        RETURN QUERY SELECT s.* FROM pgblend._tsvector_score(
+            collection_ids, config_name, lexemes, condition, idf, average_length, k1, b,
+            field_weights, filter, depth) AS s;
+        PERFORM pgblend._check_deadline(deadline);
+        RETURN;
+    ELSIF condition IS NULL AND filter IS NULL THEN
+        RETURN QUERY SELECT u.* FROM pgblend._segment_score(
+            collection_ids, config_name, lexemes, idf, average_length, k1, b,
+            field_weights, depth, deadline) AS s
+        CROSS JOIN unnest(s.chunk_ids, s.document_ids, s.chunk_indexes, s.scores) AS u;
+        RETURN;
+    END IF;
+    LOOP
+        wanted := least(greatest(4 * wanted::bigint, 3 * depth * candidates_each), 2147483647)::integer;
+        SELECT
+            coalesce(cardinality(best.chunk_ids), 0) AS found,
+            hit.*
+        INTO passed
+        FROM pgblend._segment_score(
+            collection_ids, config_name, lexemes, idf, average_length, k1, b,
+            field_weights, wanted, deadline) AS best
+        CROSS JOIN LATERAL (
+            SELECT
+                count(*) AS count,
+                array_agg(u.chunk_id ORDER BY u.place) AS chunk_ids,
+                array_agg(u.document_id ORDER BY u.place) AS document_ids,
+                array_agg(u.chunk_index ORDER BY u.place) AS chunk_indexes,
+                array_agg(u.score ORDER BY u.place) AS scores
+            FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
+                WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place)
+            INNER JOIN pgblend_data.chunk AS c ON c.id = u.chunk_id
+            LEFT JOIN pgblend_data.document AS d ON filter IS NOT NULL AND d.id = u.document_id
+            WHERE (condition IS NULL OR c.lexemes @@ condition)
+                AND (filter IS NULL OR d.metadata || c.metadata @> filter)
+        ) AS hit;
+        EXIT WHEN passed.count >= depth OR passed.found < wanted;
+        candidates_each := passed.found / greatest(passed.count, 1);
+    END LOOP;
+    RETURN QUERY
+    SELECT p.*
+    FROM unnest(passed.chunk_ids, passed.document_ids, passed.chunk_indexes, passed.scores) AS p
+    LIMIT depth;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._lexical_score(
+    bigint[], text, text[], tsquery, double precision[],
+    double precision, double precision, double precision, double precision[], jsonb, integer,
+    double precision
+) IS
+'BM25 of the chunks of one text search configuration that pass condition and filter; at most depth '
+'rows, best first, ties by (document, chunk index).';

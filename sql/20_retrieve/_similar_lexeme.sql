@@ -1,0 +1,32 @@
+-- _similar_lexeme: the caller's indexed lexemes that are similar to the text in the session's
+-- parameter pgblend.fuzzy_lexeme, by pg_trgm.similarity_threshold.
+-- It reads vocabulary as its owner and asks itself which collections the caller may read: operator
+-- % is not leakproof, so that row security would keep it from the trigram index. A security
+-- barrier: no condition of the caller's sees a row before. The parameter is no secret and grants
+-- nothing.
+CREATE OR REPLACE VIEW pgblend._similar_lexeme WITH (security_barrier = true) AS
+SELECT
+    v.collection_id,
+    v.text_search_config,
+    v.lexeme,
+    similarity(v.lexeme, current_setting('pgblend.fuzzy_lexeme', true)) AS likeness
+FROM pgblend_data.vocabulary AS v
+WHERE
+    v.lexeme % current_setting('pgblend.fuzzy_lexeme', true)
+    AND (
+        (SELECT pg_has_role('pgblend_admin', 'USAGE'))
+        OR v.collection_id IN (
+            SELECT g.collection_id
+            FROM pgblend_data.collection_grant AS g
+            INNER JOIN pg_catalog.pg_roles AS r ON g.role_name = r.rolname
+            WHERE pg_has_role(r.oid, 'USAGE')
+        )
+    );
+
+COMMENT ON VIEW pgblend._similar_lexeme IS
+'The indexed lexemes, of collections that the caller may read, that are similar to the text in the '
+'parameter pgblend.fuzzy_lexeme.';
+COMMENT ON COLUMN pgblend._similar_lexeme.collection_id IS 'The collection.';
+COMMENT ON COLUMN pgblend._similar_lexeme.text_search_config IS 'The language.';
+COMMENT ON COLUMN pgblend._similar_lexeme.lexeme IS 'The lexeme.';
+COMMENT ON COLUMN pgblend._similar_lexeme.likeness IS 'Shared trigrams over all trigrams.';

@@ -1,0 +1,35 @@
+-- _tsvector_statistics: what BM25 needs to know of the collections: exact integers, from visible
+-- rows only.
+-- n passages, their total length in lexeme occurrences, and per lexeme the number of passages that
+-- have it, in the order of the lexemes.
+CREATE OR REPLACE FUNCTION pgblend._tsvector_statistics(
+    collection_ids bigint[],
+    lexemes text[],
+    OUT n bigint,
+    OUT total_length bigint,
+    OUT document_frequencies bigint[]
+)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT
+        count(*) AS n,
+        coalesce(sum(c.length), 0)::bigint AS total_length,
+        ARRAY(
+            SELECT (
+                SELECT count(*)
+                FROM pgblend_data.chunk AS containing
+                WHERE
+                    containing.collection_id = ANY(collection_ids)
+                    AND containing.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
+            )
+            FROM unnest(_tsvector_statistics.lexemes) WITH ORDINALITY AS l (lexeme, place)
+            ORDER BY l.place
+        ) AS document_frequencies
+    FROM pgblend_data.chunk AS c
+    WHERE c.collection_id = ANY(collection_ids);
+END;
+
+COMMENT ON FUNCTION pgblend._tsvector_statistics(bigint[], text[]) IS
+'What BM25 needs to know of the collections: n passages, their total length in lexeme occurrences, '
+'and per lexeme the number of passages that have it. Exact integers, from visible rows only.';

@@ -1,0 +1,45 @@
+-- rrf: reciprocal rank fusion of one item's ranks: Σ weight / (k + rank), ranks from 1.
+-- A NULL rank (the item is not in that list) adds nothing. NULL weights are all 1. Normalized, the
+-- sum is divided by what an item first in every list would get, so it lies in [0, 1]. No ranks give
+-- 0. Ranks under 1, negative or infinite weights and k, and unequal lengths are errors.
+CREATE OR REPLACE FUNCTION pgblend.rrf(
+    ranks integer[],
+    weights double precision[] DEFAULT NULL,
+    k double precision DEFAULT 60,
+    normalized boolean DEFAULT false
+)
+RETURNS double precision
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    fused double precision := 0;
+    perfect double precision := 0;
+    weight double precision;
+BEGIN
+    IF k IS NULL OR k < 0 OR k >= 'Infinity' THEN
+        RAISE EXCEPTION 'k is %: expected a number from 0', coalesce(k::text, 'NULL')
+            USING ERRCODE = '22023', HINT = '60 is usual.';
+    ELSIF weights IS NOT NULL AND cardinality(weights) <> cardinality(ranks) THEN
+        RAISE EXCEPTION 'there are % ranks and % weights', cardinality(ranks), cardinality(weights)
+            USING ERRCODE = '22023', HINT = 'Give one weight for each rank, or NULL for all 1.';
+    END IF;
+    FOR i IN 1..coalesce(cardinality(ranks), 0) LOOP
+        weight := CASE WHEN weights IS NULL THEN 1 ELSE weights[i] END;
+        IF ranks[i] < 1 OR weight IS NULL OR weight < 0 OR weight >= 'Infinity' THEN
+            RAISE EXCEPTION 'rank % has weight %: ranks start at 1, weights at 0',
+                coalesce(ranks[i]::text, 'NULL'), coalesce(weight::text, 'NULL')
+                USING ERRCODE = '22023', HINT = 'Use NULL for a list that lacks the item.';
+        END IF;
+        fused := fused + coalesce(weight / (k + ranks[i]), 0);
+        perfect := perfect + weight / (k + 1);
+    END LOOP;
+    RETURN CASE WHEN normalized AND perfect > 0 THEN fused / perfect ELSE fused END;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.rrf(integer[], double precision[], double precision, boolean) IS
+'Reciprocal rank fusion of one item''s ranks: Σ weight / (k + rank), ranks from 1, NULL where a '
+'list lacks the item (Cormack, Clarke and Büttcher 2009). Normalized, it is divided by what an '
+'item first in every list would get, and lies in [0, 1].';

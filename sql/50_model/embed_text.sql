@@ -1,0 +1,71 @@
+-- embed_text: vectors of texts, by the model of an embedding space, through the gateway.
+-- One vector a text, in their order. NULL space means the active one, or the model of the setting
+-- embedding_model while there is none. NULL timeout_ms means the setting timeouts_ms. NULL or an
+-- empty array gives an empty one; a NULL text, an unknown space, a gateway that fails, and an
+-- answer with other than one vector of the space's size for each text are errors.
+CREATE OR REPLACE FUNCTION pgblend.embed_text(
+    texts text[],
+    space text DEFAULT NULL,
+    timeout_ms integer DEFAULT NULL
+)
+RETURNS vector[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.embedding_space;
+    vectors vector[];
+    embedding vector;
+BEGIN
+    IF array_position(texts, NULL) IS NOT NULL THEN
+        RAISE EXCEPTION 'text % is NULL: expected a text', array_position(texts, NULL)
+            USING ERRCODE = '22004', HINT = 'Leave NULLs out, or use coalesce(…, '''').';
+    ELSIF timeout_ms < 1 THEN
+        RAISE EXCEPTION 'timeout_ms is %: expected at least 1', timeout_ms
+            USING ERRCODE = '22023', HINT = 'NULL means the setting timeouts_ms.';
+    ELSIF coalesce(cardinality(texts), 0) = 0 THEN
+        RETURN '{}';
+    END IF;
+    SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
+    WHERE CASE WHEN embed_text.space IS NULL THEN s.active ELSE s.name = embed_text.space END;
+    IF NOT FOUND AND space IS NOT NULL THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+    END IF;
+    BEGIN
+        SELECT array_agg((e.value ->> 'embedding')::vector
+            ORDER BY (e.value ->> 'index')::integer, e.place)
+        INTO vectors
+        FROM jsonb_array_elements(pgblend._request_embeddings(texts, target.name, timeout_ms))
+            WITH ORDINALITY AS e (value, place);
+    EXCEPTION WHEN data_exception THEN
+        RAISE EXCEPTION 'the gateway''s answer has no vectors: %', left(SQLERRM, 200)
+            USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
+    END;
+    IF cardinality(vectors) IS DISTINCT FROM cardinality(texts) THEN
+        RAISE EXCEPTION 'the gateway gave % vectors for % texts',
+            coalesce(cardinality(vectors), 0), cardinality(texts)
+            USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
+    END IF;
+    FOREACH embedding IN ARRAY vectors LOOP
+        IF embedding IS NULL THEN
+            RAISE EXCEPTION 'the gateway''s answer lacks a vector'
+                USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
+        ELSIF vector_dims(embedding) <> coalesce(target.dimensions, vector_dims(vectors[1])) THEN
+            RAISE EXCEPTION 'the gateway gave % dimensions%', vector_dims(embedding), CASE
+                WHEN target.name IS NULL THEN format(' and %s in one answer', vector_dims(vectors[1]))
+                ELSE format(' for model "%s", embedding space "%s" holds %s',
+                    target.model, target.name, target.dimensions) END
+                USING ERRCODE = 'PB008',
+                HINT = 'The model behind the name has changed: make a new embedding space for it.';
+        END IF;
+    END LOOP;
+    RETURN vectors;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.embed_text(text[], text, integer) IS
+'Vectors of texts, one a text in their order, by the model of an embedding space (the active one), '
+'through the model gateway. Raises PB008 when the gateway fails or the dimensions do not match.';

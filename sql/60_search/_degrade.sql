@@ -1,0 +1,29 @@
+-- _degrade: note that a search goes on without a stage: a WARNING, and the text for `degraded`.
+-- With the setting strict it is an error, with the SQLSTATE given. The hint says what to do.
+CREATE OR REPLACE FUNCTION pgblend._degrade(
+    stage text,
+    problem text,
+    problem_code text,
+    hint text,
+    settings jsonb
+)
+RETURNS text[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    reason text := concat_ws('; ', problem, hint);
+BEGIN
+    IF (settings ->> 'strict')::boolean THEN
+        RAISE EXCEPTION '%: %', stage, problem
+            USING ERRCODE = problem_code, HINT = 'Leave out the option strict to go on without it.';
+    END IF;
+    RAISE WARNING 'searching without the % arm: %', stage, reason;
+    RETURN ARRAY[format('%s: %s', stage, reason)];
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._degrade(text, text, text, text, jsonb) IS
+'Note that a search goes on without a stage: a WARNING, and the text for degraded; with the '
+'setting strict an error.';

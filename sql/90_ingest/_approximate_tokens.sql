@@ -1,0 +1,13 @@
+-- _approximate_tokens: about how many cl100k_base tokens a text has; the server has no tokenizer.
+CREATE OR REPLACE FUNCTION pgblend._approximate_tokens(content text)
+RETURNS integer
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/approximate_tokens.py
+return approximate_tokens(content)
+$python$;
+
+COMMENT ON FUNCTION pgblend._approximate_tokens(text) IS
+'About how many cl100k_base tokens a text has; the server has no tokenizer.';

@@ -1,0 +1,24 @@
+-- _embedding_input: the text that is embedded for a chunk: its own, with its context before it.
+-- 'title' gives "title: … | text: …", with the heading after the title where there is one; 'none'
+-- the text alone, and so does a chunk without title and heading.
+CREATE OR REPLACE FUNCTION pgblend._embedding_input(
+    prefix text,
+    title text,
+    heading text,
+    content text
+)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN prefix = 'title' AND concat(title, heading) <> ''
+        THEN format(
+            'title: %s | text: %s',
+            concat_ws(' > ', nullif(title, ''), nullif(heading, '')),
+            content
+        )
+    ELSE content
+END;
+
+COMMENT ON FUNCTION pgblend._embedding_input(text, text, text, text) IS
+'The text that is embedded for a chunk: "title: … | text: …", or the text alone.';

@@ -1,0 +1,90 @@
+-- _load_segments: put saved segments in place of those that a collection has; returns how many
+-- chunks they hold.
+-- Reads the temporary tables lexical_segment_stage, lexical_posting_stage and lexical_chunk_stage
+-- (chunk_id, digest), which the client filled by COPY from a file. Chunks are immutable and their
+-- ids are never used again, so a saved row is right where its chunk has the same lexemes, and is
+-- left out where there is none any more; another collection's file, or another database's, is an
+-- error.
+-- Chunks that the file does not have are sealed from their tsvectors. Readers see the old segments
+-- until the transaction commits.
+CREATE OR REPLACE FUNCTION pgblend._load_segments(collection text)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.collection := pgblend._writable_collection(collection);
+    staged record;
+    loaded bigint := 0;
+    missing bigint;
+BEGIN
+    IF NOT pgblend._check_can_index() THEN
+        RAISE EXCEPTION 'segments cannot be loaded without numpy in the server''s Python'
+            USING ERRCODE = '0A000', HINT = 'Install it there (Debian: python3-numpy).';
+    END IF;
+    PERFORM pgblend._lock_segments(target.id);
+    -- A pending row that another session is deleting stays, and its chunk is left out below.
+    DELETE FROM pgblend_data.pending AS p
+    USING (
+        SELECT w.chunk_id
+        FROM pgblend_data.pending AS w
+        WHERE w.collection_id = target.id
+            AND w.chunk_id IN (SELECT s.chunk_id FROM pg_temp.lexical_chunk_stage AS s)
+        FOR UPDATE SKIP LOCKED) AS unlocked
+    WHERE p.chunk_id = unlocked.chunk_id;
+    -- One snapshot says which chunks there are; what is deleted after it leaves a tombstone.
+    SELECT
+        count(*) AS saved,
+        count(c.id) AS known,
+        count(c.id) FILTER (WHERE c.collection_id <> target.id
+            OR s.digest <> decode(md5(concat_ws(' ', c.text_search_config, c.lexemes)), 'hex'))
+            AS foreign_rows,
+        coalesce(array_agg(s.chunk_id), '{}') AS saved_ids,
+        coalesce(array_agg(s.chunk_id) FILTER (WHERE c.id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM pgblend_data.pending AS p WHERE p.chunk_id = s.chunk_id)), '{}') AS alive
+    INTO staged
+    FROM pg_temp.lexical_chunk_stage AS s
+    LEFT JOIN pgblend_data.chunk AS c ON c.id = s.chunk_id;
+    IF staged.foreign_rows > 0 OR staged.known = 0 AND staged.saved > 0 THEN
+        RAISE EXCEPTION 'the saved segments are not of collection "%" as it is here: % of % chunks '
+            'differ', target.name, greatest(staged.foreign_rows, staged.saved - staged.known),
+            staged.saved
+            USING ERRCODE = '22023', HINT = 'Make the index anew: lexical_rebuild.';
+    END IF;
+    PERFORM pgblend._drop_segments(target.id);
+    SELECT coalesce(sum(pgblend._load_segment(
+        target.id,
+        row(s.id, target.id, s.text_search_config, s.n, s.total_length, s.chunk_ids,
+            s.document_ids, s.chunk_indexes, s.lengths, s.code_book, s.dead, NULL, 0, NULL
+        )::pgblend_data.segment,
+        p.terms, p.counts, p.ordinals, p.codes, staged.alive)), 0)
+    INTO loaded
+    FROM pg_temp.lexical_segment_stage AS s
+    CROSS JOIN LATERAL (
+        SELECT
+            string_agg(int8send(q.term), '' ORDER BY q.term) AS terms,
+            string_agg(int4send(q.df), '' ORDER BY q.term) AS counts,
+            string_agg(q.ordinals, '' ORDER BY q.term) AS ordinals,
+            string_agg(q.codes, '' ORDER BY q.term) AS codes
+        FROM pg_temp.lexical_posting_stage AS q
+        WHERE q.segment_id = s.id) AS p;
+    IF loaded <> cardinality(staged.alive) THEN
+        RAISE EXCEPTION 'the saved segments hold % chunks where % are to be', loaded,
+            cardinality(staged.alive)
+            USING ERRCODE = '22023', HINT = 'Save them again, or make them anew: lexical_rebuild.';
+    END IF;
+    SELECT coalesce(sum(
+        pgblend._seal_missing(l.collection_id, l.text_search_config, staged.saved_ids)), 0)
+    INTO missing
+    FROM pgblend_data.collection_language AS l
+    WHERE l.collection_id = target.id;
+    PERFORM pgblend._seal_collection(target.id, 1);
+    DELETE FROM pgblend_data.lexical_failure AS f WHERE f.collection_id = target.id;
+    RETURN loaded + missing;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._load_segments(text) IS
+'Put saved segments, which the client staged in temporary tables, in place of those that a '
+'collection has; returns how many chunks they hold. A foreign or damaged file is an error.';

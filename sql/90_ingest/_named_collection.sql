@@ -1,0 +1,23 @@
+-- _named_collection: the collection of that name; an error where the caller sees none.
+CREATE OR REPLACE FUNCTION pgblend._named_collection(collection text)
+RETURNS pgblend_data.collection
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    found_collection pgblend_data.collection;
+BEGIN
+    SELECT c.* INTO found_collection FROM pgblend_data.collection AS c WHERE c.name = collection;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no collection % that % may read',
+            coalesce('"' || left(collection, 200) || '"', 'NULL'), current_user
+            USING ERRCODE = '42704',
+            HINT = 'SELECT name FROM pgblend.collections; an admin makes one: add_collection(…)';
+    END IF;
+    RETURN found_collection;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._named_collection(text) IS
+'The collection of that name; 42704 where the caller sees none.';

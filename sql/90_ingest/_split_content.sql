@@ -1,0 +1,25 @@
+-- _split_content: split a text into chunks, as ingest_document takes them, with approximate token
+-- counts.
+-- `settings` has chunk_size_tokens, chunk_overlap_tokens and min_chunk_size_tokens. Blank text
+-- gives no chunks.
+CREATE OR REPLACE FUNCTION pgblend._split_content(content text, settings jsonb)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/approximate_tokens.py
+#include plpy/split_text.py
+import json
+sizes = json.loads(settings)
+return json.dumps(split_text(
+    content,
+    approximate_tokens,
+    sizes["chunk_size_tokens"],
+    sizes["chunk_overlap_tokens"],
+    sizes["min_chunk_size_tokens"],
+))
+$python$;
+
+COMMENT ON FUNCTION pgblend._split_content(text, jsonb) IS
+'Split a text into chunks, as ingest_document takes them, with approximate token counts.';

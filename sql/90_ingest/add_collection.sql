@@ -1,0 +1,48 @@
+-- add_collection: make a collection and return its id; nobody but admins sees it until it is
+-- granted.
+-- A name in use, an unknown text search configuration and wrong settings are errors. Settings:
+-- those of scope collection and search in pgblend.setting_catalog().
+CREATE OR REPLACE FUNCTION pgblend.add_collection(
+    name text,
+    text_search_config text DEFAULT 'english',
+    settings jsonb DEFAULT '{}'
+)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    new_id bigint;
+BEGIN
+    IF coalesce(add_collection.name, '') = ''
+        OR btrim(add_collection.name, E' \t\r\n') <> add_collection.name
+        OR length(add_collection.name) > 200
+    THEN
+        RAISE EXCEPTION
+            'collection name is %: expected 1 to 200 characters without spaces around them',
+            coalesce(quote_literal(left(add_collection.name, 300)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: handbook';
+    END IF;
+    PERFORM pgblend._check_text_search_config(add_collection.text_search_config);
+    PERFORM pgblend._check_settings(
+        add_collection.settings, ARRAY['search', 'collection'], 'collection settings');
+    PERFORM pgblend._check_chunk_sizes(
+        pgblend._collection_settings(coalesce(add_collection.settings, '{}')));
+    INSERT INTO pgblend_data.collection (name, text_search_config, settings)
+    VALUES (
+        add_collection.name, add_collection.text_search_config,
+        coalesce(add_collection.settings, '{}'))
+    ON CONFLICT ON CONSTRAINT collection_name_key DO NOTHING
+    RETURNING id INTO new_id;
+    IF new_id IS NULL THEN
+        RAISE EXCEPTION 'there is a collection "%" already', add_collection.name
+            USING ERRCODE = '42710', HINT = 'SELECT name FROM pgblend.collections';
+    END IF;
+    RETURN new_id;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.add_collection(text, text, jsonb) IS
+'Make a collection and return its id. Readers see it once it is granted (grant_collection).';

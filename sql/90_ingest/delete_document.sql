@@ -1,0 +1,34 @@
+-- delete_document: delete a document, its chunks and vectors; false where there is none to delete.
+CREATE OR REPLACE FUNCTION pgblend.delete_document(document_id bigint)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    DELETE FROM pgblend_data.document AS d WHERE d.id = delete_document.document_id;
+    RETURN FOUND;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.delete_document(bigint) IS
+'Delete a document, its chunks and vectors; false where there is none to delete.';
+
+CREATE OR REPLACE FUNCTION pgblend.delete_document(collection text, source_key text)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    DELETE FROM pgblend_data.document AS d
+    WHERE d.collection_id = (pgblend._named_collection(delete_document.collection)).id
+        AND d.source_key = delete_document.source_key;
+    RETURN FOUND;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.delete_document(text, text) IS
+'Delete the document with that key of a collection; false where there is none to delete.';

@@ -1,0 +1,87 @@
+-- lexical_status: the lexical index of a collection, or of all that the caller may read.
+-- A chunk is in a segment (sealed) or pending, and is found either way. status: building while
+-- another session writes segments; error where the last attempt failed, or chunks are missing from
+-- the index; uninitialized where there are chunks and no index; empty without chunks; else ready. A
+-- name that the caller sees no collection of is an error.
+CREATE OR REPLACE FUNCTION pgblend.lexical_status(collection text DEFAULT NULL)
+RETURNS TABLE (
+    collection_name text,
+    status text,
+    chunks bigint,
+    sealed bigint,
+    pending bigint,
+    dead bigint,
+    segments bigint,
+    bytes bigint,
+    sealed_at timestamptz,
+    last_error text,
+    failed_at timestamptz
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.collection;
+BEGIN
+    IF lexical_status.collection IS NOT NULL THEN
+        target := pgblend._named_collection(lexical_status.collection);
+    END IF;
+    RETURN QUERY
+    SELECT
+        c.name,
+        CASE
+            WHEN pgblend._is_building(c.id) THEN 'building'
+            WHEN f.failed_at IS NOT NULL THEN 'error'
+            WHEN n.chunks = n.live + n.pending AND n.chunks = 0 THEN 'empty'
+            WHEN n.chunks = n.live + n.pending THEN 'ready'
+            WHEN n.live + n.pending = 0 THEN 'uninitialized'
+            ELSE 'error'
+        END,
+        n.chunks,
+        n.live,
+        n.pending,
+        n.dead,
+        n.segments,
+        n.bytes,
+        n.sealed_at,
+        coalesce(f.message, CASE WHEN n.chunks <> n.live + n.pending THEN format(
+            'the index holds %s of %s chunks: run lexical_rebuild', n.live + n.pending, n.chunks)
+        END),
+        f.failed_at
+    FROM pgblend_data.collection AS c
+    CROSS JOIN LATERAL (
+        SELECT
+            (SELECT count(*) FROM pgblend_data.chunk AS h WHERE h.collection_id = c.id) AS chunks,
+            (SELECT count(*) FROM pgblend_data.pending AS p WHERE p.collection_id = c.id)
+                AS pending,
+            coalesce(s.total, 0) - coalesce(s.dead, 0) - t.dead AS live,
+            coalesce(s.dead, 0) + t.dead AS dead,
+            s.segments,
+            coalesce(s.bytes, 0) AS bytes,
+            s.sealed_at
+        FROM (
+            SELECT
+                count(*) AS segments,
+                sum(g.n)::bigint AS total,
+                sum(octet_length(g.dead) / 4)::bigint AS dead,
+                sum(g.bytes)::bigint AS bytes,
+                max(g.created_at) AS sealed_at
+            FROM pgblend_data.segment AS g
+            WHERE g.collection_id = c.id
+        ) AS s
+        CROSS JOIN (
+            SELECT count(*) AS dead FROM pgblend_data.tombstone AS b WHERE b.collection_id = c.id
+        ) AS t
+    ) AS n
+    LEFT JOIN pgblend_data.lexical_failure AS f ON f.collection_id = c.id
+    WHERE c.id = coalesce(target.id, c.id)
+    ORDER BY c.name;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.lexical_status(text) IS
+'The lexical index of a collection, or of all that the caller may read: status (uninitialized, '
+'building, ready, empty or error), counts of chunks, bytes, the last error and seal.';

@@ -1,0 +1,35 @@
+-- remove_collection: delete a collection with all its documents; false where there is none to
+-- delete.
+CREATE OR REPLACE FUNCTION pgblend.remove_collection(name text)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    PERFORM pg_advisory_xact_lock(pgblend._seal_lock(c.id))  -- no seal meets a half removed index
+    FROM pgblend_data.collection AS c
+    WHERE c.name = remove_collection.name;
+    DELETE FROM pgblend_data.document AS d
+    USING pgblend_data.collection AS c
+    WHERE c.id = d.collection_id AND c.name = remove_collection.name;
+    DELETE FROM pgblend_data.posting AS p
+    USING pgblend_data.collection AS c, pgblend_data.segment AS s
+    WHERE s.id = p.segment_id AND c.id = s.collection_id AND c.name = remove_collection.name;
+    DELETE FROM pgblend_data.segment AS s
+    USING pgblend_data.collection AS c
+    WHERE c.id = s.collection_id AND c.name = remove_collection.name;
+    DELETE FROM pgblend_data.tombstone AS t
+    USING pgblend_data.collection AS c
+    WHERE c.id = t.collection_id AND c.name = remove_collection.name;
+    DELETE FROM pgblend_data.vocabulary AS v
+    USING pgblend_data.collection AS c
+    WHERE c.id = v.collection_id AND c.name = remove_collection.name;
+    DELETE FROM pgblend_data.collection AS c WHERE c.name = remove_collection.name;
+    RETURN FOUND;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.remove_collection(text) IS
+'Delete a collection with all its documents; false where there is none to delete.';

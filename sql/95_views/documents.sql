@@ -1,0 +1,41 @@
+-- documents: the documents that the caller may read.
+CREATE OR REPLACE VIEW pgblend.documents WITH (security_invoker = true) AS
+SELECT
+    d.id AS document_id,
+    c.name AS collection,
+    d.source_key,
+    d.uri,
+    d.title,
+    d.text_search_config AS language,
+    d.media_type,
+    d.metadata,
+    d.content_hash,
+    totals.chunks,
+    totals.tokens,
+    d.ingested_at,
+    d.modified_at
+FROM pgblend_data.document AS d
+INNER JOIN pgblend_data.collection AS c ON d.collection_id = c.id
+CROSS JOIN LATERAL (
+    SELECT
+        count(*) AS chunks,
+        coalesce(sum(h.token_count), 0) AS tokens
+    FROM pgblend_data.chunk AS h
+    WHERE h.document_id = d.id
+) AS totals;
+
+COMMENT ON VIEW pgblend.documents IS 'The documents that the caller may read.';
+COMMENT ON COLUMN pgblend.documents.document_id IS
+'Number of the document, kept when it is replaced.';
+COMMENT ON COLUMN pgblend.documents.collection IS 'Name of its collection.';
+COMMENT ON COLUMN pgblend.documents.source_key IS 'Key within the collection.';
+COMMENT ON COLUMN pgblend.documents.uri IS 'Where it came from.';
+COMMENT ON COLUMN pgblend.documents.title IS 'Title.';
+COMMENT ON COLUMN pgblend.documents.language IS 'Text search configuration of its text.';
+COMMENT ON COLUMN pgblend.documents.media_type IS 'Media type of its source.';
+COMMENT ON COLUMN pgblend.documents.metadata IS 'Metadata: what filters look at.';
+COMMENT ON COLUMN pgblend.documents.content_hash IS 'Hash by which unchanged sources are known.';
+COMMENT ON COLUMN pgblend.documents.chunks IS 'Number of chunks.';
+COMMENT ON COLUMN pgblend.documents.tokens IS 'Tokens of its chunks, overlaps counted in each.';
+COMMENT ON COLUMN pgblend.documents.ingested_at IS 'When it was last added, replaced or updated.';
+COMMENT ON COLUMN pgblend.documents.modified_at IS 'When its source was modified.';

@@ -1,0 +1,27 @@
+-- embedding_spaces: the embedding spaces, with the chunks that still wait for a vector.
+CREATE OR REPLACE VIEW pgblend.embedding_spaces WITH (security_invoker = true) AS
+SELECT
+    s.name,
+    s.model,
+    s.dimensions,
+    s.storage,
+    s.active,
+    s.table_name,
+    (
+        SELECT count(*)
+        FROM pgblend_data.embedding_queue AS q
+        WHERE q.space = s.name
+    ) AS waiting,
+    s.created_at
+FROM pgblend_data.embedding_space AS s;
+
+COMMENT ON VIEW pgblend.embedding_spaces IS
+'The embedding spaces, with the chunks that still wait for a vector.';
+COMMENT ON COLUMN pgblend.embedding_spaces.name IS 'Name.';
+COMMENT ON COLUMN pgblend.embedding_spaces.model IS 'Model that makes its vectors.';
+COMMENT ON COLUMN pgblend.embedding_spaces.dimensions IS 'Dimensions of a vector.';
+COMMENT ON COLUMN pgblend.embedding_spaces.storage IS 'vector or halfvec.';
+COMMENT ON COLUMN pgblend.embedding_spaces.active IS 'Whether searches use it.';
+COMMENT ON COLUMN pgblend.embedding_spaces.table_name IS 'Its table in pgblend_data.';
+COMMENT ON COLUMN pgblend.embedding_spaces.waiting IS 'Chunks that wait for a vector.';
+COMMENT ON COLUMN pgblend.embedding_spaces.created_at IS 'When it was made.';

@@ -1,0 +1,163 @@
+-- access: who may call and read what.
+-- Every right on a function is taken back first, from PUBLIC and from our roles, then granted here
+-- and nowhere else. Search functions run as the caller, so the roles also need the functions and
+-- tables that those use; which rows they see there is up to row security.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgblend
+FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
+
+GRANT SELECT ON
+pgblend.chunks, pgblend.collections, pgblend.documents, pgblend.embedding_spaces,
+pgblend.profiles, pgblend.settings, pgblend._similar_lexeme
+TO pgblend_reader;
+GRANT SELECT ON pgblend.setting_changes TO pgblend_admin;
+
+GRANT SELECT ON
+pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
+pgblend_data.collection_language, pgblend_data.document, pgblend_data.embedding_queue,
+pgblend_data.embedding_space, pgblend_data.lexical_failure, pgblend_data.pending,
+pgblend_data.posting, pgblend_data.profile, pgblend_data.segment, pgblend_data.setting,
+pgblend_data.tombstone, pgblend_data.vocabulary
+TO pgblend_reader;
+GRANT INSERT, UPDATE, DELETE ON
+pgblend_data.chunk, pgblend_data.collection_language, pgblend_data.document,
+pgblend_data.embedding_queue, pgblend_data.lexical_failure, pgblend_data.pending,
+pgblend_data.posting, pgblend_data.segment, pgblend_data.tombstone, pgblend_data.vocabulary
+TO pgblend_writer;
+GRANT INSERT, UPDATE, DELETE ON
+pgblend_data.collection, pgblend_data.collection_grant, pgblend_data.embedding_space,
+pgblend_data.profile, pgblend_data.setting
+TO pgblend_admin;
+GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
+
+-- The public surface for readers.
+GRANT EXECUTE ON FUNCTION
+pgblend.embed_text,
+pgblend.fuzzy_search,
+pgblend.get_setting,
+pgblend.hybrid_search,
+pgblend.lexical_search,
+pgblend.lexical_status,
+pgblend.rrf,
+pgblend.setting_catalog,
+pgblend.vector_search
+TO pgblend_reader;
+-- What it is made of.
+GRANT EXECUTE ON FUNCTION
+pgblend._active_space,
+pgblend._binding_conditions,
+pgblend._bm25_idf,
+pgblend._check_deadline,
+pgblend._check_filter,
+pgblend._check_lexical_index,
+pgblend._check_result_limit,
+pgblend._check_settings,
+pgblend._corrected_words,
+pgblend._cosines,
+pgblend._degrade,
+pgblend._few_vectors,
+pgblend._fused_candidates,
+pgblend._fuzzy_arm,
+pgblend._fuzzy_terms,
+pgblend._group_condition,
+pgblend._has_numpy,
+pgblend._has_vectors,
+pgblend._identifiers,
+pgblend._indexable_text,
+pgblend._instead_of_words,
+pgblend._is_building,
+pgblend._join_bigrams,
+pgblend._lexeme_tsquery,
+pgblend._lexical_arm,
+pgblend._lexical_score,
+pgblend._lexical_state,
+pgblend._lexical_statistics,
+pgblend._monotonic_deadline,
+pgblend._named_collection,
+pgblend._parse_query,
+pgblend._passes_filter,
+pgblend._query_embedding,
+pgblend._query_groups,
+pgblend._query_stop_words,
+pgblend._regconfig,
+pgblend._request_embeddings,
+pgblend._result_page,
+pgblend._seal_lock,
+pgblend._search_page,
+pgblend._search_settings,
+pgblend._searched_collections,
+pgblend._segment_arrays,
+pgblend._segment_score,
+pgblend._setting_error,
+pgblend._setting_in_force,
+pgblend._similar_lexemes,
+pgblend._snippet,
+pgblend._spaced_bigrams,
+pgblend._tsvector_score,
+pgblend._tsvector_statistics,
+pgblend._vector_arm,
+pgblend._vectors_waiting,
+pgblend._word_of_lexeme
+TO pgblend_reader;
+
+GRANT EXECUTE ON FUNCTION
+pgblend.delete_document(bigint),
+pgblend.delete_document(text, text),
+pgblend.ingest_document,
+pgblend.lexical_rebuild,
+pgblend.lexical_seal,
+pgblend.set_metadata
+TO pgblend_writer;
+GRANT EXECUTE ON FUNCTION
+pgblend._approximate_tokens,
+pgblend._bucket,
+pgblend._check_can_index,
+pgblend._check_chunk_sizes,
+pgblend._check_text_search_config,
+pgblend._chunk_error,
+pgblend._collection_settings,
+pgblend._document_change,
+pgblend._document_row,
+pgblend._drop_segments,
+pgblend._embedding_input,
+pgblend._identifier_vector,
+pgblend._index_collection,
+pgblend._load_segment,
+pgblend._load_segments,
+pgblend._lock_segments,
+pgblend._may_write,
+pgblend._next_embeddings,
+pgblend._note_failure,
+pgblend._pack_lexemes,
+pgblend._pack_vector,
+pgblend._rebuild_collection,
+pgblend._rebuild_vocabulary,
+pgblend._replace_chunks,
+pgblend._seal_batch,
+pgblend._seal_collection,
+pgblend._seal_missing,
+pgblend._segment_postings,
+pgblend._split_content,
+pgblend._store_embeddings,
+pgblend._take_pending,
+pgblend._take_tombstones,
+pgblend._vocabulary_lock,
+pgblend._writable_collection,
+pgblend._write_segment
+TO pgblend_writer;
+
+GRANT EXECUTE ON FUNCTION
+pgblend.add_collection,
+pgblend.create_embedding_space,
+pgblend.create_unaccent_config,
+pgblend.drop_embedding_space,
+pgblend.grant_collection,
+pgblend.remove_collection,
+pgblend.reset_setting,
+pgblend.revoke_collection,
+pgblend.set_setting
+TO pgblend_admin;
+GRANT EXECUTE ON FUNCTION
+pgblend._check_privilege,
+pgblend._check_role,
+pgblend._create_embedding_table
+TO pgblend_admin;

@@ -1,0 +1,80 @@
+"""Time of the fuzzy arm beside the lexical one, on one server in one run.
+
+    python tests/benchmarks/bench_fuzzy.py DATABASE_URL COLLECTION QUERIES.jsonl
+
+Prints p50 and p95 in ms of: the lexical arm on the queries as they are, the fuzzy arm on them (the
+option `auto`: nothing to put right), and the fuzzy arm on them with one typo in each word
+of five letters and more. Rounds alternate, so that a busy machine slows all of them alike.
+"""
+
+import json
+import random
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.typo import misspell
+
+QUERIES = 200
+PATIENT = {"timeouts_ms": {"lexical": 60000}}
+ARM = "SELECT * FROM pgblend.{}(%s, ARRAY[%s]::bigint[], NULL, %s)"
+
+
+def percentile(times_ms: list[float], share: float) -> float:
+    """Return the time that this share of the calls stayed under."""
+    return sorted(times_ms)[int(len(times_ms) * share)]
+
+
+def main(url: str, collection: str, queries_file: str) -> None:
+    """Measure, and print one line a case."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET search_path = public, pgblend")
+        row = connection.execute(
+            "SELECT id, chunks FROM pgblend.collections WHERE name = %s", [collection]
+        ).fetchone()
+        if row is None:
+            sys.exit(f"there is no collection {collection}")
+        collection_id, chunks = row
+
+        def arm(name: str, fuzzy: str) -> Callable[[str], object]:
+            settings = connection.execute(
+                "SELECT pgblend._search_settings(%s, NULL, ARRAY[%s]::bigint[])::text",
+                [json.dumps(PATIENT | {"fuzzy": fuzzy}), collection_id],
+            ).fetchone()[0]
+            statement = ARM.format(name)
+            return lambda query: connection.execute(
+                statement, [query, collection_id, settings]
+            ).fetchall()
+
+        chance = random.Random(1)
+        lines = Path(queries_file).read_text(encoding="utf-8").splitlines()[:QUERIES]
+        clean = [json.loads(line)["text"] for line in lines]
+        dirty = [misspell(query, chance) for query in clean]
+        words = sum(len(re.findall(r"[^\W\d_]{5,}", query)) for query in clean) / len(clean)
+        cases = {
+            "lexical, clean": (arm("_lexical_arm", "off"), clean),
+            "fuzzy auto, clean": (arm("_fuzzy_arm", "auto"), clean),
+            "fuzzy on, one typo a long word": (arm("_fuzzy_arm", "on"), dirty),
+        }
+        times: dict[str, list[float]] = {name: [] for name in cases}
+        for place in range(-20, len(clean)):  # the first twenty warm the session up
+            for name, (call, queries) in cases.items():
+                start = time.perf_counter()
+                call(queries[place])
+                if place >= 0:
+                    times[name].append((time.perf_counter() - start) * 1e3)
+    print(f"{chunks} chunks, {len(clean)} queries, {words:.1f} long words a query")
+    base = percentile(times["lexical, clean"], 0.5)
+    for name, measured in times.items():
+        p50, p95 = percentile(measured, 0.5), percentile(measured, 0.95)
+        print(f"{name:32} p50 {p50:6.2f}  p95 {p95:6.2f}  p50 / lexical {p50 / base:5.2f}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,80 @@
+"""Corpora and queries for bench_lexical.py."""
+
+import json
+import lzma
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "ir"
+QUERIES = 100
+VOCABULARY = 200_000
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A collection to search: where its passages come from and in which language they are."""
+
+    name: str
+    text_search_config: str
+    passages: int | None = None  # synthetic ones; None reads a judged collection
+
+    def texts(self) -> Iterator[str]:
+        """Give the passages, the title in front."""
+        if self.passages:
+            yield from zipf_texts(self.passages)
+            return
+        with lzma.open(DATA / self.name / "corpus.jsonl.xz", "rt", encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                yield f"{row.get('title') or ''} {row['text']}".strip()
+
+    def queries(self) -> dict[str, list[str]]:
+        """Return queries by kind: the collection's own, and some made of its words."""
+        counts: Counter[str] = Counter()
+        for text in islice(self.texts(), 20_000):
+            counts.update(set(re.findall(r"\w{3,}", text.lower())))
+        words = [word for word, _ in counts.most_common(5000)]
+        random = np.random.default_rng(7)
+
+        def pick(count: int, first: int, last: int) -> list[str]:
+            return [words[place] for place in random.integers(first, last, count)]
+
+        made = {
+            "one word": [pick(1, 100, 5000) for _ in range(QUERIES)],
+            "three words": [pick(3, 100, 5000) for _ in range(QUERIES)],
+            "eight, common": [pick(4, 0, 60) + pick(4, 60, 3000) for _ in range(QUERIES)],
+        }
+        own = {} if self.passages else {"own": self.own_queries()}
+        return own | {kind: [" ".join(some) for some in lists] for kind, lists in made.items()}
+
+    def own_queries(self) -> list[str]:
+        """Return the first of the judged collection's queries."""
+        lines = (DATA / self.name / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line)["text"] for line in lines[:QUERIES]]
+
+
+def zipf_texts(passages: int) -> Iterator[str]:
+    """Give passages of about 40 words whose frequencies follow Zipf's law; always the same."""
+    random = np.random.default_rng(11)
+    shares = 1 / np.arange(1, VOCABULARY + 1) ** 1.07
+    ends = np.cumsum(shares / shares.sum())
+    words = np.array([f"word{place}" for place in range(VOCABULARY)], object)
+    for _ in range(0, passages, 1000):
+        sizes = random.lognormal(3.6, 0.5, 1000).astype(int) + 1
+        places = np.minimum(np.searchsorted(ends, random.random(sizes.sum())), VOCABULARY - 1)
+        for part in np.split(words[places], np.cumsum(sizes)[:-1]):
+            yield " ".join(part)
+
+
+CORPORA = (
+    Corpus("wiki_en", "english"),
+    Corpus("gesetze_de_core", "german"),
+    Corpus("zipf_50k", "simple", 50_000),
+    Corpus("zipf_500k", "simple", 500_000),
+)

@@ -1,0 +1,85 @@
+"""How fast texts are split and stored: `python tests/benchmarks/bench_split.py [DATABASE_URL]`.
+
+Prints characters and chunks a second of the splitter; with a database also chunks a second of
+the whole pipeline without embedding (target: 2,000), on a collection that it makes and removes.
+"""
+
+import json
+import lzma
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from pgblend.cli.database import connect
+from pgblend.cli.ingest.run import IngestRequest, Run
+from pgblend.cli.ingest.token_ends import token_ends
+from pgblend.cli.tokens import count_tokens
+from pgblend.plpy.approximate_tokens import approximate_tokens
+from pgblend.plpy.split_text import split_text
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "ir"
+CORPORA = ("scifact", "legalquad_de", "xquad-zh")
+HOSTILE = {
+    "one word": "a",
+    "newlines": "\n",
+    "spaces": " ",
+    "words": "word ",
+    "emoji": "😀",
+    "combining": "e\u0301",
+}
+HOSTILE_BYTES = 10_000_000
+COLLECTION = "bench_split"
+
+
+def read_corpus(name: str) -> list[str]:
+    """Return a judged collection's lines."""
+    with lzma.open(DATA / name / "corpus.jsonl.xz", "rt", encoding="utf-8") as file:
+        return list(file)
+
+
+def time_splitter(name: str, texts: list[str]) -> None:
+    """Print the splitter's speed with cl100k's offsets and with the approximate counter."""
+    characters = sum(map(len, texts))
+    for label, count, ends in (
+        ("cl100k", count_tokens, token_ends),
+        ("approximate", approximate_tokens, None),
+    ):
+        start = time.perf_counter()
+        chunks = sum(len(split_text(text, count, token_ends=ends)) for text in texts)
+        seconds = time.perf_counter() - start
+        print(
+            f"split {name:14} {label:12} {characters / seconds:12,.0f} characters/s "
+            f"{chunks / seconds:8,.0f} chunks/s {seconds:6.2f} s"
+        )
+
+
+def time_pipeline(url: str, name: str, lines: list[str]) -> None:
+    """Print the speed from a JSONL file to committed rows."""
+    with tempfile.TemporaryDirectory() as folder, connect(url) as connection:
+        path = Path(folder, f"{name}.jsonl")
+        path.write_text("".join(lines), encoding="utf-8")
+        run = Run(url, IngestRequest([path], COLLECTION, embed=False), lambda *_: lambda _: None)
+        try:
+            start = time.perf_counter()
+            run.execute()
+            seconds = time.perf_counter() - start
+            print(f"ingest {name:13} {run.report.chunks / seconds:8,.0f} chunks/s {seconds:6.2f} s")
+        finally:
+            connection.execute("SELECT pgblend.remove_collection(%s)", [COLLECTION])
+
+
+def main() -> None:
+    """Run everything that there is data for."""
+    url = sys.argv[1] if len(sys.argv) > 1 else None
+    for name in CORPORA if DATA.is_dir() else ():
+        lines = read_corpus(name)
+        time_splitter(name, [json.loads(line)["text"] for line in lines])
+        if url:
+            time_pipeline(url, name, lines)
+    for name, unit in HOSTILE.items():
+        time_splitter(name, [unit * (HOSTILE_BYTES // len(unit.encode()))])
+
+
+if __name__ == "__main__":
+    main()

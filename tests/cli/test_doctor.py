@@ -1,0 +1,153 @@
+"""doctor: each part, healthy and broken, with its mend."""
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import Result
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from support.model_provider import GatewayProcess
+
+Pgblend = Callable[..., Result]
+Examine = Callable[..., dict[str, dict[str, str]]]
+ALWAYS = {"connection", "server version", "extension vector", "extension pg_trgm"}
+ALWAYS |= {"extension plpython3u", "server's Python", "migrations"}
+
+
+@pytest.fixture
+def examine(pgblend: Pgblend, parse_valid: Callable[[Result, str], Any]) -> Examine:
+    """Run the doctor; its checks by name, after holding exit code and advice to the findings."""
+
+    def run(**options: Any) -> dict[str, dict[str, str]]:
+        result = pgblend("doctor", "--json", **options)
+        report = parse_valid(result, "doctor")
+        checks = {check["name"]: check for check in report["checks"]}
+        assert len(checks) == len(report["checks"])
+        has_problem = any(check["status"] == "problem" for check in checks.values())
+        assert report["healthy"] is not has_problem
+        assert result.exit_code == int(has_problem), result.output
+        for check in checks.values():
+            assert bool(check["mend"]) is (check["status"] != "ok"), check
+        return checks
+
+    return run
+
+
+@pytest.mark.usefixtures("vectors")
+def test_all_is_well(pgblend: Pgblend, examine: Examine, gateway: GatewayProcess) -> None:
+    checks = examine()
+    rest = {"search_path", "indexes", "row security", "gateway", "embedding"}
+    assert set(checks) == ALWAYS | rest | {"embedding space test"}
+    del checks["extension vector"]  # a warning on servers with an older pgvector
+    assert [check for check in checks.values() if check["status"] != "ok"] == []
+    assert gateway.url in checks["gateway"]["found"]
+    assert "384 dimensions" in checks["embedding"]["found"]
+    assert "numpy" in checks["server's Python"]["found"]
+    written = pgblend("doctor")
+    assert (written.exit_code, written.stderr) == (0, "")
+    assert "✓ ok       indexes: all valid\n" in written.stdout
+
+
+def test_an_unreachable_server(examine: Examine) -> None:
+    checks = examine(url="postgresql://postgres@127.0.0.1:1/x")
+    assert set(checks) == {"connection"}
+    assert checks["connection"]["status"] == "problem"
+
+
+def test_a_database_without_pgblend(examine: Examine, new_database: Callable[..., str]) -> None:
+    checks = examine(url=new_database())
+    assert set(checks) == ALWAYS
+    for name in ("extension vector", "extension pg_trgm", "migrations"):
+        assert checks[name]["status"] == "problem"
+        assert checks[name]["mend"] == "run: pgblend migrate up"
+
+
+def test_without_a_gateway_searches_go_without_vectors(examine: Examine) -> None:
+    checks = examine()
+    assert checks["gateway"]["status"] == "warning"
+    assert "gateway_url" in checks["gateway"]["mend"]
+    assert checks["embedding space"]["status"] == "warning"
+
+
+def test_a_gateway_that_is_gone(examine: Examine, connection: psycopg.Connection) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    for url in (f"http://127.0.0.1:{port}", "unix:/nowhere/gateway.sock"):
+        connection.execute("SELECT set_setting('gateway_url', to_jsonb(%s::text))", [url])
+        checks = examine()
+        assert checks["gateway"]["status"] == "warning"
+        assert url in checks["gateway"]["found"]
+        assert checks["embedding"]["status"] == "problem"
+        assert url in checks["embedding"]["found"]
+
+
+@pytest.mark.usefixtures("vectors")
+def test_a_model_of_another_size(examine: Examine, connection: psycopg.Connection) -> None:
+    connection.execute(
+        "SELECT create_embedding_space('other', (SELECT model FROM embedding_spaces), 100)"
+    )
+    checks = examine()
+    assert checks["embedding"]["status"] == "problem"
+    assert "384" in checks["embedding"]["found"]
+    assert checks["embedding space other"]["status"] == "warning"
+    assert "3 chunks wait" in checks["embedding space other"]["found"]
+
+
+def test_a_search_path_without_pgblend(examine: Examine, connection: psycopg.Connection) -> None:
+    connection.execute(
+        sql.SQL("ALTER DATABASE {} RESET search_path").format(
+            sql.Identifier(connection.info.dbname)
+        )
+    )
+    check = examine()["search_path"]
+    assert check["status"] == "warning"
+    assert "pgblend migrate up" in check["mend"]
+
+
+def test_changed_routines(examine: Examine, connection: psycopg.Connection) -> None:
+    connection.execute("DROP FUNCTION pgblend.reset_setting")
+    check = examine()["migrations"]
+    assert check["status"] == "warning"
+    assert "pgblend migrate apply" in check["mend"]
+
+
+def test_an_invalid_index(examine: Examine, connection: psycopg.Connection) -> None:
+    connection.execute(
+        "UPDATE pg_index SET indisvalid = false"
+        " WHERE indexrelid = 'pgblend_data.collection_name_key'::regclass"
+    )
+    check = examine()["indexes"]
+    assert check["status"] == "problem"
+    assert check["mend"] == "REINDEX INDEX CONCURRENTLY pgblend_data.collection_name_key"
+    connection.execute(check["mend"].encode())
+    assert examine()["indexes"]["status"] == "ok"
+
+
+def test_row_security_that_is_off(examine: Examine, connection: psycopg.Connection) -> None:
+    connection.execute("ALTER TABLE pgblend_data.chunk DISABLE ROW LEVEL SECURITY")
+    check = examine()["row security"]
+    assert check["status"] == "problem"
+    connection.execute(check["mend"].encode())
+    assert examine()["row security"]["status"] == "ok"
+
+
+def test_a_reader_gets_what_it_may_know(
+    examine: Examine, connect_as: Callable[..., psycopg.Connection], database_url: str
+) -> None:
+    reader = connect_as("pgblend_reader").info
+    url = make_conninfo(database_url, user=reader.user, password=reader.password)
+    checks = examine(url=url)
+    assert checks["server's Python"]["status"] == "skipped"
+    assert checks["indexes"]["status"] == "ok"
+    assert checks["search_path"]["status"] == "ok"
+
+
+def test_the_doctor_changes_nothing(examine: Examine, connection: psycopg.Connection) -> None:
+    count = "SELECT count(*) FROM pg_proc"
+    before = connection.execute(count).fetchone()
+    examine()
+    assert connection.execute(count).fetchone() == before

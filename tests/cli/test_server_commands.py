@@ -1,0 +1,400 @@
+"""`pgblend up`, `down`, `status` and `psql` on a real private server of their own."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psutil
+import pytest
+from click.testing import Result
+from psycopg.conninfo import conninfo_to_dict
+
+TIMEOUT_SECONDS = 120
+COUNT_ROWS = ("psql", "-At", "-c", "SELECT count(*) FROM kept")
+
+
+class PrivateServer:
+    """The command line in a process of its own, with a data folder of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PG", "PGBLEND_"))
+        }
+        return subprocess.Popen(
+            [sys.executable, "-m", "pgblend.cli.main", *arguments],
+            env=environment | {"PGBLEND_DATA_DIR": str(self.directory)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=TIMEOUT_SECONDS)
+        assert "Traceback" not in err
+        assert process.returncode == expect, err
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def status(self) -> dict[str, Any]:
+        process = self.start("status", "--json")
+        out, err = process.communicate(timeout=TIMEOUT_SECONDS)
+        assert err == ""
+        report: dict[str, Any] = json.loads(out)
+        assert process.returncode == (0 if report["database"]["running"] else 3)
+        return report
+
+    @property
+    def postmaster_pid(self) -> int:
+        return int((self.directory / "postgres" / "postmaster.pid").read_text().split()[0])
+
+    def kill_everything(self) -> None:
+        """End gateway and postmaster as a crash of the machine would."""
+        for pid in (self.status()["gateway"]["pid"], self.postmaster_pid):
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+
+    def remove(self) -> None:
+        self.run("down")
+        shutil.rmtree(self.directory)
+
+
+@pytest.fixture
+def make_server() -> Iterator[Callable[..., PrivateServer]]:
+    """Make data folders that the server's account can reach (pytest's own are closed to it)."""
+    made: list[PrivateServer] = []
+
+    def make(name: str = "data") -> PrivateServer:
+        parent = Path(tempfile.mkdtemp(prefix="pgblend-test-"))
+        parent.chmod(0o755)
+        made.append(PrivateServer(parent / name))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.run("down")
+        shutil.rmtree(server.directory.parent)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[PrivateServer]:
+    """One server for the tests that leave it as they found it."""
+    parent = Path(tempfile.mkdtemp(prefix="pgblend-test-"))
+    parent.chmod(0o755)
+    server = PrivateServer(parent / "data")
+    yield server
+    server.run("down")
+    shutil.rmtree(parent)
+
+
+@pytest.fixture
+def running(shared: PrivateServer) -> PrivateServer:
+    """The shared server, up, with a table of two rows; without a gateway, which takes long."""
+    shared.run("up", "--no-gateway")
+    shared.run("psql", "-c", "CREATE TABLE IF NOT EXISTS kept AS SELECT generate_series(1, 2)")
+    return shared
+
+
+@pytest.fixture
+def with_gateway(running: PrivateServer) -> PrivateServer:
+    """The same with its gateway."""
+    running.run("up")
+    return running
+
+
+def test_the_first_up_makes_everything_and_the_second_changes_nothing(
+    shared: PrivateServer,
+) -> None:
+    first = shared.run("up")
+    for said in ("making a database cluster", "PostgreSQL", "revision", "gateway started"):
+        assert said in first.stderr
+    before = shared.status()
+    second = shared.run("up")
+    assert shared.status() == before
+    assert second.stdout == first.stdout
+    assert "runs already" in second.stderr
+    assert "started" not in second.stderr
+    assert "making" not in second.stderr
+
+
+def test_status_as_json_and_as_text(
+    with_gateway: PrivateServer, parse_valid: Callable[[Result, str], Any]
+) -> None:
+    report = parse_valid(with_gateway.run("status", "--json"), "status")  # type: ignore[arg-type]
+    assert report["database"]["running"] is True
+    assert report["database"]["data_directory"] == str(with_gateway.directory / "postgres")
+    assert set(report["database"]["extensions"]) == {"vector", "pg_trgm", "plpython3u"}
+    assert report["database"]["migration"]
+    assert report["gateway"]["running"] is True
+    assert psutil.pid_exists(report["gateway"]["pid"])
+    text = with_gateway.run("status").stdout
+    assert report["database"]["url"] in text
+    assert report["gateway"]["url"] in text
+
+
+def test_two_at_once_start_one_server(running: PrivateServer) -> None:
+    running.run("down")
+    both = [running.start("up"), running.start("up")]
+    for process in both:
+        _, err = process.communicate(timeout=TIMEOUT_SECONDS)
+        assert process.returncode == 0, err
+    ready_file = str(running.directory / "gateway.json")
+    gateways = [
+        p for p in psutil.process_iter(["cmdline"]) if ready_file in (p.info["cmdline"] or ())
+    ]
+    assert len(gateways) == 1
+    assert running.status()["database"]["running"]
+
+
+def test_everything_killed_comes_back_with_its_data(with_gateway: PrivateServer) -> None:
+    before = with_gateway.status()
+    with_gateway.kill_everything()
+    with_gateway.run("up")
+    after = with_gateway.status()
+    assert after["database"]["url"] == before["database"]["url"]
+    assert after["gateway"]["running"]
+    assert after["gateway"]["pid"] != before["gateway"]["pid"]
+    assert with_gateway.run(*COUNT_ROWS).stdout == "2\n"
+
+
+def test_up_prints_the_url_and_nothing_else_and_it_works_as_it_is(running: PrivateServer) -> None:
+    url = running.run("up", "--no-gateway").stdout
+    assert url == f"{running.status()['database']['url']}\n"
+    result = subprocess.run(
+        ["psql", url.strip(), "-At", "-c", "SELECT current_user, current_database()"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout == "pgblend|pgblend\n"
+
+
+def test_nobody_gets_in_without_the_password(running: PrivateServer) -> None:
+    port = running.status()["database"]["port"]
+    result = subprocess.run(
+        ["psql", f"host=127.0.0.1 port={port} user=pgblend dbname=pgblend passfile=/nowhere", "-w"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert "no password supplied" in result.stderr
+    assert (running.directory / "pgpass").stat().st_mode & 0o777 == 0o600
+    assert (running.directory / "postgres").stat().st_mode & 0o777 == 0o700
+
+
+def test_the_cluster_is_made_to_last(running: PrivateServer) -> None:
+    settings = (
+        "SELECT current_setting('data_checksums'), current_setting('fsync'), "
+        "current_setting('password_encryption'), current_setting('listen_addresses'), "
+        "current_setting('server_encoding'), datcollate, lower('ÄŽ') "
+        "FROM pg_database WHERE datname = current_database()"
+    )
+    answer = running.run("psql", "-At", "-c", settings).stdout
+    assert answer == "on|on|scram-sha-256|127.0.0.1|UTF8|C.UTF-8|äž\n"
+
+
+def test_status_of_a_named_server_hides_its_password(database_url: str) -> None:
+    server = PrivateServer(Path("/nowhere"))
+    for url in (database_url, database_url + " password='hunter 2'"):
+        process = server.start("--database-url", url, "status", "--json")
+        out, _ = process.communicate(timeout=TIMEOUT_SECONDS)
+        report = json.loads(out)
+        assert report["database"]["data_directory"] is None
+        assert "hunter" not in out
+        if url == database_url:
+            assert report["database"]["running"] is True
+        password = conninfo_to_dict(database_url).get("password")
+        assert password is None or str(password) not in out
+
+
+def test_a_pid_file_whose_number_is_another_process_now_does_not_block(
+    running: PrivateServer,
+) -> None:
+    running.kill_everything()
+    account = "postgres" if os.geteuid() == 0 else None
+    with subprocess.Popen(["sleep", "600"], user=account) as other:
+        try:
+            pid_file = running.directory / "postgres" / "postmaster.pid"
+            lines = pid_file.read_text().splitlines()
+            pid_file.write_text("\n".join([str(other.pid), *lines[1:]]) + "\n")
+            assert running.status()["database"]["running"] is False
+            running.run("up", "--no-gateway")
+            assert other.poll() is None
+        finally:
+            other.kill()
+    assert running.run(*COUNT_ROWS).stdout == "2\n"
+
+
+def test_a_query_that_outlives_its_postmaster_does_not_block(running: PrivateServer) -> None:
+    query = running.start("psql", "-c", "SELECT sum(i) FROM generate_series(1, 1e10) AS g(i)")
+    os_pid = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT sum(i)%'"
+    deadline = time.monotonic() + 10
+    while not (pid := running.run("psql", "-At", "-c", os_pid).stdout.strip()):
+        assert time.monotonic() < deadline
+    os.kill(running.postmaster_pid, signal.SIGKILL)
+    assert psutil.pid_exists(int(pid))
+    running.run("up", "--no-gateway")
+    query.communicate(timeout=TIMEOUT_SECONDS)
+    assert running.run(*COUNT_ROWS).stdout == "2\n"
+
+
+def test_a_taken_port_is_replaced_unless_it_was_asked_for(running: PrivateServer) -> None:
+    before = running.status()["database"]["port"]
+    running.run("down")
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", before))
+        other.listen()
+        refused = running.run("up", "--no-gateway", "--port", str(before), expect=1)
+        assert f"port {before} is in use" in refused.stderr
+        assert "hint: " in refused.stderr
+        running.run("up", "--no-gateway")
+    after = running.status()["database"]["port"]
+    assert after != before
+    assert running.run(*COUNT_ROWS).stdout == "2\n"
+    moved = running.run("up", "--no-gateway", "--port", str(before), expect=1)
+    assert f"runs already, on port {after}" in moved.stderr
+
+
+def test_a_lost_state_file_is_written_again(with_gateway: PrivateServer) -> None:
+    before = with_gateway.status()
+    state_file = with_gateway.directory / "server.json"
+    content = state_file.read_text()
+    state_file.unlink()
+    with_gateway.run("up")
+    assert with_gateway.status() == before
+    assert (
+        json.loads(content)["gateway_urls"][-1]
+        in json.loads(state_file.read_text())["gateway_urls"]
+    )
+
+
+def test_a_gateway_address_of_the_user_s_stays(running: PrivateServer) -> None:
+    before = running.run(
+        "psql", "-Atc", "SELECT pgblend.get_setting('gateway_url') #>> '{}'"
+    ).stdout
+    running.run("config", "set", "gateway_url", "http://127.0.0.1:1")
+    try:
+        said = running.run("up").stderr
+        assert "gateway_url is set to http://127.0.0.1:1" in said
+        assert running.status()["gateway"] == {
+            "running": False,
+            "url": "http://127.0.0.1:1",
+            "pid": None,
+            "version": None,
+        }
+    finally:
+        running.run("config", "set", "gateway_url", before.strip())
+
+
+def test_a_gateway_that_cannot_start_leaves_the_database_up(running: PrivateServer) -> None:
+    running.run("down")
+    keys = running.directory / "gateway.env"
+    keys.write_text("OPENAI_API_KEY=secret\n")
+    keys.chmod(0o644)
+    try:
+        result = running.run("up", expect=4)
+        assert "warning: the gateway did not start" in result.stderr
+        assert "hint: " in result.stderr
+        assert result.stdout.startswith("postgresql://")
+        assert running.status()["database"]["running"]
+    finally:
+        keys.unlink()
+
+
+def test_psql_gets_every_argument(running: PrivateServer) -> None:
+    answer = running.run(
+        "psql", "-At", "-v", "name=o'brien", "-c", r"\echo :name", "-d", "postgres"
+    )
+    assert answer.stdout == "o'brien\n"
+    other = running.run("psql", "-d", "postgres", "-Atc", "SELECT current_database()")
+    assert other.stdout == "postgres\n"
+    assert "psql is the PostgreSQL interactive terminal" in running.run("psql", "--help").stdout
+    running.run("psql", "-v", "ON_ERROR_STOP=1", "-f", "/nowhere.sql", expect=1)
+
+
+def test_psql_on_a_named_server(database_url: str) -> None:
+    server = PrivateServer(Path("/nowhere"))
+    answer = server.run("--database-url", database_url, "psql", "-Atc", "SELECT 40 + 2")
+    assert answer.stdout == "42\n"
+
+
+def test_down_keeps_the_data_and_a_second_down_is_no_error(running: PrivateServer) -> None:
+    assert "PostgreSQL stopped" in running.run("down").stderr
+    assert "did not run" in running.run("down").stderr
+    report = running.status()
+    assert (report["database"]["running"], report["gateway"]["running"]) == (False, False)
+    for command in (("psql", "-c", "SELECT 1"), ("collection", "list")):
+        stopped = running.run(*command, expect=3)
+        assert "pgblend up" in stopped.stderr
+    running.run("up", "--no-gateway")
+    assert running.run(*COUNT_ROWS).stdout == "2\n"
+
+
+def test_an_interrupted_first_start_is_made_good(make_server: Callable[..., PrivateServer]) -> None:
+    server = make_server()
+    first = server.start("up", "--no-gateway")
+    unfinished = server.directory / "postgres.new" / "base"
+    deadline = time.monotonic() + 30
+    while not unfinished.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    first.kill()
+    first.communicate()
+    for process in psutil.process_iter(["cmdline"]):
+        if any(str(server.directory) in part for part in process.info["cmdline"] or ()):
+            process.kill()
+    server.run("up", "--no-gateway")
+    assert server.status()["database"]["migration"]
+    assert not (server.directory / "postgres.new").exists()
+
+
+def test_a_long_path_with_odd_characters(make_server: Callable[..., PrivateServer]) -> None:
+    server = make_server("it's a 100% long näme & more " + "x" * 70)
+    url = server.run("up", "--no-gateway").stdout.strip()
+    assert quote(server.directory.name) in url
+    socket_directory = Path(server.status()["database"]["socket_directory"])
+    assert server.directory not in socket_directory.parents
+    for host in ("127.0.0.1", str(socket_directory)):
+        answer = server.run("psql", "-h", host, "-Atc", "SELECT 42").stdout
+        assert answer == "42\n"
+    server.run("down")
+    socket_directory.rmdir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root hands over to another account")
+def test_a_folder_that_the_server_cannot_reach(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    server = PrivateServer(closed / "data")
+    result = server.run("up", expect=1)
+    first, second = result.stderr.splitlines()
+    assert first.startswith("pgblend: error: the account postgres cannot enter ")
+    assert second.startswith("hint: choose another folder with --data-dir")
+    assert not server.directory.exists()
+
+
+def test_nothing_was_ever_started(make_server: Callable[..., PrivateServer]) -> None:
+    server = make_server()
+    assert server.status()["database"]["url"] is None
+    assert "there is no private server" in server.run("down").stderr
+    assert not server.directory.exists()
+    for command in (("psql",), ("collection", "list")):
+        result = server.run(*command, expect=3)
+        assert "pgblend up" in result.stderr

@@ -1,0 +1,279 @@
+"""A real server for all tests: a throwaway cluster, a migrated template, clones of it."""
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from pytest_postgresql.janitor import DatabaseJanitor
+
+from pgblend.cli.database import connect
+from pgblend.migrations import runner
+from support.database import Database, add_documents, add_space, embed_waiting
+from support.model_provider import GatewayProcess, ModelProvider
+from support.server import throwaway_server
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+_numbers = itertools.count()
+
+# Key, title, content. The two share words, so that statistics would show what is hidden.
+LIBRARIES = {
+    "open": [
+        ("deploy", "Deploy guide", "How to deploy to production: run make deploy and wait."),
+        ("wine", "Wine", "The production of wine in France. Red wine and white wine."),
+        ("sea", "Sea", "Ships sail the sea when the wind is fair."),
+    ],
+    "secret": [
+        ("plan", "Secret plan", "We deploy the secret weapon to production on Monday."),
+        ("rollout", "Rollout", "Deploy, deploy and deploy again: production never sleeps."),
+        ("cellar", "Cellar", "The wine in the cellar is for the board alone."),
+    ],
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option with which tests write their golden files."""
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where the tests' PostgreSQL listens, and its superuser."""
+
+    host: str
+    port: int
+    user: str
+    password: str | None
+
+    def url(self, database: str = "postgres", **more: str) -> str:
+        """Return the conninfo of a database, as the superuser unless `user` is given."""
+        given: dict[str, str | int | None] = {"user": self.user, "password": self.password, **more}
+        return make_conninfo("", host=self.host, port=self.port, dbname=database, **given)
+
+    def janitor(self, name: str, **options: object) -> DatabaseJanitor:
+        """Return what creates and drops a database of that name."""
+        return DatabaseJanitor(
+            user=self.user,
+            password=self.password,
+            host=self.host,
+            port=self.port,
+            dbname=name,
+            **options,
+        )
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """The server of PGBLEND_TEST_SERVER (a superuser's URL), else a throwaway one."""
+    given = os.environ.get("PGBLEND_TEST_SERVER")
+    if given:
+        parts = conninfo_to_dict(given)
+        yield Server(
+            host=str(parts["host"]),
+            port=int(parts.get("port") or 5432),
+            user=str(parts.get("user", "postgres")),
+            password=parts.get("password"),  # type: ignore[arg-type]
+        )
+        return
+    with throwaway_server() as parts:
+        yield Server(**parts)
+
+
+@pytest.fixture(scope="session")
+def template(server: Server) -> Iterator[str]:
+    """A database at the newest revision, to clone from."""
+    name = f"pgblend_template_{os.getpid()}"
+    janitor = server.janitor(name, as_template=True)
+    janitor.init()
+    runner.upgrade(server.url(name))
+    yield name
+    janitor.drop()
+
+
+@contextmanager
+def temporary_database(server: Server, template: str | None = None) -> Iterator[str]:
+    """A database, empty or from a template; yields the superuser's URL."""
+    name = f"pgblend_test_{os.getpid()}_{next(_numbers)}"
+    janitor = server.janitor(name, template_dbname=template)
+    janitor.init()
+    url = server.url(name)
+    if template:  # a clone does not inherit the database's settings
+        with psycopg.connect(url) as connection:
+            connection.execute(
+                sql.SQL('ALTER DATABASE {} SET search_path = "$user", public, pgblend').format(
+                    sql.Identifier(name)
+                )
+            )
+    try:
+        yield url
+    finally:
+        janitor.drop()
+
+
+@pytest.fixture
+def new_database(server: Server) -> Iterator[Callable[..., str]]:
+    """Make databases, empty or from a template; returns the superuser's URL."""
+    with ExitStack() as stack:
+        yield lambda template=None: stack.enter_context(temporary_database(server, template))
+
+
+@pytest.fixture
+def database_url(server: Server, template: str) -> Iterator[str]:
+    """A fresh clone of the migrated template, as superuser."""
+    with temporary_database(server, template) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def module_connection(server: Server, template: str) -> Iterator[psycopg.Connection]:
+    """A superuser's connection to a clone that all tests of a module share."""
+    with temporary_database(server, template) as url, connect(url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def db(module_connection: psycopg.Connection) -> Iterator[Database]:
+    """The module's clone in a transaction that is rolled back: fast, and as good as fresh."""
+    with module_connection.transaction(force_rollback=True):
+        database = Database(module_connection)
+        yield database
+        database.forget()
+
+
+@pytest.fixture
+def committed(connection: psycopg.Connection) -> Database:
+    """A clone of the test's own, in autocommit mode: for more sessions than one."""
+    return Database(connection)
+
+
+@pytest.fixture
+def connection(database_url: str) -> Iterator[psycopg.Connection]:
+    """A superuser's connection in autocommit mode, with the vector type registered."""
+    with connect(database_url) as opened:
+        yield opened
+
+
+@contextmanager
+def login_role(server: Server, database: str, *groups: str) -> Iterator[str]:
+    """A login role that is a member of the given roles; yields its URL."""
+    role = f"pgblend_test_role_{os.getpid()}_{next(_numbers)}"
+    with psycopg.connect(server.url(database), autocommit=True) as admin:
+        admin.execute(
+            sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'secret' IN ROLE {}").format(
+                sql.Identifier(role), sql.SQL(", ").join(map(sql.Identifier, groups))
+            )
+        )
+        try:
+            yield server.url(database, user=role, password="secret")
+        finally:
+            admin.execute(sql.SQL("DROP OWNED BY {}").format(sql.Identifier(role)))
+            admin.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
+
+
+@pytest.fixture
+def connect_as(
+    server: Server, connection: psycopg.Connection
+) -> Iterator[Callable[..., psycopg.Connection]]:
+    """Connect to the test's database as a new login role that is a member of the given roles."""
+    with ExitStack() as stack:
+
+        def connect_as_member(*groups: str) -> psycopg.Connection:
+            url = stack.enter_context(login_role(server, connection.info.dbname, *groups))
+            return stack.enter_context(connect(url))
+
+        yield connect_as_member
+
+
+@dataclass(frozen=True)
+class TwoCollections:
+    """Two collections that share words, a reader of `open`, and a database with `open` alone."""
+
+    admin: Database
+    reader: Database
+    reader_role: str
+    only_open: Database
+
+
+@pytest.fixture(scope="module")
+def two_collections(server: Server, template: str) -> Iterator[TwoCollections]:
+    """What a reader of one collection out of two may find out: for every search feature.
+
+    Every search as `reader` must answer as `only_open` does, scores included.
+    """
+    with ExitStack() as stack:
+        admin, only_open = (
+            Database(
+                stack.enter_context(
+                    connect(stack.enter_context(temporary_database(server, template)))
+                )
+            )
+            for _ in range(2)
+        )
+        for database, collections in ((only_open, ["open"]), (admin, ["open", "secret"])):
+            add_space(database)
+            for collection in collections:
+                database.rows("SELECT add_collection(%s)", collection)
+                add_documents(database, collection, LIBRARIES[collection])
+            embed_waiting(database)
+        url = stack.enter_context(
+            login_role(server, admin.connection.info.dbname, "pgblend_reader")
+        )
+        reader = Database(stack.enter_context(connect(url)))
+        role = reader.connection.info.user
+        admin.rows("SELECT grant_collection('open', %s)", role)
+        yield TwoCollections(admin, reader, role, only_open)
+
+
+@pytest.fixture(scope="session")
+def session_provider() -> Iterator[ModelProvider]:
+    """The provider behind `session_gateway`; tests take `model_provider`."""
+    with ModelProvider() as provider:
+        yield provider
+
+
+@pytest.fixture(scope="session")
+def session_gateway(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
+    """One gateway for all tests, since it loads litellm for seconds; it caches nothing."""
+    with GatewayProcess("--cache-size", "0", provider=session_provider) as process:
+        yield process
+
+
+@pytest.fixture
+def model_provider(session_provider: ModelProvider) -> Iterator[ModelProvider]:
+    """A provider of embeddings that answers deterministically over real HTTP."""
+    session_provider.reset()
+    yield session_provider
+    session_provider.reset()
+
+
+@pytest.fixture
+def gateway(session_gateway: GatewayProcess, model_provider: ModelProvider) -> GatewayProcess:
+    """A real gateway process whose litellm talks to the model provider."""
+    return session_gateway
+
+
+@pytest.fixture
+def gateway_connection(
+    connection: psycopg.Connection, gateway: GatewayProcess, model_provider: ModelProvider
+) -> psycopg.Connection:
+    """A connection to a database that knows the gateway and embeds by the model provider."""
+    connection.execute("SELECT set_setting('gateway_url', to_jsonb(%s::text))", [gateway.url])
+    connection.execute(
+        "SELECT set_setting('embedding_model', to_jsonb(%s::text))", [model_provider.model]
+    )
+    return connection
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The judged collections and files beside the repository."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"no test data at {SHARED_DATA}")
+    return SHARED_DATA

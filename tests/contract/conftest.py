@@ -1,0 +1,36 @@
+"""Golden files: what the database offers, as text, kept in tests/golden and compared."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgblend.cli.database import connect
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+Golden = Callable[[str, str], None]
+
+
+@pytest.fixture(scope="session")
+def catalogue(server: object, template: str) -> psycopg.Connection:
+    """A connection to a migrated database, to read only."""
+    with connect(server.url(template)) as connection:  # type: ignore[attr-defined]
+        connection.execute("SET default_transaction_read_only = on")
+        yield connection
+
+
+@pytest.fixture
+def golden(pytestconfig: pytest.Config) -> Golden:
+    """Compare a text with tests/golden/NAME; --update-golden writes it instead."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if pytestconfig.getoption("--update-golden"):
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"no {path}: run pytest with --update-golden"
+        assert text == path.read_text(encoding="utf-8"), (
+            "if meant: make golden, and look at the diff"
+        )
+
+    return compare

@@ -1,0 +1,122 @@
+"""Rules that every routine, table and view keeps, read from the catalogue."""
+
+import psycopg
+import pytest
+
+from pgblend.sql import source_files
+
+# Each runs with its owner's rights, and DECISIONS.md says why.
+SECURITY_DEFINER = {"_create_embedding_table", "_request_embeddings", "drop_embedding_space"}
+OURS = "pronamespace = 'pgblend'::regnamespace"
+RELATIONS = "relnamespace IN ('pgblend'::regnamespace, 'pgblend_data'::regnamespace)"
+
+
+def column(catalogue: psycopg.Connection, query: str) -> list[str]:
+    return [str(row[0]) for row in catalogue.execute(query)]  # type: ignore[call-overload]
+
+
+def test_there_is_something_to_check(catalogue: psycopg.Connection) -> None:
+    assert len(column(catalogue, f"SELECT proname FROM pg_proc WHERE {OURS}")) > 50
+
+
+def test_every_routine_has_a_comment(catalogue: psycopg.Connection) -> None:
+    query = f"SELECT oid::regprocedure FROM pg_proc WHERE {OURS} AND obj_description(oid) IS NULL"
+    assert column(catalogue, query) == []
+
+
+def test_every_table_view_and_type_has_a_comment(catalogue: psycopg.Connection) -> None:
+    query = (
+        f"SELECT oid::regclass FROM pg_class WHERE {RELATIONS} AND relkind IN ('r', 'v', 'c')"
+        " AND relname <> 'alembic_version' AND coalesce("
+        "obj_description(oid, 'pg_class'), obj_description(reltype, 'pg_type')) IS NULL"
+    )
+    assert column(catalogue, query) == []
+
+
+def test_every_column_of_views_and_results_has_a_comment(catalogue: psycopg.Connection) -> None:
+    query = (
+        "SELECT c.oid::regclass || '.' || a.attname FROM pg_class AS c"
+        " JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0"
+        f" WHERE {RELATIONS} AND relkind IN ('v', 'c') AND col_description(c.oid, attnum) IS NULL"
+    )
+    assert column(catalogue, query) == []
+
+
+def test_views_show_what_their_reader_may_see(catalogue: psycopg.Connection) -> None:
+    query = (
+        f"SELECT relname::text, coalesce(reloptions, '{{}}') FROM pg_class"
+        f" WHERE {RELATIONS} AND relkind = 'v'"
+        " AND NOT coalesce(reloptions, '{}') @> '{security_invoker=true}'"
+    )
+    # The one that asks itself what its reader may see (DECISIONS.md).
+    assert catalogue.execute(query).fetchall() == [("_similar_lexeme", ["security_barrier=true"])]
+
+
+def test_routines_that_run_sql_have_a_search_path(catalogue: psycopg.Connection) -> None:
+    query = (
+        f"SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_language AS l ON l.oid = prolang"
+        f" WHERE {OURS} AND array_to_string(proconfig, ' ') !~ 'search_path=' IS NOT FALSE"
+        " AND (lanname = 'plpgsql' OR lanname LIKE 'plpython%' AND prosrc ~ '\\yplpy\\y')"
+    )
+    assert column(catalogue, query) == []
+
+
+def test_sql_bodies_are_bound_when_created(catalogue: psycopg.Connection) -> None:
+    query = (
+        "SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_language AS l ON l.oid = prolang"
+        f" WHERE {OURS} AND lanname = 'sql' AND prosqlbody IS NULL"
+    )
+    assert column(catalogue, query) == []
+
+
+def test_only_the_listed_functions_run_with_their_owners_rights(
+    catalogue: psycopg.Connection,
+) -> None:
+    query = f"SELECT proname FROM pg_proc WHERE {OURS} AND prosecdef"
+    assert set(column(catalogue, query)) == SECURITY_DEFINER
+    paths = column(catalogue, f"SELECT proconfig FROM pg_proc WHERE {OURS} AND prosecdef")
+    assert set(paths) == {"['search_path=pg_catalog, pg_temp']"}
+
+
+def test_what_they_call_has_a_safe_search_path_too(catalogue: psycopg.Connection) -> None:
+    safe = set(
+        column(
+            catalogue,
+            f"SELECT proname FROM pg_proc WHERE {OURS} AND (prosqlbody IS NOT NULL"
+            " OR proconfig @> ARRAY['search_path=pg_catalog, pg_temp'])",
+        )
+    )
+    files = {file.name: file for file in source_files()}
+    reached: set[str] = set()
+    waiting = set(SECURITY_DEFINER)
+    while waiting:
+        name = waiting.pop()
+        reached.add(name)
+        waiting |= (files[name].calls & files.keys()) - reached
+    assert reached > SECURITY_DEFINER
+    assert reached <= safe
+
+
+@pytest.mark.parametrize("table", ["collection", "document", "chunk", "embedding_queue",
+                                   "collection_grant", "collection_language"])  # fmt: skip
+def test_row_security_is_on(catalogue: psycopg.Connection, table: str) -> None:
+    query = f"SELECT relrowsecurity FROM pg_class WHERE oid = 'pgblend_data.{table}'::regclass"
+    assert column(catalogue, query) == ["True"]
+
+
+def test_public_may_do_nothing(catalogue: psycopg.Connection) -> None:
+    functions = f"SELECT oid::regprocedure FROM pg_proc WHERE {OURS} AND has_function_privilege("
+    assert column(catalogue, f"{functions}'public', oid, 'EXECUTE')") == []
+    relations = f"SELECT oid::regclass FROM pg_class WHERE {RELATIONS} AND relkind IN ('r', 'v')"
+    for privilege in ("SELECT", "INSERT", "UPDATE", "DELETE"):
+        query = f"{relations} AND has_table_privilege('public', oid, '{privilege}')"
+        assert column(catalogue, query) == []
+
+
+def test_store_rows_carry_collection_document_and_bucket(catalogue: psycopg.Connection) -> None:
+    for table in ("chunk", "embedding_queue"):
+        query = (
+            "SELECT attname FROM pg_attribute WHERE attnotnull"
+            f" AND attrelid = 'pgblend_data.{table}'::regclass"
+        )
+        assert set(column(catalogue, query)) >= {"collection_id", "document_id", "bucket"}

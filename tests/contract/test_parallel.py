@@ -1,0 +1,108 @@
+"""Every routine that says PARALLEL SAFE is called inside a parallel worker."""
+
+import psycopg
+import pytest
+
+from support.database import Database, add_documents, add_space, embed_waiting, vector_of
+
+SPACE = "pgblend._active_space()"
+SETTINGS = "pgblend._search_settings('{}', NULL, '{}')"
+IDS = "'{1}'::bigint[]"  # the first collection's number; a sub-query would not go to a worker
+CALLS = {
+    "_active_space": "()",
+    "_approximate_tokens": "('some words')",
+    "_binding_conditions": f"('a -b', {IDS})",
+    "_bm25_idf": "(10, 2)",
+    "_bucket": "(1, 'key')",
+    "_check_chunk_sizes": "(pgblend._collection_settings('{}'))",
+    "_check_filter": "('{\"a\": 1}')",
+    "_check_lexical_index": f"({IDS}, true)",
+    "_check_privilege": "('read')",
+    "_check_result_limit": "(10)",
+    "_check_role": "('pgblend_reader')",
+    "_check_settings": "('{\"k1\": 1}', '{search}', 'test')",
+    "_check_text_search_config": "('english')",
+    "_chunk_error": "('{}')",
+    "_collection_settings": "('{}')",
+    "_corrected_words": """('{"fuzzy": {"corrections": {"a": ["b"]}}}')""",
+    "_cosines": f"('{{1}}', '{vector_of('x')}', {SPACE})",
+    "_document_change": "(d, d) FROM pgblend_data.document AS d",
+    "_document_row": "(c, 'k', 'x', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
+    " FROM pgblend_data.collection AS c",
+    "_embedding_input": "('title', 't', 'h', 'c')",
+    "_few_vectors": f"({SPACE}, {IDS})",
+    "_group_condition": "('english', '{\"phrases\": [\"a fox\"]}', true)",
+    "_has_numpy": "()",
+    "_has_vectors": f"({SPACE}, {IDS})",
+    "_identifier_vector": "('see ERR-1042')",
+    "_identifiers": "('see ERR-1042', true)",
+    "_indexable_text": "('東京都')",
+    "_join_bigrams": "('東京')",
+    "_lexeme_tsquery": "('{a,b}')",
+    "_lexical_state": f"({IDS}, NULL)",
+    "_may_write": "(1)",
+    "_named_collection": "('c')",
+    "_pack_lexemes": "('a:1')",
+    "_pack_vector": "(tsvectorsend('a:1'))",
+    "_parse_query": "('\"a fox\" -b', 'english')",
+    "_passes_filter": "(1, '{}', '{}')",
+    "_query_groups": "('a \"b\" -c')",
+    "_query_stop_words": "('the fox', '{english}')",
+    "_regconfig": "('english')",
+    "_seal_lock": "(1)",
+    "_search_settings": "('{\"k1\": 1}', NULL, '{1}')",
+    "_searched_collections": "('{c}')",
+    "_segment_arrays": f"({IDS})",
+    "_segment_postings": "(1)",
+    "_setting_error": "('1', 'number', 0, 2, NULL)",
+    "_setting_in_force": "('number', '1', NULL)",
+    "_snippet": "('some text', 'text', 'english')",
+    "_spaced_bigrams": "('東京都')",
+    "_split_content": "('some words', pgblend._collection_settings('{}'))",
+    "_tsvector_score": f"({IDS}, 'english', '{{word}}', NULL, '{{1}}', 2, 1.2, 0.75, '{{3, 2, 1}}',"
+    " NULL, 10)",
+    "_tsvector_statistics": f"({IDS}, '{{word}}')",
+    "_vectors_waiting": f"('test_space', {IDS})",
+    "_writable_collection": "('c')",
+    "get_setting": "('k1')",
+    "_vocabulary_lock": "(1)",
+    "_word_of_lexeme": "('some text', 'english', 'text')",
+    "rrf": "('{1,2}')",
+    "setting_catalog": "()",
+}
+
+
+@pytest.fixture(scope="module")
+def forced(module_connection: psycopg.Connection) -> Database:
+    db = Database(module_connection)
+    db.rows("SELECT add_collection('c')")
+    add_documents(db, "c", [("k", "", "word")])
+    add_space(db)
+    embed_waiting(db)
+    newer = module_connection.info.server_version >= 160000
+    db.rows(f"SET {'debug_parallel_query' if newer else 'force_parallel_mode'} = on")
+    return db
+
+
+def test_every_safe_routine_is_called_below(forced: Database) -> None:
+    safe = forced.column(
+        "SELECT proname::text FROM pg_proc WHERE pronamespace = 'pgblend'::regnamespace"
+        " AND proparallel = 's' AND prorettype <> 'trigger'::regtype"
+    )
+    assert set(safe) == CALLS.keys()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_safe_in_a_worker(forced: Database, name: str) -> None:
+    query = f"SELECT pgblend.{name}{CALLS[name]}"
+    plan = "\n".join(forced.column(f"EXPLAIN (COSTS OFF) {query}"))
+    assert "Gather" in plan
+    forced.rows(query)
+
+
+def test_the_test_can_fail(forced: Database) -> None:
+    with forced.connection.transaction(force_rollback=True):
+        forced.rows("ALTER FUNCTION pgblend._vector_arm PARALLEL SAFE")
+        arguments = f"'{vector_of('x')}', {SPACE}, {IDS}, NULL, NULL, {SETTINGS}"
+        query = f"SELECT pgblend._vector_arm({arguments})"
+        assert forced.error(query).sqlstate == "25000"  # it sets a parameter

@@ -1,0 +1,131 @@
+"""Rules for the files of sql/, plpy/ and migrations/snapshots."""
+
+import ast
+import builtins
+import re
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from pgblend.migrations import runner
+from pgblend.migrations.replace_routines import digest, snapshot
+from pgblend.sql import SourceFile, render, source_files
+
+SOURCES = source_files()
+MODULES = sorted(Path(str(files("pgblend.plpy"))).glob("[!_]*.py"))
+CREATED = re.compile(r"^CREATE OR REPLACE (?:FUNCTION|VIEW) pgblend\.(\w+)", re.MULTILINE)
+CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
+
+
+def identify(value: object) -> str:
+    return getattr(value, "name", str(value))
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=identify)
+def test_a_file_creates_what_its_name_says(file: SourceFile) -> None:
+    assert set(CREATED.findall(file.text)) == ({file.name} if file.name != "access" else set())
+    assert file.text.startswith(f"-- {file.name}: ")
+    assert file.text.endswith("\n")
+    assert "DROP " not in CODE.sub("", file.text.partition("AS $")[0])
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=identify)
+def test_a_file_uses_its_own_and_lower_stages_only(file: SourceFile) -> None:
+    stages = {other.name: other.stage for other in SOURCES}
+    assert file.name == "access" or file.calls <= stages.keys()
+    assert all(stages[name] <= file.stage for name in file.calls & stages.keys())
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=identify)
+def test_a_file_spells_its_labels_out(file: SourceFile) -> None:
+    for created in re.split(r"^CREATE OR REPLACE FUNCTION", file.text, flags=re.MULTILINE)[1:]:
+        head = re.split(r"AS \$|BEGIN ATOMIC|\nRETURN ", created)[0]
+        assert re.search(
+            r"^(IMMUTABLE|STABLE|VOLATILE) PARALLEL (SAFE|UNSAFE)$", head, re.MULTILINE
+        )
+
+
+def test_a_caller_is_no_more_volatile_nor_safer_than_what_it_calls() -> None:
+    labels = {
+        file.name: match.groups()
+        for file in SOURCES
+        if (match := re.search(r"^(IMMUTABLE|STABLE|VOLATILE) PARALLEL (SAFE|UNSAFE)$",
+                               file.text, re.MULTILINE))
+    }  # fmt: skip
+    order = ["IMMUTABLE", "STABLE", "VOLATILE"]
+    for file in SOURCES:
+        for name in file.calls & labels.keys() if file.name in labels else ():
+            volatility, parallel = labels[file.name]
+            assert order.index(volatility) >= order.index(labels[name][0]), (file.name, name)
+            assert not (parallel == "SAFE" and labels[name][1] == "UNSAFE"), (file.name, name)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
+def test_the_five_rules_of_plpy(module: Path) -> None:
+    source = module.read_text(encoding="utf-8")
+    tree = ast.parse(source, feature_version=(3, 11))
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert module.stem in functions
+
+    imported = {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
+        )
+    }
+    allowed = sys.stdlib_module_names | {"numpy"}
+    assert {str(name).partition(".")[0] for name in imported} <= allowed
+    assert "__future__" not in imported
+
+    for node in ast.walk(tree):
+        assert not isinstance(node, ast.Global)
+        assert not (isinstance(node, ast.ImportFrom) and node.names[0].name == "*")
+        assert not (isinstance(node, ast.Name) and node.id in {"plpy", "SD", "GD"})
+
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+        and node.body and isinstance(node.body[0], ast.Expr)
+    }  # fmt: skip
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            assert id(node) in docstrings or node.lineno == node.end_lineno
+
+    names = functions | {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    assert not arguments & (names | imported)
+    assert not names & set(dir(builtins))
+
+
+def test_sql_arguments_are_not_named_like_what_is_spliced_in() -> None:
+    for file in SOURCES:
+        for name in re.findall(r"#include plpy/(\w+)\.py", file.text):
+            tree = ast.parse((MODULES[0].parent / f"{name}.py").read_text(encoding="utf-8"))
+            defined = {getattr(node, "name", None) for node in tree.body}
+            parameters = re.findall(r"^    (\w+) [\w\[\]. ]+,?$", file.text.partition(")")[0], re.M)
+            assert not defined & set(parameters)
+
+
+def test_every_module_of_plpy_is_used() -> None:
+    used = set(re.findall(r"#include plpy/(\w+)\.py", "".join(file.text for file in SOURCES)))
+    assert used == {module.stem for module in MODULES}
+
+
+def test_newest_snapshot_is_what_sql_renders() -> None:
+    assert snapshot(runner._head()) == render(), "run: make freeze"
+
+
+def test_released_snapshots_never_change() -> None:
+    for revision, sha in runner.released().items():
+        assert digest(snapshot(revision)) == sha

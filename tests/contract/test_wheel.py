@@ -1,0 +1,77 @@
+"""The wheel holds exactly the package's files, and migrates a database without the repository."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("cli", "migrations", "plpy", "sql")
+SUFFIXES = {".py", ".sql", ".json", ".mako", ".sha256", ".typed"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from a copy of the files that git knows of."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for name in filter(None, listing.split("\0")):
+        if (
+            name.startswith((*FOLDERS, "pyproject", "README", "LICENSE"))
+            and (ROOT / name).is_file()
+        ):
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((ROOT / name).read_bytes())
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q"]
+    subprocess.run([*command, "-w", str(target), str(source)], check=True, timeout=120)
+    (built,) = target.glob("*.whl")
+    return built
+
+
+def test_exactly_these_files(wheel: Path) -> None:
+    packed = {
+        name.removeprefix("pgblend/")
+        for name in zipfile.ZipFile(wheel).namelist()
+        if ".dist-info/" not in name
+    }
+    expected = {
+        str(path.relative_to(ROOT))
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in SUFFIXES and "__pycache__" not in path.parts
+    }
+    assert packed == expected
+
+
+def test_it_migrates_without_the_repository(
+    wheel: Path, tmp_path: Path, new_database: Callable[..., str]
+) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    url = new_database()
+    code = (
+        "from pgblend.cli.main import main; import pgblend.sql; print(pgblend.sql.__file__); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--database-url", url, "migrate", "up"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(tmp_path))
+    with psycopg.connect(url) as connection:
+        row = connection.execute("SELECT count(*) FROM hybrid_search('x')").fetchone()
+    assert row == (0,)

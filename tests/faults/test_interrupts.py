@@ -1,0 +1,114 @@
+"""A hanging model call ends soon after a timeout, a cancel or a terminate."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from pgblend.cli.database import connect
+from support.backend import held
+from support.database import Database
+from support.model_provider import Behaviour, ModelProvider
+
+SIGNAL_SECONDS = 0.6  # 200 ms with a margin of 3
+CALL = "SELECT embed_text(ARRAY['x'], timeout_ms => 60000)"
+
+
+@pytest.fixture
+def hanging(provider: ModelProvider) -> ModelProvider:
+    provider.behaviour = Behaviour(hang=True)
+    return provider
+
+
+@pytest.fixture
+def other(client: Database) -> psycopg.Connection:
+    """A session of its own, which may be killed."""
+    with connect(client.url) as connection:
+        yield connection
+
+
+def run_and_end(
+    connection: psycopg.Connection, hanging: ModelProvider, end: Callable[[], object]
+) -> tuple[psycopg.Error, float]:
+    """Call the hanging gateway, end the call once it hangs; return the error and the delay."""
+    errors: list[psycopg.Error] = []
+
+    def call() -> None:
+        try:
+            connection.execute(CALL)
+        except psycopg.Error as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    while not hanging.requests:
+        time.sleep(0.005)
+    start = time.monotonic()
+    end()
+    thread.join(10)
+    return errors[0], time.monotonic() - start
+
+
+def test_statement_timeout(client: Database, hanging: ModelProvider) -> None:
+    client.rows("SET statement_timeout = 500")
+    start = time.monotonic()
+    error = client.error(CALL)
+    seconds = time.monotonic() - start
+    client.rows("RESET statement_timeout")
+    assert error.sqlstate == "57014"
+    assert 0.5 <= seconds < 0.5 + SIGNAL_SECONDS
+    assert_usable(client, hanging)
+
+
+def test_cancel(client: Database, other: psycopg.Connection, hanging: ModelProvider) -> None:
+    pid = other.info.backend_pid
+    error, delay = run_and_end(
+        other, hanging, lambda: client.rows("SELECT pg_cancel_backend(%s)", pid)
+    )
+    assert error.sqlstate == "57014"
+    assert delay < SIGNAL_SECONDS
+    assert_usable(Database(other), hanging)
+
+
+def test_terminate(client: Database, other: psycopg.Connection, hanging: ModelProvider) -> None:
+    pid = other.info.backend_pid
+    error, delay = run_and_end(
+        other, hanging, lambda: client.rows("SELECT pg_terminate_backend(%s)", pid)
+    )
+    assert isinstance(error, psycopg.OperationalError)
+    assert delay < SIGNAL_SECONDS
+    assert client.value("SELECT count(*) FROM pg_stat_activity WHERE pid = %s", pid) == 0
+
+
+def test_a_client_that_leaves_lets_the_server_go_on(
+    client: Database, hanging: ModelProvider
+) -> None:
+    dsn = client.url
+    connection = connect(dsn)
+    connection.execute("SET client_connection_check_interval = 100")
+    pid = connection.info.backend_pid
+    connection.pgconn.send_query(CALL.encode())
+    while not hanging.requests:
+        time.sleep(0.005)
+    connection.pgconn.finish()
+    deadline = time.monotonic() + 3
+    query = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
+    while client.value(query, pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert client.value(query, pid) == 0
+
+
+def test_hybrid_search_too(client: Database, hanging: ModelProvider) -> None:
+    with client.connection.transaction(force_rollback=True):
+        client.rows("SELECT create_embedding_space('s', 'm', 384)")
+        client.rows("SET LOCAL statement_timeout = 500")
+        assert client.error("SELECT * FROM hybrid_search('x')").sqlstate == "57014"
+
+
+def assert_usable(session: Database, provider: ModelProvider) -> None:
+    """The session goes on, and nothing of the call is left: the client's socket is the only one."""
+    assert held(session) == (0, 1)
+    provider.reset()
+    assert session.value("SELECT cardinality(embed_text(ARRAY['x']))") == 1

@@ -1,0 +1,106 @@
+"""kill -9 of the whole server in the middle of a seal: what was committed is there and found."""
+
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from pgblend.cli.database import connect
+from pgblend.cli.server.cluster import Cluster
+from pgblend.migrations import runner
+
+CHUNKS = 20_000
+SEARCH = """
+    SELECT count(*), sum(score) FROM lexical_search(
+        'word7', 10000, options => '{"candidate_depth": 10000, "timeouts_ms": {"lexical": 60000}}')
+"""
+STATUS = "SELECT status, chunks, sealed, pending, segments FROM lexical_status()"
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A server of the test's own, as durable as a real one."""
+    with tempfile.TemporaryDirectory(prefix="pgblend-crash-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        cluster = Cluster(folder / "server")
+        cluster.create()
+        cluster.start()
+        try:
+            yield cluster
+        finally:
+            cluster.stop()
+
+
+def kill_server(cluster: Cluster) -> None:
+    """End the server and all its processes with SIGKILL."""
+    postmaster = cluster.postmaster
+    assert postmaster is not None
+    process = psutil.Process(postmaster.pid)
+    family = [process, *process.children(recursive=True)]
+    for member in family:
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
+    psutil.wait_procs(family, timeout=10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", ["lexical_seal('crash')", "lexical_rebuild('crash')"])
+def test_a_killed_server_loses_nothing(cluster: Cluster, call: str) -> None:
+    url = make_conninfo("", **cluster.connection_parameters())  # type: ignore[arg-type]
+    runner.upgrade(url)
+    with connect(url) as connection:
+        connection.execute("SELECT add_collection('crash', 'simple')")
+        # At this isolation level nothing is sealed at commit.
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        connection.execute(
+            "SELECT ingest_document('crash', d::text, 'x', chunks => (SELECT jsonb_agg("
+            "jsonb_build_object('content', concat_ws(' ', 'word' || mod(n, 50), 'unit' || n * d)))"
+            " FROM generate_series(1, %s) AS n)) FROM generate_series(1, 20) AS d",
+            [CHUNKS // 20],
+        )
+        connection.execute("COMMIT")
+        if "rebuild" in call:
+            connection.execute("SELECT lexical_seal('crash')")
+        before = connection.execute(STATUS).fetchone()
+        expected = connection.execute(SEARCH).fetchone()
+        assert expected is not None
+        assert expected[0] == CHUNKS / 50
+
+    def index() -> None:
+        with suppress(psycopg.OperationalError), connect(url) as sealer:
+            sealer.execute(f"SELECT {call}")
+            finished.append(True)
+
+    finished: list[bool] = []
+    sealing = threading.Thread(target=index)
+    with connect(url) as watcher:
+        sealing.start()
+        while watcher.execute(STATUS).fetchall()[0][0] != "building":
+            assert sealing.is_alive()
+        watcher.execute("SELECT ingest_document('crash', 'last', 'committed before the crash')")
+        kill_server(cluster)
+        sealing.join()
+    assert not finished
+
+    cluster.start()
+    url = make_conninfo("", **cluster.connection_parameters())  # type: ignore[arg-type]
+    with connect(url) as connection:
+        after = connection.execute(STATUS).fetchone()
+        assert before is not None
+        assert after == (before[0], before[1] + 1, before[2], before[3] + 1, before[4])
+        found = connection.execute("SELECT source_key FROM lexical_search('crash')").fetchall()
+        assert found == [("last",)]
+        connection.execute("SELECT delete_document('crash', 'last')")
+        assert connection.execute(SEARCH).fetchone() == expected
+        connection.execute(f"SELECT {call}")
+        sealed = connection.execute(STATUS).fetchone()
+        assert sealed is not None
+        assert sealed[:4] == ("ready", CHUNKS, CHUNKS, 0)
+        assert connection.execute(SEARCH).fetchone() == expected

@@ -1,0 +1,138 @@
+"""Writers, sealers and readers at once: every snapshot's search must be complete and exact."""
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import psycopg
+import pytest
+from psycopg.errors import DeadlockDetected, LockNotAvailable, SerializationFailure
+from psycopg.types.json import Jsonb
+
+from pgblend.cli.database import connect
+
+SECONDS = 12
+WORDS = [f"word{n}" for n in range(40)]
+INGEST = "SELECT ingest_document('stress', %s, 'x', chunks => %s, content_hash => %s)"
+# One statement, so one snapshot: what the arm finds beside what the chunks say.
+COMPARE = """
+    WITH found AS (
+        SELECT a.chunk_id, a.score FROM pgblend._lexical_arm(
+            %(word)s, '{1}', NULL, pgblend._search_settings(
+                '{"candidate_depth": 10000, "timeouts_ms": {"lexical": 60000}}', NULL, '{1}')) AS a
+    ), expected AS (
+        SELECT c.id FROM pgblend_data.chunk AS c WHERE c.content ~ %(pattern)s
+    )
+    SELECT
+        (SELECT count(*) FROM found),
+        (SELECT count(DISTINCT chunk_id) FROM found),
+        (SELECT count(*) FROM found FULL JOIN expected AS e ON e.id = found.chunk_id
+            WHERE e.id IS NULL OR found.chunk_id IS NULL),
+        (SELECT s::text FROM pgblend._lexical_statistics('{1}', ARRAY[%(word)s]) AS s),
+        (SELECT s::text FROM pgblend._tsvector_statistics('{1}', ARRAY[%(word)s]) AS s)
+"""
+
+
+def compare(connection: psycopg.Connection, word: str) -> int:
+    """Hold one word's search against the chunks; return how many it found."""
+    parameters = {"word": word, "pattern": rf"\m{word}\M"}
+    row = connection.execute(COMPARE, parameters).fetchone()
+    assert row is not None
+    found, distinct, different, statistics, expected = row
+    assert (distinct, different) == (found, 0)
+    assert statistics == expected
+    return int(found)
+
+
+def write(connection: psycopg.Connection, chance: random.Random) -> str:
+    """Add, replace or delete a few documents in one transaction."""
+    with connection.transaction(force_rollback=chance.random() < 0.1):
+        for _ in range(chance.randint(1, 3)):
+            key = str(chance.randrange(150))
+            if chance.random() < 0.3:
+                connection.execute("SELECT delete_document('stress', %s)", [key])
+                continue
+            chunks = [
+                {"content": " ".join(chance.choices(WORDS, k=6))}
+                for _ in range(chance.randint(1, 60))
+            ]
+            connection.execute(INGEST, [key, Jsonb(chunks), str(chance.random())])
+    return "written"
+
+
+def seal(connection: psycopg.Connection, chance: random.Random) -> str:
+    """Seal or rebuild."""
+    call = "lexical_rebuild('stress')" if chance.random() < 0.1 else "lexical_seal('stress')"
+    connection.execute(f"SELECT {call}")
+    time.sleep(0.02)
+    return "sealed"
+
+
+def read(connection: psycopg.Connection, chance: random.Random) -> str:
+    """Search once."""
+    compare(connection, chance.choice(WORDS))
+    return "read"
+
+
+def read_again(connection: psycopg.Connection, chance: random.Random) -> str:
+    """Search the same twice in one snapshot, with others writing in between."""
+    word = chance.choice(WORDS)
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        first = compare(connection, word)
+        time.sleep(0.3)
+        assert compare(connection, word) == first
+    return "read again"
+
+
+def test_concurrent_sessions_never_miss_nor_double_a_chunk(
+    database_url: str, connection: psycopg.Connection
+) -> None:
+    assert connection.execute("SELECT add_collection('stress', 'simple')").fetchone() == (1,)
+    failures: list[BaseException] = []
+    done = Counter[str]()
+    end = time.monotonic() + SECONDS
+
+    def work(step: Callable[[psycopg.Connection, random.Random], str], seed: int) -> None:
+        chance = random.Random(seed)
+        with connect(database_url) as own:
+            while time.monotonic() < end and not failures:
+                try:
+                    done[step(own, chance)] += 1
+                except (DeadlockDetected, LockNotAvailable, SerializationFailure) as error:
+                    done[type(error).__name__] += 1
+                except BaseException as error:
+                    failures.append(error)
+
+    steps = (write, write, write, seal, read, read, read_again)
+    threads = [threading.Thread(target=work, args=(step, n)) for n, step in enumerate(steps)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    assert min(done[kind] for kind in ("written", "sealed", "read", "read again")) > 5, done
+    connection.execute("SELECT lexical_seal('stress')")
+    assert sum(compare(connection, word) for word in WORDS) > 0
+    row = connection.execute("SELECT status, last_error FROM lexical_status()").fetchone()
+    assert row == ("ready", None), done
+
+
+@pytest.mark.parametrize("isolation", ["READ COMMITTED", "REPEATABLE READ"])
+def test_a_snapshot_outlives_seals_and_rebuilds(
+    database_url: str, connection: psycopg.Connection, isolation: str
+) -> None:
+    connection.execute("SELECT add_collection('stress', 'simple')")
+    write_all = "SELECT ingest_document('stress', n::text, 'word1 word' || n)"
+    connection.execute(f"{write_all} FROM generate_series(1, 300) AS n")
+    with connect(database_url) as reader, reader.transaction():
+        reader.execute(f"SET TRANSACTION ISOLATION LEVEL {isolation}")
+        assert compare(reader, "word1") == 300
+        connection.execute("SELECT lexical_seal('stress')")
+        connection.execute("DELETE FROM pgblend_data.document WHERE id % 3 = 0")
+        connection.execute("SELECT lexical_rebuild('stress')")
+        expected = 300 if isolation == "REPEATABLE READ" else 200
+        assert compare(reader, "word1") == expected

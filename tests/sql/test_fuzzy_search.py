@@ -1,0 +1,246 @@
+"""The fuzzy arm: what it puts right, what it leaves alone, and whose words it knows."""
+
+import json
+from typing import Any
+
+import pytest
+
+from support.database import Database, add_documents
+
+DOCUMENTS = [
+    ("deploy", "Deployment", "How to deploy a deployment to production servers"),
+    ("vitamin", "", "Vitamin deficiency raises homocysteine concentration"),
+    ("quote", "", "The caretaker's o'brien back\\slash naïveté straße"),
+    ("chinese", "", "数据库 全文 检索"),
+    ("russian", "", "восстановление базы данных"),
+]
+# A busy machine takes long for the first call in a session.
+PATIENT: dict[str, Any] = {"timeouts_ms": {"lexical": 60000}}
+
+
+@pytest.fixture
+def library(db: Database) -> Database:
+    db.rows("SELECT add_collection('library')")
+    add_documents(db, "library", DOCUMENTS)
+    return db
+
+
+def search(db: Database, query: str, function: str = "fuzzy_search", **options: Any) -> list[Any]:
+    """Return (source key, arms) of each row."""
+    return db.rows(
+        f"SELECT source_key, arms FROM {function}(%s, options => %s)",
+        query,
+        json.dumps(PATIENT | options),
+    )
+
+
+def corrections(db: Database, query: str) -> dict[str, list[str]]:
+    """Return what the best row's fuzzy arm put right."""
+    rows = search(db, query)
+    return dict(rows[0][1]["fuzzy"].get("corrections") or {}) if rows else {}
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("vitamn", "vitamin"),
+        ("vitaimn", "vitamin"),
+        ("vittamin", "vitamin"),
+        ("vitanin", "vitamin"),
+        ("deplyoment", "deploy"),
+        ("deploymnet", "deploy"),
+        ("prodution", "deploy"),
+        ("homocystene concentraton", "vitamin"),
+        ("homocys", "vitamin"),
+        ("deploym", "deploy"),
+        ("VITAMN", "vitamin"),
+        ("caretakr's", "quote"),
+        ("obrein naïvté", "quote"),
+        ("востановление", "russian"),
+    ],
+)
+def test_misspelt_and_unfinished_words_are_put_right(
+    library: Database, query: str, found: str
+) -> None:
+    assert search(library, query, "lexical_search") == []
+    ((source_key, arms),) = search(library, query)
+    assert source_key == found
+    assert arms["fuzzy"]["method"] == "vocabulary"
+    assert arms["fuzzy"]["corrections"]
+
+
+def test_known_words_stand_for_themselves(library: Database) -> None:
+    ((key, arms),) = search(library, "vitamin deficiency")
+    ((_, words),) = search(library, "vitamin deficiency", "lexical_search")
+    assert key == "vitamin"
+    assert arms["fuzzy"]["score"] == words["lexical"]["score"]
+    assert "corrections" not in arms["fuzzy"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        " ",
+        "the of and",
+        "xqzjkw",
+        "x" * 3000,
+        "a" * 61,
+        "'\"\\ %_ $1 :x",
+        "\\'; DROP TABLE x; --",
+        "🦊🦊🦊",
+        "-vitamn",
+        '"',
+    ],
+)
+def test_what_is_like_no_word_finds_nothing(library: Database, query: str) -> None:
+    assert search(library, query) == []
+
+
+def test_no_chunks(db: Database) -> None:
+    assert search(db, "vitamn") == []
+    db.rows("SELECT add_collection('empty')")
+    assert search(db, "vitamn") == []
+
+
+def test_the_option_fuzzy(library: Database) -> None:
+    alone = {"weights": {"vector": 0}}
+    query = "vitamn deploy"
+    (words,) = search(library, query, "hybrid_search", fuzzy="off", **alone)
+    assert list(words[1]) == ["lexical"]
+    both = dict(search(library, query, "hybrid_search", **alone))
+    assert set(both) == {"vitamin", "deploy"}
+    assert both["vitamin"]["fuzzy"]["corrections"] == {"vitamn": ["vitamin"]}
+    for fuzzy, arms in (("auto", {"lexical"}), ("on", {"lexical", "fuzzy"})):
+        ((_, clean),) = search(library, "vitamin", "hybrid_search", fuzzy=fuzzy, **alone)
+        assert set(clean) == arms
+    for wrong in ("1", '"maybe"'):
+        error = library.error(
+            "SELECT * FROM hybrid_search('x', options => %s)", f'{{"fuzzy": {wrong}}}'
+        )
+        assert error.sqlstate == "22023"
+
+
+def test_scores_are_at_most_one_and_fall(library: Database) -> None:
+    scores = library.column(
+        "SELECT score FROM hybrid_search('vitamn deploy homocystene', options => %s)",
+        json.dumps(PATIENT | {"weights": {"vector": 0}}),
+    )
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+
+
+def test_phrases_and_exclusions_hold_as_written(library: Database) -> None:
+    assert search(library, "vitamn -deficiency") == []
+    assert search(library, 'vitamn "deficiency raises"')[0][0] == "vitamin"
+    assert search(library, '"vitamn deficiency"') == []
+
+
+def test_the_snippet_marks_the_right_word(library: Database) -> None:
+    snippet = library.value(
+        "SELECT snippet FROM fuzzy_search('vitamn', options => %s)", json.dumps(PATIENT)
+    )
+    assert "<mark>Vitamin</mark>" in snippet
+
+
+def test_words_of_deleted_chunks_are_no_correction(library: Database) -> None:
+    library.rows("SELECT delete_document('library', 'vitamin')")
+    assert search(library, "vitamn") == []
+    assert "vitamin" in vocabulary(library)
+    library.rows("SELECT lexical_rebuild('library')")
+    assert "vitamin" not in vocabulary(library)
+    assert corrections(library, "prodution") == {"produt": ["product"]}
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_the_vocabulary_has_each_word_once(library: Database, sealed: bool) -> None:
+    if sealed:
+        library.rows("SELECT lexical_seal('library')")
+    add_documents(library, "library", [("again", "", "vitamin again")])
+    words = vocabulary(library)
+    assert len(words) == len(set(words))
+    assert set(words) == set(
+        library.column("SELECT DISTINCT unnest(tsvector_to_array(lexemes)) FROM pgblend_data.chunk")
+    )
+
+
+def test_a_collection_takes_its_words_along(library: Database) -> None:
+    library.rows("SELECT remove_collection('library')")
+    assert vocabulary(library) == []
+
+
+def vocabulary(db: Database) -> list[str]:
+    """Return all rows of the vocabulary."""
+    return db.column("SELECT lexeme FROM pgblend_data.vocabulary")
+
+
+def test_a_reader_knows_the_words_of_its_collections_only(two_collections: Any) -> None:
+    words = two_collections.admin.rows(
+        "SELECT c.name, v.lexeme FROM pgblend_data.vocabulary AS v"
+        " JOIN collections AS c ON c.id = v.collection_id"
+    )
+    hidden = {word for name, word in words if name == "secret"} - {
+        word for name, word in words if name == "open"
+    }
+    assert any(len(word) > 4 for word in hidden)
+    for word in hidden:
+        for database, sees in ((two_collections.admin, True), (two_collections.reader, False)):
+            with database.connection.transaction(force_rollback=True):
+                database.rows("SELECT set_config('pgblend.fuzzy_lexeme', %s, true)", word)
+                found = database.column("SELECT lexeme FROM pgblend._similar_lexeme")
+                assert (word in found) == sees
+        ids = two_collections.admin.column("SELECT id FROM collections")
+        assert word not in two_collections.reader.column(
+            "SELECT candidate FROM pgblend._similar_lexemes(%s, 'english', ARRAY[%s], ARRAY[%s])",
+            ids,
+            word + "x",
+            word + "x",
+        )
+        query = "SELECT source_key, score, arms FROM fuzzy_search(%s, options => %s)"
+        arguments = (word + "x", json.dumps(PATIENT))
+        assert two_collections.reader.rows(query, *arguments) == two_collections.only_open.rows(
+            query, *arguments
+        )
+
+
+def test_a_readers_own_function_sees_no_hidden_word(two_collections: Any) -> None:
+    """A cheap, leaky condition is not run before the barrier."""
+    reader, admin = two_collections.reader, two_collections.admin
+    admin.rows(f"GRANT CREATE ON SCHEMA public TO {reader.connection.info.user}")
+    reader.rows(
+        "CREATE FUNCTION public.leak(word text) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS"
+        " $$ BEGIN RAISE WARNING '%', word; RETURN true; END $$"
+    )
+    secret = admin.value("SELECT id FROM collections WHERE name = 'secret'")
+    words = set(
+        admin.column("SELECT lexeme FROM pgblend_data.vocabulary WHERE collection_id = %s", secret)
+    )
+    own = set(
+        admin.column("SELECT lexeme FROM pgblend_data.vocabulary WHERE collection_id <> %s", secret)
+    )
+    for word in words - own:
+        reader.rows("SELECT set_config('pgblend.fuzzy_lexeme', %s, false)", word)
+        reader.rows("SELECT * FROM pgblend._similar_lexeme WHERE public.leak(lexeme)")
+    assert not set(reader.warnings()) & (words - own)
+    reader.rows("DROP FUNCTION public.leak(text)")
+    admin.rows(f"REVOKE CREATE ON SCHEMA public FROM {reader.connection.info.user}")
+
+
+def test_the_trigram_index_serves_a_reader(two_collections: Any) -> None:
+    admin = two_collections.admin
+    with admin.connection.transaction(force_rollback=True):
+        admin.rows(
+            "INSERT INTO pgblend_data.vocabulary SELECT c.id, 'english', md5(n::text)"
+            " FROM collections AS c, generate_series(1, 20000) AS n"
+        )
+        admin.rows("ANALYZE pgblend_data.vocabulary")
+        admin.rows(f"SET LOCAL ROLE {two_collections.reader_role}")
+        admin.rows("SELECT set_config('pgblend.fuzzy_lexeme', 'production', true)")
+        plans = [
+            "\n".join(admin.column(f"EXPLAIN SELECT * FROM {source}"))
+            for source in (
+                "pgblend._similar_lexeme",
+                "pgblend_data.vocabulary WHERE lexeme % 'production'",
+            )
+        ]
+    assert ["vocabulary_lexeme_gin" in plan for plan in plans] == [True, False]

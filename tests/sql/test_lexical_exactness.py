@@ -1,0 +1,172 @@
+"""BM25 in the database is BM25: against bm25s, and whatever is sealed, pending or deleted."""
+
+import hashlib
+import math
+import random
+from typing import Any
+
+import bm25s
+import pytest
+
+from support.database import Database
+
+LANGUAGES = ("english", "german", "simple")
+TEXT = (
+    "apple banana running runner house houses häuser über whisky 42 foo.bar state-of-the-art "
+    "deploy production server wine cheese wind sea France Paris the and of"
+)
+WORDS = TEXT.split()
+SEARCH = """
+    SELECT chunk_id, (arms #>> '{lexical,score}')::float8
+    FROM lexical_search(%s, 10000, options => '{"candidate_depth": 10000, "title_weight": 1}')
+"""
+STATISTICS = "SELECT * FROM pgblend._lexical_statistics(ARRAY[%s::bigint], %s)"
+QUERIES = ("apple", "houses of running wine", "deploy the server to production", "42 über Paris")
+
+
+def texts(count: int, seed: int = 1) -> list[str]:
+    """Return texts of very different lengths, with words that are common and rare."""
+    chance = random.Random(seed)
+    weights = [1 / place for place in range(1, len(WORDS) + 1)]
+    return [
+        " ".join(chance.choices(WORDS, weights, k=chance.choice([1, 3, 10, 60, 300])))
+        for _ in range(count)
+    ]
+
+
+def ingest(db: Database, contents: list[str], first: int = 0, language: str = "english") -> None:
+    for key, content in enumerate(contents, first):
+        db.rows(
+            "SELECT ingest_document('docs', %s, %s, title => %s, language => %s)",
+            str(key),
+            content,
+            f"wine {key}",
+            language,
+        )
+
+
+def seal(db: Database) -> None:
+    db.rows("SELECT lexical_seal('docs')")
+
+
+def results(db: Database) -> list[Any]:
+    """Return rows and scores, to the bit, of all queries."""
+    return [db.rows(SEARCH, query) for query in QUERIES]
+
+
+def collection(db: Database) -> int:
+    ((number,),) = db.rows("SELECT add_collection('docs')")
+    return int(number)
+
+
+def by_tsvectors(db: Database, number: int, lexemes: list[str]) -> tuple[Any, ...]:
+    """Count what _lexical_statistics should say, from the tsvectors."""
+    ((n, total),) = db.rows(
+        "SELECT count(*), coalesce(sum(length), 0)::bigint FROM pgblend_data.chunk"
+        " WHERE collection_id = %s",
+        number,
+    )
+    df = [
+        db.rows(
+            "SELECT count(*) FROM pgblend_data.chunk"
+            " WHERE collection_id = %s AND %s = ANY(tsvector_to_array(lexemes))",
+            number,
+            lexeme,
+        )[0][0]
+        for lexeme in lexemes
+    ]
+    return n, total, df
+
+
+def test_scores_are_those_of_bm25s(db: Database) -> None:
+    collection(db)
+    ingest(db, texts(120))
+    seal(db)
+    rows = db.rows(
+        "SELECT c.id, ARRAY(SELECT l.lexeme FROM unnest(c.lexemes) AS l,"
+        " generate_series(1, cardinality(l.positions)) WHERE l.lexeme NOT LIKE '=%')"  # identifiers
+        " FROM pgblend_data.chunk AS c"
+    )
+    keys = [key for key, _ in rows]
+    model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
+    model.index([words for _, words in rows], show_progress=False)
+    for query in QUERIES:
+        ((lexemes,),) = db.rows("SELECT lexemes FROM pgblend._parse_query(%s, 'english')", query)
+        scores = dict(zip(keys, model.get_scores(lexemes) * 2.2, strict=True))
+        expected = {key: float(score) for key, score in scores.items() if score}
+        assert dict(db.rows(SEARCH, query)) == pytest.approx(expected, abs=1e-4)
+
+
+def test_sealed_or_not_the_same_rows_and_bits(db: Database) -> None:
+    collection(db)
+    contents = texts(90)
+    for part, language in enumerate(LANGUAGES):
+        ingest(db, contents[part::3], 30 * part, language)
+    pending = results(db)
+    assert all(pending)
+    seal(db)
+    assert results(db) == pending
+    for key in range(0, 90, 4):
+        db.rows("SELECT delete_document('docs', %s)", str(key))
+    with_tombstones = results(db)
+    seal(db)
+    assert results(db) == with_tombstones
+    ingest(db, texts(40, 2), 100, "german")
+    mixed = results(db)
+    seal(db)
+    assert results(db) == mixed
+    ingest(db, texts(10, 3), 200)
+    mixed = results(db)
+    db.rows("SELECT lexical_rebuild('docs')")
+    assert results(db) == mixed
+
+
+def test_statistics_follow_every_change(db: Database) -> None:
+    number = collection(db)
+    chance = random.Random(5)
+    lexemes = ["appl", "apple", "hous", "wine", "nowhere", "42"]
+    for step in range(40):
+        language = chance.choice(LANGUAGES)
+        match chance.randrange(4):
+            case 0:
+                seal(db)
+            case 1:
+                db.rows("SELECT delete_document('docs', %s)", str(chance.randrange(12)))
+            case _:
+                ingest(db, texts(3, step), chance.randrange(12), language)
+        assert db.rows(STATISTICS, number, lexemes) == [by_tsvectors(db, number, lexemes)]
+
+
+def test_languages_share_one_bm25(db: Database) -> None:
+    number = collection(db)
+    for key, language in enumerate(LANGUAGES):
+        ingest(db, ["houses houses of wine", "sea"], 2 * key, language)
+    scores = [score for _, score in db.rows(SEARCH, "houses")]
+    ((n, total, df),) = db.rows(STATISTICS, number, ["hous", "houses"])
+    assert (n, df) == (6, [2, 1])  # english and german have the stem, simple the word
+    expected = []
+    for length, count in ((5, 2), (6, 2), (6, 1)):  # of is a stop word in english
+        idf = math.log(1 + (n - count + 0.5) / (count + 0.5))
+        expected.append(idf * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * length * n / total)))
+    assert sorted(scores) == pytest.approx(sorted(expected))
+
+
+def test_records_are_the_tsvectors_lexemes(db: Database) -> None:
+    for text in [*texts(10), "", "a" * 2000, "word " * 400, "Ümläut 漢字 emoji 😀 it's"]:
+        ((vector, records),) = db.rows(
+            "SELECT v::text, pgblend._pack_lexemes(v) FROM (SELECT"
+            " setweight(to_tsvector('simple', 'title word'), 'A') ||"
+            " setweight(to_tsvector('simple', 'head'), 'B') || to_tsvector('simple', %s)) AS x (v)",
+            text,
+        )
+        expected = db.rows(
+            "SELECT l.lexeme, (SELECT count(*) FILTER (WHERE w = 'A') FROM unnest(l.weights) AS w),"
+            " (SELECT count(*) FILTER (WHERE w = 'B') FROM unnest(l.weights) AS w),"
+            " (SELECT count(*) FILTER (WHERE w = 'D') FROM unnest(l.weights) AS w)"
+            " FROM unnest(%s::tsvector) AS l",
+            vector,
+        )
+        assert [records[start : start + 11] for start in range(0, len(records), 11)] == [
+            hashlib.blake2b(lexeme.encode(), digest_size=8).digest() + bytes(counts)
+            for lexeme, *counts in expected
+        ]

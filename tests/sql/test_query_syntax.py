@@ -1,0 +1,98 @@
+"""What a query means: words, phrases, exclusions, alternatives, and whatever people paste."""
+
+import pytest
+
+from support.database import Database, add_documents
+
+DOCUMENTS = [
+    ("red", "", "The red fox jumps over the lazy dog"),
+    ("brown", "", "A brown fox sleeps; a dog barks"),
+    ("cat", "", "The cat's whiskers are red and long"),
+    ("path", "", r"C:\temp\new holds O'Reilly's books 🦊 and naïve prose"),
+]
+
+
+@pytest.fixture(autouse=True)
+def documents(db: Database) -> None:
+    db.rows("SELECT add_collection('animals')")
+    add_documents(db, "animals", DOCUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("fox", {"red", "brown"}),
+        ("FOXES", {"red", "brown"}),
+        ("fox cat", {"red", "brown", "cat"}),  # any word may match
+        ('"red fox"', {"red"}),
+        ('"fox red"', set()),
+        ('"lazy dog" cat', {"red"}),  # a phrase must hold
+        ("fox -brown", {"red"}),
+        ('fox -"lazy dog"', {"brown"}),
+        ("-brown", set()),  # nothing to rank by
+        ("fox --brown", {"red"}),
+        ("fox - brown", {"red", "brown"}),  # a lone minus is no operator
+        ("fox or cat", {"red", "brown", "cat"}),
+        ('"red fox" or "cat whiskers"', {"red"}),
+        ('"red fox" or "cat\'s whiskers"', {"red", "cat"}),
+        ('"red fox" or cat', {"red", "cat"}),
+        ('"lazy dog" or cat -whiskers', {"red"}),
+        ("fox -brown or cat", {"red", "cat"}),
+        ('"red fox" or', {"red"}),
+        ('or "red fox"', {"red"}),
+        ("or", set()),
+        ('"red fox', {"red"}),  # never closed: to the end
+        ('"', set()),
+        ('""', set()),
+        ('fox ""', {"red", "brown"}),
+        ("the", set()),  # stop words only
+        ('"the" fox', {"red", "brown"}),  # a phrase of stop words puts no condition
+        ("fox -the", {"red", "brown"}),
+        ("O'Reilly", {"path"}),
+        (r"C:\temp\new", {"path"}),
+        ("🦊", set()),
+        ("naïve", {"path"}),
+        ("' | & ! <-> ( ) : * \\", set()),
+        ("fox' | dog:* & !cat", {"red", "brown", "cat"}),
+        ("%s %(x)s {} $1", set()),
+    ],
+)
+def test_found(db: Database, query: str, expected: set[str]) -> None:
+    assert set(db.column("SELECT source_key FROM lexical_search(%s)", query)) == expected
+
+
+@pytest.mark.parametrize("query", [None, "", " ", "\t\r\n"])
+def test_blank_queries_find_nothing(db: Database, query: str | None) -> None:
+    for function in ("hybrid_search", "lexical_search", "vector_search"):
+        assert db.rows(f"SELECT * FROM {function}(%s)", query) == []
+    assert db.warnings() == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["fox " * 25_000, '"' * 100_000, "-" * 100_000, "or " * 33_000, "é" * 50_000, "fox" * 33_000],
+    ids=["words", "quotes", "minus", "or", "accents", "one-word"],
+)
+def test_a_hundred_kilobytes(db: Database, query: str) -> None:
+    found = db.column("SELECT source_key FROM lexical_search(%s)", query)
+    assert set(found) == ({"red", "brown"} if query.startswith("fox ") else set())
+    assert db.notices == []
+
+
+def test_many_words(db: Database) -> None:
+    query = " ".join(f"word{i}" for i in range(2_000)) + " fox"
+    search = "SELECT source_key FROM lexical_search(%s, options => %s)"
+    patient = '{"timeouts_ms": {"lexical": 60000}}'
+    assert set(db.column(search, query, patient)) == {"red", "brown"}
+
+
+def test_each_language_parses_for_itself(db: Database) -> None:
+    db.rows(
+        "SELECT ingest_document('animals', 'de', 'Die Häuser der Füchse', language => 'german')"
+    )
+    assert db.column("SELECT source_key FROM lexical_search('Haus')") == ["de"]
+    assert db.column("SELECT source_key FROM lexical_search('foxes')") == ["brown", "red"][::-1]
+    german = (
+        """SELECT source_key FROM lexical_search('Haus fox', options => '{"language": "german"}')"""
+    )
+    assert db.column(german) == ["de"]

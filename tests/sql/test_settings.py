@@ -1,0 +1,194 @@
+from typing import Any
+
+import pytest
+from psycopg.types.json import Jsonb
+
+from support.database import Database
+
+SEARCH_SETTINGS = {
+    "b": [-0.1, 1.1, "0.5", True],
+    "candidate_depth": [0, 10001, 1.5, "10", [10]],
+    "ef_search": [0, 1001, 2.5],
+    "fuzzy": ["maybe", True],
+    "heading_weight": [-1, 101, "much"],
+    "k1": [-1, 101, {}],
+    "language": ["klingon", "", 5],
+    "min_relevance": [-1.1, 1.1, "high"],
+    "min_score": [-0.1, 1.1],
+    "offset": [-1, 10001, 10.0],
+    "rrf_k": [-1, 100001, 1e300],
+    "strict": ["true", 1],
+    "timeouts_ms": [5, {"embed": 0}, {"embed": "1s"}, {"coffee": 5}, {"total": None}],
+    "title_weight": [-1, 101, []],
+    "vector_scan": ["fast", 1],
+    "weights": [1, {"lexical": -1}, {"taste": 1}, []],
+}
+
+
+def set_setting(db: Database, name: str, value: Any) -> None:
+    db.rows("SELECT set_setting(%s, %s)", name, Jsonb(value))
+
+
+def resolved(db: Database, name: str, options: dict[str, Any], ids: list[int] | None = None) -> Any:
+    query = "SELECT pgblend._search_settings(%s, NULL, %s::bigint[]) -> %s"
+    return db.value(query, Jsonb(options), ids or [], name)
+
+
+def test_every_search_setting_has_wrong_values_below(db: Database) -> None:
+    names = db.column("SELECT name FROM setting_catalog() WHERE scope = 'search'")
+    assert set(names) == SEARCH_SETTINGS.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, values in SEARCH_SETTINGS.items() for value in values],
+)
+def test_wrong_option(db: Database, name: str, value: Any) -> None:
+    for function in ("hybrid_search", "lexical_search", "vector_search"):
+        error = db.error(f"SELECT * FROM {function}('x', options => %s)", Jsonb({name: value}))
+        assert error.sqlstate == "22023"
+        assert f'"{name}" is ' in str(error.message_primary)
+        assert "expected" in str(error.message_primary)
+        assert error.message_hint
+    assert db.error("SELECT set_setting(%s, %s)", name, Jsonb(value)).sqlstate == "22023"
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [({"k2": 1}, 'no setting "k2"'), ({"chunk_size_tokens": 9}, "no setting"), ([], "JSON object")],
+)
+def test_unknown_option(db: Database, options: Any, part: str) -> None:
+    error = db.error("SELECT * FROM hybrid_search('x', options => %s)", Jsonb(options))
+    assert (error.sqlstate, part in str(error.message_primary)) == ("22023", True)
+    assert error.message_hint
+
+
+def test_each_default_is_a_right_value(db: Database) -> None:
+    assert (
+        db.rows(
+            "SELECT * FROM setting_catalog() AS c WHERE pgblend._setting_error("
+            "c.default_value, c.value_type, c.minimum, c.maximum, c.allowed_values) IS NOT NULL"
+        )
+        == []
+    )
+
+
+def test_limits_of_a_range_are_in_it(db: Database) -> None:
+    for name, low, high in db.rows(
+        "SELECT name, minimum, maximum FROM setting_catalog()"
+        " WHERE minimum IS NOT NULL AND value_type <> 'object' AND scope = 'search'"
+    ):
+        assert resolved(db, name, {name: int(low)}) == low
+        assert resolved(db, name, {name: int(high)}) == high
+
+
+def test_null_options_are_none(db: Database) -> None:
+    assert resolved(db, "rrf_k", {"rrf_k": None}) == 60
+    assert db.rows("SELECT * FROM lexical_search('x', options => NULL)") == []
+
+
+def test_call_over_collection_over_profile_over_database_over_default(db: Database) -> None:
+    assert resolved(db, "rrf_k", {}) == 60
+    set_setting(db, "rrf_k", 50)
+    assert resolved(db, "rrf_k", {}) == 50
+    db.rows(
+        """UPDATE pgblend_data.profile SET settings = '{"rrf_k": 40}' WHERE name = 'balanced'"""
+    )
+    assert resolved(db, "rrf_k", {}) == 40
+    one = db.value("""SELECT add_collection('one', settings => '{"rrf_k": 30}')""")
+    two = db.value("SELECT add_collection('two')")
+    assert resolved(db, "rrf_k", {}, [one]) == 30
+    assert resolved(db, "rrf_k", {}, [one, two]) == 40  # of several collections none counts
+    assert resolved(db, "rrf_k", {"rrf_k": 20}, [one]) == 20
+
+
+def test_objects_are_merged_key_by_key(db: Database) -> None:
+    set_setting(db, "weights", {"vector": 3})
+    assert resolved(db, "weights", {"weights": {"lexical": 2}}) == {
+        "vector": 3,
+        "lexical": 2,
+        "fuzzy": 1,
+    }
+    assert db.value("SELECT get_setting('weights')") == {"vector": 3, "lexical": 1, "fuzzy": 1}
+    value = db.value("SELECT value FROM settings WHERE name = 'weights'")
+    assert value == {"vector": 3, "lexical": 1, "fuzzy": 1}
+
+
+def test_a_timeout_may_be_set_alone(db: Database) -> None:
+    set_setting(db, "timeouts_ms", {"total": 7000.5})
+    assert db.value("SELECT get_setting('timeouts_ms') ->> 'embed'") == "2000"
+    set_setting(db, "timeouts_ms", {"embed": 1500.5})
+    assert db.error("SELECT embed_text(ARRAY['x'])").sqlstate == "PB008"  # and not a wrong number
+
+
+@pytest.mark.parametrize("profile", ["nope", ""])
+def test_unknown_profile(db: Database, profile: str) -> None:
+    error = db.error("SELECT * FROM hybrid_search('x', profile => %s)", profile)
+    assert error.sqlstate == "22023"
+    assert "no profile" in str(error.message_primary)
+
+
+def test_default_profile(db: Database) -> None:
+    assert db.error("""SELECT set_setting('default_profile', '"mine"')""").sqlstate == "22023"
+    db.rows("INSERT INTO pgblend_data.profile VALUES ('mine', 'test', '{\"k1\": 2}')")
+    set_setting(db, "default_profile", "mine")
+    assert resolved(db, "k1", {}) == 2
+
+
+def test_set_get_reset_and_history(db: Database) -> None:
+    set_setting(db, "k1", 2)
+    set_setting(db, "k1", 1.5)
+    assert db.value("SELECT get_setting('k1')") == 1.5
+    source = "SELECT source, default_value, changed_by::text FROM settings WHERE name = 'k1'"
+    assert db.row(source) == ("database", 1.2, db.value("SELECT session_user::text"))
+    db.rows("SELECT reset_setting('k1')")
+    db.rows("SELECT reset_setting('k1')")
+    assert db.row(source) == ("default", 1.2, None)
+    changes = db.rows("SELECT old_value, new_value FROM setting_changes WHERE name = 'k1'")
+    assert changes == [(None, 2), (2, 1.5), (1.5, None)]
+
+
+@pytest.mark.parametrize("value", [None, Jsonb(None)])
+def test_setting_null_resets(db: Database, value: Any) -> None:
+    set_setting(db, "k1", 2)
+    db.rows("SELECT set_setting('k1', %s)", value)
+    assert db.value("SELECT get_setting('k1')") == 1.2
+
+
+@pytest.mark.parametrize("name", ["nope", "", None, "k1; DROP TABLE x"])
+def test_unknown_setting(db: Database, name: str | None) -> None:
+    for query in ("get_setting(%s)", "set_setting(%s, '1')", "reset_setting(%s)"):
+        error = db.error(f"SELECT {query}", name)
+        assert error.sqlstate in ("22023", "22004")
+        assert error.message_hint
+
+
+def test_without_a_value_there_is_none(db: Database) -> None:
+    assert db.value("SELECT get_setting('gateway_url')") is None
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "https://models/api", "unix:/run/x y.sock"])
+def test_gateway_addresses(db: Database, url: str) -> None:
+    set_setting(db, "gateway_url", url)
+    assert db.value("SELECT get_setting('gateway_url')") == url
+
+
+@pytest.mark.parametrize("url", ["localhost:80", "ftp://x", "http://", "unix:", "http://a b", ""])
+def test_wrong_gateway_addresses(db: Database, url: str) -> None:
+    error = db.error("SELECT set_setting('gateway_url', %s)", Jsonb(url))
+    assert "expected http://host:port or unix:/path" in str(error.message_primary)
+
+
+def test_chunk_sizes_must_fit_together(db: Database) -> None:
+    error = db.error("SELECT set_setting('chunk_size_tokens', '60')")
+    assert "chunk_overlap_tokens is 80: expected less" in str(error.message_primary)
+    error = db.error("""SELECT add_collection('x', settings => '{"min_chunk_size_tokens": 400}')""")
+    assert "min_chunk_size_tokens is 400: expected less" in str(error.message_primary)
+    set_setting(db, "chunk_overlap_tokens", 10)
+    set_setting(db, "chunk_size_tokens", 60)
+
+
+def test_settings_view_lists_the_catalogue(db: Database) -> None:
+    names = db.column("SELECT name FROM settings ORDER BY 1")
+    assert names == db.column("SELECT name FROM setting_catalog() ORDER BY 1")
+    assert len(names) == len(set(names))

@@ -1,0 +1,121 @@
+"""Scripts without word spaces, accents, and queries over several languages."""
+
+# ruff: noqa: RUF001
+import pytest
+
+from support.database import Database
+
+TEXTS = {
+    "zh": "北京大学是中国的一所著名大学，位于北京。使用PostgreSQL数据库。",
+    "ja": "東京都は大きい都市です。京都も古い都市。",
+    "th": "ทีมรับของแพนเธอร์สถอดใจที่คะแนน 308",
+    "lo": "ປະເທດລາວມີນະຄອນຫຼວງວຽງຈັນ",
+    "km": "ភាសាខ្មែរជាភាសាផ្លូវការ",
+    "my": "မြန်မာနိုင်ငံသည် အရှေ့တောင်အာရှ",
+}
+
+
+@pytest.fixture
+def texts(db: Database) -> Database:
+    db.rows("SELECT add_collection('c', 'simple')")
+    for key, text in TEXTS.items():
+        db.rows("SELECT ingest_document('c', %s, %s)", key, text)
+    return db
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("大学", ["zh"]),
+        ("数据库", ["zh"]),
+        ('"北京大学"', ["zh"]),
+        ('"大学北京"', []),
+        ('"使用PostgreSQL数据库"', ["zh"]),
+        ("都市", ["ja"]),
+        ('"大きい都市"', ["ja"]),
+        ('"大きい京都"', []),
+        ("都市 -古い", []),
+        ("都市 -北京", ["ja"]),
+        ("คะแนน", ["th"]),
+        ('"คะแนน 308"', ["th"]),
+        ("ນະຄອນ", ["lo"]),
+        ("ភាសា", ["km"]),
+        ("နိုင်ငံ", ["my"]),
+    ],
+)
+def test_found_without_word_spaces(texts: Database, query: str, expected: list[str]) -> None:
+    assert texts.column("SELECT source_key FROM lexical_search(%s)", query) == expected
+
+
+def test_length_counts_what_is_indexed(db: Database) -> None:
+    db.rows("SELECT add_collection('c', 'simple')")
+    db.rows("SELECT ingest_document('c', 'k', '東京都 SQL', title => '京都')")
+    assert db.value("SELECT length FROM pgblend_data.chunk") == 2 + 1 + 1
+
+
+def test_titles_and_headings_too(db: Database) -> None:
+    db.rows("SELECT add_collection('c', 'simple')")
+    chunks = '[{"content": "x", "heading": "古い都市"}]'
+    db.rows("SELECT ingest_document('c', 'k', '', title => '東京', chunks => %s)", chunks)
+    for query in ("東京", "古い都市"):
+        assert db.column("SELECT source_key FROM lexical_search(%s)", query) == ["k"]
+
+
+@pytest.mark.parametrize(
+    ("content", "query", "expected"),
+    [
+        (TEXTS["ja"], "京都", "東<mark>京都</mark>は大きい都市です。<mark>京都</mark>も古い都市。"),
+        (
+            TEXTS["ja"],
+            '"大きい都市"',
+            "東京都は<mark>大きい都市</mark>です。京都も古<mark>い都市</mark>。",
+        ),
+        (TEXTS["ja"], "猫", TEXTS["ja"]),
+        (TEXTS["th"], "คะแนน 308", "ทีมรับของแพนเธอร์สถอดใจที่<mark>คะแนน</mark> <mark>308</mark>"),
+        ("<b>東京</b> & 京都", "東京", "&lt;b&gt;<mark>東京</mark>&lt;/b&gt; &amp; 京都"),
+        ("<b>make deploy</b>", "deploy", "&lt;b&gt;make <mark>deploy</mark>&lt;/b&gt;"),
+        (r"in C:\temp/new", "new", r"in C:\temp/<mark>new</mark>"),
+        ("ERR-1042 well-known", "ERR-1042", "<mark>ERR</mark>-<mark>1042</mark> well-known"),
+    ],
+)
+def test_snippets_mark_the_original(db: Database, content: str, query: str, expected: str) -> None:
+    assert db.value("SELECT pgblend._snippet(%s, %s, 'simple')", content, query) == expected
+
+
+def test_a_long_text_without_spaces_is_cut(db: Database) -> None:
+    content = "前" * 2000 + "東京" + "後" * 2000
+    snippet = db.value("SELECT pgblend._snippet(%s, '東京', 'simple')", content)
+    assert "<mark>東京</mark>" in snippet
+    assert len(snippet) < 200
+    assert len(db.value("SELECT pgblend._snippet(%s, '猫', 'simple')", content)) <= 200
+
+
+def test_words_in_angle_brackets_are_words(db: Database) -> None:
+    db.rows("SELECT add_collection('c')")
+    db.rows("SELECT ingest_document('c', 'k', 'a List<String> and <title> tag')")
+    for query in ("string", "title"):
+        assert db.column("SELECT source_key FROM lexical_search(%s)", query) == ["k"]
+
+
+def test_stop_words_of_the_query_s_language(db: Database) -> None:
+    configs = ["english", "german", "simple"]
+    found = db.value("SELECT pgblend._query_stop_words(%s, %s)", "what is the Schloss", configs)
+    assert set(found) == {"what", "is", "the"}
+    for query in ("the who", "Schloss", ""):
+        stop_words = db.value("SELECT pgblend._query_stop_words(%s, %s)", query, configs)
+        assert "who" not in stop_words or "the" not in stop_words
+    db.rows("SELECT add_collection('c')")
+    db.rows("SELECT ingest_document('c', 'en', 'A castle on a hill', language => 'english')")
+    db.rows("SELECT ingest_document('c', 'de', 'The Guardian', language => 'german')")
+    assert db.column("SELECT source_key FROM lexical_search('the castle of')") == ["en"]
+
+
+@pytest.mark.parametrize("query", ["I'm here", "you'll go", "don't"])
+def test_contractions_leave_no_letters(db: Database, query: str) -> None:
+    lexemes = db.value("SELECT lexemes FROM pgblend._parse_query(%s, 'simple')", query)
+    assert not {"m", "ll", "t"} & set(lexemes)
+
+
+def test_a_repeated_word_weighs_more(db: Database) -> None:
+    row = db.row("SELECT lexemes, boosts FROM pgblend._parse_query('fox dog fox', 'english')")
+    assert row == (["dog", "fox"], [1, pytest.approx(2 * 11 / 12)])

@@ -1,0 +1,239 @@
+"""vector_search, and what its arm does to the session and to the index."""
+
+import json
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from pgblend.cli.database import connect
+from support.database import Database, add_documents, add_space, stage
+
+HNSW = "pgblend_data.embedding_s_embedding_hnsw"
+ROWS = 2_500  # reltuples over 2,000 make `auto` use the index
+
+
+def add_vectors(db: Database, vectors: dict[str, list[float]], space: str = "s") -> None:
+    """Store vectors for documents of collection c, by key."""
+    ids = dict(
+        db.rows(
+            "SELECT d.source_key, c.chunk_id"
+            " FROM chunks AS c JOIN documents AS d USING (document_id)"
+        )
+    )
+    with db.connection.transaction():
+        stage(db, [(ids[key], vector) for key, vector in vectors.items()])
+        db.rows("SELECT pgblend._store_embeddings(%s)", space)
+
+
+@pytest.fixture
+def library(db: Database) -> Database:
+    db.rows("SELECT add_collection('c')")
+    add_documents(db, "c", [(key, "", f"text {key}") for key in ("same", "near", "far", "against")])
+    add_space(db, "s", 2)
+    vectors = {"same": [2, 0], "near": [1, 1], "far": [0, 3], "against": [-1, 0]}
+    add_vectors(db, vectors)
+    return db
+
+
+def search(db: Database, options: str = "{}", limit: int = 10) -> list[str]:
+    return db.column(
+        "SELECT source_key FROM vector_search(NULL, %s, options => %s, query_embedding => '[1,0]')",
+        limit,
+        options,
+    )
+
+
+def test_rows_scores_and_relevance(library: Database) -> None:
+    rows = library.rows(
+        "SELECT rank, source_key, score, relevance, (arms #>> '{vector,score}')::float8,"
+        " details ->> 'relevance_basis', degraded"
+        " FROM vector_search('ignored', query_embedding => '[1,0]')"
+    )
+    half = 0.5**0.5
+    for row, (rank, key, cosine) in zip(
+        rows, [(1, "same", 1), (2, "near", half), (3, "far", 0), (4, "against", -1)], strict=True
+    ):
+        assert row[:2] == (rank, key)
+        assert row[2:5] == pytest.approx(((1 + cosine) / 2, cosine, cosine), abs=1e-7)
+        assert row[5:] == ("cosine", [])
+
+
+@pytest.mark.parametrize("scan", ["auto", "exact", "index"])
+def test_every_scan_gives_the_same(library: Database, scan: str) -> None:
+    assert search(library, f'{{"vector_scan": "{scan}"}}') == ["same", "near", "far", "against"]
+
+
+def test_waiting_chunks_are_told(library: Database) -> None:
+    add_documents(library, "c", [("new", "", "new")])
+    (degraded,) = library.rows(
+        "SELECT DISTINCT degraded FROM vector_search(query_embedding => '[1,0]')"
+    )
+    assert degraded == (["vector: some passages have no vector yet (pgblend ingest makes them)"],)
+
+
+@pytest.mark.parametrize("scan", ["auto", "exact", "index"])
+def test_a_zero_vector_is_never_found(library: Database, scan: str) -> None:
+    add_documents(library, "c", [("zero", "", "zero")])
+    add_vectors(library, {"zero": [0, 0]})
+    assert "zero" not in search(library, f'{{"vector_scan": "{scan}"}}')
+    row = library.row(
+        "SELECT source_key, relevance FROM hybrid_search('zero', query_embedding => '[1,0]',"
+        """ options => '{"candidate_depth": 1, "weights": {"vector": 0.5}}')"""
+        " WHERE source_key = 'zero'"
+    )
+    assert row == ("zero", None)
+
+
+def test_without_vectors(db: Database) -> None:
+    no_space = db.error("SELECT * FROM vector_search(query_embedding => '[1,0]')")
+    add_space(db, "s", 2)
+    no_rows = db.error("SELECT * FROM vector_search(query_embedding => '[1,0]')")
+    for error in (no_space, no_rows):
+        assert error.sqlstate == "PB001"
+        assert str(error.message_primary).startswith("VECTORS_UNAVAILABLE: ")
+        assert error.message_hint
+
+
+def test_without_a_gateway(library: Database) -> None:
+    error = library.error("SELECT * FROM vector_search('words')")
+    assert error.sqlstate == "PB008"
+    assert "no model gateway is set" in str(error.message_primary)
+    assert "lexical_search needs no vectors" in str(error.message_hint)
+
+
+@pytest.mark.parametrize(
+    ("vector", "part"), [("[1,2,3]", "3 dimensions"), ("[0,0]", "the zero vector")]
+)
+def test_a_wrong_query_vector(library: Database, vector: str, part: str) -> None:
+    for function in ("vector_search", "hybrid_search"):
+        error = library.error(f"SELECT * FROM {function}('x', query_embedding => %s)", vector)
+        assert error.sqlstate == "22023"
+        assert part in str(error.message_primary)
+        assert error.message_hint
+
+
+def test_halfvec(db: Database) -> None:
+    db.rows("SELECT add_collection('c')")
+    add_documents(db, "c", [("a", "", "a"), ("b", "", "b")])
+    db.rows("SELECT create_embedding_space('s', 'm', 2, 'halfvec')")
+    add_vectors(db, {"a": [1, 0], "b": [0, 1]})
+    assert search(db) == ["a", "b"]
+
+
+def test_ties_go_by_document(db: Database) -> None:
+    db.rows("SELECT add_collection('c')")
+    keys = [f"{9 - i}" for i in range(9)]
+    add_documents(db, "c", [(key, "", key) for key in keys])
+    add_space(db, "s", 2)
+    add_vectors(db, {key: [1.0, 1.0] for key in keys})
+    for depth in range(1, 9):
+        options = f'{{"vector_scan": "exact", "candidate_depth": {depth}}}'
+        assert search(db, options) == keys[:depth]
+
+
+@pytest.fixture(scope="module")
+def indexed(module_connection: psycopg.Connection) -> Iterator[Database]:
+    """Many documents in two collections, with vectors on a half circle; analysed, committed."""
+    db = Database(module_connection)
+    for name in ("big", "small"):
+        db.rows("SELECT add_collection(%s)", name)
+    db.rows(
+        "SELECT count(d.status) FROM generate_series(1, %s) AS i, LATERAL ingest_document("
+        "CASE WHEN i %% 500 = 0 THEN 'small' ELSE 'big' END, i::text, '', chunks =>"
+        " jsonb_build_array(jsonb_build_object('content', 'word ' || i)),"
+        " metadata => jsonb_build_object('rare', i %% 250 = 0)) AS d",
+        ROWS,
+    )
+    add_space(db, "s", 3)
+    db.rows(
+        "CREATE TEMP TABLE embedding_stage AS SELECT chunk_id, format('[%%s,%%s,0.1]',"
+        " cos(chunk_index + document_id::float8 * 3.14 / %s),"
+        " sin(document_id::float8 * 3.14 / %s))::vector AS embedding FROM chunks",
+        ROWS,
+        ROWS,
+    )
+    assert db.value("SELECT pgblend._store_embeddings('s')") == ROWS
+    db.rows("ANALYZE pgblend_data.embedding_s")
+    yield db
+    db.rows(
+        "SELECT drop_embedding_space('s'), remove_collection('big'), remove_collection('small')"
+    )
+
+
+ARM = (
+    "SELECT document_id FROM vector_search(NULL, 10, %s, %s, %s,"
+    " query_embedding => '[-0.3,0.9,0.1]')"
+)
+
+
+def find(
+    db: Database, options: dict[str, object], collections=None, only=None
+) -> tuple[list[int], int]:
+    """Search in one transaction; return the documents and how often the index was scanned."""
+    with db.connection.transaction():
+        before = db.value("SELECT pg_stat_get_xact_numscans(%s::regclass)", HNSW)
+        found = db.column(ARM, collections, only, json.dumps(options))
+        return found, db.value("SELECT pg_stat_get_xact_numscans(%s::regclass)", HNSW) - before
+
+
+@pytest.mark.parametrize(
+    ("scan", "collections"),
+    [("auto", None), ("auto", ["big", "small"]), ("index", None), ("index", ["big"])],
+)
+def test_the_index_is_used_and_agrees_with_the_exact_scan(
+    indexed: Database, scan: str, collections: list[str] | None
+) -> None:
+    exact, scans = find(indexed, {"vector_scan": "exact"}, collections)
+    assert (len(exact), scans) == (10, 0)
+    assert find(indexed, {"vector_scan": scan, "ef_search": 200}, collections) == (exact, 1)
+
+
+def test_few_rows_are_all_compared(indexed: Database) -> None:
+    with indexed.connection.transaction(force_rollback=True):
+        indexed.rows("UPDATE pg_class SET reltuples = 2000 WHERE relname = 'embedding_s'")
+        assert find(indexed, {})[1] == 0
+    assert find(indexed, {}, ["small"])[1] == 0  # few of many
+
+
+@pytest.mark.parametrize("scan", ["index", "exact"])
+def test_a_rare_filter_or_a_small_collection_fills_the_page(indexed: Database, scan: str) -> None:
+    options = {"vector_scan": scan, "ef_search": 10}
+    exact = {"vector_scan": "exact"}
+    rare = '{"rare": true}'
+    assert find(indexed, options, None, rare)[0] == find(indexed, exact, None, rare)[0]
+    assert len(find(indexed, options, None, rare)[0]) == 10
+    assert sorted(find(indexed, options, ["small"])[0]) == sorted(
+        find(indexed, exact, ["small"])[0]
+    )
+    assert len(find(indexed, options, ["small"])[0]) == 5
+
+
+def test_settings_of_the_transaction_are_left_alone(indexed: Database) -> None:
+    names = ("hnsw.ef_search", "hnsw.iterative_scan", "search_path", "client_min_messages")
+    with indexed.connection.transaction(force_rollback=True):
+        indexed.rows("SET LOCAL hnsw.ef_search = 77")
+        indexed.rows("SET LOCAL hnsw.iterative_scan = relaxed_order")
+        before = [indexed.value("SELECT current_setting(%s)", name) for name in names]
+        find(indexed, {"ef_search": 300})
+        indexed.rows("SELECT * FROM hybrid_search('word', query_embedding => '[1,0,0]')")
+        assert [indexed.value("SELECT current_setting(%s)", name) for name in names] == before
+
+
+def test_a_fresh_session_has_no_settings_left(indexed: Database) -> None:
+    info = indexed.connection.info
+    with connect(make_conninfo(info.dsn, password=info.password)) as fresh:
+        db = Database(fresh)
+        find(db, {})
+        assert db.value("SELECT current_setting('hnsw.ef_search', true)") in (None, "", "40")
+
+
+def test_scores_do_not_depend_on_depth_of_page(indexed: Database) -> None:
+    query = (
+        "SELECT document_id, score FROM vector_search(NULL, %s, options => %s,"
+        " query_embedding => '[0,1,0]')"
+    )
+    everything = indexed.rows(query, 30, "{}")
+    pages = [indexed.rows(query, 10, f'{{"offset": {offset}}}') for offset in (0, 10, 20)]
+    assert [row for page in pages for row in page] == everything

@@ -1,0 +1,1 @@
+"""Servers and fixtures that tests of several folders share."""

@@ -1,0 +1,55 @@
+"""Databases as text, to compare them; and PostgreSQL's own clients."""
+
+import os
+import subprocess
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from pgblend.cli.server.binaries import find_binaries
+from pgblend.migrations import runner
+
+
+def revisions() -> list[str]:
+    """Return all revisions, oldest first."""
+    return runner._revisions()
+
+
+def run_client(program: str, url: str, *arguments: str, stdin: str | None = None) -> str:
+    """Run pg_dump or psql on a database; return its output."""
+    parts = conninfo_to_dict(url)
+    environment = {
+        **os.environ,
+        "PGHOST": str(parts["host"]),
+        "PGPORT": str(parts["port"]),
+        "PGUSER": str(parts["user"]),
+        "PGPASSWORD": str(parts.get("password") or ""),
+        "PGDATABASE": str(parts["dbname"]),
+    }
+    done = subprocess.run(
+        [str(find_binaries()[program]), *arguments],
+        env=environment,
+        input=stdin,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def schema(url: str) -> str:
+    """Return all that pg_dump knows of a schema: definitions, comments, grants, policies."""
+    lines = run_client("pg_dump", url, "--schema-only").splitlines()
+    # Newer versions guard their output with a random word.
+    kept = [line for line in lines if not line.startswith(("\\restrict", "\\unrestrict", "--"))]
+    return "\n".join(line for line in kept if line)
+
+
+def settings_of(url: str) -> list[str]:
+    """Return the settings that a database has of its own, such as search_path."""
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            "SELECT unnest(setconfig) FROM pg_db_role_setting AS s JOIN pg_database AS d"
+            " ON d.oid = s.setdatabase WHERE datname = current_database()"
+        ).fetchall()
+    return [value for (value,) in rows]

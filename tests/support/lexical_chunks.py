@@ -1,0 +1,53 @@
+"""Random chunks of numbered words, and what the lexical engine makes of them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+FIELDS = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 40)).filter(any)
+CHUNK = st.fixed_dictionaries(
+    {
+        "words": st.dictionaries(st.integers(1, 8), FIELDS, max_size=5),
+        "place": st.sampled_from(["segment", "other segment", "pending"]),
+        "fate": st.sampled_from(["alive", "alive", "alive", "dead", "buried"]),
+    }
+)
+CHUNKS = st.lists(CHUNK, max_size=60)
+
+
+Chunk = dict[str, Any]
+
+
+def with_ids(chunks: Iterable[Chunk]) -> list[Chunk]:
+    """Number the chunks; document ids go against chunk ids, so that ties show."""
+    return [
+        {**chunk, "id": 10 + 3 * place, "document": 1000 - place // 2, "index": place % 2}
+        for place, chunk in enumerate(chunks)
+    ]
+
+
+def as_source(chunks: Sequence[Chunk]) -> dict[str, Any]:
+    """Return chunks as a source of merge_postings, as unpack_pending does."""
+    postings = [
+        (term, ordinal, title << 16 | heading << 8 | body)
+        for ordinal, chunk in enumerate(chunks)
+        for term, (title, heading, body) in chunk["words"].items()
+    ]
+    terms, ordinals, frequencies = np.array(postings, np.int64).reshape(-1, 3).T
+    return {
+        "chunk_ids": np.array([chunk["id"] for chunk in chunks], np.int64),
+        "document_ids": np.array([chunk["document"] for chunk in chunks], np.int64),
+        "chunk_indexes": np.array([chunk["index"] for chunk in chunks], np.int32),
+        "lengths": np.array([length(chunk) for chunk in chunks], np.int32),
+        "alive": np.ones(len(chunks), np.bool_),
+        "terms": terms,
+        "ordinals": ordinals,
+        "frequencies": frequencies,
+    }
+
+
+def length(chunk: Chunk) -> int:
+    """Return how many occurrences of words a chunk has."""
+    return sum(map(sum, chunk["words"].values()))

@@ -1,0 +1,72 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgblend.plpy.identifiers import identifiers
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ERR-1042", ["err-1042"]),
+        ("(see ERR-1042).", ["err-1042"]),
+        ("`foo.bar_baz()`", ["foo.bar_baz"]),
+        ("run() it", ["run"]),
+        ("/etc/fstab, /etc/hosts.", ["/etc/fstab", "/etc/hosts"]),
+        ("v1.2.3 and 1.2.3", ["1.2.3", "v1.2.3"]),
+        ("snake_case CamelCase getUserById", ["camelcase", "getuserbyid", "snake_case"]),
+        ("__init__ std::string", ["__init__", "std::string"]),
+        ("C++, C# and F#.", ["c#", "c++", "f#"]),
+        (r"C:\temp\new", [r"c:\temp\new"]),
+        ("docs/guide/install src/main.py", ["docs/guide/install", "src/main.py"]),
+        ("os.path, me@example.com", ["me@example.com", "os.path"]),
+        ("call(some_name, other)", ["some_name"]),
+        ("ÄRGER_Größe", ["ärger_grösse"]),
+        ("使用foo_bar函数", ["foo_bar"]),
+        ("2021-11-03", ["2021-11-03"]),
+        (
+            "well-known and/or 3.14 12:30 1990-1995 e.g. i.e. U.S. don't 50% utf8 NASA mRNA iPhone",
+            [],
+        ),
+        ("--verbose -- ... / // \\ _ = <>", []),
+        ("x" * 50 + "_" + "y" * 50, []),  # longer than any name
+        ("", []),
+    ],
+)
+def test_identifiers(text: str, expected: list[str]) -> None:
+    assert identifiers(text, False) == expected
+
+
+def test_parts() -> None:
+    assert identifiers("foo.bar_baz() in a/b/settings.py", True) == [
+        "a/b/settings.py",
+        "bar_baz",
+        "foo.bar_baz",
+        "settings.py",
+    ]
+
+
+@given(st.text(), st.booleans())
+def test_any_text(text: str, with_parts: bool) -> None:
+    found = identifiers(text, with_parts)
+    assert found == sorted(set(found))
+    assert all(name and not any(map(str.isspace, name)) for name in found)
+    assert set(identifiers(text, False)) <= set(identifiers(text, True))
+
+
+@given(
+    st.sampled_from(["err-1042", "foo.bar_baz", "/etc/fstab", "v1.2.3", "c++"]), st.text("ab .,")
+)
+def test_found_in_any_sentence(name: str, around: str) -> None:
+    assert name in identifiers(f"{around} ({name}), {around}", True)
+
+
+@pytest.mark.parametrize(
+    "text", ["-" * 10**6, "a-" * 10**6, "a." * 10**6, "_ " * 10**6, "(" * 10**6]
+)
+def test_linear(text: str) -> None:
+    start = time.perf_counter()
+    identifiers(text, True)
+    assert time.perf_counter() - start < 5

@@ -1,0 +1,78 @@
+"""Which text search configuration a text gets."""
+
+from pathlib import Path
+
+# ruff: noqa: RUF001
+import pytest
+
+from pgblend.cli.errors import UserError
+from pgblend.cli.ingest.language import (
+    CONFIGURATIONS,
+    MIN_LETTERS,
+    detect_configuration,
+    language_finder,
+)
+from support.judged import read_judged
+
+AVAILABLE = {*CONFIGURATIONS.values(), "simple"}
+SHARED_DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The server starts when the database is ready and the port is free to use.", "english"),
+        ("Der Server startet, sobald die Datenbank bereit ist und der Port frei ist.", "german"),
+        ("Le serveur démarre lorsque la base de données est prête et le port est libre.", "french"),
+        ("Сервер запускается, когда база данных готова, а порт свободен для работы.", "russian"),
+        ("数据库准备就绪并且端口空闲时服务器启动。" * 4, "simple"),
+        ("Serwer uruchamia się, gdy baza danych jest gotowa, a port jest wolny.", "simple"),
+        ("too short", None),
+        ("1234567890 " * 100, None),
+        ("", None),
+        ("\n\n \x00 \ud7ff\n", None),
+    ],
+)
+def test_detected(text: str, expected: str | None) -> None:
+    assert detect_configuration(text, AVAILABLE) == expected
+
+
+def test_newlines_do_not_matter() -> None:
+    text = "Der Server startet,\nsobald die Datenbank\n\nbereit ist und der Port frei ist."
+    assert detect_configuration(text, AVAILABLE) == "german"
+
+
+def test_what_the_server_lacks_is_simple() -> None:
+    text = "The server starts when the database is ready and the port is free to use."
+    assert detect_configuration(text, {"simple", "german"}) == "simple"
+
+
+def test_a_choice_holds_for_all() -> None:
+    assert language_finder("german", AVAILABLE)("The quick brown fox") == "german"
+    assert language_finder("auto", AVAILABLE)("x" * MIN_LETTERS) is not None
+    with pytest.raises(UserError, match="klingon"):
+        language_finder("klingon", AVAILABLE)
+
+
+SETS = {
+    **{
+        f"xquad-{code}": CONFIGURATIONS.get(code, "simple")
+        for code in ("en", "de", "es", "ru", "ar", "hi", "th", "tr", "vi", "zh", "ro", "el")
+    },
+    "piaf_fr": "french",
+    "legalquad_de": "german",
+}
+
+
+@pytest.mark.data
+def test_right_for_99_of_100_documents() -> None:
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"no test data at {SHARED_DATA}")
+    right = total = 0
+    for name, configuration in SETS.items():
+        for _, _, text in read_judged(SHARED_DATA / "ir" / name).documents:
+            if len(text) >= 200:
+                total += 1
+                right += detect_configuration(text[:200], AVAILABLE) == configuration
+    assert total > 3000
+    assert right / total >= 0.99

@@ -1,0 +1,105 @@
+"""How lexemes, pending chunks and segments are laid out in bytes, written and read back."""
+
+import struct
+import time
+
+import numpy as np
+import pytest
+
+from pgblend.plpy.add_postings import add_postings
+from pgblend.plpy.deadline_check import deadline_check
+from pgblend.plpy.merge_postings import merge_postings
+from pgblend.plpy.pack_lexemes import pack_lexemes
+from pgblend.plpy.segment_arguments import segment_arguments
+from pgblend.plpy.term_ids import term_ids
+from pgblend.plpy.unpack_pending import unpack_pending
+from pgblend.plpy.unpack_segment import unpack_segment
+
+A, B, D = 3 << 14, 2 << 14, 0
+
+
+def vector(*lexemes: tuple[str, list[int]]) -> bytes:
+    """A tsvector as tsvectorsend() writes it: positions carry their weight in the top bits."""
+    parts = [struct.pack(">i", len(lexemes))]
+    for lexeme, positions in lexemes:
+        head = lexeme.encode() + b"\0" + struct.pack(">H", len(positions))
+        parts.append(head + struct.pack(f">{len(positions)}H", *positions))
+    return b"".join(parts)
+
+
+def pending(*vectors: bytes) -> dict:
+    records = [pack_lexemes(one, {}) for one in vectors]
+    n = len(vectors)
+    return {
+        "chunk_ids": struct.pack(f">{n}q", *range(10, 10 + n)),
+        "document_ids": struct.pack(f">{n}q", *range(n)),
+        "chunk_indexes": struct.pack(f">{n}i", *[0] * n),
+        "lengths": struct.pack(f">{n}i", *[4] * n),
+        "record_counts": struct.pack(f">{n}i", *[len(one) // 11 for one in records]),
+        "records": b"".join(records),
+    }
+
+
+def test_pack_counts_by_field_and_remembers_ids():
+    ids: dict[bytes, bytes] = {}
+    packed = pack_lexemes(vector(("fox", [A | 1, B | 2, D | 3, D | 4]), ("ünï", [D | 5])), ids)
+    terms = term_ids(["fox", "ünï"])
+    assert packed == struct.pack(">q3B", terms[0], 1, 1, 2) + struct.pack(">q3B", terms[1], 0, 0, 1)
+    assert set(ids) == {b"fox", "ünï".encode()}
+    assert pack_lexemes(vector(), ids) == b""
+
+
+def test_an_identifier_counts_as_often_as_can_be():
+    assert pack_lexemes(vector(("=err-1042", [D | 1])), {})[8:] == bytes((0, 0, 255))
+
+
+def test_pending_chunks_read_back():
+    found = unpack_pending(pending(vector(("a", [A | 1, D | 2])), vector(), vector(("b", [D | 1]))))
+    assert found is not None
+    assert found["chunk_ids"].tolist() == [10, 11, 12]
+    assert found["terms"].tolist() == term_ids(["a", "b"])
+    assert found["ordinals"].tolist() == [0, 2]
+    assert found["frequencies"].tolist() == [1 << 16 | 1, 1]
+    assert found["alive"].all()
+
+
+def test_nothing_pending_is_none():
+    assert unpack_pending(dict.fromkeys(pending(), None)) is None
+
+
+def test_a_segment_survives_writing_and_reading():
+    source = unpack_pending(
+        pending(vector(("a", [A | 1]), ("b", [D | 2, D | 3])), vector(("b", [D | 1])))
+    )
+    assert source is not None
+    (n, total), rows, terms, _, counts, ordinals, codes, width = segment_arguments(
+        merge_postings([source])
+    )
+    assert (n, total, width) == (2, 8, 1)
+    names = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "code_book")
+    stored = dict(zip(names, rows, strict=True)) | {"id": 1, "dead": struct.pack("<i", 0)}
+    segment = add_postings(
+        unpack_segment(stored),
+        {
+            "terms": struct.pack(">2q", *map(int, terms[1:-1].split(","))),
+            "counts": struct.pack(">2i", *map(int, counts[1:-1].split(","))),
+            "ordinals": ordinals,
+            "codes": codes,
+        },
+    )
+    assert segment["alive"].tolist() == [False, True]
+    postings = zip(segment["terms"], segment["ordinals"], segment["frequencies"], strict=True)
+    a, b = term_ids(["a", "b"])
+    assert sorted((int(t), int(o), int(f)) for t, o, f in postings) == sorted(
+        [(a, 0, 1 << 16), (b, 0, 2), (b, 1, 1)]
+    )
+    assert np.array_equal(segment["lengths"], [4, 4])
+
+
+def test_a_deadline_fails_once_it_is_past():
+    def fail(message: str, **_: str) -> None:
+        raise TimeoutError(message)
+
+    deadline_check(float("inf"), fail)()
+    with pytest.raises(TimeoutError, match="time limit"):
+        deadline_check(time.monotonic() - 1, fail)()

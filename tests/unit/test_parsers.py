@@ -1,0 +1,309 @@
+import codecs
+import json
+from pathlib import PurePath
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgblend.cli.ingest.chunking import ChunkSettings, split_document
+from pgblend.cli.ingest.decode import decode, is_binary
+from pgblend.cli.ingest.document import (
+    Document,
+    Heading,
+    ParseError,
+    UnsupportedFormatError,
+    storable_text,
+    storable_value,
+)
+from pgblend.cli.ingest.formats import HTML, JSON, MARKDOWN, TEXT, media_type_of, parse_file
+from pgblend.cli.ingest.parse_html import parse_html
+from pgblend.cli.ingest.parse_markdown import parse_markdown
+from pgblend.cli.ingest.records import (
+    FieldMap,
+    RawRecord,
+    lines_of,
+    load_json,
+    load_records,
+    record_document,
+    record_key,
+)
+
+# --- decoding
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be"]
+)
+def test_unicode_encodings(encoding):
+    text = "Plain text with an umlaut: ü, an emoji: 😀, and enough letters to tell."
+    assert decode(text.encode(encoding)) == text
+
+
+def test_utf_16_of_both_byte_orders_with_mark():
+    assert decode(codecs.BOM_UTF16_BE + "größer".encode("utf-16-be")) == "größer"
+    assert decode(codecs.BOM_UTF16_LE + "größer".encode("utf-16-le")) == "größer"
+
+
+def test_legacy_encoding_is_detected():
+    text = "Die Äpfel, Öle und Süßigkeiten der Straße waren größtenteils für die Übung. " * 5
+    assert decode(text.encode("cp1252")) == text
+
+
+def test_html_charset_is_believed():
+    page = '<meta http-equiv="Content-Type" content="text/html; charset=windows-1251"><p>мир'
+    assert decode(page.encode("windows-1251"), html=True).endswith("мир")
+    page = '<meta charset="iso-8859-7"><p>λόγος'
+    assert decode(page.encode("iso-8859-7"), html=True).endswith("λόγος")
+
+
+@pytest.mark.parametrize("name", ["no-such-charset", "base64", "rot13"])
+def test_html_charset_that_is_none_falls_back_to_detection(name):
+    page = f'<meta charset="{name}"><p>Süße Äpfel für die Übung der Größe nach'
+    assert "Äpfel" in decode(page.encode("cp1252"), html=True)
+
+
+def test_line_ends_become_newlines():
+    assert decode(b"a\r\nb\rc\n") == "a\nb\nc\n"
+
+
+def test_nul_is_refused_with_its_place():
+    with pytest.raises(ParseError, match="NUL at character 3"):
+        decode(b"abc\x00def, and some more text")
+
+
+def test_broken_utf_16_is_refused():
+    with pytest.raises(ParseError, match="begins as utf-16, but is broken at byte"):
+        decode(codecs.BOM_UTF16_LE + "text".encode("utf-16-le") + b"x")
+
+
+def test_binary():
+    assert is_binary(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+    assert is_binary(b"PK\x03\x04" + bytes(50))
+    assert not is_binary("Grüße\n\tund mehr".encode())
+    assert not is_binary("Grüße".encode("utf-16"))
+    assert not is_binary(b"")
+
+
+# --- what the database can store
+
+
+def test_storable():
+    assert storable_text("a\x00b\ud800c😀") == "a\ufffdb\ufffdc😀"
+    value = {"a\x00": [1, float("nan"), float("inf"), "\udfff", None, True, {"b": 1.5}]}
+    assert storable_value(value) == {"a\ufffd": [1, None, None, "\ufffd", None, True, {"b": 1.5}]}
+
+
+# --- Markdown
+
+
+def test_markdown_headings():
+    text = "# Guide to `pgblend` [here](x)\n\nText\n\n```\n# no heading\n```\n\nInstall\n-------\n"
+    same, title, metadata, headings = parse_markdown(text)
+    assert (same, title, metadata) == (text, "Guide to pgblend here", {})
+    assert headings == (
+        Heading(0, 1, "Guide to pgblend here"),
+        Heading(text.index("Install"), 2, "Install"),
+    )
+
+
+def test_front_matter_keeps_line_numbers():
+    source = "---\ntitle: The title\ntags: [a, b]\nwhen: 2024-05-01\n---\n# Heading\nText\n"
+    text, title, metadata, headings = parse_markdown(source)
+    assert (title, metadata) == ("The title", {"tags": ["a", "b"], "when": "2024-05-01"})
+    assert text.splitlines()[5:] == source.splitlines()[5:]
+    assert not text[: headings[0].offset].strip()
+
+
+@pytest.mark.parametrize("top", ["---\n: [\n---\n", "---\njust text\n---\n", "---\nno end\n"])
+def test_what_is_no_front_matter_stays(top):
+    assert parse_markdown(f"{top}text")[0] == f"{top}text"
+
+
+def test_markdown_without_heading_has_no_title():
+    assert parse_markdown("plain")[1:] == ("", {}, ())
+
+
+@pytest.mark.parametrize("source", [">" * 5000, "- " * 3000, "[" * 5000, "#" * 5000, "*a " * 3000])
+def test_hostile_markdown(source):
+    assert parse_markdown(source + "\n")[0] == source + "\n"
+
+
+# --- HTML
+
+
+def test_html_text():
+    page = """<html><head><title>A &amp; B</title><style>p{}</style></head><body>
+        <nav>menu</nav><script>evil()</script><!-- comment -->
+        <h1>Top <em>heading</em></h1><p>One   <b>bold</b>
+        line.<p>Two<br>three</p>
+        <ul><li>first<li><p>second</p></ul>
+        <pre>def f():\n    return 1\n</pre>
+        <table><tr><th>k<th>v</tr><tr><td>1<td>2</tr></table>after</body>"""
+    text, title, headings = parse_html(page)
+    assert title == "A & B"
+    assert text == (
+        "Top heading\n\nOne bold line.\n\nTwo\nthree\n\n- first\n- second\n\n"
+        "def f():\n    return 1\n\nk | v\n1 | 2\n\nafter"
+    )
+    assert headings == (Heading(0, 1, "Top heading"),)
+
+
+def test_html_heading_offsets():
+    text, title, headings = parse_html("<p>intro<h2>One</h2><p>x<h3>Two</h3>y")
+    assert title == "One"
+    assert [text[h.offset :].split("\n")[0] for h in headings] == ["One", "Two"]
+
+
+def test_html_page_wrapped_in_a_form_is_read():
+    assert parse_html("<form><p>content</form>")[0] == "content"
+
+
+def test_html_nested_too_deep_is_refused():
+    with pytest.raises(ParseError, match="nest deeper than 10,000"):
+        parse_html("<div>" * 20_000)
+
+
+def test_html_of_many_paragraphs_is_not_deep():
+    assert parse_html("<p>x" * 20_000)[0].count("x") == 20_000
+
+
+@given(st.text(alphabet="<>/ap\"=' \n&;!-", max_size=200))
+@settings(deadline=None)
+def test_any_html_is_read(page):
+    text, _, headings = parse_html(page)
+    assert all(0 <= heading.offset <= len(text) for heading in headings)
+
+
+# --- JSON
+
+
+def test_json_file_is_written_out_with_its_characters():
+    document = parse_file(b'{"name": "Caf\\u00e9", "n": [1]}', JSON, "a/b.json", "file:///b.json")
+    assert document.text == '{\n  "name": "Café",\n  "n": [\n    1\n  ]\n}'
+    assert document.title == "b.json"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ('{"a": 1,\n oops}', r"line 2, column 2"),
+        ("", "not valid JSON"),
+        ("[" * 100_000, "nested too deep"),
+        ("1" * 5000, "not readable JSON"),
+    ],
+)
+def test_broken_json(data, message):
+    with pytest.raises(ParseError, match=message):
+        load_json(data)
+
+
+def test_only_an_array_of_objects_is_records():
+    assert load_records(b'[{"a": 1}, {"a": 2}]') == [RawRecord(1, {"a": 1}), RawRecord(2, {"a": 2})]
+    for other in (b"[]", b"[1]", b'[{"a": 1}, 2]', b'{"a": 1}', b'"text"'):
+        assert load_records(other) is None
+
+
+def test_lines_are_numbered_and_blank_ones_left_out():
+    lines = lines_of(iter([b'\xef\xbb\xbf{"a": 1}\n', b"\n", b'{"a": 2}\r\n']))
+    assert [(line.place, line.value()) for line in lines] == [(1, {"a": 1}), (3, {"a": 2})]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"), [(b"[1]", "an array"), (b"1", "a number"), (b"null", "null")]
+)
+def test_a_line_that_is_no_object(line, found):
+    with pytest.raises(ParseError, match=f"expected a JSON object, found {found}"):
+        RawRecord(1, line).value()
+
+
+def test_record_by_default_names():
+    record = {"_id": 7, "title": "T", "text": "a\r\nb", "url": "http://x", "year": 1999}
+    assert record_key(record, FieldMap(), "fallback") == "7"
+    assert record_document(record, FieldMap(), "7", "file:///f") == Document(
+        "7", "T", "a\nb", "http://x", "application/json", {"year": 1999}
+    )
+
+
+def test_record_by_map_with_a_path():
+    fields = FieldMap({"text": "doc.body", "title": "name", "id": "key"})
+    record = {"doc": {"body": ["one", "two"]}, "name": "N", "key": "k", "text": "other"}
+    assert record_key(record, fields, "fallback") == "k"
+    document = record_document(record, fields, "k", "file:///f")
+    assert (document.text, document.title) == ("one\n\ntwo", "N")
+    assert document.metadata["text"] == "other"
+
+
+@pytest.mark.parametrize("identifier", [None, "", True, 1.5, ["x"]])
+def test_record_without_a_usable_id(identifier):
+    assert record_key({"id": identifier}, FieldMap(), "f.jsonl#3") == "f.jsonl#3"
+
+
+def test_record_without_a_text_field_is_written_out():
+    document = record_document({"sku": "A-1", "price": 12.5}, FieldMap(), "k", "u")
+    assert document.text == "sku: A-1\nprice: 12.5"
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [(None, "no such field"), (5, "a number"), ({}, "an object")]
+)
+def test_mapped_text_field_without_text(value, found):
+    with pytest.raises(
+        ParseError, match=f"field 'body' holds no text: .*{found}.*--map text=FIELD"
+    ):
+        record_document({"body": value, "other": 1}, FieldMap({"text": "body"}), "k", "u")
+
+
+# --- choice of the format
+
+
+def test_media_types():
+    assert media_type_of(PurePath("a.MD"), b"") == MARKDOWN
+    assert media_type_of(PurePath("a.htm"), b"") == HTML
+    assert media_type_of(PurePath("Makefile"), b"all:\n\techo") == TEXT
+    for name, head in (("a.pdf", b"%PDF"), ("a.DOCX", b"PK"), ("core", b"\x7fELF\x02\x01\x00\x00")):
+        with pytest.raises(UnsupportedFormatError, match="unsupported format"):
+            media_type_of(PurePath(name), head)
+
+
+def test_real_files_are_read_or_refused_in_one_line(shared_data):
+    read = 0
+    refusals = []
+    for path in sorted((shared_data / "docs").rglob("*")):
+        if path.is_file():
+            data = path.read_bytes()
+            try:
+                media_type = media_type_of(path, data[:8192])
+                if media_type in (MARKDOWN, HTML, JSON, TEXT):
+                    document = parse_file(data, media_type, path.name, path.as_uri())
+                    json.dumps(document.metadata, allow_nan=False)
+                    assert "\x00" not in document.text
+                    read += 1
+            except ParseError as error:
+                refusals.append(str(error))
+    assert read > 30
+    assert len(refusals) > 30
+    assert not any("\n" in refusal for refusal in refusals)
+
+
+# --- headings of chunks
+
+
+def test_chunks_carry_the_headings_above_them():
+    words = " ".join(["word"] * 30)
+    source = (
+        f"# Guide\n\n{words}\n\n## Install\n\n{words}\n\n### Debian\n\n{words}\n\n## Use\n\n{words}"
+    )
+    document = parse_file(source.encode(), MARKDOWN, "guide.md", "file:///guide.md")
+    chunks = split_document(document, ChunkSettings(40, 0, 0))
+    assert document.title == "Guide"
+    assert [chunk.get("heading") for chunk in chunks] == [
+        None,
+        "Install",
+        "Install > Debian",
+        "Use",
+    ]
+    titled = Document("k", "Other", document.text, "u", MARKDOWN, {}, document.headings)
+    assert (
+        split_document(titled, ChunkSettings(40, 0, 0))[2]["heading"] == "Guide > Install > Debian"
+    )

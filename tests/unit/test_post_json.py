@@ -1,0 +1,172 @@
+"""The HTTP client of the database, as plain Python against real sockets."""
+
+import http.client
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pgblend.plpy.post_json import post_json
+from support.raw_server import RawServer, http_answer
+
+Connections = dict[str, http.client.HTTPConnection]
+
+
+def nothing() -> None:
+    """No interrupt is pending."""
+
+
+@pytest.fixture
+def connections() -> Iterator[Connections]:
+    kept: Connections = {}
+    yield kept
+    for connection in kept.values():
+        connection.close()
+    deadline = time.monotonic() + 1
+    while any("run_exchange" in thread.name for thread in threading.enumerate()):
+        assert time.monotonic() < deadline, "a thread is left behind"
+        time.sleep(0.005)
+
+
+def test_one_connection_for_many_calls(connections: Connections) -> None:
+    with RawServer(lambda body: http_answer(body[::-1])) as server:
+        for text in ("ab", "cd"):
+            answer = post_json(server.url, "/x", text, None, 1000, connections, nothing)
+            assert answer == (200, text[::-1])
+        assert server.connections == 1
+        assert list(connections) == [server.url]
+
+
+@pytest.mark.parametrize("headers", [["Connection: close"], []])
+def test_what_the_server_closes_is_not_kept(connections: Connections, headers: list[str]) -> None:
+    answer = http_answer(b"{}", "200 OK", *headers)
+    with RawServer(lambda _: answer, keep_alive=not headers) as server:
+        post_json(server.url, "/x", "{}", None, 1000, connections, nothing)
+        assert bool(connections) is not bool(headers)
+        server.close_connections()
+        assert post_json(server.url, "/x", "{}", None, 1000, connections, nothing)[0] == 200
+        assert server.connections == 2
+
+
+def test_token_and_path(connections: Connections) -> None:
+    seen: list[bytes] = []
+
+    class Recorder(http.client.HTTPConnection):
+        """Note what is sent."""
+
+        def send(self, data: bytes) -> None:  # type: ignore[override]
+            seen.append(data)
+            super().send(data)
+
+    with RawServer(lambda _: http_answer(b"{}")) as server:
+        url = f"{server.url}/base/"
+        connections[url] = Recorder("127.0.0.1", int(server.url.rpartition(":")[2]))
+        post_json(url, "/v1/x", "{}", "secret", 1000, connections, nothing)
+    head = b"".join(seen).decode()
+    assert head.startswith("POST /base/v1/x HTTP/1.1")
+    assert "Authorization: Bearer secret" in head
+
+
+@pytest.mark.parametrize("timeout_ms", [1, 100])
+def test_the_deadline_holds(connections: Connections, timeout_ms: int) -> None:
+    with RawServer(lambda _: None) as server:
+        start = time.monotonic()
+        with pytest.raises(TimeoutError):
+            post_json(server.url, "/x", "{}", None, timeout_ms, connections, nothing)
+        assert time.monotonic() - start < timeout_ms / 1000 + 0.3
+    assert connections == {}
+
+
+def test_whatever_the_check_raises_ends_the_call(connections: Connections) -> None:
+    class Cancelled(BaseException):
+        """Not even an Exception."""
+
+    checks: list[float] = []
+
+    def check() -> None:
+        checks.append(time.monotonic())
+        if len(checks) == 3:
+            raise Cancelled
+
+    with RawServer(lambda _: None) as server, pytest.raises(Cancelled):
+        post_json(server.url, "/x", "{}", None, 60_000, connections, check)
+    assert checks[2] - checks[0] < 0.2
+    assert connections == {}
+
+
+def test_a_connection_closed_meanwhile_is_replaced_once(connections: Connections) -> None:
+    with RawServer(lambda _: http_answer(b"{}")) as server:
+        post_json(server.url, "/x", "{}", None, 1000, connections, nothing)
+        server.respond = lambda _: b""
+        server.keep_alive = False
+        server.close_connections()
+        with pytest.raises((ConnectionError, http.client.BadStatusLine)):
+            post_json(server.url, "/x", "{}", None, 1000, connections, nothing)
+        assert server.connections == 2
+
+
+def test_unix_socket(tmp_path: Path, connections: Connections) -> None:
+    with RawServer(lambda _: http_answer(b"{}"), f"{tmp_path}/gateway.sock") as server:
+        for _ in range(2):
+            answer = post_json(server.url, "/x", "{}", None, 1000, connections, nothing)
+            assert answer == (200, "{}")
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("ftp://x", ValueError),
+        ("http://", ValueError),
+        ("unix:", ValueError),
+        ("", ValueError),
+        ("unix:/nowhere/gateway.sock", FileNotFoundError),
+        ("http://127.0.0.1:1", ConnectionRefusedError),
+        ("http://127.0.0.1:port", ValueError),
+        ("http://no.such.host.invalid", OSError),
+    ],
+)
+def test_addresses_that_lead_nowhere(
+    connections: Connections, url: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        post_json(url, "/x", "{}", None, 2000, connections, nothing)
+    assert connections == {}
+
+
+def test_nothing_is_sent_once_nobody_waits(connections: Connections) -> None:
+    """Connecting took longer than the caller waited: the thread must not go on."""
+    started, go_on, sent = threading.Event(), threading.Event(), []
+
+    class Slow(http.client.HTTPConnection):
+        """Connects when told to."""
+
+        def connect(self) -> None:
+            started.set()
+            go_on.wait(5)
+            super().connect()
+
+        def send(self, data: bytes) -> None:  # type: ignore[override]
+            sent.append(data)
+            super().send(data)
+
+    def check() -> None:
+        if started.is_set():
+            raise KeyboardInterrupt
+
+    with RawServer(lambda _: http_answer(b"{}")) as server:
+        connections[server.url] = Slow("127.0.0.1", int(server.url.rpartition(":")[2]))
+        with pytest.raises(KeyboardInterrupt):
+            post_json(server.url, "/x", "{}", None, 5000, connections, check)
+        go_on.set()
+        wait_until(lambda: not any("run_exchange" in t.name for t in threading.enumerate()))
+    assert sent == []
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 2
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
