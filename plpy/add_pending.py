@@ -15,7 +15,7 @@ def add_pending(
     """Return the postings of each term with those of pending chunks, and the table of frequencies.
 
     Pending chunks are the rows after the view's; their frequencies come after the view's in the
-    table, one for each posting: occurrences in title, headings and body.
+    table, one for each posting: six counts, as in the view.
     """
     table = view["frequencies"]
     if pending is None:
@@ -29,6 +29,5 @@ def add_pending(
             (np.concatenate((rows, later)), np.concatenate((codes, np.arange(start, end))))
         )
         start = end
-    packed = pending["frequencies"][np.concatenate(places)] if places else table[:0, 0]
-    added = np.column_stack((packed >> 16, packed >> 8 & 255, packed & 255))
+    added = pending["counts"][np.concatenate(places)] if places else table[:0]
     return joined, np.concatenate((table, added))

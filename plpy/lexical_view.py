@@ -10,8 +10,9 @@ def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
 
     The result has `offsets`, `code_offsets` and `code_types` by segment id, `chunk_ids`,
-    `document_ids`, `chunk_indexes`, `lengths` and `alive` by row, `total_length` of the live rows
-    and `frequencies`: for each code of each segment the occurrences in title, headings and body.
+    `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive` by row, `total_length` of
+    the live rows and `frequencies`: for each code of each segment the occurrences in title, heading
+    and body, the chunk's own and those that repeat the chunk before.
     Segments never change but for deletions, so a session can keep views, and in them what it
     derived: `postings` by term and `norms`.
     """
@@ -27,9 +28,10 @@ def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "document_ids": joined([segment["document_ids"] for segment in segments], np.int64),
         "chunk_indexes": joined([segment["chunk_indexes"] for segment in segments], np.int32),
         "lengths": lengths,
+        "own_lengths": joined([segment["own_lengths"] for segment in segments], np.int32),
         "alive": alive,
         "total_length": int(lengths[alive].sum()),
-        "frequencies": fields(joined([segment["code_book"] for segment in segments], np.int32)),
+        "frequencies": fields(joined([segment["code_book"] for segment in segments], np.int64)),
         "postings": {},
         "norms": {},
     }
@@ -47,5 +49,5 @@ def joined(arrays: Sequence[Any], kind: Any) -> Any:
 
 
 def fields(code_book: Any) -> Any:
-    """Return (title, headings, body) of packed frequencies."""
-    return np.column_stack((code_book >> 16, code_book >> 8 & 255, code_book & 255))
+    """Return the six counts of packed frequencies: title, heading, body, and those repeated."""
+    return code_book[:, None] >> np.arange(40, -1, -8) & 255

@@ -9,9 +9,9 @@ import numpy as np
 def merge_postings(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Merge sources into the arrays of one new segment, leaving out rows that are not alive.
 
-    A source has `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths` and `alive` (one entry a
-    row), and for each posting `terms`, `ordinals` (the row) and `frequencies` (title
-    << 16 | heading << 8 | body).
+    A source has `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`
+    (one entry a row), and for each posting `terms`, `ordinals` (the row) and `frequencies` (six
+    counts in one number, as unpack_pending has them).
 
     Returns the rows' arrays in the order of chunk_ids, the `code_book` of distinct frequencies and,
     one entry a term, `terms`, `counts` and `starts` into `ordinals` (uint16) and `codes` (uint8, or
@@ -22,7 +22,7 @@ def merge_postings(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
         name: np.concatenate(
             [source[name][rows] for source, rows in zip(sources, alive, strict=True)]
         )
-        for name in ("chunk_ids", "document_ids", "chunk_indexes", "lengths")
+        for name in ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths")
     }
     by_chunk = np.argsort(row_arrays["chunk_ids"], kind="stable")
     ordinal_of_row = np.empty(len(by_chunk), np.int64)

@@ -4,16 +4,17 @@ import hashlib
 from collections.abc import MutableMapping
 
 TITLE, HEADING = 3, 2  # setweight's A and B in a tsvector's binary form; D is 0
-RECORD_BYTES = 11
 IDENTIFIER = b"="
-MOST = 255
+IDENTIFIER_COUNTS = bytes((0, 0, 255, 0, 0, 0))
 
 
-def pack_lexemes(vector: bytes, term_ids: MutableMapping[bytes, bytes]) -> bytes:
-    """Return one record of 11 bytes for each lexeme of `vector`, the output of tsvectorsend().
+def pack_lexemes(vector: bytes, own_position: int, term_ids: MutableMapping[bytes, bytes]) -> bytes:
+    """Return one record of 14 bytes for each lexeme of `vector`, the output of tsvectorsend().
 
     A record is the term id (8 bytes: BLAKE2b of the lexeme) and how often the lexeme stands in the
-    title, in headings and in the body (a byte each; a tsvector keeps at most 255 positions).
+    title, heading and body (a byte each; a tsvector keeps at most 255 positions): first at
+    positions after `own_position`, which are the chunk's own, then at those up to it, which repeat
+    the chunk before.
     An identifier, which begins with "=", counts as if it stood 255 times in the body, so that
     neither its repetition nor the passage's length matters. `term_ids` remembers ids between calls.
     """
@@ -25,9 +26,28 @@ def pack_lexemes(vector: bytes, term_ids: MutableMapping[bytes, bytes]) -> bytes
         term_id = term_ids.get(lexeme)
         if term_id is None:
             term_id = term_ids[lexeme] = hashlib.blake2b(lexeme, digest_size=8).digest()
-        start = end + 3 + 2 * int.from_bytes(vector[end + 1 : end + 3], "big")
-        weights = [high_byte >> 6 for high_byte in vector[end + 3 : start : 2]]
-        title, heading = weights.count(TITLE), weights.count(HEADING)
-        body = MOST if lexeme.startswith(IDENTIFIER) else len(weights) - title - heading
-        records.append(term_id + bytes((title, heading, body)))
+        first, start = end + 3, end + 3 + 2 * int.from_bytes(vector[end + 1 : end + 3], "big")
+        if lexeme.startswith(IDENTIFIER):
+            counts = IDENTIFIER_COUNTS
+        else:
+            weights = [high_byte >> 6 for high_byte in vector[first:start:2]]
+            repeated = repetitions(vector, first, start, own_position) if own_position else 0
+            counts = count_fields(weights[repeated:]) + count_fields(weights[:repeated])
+        records.append(term_id + counts)
     return b"".join(records)
+
+
+def repetitions(vector: bytes, first: int, end: int, own_position: int) -> int:
+    """Return how many of a lexeme's positions, which ascend, are not after `own_position`."""
+    count = 0
+    for place in range(first, end, 2):
+        if (vector[place] & 63) << 8 | vector[place + 1] > own_position:
+            break
+        count += 1
+    return count
+
+
+def count_fields(weights: list[int]) -> bytes:
+    """Return how many of the weights are those of title, heading and body."""
+    title, heading = weights.count(TITLE), weights.count(HEADING)
+    return bytes((title, heading, len(weights) - title - heading))

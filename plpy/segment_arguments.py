@@ -14,7 +14,8 @@ def segment_arguments(merged: dict[str, Any]) -> list[Any]:
         merged["document_ids"].astype("<i8").tobytes(),
         merged["chunk_indexes"].astype("<i4").tobytes(),
         merged["lengths"].astype("<i4").tobytes(),
-        merged["code_book"].astype("<i4").tobytes(),
+        merged["own_lengths"].astype("<i4").tobytes(),
+        merged["code_book"].astype("<i8").tobytes(),
     ]
     return [
         [len(merged["chunk_ids"]), int(merged["lengths"].sum())],

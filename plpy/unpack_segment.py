@@ -13,7 +13,7 @@ def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
     segment's postings: 16 bits where there are more than 256 distinct frequencies.
     """
     lengths = np.frombuffer(columns["lengths"], "<i4")
-    code_book = np.frombuffer(columns["code_book"], "<i4")
+    code_book = np.frombuffer(columns["code_book"], "<i8")
     alive = np.ones(len(lengths), np.bool_)
     alive[np.frombuffer(columns["dead"], "<i4")] = False
     return {
@@ -22,6 +22,7 @@ def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
         "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
         "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
         "lengths": lengths,
+        "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
         "code_book": code_book,
         "code_type": "u1" if len(code_book) <= 256 else "<u2",
         "alive": alive,

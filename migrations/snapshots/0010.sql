@@ -471,6 +471,21 @@ $function$;
 COMMENT ON FUNCTION pgblend._chunk_immutable() IS
 'Trigger that lets a chunk''s metadata change and nothing else.';
 
+-- 10_text/_last_position
+-- _last_position: the largest position in a tsvector; 0 where it has none. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._last_position(lexemes tsvector)
+RETURNS integer
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+STRICT
+BEGIN ATOMIC
+    SELECT coalesce(max(l.positions[cardinality(l.positions)]), 0)
+    FROM unnest(_last_position.lexemes) AS l;
+END;
+
+COMMENT ON FUNCTION pgblend._last_position(tsvector) IS
+'The largest position in a tsvector; 0 where it has none.';
+
 -- 10_text/_document_record_language
 -- _document_record_language: trigger that notes which text search configurations a collection uses.
 CREATE OR REPLACE FUNCTION pgblend._document_record_language()
@@ -814,9 +829,11 @@ COMMENT ON FUNCTION pgblend._indexable_text(text) IS
 -- 10_text/_chunk_index_text
 -- _chunk_index_text: trigger that fills a new chunk's lexemes from title, heading and text.
 -- Weights are A, B and D; identifiers follow with weight C and "=" before them, which no parser
--- gives, and do not count for the length. A trigger, since a generated column cannot cast the
--- configuration's name, and the name is stored as text, since a regconfig column blocks pg_upgrade.
--- Words too long to be indexed are left out without a NOTICE.
+-- gives, and do not count for the length. Up to own_position stands what the document has already
+-- from the chunks before: the title, a heading that goes on, and the text before own_start.
+-- A trigger, since a generated column cannot cast the configuration's name, and the name is stored
+-- as text, since a regconfig column blocks pg_upgrade. Words too long to be indexed are left out
+-- without a NOTICE.
 CREATE OR REPLACE FUNCTION pgblend._chunk_index_text()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -827,19 +844,43 @@ AS $function$
 DECLARE
     config regconfig := pgblend._regconfig(NEW.text_search_config);
     title text := (SELECT d.title FROM pgblend_data.document AS d WHERE d.id = NEW.document_id);
+    title_words tsvector;
+    heading_words tsvector;
+    body_words tsvector;
+    heading_goes_on boolean := NEW.chunk_index > 0 AND NEW.heading = (
+        SELECT c.heading FROM pgblend_data.chunk AS c
+        WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1);
     names tsvector;
 BEGIN
     IF config IS NULL THEN
         RAISE EXCEPTION 'there is no text search configuration "%"', NEW.text_search_config
             USING ERRCODE = '22023', HINT = 'SELECT cfgname FROM pg_ts_config';
     END IF;
-    NEW.lexemes :=
-        setweight(to_tsvector(config, pgblend._indexable_text(title)), 'A')
-        || setweight(
-            to_tsvector(config, pgblend._indexable_text(coalesce(NEW.heading, ''))), 'B')
-        || to_tsvector(config, pgblend._indexable_text(NEW.content));
-    NEW.length := (
-        SELECT coalesce(sum(cardinality(l.positions)), 0) FROM unnest(NEW.lexemes) AS l);
+    title_words := setweight(to_tsvector(config, pgblend._indexable_text(title)), 'A');
+    heading_words := setweight(
+        to_tsvector(config, pgblend._indexable_text(coalesce(NEW.heading, ''))), 'B');
+    body_words := to_tsvector(config, pgblend._indexable_text(NEW.content));
+    IF NEW.chunk_index = 0 THEN
+        NEW.own_position := 0;
+        NEW.lexemes := title_words || heading_words || body_words;
+    ELSE
+        title_words := title_words || CASE WHEN heading_goes_on THEN heading_words ELSE '' END;
+        NEW.own_position := pgblend._last_position(title_words);
+        IF NEW.own_start > 0 THEN
+            NEW.own_position := NEW.own_position + pgblend._last_position(to_tsvector(
+                config, pgblend._indexable_text(left(NEW.content, NEW.own_start))));
+        END IF;
+        NEW.lexemes := title_words || body_words
+            || CASE WHEN heading_goes_on THEN '' ELSE heading_words END;
+    END IF;
+    SELECT
+        coalesce(sum(cardinality(l.positions)), 0),
+        coalesce(sum(CASE
+            WHEN NEW.own_position = 0 THEN cardinality(l.positions)
+            ELSE (SELECT count(*) FROM unnest(l.positions) AS p WHERE p > NEW.own_position)
+        END), 0)
+    INTO NEW.length, NEW.own_length
+    FROM unnest(NEW.lexemes) AS l;
     names := pgblend._identifier_vector(concat_ws(' ', title, NEW.heading, NEW.content));
     IF names <> '' THEN
         NEW.lexemes := NEW.lexemes || names;
@@ -1193,6 +1234,7 @@ RETURNS TABLE (
     document_ids bytea,
     chunk_indexes bytea,
     lengths bytea,
+    own_lengths bytea,
     record_counts bytea,
     records bytea
 )
@@ -1223,7 +1265,8 @@ BEGIN ATOMIC
             string_agg(int8send(c.document_id), '' ORDER BY c.chunk_id) AS document_ids,
             string_agg(int4send(c.chunk_index), '' ORDER BY c.chunk_id) AS chunk_indexes,
             string_agg(int4send(c.length), '' ORDER BY c.chunk_id) AS lengths,
-            string_agg(int4send(octet_length(c.records) / 11), '' ORDER BY c.chunk_id)
+            string_agg(int4send(c.own_length), '' ORDER BY c.chunk_id) AS own_lengths,
+            string_agg(int4send(octet_length(c.records) / 14), '' ORDER BY c.chunk_id)
                 AS record_counts,
             string_agg(c.records, '' ORDER BY c.chunk_id) AS records
         FROM pgblend_data.pending AS c
@@ -1240,6 +1283,7 @@ BEGIN ATOMIC
         w.document_ids,
         w.chunk_indexes,
         w.lengths,
+        w.own_lengths,
         w.record_counts,
         w.records
     FROM sealed AS s
@@ -1271,12 +1315,12 @@ BEGIN ATOMIC
     WITH segment AS (
         INSERT INTO pgblend_data.segment (
             collection_id, text_search_config, n, total_length, chunk_ids, document_ids,
-            chunk_indexes, lengths, code_book, bytes
+            chunk_indexes, lengths, own_lengths, code_book, bytes
         )
         VALUES (
             _write_segment.collection_id, config_name, rows_and_length[1]::integer,
             rows_and_length[2], row_arrays[1], row_arrays[2], row_arrays[3], row_arrays[4],
-            row_arrays[5],
+            row_arrays[5], row_arrays[6],
             (SELECT sum(octet_length(a.bytes)) FROM unnest(row_arrays) AS a (bytes))
             + octet_length(_write_segment.ordinals) + octet_length(_write_segment.codes)
             + 12 * cardinality(terms)
@@ -1319,8 +1363,9 @@ COMMENT ON FUNCTION pgblend._may_write(bigint) IS
 'Whether the caller may write to a collection, as its row security has it.';
 
 -- 15_index/_pack_vector
--- _pack_vector: the records of a tsvector in its binary form.
-CREATE OR REPLACE FUNCTION pgblend._pack_vector(vector bytea)
+-- _pack_vector: the records of a tsvector in its binary form; positions after own_position are the
+-- chunk's own.
+CREATE OR REPLACE FUNCTION pgblend._pack_vector(vector bytea, own_position integer)
 RETURNS bytea
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
@@ -1333,16 +1378,17 @@ if "pack_lexemes" not in SD:
     from collections.abc import MutableMapping
 
     TITLE, HEADING = 3, 2  # setweight's A and B in a tsvector's binary form; D is 0
-    RECORD_BYTES = 11
     IDENTIFIER = b"="
-    MOST = 255
+    IDENTIFIER_COUNTS = bytes((0, 0, 255, 0, 0, 0))
 
 
-    def pack_lexemes(vector: bytes, term_ids: MutableMapping[bytes, bytes]) -> bytes:
-        """Return one record of 11 bytes for each lexeme of `vector`, the output of tsvectorsend().
+    def pack_lexemes(vector: bytes, own_position: int, term_ids: MutableMapping[bytes, bytes]) -> bytes:
+        """Return one record of 14 bytes for each lexeme of `vector`, the output of tsvectorsend().
 
         A record is the term id (8 bytes: BLAKE2b of the lexeme) and how often the lexeme stands in the
-        title, in headings and in the body (a byte each; a tsvector keeps at most 255 positions).
+        title, heading and body (a byte each; a tsvector keeps at most 255 positions): first at
+        positions after `own_position`, which are the chunk's own, then at those up to it, which repeat
+        the chunk before.
         An identifier, which begins with "=", counts as if it stood 255 times in the body, so that
         neither its repetition nor the passage's length matters. `term_ids` remembers ids between calls.
         """
@@ -1354,21 +1400,40 @@ if "pack_lexemes" not in SD:
             term_id = term_ids.get(lexeme)
             if term_id is None:
                 term_id = term_ids[lexeme] = hashlib.blake2b(lexeme, digest_size=8).digest()
-            start = end + 3 + 2 * int.from_bytes(vector[end + 1 : end + 3], "big")
-            weights = [high_byte >> 6 for high_byte in vector[end + 3 : start : 2]]
-            title, heading = weights.count(TITLE), weights.count(HEADING)
-            body = MOST if lexeme.startswith(IDENTIFIER) else len(weights) - title - heading
-            records.append(term_id + bytes((title, heading, body)))
+            first, start = end + 3, end + 3 + 2 * int.from_bytes(vector[end + 1 : end + 3], "big")
+            if lexeme.startswith(IDENTIFIER):
+                counts = IDENTIFIER_COUNTS
+            else:
+                weights = [high_byte >> 6 for high_byte in vector[first:start:2]]
+                repeated = repetitions(vector, first, start, own_position) if own_position else 0
+                counts = count_fields(weights[repeated:]) + count_fields(weights[:repeated])
+            records.append(term_id + counts)
         return b"".join(records)
+
+
+    def repetitions(vector: bytes, first: int, end: int, own_position: int) -> int:
+        """Return how many of a lexeme's positions, which ascend, are not after `own_position`."""
+        count = 0
+        for place in range(first, end, 2):
+            if (vector[place] & 63) << 8 | vector[place + 1] > own_position:
+                break
+            count += 1
+        return count
+
+
+    def count_fields(weights: list[int]) -> bytes:
+        """Return how many of the weights are those of title, heading and body."""
+        title, heading = weights.count(TITLE), weights.count(HEADING)
+        return bytes((title, heading, len(weights) - title - heading))
     SD["pack_lexemes"] = pack_lexemes
 pack_lexemes = SD["pack_lexemes"]
 term_ids = SD.setdefault("term_ids", {})
 if len(term_ids) > 500_000:
     term_ids.clear()
-return pack_lexemes(vector, term_ids)
+return pack_lexemes(vector, own_position, term_ids)
 $python$;
 
-COMMENT ON FUNCTION pgblend._pack_vector(bytea) IS
+COMMENT ON FUNCTION pgblend._pack_vector(bytea, integer) IS
 'The records of a tsvector in its binary form (tsvectorsend).';
 
 -- 15_index/_segment_postings
@@ -1400,6 +1465,7 @@ RETURNS TABLE (
     document_ids bytea,
     chunk_indexes bytea,
     lengths bytea,
+    own_lengths bytea,
     record_counts bytea,
     records bytea
 )
@@ -1426,7 +1492,8 @@ BEGIN ATOMIC
         string_agg(int8send(t.document_id), '' ORDER BY t.chunk_id) AS document_ids,
         string_agg(int4send(t.chunk_index), '' ORDER BY t.chunk_id) AS chunk_indexes,
         string_agg(int4send(t.length), '' ORDER BY t.chunk_id) AS lengths,
-        string_agg(int4send(octet_length(t.records) / 11), '' ORDER BY t.chunk_id) AS record_counts,
+        string_agg(int4send(t.own_length), '' ORDER BY t.chunk_id) AS own_lengths,
+        string_agg(int4send(octet_length(t.records) / 14), '' ORDER BY t.chunk_id) AS record_counts,
         string_agg(t.records, '' ORDER BY t.chunk_id) AS records
     FROM taken AS t;
 END;
@@ -1678,9 +1745,9 @@ if "merge_postings" not in SD:
     def merge_postings(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Merge sources into the arrays of one new segment, leaving out rows that are not alive.
 
-        A source has `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths` and `alive` (one entry a
-        row), and for each posting `terms`, `ordinals` (the row) and `frequencies` (title
-        << 16 | heading << 8 | body).
+        A source has `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`
+        (one entry a row), and for each posting `terms`, `ordinals` (the row) and `frequencies` (six
+        counts in one number, as unpack_pending has them).
 
         Returns the rows' arrays in the order of chunk_ids, the `code_book` of distinct frequencies and,
         one entry a term, `terms`, `counts` and `starts` into `ordinals` (uint16) and `codes` (uint8, or
@@ -1691,7 +1758,7 @@ if "merge_postings" not in SD:
             name: np.concatenate(
                 [source[name][rows] for source, rows in zip(sources, alive, strict=True)]
             )
-            for name in ("chunk_ids", "document_ids", "chunk_indexes", "lengths")
+            for name in ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths")
         }
         by_chunk = np.argsort(row_arrays["chunk_ids"], kind="stable")
         ordinal_of_row = np.empty(len(by_chunk), np.int64)
@@ -1741,7 +1808,8 @@ if "segment_arguments" not in SD:
             merged["document_ids"].astype("<i8").tobytes(),
             merged["chunk_indexes"].astype("<i4").tobytes(),
             merged["lengths"].astype("<i4").tobytes(),
-            merged["code_book"].astype("<i4").tobytes(),
+            merged["own_lengths"].astype("<i4").tobytes(),
+            merged["code_book"].astype("<i8").tobytes(),
         ]
         return [
             [len(merged["chunk_ids"]), int(merged["lengths"].sum())],
@@ -1774,7 +1842,7 @@ if "unpack_segment" not in SD:
         segment's postings: 16 bits where there are more than 256 distinct frequencies.
         """
         lengths = np.frombuffer(columns["lengths"], "<i4")
-        code_book = np.frombuffer(columns["code_book"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i8")
         alive = np.ones(len(lengths), np.bool_)
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
@@ -1783,6 +1851,7 @@ if "unpack_segment" not in SD:
             "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
             "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
             "lengths": lengths,
+            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
             "code_book": code_book,
             "code_type": "u1" if len(code_book) <= 256 else "<u2",
             "alive": alive,
@@ -1818,16 +1887,17 @@ COMMENT ON FUNCTION pgblend._load_segment(
 'chunks it holds.';
 
 -- 15_index/_pack_lexemes
--- _pack_lexemes: a chunk's lexemes as records of 11 bytes: term, occurrences in title, headings and
--- body.
-CREATE OR REPLACE FUNCTION pgblend._pack_lexemes(lexemes tsvector)
+-- _pack_lexemes: a chunk's lexemes as records of 14 bytes: term, occurrences by field, of its own
+-- and repeated.
+CREATE OR REPLACE FUNCTION pgblend._pack_lexemes(lexemes tsvector, own_position integer)
 RETURNS bytea
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
-RETURN pgblend._pack_vector(tsvectorsend(lexemes));
+RETURN pgblend._pack_vector(tsvectorsend(lexemes), own_position);
 
-COMMENT ON FUNCTION pgblend._pack_lexemes(tsvector) IS
-'A chunk''s lexemes as records of 11 bytes: term, occurrences in title, headings and body.';
+COMMENT ON FUNCTION pgblend._pack_lexemes(tsvector, integer) IS
+'A chunk''s lexemes as records of 14 bytes: term, occurrences in title, heading and body, its own '
+'and those that repeat the chunk before.';
 
 -- 15_index/_seal_batch
 -- _seal_batch: move a batch of pending chunks of one language into a segment; returns how many.
@@ -1940,9 +2010,9 @@ if "merge_postings" not in SD:
     def merge_postings(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Merge sources into the arrays of one new segment, leaving out rows that are not alive.
 
-        A source has `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths` and `alive` (one entry a
-        row), and for each posting `terms`, `ordinals` (the row) and `frequencies` (title
-        << 16 | heading << 8 | body).
+        A source has `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`
+        (one entry a row), and for each posting `terms`, `ordinals` (the row) and `frequencies` (six
+        counts in one number, as unpack_pending has them).
 
         Returns the rows' arrays in the order of chunk_ids, the `code_book` of distinct frequencies and,
         one entry a term, `terms`, `counts` and `starts` into `ordinals` (uint16) and `codes` (uint8, or
@@ -1953,7 +2023,7 @@ if "merge_postings" not in SD:
             name: np.concatenate(
                 [source[name][rows] for source, rows in zip(sources, alive, strict=True)]
             )
-            for name in ("chunk_ids", "document_ids", "chunk_indexes", "lengths")
+            for name in ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths")
         }
         by_chunk = np.argsort(row_arrays["chunk_ids"], kind="stable")
         ordinal_of_row = np.empty(len(by_chunk), np.int64)
@@ -2003,7 +2073,8 @@ if "segment_arguments" not in SD:
             merged["document_ids"].astype("<i8").tobytes(),
             merged["chunk_indexes"].astype("<i4").tobytes(),
             merged["lengths"].astype("<i4").tobytes(),
-            merged["code_book"].astype("<i4").tobytes(),
+            merged["own_lengths"].astype("<i4").tobytes(),
+            merged["code_book"].astype("<i8").tobytes(),
         ]
         return [
             [len(merged["chunk_ids"]), int(merged["lengths"].sum())],
@@ -2033,26 +2104,33 @@ if "unpack_pending" not in SD:
         """Return pending chunks as a source of postings, None where there are none.
 
         `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
-        document_ids (int64), chunk_indexes, lengths and record_counts (int32), and records (11 bytes a
-        lexeme: term, occurrences in title, headings and body). The result has arrays of these names,
-        `alive` (all true) and for each posting `terms`, `ordinals` and `frequencies` (title << 16 |
-        heading << 8 | body).
+        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
+        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
+        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
+        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
         """
         if columns["chunk_ids"] is None:
             return None
-        record = np.dtype([("term", ">i8"), ("title", "u1"), ("heading", "u1"), ("body", "u1")])
+        record = np.dtype(
+            {
+                "names": ["term", "counts", "last_8"],
+                "formats": [">i8", ("u1", 6), ">i8"],
+                "offsets": [0, 8, 6],
+            }
+        )
         records = np.frombuffer(columns["records"] or b"", record)
         counts = np.frombuffer(columns["record_counts"], ">i4")
-        title, heading = records["title"].astype(np.int32), records["heading"].astype(np.int32)
         return {
             "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
             "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
             "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
             "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
             "alive": np.ones(len(counts), np.bool_),
             "terms": records["term"].astype(np.int64),
             "ordinals": np.repeat(np.arange(len(counts)), counts),
-            "frequencies": title << 16 | heading << 8 | records["body"],
+            "counts": records["counts"],
+            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
         }
     SD["unpack_pending"] = unpack_pending
 unpack_pending = SD["unpack_pending"]
@@ -2072,7 +2150,7 @@ if "unpack_segment" not in SD:
         segment's postings: 16 bits where there are more than 256 distinct frequencies.
         """
         lengths = np.frombuffer(columns["lengths"], "<i4")
-        code_book = np.frombuffer(columns["code_book"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i8")
         alive = np.ones(len(lengths), np.bool_)
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
@@ -2081,6 +2159,7 @@ if "unpack_segment" not in SD:
             "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
             "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
             "lengths": lengths,
+            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
             "code_book": code_book,
             "code_type": "u1" if len(code_book) <= 256 else "<u2",
             "alive": alive,
@@ -2156,9 +2235,9 @@ AS $function$
 BEGIN
     INSERT INTO pgblend_data.pending (
         chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length,
-        records)
+        own_length, records)
     SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
-        c.length, pgblend._pack_lexemes(c.lexemes)
+        c.length, c.own_length, pgblend._pack_lexemes(c.lexemes, c.own_position)
     FROM new_chunk AS c;
     RETURN NULL;
 END;
@@ -2195,9 +2274,9 @@ if "merge_postings" not in SD:
     def merge_postings(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Merge sources into the arrays of one new segment, leaving out rows that are not alive.
 
-        A source has `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths` and `alive` (one entry a
-        row), and for each posting `terms`, `ordinals` (the row) and `frequencies` (title
-        << 16 | heading << 8 | body).
+        A source has `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`
+        (one entry a row), and for each posting `terms`, `ordinals` (the row) and `frequencies` (six
+        counts in one number, as unpack_pending has them).
 
         Returns the rows' arrays in the order of chunk_ids, the `code_book` of distinct frequencies and,
         one entry a term, `terms`, `counts` and `starts` into `ordinals` (uint16) and `codes` (uint8, or
@@ -2208,7 +2287,7 @@ if "merge_postings" not in SD:
             name: np.concatenate(
                 [source[name][rows] for source, rows in zip(sources, alive, strict=True)]
             )
-            for name in ("chunk_ids", "document_ids", "chunk_indexes", "lengths")
+            for name in ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths")
         }
         by_chunk = np.argsort(row_arrays["chunk_ids"], kind="stable")
         ordinal_of_row = np.empty(len(by_chunk), np.int64)
@@ -2258,7 +2337,8 @@ if "segment_arguments" not in SD:
             merged["document_ids"].astype("<i8").tobytes(),
             merged["chunk_indexes"].astype("<i4").tobytes(),
             merged["lengths"].astype("<i4").tobytes(),
-            merged["code_book"].astype("<i4").tobytes(),
+            merged["own_lengths"].astype("<i4").tobytes(),
+            merged["code_book"].astype("<i8").tobytes(),
         ]
         return [
             [len(merged["chunk_ids"]), int(merged["lengths"].sum())],
@@ -2288,26 +2368,33 @@ if "unpack_pending" not in SD:
         """Return pending chunks as a source of postings, None where there are none.
 
         `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
-        document_ids (int64), chunk_indexes, lengths and record_counts (int32), and records (11 bytes a
-        lexeme: term, occurrences in title, headings and body). The result has arrays of these names,
-        `alive` (all true) and for each posting `terms`, `ordinals` and `frequencies` (title << 16 |
-        heading << 8 | body).
+        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
+        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
+        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
+        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
         """
         if columns["chunk_ids"] is None:
             return None
-        record = np.dtype([("term", ">i8"), ("title", "u1"), ("heading", "u1"), ("body", "u1")])
+        record = np.dtype(
+            {
+                "names": ["term", "counts", "last_8"],
+                "formats": [">i8", ("u1", 6), ">i8"],
+                "offsets": [0, 8, 6],
+            }
+        )
         records = np.frombuffer(columns["records"] or b"", record)
         counts = np.frombuffer(columns["record_counts"], ">i4")
-        title, heading = records["title"].astype(np.int32), records["heading"].astype(np.int32)
         return {
             "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
             "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
             "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
             "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
             "alive": np.ones(len(counts), np.bool_),
             "terms": records["term"].astype(np.int64),
             "ordinals": np.repeat(np.arange(len(counts)), counts),
-            "frequencies": title << 16 | heading << 8 | records["body"],
+            "counts": records["counts"],
+            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
         }
     SD["unpack_pending"] = unpack_pending
 unpack_pending = SD["unpack_pending"]
@@ -2320,8 +2407,8 @@ write = plpy.prepare(
     ["bigint", "text", "bigint[]", "bytea[]", "text", "text", "text", "bytea", "bytea", "integer"])
 cursor = plpy.cursor(
     plpy.prepare(
-        "SELECT c.id, c.document_id, c.chunk_index, c.length,"
-        " pgblend._pack_lexemes(c.lexemes) AS records"
+        "SELECT c.id, c.document_id, c.chunk_index, c.length, c.own_length,"
+        " pgblend._pack_lexemes(c.lexemes, c.own_position) AS records"
         " FROM pgblend_data.chunk AS c"
         " WHERE c.collection_id = $1 AND c.text_search_config = $2"
         " AND NOT EXISTS (SELECT FROM pgblend_data.pending AS p WHERE p.chunk_id = c.id)"
@@ -2336,7 +2423,8 @@ while rows := list(cursor.fetch(BATCH)):
         "document_ids": np.array([row["document_id"] for row in rows], ">i8").tobytes(),
         "chunk_indexes": np.array([row["chunk_index"] for row in rows], ">i4").tobytes(),
         "lengths": np.array([row["length"] for row in rows], ">i4").tobytes(),
-        "record_counts": np.array([len(row["records"]) // 11 for row in rows], ">i4").tobytes(),
+        "own_lengths": np.array([row["own_length"] for row in rows], ">i4").tobytes(),
+        "record_counts": np.array([len(row["records"]) // 14 for row in rows], ">i4").tobytes(),
         "records": b"".join([row["records"] for row in rows]),
     })
     plpy.execute(
@@ -2851,8 +2939,9 @@ if "lexical_view" not in SD:
         """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
 
         The result has `offsets`, `code_offsets` and `code_types` by segment id, `chunk_ids`,
-        `document_ids`, `chunk_indexes`, `lengths` and `alive` by row, `total_length` of the live rows
-        and `frequencies`: for each code of each segment the occurrences in title, headings and body.
+        `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive` by row, `total_length` of
+        the live rows and `frequencies`: for each code of each segment the occurrences in title, heading
+        and body, the chunk's own and those that repeat the chunk before.
         Segments never change but for deletions, so a session can keep views, and in them what it
         derived: `postings` by term and `norms`.
         """
@@ -2868,9 +2957,10 @@ if "lexical_view" not in SD:
             "document_ids": joined([segment["document_ids"] for segment in segments], np.int64),
             "chunk_indexes": joined([segment["chunk_indexes"] for segment in segments], np.int32),
             "lengths": lengths,
+            "own_lengths": joined([segment["own_lengths"] for segment in segments], np.int32),
             "alive": alive,
             "total_length": int(lengths[alive].sum()),
-            "frequencies": fields(joined([segment["code_book"] for segment in segments], np.int32)),
+            "frequencies": fields(joined([segment["code_book"] for segment in segments], np.int64)),
             "postings": {},
             "norms": {},
         }
@@ -2888,8 +2978,8 @@ if "lexical_view" not in SD:
 
 
     def fields(code_book: Any) -> Any:
-        """Return (title, headings, body) of packed frequencies."""
-        return np.column_stack((code_book >> 16, code_book >> 8 & 255, code_book & 255))
+        """Return the six counts of packed frequencies: title, heading, body, and those repeated."""
+        return code_book[:, None] >> np.arange(40, -1, -8) & 255
     SD["lexical_view"] = lexical_view
 lexical_view = SD["lexical_view"]
 if "session_view" not in SD:
@@ -2951,26 +3041,33 @@ if "unpack_pending" not in SD:
         """Return pending chunks as a source of postings, None where there are none.
 
         `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
-        document_ids (int64), chunk_indexes, lengths and record_counts (int32), and records (11 bytes a
-        lexeme: term, occurrences in title, headings and body). The result has arrays of these names,
-        `alive` (all true) and for each posting `terms`, `ordinals` and `frequencies` (title << 16 |
-        heading << 8 | body).
+        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
+        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
+        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
+        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
         """
         if columns["chunk_ids"] is None:
             return None
-        record = np.dtype([("term", ">i8"), ("title", "u1"), ("heading", "u1"), ("body", "u1")])
+        record = np.dtype(
+            {
+                "names": ["term", "counts", "last_8"],
+                "formats": [">i8", ("u1", 6), ">i8"],
+                "offsets": [0, 8, 6],
+            }
+        )
         records = np.frombuffer(columns["records"] or b"", record)
         counts = np.frombuffer(columns["record_counts"], ">i4")
-        title, heading = records["title"].astype(np.int32), records["heading"].astype(np.int32)
         return {
             "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
             "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
             "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
             "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
             "alive": np.ones(len(counts), np.bool_),
             "terms": records["term"].astype(np.int64),
             "ordinals": np.repeat(np.arange(len(counts)), counts),
-            "frequencies": title << 16 | heading << 8 | records["body"],
+            "counts": records["counts"],
+            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
         }
     SD["unpack_pending"] = unpack_pending
 unpack_pending = SD["unpack_pending"]
@@ -2990,7 +3087,7 @@ if "unpack_segment" not in SD:
         segment's postings: 16 bits where there are more than 256 distinct frequencies.
         """
         lengths = np.frombuffer(columns["lengths"], "<i4")
-        code_book = np.frombuffer(columns["code_book"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i8")
         alive = np.ones(len(lengths), np.bool_)
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
@@ -2999,6 +3096,7 @@ if "unpack_segment" not in SD:
             "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
             "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
             "lengths": lengths,
+            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
             "code_book": code_book,
             "code_type": "u1" if len(code_book) <= 256 else "<u2",
             "alive": alive,
@@ -3352,7 +3450,7 @@ if "add_pending" not in SD:
         """Return the postings of each term with those of pending chunks, and the table of frequencies.
 
         Pending chunks are the rows after the view's; their frequencies come after the view's in the
-        table, one for each posting: occurrences in title, headings and body.
+        table, one for each posting: six counts, as in the view.
         """
         table = view["frequencies"]
         if pending is None:
@@ -3366,8 +3464,7 @@ if "add_pending" not in SD:
                 (np.concatenate((rows, later)), np.concatenate((codes, np.arange(start, end))))
             )
             start = end
-        packed = pending["frequencies"][np.concatenate(places)] if places else table[:0, 0]
-        added = np.column_stack((packed >> 16, packed >> 8 & 255, packed & 255))
+        added = pending["counts"][np.concatenate(places)] if places else table[:0]
         return joined, np.concatenate((table, added))
     SD["add_pending"] = add_pending
 add_pending = SD["add_pending"]
@@ -3485,8 +3582,9 @@ if "lexical_view" not in SD:
         """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
 
         The result has `offsets`, `code_offsets` and `code_types` by segment id, `chunk_ids`,
-        `document_ids`, `chunk_indexes`, `lengths` and `alive` by row, `total_length` of the live rows
-        and `frequencies`: for each code of each segment the occurrences in title, headings and body.
+        `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive` by row, `total_length` of
+        the live rows and `frequencies`: for each code of each segment the occurrences in title, heading
+        and body, the chunk's own and those that repeat the chunk before.
         Segments never change but for deletions, so a session can keep views, and in them what it
         derived: `postings` by term and `norms`.
         """
@@ -3502,9 +3600,10 @@ if "lexical_view" not in SD:
             "document_ids": joined([segment["document_ids"] for segment in segments], np.int64),
             "chunk_indexes": joined([segment["chunk_indexes"] for segment in segments], np.int32),
             "lengths": lengths,
+            "own_lengths": joined([segment["own_lengths"] for segment in segments], np.int32),
             "alive": alive,
             "total_length": int(lengths[alive].sum()),
-            "frequencies": fields(joined([segment["code_book"] for segment in segments], np.int32)),
+            "frequencies": fields(joined([segment["code_book"] for segment in segments], np.int64)),
             "postings": {},
             "norms": {},
         }
@@ -3522,8 +3621,8 @@ if "lexical_view" not in SD:
 
 
     def fields(code_book: Any) -> Any:
-        """Return (title, headings, body) of packed frequencies."""
-        return np.column_stack((code_book >> 16, code_book >> 8 & 255, code_book & 255))
+        """Return the six counts of packed frequencies: title, heading, body, and those repeated."""
+        return code_book[:, None] >> np.arange(40, -1, -8) & 255
     SD["lexical_view"] = lexical_view
 lexical_view = SD["lexical_view"]
 if "row_norms" not in SD:
@@ -3750,26 +3849,33 @@ if "unpack_pending" not in SD:
         """Return pending chunks as a source of postings, None where there are none.
 
         `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
-        document_ids (int64), chunk_indexes, lengths and record_counts (int32), and records (11 bytes a
-        lexeme: term, occurrences in title, headings and body). The result has arrays of these names,
-        `alive` (all true) and for each posting `terms`, `ordinals` and `frequencies` (title << 16 |
-        heading << 8 | body).
+        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
+        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
+        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
+        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
         """
         if columns["chunk_ids"] is None:
             return None
-        record = np.dtype([("term", ">i8"), ("title", "u1"), ("heading", "u1"), ("body", "u1")])
+        record = np.dtype(
+            {
+                "names": ["term", "counts", "last_8"],
+                "formats": [">i8", ("u1", 6), ">i8"],
+                "offsets": [0, 8, 6],
+            }
+        )
         records = np.frombuffer(columns["records"] or b"", record)
         counts = np.frombuffer(columns["record_counts"], ">i4")
-        title, heading = records["title"].astype(np.int32), records["heading"].astype(np.int32)
         return {
             "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
             "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
             "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
             "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
             "alive": np.ones(len(counts), np.bool_),
             "terms": records["term"].astype(np.int64),
             "ordinals": np.repeat(np.arange(len(counts)), counts),
-            "frequencies": title << 16 | heading << 8 | records["body"],
+            "counts": records["counts"],
+            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
         }
     SD["unpack_pending"] = unpack_pending
 unpack_pending = SD["unpack_pending"]
@@ -3789,7 +3895,7 @@ if "unpack_segment" not in SD:
         segment's postings: 16 bits where there are more than 256 distinct frequencies.
         """
         lengths = np.frombuffer(columns["lengths"], "<i4")
-        code_book = np.frombuffer(columns["code_book"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i8")
         alive = np.ones(len(lengths), np.bool_)
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
@@ -3798,6 +3904,7 @@ if "unpack_segment" not in SD:
             "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
             "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
             "lengths": lengths,
+            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
             "code_book": code_book,
             "code_type": "u1" if len(code_book) <= 256 else "<u2",
             "alive": alive,
@@ -3907,8 +4014,8 @@ def exact_norms(rows):
     return k1 * (1 - b + b * lengths[rows] / average_length)
 
 rows, scores = score_postings(
-    postings, occurrences @ np.asarray(field_weights, np.float64), idf, k1, norms, exact_norms, depth,
-    check)
+    postings, occurrences @ np.array(field_weights * 2, np.float64), idf, k1, norms, exact_norms,
+    depth, check)
 return best_chunks(view, pending, rows, scores, depth)
 $python$;
 
@@ -6867,12 +6974,12 @@ BEGIN
     INSERT INTO pgblend_data.chunk (
         document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,
         start_offset, end_offset, start_line, end_line, pages, token_count, metadata,
-        text_search_config, lexemes, length)
+        text_search_config, lexemes, length, own_position, own_length)
     SELECT
         d.id, n.place - 1, d.collection_id, d.bucket, n.content, n.heading, coalesce(n.kind, 'doc'),
         coalesce(n.own_start, 0), n.start_offset, n.end_offset, n.start_line, n.end_line, n.pages,
         coalesce(n.token_count, pgblend._approximate_tokens(n.content)),
-        coalesce(n.metadata, '{}'), d.text_search_config, '', 0
+        coalesce(n.metadata, '{}'), d.text_search_config, '', 0, 0, 0
     FROM pgblend_data.document AS d
     CROSS JOIN ROWS FROM (
         jsonb_to_recordset(_replace_chunks.chunks) AS (
@@ -7275,7 +7382,8 @@ BEGIN
     SELECT coalesce(sum(pgblend._load_segment(
         target.id,
         row(s.id, target.id, s.text_search_config, s.n, s.total_length, s.chunk_ids,
-            s.document_ids, s.chunk_indexes, s.lengths, s.code_book, s.dead, NULL, 0, NULL
+            s.document_ids, s.chunk_indexes, s.lengths, s.own_lengths, s.code_book, s.dead, NULL, 0,
+            NULL
         )::pgblend_data.segment,
         p.terms, p.counts, p.ordinals, p.codes, staged.alive)), 0)
     INTO loaded
@@ -7653,6 +7761,7 @@ pgblend._has_numpy,
 pgblend._has_vectors,
 pgblend._identifiers,
 pgblend._indexable_text,
+pgblend._last_position,
 pgblend._instead_of_words,
 pgblend._is_building,
 pgblend._join_bigrams,

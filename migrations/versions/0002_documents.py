@@ -97,6 +97,8 @@ CREATE TABLE pgblend_data.chunk (
     text_search_config text NOT NULL,
     lexemes tsvector NOT NULL,
     length integer NOT NULL,
+    own_position integer NOT NULL,
+    own_length integer NOT NULL,
     CONSTRAINT chunk_pkey PRIMARY KEY (id),
     CONSTRAINT chunk_document_id_chunk_index_key UNIQUE (document_id, chunk_index),
     CONSTRAINT chunk_document_id_fkey FOREIGN KEY (document_id)
@@ -115,6 +117,10 @@ COMMENT ON COLUMN pgblend_data.chunk.own_start IS
 'Character of content where the chunk''s own text begins, after the overlap with the one before.';
 COMMENT ON COLUMN pgblend_data.chunk.length IS
 'Number of lexeme occurrences: the document length of BM25.';
+COMMENT ON COLUMN pgblend_data.chunk.own_position IS
+'Last position in lexemes that repeats the chunk before: its title, heading and end.';
+COMMENT ON COLUMN pgblend_data.chunk.own_length IS
+'Number of lexeme occurrences after own_position: what the chunk adds to its document''s length.';
 """
 
 EMBEDDINGS = """

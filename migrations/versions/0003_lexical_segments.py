@@ -20,14 +20,16 @@ CREATE TABLE pgblend_data.pending (
     chunk_index integer NOT NULL,
     text_search_config text NOT NULL,
     length integer NOT NULL,
+    own_length integer NOT NULL,
     records bytea NOT NULL,
     CONSTRAINT pending_pkey PRIMARY KEY (chunk_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX pending_collection_id_btree
 ON pgblend_data.pending USING btree (collection_id, text_search_config, chunk_id);
 COMMENT ON TABLE pgblend_data.pending IS
-'Chunks that are not in a segment yet: 11 bytes a lexeme (term, occurrences in title, headings and '
-'body), written in the chunk''s own transaction.';
+'Chunks that are not in a segment yet: 14 bytes a lexeme (term; occurrences in title, heading and '
+'body, the chunk''s own and those that repeat the chunk before), written in the chunk''s own '
+'transaction.';
 
 CREATE TABLE pgblend_data.segment (
     id bigint GENERATED ALWAYS AS IDENTITY,
@@ -39,6 +41,7 @@ CREATE TABLE pgblend_data.segment (
     document_ids bytea NOT NULL,
     chunk_indexes bytea NOT NULL,
     lengths bytea NOT NULL,
+    own_lengths bytea NOT NULL,
     code_book bytea NOT NULL,
     dead bytea NOT NULL DEFAULT '',
     dead_digest text GENERATED ALWAYS AS (md5(dead)) STORED,
@@ -67,7 +70,7 @@ ALTER TABLE pgblend_data.posting ALTER COLUMN ordinals SET STORAGE EXTERNAL;
 ALTER TABLE pgblend_data.posting ALTER COLUMN codes SET STORAGE EXTERNAL;
 COMMENT ON TABLE pgblend_data.posting IS
 'For each term of a segment the chunks that have it (uint16 ordinals) and a code into the '
-'segment''s code_book for how often, in title, headings and body.';
+'segment''s code_book for how often, by field, of its own and repeated.';
 
 CREATE TABLE pgblend_data.tombstone (
     chunk_id bigint NOT NULL,

@@ -12,9 +12,10 @@ depends_on = None
 # New chunks get their records from a trigger; those of earlier revisions get them here.
 BACKFILL = """
 INSERT INTO pgblend_data.pending (
-    chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length, records)
+    chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length,
+    own_length, records)
 SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
-    c.length, pgblend._pack_lexemes(c.lexemes)
+    c.length, c.own_length, pgblend._pack_lexemes(c.lexemes, c.own_position)
 FROM pgblend_data.chunk AS c;
 INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
 SELECT DISTINCT c.collection_id, c.text_search_config, l.lexeme

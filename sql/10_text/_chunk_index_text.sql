@@ -1,8 +1,10 @@
 -- _chunk_index_text: trigger that fills a new chunk's lexemes from title, heading and text.
 -- Weights are A, B and D; identifiers follow with weight C and "=" before them, which no parser
--- gives, and do not count for the length. A trigger, since a generated column cannot cast the
--- configuration's name, and the name is stored as text, since a regconfig column blocks pg_upgrade.
--- Words too long to be indexed are left out without a NOTICE.
+-- gives, and do not count for the length. Up to own_position stands what the document has already
+-- from the chunks before: the title, a heading that goes on, and the text before own_start.
+-- A trigger, since a generated column cannot cast the configuration's name, and the name is stored
+-- as text, since a regconfig column blocks pg_upgrade. Words too long to be indexed are left out
+-- without a NOTICE.
 CREATE OR REPLACE FUNCTION pgblend._chunk_index_text()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -13,19 +15,43 @@ AS $function$
 DECLARE
     config regconfig := pgblend._regconfig(NEW.text_search_config);
     title text := (SELECT d.title FROM pgblend_data.document AS d WHERE d.id = NEW.document_id);
+    title_words tsvector;
+    heading_words tsvector;
+    body_words tsvector;
+    heading_goes_on boolean := NEW.chunk_index > 0 AND NEW.heading = (
+        SELECT c.heading FROM pgblend_data.chunk AS c
+        WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1);
     names tsvector;
 BEGIN
     IF config IS NULL THEN
         RAISE EXCEPTION 'there is no text search configuration "%"', NEW.text_search_config
             USING ERRCODE = '22023', HINT = 'SELECT cfgname FROM pg_ts_config';
     END IF;
-    NEW.lexemes :=
-        setweight(to_tsvector(config, pgblend._indexable_text(title)), 'A')
-        || setweight(
-            to_tsvector(config, pgblend._indexable_text(coalesce(NEW.heading, ''))), 'B')
-        || to_tsvector(config, pgblend._indexable_text(NEW.content));
-    NEW.length := (
-        SELECT coalesce(sum(cardinality(l.positions)), 0) FROM unnest(NEW.lexemes) AS l);
+    title_words := setweight(to_tsvector(config, pgblend._indexable_text(title)), 'A');
+    heading_words := setweight(
+        to_tsvector(config, pgblend._indexable_text(coalesce(NEW.heading, ''))), 'B');
+    body_words := to_tsvector(config, pgblend._indexable_text(NEW.content));
+    IF NEW.chunk_index = 0 THEN
+        NEW.own_position := 0;
+        NEW.lexemes := title_words || heading_words || body_words;
+    ELSE
+        title_words := title_words || CASE WHEN heading_goes_on THEN heading_words ELSE '' END;
+        NEW.own_position := pgblend._last_position(title_words);
+        IF NEW.own_start > 0 THEN
+            NEW.own_position := NEW.own_position + pgblend._last_position(to_tsvector(
+                config, pgblend._indexable_text(left(NEW.content, NEW.own_start))));
+        END IF;
+        NEW.lexemes := title_words || body_words
+            || CASE WHEN heading_goes_on THEN '' ELSE heading_words END;
+    END IF;
+    SELECT
+        coalesce(sum(cardinality(l.positions)), 0),
+        coalesce(sum(CASE
+            WHEN NEW.own_position = 0 THEN cardinality(l.positions)
+            ELSE (SELECT count(*) FROM unnest(l.positions) AS p WHERE p > NEW.own_position)
+        END), 0)
+    INTO NEW.length, NEW.own_length
+    FROM unnest(NEW.lexemes) AS l;
     names := pgblend._identifier_vector(concat_ws(' ', title, NEW.heading, NEW.content));
     IF names <> '' THEN
         NEW.lexemes := NEW.lexemes || names;

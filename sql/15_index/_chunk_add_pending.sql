@@ -9,9 +9,9 @@ AS $function$
 BEGIN
     INSERT INTO pgblend_data.pending (
         chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length,
-        records)
+        own_length, records)
     SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
-        c.length, pgblend._pack_lexemes(c.lexemes)
+        c.length, c.own_length, pgblend._pack_lexemes(c.lexemes, c.own_position)
     FROM new_chunk AS c;
     RETURN NULL;
 END;

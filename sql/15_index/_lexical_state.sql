@@ -11,6 +11,7 @@ RETURNS TABLE (
     document_ids bytea,
     chunk_indexes bytea,
     lengths bytea,
+    own_lengths bytea,
     record_counts bytea,
     records bytea
 )
@@ -41,7 +42,8 @@ BEGIN ATOMIC
             string_agg(int8send(c.document_id), '' ORDER BY c.chunk_id) AS document_ids,
             string_agg(int4send(c.chunk_index), '' ORDER BY c.chunk_id) AS chunk_indexes,
             string_agg(int4send(c.length), '' ORDER BY c.chunk_id) AS lengths,
-            string_agg(int4send(octet_length(c.records) / 11), '' ORDER BY c.chunk_id)
+            string_agg(int4send(c.own_length), '' ORDER BY c.chunk_id) AS own_lengths,
+            string_agg(int4send(octet_length(c.records) / 14), '' ORDER BY c.chunk_id)
                 AS record_counts,
             string_agg(c.records, '' ORDER BY c.chunk_id) AS records
         FROM pgblend_data.pending AS c
@@ -58,6 +60,7 @@ BEGIN ATOMIC
         w.document_ids,
         w.chunk_indexes,
         w.lengths,
+        w.own_lengths,
         w.record_counts,
         w.records
     FROM sealed AS s

@@ -1,10 +1,11 @@
--- _pack_lexemes: a chunk's lexemes as records of 11 bytes: term, occurrences in title, headings and
--- body.
-CREATE OR REPLACE FUNCTION pgblend._pack_lexemes(lexemes tsvector)
+-- _pack_lexemes: a chunk's lexemes as records of 14 bytes: term, occurrences by field, of its own
+-- and repeated.
+CREATE OR REPLACE FUNCTION pgblend._pack_lexemes(lexemes tsvector, own_position integer)
 RETURNS bytea
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
-RETURN pgblend._pack_vector(tsvectorsend(lexemes));
+RETURN pgblend._pack_vector(tsvectorsend(lexemes), own_position);
 
-COMMENT ON FUNCTION pgblend._pack_lexemes(tsvector) IS
-'A chunk''s lexemes as records of 11 bytes: term, occurrences in title, headings and body.';
+COMMENT ON FUNCTION pgblend._pack_lexemes(tsvector, integer) IS
+'A chunk''s lexemes as records of 14 bytes: term, occurrences in title, heading and body, its own '
+'and those that repeat the chunk before.';

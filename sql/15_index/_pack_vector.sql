@@ -1,5 +1,6 @@
--- _pack_vector: the records of a tsvector in its binary form.
-CREATE OR REPLACE FUNCTION pgblend._pack_vector(vector bytea)
+-- _pack_vector: the records of a tsvector in its binary form; positions after own_position are the
+-- chunk's own.
+CREATE OR REPLACE FUNCTION pgblend._pack_vector(vector bytea, own_position integer)
 RETURNS bytea
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
@@ -9,8 +10,8 @@ AS $python$
 term_ids = SD.setdefault("term_ids", {})
 if len(term_ids) > 500_000:
     term_ids.clear()
-return pack_lexemes(vector, term_ids)
+return pack_lexemes(vector, own_position, term_ids)
 $python$;
 
-COMMENT ON FUNCTION pgblend._pack_vector(bytea) IS
+COMMENT ON FUNCTION pgblend._pack_vector(bytea, integer) IS
 'The records of a tsvector in its binary form (tsvectorsend).';

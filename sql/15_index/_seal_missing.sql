@@ -25,8 +25,8 @@ write = plpy.prepare(
     ["bigint", "text", "bigint[]", "bytea[]", "text", "text", "text", "bytea", "bytea", "integer"])
 cursor = plpy.cursor(
     plpy.prepare(
-        "SELECT c.id, c.document_id, c.chunk_index, c.length,"
-        " pgblend._pack_lexemes(c.lexemes) AS records"
+        "SELECT c.id, c.document_id, c.chunk_index, c.length, c.own_length,"
+        " pgblend._pack_lexemes(c.lexemes, c.own_position) AS records"
         " FROM pgblend_data.chunk AS c"
         " WHERE c.collection_id = $1 AND c.text_search_config = $2"
         " AND NOT EXISTS (SELECT FROM pgblend_data.pending AS p WHERE p.chunk_id = c.id)"
@@ -41,7 +41,8 @@ while rows := list(cursor.fetch(BATCH)):
         "document_ids": np.array([row["document_id"] for row in rows], ">i8").tobytes(),
         "chunk_indexes": np.array([row["chunk_index"] for row in rows], ">i4").tobytes(),
         "lengths": np.array([row["length"] for row in rows], ">i4").tobytes(),
-        "record_counts": np.array([len(row["records"]) // 11 for row in rows], ">i4").tobytes(),
+        "own_lengths": np.array([row["own_length"] for row in rows], ">i4").tobytes(),
+        "record_counts": np.array([len(row["records"]) // 14 for row in rows], ">i4").tobytes(),
         "records": b"".join([row["records"] for row in rows]),
     })
     plpy.execute(

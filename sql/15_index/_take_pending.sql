@@ -7,6 +7,7 @@ RETURNS TABLE (
     document_ids bytea,
     chunk_indexes bytea,
     lengths bytea,
+    own_lengths bytea,
     record_counts bytea,
     records bytea
 )
@@ -33,7 +34,8 @@ BEGIN ATOMIC
         string_agg(int8send(t.document_id), '' ORDER BY t.chunk_id) AS document_ids,
         string_agg(int4send(t.chunk_index), '' ORDER BY t.chunk_id) AS chunk_indexes,
         string_agg(int4send(t.length), '' ORDER BY t.chunk_id) AS lengths,
-        string_agg(int4send(octet_length(t.records) / 11), '' ORDER BY t.chunk_id) AS record_counts,
+        string_agg(int4send(t.own_length), '' ORDER BY t.chunk_id) AS own_lengths,
+        string_agg(int4send(octet_length(t.records) / 14), '' ORDER BY t.chunk_id) AS record_counts,
         string_agg(t.records, '' ORDER BY t.chunk_id) AS records
     FROM taken AS t;
 END;

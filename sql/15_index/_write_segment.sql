@@ -18,12 +18,12 @@ BEGIN ATOMIC
     WITH segment AS (
         INSERT INTO pgblend_data.segment (
             collection_id, text_search_config, n, total_length, chunk_ids, document_ids,
-            chunk_indexes, lengths, code_book, bytes
+            chunk_indexes, lengths, own_lengths, code_book, bytes
         )
         VALUES (
             _write_segment.collection_id, config_name, rows_and_length[1]::integer,
             rows_and_length[2], row_arrays[1], row_arrays[2], row_arrays[3], row_arrays[4],
-            row_arrays[5],
+            row_arrays[5], row_arrays[6],
             (SELECT sum(octet_length(a.bytes)) FROM unnest(row_arrays) AS a (bytes))
             + octet_length(_write_segment.ordinals) + octet_length(_write_segment.codes)
             + 12 * cardinality(terms)

@@ -83,8 +83,8 @@ def exact_norms(rows):
     return k1 * (1 - b + b * lengths[rows] / average_length)
 
 rows, scores = score_postings(
-    postings, occurrences @ np.asarray(field_weights, np.float64), idf, k1, norms, exact_norms, depth,
-    check)
+    postings, occurrences @ np.array(field_weights * 2, np.float64), idf, k1, norms, exact_norms,
+    depth, check)
 return best_chunks(view, pending, rows, scores, depth)
 $python$;
 

@@ -56,7 +56,8 @@ BEGIN
     SELECT coalesce(sum(pgblend._load_segment(
         target.id,
         row(s.id, target.id, s.text_search_config, s.n, s.total_length, s.chunk_ids,
-            s.document_ids, s.chunk_indexes, s.lengths, s.code_book, s.dead, NULL, 0, NULL
+            s.document_ids, s.chunk_indexes, s.lengths, s.own_lengths, s.code_book, s.dead, NULL, 0,
+            NULL
         )::pgblend_data.segment,
         p.terms, p.counts, p.ordinals, p.codes, staged.alive)), 0)
     INTO loaded

@@ -31,12 +31,12 @@ BEGIN
     INSERT INTO pgblend_data.chunk (
         document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,
         start_offset, end_offset, start_line, end_line, pages, token_count, metadata,
-        text_search_config, lexemes, length)
+        text_search_config, lexemes, length, own_position, own_length)
     SELECT
         d.id, n.place - 1, d.collection_id, d.bucket, n.content, n.heading, coalesce(n.kind, 'doc'),
         coalesce(n.own_start, 0), n.start_offset, n.end_offset, n.start_line, n.end_line, n.pages,
         coalesce(n.token_count, pgblend._approximate_tokens(n.content)),
-        coalesce(n.metadata, '{}'), d.text_search_config, '', 0
+        coalesce(n.metadata, '{}'), d.text_search_config, '', 0, 0, 0
     FROM pgblend_data.document AS d
     CROSS JOIN ROWS FROM (
         jsonb_to_recordset(_replace_chunks.chunks) AS (

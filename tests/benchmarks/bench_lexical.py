@@ -44,8 +44,9 @@ STATEMENTS = """
     FROM peer AS p, pgblend_data.collection AS c;
     INSERT INTO pgblend_data.chunk (
         document_id, chunk_index, collection_id, bucket, content, kind, own_start, token_count,
-        metadata, text_search_config, lexemes, length)
-    SELECT d.id, 0, d.collection_id, 0, p.content, 'doc', 0, 0, '{}', d.text_search_config, '', 0
+        metadata, text_search_config, lexemes, length, own_position, own_length)
+    SELECT d.id, 0, d.collection_id, 0, p.content, 'doc', 0, 0, '{}', d.text_search_config, '', 0,
+        0, 0
     FROM peer AS p INNER JOIN pgblend_data.document AS d ON d.source_key = p.id::text;
     VACUUM ANALYZE;
 """

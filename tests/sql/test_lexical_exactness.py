@@ -151,22 +151,29 @@ def test_languages_share_one_bm25(db: Database) -> None:
     assert sorted(scores) == pytest.approx(sorted(expected))
 
 
-def test_records_are_the_tsvectors_lexemes(db: Database) -> None:
+@pytest.mark.parametrize("own_position", [0, 1, 7, 16383])
+def test_records_are_the_tsvectors_lexemes(db: Database, own_position: int) -> None:
     for text in [*texts(10), "", "a" * 2000, "word " * 400, "Ümläut 漢字 emoji 😀 it's"]:
         ((vector, records),) = db.rows(
-            "SELECT v::text, pgblend._pack_lexemes(v) FROM (SELECT"
+            "SELECT v::text, pgblend._pack_lexemes(v, %s) FROM (SELECT"
             " setweight(to_tsvector('simple', 'title word'), 'A') ||"
             " setweight(to_tsvector('simple', 'head'), 'B') || to_tsvector('simple', %s)) AS x (v)",
+            own_position,
             text,
         )
         expected = db.rows(
-            "SELECT l.lexeme, (SELECT count(*) FILTER (WHERE w = 'A') FROM unnest(l.weights) AS w),"
-            " (SELECT count(*) FILTER (WHERE w = 'B') FROM unnest(l.weights) AS w),"
-            " (SELECT count(*) FILTER (WHERE w = 'D') FROM unnest(l.weights) AS w)"
-            " FROM unnest(%s::tsvector) AS l",
+            "SELECT l.lexeme, array_agg(c.count ORDER BY c.repeated, c.weight)"
+            " FROM unnest(%s::tsvector) WITH ORDINALITY AS l"
+            " CROSS JOIN LATERAL (SELECT r.repeated, f.weight,"
+            "  (SELECT count(*) FROM unnest(l.positions, l.weights) AS o (position, weight)"
+            "   WHERE o.weight = f.weight AND (o.position <= %s) = r.repeated)"
+            "  FROM unnest('{false,true}'::boolean[]) AS r (repeated)"
+            "  CROSS JOIN unnest('{A,B,D}'::text[]) AS f (weight)) AS c"
+            " GROUP BY l.lexeme ORDER BY min(l.ordinality)",
             vector,
+            own_position,
         )
-        assert [records[start : start + 11] for start in range(0, len(records), 11)] == [
+        assert [records[start : start + 14] for start in range(0, len(records), 14)] == [
             hashlib.blake2b(lexeme.encode(), digest_size=8).digest() + bytes(counts)
-            for lexeme, *counts in expected
+            for lexeme, counts in expected
         ]

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-FIELDS = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 40)).filter(any)
+OWN = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 40))
+REPEATED = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 9))
+FIELDS = st.tuples(OWN, REPEATED).map(lambda both: both[0] + both[1]).filter(any)
 CHUNK = st.fixed_dictionaries(
     {
         "words": st.dictionaries(st.integers(1, 8), FIELDS, max_size=5),
@@ -31,23 +33,36 @@ def with_ids(chunks: Iterable[Chunk]) -> list[Chunk]:
 def as_source(chunks: Sequence[Chunk]) -> dict[str, Any]:
     """Return chunks as a source of merge_postings, as unpack_pending does."""
     postings = [
-        (term, ordinal, title << 16 | heading << 8 | body)
+        (term, ordinal, *counts)
         for ordinal, chunk in enumerate(chunks)
-        for term, (title, heading, body) in chunk["words"].items()
+        for term, counts in chunk["words"].items()
     ]
-    terms, ordinals, frequencies = np.array(postings, np.int64).reshape(-1, 3).T
+    terms, ordinals, *columns = np.array(postings, np.int64).reshape(-1, 8).T
+    counts = np.column_stack(columns).astype("u1")
     return {
         "chunk_ids": np.array([chunk["id"] for chunk in chunks], np.int64),
         "document_ids": np.array([chunk["document"] for chunk in chunks], np.int64),
         "chunk_indexes": np.array([chunk["index"] for chunk in chunks], np.int32),
         "lengths": np.array([length(chunk) for chunk in chunks], np.int32),
+        "own_lengths": np.array([own_length(chunk) for chunk in chunks], np.int32),
         "alive": np.ones(len(chunks), np.bool_),
         "terms": terms,
         "ordinals": ordinals,
-        "frequencies": frequencies,
+        "counts": counts,
+        "frequencies": np.array([packed(row) for row in counts.tolist()], np.int64),
     }
 
 
 def length(chunk: Chunk) -> int:
     """Return how many occurrences of words a chunk has."""
     return sum(map(sum, chunk["words"].values()))
+
+
+def own_length(chunk: Chunk) -> int:
+    """Return how many of them do not repeat the chunk before."""
+    return sum(sum(counts[:3]) for counts in chunk["words"].values())
+
+
+def packed(counts: Sequence[int]) -> int:
+    """Return six counts as the one number of a code book."""
+    return int.from_bytes(bytes(counts), "big")

@@ -28,29 +28,45 @@ def vector(*lexemes: tuple[str, list[int]]) -> bytes:
 
 
 def pending(*vectors: bytes) -> dict:
-    records = [pack_lexemes(one, {}) for one in vectors]
+    records = [pack_lexemes(one, 0, {}) for one in vectors]
     n = len(vectors)
     return {
         "chunk_ids": struct.pack(f">{n}q", *range(10, 10 + n)),
         "document_ids": struct.pack(f">{n}q", *range(n)),
         "chunk_indexes": struct.pack(f">{n}i", *[0] * n),
         "lengths": struct.pack(f">{n}i", *[4] * n),
-        "record_counts": struct.pack(f">{n}i", *[len(one) // 11 for one in records]),
+        "own_lengths": struct.pack(f">{n}i", *[3] * n),
+        "record_counts": struct.pack(f">{n}i", *[len(one) // 14 for one in records]),
         "records": b"".join(records),
     }
 
 
 def test_pack_counts_by_field_and_remembers_ids():
     ids: dict[bytes, bytes] = {}
-    packed = pack_lexemes(vector(("fox", [A | 1, B | 2, D | 3, D | 4]), ("ünï", [D | 5])), ids)
+    packed = pack_lexemes(vector(("fox", [A | 1, B | 2, D | 3, D | 4]), ("ünï", [D | 5])), 0, ids)
     terms = term_ids(["fox", "ünï"])
-    assert packed == struct.pack(">q3B", terms[0], 1, 1, 2) + struct.pack(">q3B", terms[1], 0, 0, 1)
+    assert packed == b"".join(
+        struct.pack(">q6B", term, *counts, 0, 0, 0)
+        for term, counts in zip(terms, [(1, 1, 2), (0, 0, 1)], strict=True)
+    )
     assert set(ids) == {b"fox", "ünï".encode()}
-    assert pack_lexemes(vector(), ids) == b""
+    assert pack_lexemes(vector(), 9, ids) == b""
 
 
 def test_an_identifier_counts_as_often_as_can_be():
-    assert pack_lexemes(vector(("=err-1042", [D | 1])), {})[8:] == bytes((0, 0, 255))
+    assert pack_lexemes(vector(("=err-1042", [D | 1])), 1, {})[8:] == bytes((0, 0, 255, 0, 0, 0))
+
+
+def test_what_repeats_the_chunk_before_is_counted_apart():
+    fox = ("fox", [A | 1, B | 2, D | 300, D | 301, D | 302, B | 303])
+    counts = [pack_lexemes(vector(fox), last, {})[8:] for last in (0, 1, 2, 301, 16383)]
+    assert [tuple(one) for one in counts] == [
+        (1, 2, 3, 0, 0, 0),
+        (0, 2, 3, 1, 0, 0),
+        (0, 1, 3, 1, 1, 0),
+        (0, 1, 1, 1, 1, 2),
+        (0, 0, 0, 1, 2, 3),
+    ]
 
 
 def test_pending_chunks_read_back():
@@ -59,7 +75,9 @@ def test_pending_chunks_read_back():
     assert found["chunk_ids"].tolist() == [10, 11, 12]
     assert found["terms"].tolist() == term_ids(["a", "b"])
     assert found["ordinals"].tolist() == [0, 2]
-    assert found["frequencies"].tolist() == [1 << 16 | 1, 1]
+    assert found["counts"].tolist() == [[1, 0, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0]]
+    assert found["frequencies"].tolist() == [1 << 40 | 1 << 24, 1 << 24]
+    assert found["own_lengths"].tolist() == [3, 3, 3]
     assert found["alive"].all()
 
 
@@ -76,7 +94,7 @@ def test_a_segment_survives_writing_and_reading():
         merge_postings([source])
     )
     assert (n, total, width) == (2, 8, 1)
-    names = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "code_book")
+    names = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths", "code_book")
     stored = dict(zip(names, rows, strict=True)) | {"id": 1, "dead": struct.pack("<i", 0)}
     segment = add_postings(
         unpack_segment(stored),
@@ -91,9 +109,10 @@ def test_a_segment_survives_writing_and_reading():
     postings = zip(segment["terms"], segment["ordinals"], segment["frequencies"], strict=True)
     a, b = term_ids(["a", "b"])
     assert sorted((int(t), int(o), int(f)) for t, o, f in postings) == sorted(
-        [(a, 0, 1 << 16), (b, 0, 2), (b, 1, 1)]
+        [(a, 0, 1 << 40), (b, 0, 2 << 24), (b, 1, 1 << 24)]
     )
     assert np.array_equal(segment["lengths"], [4, 4])
+    assert np.array_equal(segment["own_lengths"], [3, 3])
 
 
 def test_a_deadline_fails_once_it_is_past():

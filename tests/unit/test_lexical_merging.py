@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.choose_merge import CAPACITY, choose_merge
 from pgblend.plpy.merge_postings import merge_postings
-from support.lexical_chunks import CHUNKS, as_source, with_ids
+from support.lexical_chunks import CHUNKS, as_source, packed, with_ids
 
 SIZES = st.lists(
     st.integers(1, CAPACITY).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size))),
@@ -51,9 +51,9 @@ def test_a_merge_equals_sealing_all_at_once(chunks, cuts):
         for at in range(start, start + count)
     }
     assert restored == {
-        (term, chunk["id"]): title << 16 | heading << 8 | body
+        (term, chunk["id"]): packed(counts)
         for chunk in alive
-        for term, (title, heading, body) in chunk["words"].items()
+        for term, counts in chunk["words"].items()
     }
 
 

@@ -23,18 +23,20 @@ from pgblend.plpy.view_postings import view_postings
 from support.lexical_chunks import CHUNKS, as_source, length, with_ids
 
 K1, B = 1.2, 0.75
-WEIGHTS = (3.0, 1.5, 1.0)
+ONCE = (0, 0, 1, 0, 0, 0)
+WEIGHTS = (3.0, 1.5, 1.0) * 2  # own and repeated
 
 
 def store(segment_id, chunks):
     """Return a merged segment as its row, and its rows of postings."""
     merged = merge_postings([as_source(chunks)])
     dead = [place for place, chunk in enumerate(chunks) if chunk["fate"] == "dead"]
-    names = {"chunk_ids": "<i8", "document_ids": "<i8", "chunk_indexes": "<i4", "lengths": "<i4"}
+    names = {"chunk_ids": "<i8", "document_ids": "<i8", "chunk_indexes": "<i4"}
+    names |= {"lengths": "<i4", "own_lengths": "<i4"}
     row = {name: merged[name].astype(kind).tobytes() for name, kind in names.items()}
     row |= {
         "id": segment_id,
-        "code_book": merged["code_book"].astype("<i4").tobytes(),
+        "code_book": merged["code_book"].astype("<i8").tobytes(),
         "dead": np.array(dead, "<i4").tobytes(),
     }
     postings = [
@@ -104,7 +106,7 @@ def by_hand(chunks, terms, idf, average, depth):
         score = 0.0
         norm = K1 * (1 - B + B * length(chunk) / average)
         for term, weight in zip(terms, idf, strict=True):
-            fields = chunk["words"].get(term, (0, 0, 0))
+            fields = chunk["words"].get(term, (0,) * 6)
             tf = sum(w * count for w, count in zip(WEIGHTS, fields, strict=True))
             score += weight * tf * (K1 + 1) / (tf + norm) if tf else 0
         if score:
@@ -165,7 +167,7 @@ def test_large_collections_take_every_path(depth, distinct):
     chunks = with_ids(
         {
             "words": {
-                term: (0, int(random.integers(0, 4)), int(random.integers(1, distinct // 2)))
+                term: (0, *random.integers((0, 1), (4, distinct // 2)).tolist(), 0, 0, 0)
                 for term, share in shares.items()
                 if random.random() < share
             },
@@ -216,7 +218,7 @@ def test_a_view_keeps_postings_up_to_a_limit(monkeypatch):
     from pgblend.plpy import view_postings as module
 
     index = Index(
-        with_ids([{"words": {1: (0, 0, 1), 2: (0, 0, 1)}, "place": "segment", "fate": "alive"}] * 3)
+        with_ids([{"words": {1: ONCE, 2: ONCE}, "place": "segment", "fate": "alive"}] * 3)
     )
     asked = []
 

@@ -53,9 +53,10 @@ def fill_tables(db: Database) -> None:
         " text_search_config, metadata, content_hash)"
         " SELECT id, 0, 'k', 'Title', 'english', '{}', 'x' FROM c RETURNING id, collection_id)"
         " INSERT INTO pgblend_data.chunk (document_id, chunk_index, collection_id, bucket, content,"
-        " kind, own_start, token_count, metadata, text_search_config, lexemes, length)"
+        " kind, own_start, token_count, metadata, text_search_config, lexemes, length,"
+        " own_position, own_length)"
         " SELECT id, 0, collection_id, 0, 'some words', 'doc', 0, 2, '{}', 'english',"
-        " to_tsvector('english', 'Title some words'), 2 FROM d"
+        " to_tsvector('english', 'Title some words'), 2, 0, 2 FROM d"
     )
 
 
