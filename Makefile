@@ -11,6 +11,7 @@ help: ## Show the targets
 
 setup: ## Install PostgreSQL, pgvector and a Python environment for developing
 	docker/provision.sh
+	docker/chromium.sh
 	docker/environment.sh $(VENV) dev,local
 
 setup-run: ## Install what running needs, and no more

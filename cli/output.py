@@ -94,17 +94,17 @@ def echo_files(rows: Iterable[Row]) -> None:
         click.echo(one_line(str(file)))
 
 
-def echo_renderable(renderable: object) -> None:
+def echo_renderable(renderable: object, err: bool = False) -> None:
     """Print something of rich's: coloured and wrapped on a terminal, plain and whole elsewhere."""
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = Console(stderr=err, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = _UNLIMITED_WIDTH
     with console.capture() as capture:
         console.print(renderable)
     lines = (line.rstrip(" ") for line in capture.get().splitlines())
-    click.echo("\n".join(lines).strip("\n"))
+    click.echo("\n".join(lines).strip("\n"), err=err)
 
 
 def cell_text(value: object) -> str:

@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("cli", "migrations", "plpy", "sql")
-SUFFIXES = {".py", ".sql", ".json", ".mako", ".sha256", ".typed"}
+TEMPLATES = {".html", ".svg", ".css", ".js"}
+SUFFIXES = {".py", ".sql", ".json", ".mako", ".sha256", ".typed"} | TEMPLATES
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,121 @@
+"""The trace of a search as text for a terminal: stages, settings, and how each result moved."""
+
+from itertools import pairwise
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pgblend.cli import output
+from pgblend.cli.explain.trace import ARMS, Result, Stage, Trace, label, milliseconds
+
+_BAR_WIDTH = 12
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def render_text(trace: Trace) -> Group:
+    """Return what rich prints; long lines are folded at the width that there is."""
+    parts: list[RenderableType] = [_head(trace), _stages(trace)]
+    if trace.changed_settings:
+        parts += [Text("settings that are not the default", style="bold"), _settings(trace)]
+    if trace.results:
+        parts += [Text("how the results moved", style="bold"), _movement(trace)]
+    return Group(*parts)
+
+
+def _head(trace: Trace) -> Text:
+    facts = [
+        ("profile", trace.profile),
+        ("mode", trace.mode),
+        ("collections", ", ".join(trace.collections) or "none"),
+    ]
+    told = [f"{name} {output.one_line(value)}" for name, value in facts if value]
+    head = Text(output.one_line(trace.query), style="bold")
+    head.append("\n" + " · ".join([*told, milliseconds(trace.total_ms)]), style="not bold dim")
+    return head
+
+
+def _stages(trace: Trace) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("stage", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("rows", justify="right", no_wrap=True)
+    table.add_column("what happened", overflow="fold")
+    total = max(trace.total_ms, sum(stage.ms for stage in trace.stages)) or 1
+    for stage in trace.stages:
+        if stage.skipped:
+            cells: tuple[str | Text, ...] = ("", "", "")
+        else:
+            rows = "" if stage.rows is None else str(stage.rows)
+            cells = (milliseconds(stage.ms), _bar(stage.ms / total), rows)
+        table.add_row(stage.label, *cells, _events(stage), style="dim" if stage.skipped else "")
+    return table
+
+
+def _events(stage: Stage) -> Text:
+    """Say what a stage did without, and the details that it gives."""
+    events = Text()
+    if stage.skipped:
+        events.append(f"not run: {output.one_line(stage.skipped)}")
+    for note in stage.degraded:
+        events.append(" · " if events else "")
+        events.append(f"degraded: {output.one_line(note)}", style="yellow")
+    for name, value in stage.details.items():
+        events.append(" · " if events else "")
+        events.append(f"{label(name)} {output.one_line(output.cell_text(value))}", style="dim")
+    return events
+
+
+def _bar(share: float) -> Text:
+    """Draw a share of the whole as a bar, to an eighth of a character."""
+    eighths = round(min(share, 1) * _BAR_WIDTH * 8)
+    full, rest = divmod(eighths, 8)
+    return Text((_EIGHTHS[8] * full + _EIGHTHS[rest]).rstrip(), style="magenta")
+
+
+def _settings(trace: Trace) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("setting", overflow="fold")
+    table.add_column("value", overflow="fold")
+    table.add_column("set by", no_wrap=True)
+    for setting in trace.changed_settings:
+        table.add_row(setting.name, Text(output.one_line(setting.text)), setting.source)
+    return table
+
+
+def _movement(trace: Trace) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("document", overflow="fold")
+    table.add_column("found by", overflow="fold")
+    table.add_column("places", overflow="fold")
+    for result in trace.results:
+        table.add_row(
+            str(result.rank),
+            f"{result.score:.3f}",
+            Text(result.title, style="bold"),
+            Text(_found_by(result)),
+            Text(_way(trace, result)),
+        )
+    return table
+
+
+def _found_by(result: Result) -> str:
+    """Name the arms with rank and raw score: 'lexical #1 (8.616)'."""
+    return ", ".join(
+        f"{name} #{arm['rank']} ({float(arm['score']):.4g})" for name, arm in result.arms.items()
+    )
+
+
+def _way(trace: Trace, result: Result) -> str:
+    """Tell the places after the stages that changed them: 'fuse 17 → rerank 1 → blend 8'."""
+    stops = [
+        (name, result.rank_in(name))
+        for name in trace.columns
+        if name not in ARMS and result.rank_in(name) is not None
+    ]
+    moved = [stops[0], *(stop for before, stop in pairwise(stops) if stop[1] != before[1])]
+    return " → ".join(f"{label(name)} {place}" for name, place in moved)

@@ -1,0 +1,215 @@
+"""The trace of one search, as `pgblend.search_explain` gives it, with names for its parts."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pgblend.cli import output
+
+# Stages that bring candidates of their own and run beside each other, in the order of the picture.
+ARMS = ("lexical", "vector", "fuzzy", "graph", "document")
+NOTHING = "\N{EN DASH}"
+LABELS = {"strong_signal": "signal", "document": "documents"}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a search: its time in milliseconds, and how many rows it left.
+
+    `rows` is None for a step that only decides; `skipped` and `degraded` say why it did not run
+    and what it did without.
+    """
+
+    name: str
+    ms: float
+    rows: int | None
+    skipped: str | None
+    degraded: tuple[str, ...]
+    details: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """What people read."""
+        return label(self.name)
+
+    @property
+    def unit(self) -> str:
+        """What its rows are."""
+        noun = "vector" if self.name == "embed" else "row"
+        return noun if self.rows == 1 else f"{noun}s"
+
+    @property
+    def state(self) -> str:
+        """`ran`, `skipped` or `degraded`."""
+        if self.degraded:
+            return "degraded"
+        return "skipped" if self.skipped else "ran"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting in force and where it came from."""
+
+    name: str
+    value: Any
+    source: str
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nobody set it."""
+        return self.source == "default"
+
+    @property
+    def text(self) -> str:
+        """The value as people write it."""
+        return "none" if self.value is None else output.cell_text(self.value)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One row of the result: its text, its arms, and its place after each stage, from 1."""
+
+    row: Mapping[str, Any]
+    arms: Mapping[str, Mapping[str, Any]]
+    places: Mapping[str, int]
+    scores: Mapping[str, float]
+
+    @property
+    def rank(self) -> int:
+        """Place in the whole result, from 1."""
+        return int(self.row["rank"])
+
+    @property
+    def score(self) -> float:
+        """Final score in [0, 1]."""
+        return float(self.row["score"])
+
+    @property
+    def relevance(self) -> float | None:
+        """What is comparable between queries; None without a basis for it."""
+        return self.row.get("relevance")
+
+    @cached_property
+    def title(self) -> str:
+        """The title on one line, or else the key, or the document's number."""
+        named = self.row.get("title") or self.row.get("source_key") or self.row.get("uri")
+        return output.one_line(str(named or "")) or f"document {self.row['document_id']}"
+
+    @cached_property
+    def location(self) -> str:
+        """Where the passage stands: file and lines."""
+        name = output.one_line(str(self.row.get("uri") or self.row.get("source_key") or ""))
+        start, end = self.row.get("start_line"), self.row.get("end_line")
+        if start is None:
+            return name
+        return f"{name}:{start}" if end in (None, start) else f"{name}:{start}-{end}"
+
+    @property
+    def snippet(self) -> list[tuple[str, bool]]:
+        """The snippet in pieces, each with whether it is a hit."""
+        return output.marked_pieces(str(self.row.get("snippet") or ""))
+
+    def rank_in(self, column: str) -> int | None:
+        """Its place in an arm's list or after a stage; None where it had none."""
+        if column == "result":
+            return self.rank
+        arm = self.arms.get(column)
+        return int(arm["rank"]) if arm else self.places.get(column)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One search from the query to its results."""
+
+    query: str
+    profile: str
+    mode: str | None
+    collections: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    stages: tuple[Stage, ...]
+    degraded: tuple[str, ...]
+    total_ms: float
+    results: tuple[Result, ...]
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "Trace":
+        """Read the document that `search_explain` returns; KeyError for one of another shape."""
+        degraded = tuple(str(note) for note in document.get("degraded") or ())
+        return cls(
+            query=str(document["query"]),
+            profile=str(document.get("profile") or ""),
+            mode=document.get("mode"),
+            collections=tuple(document.get("collections") or ()),
+            settings=tuple(
+                Setting(name, entry["value"], entry["source"])
+                for name, entry in sorted((document.get("settings") or {}).items())
+            ),
+            stages=tuple(_stage(entry, degraded) for entry in document["stages"]),
+            degraded=degraded,
+            total_ms=float(document.get("total_ms") or 0),
+            results=tuple(_result(entry) for entry in document["results"]),
+        )
+
+    @property
+    def changed_settings(self) -> list[Setting]:
+        """Settings that somebody set."""
+        return [setting for setting in self.settings if not setting.is_default]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Lists that a result passes through: arms that found any, stages that ran, the end."""
+        arms = [name for name in _in_order(r.arms for r in self.results) if name in ARMS]
+        arms.sort(key=ARMS.index)
+        skipped = {stage.name for stage in self.stages if stage.skipped}
+        placed = _in_order(r.places for r in self.results) - skipped - {"page", "fetch"}
+        order = [stage.name for stage in self.stages]
+        stages = sorted(placed, key=lambda name: order.index(name) if name in order else 99)
+        return [*arms, *stages, "result"]
+
+
+def label(name: str) -> str:
+    """Write a stage's or column's name as people read it."""
+    return LABELS.get(name, name.replace("_", " "))
+
+
+def milliseconds(value: float) -> str:
+    """Write a time with as many digits as mean something."""
+    if value >= 1000:
+        return f"{value / 1000:.2f} s"
+    if value >= 100:
+        return f"{value:.0f} ms"
+    return f"{value:.1f} ms" if value >= 0.05 or value == 0 else "<0.1 ms"
+
+
+def figure(value: float | None) -> str:
+    """Write a number with four significant digits, nothing as a dash."""
+    return NOTHING if value is None else f"{value:.4g}"
+
+
+def _in_order(groups: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {name for group in groups for name in group}
+
+
+def _stage(entry: Mapping[str, Any], degraded: tuple[str, ...]) -> Stage:
+    name = str(entry["name"])
+    return Stage(
+        name=name,
+        ms=float(entry.get("ms") or 0),
+        rows=None if entry.get("rows") is None else int(entry["rows"]),
+        skipped=entry.get("skipped"),
+        degraded=tuple(
+            note.partition(": ")[2] for note in degraded if note.partition(":")[0] == name
+        ),
+        details=entry.get("details") or {},
+    )
+
+
+def _result(entry: Mapping[str, Any]) -> Result:
+    places = {name: int(place) for name, place in (entry.get("places") or {}).items() if place}
+    scores = {
+        name: float(score)
+        for name, score in (entry.get("scores") or {}).items()
+        if score is not None
+    }
+    return Result(entry, entry.get("arms") or {}, places, scores)

@@ -1,0 +1,192 @@
+"""The page about a search: what it shows, and that no text of a user's becomes markup."""
+
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+from pgblend.cli.explain import flow, movement
+from pgblend.cli.explain.page import render_page
+from pgblend.cli.explain.score import score_steps
+from pgblend.cli.explain.trace import NOTHING, Trace
+from support.traces import HOSTILE, hostile, result, stage, trace
+
+
+def page(document: dict) -> LexborHTMLParser:
+    return LexborHTMLParser(render_page(Trace.from_json(document)))
+
+
+def texts(tree: LexborHTMLParser, selector: str) -> list[str]:
+    return [" ".join(node.text().split()) for node in tree.css(selector)]
+
+
+def test_it_shows_every_stage_with_time_rows_and_reason() -> None:
+    tree = page(trace())
+    boxes = texts(tree, "svg.flow.wide g.stage title")
+    assert boxes == [
+        "embed: 80.0 ms, 1 vector",
+        "lexical: 4.0 ms, 100 rows",
+        "vector: 6.0 ms, 100 rows; degraded: some passages have no vector yet",
+        "fuzzy: not run: every word is known",
+        "fuse: 0.5 ms, 150 rows",
+        "dedup: 0.2 ms, 140 rows",
+        "rerank: not run: mode is fast",
+        "page: <0.1 ms, 3 rows",
+        "fetch: 9.0 ms, 3 rows",
+    ]
+    assert texts(tree, ".degraded li") == ["vector: some passages have no vector yet"]
+
+
+def test_it_shows_the_way_of_every_result() -> None:
+    tree = page(trace())
+    assert texts(tree, "svg.movement.wide .head") == [
+        "lexical", "vector", "fuse", "dedup", "result",
+    ]  # fmt: skip
+    cells = [
+        [cell.text() for cell in row.css("td")]
+        for row in tree.css("section[aria-labelledby=movement-head] tbody tr")
+    ]
+    assert cells == [
+        ["1", "41", "2", "1", "1"],
+        ["2", NOTHING, "3", "2", "2"],
+        ["3", "43", "4", "3", "3"],
+    ]
+
+
+def test_settings_say_who_set_them() -> None:
+    tables = page(trace()).css("table.settings")
+    changed, all_of_them = (
+        [[cell.text() for cell in row.css("th, td")] for row in t.css("tbody tr")] for t in tables
+    )
+    assert changed == [["candidate_depth", "50", "call"]]
+    assert all_of_them == [["candidate_depth", "50", "call"], ["rrf_k", "60", "default"]]
+
+
+def test_no_results_are_said() -> None:
+    tree = page(trace(count=0))
+    assert texts(tree, ".empty") == ["Nothing was found."]
+    assert tree.css("svg.movement") == []
+
+
+def test_a_page_needs_nothing_else() -> None:
+    html = render_page(Trace.from_json(trace()))
+    tree = LexborHTMLParser(html)
+    assert tree.css("link, img, iframe, object, embed, script[src], base, form") == []
+    assert not re.search(r"@import|url\(", html)
+    policy = tree.css_first("meta[http-equiv=Content-Security-Policy]").attributes["content"]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe-inline" not in re.search(r"script-src ([^;]*)", policy)[1]
+
+
+class Elements(HTMLParser):
+    """Counts elements, and gathers the attributes that could run code."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.suspicious: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        for name, value in attributes:
+            if name.startswith("on") or (
+                name == "href" and not re.fullmatch(r"#result-\d+", value)
+            ):
+                self.suspicious.append(f"{tag} {name}={value}")
+
+
+def test_hostile_texts_stay_texts() -> None:
+    html = render_page(Trace.from_json(hostile()))
+    elements = Elements()
+    elements.feed(html)
+    assert elements.names.count("script") == 1
+    assert elements.names.count("style") == 1
+    assert elements.suspicious == []
+    assert "img" not in elements.names
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", html)
+    tree = LexborHTMLParser(html)
+    assert tree.css_first("h1").text() == HOSTILE[0]
+    titles = [node.text() for node in tree.css(".result .who b")]
+    assert titles[:4] == list(HOSTILE[:4])
+    assert titles[4:] == [HOSTILE[4], HOSTILE[5], "a b [31mred next", HOSTILE[7], "document 19"]
+    assert "49" not in titles[3]
+
+
+def test_only_the_snippets_own_marks_are_marks() -> None:
+    tree = page(trace(count=1))
+    assert tree.css_first("blockquote").text() == "to roll back & go on"
+    assert texts(tree, "blockquote mark") == ["roll back"]
+
+
+def test_the_scores_steps() -> None:
+    (one,) = Trace.from_json(trace(count=1)).results
+    assert [(step.name, step.value) for step in score_steps(one)] == [
+        ("fuse", 0.75),
+        ("result", 0.9),
+    ]
+    assert score_steps(one)[0].parts == (("lexical", 0.5), ("vector", 0.25))
+    (told,) = Trace.from_json(
+        trace(results=[result(1, scores={"fuse": 0.8, "blend": 0.9, "rerank": None})])
+    ).results
+    assert [(step.name, step.value) for step in score_steps(told)] == [
+        ("fuse", 0.8), ("blend", 0.9), ("result", 0.9),
+    ]  # fmt: skip
+
+
+def test_boxes_do_not_touch_and_bars_share_the_time() -> None:
+    for layout in (flow.WIDE, flow.TALL):
+        drawn = flow.draw_flow(Trace.from_json(trace()), layout)
+        boxes = drawn.boxes
+        assert len(boxes) == 9
+        for place, one in enumerate(boxes):
+            assert one.x >= 0
+            assert one.x + one.width <= drawn.width + 1e-9
+            assert one.y + one.height <= drawn.height + 1e-9
+            for other in boxes[place + 1 :]:
+                assert (
+                    one.x + one.width <= other.x
+                    or other.x + other.width <= one.x
+                    or one.y + one.height <= other.y
+                    or other.y + other.height <= one.y
+                )
+        shares = {box.stage.name: box.bar / layout.bar for box in boxes}
+        assert shares["embed"] == pytest.approx(0.8)
+        assert shares["fuzzy"] == 0
+        assert sum(shares.values()) <= 1
+
+
+def test_an_empty_trace_can_be_drawn() -> None:
+    empty = Trace.from_json(trace(count=0, stages=[], total_ms=0))
+    assert flow.draw_flow(empty, flow.WIDE).boxes == []
+    assert movement.draw_movement(empty, movement.WIDE).lines == []
+
+
+@pytest.mark.parametrize("layout", [movement.WIDE, movement.SLIM])
+def test_dots_of_a_column_keep_their_order_and_do_not_touch(layout) -> None:
+    deep = [
+        result(
+            rank,
+            arms={"lexical": {"rank": depth, "score": 1}},
+            places={"fuse": 30 + depth, "dedup": rank},
+        )
+        for rank, depth in enumerate([500, 2, 101, 100, 102, 99, 12, 13, 14, 1], start=11)
+    ]
+    drawn = movement.draw_movement(Trace.from_json(trace(results=deep)), layout)
+    assert [column.name for column in drawn.columns] == ["lexical", "fuse", "dedup", "result"]
+    for column in range(4):
+        dots = sorted((line.dots[column] for line in drawn.lines), key=lambda dot: dot.rank)
+        heights = [dot.y for dot in dots]
+        assert heights == sorted(heights)
+        assert all(b - a >= 2 * layout.radius for a, b in pairwise(heights))
+        assert heights[0] >= layout.radius
+        assert heights[-1] <= drawn.height - layout.radius
+    last = [line.dots[-1].y for line in drawn.lines]
+    assert last == [drawn.list_top + (place + 0.5) * layout.row for place in range(10)]
+
+
+def test_a_long_list_is_drawn_in_part() -> None:
+    document = trace(count=80, stages=[stage("fuse", 1, 80)])
+    assert len(movement.draw_movement(Trace.from_json(document), movement.WIDE).lines) == 50
+    assert "The first 50 are drawn." in render_page(Trace.from_json(document))

@@ -1,0 +1,83 @@
+"""The trace of a search as text: its lines, at any width, without control characters."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from pgblend.cli.explain.text import render_text
+from pgblend.cli.explain.trace import Trace
+from support.traces import HOSTILE, hostile, result, trace
+
+
+def printed(document: dict, width: int = 200) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, highlight=False, markup=False, emoji=False)
+    console.print(render_text(Trace.from_json(document)))
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def line(lines: list[str], first: str) -> str:
+    """The line that begins with this word, with single spaces."""
+    (found,) = [text for text in lines if text.split()[:1] == [first]]
+    return " ".join(found.split())
+
+
+def test_every_stage_has_its_line() -> None:
+    lines = printed(trace())
+    assert lines[:2] == [
+        "roll back",
+        "profile balanced · mode fast · collections manual · 100 ms",
+    ]
+    for expected in (
+        "embed 80.0 ms █████████▋ 1 source gateway",
+        "lexical 4.0 ms ▌ 100",
+        "vector 6.0 ms ▊ 100 degraded: some passages have no vector yet",
+        "fuzzy not run: every word is known",
+        "fuse 0.5 ms 150 fusion rrf",
+        "dedup 0.2 ms 140 dropped 10",
+        "rerank not run: mode is fast",
+        "page <0.1 ms 3",
+        "fetch 9.0 ms █▏ 3",
+    ):
+        assert line(lines, expected.split()[0]) == expected
+
+
+def test_settings_that_somebody_set() -> None:
+    lines = printed(trace())
+    assert line(lines, "candidate_depth") == "candidate_depth 50 call"
+    assert not any("rrf_k" in text for text in lines)
+    default = {"rrf_k": {"value": 60, "source": "default"}}
+    assert not any("settings" in text for text in printed(trace(settings=default)))
+
+
+def test_each_result_tells_its_arms_and_places() -> None:
+    lines = printed(trace())
+    assert line(lines, "1") == (
+        "1 0.900 Page 1 lexical #1 (9.5), vector #41 (0.25) fuse 2 → dedup 1"
+    )
+    assert line(lines, "2") == "2 0.450 Page 2 lexical #2 (4.75) fuse 3 → dedup 2"
+
+
+def test_places_that_stay_are_told_once() -> None:
+    stayed = result(1, places={"fuse": 1, "dedup": 1, "page": 1})
+    assert line(printed(trace(results=[stayed])), "1").endswith("(0.25) fuse 1")
+
+
+def test_a_search_without_results() -> None:
+    lines = printed(trace(count=0))
+    assert not any("moved" in text for text in lines)
+    assert printed(trace(count=0, stages=[], settings={}, total_ms=0))[0] == "roll back"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    for document in (trace(), hostile()):
+        assert max(len(text) for text in printed(document, width)) <= width
+
+
+def test_control_characters_are_taken_out() -> None:
+    text = "\n".join(printed(hostile(), 300))
+    assert "\x1b" not in text
+    assert "\x00" not in text
+    assert "\x07" not in text
+    assert HOSTILE[0] in text
