@@ -85,8 +85,9 @@ def command(
 ) -> None:
     """Read files and put their text into a collection.
 
-    PATH is a file or a folder. Markdown, HTML, JSON, JSONL and plain text are read; a file that did
-    not change is passed over, one that did replaces its document. After an interruption the same
+    PATH is a file or a folder. Read are text, Markdown, HTML, XML, JSON, JSONL, CSV, source code,
+    PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, RTF, notebooks and mail. A file that did not
+    change is passed over, one that did replaces its document. After an interruption the same
     command finishes the rest. Exit code 4: some inputs failed.
     """
     request = IngestRequest(

@@ -27,16 +27,57 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Document:
-    """The text of one source with what is known about it; offsets and lines refer to `text`."""
+class Place:
+    """Where the text from `offset` on stands in its source: on a page, or in a row of a sheet.
 
-    source_key: str
-    title: str
+    Pages and rows count from 1; the row of a sheet is the number that a spreadsheet shows.
+    """
+
+    offset: int
+    page: int | None = None
+    sheet: str | None = None
+    row: int | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message; `context` is what it belongs to: a channel, a thread, an issue.
+
+    `time` is in ISO format. `metadata` holds keys of its kind, which its chunk collects.
+    """
+
+    id: str
+    author: str
+    time: str
     text: str
-    uri: str
-    media_type: str
+    url: str = ""
+    context: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Document:
+    """The text of one source with what is known about it; offsets and lines refer to `text`.
+
+    Parsers leave `source_key`, `uri` and `media_type` to their caller. Chunks begin anew at each of
+    `breaks`; with `whole_lines` they begin and end where lines do. `kind` is the chunks' kind:
+    doc or code. With `messages` these are what is chunked, and `text` is a sample of them for
+    telling the language. `warnings` say what of the source is missing.
+    """
+
+    source_key: str = ""
+    title: str = ""
+    text: str = ""
+    uri: str = ""
+    media_type: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
     headings: tuple[Heading, ...] = ()
+    places: tuple[Place, ...] = ()
+    breaks: tuple[int, ...] = ()
+    kind: str = "doc"
+    whole_lines: bool = False
+    messages: tuple[Message, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def storable_text(text: str) -> str:

@@ -2,22 +2,18 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import PurePath
-from typing import Any
 
 from pgblend.cli.ingest.decode import decode, is_binary
-from pgblend.cli.ingest.document import (
-    Document,
-    Heading,
-    UnsupportedFormatError,
-    storable_text,
-)
+from pgblend.cli.ingest.document import Document, UnsupportedFormatError, storable_text
 from pgblend.cli.ingest.parse_html import parse_html
 from pgblend.cli.ingest.parse_markdown import parse_markdown
 from pgblend.cli.ingest.records import load_json, plain_value
 
 # Raise it when a parser gives other text for the same bytes: every file is then read again.
-PARSER_VERSION = 1
+PARSER_VERSION = 2
 
 MARKDOWN, HTML, JSON, JSONL, TEXT = (
     "text/markdown",
@@ -26,24 +22,109 @@ MARKDOWN, HTML, JSON, JSONL, TEXT = (
     "application/jsonl",
     "text/plain",
 )
-_MEDIA_TYPES = {
-    **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd"), MARKDOWN),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
-    ".json": JSON,
-    **dict.fromkeys((".jsonl", ".ndjson"), JSONL),
-}
+SNIFFED_BYTES = 8192
+_CODE = "text/x-source"
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+
+Parser = Callable[[bytes], Document]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its media type, the `type` in the metadata, its suffixes, and what parses it."""
+
+    media_type: str
+    kind: str
+    suffixes: str
+    parser: Parser
+
+
+def _lazy(module: str, name: str) -> Parser:
+    """Return a parser whose module, and the library behind it, is imported when it is needed."""
+
+    def parse(data: bytes) -> Document:
+        parser: Parser = getattr(import_module(f"pgblend.cli.ingest.{module}"), name)
+        return parser(data)
+
+    return parse
+
+
+def _parse_markdown(data: bytes) -> Document:
+    text, title, metadata, headings = parse_markdown(decode(data))
+    return Document(title=title, text=text, metadata=metadata, headings=headings)
+
+
+def _parse_html(data: bytes) -> Document:
+    text, title, headings = parse_html(decode(data, html=True))
+    return Document(title=title, text=text, headings=headings)
+
+
+def _parse_json(data: bytes) -> Document:
+    """Write JSON out anew, one value a line, so that escapes become the characters they mean."""
+    value = load_json(decode(data))
+    if isinstance(value, dict | list):
+        return Document(text=json.dumps(value, ensure_ascii=False, indent=2))
+    return Document(text=plain_value(value))
+
+
+def _parse_text(data: bytes) -> Document:
+    return Document(text=decode(data))
+
+
+_TEXT_FORMAT = Format(TEXT, "TEXT", ".txt .text .log .rst .org .tex .adoc", _parse_text)
+_FORMATS = (
+    _TEXT_FORMAT,
+    Format(MARKDOWN, "MARKDOWN", ".md .markdown .mdown .mkd", _parse_markdown),
+    Format(HTML, "HTML", ".html .htm .xhtml", _parse_html),
+    Format(JSON, "JSON", ".json", _parse_json),
+    Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),
+    Format("application/pdf", "PDF", ".pdf", _lazy("parse_pdf", "parse_pdf")),
+    Format(
+        f"{_OFFICE}wordprocessingml.document", "DOCX", ".docx", _lazy("parse_docx", "parse_docx")
+    ),
+    Format(
+        f"{_OFFICE}presentationml.presentation",
+        "PPTX",
+        ".pptx",
+        _lazy("parse_slides", "parse_slides"),
+    ),
+    Format(
+        f"{_OFFICE}spreadsheetml.sheet",
+        "XLSX",
+        ".xlsx .xlsm .xlsb .xls .ods",
+        _lazy("parse_table", "parse_spreadsheet"),
+    ),
+    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_table", "parse_csv")),
+    Format("message/rfc822", "EMAIL", ".eml", _lazy("parse_mail", "parse_mail")),
+    Format("application/vnd.ms-outlook", "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook")),
+    Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub")),
+    Format(
+        "application/vnd.oasis.opendocument.text", "ODT", ".odt", _lazy("parse_markup", "parse_odt")
+    ),
+    Format("application/rtf", "RTF", ".rtf", _lazy("parse_markup", "parse_rtf")),
+    Format("application/xml", "XML", ".xml .rss .atom", _lazy("parse_markup", "parse_xml_text")),
+    Format(
+        "application/x-ipynb+json", "NOTEBOOK", ".ipynb", _lazy("parse_markup", "parse_notebook")
+    ),
+    Format(
+        _CODE,
+        "CODE",
+        ".py .pyi .js .mjs .cjs .ts .tsx .jsx .vue .svelte .java .kt .kts .scala .groovy .c .h .cc "
+        ".cpp .cxx .hpp .hh .cs .fs .go .rs .rb .php .swift .m .mm .sh .bash .zsh .fish .ps1 .bat "
+        ".sql .r .jl .pl .pm .lua .hs .ml .clj .ex .exs .erl .dart .zig .nim .css .scss .less "
+        ".toml .yaml .yml .ini .cfg .conf .proto .graphql .tf .cmake .gradle .mk .diff .patch",
+        _lazy("parse_code", "parse_code"),
+    ),
+)
+_BY_SUFFIX = {suffix: format for format in _FORMATS for suffix in format.suffixes.split()}
+_BY_MEDIA_TYPE = {format.media_type: format for format in _FORMATS}
 # Formats whose bytes, even where they are text, are not what a reader sees.
 _UNSUPPORTED_SUFFIXES = (
-    ".pdf .doc .docx .odt .rtf .ppt .pptx .odp .xls .xlsx .ods .epub .eml .msg .mbox .ipynb .xml "
-    ".svg .png .jpg .jpeg .gif .webp .bmp .tif .tiff .ico .mp3 .mp4 .wav .avi .mov .zip .gz .tgz "
-    ".bz2 .xz .zst .7z .rar .tar .z .lzma .sqlite .db .parquet .npz .npy .pyc .so .exe .dll "
-    ".woff .woff2 .ttf"
+    ".doc .ppt .odp .mbox .svg .png .jpg .jpeg .gif .webp .bmp .tif .tiff .ico .mp3 .mp4 .wav .avi "
+    ".mov .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .z .lzma .sqlite .db .parquet .npz .npy .pyc "
+    ".so .exe .dll .woff .woff2 .ttf"
 )
 _UNSUPPORTED = frozenset(_UNSUPPORTED_SUFFIXES.split())
-SNIFFED_BYTES = 8192
-
-# What a parser makes of decoded text: text, title, metadata, headings.
-Parsed = tuple[str, str, dict[str, Any], tuple[Heading, ...]]
 
 
 def media_type_of(path: PurePath, head: bytes) -> str:
@@ -51,8 +132,8 @@ def media_type_of(path: PurePath, head: bytes) -> str:
     suffix = path.suffix.lower()
     if suffix in _UNSUPPORTED:
         raise UnsupportedFormatError(f"unsupported format {suffix}")
-    if suffix in _MEDIA_TYPES:
-        return _MEDIA_TYPES[suffix]
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix].media_type
     if is_binary(head[:SNIFFED_BYTES]):
         raise UnsupportedFormatError("unsupported format: binary data")
     return TEXT
@@ -60,39 +141,14 @@ def media_type_of(path: PurePath, head: bytes) -> str:
 
 def parse_file(data: bytes, media_type: str, source_key: str, uri: str) -> Document:
     """Parse a whole file; ParseError says in one line why it cannot be read."""
-    source = decode(data, html=media_type == HTML)
-    text, title, metadata, headings = _PARSERS[media_type](source)
-    return Document(
+    file_format = _BY_MEDIA_TYPE[media_type]
+    document = file_format.parser(data)
+    return replace(
+        document,
         source_key=source_key,
-        title=storable_text(title) or PurePath(source_key).name,
-        text=storable_text(text),
+        title=storable_text(document.title) or PurePath(source_key).name,
+        text=storable_text(document.text),
         uri=uri,
         media_type=media_type,
-        metadata=metadata,
-        headings=headings,
+        metadata={"type": file_format.kind} | document.metadata,
     )
-
-
-def _parse_html(source: str) -> Parsed:
-    text, title, headings = parse_html(source)
-    return text, title, {}, headings
-
-
-def _parse_json(source: str) -> Parsed:
-    """Write JSON out anew, one value a line, so that escapes become the characters they mean."""
-    value = load_json(source)
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False, indent=2), "", {}, ()
-    return plain_value(value), "", {}, ()
-
-
-def _parse_text(source: str) -> Parsed:
-    return source, "", {}, ()
-
-
-_PARSERS: dict[str, Callable[[str], Parsed]] = {
-    MARKDOWN: parse_markdown,
-    HTML: _parse_html,
-    JSON: _parse_json,
-    TEXT: _parse_text,
-}

@@ -92,7 +92,9 @@ class Pipeline:
             self._fail(candidate, str(error))
             return None
         chunks = split_document(document, self._settings)
-        if not chunks:
+        for warning in document.warnings:
+            self._report.add(Problem("warning", candidate.label, warning))
+        if not chunks and not document.warnings:
             self._report.add(Problem("warning", candidate.label, "there is no text in it"))
         self._report.tokens += sum(chunk["token_count"] for chunk in chunks)
         if not self._writers:

@@ -197,15 +197,15 @@ def test_wrong_map_is_a_usage_error(ingest, folder, value):
 
 
 def test_unsupported_files_are_skipped_in_folders_and_fail_when_named(ingest, connection, folder):
-    (folder / "paper.pdf").write_bytes(b"%PDF-1.7")
+    (folder / "paper.gz").write_bytes(b"\x1f\x8b")
     (folder / "blob").write_bytes(bytes(range(256)))
     code, report, stderr = ingest(folder)
     assert (code, counts(report)) == (0, {"added": 4, "skipped": 2})
     assert "skipped: unsupported format" in stderr
-    code, report, stderr = ingest(folder / "paper.pdf", folder / "notes.txt")
+    code, report, stderr = ingest(folder / "paper.gz", folder / "notes.txt")
     assert (code, counts(report)) == (4, {"unchanged": 1, "failed": 1})
-    assert f"failed: {folder / 'paper.pdf'}: unsupported format .pdf" in stderr
-    assert ingest(folder / "paper.pdf")[0] == 1
+    assert f"failed: {folder / 'paper.gz'}: unsupported format .gz" in stderr
+    assert ingest(folder / "paper.gz")[0] == 1
 
 
 def test_unreadable_and_broken_files_are_reported_and_the_rest_goes_on(ingest, folder):
@@ -344,5 +344,5 @@ def test_real_files(ingest, shared_data):
     assert (code, report["documents"]["failed"]) == (0, 0)
     assert report["documents"]["added"] > 100
     code, report, _ = ingest(shared_data / "docs" / "hostile")
-    assert (code, report["documents"]["failed"]) == (4, 1)
+    assert (code, report["documents"]["failed"]) == (4, 11)
     assert all("\n" not in failure["message"] for failure in report["failures"])

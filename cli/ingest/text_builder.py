@@ -1,0 +1,55 @@
+"""Put a document's text together piece by piece, noting where headings, pages and rows begin."""
+
+from dataclasses import dataclass, field
+
+from pgblend.cli.ingest.document import Heading, Place, storable_text
+
+
+@dataclass
+class TextBuilder:
+    """Collects blocks of text; offsets are those of the text that `text()` returns."""
+
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    headings: list[Heading] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    breaks: list[int] = field(default_factory=list)
+
+    def add(self, text: str, gap: str = "\n\n") -> int:
+        """Add a block after a gap; return its offset. Blank blocks are left out."""
+        text = storable_text(text)
+        if not text.strip():
+            return self.length
+        if self.parts:
+            self.parts.append(gap)
+            self.length += len(gap)
+        offset = self.length
+        self.parts.append(text)
+        self.length += len(text)
+        return offset
+
+    def add_heading(self, text: str, level: int) -> None:
+        """Add a heading as a block of its own."""
+        text = " ".join(text.split())
+        if text:
+            self.headings.append(Heading(self.add(text), level, storable_text(text)))
+
+    def start_page(self, number: int) -> None:
+        """Say that what is added from now on stands on a page."""
+        self.places.append(Place(self.length, page=number))
+
+    def text(self) -> str:
+        """Return everything added."""
+        return "".join(self.parts)
+
+
+def cell_text(text: str) -> str:
+    """Write a table cell on one line."""
+    return " ".join(text.split())
+
+
+def row_text(cells: list[str]) -> str:
+    """Write a table row as one line; empty cells at its end are left out."""
+    while cells and not cells[-1]:
+        cells = cells[:-1]
+    return " | ".join(cells)
