@@ -29,7 +29,9 @@ COMMENT ON FUNCTION pgblend._check_chunk_sizes(jsonb) IS
 -- The one place where a setting is declared: checking, resolving and documentation all read it.
 -- Scopes: a 'search' setting may be given per call, collection and profile and for the whole
 -- database; a 'collection' setting per collection and for the database; a 'server' setting for the
--- database only. For an object, allowed_values are its keys and the range holds for each value.
+-- database only. For an object, allowed_values are its keys and the range holds for each value; the
+-- types blend, bonus, mmr and normalization are described by _setting_schema. Objects are merged
+-- key by key, but for those with a key "kind", which are wholes.
 CREATE OR REPLACE FUNCTION pgblend.setting_catalog()
 RETURNS TABLE (
     name text,
@@ -43,18 +45,44 @@ RETURNS TABLE (
 )
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
-ROWS 30
+ROWS 50
 BEGIN ATOMIC
     SELECT v.*
     FROM (
         VALUES
         ('b', 'search', 'number', '0.75'::jsonb, 0, 1, NULL::text[],
             'BM25: how much a passage''s length counts.'),
+        (
+            'blend', 'search', 'blend',
+            '{"kind": "tiers", "tiers": [
+                {"max_rank": 3, "fused": 0.75, "rerank": 0.25},
+                {"max_rank": 10, "fused": 0.6, "rerank": 0.4},
+                {"max_rank": null, "fused": 0.4, "rerank": 0.6}
+            ]}', NULL, NULL, NULL,
+            'How fused and rerank scores are blended: by tiers of the fused rank, or (kind '
+            'position) with 1 - (rank - 1) / n as a third part. Weights count by their share.'
+        ),
+        ('bonus', 'search', 'bonus', '{"kind": "none"}', NULL, NULL, NULL,
+            'Bonus for high ranks: none, both_top (first depth of two lists) or tiers (by the best '
+            'rank in any list, once); unit absolute, or attainable: a fraction of the best sum.'),
         ('candidate_depth', 'search', 'integer', '100', 1, 10000, NULL,
             'Candidates that each arm gives to fusion; it alone sets the pool, so scores do not '
             'depend on limit or offset.'),
+        ('dedup', 'search', 'text', '"exact"', NULL, NULL, ARRAY['off', 'exact', 'overlap', 'near'],
+            'Which repetitions of a better row are left out: the same content; overlap: also '
+            'spans of one document that overlap; near: also texts that are almost the same.'),
+        ('dedup_overlap', 'search', 'number', '0.5', 0.01, 1, NULL,
+            'Spans overlap from this share of the shorter one on.'),
+        ('dedup_similarity', 'search', 'number', '0.8', 0.01, 1, NULL,
+            'Texts are almost the same from this Jaccard index of their three-word runs on.'),
         ('ef_search', 'search', 'integer', '100', 1, 1000, NULL,
             'HNSW: size of the search list; more is slower and more exact.'),
+        ('fused_scale', 'search', 'text', '"attainable"', NULL, NULL,
+            ARRAY['attainable', 'minmax', 'raw'],
+            'Scale of the fused score that blending and MMR see: over what a perfect match would '
+            'get, minmax over the candidates, or raw as summed.'),
+        ('fusion', 'search', 'text', '"rrf"', NULL, NULL, ARRAY['rrf', 'convex'],
+            'How the arms are fused: by reciprocal ranks, or by normalised scores.'),
         ('fuzzy', 'search', 'text', '"auto"', NULL, NULL, ARRAY['auto', 'on', 'off'],
             'Whether misspelt and unfinished words are put right: auto where the query has a word '
             'that the searched collections lack.'),
@@ -68,8 +96,21 @@ BEGIN ATOMIC
             'Leave out rows below this relevance; rows without one as well.'),
         ('min_score', 'search', 'number', '0', 0, 1, NULL,
             'Leave out rows below this score.'),
+        ('mmr', 'search', 'mmr', '{"lambda": 1, "pool": 50}', NULL, NULL, NULL,
+            'Maximal marginal relevance among the first pool rows: lambda weighs the score against '
+            'likeness to rows above; 1 is off, 0.7 is usual.'),
+        ('normalization', 'search', 'normalization', '{"method": "minmax"}', NULL, NULL, NULL,
+            'How convex fusion makes scores comparable: minmax of each list; theoretical: from the '
+            'lowest possible to the list''s best; absolute: lowest to highest possible; '
+            'zscore, cut at 3; logistic, with center and scale by arm (else the list''s own).'),
         ('offset', 'search', 'integer', '0', 0, 10000, NULL,
             'Rows to skip, for pages.'),
+        ('over_fetch', 'search', 'object', '{"factor": 0}', 0, 10000,
+            ARRAY['factor', 'minimum', 'rerank_factor', 'variant_factor'],
+            'For literal profiles: candidates of each arm as a multiple of offset + limit in place '
+            'of candidate_depth; 0 is off.'),
+        ('per_document', 'search', 'integer', 'null', 1, 10000, NULL,
+            'Most rows of one document.'),
         ('rrf_k', 'search', 'number', '60', 0, 100000, NULL,
             'Reciprocal rank fusion: the constant added to each rank.'),
         ('strict', 'search', 'boolean', 'false', NULL, NULL, NULL,
@@ -82,10 +123,16 @@ BEGIN ATOMIC
             'BM25F: how many times a word in the title counts; the length counts it once.'),
         ('vector_scan', 'search', 'text', '"auto"', NULL, NULL, ARRAY['auto', 'index', 'exact'],
             'How vectors are searched: by the HNSW index, by comparing all, or as fits.'),
-        ('weights', 'search', 'object', '{"fuzzy": 1, "vector": 1, "lexical": 1}',
-            0, 1000000, ARRAY['fuzzy', 'lexical', 'vector'],
-            'Weight of each arm in fusion; an arm of weight 0 is not run. Where the fuzzy arm put '
-            'a word right, the lexical one counts an eighth.'),
+        (
+            'weights', 'search', 'object',
+            '{"fuzzy": 1, "vector": 1, "lexical": 1,
+            "hyde": 0.7, "lexical_variant": 0.5, "vector_variant": 0.5}',
+            0, 1000000,
+            ARRAY['fuzzy', 'hyde', 'lexical', 'lexical_variant', 'vector', 'vector_variant'],
+            'Weight of each list in fusion; an arm of weight 0 is not run. Where the fuzzy arm put '
+            'a word right, the lexical one counts an eighth. hyde and the variants are lists of an '
+            'expanded query.'
+        ),
         ('chunk_overlap_tokens', 'collection', 'integer', '80', 0, 10000, NULL,
             'Tokens that a chunk repeats from the one before.'),
         ('chunk_size_tokens', 'collection', 'integer', '400', 8, 100000, NULL,
@@ -126,24 +173,178 @@ END;
 COMMENT ON FUNCTION pgblend._regconfig(text) IS
 'The visible text search configuration of that name, NULL where there is none.';
 
+-- 05_settings/_schema_error
+-- _schema_error: what is wrong with a nested value, NULL where nothing is (see _setting_schema).
+-- A NULL schema knows nothing wrong.
+CREATE OR REPLACE FUNCTION pgblend._schema_error(value jsonb, schema jsonb)
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "schema_error" not in SD:
+    """What is wrong with a nested value."""
+
+    from collections.abc import Mapping
+    from itertools import pairwise
+    from typing import Any
+
+    _TYPES: dict[str, type | tuple[type, ...]] = {
+        "array": list,
+        "integer": int,
+        "number": (int, float),
+        "object": dict,
+        "text": str,
+    }
+
+
+    def schema_error(value: Any, schema: Mapping[str, Any], path: str) -> str | None:
+        """Return what is wrong with a value, None where nothing is; `path` is where it stands.
+
+        A schema has `type` (array, integer, number, object, text) and, as that asks, `minimum` and
+        `maximum`; `allowed` texts; `items` and the key by which they `rise`; `keys`, each with its
+        schema, and which of them are `required`; or `kinds`, which of those an object has by its key
+        "kind". `nullable` values may be None.
+        """
+        if value is None and schema.get("nullable"):
+            return None
+        kind = schema["type"]
+        if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
+            return _expected(path, schema)
+        if kind in ("integer", "number"):
+            inside = schema["minimum"] <= value <= schema["maximum"]
+            return None if inside else _expected(path, schema)
+        if kind == "text":
+            return None if value in schema["allowed"] else _expected(path, schema)
+        check = _items_error if kind == "array" else _object_error
+        return check(value, schema, path)
+
+
+    def _expected(path: str, schema: Mapping[str, Any]) -> str:
+        kind = schema["type"]
+        if kind in ("integer", "number"):
+            number = "a whole number" if kind == "integer" else "a number"
+            wanted = f"{number} from {schema['minimum']} to {schema['maximum']}"
+        elif kind == "text":
+            wanted = f"one of {', '.join(schema['allowed'])}"
+        elif kind == "array":
+            wanted = "an array of at least one object"
+        elif "kinds" in schema:
+            wanted = f'an object with "kind": one of {", ".join(schema["kinds"])}'
+        else:
+            wanted = f"an object with keys {', '.join(schema['keys'])}"
+        return f"{path}: expected {wanted}" if path else f"expected {wanted}"
+
+
+    def _items_error(value: Any, schema: Mapping[str, Any], path: str) -> str | None:
+        if not value:
+            return _expected(path, schema)
+        for place, item in enumerate(value, 1):
+            error = schema_error(item, schema["items"], f"{path}[{place}]")
+            if error:
+                return error
+        rising = [item[schema["rise"]] for item in value]
+        if any(low is None or (high is not None and high <= low) for low, high in pairwise(rising)):
+            return f"{path}: expected rising {schema['rise']}, null only in the last"
+        return None
+
+
+    def _object_error(value: Any, schema: Mapping[str, Any], path: str) -> str | None:
+        within = f"{path}." if path else ""
+        if "kinds" in schema:
+            if str(value.get("kind")) not in schema["kinds"]:
+                return _expected(path, schema)
+            schema = schema["kinds"][str(value["kind"])]
+            value = {key: entry for key, entry in value.items() if key != "kind"}
+        for key, entry in value.items():
+            if key not in schema["keys"]:
+                known = ", ".join(schema["keys"]) or "no more"
+                return f'has no key "{within}{key[:200]}": expected {known}'
+            error = schema_error(entry, schema["keys"][key], f"{within}{key}")
+            if error:
+                return error
+        required = schema.get("required", ())
+        missing = [key for key in required if key not in value]
+        if missing:
+            return f'lacks the key "{within}{missing[0]}": expected {", ".join(required)}'
+        return None
+    SD["schema_error"] = schema_error
+schema_error = SD["schema_error"]
+import json
+return schema_error(json.loads(value), json.loads(schema), "")
+$python$;
+
+COMMENT ON FUNCTION pgblend._schema_error(jsonb, jsonb) IS
+'What is wrong with a nested value, NULL where nothing is (see _setting_schema).';
+
+-- 05_settings/_setting_schema
+-- _setting_schema: what a nested setting looks like inside, by its value type; NULL for the others.
+-- The schemas are those of plpy/schema_error.py: an object has `keys`, or one of `kinds`, which its
+-- key "kind" names.
+CREATE OR REPLACE FUNCTION pgblend._setting_schema(value_type text)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE value_type
+    WHEN 'blend' THEN '{"type": "object", "kinds": {
+        "tiers": {"required": ["tiers"], "keys": {
+            "tiers": {"type": "array", "rise": "max_rank", "items": {
+                "type": "object", "required": ["max_rank", "fused", "rerank"], "keys": {
+                    "max_rank": {
+                        "type": "integer", "minimum": 1, "maximum": 10000, "nullable": true},
+                    "fused": {"type": "number", "minimum": 0, "maximum": 1},
+                    "rerank": {"type": "number", "minimum": 0, "maximum": 1}}}}}},
+        "position": {"required": ["fused", "rerank", "position"], "keys": {
+            "fused": {"type": "number", "minimum": 0, "maximum": 1},
+            "rerank": {"type": "number", "minimum": 0, "maximum": 1},
+            "position": {"type": "number", "minimum": 0, "maximum": 1}}}}}'::jsonb
+    WHEN 'bonus' THEN '{"type": "object", "kinds": {
+        "none": {"keys": {}},
+        "both_top": {"required": ["depth", "amount"], "keys": {
+            "depth": {"type": "integer", "minimum": 1, "maximum": 10000},
+            "amount": {"type": "number", "minimum": 0, "maximum": 1000000},
+            "unit": {"type": "text", "allowed": ["absolute", "attainable"]}}},
+        "tiers": {"required": ["tiers"], "keys": {
+            "tiers": {"type": "array", "rise": "max_rank", "items": {
+                "type": "object", "required": ["max_rank", "amount"], "keys": {
+                    "max_rank": {"type": "integer", "minimum": 1, "maximum": 10000},
+                    "amount": {"type": "number", "minimum": 0, "maximum": 1000000}}}},
+            "unit": {"type": "text", "allowed": ["absolute", "attainable"]}}}}}'::jsonb
+    WHEN 'mmr' THEN '{"type": "object", "keys": {
+        "lambda": {"type": "number", "minimum": 0, "maximum": 1},
+        "pool": {"type": "integer", "minimum": 1, "maximum": 1000}}}'::jsonb
+    WHEN 'normalization' THEN '{"type": "object", "keys": {
+        "method": {"type": "text", "allowed":
+            ["minmax", "theoretical", "absolute", "zscore", "logistic"]},
+        "center": {"type": "object", "keys": {
+            "fuzzy": {"type": "number", "minimum": -1000000, "maximum": 1000000},
+            "lexical": {"type": "number", "minimum": -1000000, "maximum": 1000000},
+            "vector": {"type": "number", "minimum": -1000000, "maximum": 1000000}}},
+        "scale": {"type": "object", "keys": {
+            "fuzzy": {"type": "number", "minimum": 0.000001, "maximum": 1000000},
+            "lexical": {"type": "number", "minimum": 0.000001, "maximum": 1000000},
+            "vector": {"type": "number", "minimum": 0.000001, "maximum": 1000000}}}}}'::jsonb
+END;
+
+COMMENT ON FUNCTION pgblend._setting_schema(text) IS
+'What a nested setting (blend, bonus, mmr, normalization) looks like inside; NULL for other types.';
+
 -- 05_settings/_setting_in_force
 -- _setting_in_force: a default with the value that was set over it.
--- Of an object the keys that were not set keep their defaults. A NULL value was not set.
-CREATE OR REPLACE FUNCTION pgblend._setting_in_force(
-    value_type text,
-    default_value jsonb,
-    value jsonb
-)
+-- Objects are merged key by key, so that keys that were not set keep their defaults; one with a key
+-- "kind" is a whole and is replaced. A NULL value was not set.
+CREATE OR REPLACE FUNCTION pgblend._setting_in_force(default_value jsonb, value jsonb)
 RETURNS jsonb
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 RETURN CASE
-    WHEN value_type = 'object' THEN default_value || coalesce(value, '{}')
+    WHEN jsonb_typeof(default_value) = 'object' AND NOT default_value ? 'kind'
+        THEN default_value || coalesce(value, '{}')
     ELSE coalesce(value, default_value)
 END;
 
-COMMENT ON FUNCTION pgblend._setting_in_force(text, jsonb, jsonb) IS
-'A default with the value that was set over it; of an object, keys that were not set keep theirs.';
+COMMENT ON FUNCTION pgblend._setting_in_force(jsonb, jsonb) IS
+'A default with the value that was set over it; objects without a "kind" are merged key by key.';
 
 -- 05_settings/_setting_record_history
 -- _setting_record_history: trigger that keeps every change of a setting.
@@ -240,6 +441,8 @@ BEGIN
                 RETURN format('"%s": expected a number%s', entry.key, number_range);
             END IF;
         END LOOP;
+    ELSIF pgblend._setting_schema(value_type) IS NOT NULL THEN
+        RETURN pgblend._schema_error(value, pgblend._setting_schema(value_type));
     ELSIF jsonb_typeof(value) <> 'string' THEN
         RETURN 'expected a string';
     ELSIF allowed_values IS NOT NULL AND plain <> ALL(allowed_values) THEN
@@ -275,7 +478,7 @@ AS $function$
 DECLARE
     found_value jsonb;
 BEGIN
-    SELECT pgblend._setting_in_force(c.value_type, c.default_value, s.value) INTO found_value
+    SELECT pgblend._setting_in_force(c.default_value, s.value) INTO found_value
     FROM pgblend.setting_catalog() AS c
     LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
     WHERE c.name = get_setting.name;
@@ -341,8 +544,8 @@ COMMENT ON FUNCTION pgblend._check_settings(jsonb, text[], text) IS
 -- _search_settings: every search setting in force: call > collection > profile > database >
 -- default.
 -- A collection's settings count when it is the only one searched; of several, none does. Objects
--- are merged key by key. Options are checked; an unknown profile is an error; a NULL profile means
--- default_profile.
+-- are merged key by key, but for those with a key "kind", which are wholes. Options are checked; an
+-- unknown profile is an error; a NULL profile means default_profile.
 CREATE OR REPLACE FUNCTION pgblend._search_settings(
     options jsonb,
     profile text,
@@ -373,7 +576,7 @@ BEGIN
     END IF;
     SELECT jsonb_object_agg(
         c.name,
-        CASE WHEN c.value_type = 'object'
+        CASE WHEN jsonb_typeof(c.default_value) = 'object' AND NOT c.default_value ? 'kind'
             THEN c.default_value || layers.stored || layers.of_profile
                 || layers.of_collection || layers.of_call
             ELSE coalesce(
@@ -4721,11 +4924,535 @@ COMMENT ON FUNCTION pgblend._lexical_arm(text, bigint[], jsonb, jsonb) IS
 'The words'' candidates, best first, ranks from 1: one BM25 over all text search configurations in '
 'use, with statistics of the searched collections. perfect_score is what no passage can reach.';
 
+-- 30_fuse/_arm_depth
+-- _arm_depth: candidates that an arm is asked for: candidate_depth, or as over_fetch says.
+-- `wanted` is offset + limit; a variant is a list of an expanded query. Takes settings in force.
+CREATE OR REPLACE FUNCTION pgblend._arm_depth(
+    settings jsonb,
+    wanted integer,
+    reranked boolean,
+    variant boolean
+)
+RETURNS integer
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "arm_depth" not in SD:
+    """How many candidates an arm is asked for."""
+
+    from collections.abc import Mapping
+
+
+    def arm_depth(
+        over_fetch: Mapping[str, float],
+        candidate_depth: int,
+        wanted: int,
+        reranked: bool,
+        variant: bool,
+    ) -> int:
+        """Return candidate_depth, or, by a literal profile's rule, a multiple of the rows wanted.
+
+        With a `factor` above 0 in `over_fetch` it is max(minimum, factor · wanted) (S1: 2; S3: 2 and
+        minimum 20). `variant_factor` holds for the lists of an expanded query (S1: 1) and
+        `rerank_factor` where a reranker follows (S2: 3), each where it is given. `wanted` is offset +
+        limit: only these profiles depend on it. At least 1, at most 10,000.
+        """
+        factor = over_fetch.get("factor", 0)
+        if factor == 0:
+            return candidate_depth
+        if variant:
+            factor = over_fetch.get("variant_factor", factor)
+        elif reranked:
+            factor = over_fetch.get("rerank_factor", factor)
+        return int(min(max(over_fetch.get("minimum", 1), factor * wanted, 1), 10_000))
+    SD["arm_depth"] = arm_depth
+arm_depth = SD["arm_depth"]
+import json
+given = json.loads(settings)
+return arm_depth(given["over_fetch"], given["candidate_depth"], wanted, reranked, variant)
+$python$;
+
+COMMENT ON FUNCTION pgblend._arm_depth(jsonb, integer, boolean, boolean) IS
+'Candidates that an arm is asked for: candidate_depth, or as the setting over_fetch says.';
+
+-- 30_fuse/_convex_fusion
+-- _convex_fusion: convex_fusion of many items at once; `scores` has a row for each list.
+CREATE OR REPLACE FUNCTION pgblend._convex_fusion(
+    scores double precision[],
+    weights double precision[]
+)
+RETURNS double precision[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "convex_fusion" not in SD:
+    """Convex combination of normalised scores over whole lists."""
+
+    from collections.abc import Sequence
+    from functools import reduce
+    from operator import add
+
+
+    def convex_fusion(
+        scores: Sequence[Sequence[float | None]], weights: Sequence[float]
+    ) -> list[float]:
+        """Return Σ weight · score / Σ weight of each item, in [0, 1] where the scores are.
+
+        `scores[list][item]` are normalised (normalize_scores); None, where the list lacks the item,
+        counts as 0. Weights that are all 0 give 0. Terms are added from the smallest, so the order of
+        the lists changes no bit. Bruch, Gai and Ingber 2023.
+        """
+        total = reduce(add, sorted(weights), 0.0)
+        if total == 0:
+            return [0.0] * (len(scores[0]) if scores else 0)
+        terms = [
+            [0.0 if score is None else weight * score for score in of_list]
+            for of_list, weight in zip(scores, weights, strict=True)
+        ]
+        return [reduce(add, sorted(row)) / total for row in zip(*terms, strict=True)]
+    SD["convex_fusion"] = convex_fusion
+convex_fusion = SD["convex_fusion"]
+return convex_fusion(scores, weights)
+$python$;
+
+COMMENT ON FUNCTION pgblend._convex_fusion(double precision[], double precision[]) IS
+'convex_fusion of many items at once; scores has a row for each list.';
+
+-- 30_fuse/_fuse_ranks
+-- _fuse_ranks: rrf of many items at once, and what an item first in every list would get.
+-- `ranks` has a row for each list, of as many items.
+CREATE OR REPLACE FUNCTION pgblend._fuse_ranks(
+    ranks integer[],
+    weights double precision[],
+    k double precision,
+    OUT fused double precision[],
+    OUT attainable double precision
+)
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "fuse_ranks" not in SD:
+    """Weighted reciprocal rank fusion over whole lists."""
+
+    from collections.abc import Sequence
+    from functools import reduce
+    from operator import add
+
+
+    def fuse_ranks(
+        ranks: Sequence[Sequence[int | None]], weights: Sequence[float], k: float
+    ) -> tuple[list[float], float]:
+        """Return Σ weight / (k + rank) of each item, and what an item first in every list would get.
+
+        `ranks[list][item]` starts at 1; None where the list lacks the item, which adds nothing. Terms
+        are added from the smallest, so the order of the lists changes no bit and mirrored ranks tie
+        (Python's own `sum` rounds differently from 3.12 on). Cormack, Clarke and Büttcher 2009.
+        """
+        terms = [
+            [0.0 if rank is None else weight / (k + rank) for rank in of_list]
+            for of_list, weight in zip(ranks, weights, strict=True)
+        ]
+        attainable = reduce(add, sorted(weight / (k + 1) for weight in weights), 0.0)
+        if len(terms) < 3:
+            return [reduce(add, row) for row in zip(*terms, strict=True)], attainable
+        return [reduce(add, sorted(row)) for row in zip(*terms, strict=True)], attainable
+    SD["fuse_ranks"] = fuse_ranks
+fuse_ranks = SD["fuse_ranks"]
+return fuse_ranks(ranks, weights, k)
+$python$;
+
+COMMENT ON FUNCTION pgblend._fuse_ranks(integer[], double precision[], double precision) IS
+'rrf of many items at once (a row of ranks for each list), and what an item first in every list '
+'would get.';
+
+-- 30_fuse/_normalize_scores
+-- _normalize_scores: normalize_scores of checked arguments.
+CREATE OR REPLACE FUNCTION pgblend._normalize_scores(
+    scores double precision[],
+    method text,
+    parameters jsonb
+)
+RETURNS double precision[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "normalize_scores" not in SD:
+    """Scores of one list brought to a scale that other lists share."""
+
+    from collections.abc import Mapping, Sequence
+    from math import exp, fsum, sqrt
+
+
+    def normalize_scores(
+        scores: Sequence[float | None], method: str, parameters: Mapping[str, float | None]
+    ) -> list[float | None]:
+        """Return the scores on a common scale; None stays None.
+
+        - minmax: (score - low) / (high - low), clamped to [0, 1]; `low` and `high` are the list's own
+          where they are not given (with bounds that hold for every query, scores can be compared
+          between queries).
+        - zscore: (score - mean) / standard deviation of the list; with `clamp` c, cut to ±c and brought
+          to [0, 1] (c = 3: distribution-based score fusion).
+        - logistic: 1 / (1 + exp(-(score - center) / scale)); `center` and `scale` are the list's mean
+          and standard deviation where they are not given.
+
+        A range, deviation or scale under `epsilon` (1e-9) tells nothing apart: minmax gives 1 from
+        high - epsilon on and else 0, zscore the middle, and logistic takes epsilon for it.
+        """
+        present = [score for score in scores if score is not None]
+        given = {key: value for key, value in parameters.items() if value is not None}
+        epsilon = given.get("epsilon", 1e-9)
+        if not present:
+            return list(scores)
+        if method == "minmax":
+            low = given.get("low", min(present))
+            high = given.get("high", max(present))
+            return [None if s is None else _place_between(s, low, high, epsilon) for s in scores]
+        mean = fsum(present) / len(present)
+        deviation = sqrt(fsum((score - mean) ** 2 for score in present) / len(present))
+        if method == "zscore":
+            divisor = deviation if deviation >= epsilon else float("inf")
+            standard = [None if s is None else (s - mean) / divisor for s in scores]
+            if "clamp" not in given:
+                return standard
+            clamp = given["clamp"]
+            return [None if z is None else _place_between(z, -clamp, clamp, 0) for z in standard]
+        center = given.get("center", mean)
+        scale = max(given.get("scale", deviation), epsilon)
+        return [None if s is None else _logistic((s - center) / scale) for s in scores]
+
+
+    def _place_between(score: float, low: float, high: float, epsilon: float) -> float:
+        if high - low < epsilon:
+            return 1.0 if score >= high - epsilon else 0.0
+        return min(max((score - low) / (high - low), 0.0), 1.0)
+
+
+    def _logistic(x: float) -> float:
+        return 1 / (1 + exp(-x)) if x >= 0 else exp(max(x, -700.0)) / (1 + exp(max(x, -700.0)))
+    SD["normalize_scores"] = normalize_scores
+normalize_scores = SD["normalize_scores"]
+import json
+return normalize_scores(scores, method, json.loads(parameters))
+$python$;
+
+COMMENT ON FUNCTION pgblend._normalize_scores(double precision[], text, jsonb) IS
+'normalize_scores of checked arguments.';
+
+-- 30_fuse/_rank_bonus
+-- _rank_bonus: rank_bonus of checked arguments.
+CREATE OR REPLACE FUNCTION pgblend._rank_bonus(
+    ranks integer[],
+    bonus jsonb,
+    attainable double precision
+)
+RETURNS double precision
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "rank_bonus" not in SD:
+    """The bonus for high ranks."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def rank_bonus(
+        ranks: Sequence[Sequence[int | None]], bonus: Mapping[str, Any], attainable: float
+    ) -> tuple[list[float], float]:
+        """Return each item's bonus and the largest that there is, to be added to the fused sum.
+
+        `ranks[list][item]` as in fuse_ranks. Kinds:
+        - none: nothing.
+        - both_top: `amount` where at least two lists have the item in their first `depth` (S0: 0.1, 5).
+          Give one list for each way of searching: the best rank over its variants.
+        - tiers: of `tiers`, [{max_rank, amount}] by rising max_rank, the first that the item's best
+          rank in any list reaches, once (S1: 0.05 to rank 1, 0.02 to rank 3).
+
+        With `unit` attainable the amounts are fractions of `attainable`, what the sum without them can
+        attain (fuse_ranks gives it); else (absolute) they count as they are.
+        """
+        rows = zip(*ranks, strict=True)
+        unit = attainable if bonus.get("unit") == "attainable" else 1.0
+        if bonus["kind"] == "both_top":
+            depth, amount = bonus["depth"], bonus["amount"] * unit
+            return [
+                amount if sum(rank is not None and rank <= depth for rank in row) > 1 else 0.0
+                for row in rows
+            ], amount
+        if bonus["kind"] == "tiers":
+            tiers = [(tier["max_rank"], tier["amount"] * unit) for tier in bonus["tiers"]]
+            best = (min((rank for rank in row if rank is not None), default=None) for row in rows)
+            return [
+                0.0
+                if rank is None
+                else next((amount for max_rank, amount in tiers if rank <= max_rank), 0.0)
+                for rank in best
+            ], max(amount for _, amount in tiers)
+        return [0.0 for _ in rows], 0.0
+    SD["rank_bonus"] = rank_bonus
+rank_bonus = SD["rank_bonus"]
+import json
+amounts, largest = rank_bonus([[rank] for rank in ranks], json.loads(bonus), attainable)
+return amounts[0] if amounts else 0.0
+$python$;
+
+COMMENT ON FUNCTION pgblend._rank_bonus(integer[], jsonb, double precision) IS
+'rank_bonus of checked arguments.';
+
+-- 30_fuse/_scale_fused
+-- _scale_fused: fused sums brought to the scale that blending and MMR see (setting fused_scale).
+CREATE OR REPLACE FUNCTION pgblend._scale_fused(
+    fused double precision[],
+    attainable double precision,
+    scale text
+)
+RETURNS double precision[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "scale_fused" not in SD:
+    """Fused sums brought to the scale that blending and diversity see."""
+
+    from collections.abc import Sequence
+
+
+    def scale_fused(fused: Sequence[float], attainable: float, scale: str) -> list[float]:
+        """Return the sums on a scale: attainable, minmax or raw.
+
+        attainable: divided by what a perfect match would get, so in [0, 1] and independent of the other
+        items. minmax: (sum - lowest) / (highest - lowest), 1 for all where they do not differ (S1).
+        raw: as they are (S0, S2).
+        """
+        if scale == "raw" or not fused:
+            return list(fused)
+        if scale == "minmax":
+            low, high = min(fused), max(fused)
+            return [1.0 if high - low < 1e-9 else (value - low) / (high - low) for value in fused]
+        return [min(value / attainable, 1.0) if attainable > 0 else 0.0 for value in fused]
+    SD["scale_fused"] = scale_fused
+scale_fused = SD["scale_fused"]
+return scale_fused(fused, attainable, scale)
+$python$;
+
+COMMENT ON FUNCTION pgblend._scale_fused(double precision[], double precision, text) IS
+'Fused sums brought to the scale that blending and MMR see (setting fused_scale).';
+
+-- 30_fuse/_sum_ascending
+-- _sum_ascending: the sum of numbers, added from the smallest, so that their order changes no bit.
+-- NULL and no numbers give 0.
+CREATE OR REPLACE FUNCTION pgblend._sum_ascending(terms double precision[])
+RETURNS double precision
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    total double precision := 0;
+    term double precision;
+BEGIN
+    IF cardinality(terms) > 2 THEN
+        terms := ARRAY(SELECT t FROM unnest(terms) AS t ORDER BY t);
+    END IF;
+    FOREACH term IN ARRAY coalesce(terms, '{}') LOOP
+        total := total + term;
+    END LOOP;
+    RETURN total;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._sum_ascending(double precision[]) IS
+'The sum of numbers, added from the smallest, so that their order changes no bit.';
+
+-- 30_fuse/graph_score
+-- graph_score: cosine plus 1 / (1 + depth), each 0 where it is NULL (did not find the node).
+-- Depth 0 is a seed itself. Two NULLs give 0. A negative depth and a cosine outside [-1, 1] are
+-- errors.
+CREATE OR REPLACE FUNCTION pgblend.graph_score(cosine double precision, depth integer)
+RETURNS double precision
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF depth < 0 THEN
+        RAISE EXCEPTION 'depth is %: expected a number from 0', depth
+            USING ERRCODE = '22023', HINT = 'A seed itself has depth 0.';
+    ELSIF NOT cosine BETWEEN -1 AND 1 THEN
+        RAISE EXCEPTION 'cosine is %: expected a number from -1 to 1', cosine
+            USING ERRCODE = '22023', HINT = 'Use NULL where the vector did not find it.';
+    END IF;
+    RETURN coalesce(cosine, 0) + coalesce(1 / (1 + depth)::double precision, 0);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.graph_score(double precision, integer) IS
+'Score of a node found by its vector, through the graph, or both: cosine + 1 / (1 + depth), each 0 '
+'where it is NULL; it can reach 2.';
+
+-- 30_fuse/normalize_scores
+-- normalize_scores: one list's scores on a scale that other lists share, in the order given.
+-- minmax: (score - low) / (high - low), clamped to [0, 1], low and high being the list's own unless
+-- given; zscore: (score - mean) / deviation, with `clamp` cut to it and brought to [0, 1];
+-- logistic: 1 / (1 + exp(-(score - center) / scale)), center and scale being the list's mean and
+-- deviation unless given. `epsilon` (1e-9) is the least range, deviation or scale: under it minmax
+-- gives 1 to all and zscore 0. A NULL score stays NULL; NULL scores give NULL. Scores that are not
+-- finite, unknown methods and parameters are errors. Formulas: plpy/normalize_scores.py.
+CREATE OR REPLACE FUNCTION pgblend.normalize_scores(
+    scores double precision[],
+    method text DEFAULT 'minmax',
+    parameters jsonb DEFAULT '{}'
+)
+RETURNS double precision[]
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    known text[] := CASE method
+        WHEN 'minmax' THEN ARRAY['epsilon', 'low', 'high']
+        WHEN 'zscore' THEN ARRAY['epsilon', 'clamp']
+        WHEN 'logistic' THEN ARRAY['epsilon', 'center', 'scale'] END;
+    wrong record;
+BEGIN
+    IF known IS NULL THEN
+        RAISE EXCEPTION 'method is %: expected minmax, zscore or logistic',
+            coalesce(quote_literal(left(method, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'minmax is usual.';
+    END IF;
+    parameters := jsonb_strip_nulls(coalesce(parameters, '{}'));
+    IF jsonb_typeof(parameters) <> 'object' THEN
+        RAISE EXCEPTION 'parameters is %: expected a JSON object', left(parameters::text, 200)
+            USING ERRCODE = '22023', HINT = format('Keys of %s: %s', method, known);
+    END IF;
+    SELECT e.key, e.value INTO wrong
+    FROM jsonb_each(parameters) AS e
+    WHERE e.key <> ALL(known) OR jsonb_typeof(e.value) <> 'number'
+        OR abs((e.value #>> '{}')::numeric) > 1e100
+        OR e.key IN ('epsilon', 'scale', 'clamp') AND (e.value #>> '{}')::numeric <= 0
+    ORDER BY e.key COLLATE "C"
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'parameters of %: "%" is %: expected numbers to 1e100 for %, '
+            'epsilon, scale and clamp above 0',
+            method, left(wrong.key, 200), left(wrong.value::text, 200),
+            array_to_string(known, ', ')
+            USING ERRCODE = '22023', HINT = 'For example: {"low": 0}';
+    ELSIF (parameters -> 'low')::numeric > (parameters -> 'high')::numeric THEN
+        RAISE EXCEPTION 'parameters of minmax: "low" is %: expected at most "high", which is %',
+            parameters -> 'low', parameters -> 'high'
+            USING ERRCODE = '22023', HINT = 'Leave one out for the list''s own.';
+    ELSIF EXISTS (SELECT FROM unnest(scores) AS s WHERE NOT s BETWEEN -1e100 AND 1e100) THEN
+        RAISE EXCEPTION 'a score is %: expected finite numbers to 1e100', (
+            SELECT s FROM unnest(scores) AS s WHERE NOT s BETWEEN -1e100 AND 1e100 LIMIT 1)
+            USING ERRCODE = '22023', HINT = 'Use NULL for an item that the list lacks.';
+    END IF;
+    RETURN pgblend._normalize_scores(scores, method, parameters);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.normalize_scores(double precision[], text, jsonb) IS
+'One list''s scores on a common scale, NULL staying NULL. minmax {low, high, epsilon}, zscore '
+'{clamp, epsilon}, logistic {center, scale, epsilon}; what is not given comes from the list.';
+
+-- 30_fuse/rank_bonus
+-- rank_bonus: what an item's high ranks add to its fused sum.
+-- {"kind": "both_top", "depth": 5, "amount": 0.1}: where at least two lists have it in their first
+-- `depth`; {"kind": "tiers", "tiers": [{"max_rank": 1, "amount": 0.05}, …]}: by its best rank in
+-- any list, once; {"kind": "none"}: 0. With "unit": "attainable" amounts are fractions of
+-- `attainable`, which is 1 for a sum in [0, 1]. A NULL rank is a list that lacks the item; no ranks
+-- and a NULL bonus give 0. Ranks under 1 and a bonus of another shape are errors. Formula:
+-- plpy/rank_bonus.py.
+CREATE OR REPLACE FUNCTION pgblend.rank_bonus(
+    ranks integer[],
+    bonus jsonb,
+    attainable double precision DEFAULT 1
+)
+RETURNS double precision
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    problem text := pgblend._setting_error(bonus, 'bonus', NULL, NULL, NULL);
+BEGIN
+    IF problem IS NOT NULL THEN
+        RAISE EXCEPTION 'bonus is %: %', left(bonus::text, 200), problem
+            USING ERRCODE = '22023',
+            HINT = 'For example: {"kind": "both_top", "depth": 5, "amount": 0.1}';
+    ELSIF 1 > ANY(ranks) THEN
+        RAISE EXCEPTION 'ranks are %: ranks start at 1', ranks
+            USING ERRCODE = '22023', HINT = 'Use NULL for a list that lacks the item.';
+    ELSIF attainable IS NULL OR NOT attainable BETWEEN 0 AND 1e100 THEN
+        RAISE EXCEPTION 'attainable is %: expected a number from 0 to 1e100',
+            coalesce(attainable::text, 'NULL')
+            USING ERRCODE = '22023', HINT = 'It is 1 for a sum in [0, 1].';
+    END IF;
+    RETURN coalesce(pgblend._rank_bonus(ranks, nullif(bonus, 'null'), attainable), 0);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.rank_bonus(integer[], jsonb, double precision) IS
+'What an item''s high ranks add to its fused sum: {"kind": "both_top", "depth", "amount"}, '
+'{"kind": "tiers", "tiers": [{"max_rank", "amount"}]} or {"kind": "none"}; "unit": "attainable" '
+'makes the amounts fractions of attainable.';
+
+-- 30_fuse/convex_fusion
+-- convex_fusion: one item's normalised scores as their weighted mean: Σ weight · score / Σ weight.
+-- A NULL score (the item is not in that list) counts as 0. NULL weights are all 1; weights that are
+-- all 0, and no scores, give 0. Negative or infinite weights, infinite scores and unequal lengths
+-- are errors. The formula is that of plpy/convex_fusion.py, bit for bit.
+CREATE OR REPLACE FUNCTION pgblend.convex_fusion(
+    scores double precision[],
+    weights double precision[] DEFAULT NULL
+)
+RETURNS double precision
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    terms double precision[] := '{}';
+    total double precision;
+BEGIN
+    IF weights IS NULL THEN
+        weights := array_fill(1::double precision, ARRAY[coalesce(cardinality(scores), 0)]);
+    ELSIF cardinality(weights) IS DISTINCT FROM cardinality(scores) THEN
+        RAISE EXCEPTION 'there are % scores and % weights',
+            coalesce(cardinality(scores)::text, 'NULL'), cardinality(weights)
+            USING ERRCODE = '22023', HINT = 'Give one weight for each score, or NULL for all 1.';
+    END IF;
+    FOR i IN 1..coalesce(cardinality(scores), 0) LOOP
+        IF weights[i] IS NULL OR weights[i] < 0 OR weights[i] >= 'Infinity'
+            OR scores[i] IN ('-Infinity', 'Infinity', 'NaN')
+        THEN
+            RAISE EXCEPTION 'score % has weight %: expected a finite score and a weight from 0',
+                coalesce(scores[i]::text, 'NULL'), coalesce(weights[i]::text, 'NULL')
+                USING ERRCODE = '22023', HINT = 'Use NULL for a list that lacks the item.';
+        END IF;
+        terms[i] := coalesce(weights[i] * scores[i], 0);
+    END LOOP;
+    total := pgblend._sum_ascending(weights);
+    RETURN CASE WHEN total > 0 THEN pgblend._sum_ascending(terms) / total ELSE 0 END;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.convex_fusion(double precision[], double precision[]) IS
+'One item''s normalised scores (normalize_scores) as their weighted mean, NULL counting as 0: in '
+'[0, 1] where the scores are (Bruch, Gai and Ingber 2023).';
+
 -- 30_fuse/rrf
 -- rrf: reciprocal rank fusion of one item's ranks: Σ weight / (k + rank), ranks from 1.
 -- A NULL rank (the item is not in that list) adds nothing. NULL weights are all 1. Normalized, the
 -- sum is divided by what an item first in every list would get, so it lies in [0, 1]. No ranks give
--- 0. Ranks under 1, negative or infinite weights and k, and unequal lengths are errors.
+-- 0. Ranks under 1, negative or infinite weights and k, and unequal lengths are errors. The formula
+-- is that of plpy/fuse_ranks.py, bit for bit: terms are added from the smallest.
 CREATE OR REPLACE FUNCTION pgblend.rrf(
     ranks integer[],
     weights double precision[] DEFAULT NULL,
@@ -4738,8 +5465,8 @@ IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    fused double precision := 0;
-    perfect double precision := 0;
+    terms double precision[] := '{}';
+    perfect double precision[] := '{}';
     weight double precision;
 BEGIN
     IF k IS NULL OR k < 0 OR k >= 'Infinity' THEN
@@ -4756,10 +5483,13 @@ BEGIN
                 coalesce(ranks[i]::text, 'NULL'), coalesce(weight::text, 'NULL')
                 USING ERRCODE = '22023', HINT = 'Use NULL for a list that lacks the item.';
         END IF;
-        fused := fused + coalesce(weight / (k + ranks[i]), 0);
-        perfect := perfect + weight / (k + 1);
+        terms[i] := coalesce(weight / (k + ranks[i]), 0);
+        perfect[i] := weight / (k + 1);
     END LOOP;
-    RETURN CASE WHEN normalized AND perfect > 0 THEN fused / perfect ELSE fused END;
+    IF normalized AND 0 < ANY(perfect) THEN
+        RETURN pgblend._sum_ascending(terms) / pgblend._sum_ascending(perfect);
+    END IF;
+    RETURN pgblend._sum_ascending(terms);
 END;
 $function$;
 
@@ -4767,6 +5497,632 @@ COMMENT ON FUNCTION pgblend.rrf(integer[], double precision[], double precision,
 'Reciprocal rank fusion of one item''s ranks: Σ weight / (k + rank), ranks from 1, NULL where a '
 'list lacks the item (Cormack, Clarke and Büttcher 2009). Normalized, it is divided by what an '
 'item first in every list would get, and lies in [0, 1].';
+
+-- 40_refine/_blend_score
+-- _blend_score: blend_scores of checked arguments.
+CREATE OR REPLACE FUNCTION pgblend._blend_score(
+    fused double precision,
+    rerank double precision,
+    rank integer,
+    blend jsonb,
+    candidates integer
+)
+RETURNS double precision
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+AS $python$
+if "blend_scores" not in SD:
+    """Fused scores and rerankers' scores blended by position."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def blend_scores(
+        fused: Sequence[float],
+        rerank: Sequence[float | None],
+        blend: Mapping[str, Any],
+        ranks: Sequence[int] | None = None,
+        n: int | None = None,
+    ) -> list[float]:
+        """Return the blended score of each item.
+
+        `ranks` are the fused ranks, by default the places in the order given (best fused score first);
+        `n` is how many items were reranked, by default those of them here. Kinds:
+        - tiers: of `tiers`, [{max_rank, fused, rerank}] by rising max_rank (None: to the end), the
+          first that reaches the rank, or else the last, gives the weights (S0, S1: .75/.25 to rank 3,
+          .60/.40 to rank 10, .40/.60 beyond).
+        - position: weights `rerank`, `fused` and `position` (S2: .5, .3, .2) of the two scores and of
+          1 - (rank - 1) / n.
+        The score is the weighted mean, which is the weighted sum where the weights add up to 1.
+
+        An item that was not reranked (None) has its fused score times the lowest blended one: fused
+        scores in [0, 1] stay in their order and below what the reranker saw. Where it saw none, fused
+        scores stay as they are.
+        """
+        ranks = range(1, len(fused) + 1) if ranks is None else ranks
+        n = sum(score is not None for score in rerank) if n is None else n
+        blended = [
+            None if other is None else _blend(score, other, rank, n, blend)
+            for score, other, rank in zip(fused, rerank, ranks, strict=True)
+        ]
+        floor = min((score for score in blended if score is not None), default=1.0)
+        return [
+            score * floor if total is None else total
+            for score, total in zip(fused, blended, strict=True)
+        ]
+
+
+    def _blend(fused: float, rerank: float, rank: int, n: int, blend: Mapping[str, Any]) -> float:
+        weights = blend
+        if blend["kind"] == "tiers":
+            reached = (t for t in blend["tiers"] if t["max_rank"] is None or rank <= t["max_rank"])
+            weights = next(reached, blend["tiers"][-1])
+        position = weights.get("position", 0)
+        total = float(weights["fused"] + weights["rerank"] + position)
+        blended = (
+            weights["fused"] * fused + weights["rerank"] * rerank + position * (1 - (rank - 1) / n)
+        )
+        return float(blended / total) if total > 0 else 0.0
+    SD["blend_scores"] = blend_scores
+blend_scores = SD["blend_scores"]
+import json
+return blend_scores([fused], [rerank], json.loads(blend), [rank], candidates)[0]
+$python$;
+
+COMMENT ON FUNCTION pgblend._blend_score(
+    double precision, double precision, integer, jsonb, integer
+) IS 'blend_scores of checked arguments.';
+
+-- 40_refine/_blend_scores
+-- _blend_scores: blend_scores of many items at once, best fused score first.
+CREATE OR REPLACE FUNCTION pgblend._blend_scores(
+    fused double precision[],
+    rerank double precision[],
+    blend jsonb
+)
+RETURNS double precision[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "blend_scores" not in SD:
+    """Fused scores and rerankers' scores blended by position."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def blend_scores(
+        fused: Sequence[float],
+        rerank: Sequence[float | None],
+        blend: Mapping[str, Any],
+        ranks: Sequence[int] | None = None,
+        n: int | None = None,
+    ) -> list[float]:
+        """Return the blended score of each item.
+
+        `ranks` are the fused ranks, by default the places in the order given (best fused score first);
+        `n` is how many items were reranked, by default those of them here. Kinds:
+        - tiers: of `tiers`, [{max_rank, fused, rerank}] by rising max_rank (None: to the end), the
+          first that reaches the rank, or else the last, gives the weights (S0, S1: .75/.25 to rank 3,
+          .60/.40 to rank 10, .40/.60 beyond).
+        - position: weights `rerank`, `fused` and `position` (S2: .5, .3, .2) of the two scores and of
+          1 - (rank - 1) / n.
+        The score is the weighted mean, which is the weighted sum where the weights add up to 1.
+
+        An item that was not reranked (None) has its fused score times the lowest blended one: fused
+        scores in [0, 1] stay in their order and below what the reranker saw. Where it saw none, fused
+        scores stay as they are.
+        """
+        ranks = range(1, len(fused) + 1) if ranks is None else ranks
+        n = sum(score is not None for score in rerank) if n is None else n
+        blended = [
+            None if other is None else _blend(score, other, rank, n, blend)
+            for score, other, rank in zip(fused, rerank, ranks, strict=True)
+        ]
+        floor = min((score for score in blended if score is not None), default=1.0)
+        return [
+            score * floor if total is None else total
+            for score, total in zip(fused, blended, strict=True)
+        ]
+
+
+    def _blend(fused: float, rerank: float, rank: int, n: int, blend: Mapping[str, Any]) -> float:
+        weights = blend
+        if blend["kind"] == "tiers":
+            reached = (t for t in blend["tiers"] if t["max_rank"] is None or rank <= t["max_rank"])
+            weights = next(reached, blend["tiers"][-1])
+        position = weights.get("position", 0)
+        total = float(weights["fused"] + weights["rerank"] + position)
+        blended = (
+            weights["fused"] * fused + weights["rerank"] * rerank + position * (1 - (rank - 1) / n)
+        )
+        return float(blended / total) if total > 0 else 0.0
+    SD["blend_scores"] = blend_scores
+blend_scores = SD["blend_scores"]
+import json
+return blend_scores(fused, rerank, json.loads(blend))
+$python$;
+
+COMMENT ON FUNCTION pgblend._blend_scores(double precision[], double precision[], jsonb) IS
+'blend_scores of many items at once, best fused score first.';
+
+-- 40_refine/_drop_duplicates
+-- _drop_duplicates: drop_duplicates of checked arguments, places from 1.
+CREATE OR REPLACE FUNCTION pgblend._drop_duplicates(
+    content_hashes text[],
+    document_ids bigint[],
+    start_offsets integer[],
+    end_offsets integer[],
+    contents text[],
+    overlap double precision,
+    similarity double precision,
+    per_document integer,
+    n integer
+)
+RETURNS TABLE (
+    place integer,
+    duplicate_of integer,
+    reason text,
+    likeness double precision
+)
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+ROWS 100
+AS $python$
+if "drop_duplicates" not in SD:
+    """Items of a ranked list that repeat a better one."""
+
+    from collections import defaultdict
+    from collections.abc import Callable, Sequence
+
+    Dropped = tuple[int, str, float | None]  # index of the kept one, reason, similarity or share
+
+
+    def drop_duplicates(
+        hashes: Sequence[str | None] | None,
+        document_ids: Sequence[int | None] | None,
+        starts: Sequence[int | None] | None,
+        ends: Sequence[int | None] | None,
+        near: tuple[Callable[[int], tuple[int, float] | None], Callable[[int], None]] | None,
+        overlap: float,
+        per_document: int | None,
+        n: int,
+    ) -> list[Dropped | None]:
+        """Return for each of n items, best first, why it is dropped, None where it is kept.
+
+        Each item is compared with the kept ones before it, in this order of reasons:
+        - content: the same hash.
+        - overlap: of the same document, and the shared part of their spans [start, end) is at least
+          `overlap` of the shorter one.
+        - similar: `near`, as near_duplicates returns it.
+        - per_document: the document has that many kept items (its first one is named).
+        None for an array, or for an item in it, leaves the check out.
+        """
+        by_hash: dict[str, int] = {}
+        of_document: dict[int, list[int]] = defaultdict(list)
+        result: list[Dropped | None] = []
+        for index in range(n):
+            content = hashes[index] if hashes else None
+            document = document_ids[index] if document_ids else None
+            siblings = [] if document is None else of_document[document]
+            dropped: Dropped | None = None
+            if content is not None and content in by_hash:
+                dropped = by_hash[content], "content", None
+            if dropped is None and starts and ends:
+                dropped = _overlapping(index, siblings, starts, ends, overlap)
+            if dropped is None and near is not None and (match := near[0](index)) is not None:
+                dropped = match[0], "similar", match[1]
+            if dropped is None and per_document is not None and len(siblings) >= per_document:
+                dropped = siblings[0], "per_document", None
+            if dropped is None:
+                if content is not None:
+                    by_hash[content] = index
+                siblings.append(index)
+                if near is not None:
+                    near[1](index)
+            result.append(dropped)
+        return result
+
+
+    def _overlapping(
+        index: int,
+        others: Sequence[int],
+        starts: Sequence[int | None],
+        ends: Sequence[int | None],
+        overlap: float,
+    ) -> Dropped | None:
+        """Return the first other item whose span shares enough with this one's."""
+        start, end = starts[index], ends[index]
+        if start is None or end is None:
+            return None
+        for other in others:
+            other_start, other_end = starts[other], ends[other]
+            if other_start is None or other_end is None:
+                continue
+            shared = min(end, other_end) - max(start, other_start)
+            share = shared / max(min(end - start, other_end - other_start), 1)
+            if shared > 0 and share >= overlap:
+                return other, "overlap", share
+        return None
+    SD["drop_duplicates"] = drop_duplicates
+drop_duplicates = SD["drop_duplicates"]
+if "near_duplicates" not in SD:
+    """Texts that say almost the same."""
+
+    import re
+    from collections import Counter, defaultdict
+    from collections.abc import Callable, Sequence
+
+    Match = tuple[int, float]  # index and similarity
+
+    # A word, or one character of a script that puts no spaces between words (Thai, Lao, Burmese,
+    # Khmer, kana, Han, Hangul).
+    _SPACELESS = (
+        "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    )
+    _WORD = re.compile(f"[{_SPACELESS}]|[^\\W{_SPACELESS}]+")
+
+
+    def near_duplicates(
+        contents: Sequence[str | None], similarity: float
+    ) -> tuple[Callable[[int], Match | None], Callable[[int], None]]:
+        """Return `find(index)` and `keep(index)` for texts whose shingles are alike.
+
+        `find` gives the first kept text whose Jaccard index with this one, over the sets of their runs
+        of three words (Broder 1997), is at least `similarity` (above 0), and that index. A text without
+        a word is like no other. Exact, by prefix filtering (Bayardo, Ma and Srikant 2007): two similar
+        sets share one of their rarest members, so only those are looked up.
+        """
+        sets = [_shingles(content or "") for content in contents]
+        frequency = Counter(shingle for of_text in sets for shingle in of_text)
+        holders: dict[tuple[str, ...], list[int]] = defaultdict(list)  # kept texts by rare shingles
+
+        def rarest(index: int) -> list[tuple[str, ...]]:
+            shared = int(similarity * len(sets[index]) * (1 - 1e-12))  # at least so many are
+            ordered = sorted(sets[index], key=lambda shingle: (frequency[shingle], shingle))
+            return ordered[: len(ordered) - shared + 1]
+
+        def find(index: int) -> Match | None:
+            for other in sorted({other for shingle in rarest(index) for other in holders[shingle]}):
+                shared = len(sets[index] & sets[other])
+                jaccard = shared / (len(sets[index]) + len(sets[other]) - shared)
+                if jaccard >= similarity:
+                    return other, jaccard
+            return None
+
+        def keep(index: int) -> None:
+            for shingle in rarest(index):
+                holders[shingle].append(index)
+
+        return find, keep
+
+
+    def _shingles(text: str) -> set[tuple[str, ...]]:
+        """Return every run of three words, case-folded; a shorter text is one run."""
+        words = _WORD.findall(text.casefold())
+        if len(words) < 3:
+            return {tuple(words)} if words else set()
+        return set(zip(words, words[1:], words[2:], strict=False))
+    SD["near_duplicates"] = near_duplicates
+near_duplicates = SD["near_duplicates"]
+near = None if contents is None else near_duplicates(contents, similarity)
+dropped = drop_duplicates(
+    content_hashes, document_ids, start_offsets, end_offsets, near, overlap, per_document, n)
+return [
+    (place, None, None, None) if row is None else (place, row[0] + 1, row[1], row[2])
+    for place, row in enumerate(dropped, 1)
+]
+$python$;
+
+COMMENT ON FUNCTION pgblend._drop_duplicates(
+    text[], bigint[], integer[], integer[], text[],
+    double precision, double precision, integer, integer
+) IS 'drop_duplicates of checked arguments, places from 1.';
+
+-- 40_refine/_mmr_select
+-- _mmr_select: mmr_select of checked arguments, places from 1.
+CREATE OR REPLACE FUNCTION pgblend._mmr_select(
+    scores double precision[],
+    embeddings text[],
+    relevance double precision,
+    pool integer,
+    result_limit integer
+)
+RETURNS TABLE (
+    place integer,
+    rank integer,
+    objective double precision,
+    similarity double precision
+)
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+ROWS 50
+AS $python$
+if "mmr_select" not in SD:
+    """Maximal marginal relevance: relevant, and unlike what was chosen before."""
+
+    import json
+    from collections.abc import Sequence
+    from math import fsum, sqrt
+    from operator import mul
+    from typing import Any
+
+    try:
+        import numpy as np
+    except ImportError:
+        np = None  # type: ignore[assignment]
+
+
+    def mmr_select(
+        scores: Sequence[float], vectors: Sequence[Any], relevance: float, pool: int, most: int | None
+    ) -> list[tuple[int, float, float | None]]:
+        """Choose from the `pool` best items, one after the other, the one with the greatest objective.
+
+        The objective is relevance · score - (1 - relevance) · the largest cosine to any item chosen
+        before, which for the first is 0 (Carbonell and Goldstein 1998; relevance is S4's lambda, 0.7,
+        its pool 50). A vector is numbers, or text such as [1,2]; a missing one (None, or all 0) has
+        similarity 0 to every other. Cosines are rounded to 12 decimals, so that no server's way of
+        adding decides; ties go to the item that comes first.
+
+        Return (index, objective, largest cosine) of each in the order chosen, then the items outside
+        the pool by score, as if nothing were chosen before them (cosine None, as for the first). `most`
+        cuts the list and changes nothing else.
+        """
+        order = sorted(range(len(scores)), key=lambda index: -scores[index])
+        most = len(order) if most is None else most
+        inside = sorted(order[:pool])
+        units = _unit_rows([vectors[index] for index in inside])
+        nearest = [-1.0] * len(inside)
+        waiting = list(range(len(inside)))
+        chosen: list[tuple[int, float, float | None]] = []
+        while waiting and len(chosen) < most:
+            objectives = [
+                relevance * scores[inside[row]] - (1 - relevance) * (nearest[row] if chosen else 0.0)
+                for row in waiting
+            ]
+            best = objectives.index(max(objectives))
+            row = waiting.pop(best)
+            chosen.append((inside[row], objectives[best], nearest[row] if chosen else None))
+            nearest = list(map(max, nearest, _cosines(units, row)))
+        outside = [(index, relevance * scores[index], None) for index in order[pool:]]
+        return (chosen + outside)[:most]
+
+
+    def _unit_rows(vectors: Sequence[Any]) -> Any:
+        """Return vectors of length 1 as rows; a missing one is all 0."""
+        lists = [json.loads(vector) if isinstance(vector, str) else vector for vector in vectors]
+        zero = [0.0] * max((len(vector) for vector in lists if vector is not None), default=0)
+        if np is not None:
+            rows = np.array([zero if vector is None else vector for vector in lists], np.float64)
+            lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
+            return rows / np.where(lengths > 0, lengths, 1)
+        return [_unit(zero if vector is None else vector) for vector in lists]
+
+
+    def _unit(vector: Sequence[float]) -> list[float]:
+        length = sqrt(fsum(map(mul, vector, vector))) or 1.0
+        return [value / length for value in vector]
+
+
+    def _cosines(units: Any, row: int) -> list[float]:
+        """Return the cosine of a row to every row."""
+        if np is not None:
+            return [round(value, 12) for value in (units @ units[row]).tolist()]
+        return [round(fsum(map(mul, unit, units[row])), 12) for unit in units]
+    SD["mmr_select"] = mmr_select
+mmr_select = SD["mmr_select"]
+chosen = mmr_select(scores, embeddings, relevance, pool, result_limit)
+return [
+    (index + 1, rank, objective, cosine)
+    for rank, (index, objective, cosine) in enumerate(chosen, 1)
+]
+$python$;
+
+COMMENT ON FUNCTION pgblend._mmr_select(
+    double precision[], text[], double precision, integer, integer
+) IS 'mmr_select of checked arguments, places from 1.';
+
+-- 40_refine/blend_scores
+-- blend_scores: one item's fused and rerank scores blended by its fused rank.
+-- {"kind": "tiers", "tiers": [{"max_rank": 3, "fused": 0.75, "rerank": 0.25}, …]}: the first tier
+-- that reaches the rank, or else the last, gives the weights (max_rank null: to the end).
+-- {"kind": "position", "rerank": 0.5, "fused": 0.3, "position": 0.2}: with 1 - (rank - 1) /
+-- `candidates` as a third part, candidates being how many were reranked. The blend is the mean by
+-- these weights. A NULL blend is the default of the setting; a NULL rerank score (not reranked)
+-- leaves the fused score; a NULL fused score gives NULL. Ranks under 1 or beyond candidates, scores
+-- that are not finite and a blend of another shape are errors. Formula: plpy/blend_scores.py.
+CREATE OR REPLACE FUNCTION pgblend.blend_scores(
+    fused double precision,
+    rerank double precision,
+    rank integer,
+    blend jsonb DEFAULT NULL,
+    candidates integer DEFAULT NULL
+)
+RETURNS double precision
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_variable
+DECLARE
+    given jsonb := coalesce(nullif(blend, 'null'), (
+        SELECT c.default_value FROM pgblend.setting_catalog() AS c WHERE c.name = 'blend'));
+    problem text := pgblend._setting_error(given, 'blend', NULL, NULL, NULL);
+BEGIN
+    IF problem IS NOT NULL THEN
+        RAISE EXCEPTION 'blend is %: %', left(given::text, 200), problem
+            USING ERRCODE = '22023',
+            HINT = 'SELECT default_value FROM pgblend.setting_catalog() WHERE name = ''blend''';
+    ELSIF rank IS NULL OR rank < 1 OR rank > candidates THEN
+        RAISE EXCEPTION 'rank is %: expected a number from 1 to candidates, which is %',
+            coalesce(rank::text, 'NULL'), coalesce(candidates::text, 'NULL')
+            USING ERRCODE = '22023', HINT = 'It is the place in the order of the fused scores.';
+    ELSIF candidates IS NULL AND given ->> 'kind' = 'position' THEN
+        RAISE EXCEPTION 'candidates is NULL: a blend by position needs the number of reranked rows'
+            USING ERRCODE = '22023', HINT = 'For example: candidates => count(*) OVER ()';
+    ELSIF NOT fused BETWEEN -1e100 AND 1e100 OR NOT rerank BETWEEN -1e100 AND 1e100 THEN
+        RAISE EXCEPTION 'scores are % and %: expected finite numbers to 1e100', fused, rerank
+            USING ERRCODE = '22023', HINT = 'Use NULL for a row that was not reranked.';
+    ELSIF fused IS NULL THEN
+        RETURN NULL;
+    END IF;
+    RETURN pgblend._blend_score(fused, rerank, rank, given, coalesce(candidates, rank));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.blend_scores(
+    double precision, double precision, integer, jsonb, integer
+) IS
+'One item''s fused and rerank scores blended by its fused rank: {"kind": "tiers", "tiers": '
+'[{"max_rank", "fused", "rerank"}]} or {"kind": "position", "rerank", "fused", "position"}; NULL '
+'is the default of the setting blend. A NULL rerank score leaves the fused one.';
+
+-- 40_refine/drop_duplicates
+-- drop_duplicates: which items of a ranked list repeat a better one: a row for each, by place.
+-- Arrays hold the items best first; each that is given adds a check against the kept items before:
+-- content_hashes: the same hash ('content'); document_ids with start_offsets and end_offsets: spans
+-- of one document whose shared part is at least `overlap` of the shorter ('overlap'); contents:
+-- texts whose Jaccard index, over their runs of three words, is at least `similarity` ('similar');
+-- document_ids with per_document: more than that many of one document ('per_document').
+-- duplicate_of is the place of the kept item, NULL where the item is kept; likeness the share or
+-- index. A NULL item has no duplicate. NULL or empty arrays give no rows; unequal lengths and
+-- numbers out of range are errors. Method: plpy/drop_duplicates.py.
+CREATE OR REPLACE FUNCTION pgblend.drop_duplicates(
+    content_hashes text[] DEFAULT NULL,
+    document_ids bigint[] DEFAULT NULL,
+    start_offsets integer[] DEFAULT NULL,
+    end_offsets integer[] DEFAULT NULL,
+    contents text[] DEFAULT NULL,
+    overlap double precision DEFAULT 0.5,
+    similarity double precision DEFAULT 0.8,
+    per_document integer DEFAULT NULL
+)
+RETURNS TABLE (
+    place integer,
+    duplicate_of integer,
+    reason text,
+    likeness double precision
+)
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    lengths integer[] := array_remove(ARRAY[
+        cardinality(content_hashes), cardinality(document_ids), cardinality(start_offsets),
+        cardinality(end_offsets), cardinality(contents)], NULL);
+BEGIN
+    IF overlap IS NULL OR NOT (overlap > 0 AND overlap <= 1)
+        OR similarity IS NULL OR NOT (similarity > 0 AND similarity <= 1)
+    THEN
+        RAISE EXCEPTION 'overlap is % and similarity %: expected numbers above 0, up to 1',
+            coalesce(overlap::text, 'NULL'), coalesce(similarity::text, 'NULL')
+            USING ERRCODE = '22023', HINT = 'A check without its array is not done.';
+    ELSIF per_document < 1 THEN
+        RAISE EXCEPTION 'per_document is %: expected a number from 1', per_document
+            USING ERRCODE = '22023', HINT = 'NULL is no cap.';
+    ELSIF lengths[1] <> ANY(lengths) THEN
+        RAISE EXCEPTION 'the arrays have % items: expected one number', lengths
+            USING ERRCODE = '22023', HINT = 'Aggregate all in the same order.';
+    ELSIF document_ids IS NULL AND (per_document IS NOT NULL OR start_offsets IS NOT NULL) THEN
+        RAISE EXCEPTION 'document_ids is NULL: per_document and offsets need it'
+            USING ERRCODE = '22023', HINT = 'array_agg(document_id ORDER BY rank)';
+    ELSIF (start_offsets IS NULL) <> (end_offsets IS NULL) THEN
+        RAISE EXCEPTION 'one of start_offsets and end_offsets is NULL: expected both or none'
+            USING ERRCODE = '22023', HINT = 'Spans begin at the one and end before the other.';
+    ELSIF cardinality(lengths) = 0 THEN
+        RETURN;
+    END IF;
+    RETURN QUERY SELECT d.* FROM pgblend._drop_duplicates(
+        content_hashes, document_ids, start_offsets, end_offsets, contents, overlap, similarity,
+        per_document, lengths[1]) AS d;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.drop_duplicates(
+    text[], bigint[], integer[], integer[], text[],
+    double precision, double precision, integer
+) IS
+'Which items of a ranked list (arrays, best first) repeat a better one: a row for each, by place; '
+'duplicate_of is the place of the kept item, NULL where the item is kept. Reasons: content, '
+'overlap, similar, per_document; a check is done where its array is given.';
+
+-- 40_refine/mmr_select
+-- mmr_select: maximal marginal relevance: the items in an order that avoids likeness.
+-- Among the `pool` best items by score the next is always the one with the greatest objective,
+-- lambda · score - (1 - lambda) · the largest cosine to those before it; the other items follow by
+-- score. Arrays hold the items in any order, which breaks ties. A NULL vector, and one of zeros,
+-- has similarity 0; NULL embeddings are all NULL. place is the item's place in the arrays, rank its
+-- new one, similarity the largest cosine (NULL for the first and beyond the pool). result_limit
+-- cuts (NULL: does not) and changes nothing else. Scores should lie in [0, 1], as cosines do. NULL
+-- or empty scores give no rows; NULL or infinite scores, unequal lengths or dimensions, and numbers
+-- out of range are errors. Method: plpy/mmr_select.py.
+CREATE OR REPLACE FUNCTION pgblend.mmr_select(
+    scores double precision[],
+    embeddings vector[],
+    lambda double precision DEFAULT 0.7,
+    pool integer DEFAULT 50,
+    result_limit integer DEFAULT NULL
+)
+RETURNS TABLE (
+    place integer,
+    rank integer,
+    objective double precision,
+    similarity double precision
+)
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+ROWS 50
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    n integer := coalesce(cardinality(scores), 0);
+    dimensions integer[];
+BEGIN
+    IF lambda IS NULL OR NOT lambda BETWEEN 0 AND 1 THEN
+        RAISE EXCEPTION 'lambda is %: expected a number from 0 to 1',
+            coalesce(lambda::text, 'NULL')
+            USING ERRCODE = '22023', HINT = '0.7 is usual; 1 looks at scores alone.';
+    ELSIF pool IS NULL OR NOT pool BETWEEN 1 AND 1000 THEN
+        RAISE EXCEPTION 'pool is %: expected a number from 1 to 1000',
+            coalesce(pool::text, 'NULL')
+            USING ERRCODE = '22023', HINT = '50 is usual.';
+    ELSIF result_limit < 0 THEN
+        RAISE EXCEPTION 'result_limit is %: expected a number from 0', result_limit
+            USING ERRCODE = '22023', HINT = 'NULL is no limit.';
+    ELSIF cardinality(embeddings) <> n THEN
+        RAISE EXCEPTION 'there are % scores and % embeddings', n, cardinality(embeddings)
+            USING ERRCODE = '22023', HINT = 'Aggregate both in the same order.';
+    ELSIF EXISTS (
+        SELECT FROM unnest(scores) AS s WHERE s IS NULL OR NOT s BETWEEN -1e100 AND 1e100
+    ) THEN
+        RAISE EXCEPTION 'a score is NULL, infinite or beyond 1e100: expected finite numbers'
+            USING ERRCODE = '22023', HINT = 'Leave out items without a score.';
+    END IF;
+    SELECT array_agg(DISTINCT vector_dims(e)) INTO dimensions
+    FROM unnest(embeddings) AS e WHERE e IS NOT NULL;
+    IF cardinality(dimensions) > 1 THEN
+        RAISE EXCEPTION 'embeddings have % dimensions: expected one number', dimensions
+            USING ERRCODE = '22023', HINT = 'Take all from one embedding space.';
+    END IF;
+    RETURN QUERY SELECT m.* FROM pgblend._mmr_select(
+        coalesce(scores, '{}'),
+        coalesce(embeddings::text[], array_fill(NULL::text, ARRAY[n])),
+        lambda, pool, result_limit) AS m;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.mmr_select(
+    double precision[], vector[], double precision, integer, integer
+) IS
+'Maximal marginal relevance (Carbonell and Goldstein 1998): places of the items in an order that '
+'avoids likeness: the greatest lambda · score - (1 - lambda) · cosine to what came before is next. '
+'A missing vector has similarity 0.';
 
 -- 50_model/_post_to_gateway
 -- _post_to_gateway: POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint":
@@ -7672,7 +9028,7 @@ COMMENT ON COLUMN pgblend.setting_changes.changed_at IS 'When.';
 CREATE OR REPLACE VIEW pgblend.settings WITH (security_invoker = true) AS
 SELECT
     c.name,
-    pgblend._setting_in_force(c.value_type, c.default_value, s.value) AS value,
+    pgblend._setting_in_force(c.default_value, s.value) AS value,
     c.default_value,
     CASE WHEN s.name IS NULL THEN 'default' ELSE 'database' END AS source,
     c.value_type,
@@ -7729,12 +9085,19 @@ GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
 
 -- The public surface for readers.
 GRANT EXECUTE ON FUNCTION
+pgblend.blend_scores,
+pgblend.convex_fusion,
+pgblend.drop_duplicates,
 pgblend.embed_text,
 pgblend.fuzzy_search,
 pgblend.get_setting,
+pgblend.graph_score,
 pgblend.hybrid_search,
 pgblend.lexical_search,
 pgblend.lexical_status,
+pgblend.mmr_select,
+pgblend.normalize_scores,
+pgblend.rank_bonus,
 pgblend.rrf,
 pgblend.setting_catalog,
 pgblend.vector_search
@@ -7742,17 +9105,23 @@ TO pgblend_reader;
 -- What it is made of.
 GRANT EXECUTE ON FUNCTION
 pgblend._active_space,
+pgblend._arm_depth,
 pgblend._binding_conditions,
+pgblend._blend_score,
+pgblend._blend_scores,
 pgblend._bm25_idf,
 pgblend._check_deadline,
 pgblend._check_filter,
 pgblend._check_lexical_index,
 pgblend._check_result_limit,
 pgblend._check_settings,
+pgblend._convex_fusion,
 pgblend._corrected_words,
 pgblend._cosines,
 pgblend._degrade,
+pgblend._drop_duplicates,
 pgblend._few_vectors,
+pgblend._fuse_ranks,
 pgblend._fused_candidates,
 pgblend._fuzzy_arm,
 pgblend._fuzzy_terms,
@@ -7770,16 +9139,21 @@ pgblend._lexical_arm,
 pgblend._lexical_score,
 pgblend._lexical_state,
 pgblend._lexical_statistics,
+pgblend._mmr_select,
 pgblend._monotonic_deadline,
 pgblend._named_collection,
+pgblend._normalize_scores,
 pgblend._parse_query,
 pgblend._passes_filter,
 pgblend._query_embedding,
 pgblend._query_groups,
 pgblend._query_stop_words,
+pgblend._rank_bonus,
 pgblend._regconfig,
 pgblend._request_embeddings,
 pgblend._result_page,
+pgblend._scale_fused,
+pgblend._schema_error,
 pgblend._seal_lock,
 pgblend._search_page,
 pgblend._search_settings,
@@ -7788,9 +9162,11 @@ pgblend._segment_arrays,
 pgblend._segment_score,
 pgblend._setting_error,
 pgblend._setting_in_force,
+pgblend._setting_schema,
 pgblend._similar_lexemes,
 pgblend._snippet,
 pgblend._spaced_bigrams,
+pgblend._sum_ascending,
 pgblend._tsvector_score,
 pgblend._tsvector_statistics,
 pgblend._vector_arm,

@@ -1,8 +1,8 @@
 -- _search_settings: every search setting in force: call > collection > profile > database >
 -- default.
 -- A collection's settings count when it is the only one searched; of several, none does. Objects
--- are merged key by key. Options are checked; an unknown profile is an error; a NULL profile means
--- default_profile.
+-- are merged key by key, but for those with a key "kind", which are wholes. Options are checked; an
+-- unknown profile is an error; a NULL profile means default_profile.
 CREATE OR REPLACE FUNCTION pgblend._search_settings(
     options jsonb,
     profile text,
@@ -33,7 +33,7 @@ BEGIN
     END IF;
     SELECT jsonb_object_agg(
         c.name,
-        CASE WHEN c.value_type = 'object'
+        CASE WHEN jsonb_typeof(c.default_value) = 'object' AND NOT c.default_value ? 'kind'
             THEN c.default_value || layers.stored || layers.of_profile
                 || layers.of_collection || layers.of_call
             ELSE coalesce(

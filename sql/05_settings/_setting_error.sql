@@ -50,6 +50,8 @@ BEGIN
                 RETURN format('"%s": expected a number%s', entry.key, number_range);
             END IF;
         END LOOP;
+    ELSIF pgblend._setting_schema(value_type) IS NOT NULL THEN
+        RETURN pgblend._schema_error(value, pgblend._setting_schema(value_type));
     ELSIF jsonb_typeof(value) <> 'string' THEN
         RETURN 'expected a string';
     ELSIF allowed_values IS NOT NULL AND plain <> ALL(allowed_values) THEN

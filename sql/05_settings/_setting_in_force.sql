@@ -1,17 +1,15 @@
 -- _setting_in_force: a default with the value that was set over it.
--- Of an object the keys that were not set keep their defaults. A NULL value was not set.
-CREATE OR REPLACE FUNCTION pgblend._setting_in_force(
-    value_type text,
-    default_value jsonb,
-    value jsonb
-)
+-- Objects are merged key by key, so that keys that were not set keep their defaults; one with a key
+-- "kind" is a whole and is replaced. A NULL value was not set.
+CREATE OR REPLACE FUNCTION pgblend._setting_in_force(default_value jsonb, value jsonb)
 RETURNS jsonb
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 RETURN CASE
-    WHEN value_type = 'object' THEN default_value || coalesce(value, '{}')
+    WHEN jsonb_typeof(default_value) = 'object' AND NOT default_value ? 'kind'
+        THEN default_value || coalesce(value, '{}')
     ELSE coalesce(value, default_value)
 END;
 
-COMMENT ON FUNCTION pgblend._setting_in_force(text, jsonb, jsonb) IS
-'A default with the value that was set over it; of an object, keys that were not set keep theirs.';
+COMMENT ON FUNCTION pgblend._setting_in_force(jsonb, jsonb) IS
+'A default with the value that was set over it; objects without a "kind" are merged key by key.';

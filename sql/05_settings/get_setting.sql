@@ -11,7 +11,7 @@ AS $function$
 DECLARE
     found_value jsonb;
 BEGIN
-    SELECT pgblend._setting_in_force(c.value_type, c.default_value, s.value) INTO found_value
+    SELECT pgblend._setting_in_force(c.default_value, s.value) INTO found_value
     FROM pgblend.setting_catalog() AS c
     LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
     WHERE c.name = get_setting.name;

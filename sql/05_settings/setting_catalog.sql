@@ -2,7 +2,9 @@
 -- The one place where a setting is declared: checking, resolving and documentation all read it.
 -- Scopes: a 'search' setting may be given per call, collection and profile and for the whole
 -- database; a 'collection' setting per collection and for the database; a 'server' setting for the
--- database only. For an object, allowed_values are its keys and the range holds for each value.
+-- database only. For an object, allowed_values are its keys and the range holds for each value; the
+-- types blend, bonus, mmr and normalization are described by _setting_schema. Objects are merged
+-- key by key, but for those with a key "kind", which are wholes.
 CREATE OR REPLACE FUNCTION pgblend.setting_catalog()
 RETURNS TABLE (
     name text,
@@ -16,18 +18,44 @@ RETURNS TABLE (
 )
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
-ROWS 30
+ROWS 50
 BEGIN ATOMIC
     SELECT v.*
     FROM (
         VALUES
         ('b', 'search', 'number', '0.75'::jsonb, 0, 1, NULL::text[],
             'BM25: how much a passage''s length counts.'),
+        (
+            'blend', 'search', 'blend',
+            '{"kind": "tiers", "tiers": [
+                {"max_rank": 3, "fused": 0.75, "rerank": 0.25},
+                {"max_rank": 10, "fused": 0.6, "rerank": 0.4},
+                {"max_rank": null, "fused": 0.4, "rerank": 0.6}
+            ]}', NULL, NULL, NULL,
+            'How fused and rerank scores are blended: by tiers of the fused rank, or (kind '
+            'position) with 1 - (rank - 1) / n as a third part. Weights count by their share.'
+        ),
+        ('bonus', 'search', 'bonus', '{"kind": "none"}', NULL, NULL, NULL,
+            'Bonus for high ranks: none, both_top (first depth of two lists) or tiers (by the best '
+            'rank in any list, once); unit absolute, or attainable: a fraction of the best sum.'),
         ('candidate_depth', 'search', 'integer', '100', 1, 10000, NULL,
             'Candidates that each arm gives to fusion; it alone sets the pool, so scores do not '
             'depend on limit or offset.'),
+        ('dedup', 'search', 'text', '"exact"', NULL, NULL, ARRAY['off', 'exact', 'overlap', 'near'],
+            'Which repetitions of a better row are left out: the same content; overlap: also '
+            'spans of one document that overlap; near: also texts that are almost the same.'),
+        ('dedup_overlap', 'search', 'number', '0.5', 0.01, 1, NULL,
+            'Spans overlap from this share of the shorter one on.'),
+        ('dedup_similarity', 'search', 'number', '0.8', 0.01, 1, NULL,
+            'Texts are almost the same from this Jaccard index of their three-word runs on.'),
         ('ef_search', 'search', 'integer', '100', 1, 1000, NULL,
             'HNSW: size of the search list; more is slower and more exact.'),
+        ('fused_scale', 'search', 'text', '"attainable"', NULL, NULL,
+            ARRAY['attainable', 'minmax', 'raw'],
+            'Scale of the fused score that blending and MMR see: over what a perfect match would '
+            'get, minmax over the candidates, or raw as summed.'),
+        ('fusion', 'search', 'text', '"rrf"', NULL, NULL, ARRAY['rrf', 'convex'],
+            'How the arms are fused: by reciprocal ranks, or by normalised scores.'),
         ('fuzzy', 'search', 'text', '"auto"', NULL, NULL, ARRAY['auto', 'on', 'off'],
             'Whether misspelt and unfinished words are put right: auto where the query has a word '
             'that the searched collections lack.'),
@@ -41,8 +69,21 @@ BEGIN ATOMIC
             'Leave out rows below this relevance; rows without one as well.'),
         ('min_score', 'search', 'number', '0', 0, 1, NULL,
             'Leave out rows below this score.'),
+        ('mmr', 'search', 'mmr', '{"lambda": 1, "pool": 50}', NULL, NULL, NULL,
+            'Maximal marginal relevance among the first pool rows: lambda weighs the score against '
+            'likeness to rows above; 1 is off, 0.7 is usual.'),
+        ('normalization', 'search', 'normalization', '{"method": "minmax"}', NULL, NULL, NULL,
+            'How convex fusion makes scores comparable: minmax of each list; theoretical: from the '
+            'lowest possible to the list''s best; absolute: lowest to highest possible; '
+            'zscore, cut at 3; logistic, with center and scale by arm (else the list''s own).'),
         ('offset', 'search', 'integer', '0', 0, 10000, NULL,
             'Rows to skip, for pages.'),
+        ('over_fetch', 'search', 'object', '{"factor": 0}', 0, 10000,
+            ARRAY['factor', 'minimum', 'rerank_factor', 'variant_factor'],
+            'For literal profiles: candidates of each arm as a multiple of offset + limit in place '
+            'of candidate_depth; 0 is off.'),
+        ('per_document', 'search', 'integer', 'null', 1, 10000, NULL,
+            'Most rows of one document.'),
         ('rrf_k', 'search', 'number', '60', 0, 100000, NULL,
             'Reciprocal rank fusion: the constant added to each rank.'),
         ('strict', 'search', 'boolean', 'false', NULL, NULL, NULL,
@@ -55,10 +96,16 @@ BEGIN ATOMIC
             'BM25F: how many times a word in the title counts; the length counts it once.'),
         ('vector_scan', 'search', 'text', '"auto"', NULL, NULL, ARRAY['auto', 'index', 'exact'],
             'How vectors are searched: by the HNSW index, by comparing all, or as fits.'),
-        ('weights', 'search', 'object', '{"fuzzy": 1, "vector": 1, "lexical": 1}',
-            0, 1000000, ARRAY['fuzzy', 'lexical', 'vector'],
-            'Weight of each arm in fusion; an arm of weight 0 is not run. Where the fuzzy arm put '
-            'a word right, the lexical one counts an eighth.'),
+        (
+            'weights', 'search', 'object',
+            '{"fuzzy": 1, "vector": 1, "lexical": 1,
+            "hyde": 0.7, "lexical_variant": 0.5, "vector_variant": 0.5}',
+            0, 1000000,
+            ARRAY['fuzzy', 'hyde', 'lexical', 'lexical_variant', 'vector', 'vector_variant'],
+            'Weight of each list in fusion; an arm of weight 0 is not run. Where the fuzzy arm put '
+            'a word right, the lexical one counts an eighth. hyde and the variants are lists of an '
+            'expanded query.'
+        ),
         ('chunk_overlap_tokens', 'collection', 'integer', '80', 0, 10000, NULL,
             'Tokens that a chunk repeats from the one before.'),
         ('chunk_size_tokens', 'collection', 'integer', '400', 8, 100000, NULL,

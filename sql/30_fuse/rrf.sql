@@ -1,7 +1,8 @@
 -- rrf: reciprocal rank fusion of one item's ranks: Σ weight / (k + rank), ranks from 1.
 -- A NULL rank (the item is not in that list) adds nothing. NULL weights are all 1. Normalized, the
 -- sum is divided by what an item first in every list would get, so it lies in [0, 1]. No ranks give
--- 0. Ranks under 1, negative or infinite weights and k, and unequal lengths are errors.
+-- 0. Ranks under 1, negative or infinite weights and k, and unequal lengths are errors. The formula
+-- is that of plpy/fuse_ranks.py, bit for bit: terms are added from the smallest.
 CREATE OR REPLACE FUNCTION pgblend.rrf(
     ranks integer[],
     weights double precision[] DEFAULT NULL,
@@ -14,8 +15,8 @@ IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    fused double precision := 0;
-    perfect double precision := 0;
+    terms double precision[] := '{}';
+    perfect double precision[] := '{}';
     weight double precision;
 BEGIN
     IF k IS NULL OR k < 0 OR k >= 'Infinity' THEN
@@ -32,10 +33,13 @@ BEGIN
                 coalesce(ranks[i]::text, 'NULL'), coalesce(weight::text, 'NULL')
                 USING ERRCODE = '22023', HINT = 'Use NULL for a list that lacks the item.';
         END IF;
-        fused := fused + coalesce(weight / (k + ranks[i]), 0);
-        perfect := perfect + weight / (k + 1);
+        terms[i] := coalesce(weight / (k + ranks[i]), 0);
+        perfect[i] := weight / (k + 1);
     END LOOP;
-    RETURN CASE WHEN normalized AND perfect > 0 THEN fused / perfect ELSE fused END;
+    IF normalized AND 0 < ANY(perfect) THEN
+        RETURN pgblend._sum_ascending(terms) / pgblend._sum_ascending(perfect);
+    END IF;
+    RETURN pgblend._sum_ascending(terms);
 END;
 $function$;
 

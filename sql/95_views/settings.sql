@@ -2,7 +2,7 @@
 CREATE OR REPLACE VIEW pgblend.settings WITH (security_invoker = true) AS
 SELECT
     c.name,
-    pgblend._setting_in_force(c.value_type, c.default_value, s.value) AS value,
+    pgblend._setting_in_force(c.default_value, s.value) AS value,
     c.default_value,
     CASE WHEN s.name IS NULL THEN 'default' ELSE 'database' END AS source,
     c.value_type,

@@ -17,12 +17,7 @@ ParseValid = Callable[[Result, str], Any]
         ("strict", "true", True, "true\n"),
         ("gateway_url", "http://127.0.0.1:9", "http://127.0.0.1:9", "http://127.0.0.1:9\n"),
         ("vector_scan", '"exact"', "exact", "exact\n"),
-        (
-            "weights",
-            '{"vector": 2}',
-            {"fuzzy": 1, "vector": 2, "lexical": 1},
-            '{"fuzzy": 1, "vector": 2, "lexical": 1}\n',
-        ),
+        ("mmr", '{"lambda": 0.7}', {"lambda": 0.7, "pool": 50}, '{"pool": 50, "lambda": 0.7}\n'),
     ],
 )
 def test_set_get_and_reset(

@@ -5,17 +5,59 @@ from psycopg.types.json import Jsonb
 
 from support.database import Database
 
+TIER = {"max_rank": 3, "fused": 0.5, "rerank": 0.5}
 SEARCH_SETTINGS = {
     "b": [-0.1, 1.1, "0.5", True],
+    "blend": [
+        "tiers",
+        {},
+        {"kind": []},
+        {"kind": "tiers"},
+        {"kind": "tiers", "tiers": []},
+        {"kind": "tiers", "tiers": [TIER, TIER]},
+        {"kind": "tiers", "tiers": [{**TIER, "max_rank": None}, TIER]},
+        {"kind": "tiers", "tiers": [{**TIER, "fused": 1.5}]},
+        {"kind": "tiers", "tiers": [{"max_rank": 3, "fused": 1}]},
+        {"kind": "tiers", "tiers": [TIER], "fused": 1},
+        {"kind": "position", "fused": 1, "rerank": 1},
+        {"kind": "position", "fused": 1, "rerank": 1, "position": "1"},
+    ],
+    "bonus": [
+        0.1,
+        {"kind": "both"},
+        {"kind": "none", "amount": 1},
+        {"kind": "both_top", "depth": 0, "amount": 1},
+        {"kind": "both_top", "depth": 5.5, "amount": 1},
+        {"kind": "both_top", "depth": 5, "amount": -1},
+        {"kind": "both_top", "depth": 5, "amount": 1, "unit": "metre"},
+        {"kind": "tiers", "tiers": {"max_rank": 1, "amount": 1}},
+        {"kind": "tiers", "tiers": [{"max_rank": None, "amount": 1}]},
+    ],
     "candidate_depth": [0, 10001, 1.5, "10", [10]],
+    "dedup": ["on", True],
+    "dedup_overlap": [0, 1.1, "half"],
+    "dedup_similarity": [0, 1.1],
     "ef_search": [0, 1001, 2.5],
+    "fused_scale": ["log", 1],
+    "fusion": ["sum", 1],
     "fuzzy": ["maybe", True],
     "heading_weight": [-1, 101, "much"],
     "k1": [-1, 101, {}],
     "language": ["klingon", "", 5],
     "min_relevance": [-1.1, 1.1, "high"],
     "min_score": [-0.1, 1.1],
+    "mmr": [0.7, {"lambda": 1.1}, {"lambda": None}, {"pool": 0}, {"pool": 1001}, {"k": 1}, []],
+    "normalization": [
+        "minmax",
+        {"method": "rank"},
+        {"center": 4.5},
+        {"center": {"words": 1}},
+        {"scale": {"lexical": 0}},
+        {"low": 0},
+    ],
     "offset": [-1, 10001, 10.0],
+    "over_fetch": [2, {"factor": -1}, {"factor": None}, {"times": 2}],
+    "per_document": [0, 10001, 1.5],
     "rrf_k": [-1, 100001, 1e300],
     "strict": ["true", 1],
     "timeouts_ms": [5, {"embed": 0}, {"embed": "1s"}, {"coffee": 5}, {"total": None}],
@@ -78,8 +120,9 @@ def test_limits_of_a_range_are_in_it(db: Database) -> None:
         "SELECT name, minimum, maximum FROM setting_catalog()"
         " WHERE minimum IS NOT NULL AND value_type <> 'object' AND scope = 'search'"
     ):
-        assert resolved(db, name, {name: int(low)}) == low
-        assert resolved(db, name, {name: int(high)}) == high
+        for limit in (low, high):
+            whole = int(limit) if limit.is_integer() else limit
+            assert resolved(db, name, {name: whole}) == limit
 
 
 def test_null_options_are_none(db: Database) -> None:
@@ -103,15 +146,26 @@ def test_call_over_collection_over_profile_over_database_over_default(db: Databa
 
 
 def test_objects_are_merged_key_by_key(db: Database) -> None:
+    default = db.value("SELECT get_setting('weights')")
     set_setting(db, "weights", {"vector": 3})
     assert resolved(db, "weights", {"weights": {"lexical": 2}}) == {
+        **default,
         "vector": 3,
         "lexical": 2,
-        "fuzzy": 1,
     }
-    assert db.value("SELECT get_setting('weights')") == {"vector": 3, "lexical": 1, "fuzzy": 1}
+    assert db.value("SELECT get_setting('weights')") == {**default, "vector": 3}
     value = db.value("SELECT value FROM settings WHERE name = 'weights'")
-    assert value == {"vector": 3, "lexical": 1, "fuzzy": 1}
+    assert value == {**default, "vector": 3}
+
+
+def test_an_object_with_a_kind_is_a_whole(db: Database) -> None:
+    position = {"kind": "position", "fused": 0.3, "rerank": 0.5, "position": 0.2}
+    set_setting(db, "blend", position)
+    assert db.value("SELECT get_setting('blend')") == position
+    assert db.value("SELECT value FROM settings WHERE name = 'blend'") == position
+    assert resolved(db, "blend", {}) == position
+    tiers = {"kind": "tiers", "tiers": [{"max_rank": None, "fused": 1, "rerank": 0}]}
+    assert resolved(db, "blend", {"blend": tiers}) == tiers
 
 
 def test_a_timeout_may_be_set_alone(db: Database) -> None:

@@ -1,0 +1,15 @@
+-- _schema_error: what is wrong with a nested value, NULL where nothing is (see _setting_schema).
+-- A NULL schema knows nothing wrong.
+CREATE OR REPLACE FUNCTION pgblend._schema_error(value jsonb, schema jsonb)
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/schema_error.py
+import json
+return schema_error(json.loads(value), json.loads(schema), "")
+$python$;
+
+COMMENT ON FUNCTION pgblend._schema_error(jsonb, jsonb) IS
+'What is wrong with a nested value, NULL where nothing is (see _setting_schema).';

@@ -1,0 +1,50 @@
+-- _setting_schema: what a nested setting looks like inside, by its value type; NULL for the others.
+-- The schemas are those of plpy/schema_error.py: an object has `keys`, or one of `kinds`, which its
+-- key "kind" names.
+CREATE OR REPLACE FUNCTION pgblend._setting_schema(value_type text)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE value_type
+    WHEN 'blend' THEN '{"type": "object", "kinds": {
+        "tiers": {"required": ["tiers"], "keys": {
+            "tiers": {"type": "array", "rise": "max_rank", "items": {
+                "type": "object", "required": ["max_rank", "fused", "rerank"], "keys": {
+                    "max_rank": {
+                        "type": "integer", "minimum": 1, "maximum": 10000, "nullable": true},
+                    "fused": {"type": "number", "minimum": 0, "maximum": 1},
+                    "rerank": {"type": "number", "minimum": 0, "maximum": 1}}}}}},
+        "position": {"required": ["fused", "rerank", "position"], "keys": {
+            "fused": {"type": "number", "minimum": 0, "maximum": 1},
+            "rerank": {"type": "number", "minimum": 0, "maximum": 1},
+            "position": {"type": "number", "minimum": 0, "maximum": 1}}}}}'::jsonb
+    WHEN 'bonus' THEN '{"type": "object", "kinds": {
+        "none": {"keys": {}},
+        "both_top": {"required": ["depth", "amount"], "keys": {
+            "depth": {"type": "integer", "minimum": 1, "maximum": 10000},
+            "amount": {"type": "number", "minimum": 0, "maximum": 1000000},
+            "unit": {"type": "text", "allowed": ["absolute", "attainable"]}}},
+        "tiers": {"required": ["tiers"], "keys": {
+            "tiers": {"type": "array", "rise": "max_rank", "items": {
+                "type": "object", "required": ["max_rank", "amount"], "keys": {
+                    "max_rank": {"type": "integer", "minimum": 1, "maximum": 10000},
+                    "amount": {"type": "number", "minimum": 0, "maximum": 1000000}}}},
+            "unit": {"type": "text", "allowed": ["absolute", "attainable"]}}}}}'::jsonb
+    WHEN 'mmr' THEN '{"type": "object", "keys": {
+        "lambda": {"type": "number", "minimum": 0, "maximum": 1},
+        "pool": {"type": "integer", "minimum": 1, "maximum": 1000}}}'::jsonb
+    WHEN 'normalization' THEN '{"type": "object", "keys": {
+        "method": {"type": "text", "allowed":
+            ["minmax", "theoretical", "absolute", "zscore", "logistic"]},
+        "center": {"type": "object", "keys": {
+            "fuzzy": {"type": "number", "minimum": -1000000, "maximum": 1000000},
+            "lexical": {"type": "number", "minimum": -1000000, "maximum": 1000000},
+            "vector": {"type": "number", "minimum": -1000000, "maximum": 1000000}}},
+        "scale": {"type": "object", "keys": {
+            "fuzzy": {"type": "number", "minimum": 0.000001, "maximum": 1000000},
+            "lexical": {"type": "number", "minimum": 0.000001, "maximum": 1000000},
+            "vector": {"type": "number", "minimum": 0.000001, "maximum": 1000000}}}}}'::jsonb
+END;
+
+COMMENT ON FUNCTION pgblend._setting_schema(text) IS
+'What a nested setting (blend, bonus, mmr, normalization) looks like inside; NULL for other types.';

@@ -1,0 +1,18 @@
+-- _normalize_scores: normalize_scores of checked arguments.
+CREATE OR REPLACE FUNCTION pgblend._normalize_scores(
+    scores double precision[],
+    method text,
+    parameters jsonb
+)
+RETURNS double precision[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/normalize_scores.py
+import json
+return normalize_scores(scores, method, json.loads(parameters))
+$python$;
+
+COMMENT ON FUNCTION pgblend._normalize_scores(double precision[], text, jsonb) IS
+'normalize_scores of checked arguments.';

@@ -1,0 +1,19 @@
+-- _rank_bonus: rank_bonus of checked arguments.
+CREATE OR REPLACE FUNCTION pgblend._rank_bonus(
+    ranks integer[],
+    bonus jsonb,
+    attainable double precision
+)
+RETURNS double precision
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/rank_bonus.py
+import json
+amounts, largest = rank_bonus([[rank] for rank in ranks], json.loads(bonus), attainable)
+return amounts[0] if amounts else 0.0
+$python$;
+
+COMMENT ON FUNCTION pgblend._rank_bonus(integer[], jsonb, double precision) IS
+'rank_bonus of checked arguments.';

@@ -1,0 +1,40 @@
+-- rank_bonus: what an item's high ranks add to its fused sum.
+-- {"kind": "both_top", "depth": 5, "amount": 0.1}: where at least two lists have it in their first
+-- `depth`; {"kind": "tiers", "tiers": [{"max_rank": 1, "amount": 0.05}, …]}: by its best rank in
+-- any list, once; {"kind": "none"}: 0. With "unit": "attainable" amounts are fractions of
+-- `attainable`, which is 1 for a sum in [0, 1]. A NULL rank is a list that lacks the item; no ranks
+-- and a NULL bonus give 0. Ranks under 1 and a bonus of another shape are errors. Formula:
+-- plpy/rank_bonus.py.
+CREATE OR REPLACE FUNCTION pgblend.rank_bonus(
+    ranks integer[],
+    bonus jsonb,
+    attainable double precision DEFAULT 1
+)
+RETURNS double precision
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    problem text := pgblend._setting_error(bonus, 'bonus', NULL, NULL, NULL);
+BEGIN
+    IF problem IS NOT NULL THEN
+        RAISE EXCEPTION 'bonus is %: %', left(bonus::text, 200), problem
+            USING ERRCODE = '22023',
+            HINT = 'For example: {"kind": "both_top", "depth": 5, "amount": 0.1}';
+    ELSIF 1 > ANY(ranks) THEN
+        RAISE EXCEPTION 'ranks are %: ranks start at 1', ranks
+            USING ERRCODE = '22023', HINT = 'Use NULL for a list that lacks the item.';
+    ELSIF attainable IS NULL OR NOT attainable BETWEEN 0 AND 1e100 THEN
+        RAISE EXCEPTION 'attainable is %: expected a number from 0 to 1e100',
+            coalesce(attainable::text, 'NULL')
+            USING ERRCODE = '22023', HINT = 'It is 1 for a sum in [0, 1].';
+    END IF;
+    RETURN coalesce(pgblend._rank_bonus(ranks, nullif(bonus, 'null'), attainable), 0);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.rank_bonus(integer[], jsonb, double precision) IS
+'What an item''s high ranks add to its fused sum: {"kind": "both_top", "depth", "amount"}, '
+'{"kind": "tiers", "tiers": [{"max_rank", "amount"}]} or {"kind": "none"}; "unit": "attainable" '
+'makes the amounts fractions of attainable.';

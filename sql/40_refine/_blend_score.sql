@@ -1,0 +1,20 @@
+-- _blend_score: blend_scores of checked arguments.
+CREATE OR REPLACE FUNCTION pgblend._blend_score(
+    fused double precision,
+    rerank double precision,
+    rank integer,
+    blend jsonb,
+    candidates integer
+)
+RETURNS double precision
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+AS $python$
+#include plpy/blend_scores.py
+import json
+return blend_scores([fused], [rerank], json.loads(blend), [rank], candidates)[0]
+$python$;
+
+COMMENT ON FUNCTION pgblend._blend_score(
+    double precision, double precision, integer, jsonb, integer
+) IS 'blend_scores of checked arguments.';

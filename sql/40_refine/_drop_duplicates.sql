@@ -1,0 +1,37 @@
+-- _drop_duplicates: drop_duplicates of checked arguments, places from 1.
+CREATE OR REPLACE FUNCTION pgblend._drop_duplicates(
+    content_hashes text[],
+    document_ids bigint[],
+    start_offsets integer[],
+    end_offsets integer[],
+    contents text[],
+    overlap double precision,
+    similarity double precision,
+    per_document integer,
+    n integer
+)
+RETURNS TABLE (
+    place integer,
+    duplicate_of integer,
+    reason text,
+    likeness double precision
+)
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+ROWS 100
+AS $python$
+#include plpy/drop_duplicates.py
+#include plpy/near_duplicates.py
+near = None if contents is None else near_duplicates(contents, similarity)
+dropped = drop_duplicates(
+    content_hashes, document_ids, start_offsets, end_offsets, near, overlap, per_document, n)
+return [
+    (place, None, None, None) if row is None else (place, row[0] + 1, row[1], row[2])
+    for place, row in enumerate(dropped, 1)
+]
+$python$;
+
+COMMENT ON FUNCTION pgblend._drop_duplicates(
+    text[], bigint[], integer[], integer[], text[],
+    double precision, double precision, integer, integer
+) IS 'drop_duplicates of checked arguments, places from 1.';

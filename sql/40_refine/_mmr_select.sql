@@ -1,0 +1,29 @@
+-- _mmr_select: mmr_select of checked arguments, places from 1.
+CREATE OR REPLACE FUNCTION pgblend._mmr_select(
+    scores double precision[],
+    embeddings text[],
+    relevance double precision,
+    pool integer,
+    result_limit integer
+)
+RETURNS TABLE (
+    place integer,
+    rank integer,
+    objective double precision,
+    similarity double precision
+)
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+ROWS 50
+AS $python$
+#include plpy/mmr_select.py
+chosen = mmr_select(scores, embeddings, relevance, pool, result_limit)
+return [
+    (index + 1, rank, objective, cosine)
+    for rank, (index, objective, cosine) in enumerate(chosen, 1)
+]
+$python$;
+
+COMMENT ON FUNCTION pgblend._mmr_select(
+    double precision[], text[], double precision, integer, integer
+) IS 'mmr_select of checked arguments, places from 1.';
