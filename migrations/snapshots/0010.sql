@@ -2884,36 +2884,533 @@ $python$;
 COMMENT ON FUNCTION pgblend._check_deadline(double precision) IS
 'Raise PB009 once a time on the session''s monotonic clock is over.';
 
--- 20_retrieve/_check_filter
--- _check_filter: raise unless a filter is NULL or an object of metadata keys and single values.
-CREATE OR REPLACE FUNCTION pgblend._check_filter(filter jsonb)
-RETURNS void
-LANGUAGE plpgsql
+-- 20_retrieve/_filter_condition
+-- _filter_condition: a filter as SQL conditions on document d and chunk c, and what else is known
+-- of it.
+-- Nothing of the filter is in the conditions: they refer to `operands`, which the statement gets as
+-- its parameter of that number, of type text[]. They are true where the filter holds, else false or
+-- NULL. on_chunk looks at the chunk's metadata over the document's, on_document at the document's
+-- alone: the same for chunks that have none of the `keys`. What passes contains (@>) one of the
+-- alternatives in its document's metadata or one of the singles in its chunk's; both are NULL where
+-- the filter is not of that kind. A wrong filter has a `problem` and a hint, and no conditions; a
+-- NULL one has nothing.
+CREATE OR REPLACE FUNCTION pgblend._filter_condition(
+    filter jsonb,
+    parameter integer,
+    OUT on_chunk text,
+    OUT on_document text,
+    OUT operands text[],
+    OUT keys text[],
+    OUT alternatives jsonb[],
+    OUT singles jsonb[],
+    OUT problem text,
+    OUT hint text
+)
+LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $function$
-DECLARE
-    entry record;
-BEGIN
-    IF filter IS NULL THEN
-        RETURN;
-    ELSIF jsonb_typeof(filter) <> 'object' THEN
-        RAISE EXCEPTION 'filter is %: expected a JSON object', left(filter::text, 200)
-            USING ERRCODE = '22023', HINT = 'For example: {"author": "knuth", "year": 1974}';
-    END IF;
-    FOR entry IN SELECT e.key, e.value FROM jsonb_each(filter) AS e LOOP
-        IF jsonb_typeof(entry.value) NOT IN ('string', 'number', 'boolean') THEN
-            RAISE EXCEPTION 'filter: "%" is %: expected a string, a number, true or false',
-                left(entry.key, 200), left(entry.value::text, 200)
-                USING ERRCODE = '22023',
-                HINT = 'A filter names metadata keys and the values they must have.';
-        END IF;
-    END LOOP;
-END;
-$function$;
+STRICT
+AS $python$
+if "compile_filter" not in SD:
+    """A filter's tree as an SQL condition."""
 
-COMMENT ON FUNCTION pgblend._check_filter(jsonb) IS
-'Raise 22023 unless a filter is NULL or an object of metadata keys and single values.';
+    import json
+    import re
+    from collections.abc import Callable
+    from decimal import Decimal
+    from typing import Any
+
+    COLUMNS = {
+        "$chunk_id": "c.id",
+        "$document_id": "c.document_id",
+        "$ingested_at": "d.ingested_at",
+        "$kind": "c.kind",
+        "$language": "d.text_search_config",
+        "$media_type": "d.media_type",
+        "$modified_at": "d.modified_at",
+        "$source_key": "d.source_key",
+        "$title": "d.title",
+        "$uri": "d.uri",
+    }
+    RANGES = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
+    # What is compared with a date's day, which begins at the first and ends before the second.
+    OF_DAYS = {"lt": ("<", 0), "lte": ("<", 1), "gt": (">=", 1), "gte": (">=", 0)}
+    UNDATED = "coalesce(pgblend._iso_timestamp(d.metadata ->> 'date'), d.ingested_at)"
+    ZONED = re.compile(r"(Z|[+-]\d\d(:?\d\d)?)$")
+
+
+    def compile_filter(
+        tree: tuple[Any, ...], parameter: int, by_document: bool
+    ) -> tuple[str, list[str]]:
+        """Return an SQL condition on document d and chunk c, and the texts it compares with.
+
+        The texts, and nothing of the filter is in the condition itself, are the elements of the
+        statement's parameter number `parameter`, of type text[]. The condition is true where the
+        filter holds, else false or NULL. Metadata are the document's, and unless `by_document`
+        those of the chunk over them.
+        """
+        operands: list[str] = []
+
+        def bind(value: str) -> str:
+            operands.append(value)
+            return f"(${parameter})[{len(operands)}]"
+
+        return condition_of(tree, bind, by_document), operands
+
+
+    def condition_of(node: tuple[Any, ...], bind: Callable[[str], str], by_document: bool) -> str:
+        """Return the condition of a node."""
+        if node[0] in ("and", "or"):
+            parts = [condition_of(part, bind, by_document) for part in node[1]]
+            joined = f" {node[0].upper()} ".join(parts)
+            return f"({joined})" if parts else str(node[0] == "and").lower()
+        if node[0] == "not":
+            return f"({condition_of(node[1], bind, by_document)}) IS NOT TRUE"
+        operator, field, kind, value = node
+        return comparison_of(operator, field, kind, value, bind, by_document)
+
+
+    def comparison_of(
+        operator: str, field: str, kind: str, value: Any, bind: Callable[[str], str], by_document: bool
+    ) -> str:
+        """Return the condition of one operator on one field."""
+        if operator == "ne":
+            equal = comparison_of("eq", field, kind, value, bind, by_document)
+            return f"({equal}) IS NOT TRUE"
+        if operator == "exists" and not value:
+            there = comparison_of("exists", field, kind, True, bind, by_document)
+            return f"({there}) IS NOT TRUE"
+        if kind.startswith("metadata"):
+            return compare_json(operator, value_of(field, bind, by_document), kind, value, bind)
+        if field == "$date":
+            own = compare_date(operator, "d.modified_at", value, bind)
+            other = compare_date(operator, UNDATED, value, bind)
+            return f"({own} OR d.modified_at IS NULL AND {other})"
+        if field == "$collection":
+            named = compare_text(operator, "n.name", value, bind)
+            return f"d.collection_id IN (SELECT n.id FROM pgblend_data.collection AS n WHERE {named})"
+        compare = {"date": compare_date, "number": compare_number, "text": compare_text}[kind]
+        return compare(operator, COLUMNS[field], value, bind)
+
+
+    def value_of(key: str, bind: Callable[[str], str], by_document: bool) -> str:
+        """Return the expression of a metadata key's value: jsonb, NULL where there is none."""
+
+        def top(name: str) -> str:
+            place = bind(name)
+            own = f"d.metadata -> {place}"
+            return own if by_document else f"coalesce(c.metadata -> {place}, {own})"
+
+        if "." not in key:
+            return f"({top(key)})"
+        first, *rest = key.split(".")
+        way = f"({top(first)})" + "".join(f" -> {bind(step)}" for step in rest)
+        return f"(coalesce({top(key)}, {way}))"
+
+
+    def compare_json(
+        operator: str, field: str, kind: str, value: Any, bind: Callable[[str], str]
+    ) -> str:
+        """Return a condition on a jsonb value; of kind "metadata date" on what it says of time."""
+        if operator == "eq":
+            return f"{field} = {bind(json_text(value))}::jsonb"
+        if operator == "in":
+            values = ", ".join(f"{bind(json_text(part))}::jsonb" for part in value)
+            return f"{field} = ANY(ARRAY[{values}]::jsonb[])"
+        if operator == "exists":
+            return f"{field} <> 'null'::jsonb"
+        if operator == "contains":
+            return f"(jsonb_typeof({field}) = 'array' AND {field} @> {bind(json_text(value))}::jsonb)"
+        if isinstance(value, Decimal):
+            compared = f"{field} {RANGES[operator]} {bind(json_text(value))}::jsonb"
+            return f"(jsonb_typeof({field}) = 'number' AND {compared})"
+        text = f"({field} #>> '{{}}')"
+        if kind == "metadata date":
+            compared = compare_date(operator, f"pgblend._iso_timestamp{text}", value, bind)
+        elif operator == "prefix":
+            compared = f"{text} ^@ {bind(value)}"
+        else:
+            compared = f'{text} COLLATE "C" {RANGES[operator]} {bind(value)}'
+        return f"(jsonb_typeof({field}) = 'string' AND {compared})"
+
+
+    def compare_text(operator: str, field: str, value: Any, bind: Callable[[str], str]) -> str:
+        """Return a condition on a text column."""
+        if operator == "eq":
+            return f"{field} = {bind(value)}"
+        if operator == "in":
+            return f"{field} = ANY(ARRAY[{', '.join(map(bind, value))}]::text[])"
+        if operator == "exists":
+            return f"{field} IS NOT NULL"
+        if operator == "prefix":
+            return f"{field} ^@ {bind(value)}"
+        return f'{field} COLLATE "C" {RANGES[operator]} {bind(value)}'
+
+
+    def compare_number(operator: str, field: str, value: Any, bind: Callable[[str], str]) -> str:
+        """Return a condition on a number's column."""
+        if operator == "exists":
+            return f"{field} IS NOT NULL"
+        if operator == "in":
+            values = ", ".join(f"{bind(str(part))}::numeric" for part in value)
+            return f"{field} = ANY(ARRAY[{values}]::numeric[])"
+        return f"{field} {RANGES.get(operator, '=')} {bind(str(value))}::numeric"
+
+
+    def compare_date(operator: str, field: str, value: Any, bind: Callable[[str], str]) -> str:
+        """Return a condition on a timestamp; a date without a time stands for its whole day in UTC."""
+
+        def instant(text: str, days: int = 0) -> str:
+            zone = " 00:00Z" if is_day(text) else "" if ZONED.search(text) else "Z"
+            later = " + interval '24:00'" if days else ""
+            return f"{bind(text + zone)}::timestamptz{later}"
+
+        def equal(text: str) -> str:
+            if not is_day(text):
+                return f"{field} = {instant(text)}"
+            return f"({field} >= {instant(text)} AND {field} < {instant(text, 1)})"
+
+        if operator == "exists":
+            return f"{field} IS NOT NULL"
+        if operator == "eq":
+            return equal(value)
+        if operator == "in":
+            return f"({' OR '.join(map(equal, value)) or 'false'})"
+        if not is_day(value):
+            return f"{field} {RANGES[operator]} {instant(value)}"
+        sign, days = OF_DAYS[operator]
+        return f"{field} {sign} {instant(value, days)}"
+
+
+    def is_day(text: str) -> bool:
+        """Tell whether a point in time is a date without a time."""
+        return len(text) == len("2026-01-31")
+
+
+    def json_text(value: Any) -> str:
+        """Return a value as JSON, numbers to the last digit."""
+        if isinstance(value, list):
+            return f"[{', '.join(map(json_text, value))}]"
+        return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
+    SD["compile_filter"] = compile_filter
+compile_filter = SD["compile_filter"]
+if "filter_alternatives" not in SD:
+    """What a filter asks of metadata, in a form that a GIN index can answer."""
+
+    import json
+    from decimal import Decimal
+    from typing import Any
+
+    MOST_ALTERNATIVES = 1000
+
+
+    def filter_alternatives(
+        tree: tuple[Any, ...],
+    ) -> tuple[list[str], list[str] | None, list[str] | None]:
+        """Return (keys, alternatives, singles) of a filter's tree.
+
+        `keys` are the top-level metadata keys that it looks at. Whatever passes contains (@>) one of
+        the `alternatives`, JSON objects; None where there is no such list. `singles` are their entries
+        as objects of one key each: where a chunk's metadata lie over its document's, what passes has an
+        alternative in the document's or one of these in the chunk's.
+        """
+        alternatives = alternatives_of(tree)
+        if alternatives is None:
+            return sorted(keys_of(tree)), None, None
+        singles = [{key: entry[key]} for entry in alternatives for key in entry]
+        return sorted(keys_of(tree)), as_texts(alternatives), as_texts(singles)
+
+
+    def keys_of(node: tuple[Any, ...]) -> set[str]:
+        """Return the top-level metadata keys that a node looks at."""
+        if node[0] in ("and", "or"):
+            return {key for part in node[1] for key in keys_of(part)}
+        if node[0] == "not":
+            return keys_of(node[1])
+        _, field, kind, _ = node
+        return {field, field.partition(".")[0]} if kind.startswith("metadata") else set()
+
+
+    def alternatives_of(node: tuple[Any, ...]) -> list[dict[str, Any]] | None:
+        """Return objects of which whatever passes contains one; None where there are none."""
+        if node[0] == "and":
+            lists = [alternatives_of(part) for part in node[1]]
+            found = sorted((part for part in lists if part is not None), key=len)
+            return joined(found) if found else None
+        if node[0] == "or":
+            lists = [alternatives_of(part) for part in node[1]]
+            union = [entry for part in lists for entry in part or ()]
+            return None if None in lists or len(union) > MOST_ALTERNATIVES else union
+        if node[0] not in ("eq", "in", "contains") or node[2] != "metadata":
+            return None
+        operator, field, _, value = node
+        first, *rest = field.split(".")
+        values = value if operator == "in" else [value]
+        flat = [{field: part} for part in values]
+        return flat + [{first: nested(rest, part)} for part in values] if rest else flat
+
+
+    def joined(lists: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """Return the combinations of lists that must all hold, as far as those are few."""
+        result = lists[0]
+        for part in lists[1:]:
+            keys = {key for entry in result for key in entry}
+            apart = all(keys.isdisjoint(entry) for entry in part)
+            if apart and len(result) * len(part) <= MOST_ALTERNATIVES:
+                result = [{**one, **other} for one in result for other in part]
+        return result
+
+
+    def nested(path: list[str], value: Any) -> Any:
+        """Return a value within objects of one key each."""
+        return {path[0]: nested(path[1:], value)} if path else value
+
+
+    def as_texts(objects: list[dict[str, Any]]) -> list[str]:
+        """Return objects as JSON texts, each once."""
+        return list(dict.fromkeys(map(text_of, objects)))
+
+
+    def text_of(value: Any) -> str:
+        """Return a value as JSON, numbers to the last digit."""
+        if isinstance(value, dict):
+            entries = (f"{json.dumps(key)}: {text_of(part)}" for key, part in value.items())
+            return f"{{{', '.join(entries)}}}"
+        if isinstance(value, list):
+            return f"[{', '.join(map(text_of, value))}]"
+        return str(value) if isinstance(value, Decimal) else json.dumps(value)
+    SD["filter_alternatives"] = filter_alternatives
+filter_alternatives = SD["filter_alternatives"]
+if "parse_filter" not in SD:
+    """A search's filter, read and checked."""
+
+    import json
+    import re
+    from decimal import Decimal
+    from typing import Any
+
+    COMPARISONS = ("eq", "ne", "in", "lt", "lte", "gt", "gte", "exists")
+    OPERATORS = {
+        "metadata": (*COMPARISONS, "contains", "prefix"),
+        "text": (*COMPARISONS, "prefix"),
+        "date": COMPARISONS,
+        "number": COMPARISONS,
+    }
+    FIELDS = {
+        "$chunk_id": "number",
+        "$collection": "text",
+        "$date": "date",
+        "$document_id": "number",
+        "$ingested_at": "date",
+        "$kind": "text",
+        "$language": "text",
+        "$media_type": "text",
+        "$modified_at": "date",
+        "$source_key": "text",
+        "$title": "text",
+        "$uri": "text",
+    }
+    METADATA = "$metadata."
+    MOST_DEPTH = 16
+    MOST_CONDITIONS = 200
+    MOST_VALUES = 1000
+    TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?"
+    ZONE = r"(?:Z|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)?"
+    DATE = re.compile(rf"\d{{4}}-\d\d-\d\d(?:[T ]{TIME}{ZONE})?")
+    EXPECTED = {
+        "metadata": "a string, a number, true or false",
+        "text": "a string",
+        "date": "a date or a timestamp of ISO 8601",
+        "number": "a number",
+    }
+    EXAMPLES = {
+        "metadata": '{"year": {"gte": 1970}}, {"tags": {"contains": "new"}} or {"type": {"in": ["a"]}}',
+        "text": '{"$uri": {"prefix": "docs/"}} or {"$language": "german"}',
+        "date": '{"$modified_at": {"gte": "2026-01-31"}} or "2026-01-31T12:00:00Z"',
+        "number": '{"$document_id": {"in": [1, 2]}}',
+    }
+
+
+    def parse_filter(text: str) -> tuple[Any, ...]:
+        """Return the tree of a filter given as JSON text.
+
+        Nodes are ("and", nodes), ("or", nodes), ("not", node) and (operator, field, kind, value):
+        field is a built-in one ("$uri") or the name of a metadata key, and kind is "metadata", "text",
+        "date", "number" or, where a metadata key is compared with a point in time, "metadata date".
+        Numbers are Decimals. Raises ValueError(message, hint): what the value is, what was expected,
+        what to do.
+        """
+        filter_value = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+        if not isinstance(filter_value, dict):
+            raise ValueError(
+                f"filter is {shown(filter_value)}: expected a JSON object",
+                'For example: {"author": "knuth", "year": {"gte": 1974}}',
+            )
+        tree = parse_object(filter_value, 1)
+        count = count_conditions(tree)
+        if count > MOST_CONDITIONS:
+            raise ValueError(
+                f"filter has {count} conditions: expected at most {MOST_CONDITIONS}",
+                'Many values of one key are one condition: {"key": {"in": […]}}',
+            )
+        return tree
+
+
+    def parse_object(conditions: dict[str, Any], depth: int) -> tuple[Any, ...]:
+        """Return the node of an object, all of whose entries must hold."""
+        if depth > MOST_DEPTH:
+            raise ValueError(
+                f"filter: {shown(conditions)} is nested more than {MOST_DEPTH} deep",
+                "Join the conditions of and within and, or within or.",
+            )
+        nodes = [parse_entry(key, value, depth) for key, value in conditions.items()]
+        return nodes[0] if len(nodes) == 1 else ("and", nodes)
+
+
+    def parse_entry(key: str, value: Any, depth: int) -> tuple[Any, ...]:
+        """Return the node of one entry: a connective, or what must hold of a field."""
+        if key in ("and", "or"):
+            if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
+                raise ValueError(
+                    f'filter: "{key}" is {shown(value)}: expected an array of filters',
+                    f'{{"{key}": [{{"a": 1}}, {{"b": 2}}]}}; a metadata key is "$metadata.{key}".',
+                )
+            return (key, [parse_object(part, depth + 1) for part in value])
+        if key == "not":
+            if not isinstance(value, dict):
+                raise ValueError(
+                    f'filter: "not" is {shown(value)}: expected a filter',
+                    '{"not": {"a": 1}}; a metadata key is "$metadata.not".',
+                )
+            return ("not", parse_object(value, depth + 1))
+        field, kind = parse_field(key)
+        if not isinstance(value, dict):
+            value = {"eq": value}
+        elif not value:
+            raise ValueError(
+                f'filter: "{shorter(key)}" is {{}}: expected an operator and a value', EXAMPLES[kind]
+            )
+        for name in value:
+            if name not in OPERATORS[kind]:
+                raise ValueError(
+                    f'filter: "{shorter(key)}" is {shown(value)}: "{shorter(name)}"'
+                    + f" is no operator here, expected {', '.join(OPERATORS[kind])}",
+                    EXAMPLES[kind],
+                )
+        nodes = [comparison(key, name, field, kind, given) for name, given in value.items()]
+        return nodes[0] if len(nodes) == 1 else ("and", nodes)
+
+
+    def comparison(key: str, operator: str, field: str, kind: str, value: Any) -> tuple[Any, ...]:
+        """Return the node of one operator."""
+        value = operand(key, operator, kind, value)
+        ordered = kind == "metadata" and operator in ("lt", "lte", "gt", "gte")
+        if ordered and isinstance(value, str) and is_date(value):
+            kind = "metadata date"
+        return (operator, field, kind, value)
+
+
+    def parse_field(key: str) -> tuple[str, str]:
+        """Return the field that a key names, and its kind."""
+        if key.startswith(METADATA):
+            return key[len(METADATA) :], "metadata"
+        if key.startswith("$"):
+            if key not in FIELDS:
+                raise ValueError(
+                    f'filter: there is no field "{shorter(key)}": expected {", ".join(FIELDS)}',
+                    f"A metadata key that begins with $ is written {METADATA}$key.",
+                )
+            return key, FIELDS[key]
+        return key, "metadata"
+
+
+    def operand(key: str, operator: str, kind: str, value: Any) -> Any:
+        """Return the checked value that an operator compares with; "contains" always gets a list."""
+        expected = EXPECTED[kind]
+        if operator == "exists":
+            expected, valid = "true or false", isinstance(value, bool)
+        elif operator == "in":
+            expected = f"an array of at most {MOST_VALUES} values, each {expected}"
+            valid = is_list_of(value, kind)
+        elif operator == "contains":
+            expected = f"{expected}, or an array of them"
+            value = value if isinstance(value, list) else [value]
+            valid = is_list_of(value, kind)
+        elif operator == "prefix":
+            expected, valid = "a string", isinstance(value, str)
+        elif operator in ("lt", "lte", "gt", "gte") and kind == "metadata":
+            expected, valid = "a string or a number", isinstance(value, str | Decimal)
+        else:
+            valid = is_value(value, kind)
+        if not valid:
+            name = f'"{shorter(key)}"' + ("" if operator == "eq" else f' "{operator}"')
+            hint = '{"exists": false} finds what has no value.' if value is None else EXAMPLES[kind]
+            raise ValueError(f"filter: {name} is {shown(value)}: expected {expected}", hint)
+        return value
+
+
+    def is_list_of(value: Any, kind: str) -> bool:
+        """Tell whether a value is a list, not too long, of values of a kind."""
+        return (
+            isinstance(value, list)
+            and len(value) <= MOST_VALUES
+            and all(is_value(part, kind) for part in value)
+        )
+
+
+    def is_value(value: Any, kind: str) -> bool:
+        """Tell whether a single value is of a kind."""
+        if kind == "date":
+            return isinstance(value, str) and is_date(value)
+        if kind == "number":
+            return isinstance(value, Decimal)
+        return isinstance(value, str) or (kind == "metadata" and isinstance(value, bool | Decimal))
+
+
+    def is_date(value: str) -> bool:
+        """Tell whether a string is a date or a timestamp, by form and by calendar."""
+        if not DATE.fullmatch(value) or not value.isascii() or value.startswith("0000"):
+            return False
+        year, month, day = int(value[:4]), int(value[5:7]), int(value[8:10])
+        leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+        lengths = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+        return 1 <= month <= 12 and 1 <= day <= lengths[month - 1]
+
+
+    def count_conditions(node: tuple[Any, ...]) -> int:
+        """Return how many comparisons a tree has."""
+        if node[0] in ("and", "or"):
+            return sum(count_conditions(part) for part in node[1])
+        return count_conditions(node[1]) if node[0] == "not" else 1
+
+
+    def shown(value: Any) -> str:
+        """Return a value as JSON, of a long one the beginning."""
+        return shorter(json.dumps(value, ensure_ascii=False, default=number))
+
+
+    def number(value: Decimal) -> int | float:
+        """Return a decimal as a number that json can write."""
+        return int(value) if abs(value) < 10**15 and value == int(value) else float(value)
+
+
+    def shorter(text: str) -> str:
+        """Return the beginning of a text."""
+        return text if len(text) <= 200 else text[:200] + "…"
+    SD["parse_filter"] = parse_filter
+parse_filter = SD["parse_filter"]
+
+try:
+    tree = parse_filter(filter)
+except ValueError as error:
+    return None, None, None, None, None, None, *error.args
+on_chunk, operands = compile_filter(tree, parameter, False)
+on_document, _ = compile_filter(tree, parameter, True)
+return on_chunk, on_document, operands, *filter_alternatives(tree), None, None
+$python$;
+
+COMMENT ON FUNCTION pgblend._filter_condition(jsonb, integer) IS
+'A filter as SQL conditions on document d and chunk c that refer to a parameter, with the operands '
+'of that parameter, the metadata keys looked at and what GIN indexes can look for.';
 
 -- 20_retrieve/_check_lexical_index
 -- _check_lexical_index: raise PB002 where a collection has chunks and no lexical index, and, when
@@ -3606,6 +4103,37 @@ COMMENT ON FUNCTION pgblend._word_of_lexeme(text, text, text) IS
 'The word of a text that becomes the lexeme under a text search configuration, in lower case; the '
 'lexeme itself where there is none.';
 
+-- 20_retrieve/_iso_timestamp
+-- _iso_timestamp: the point in time that an ISO 8601 text gives: a date, or a date and a time.
+-- A date is its midnight; without a zone the zone is UTC. NULL for NULL and for any other text,
+-- impossible dates (2026-02-30) among them. An expression, so that it is inlined.
+CREATE OR REPLACE FUNCTION pgblend._iso_timestamp(value text)
+RETURNS timestamptz
+LANGUAGE sql
+STABLE PARALLEL SAFE
+RETURN CASE
+    WHEN
+        value ~ (
+            '^(?!0000)(?:\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])'
+            '|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))'
+            '|(?:\d\d(?:0[48]|[2468][048]|[13579][26])'
+            '|(?:[02468][048]|[13579][26])00)-02-29)'
+            '(?:[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?'
+            '(?:Z|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)?)?$'
+        ) COLLATE "C"
+        THEN (
+            value || CASE
+                WHEN length(value) = 10 THEN ' 00:00Z'
+                WHEN value ~ '(?:Z|[+-]\d\d(?::?\d\d)?)$' THEN ''
+                ELSE 'Z'
+            END
+        )::timestamptz
+END;
+
+COMMENT ON FUNCTION pgblend._iso_timestamp(text) IS
+'The point in time that an ISO 8601 text gives (without a zone, UTC; a date is its midnight); NULL '
+'for any other text.';
+
 -- 20_retrieve/_segment_score
 -- _segment_score: BM25 of the chunks of one text search configuration that have any of the lexemes.
 -- Statistics are arguments: idf per lexeme, in their order, which is the order in which scores are
@@ -4231,22 +4759,6 @@ COMMENT ON FUNCTION pgblend._segment_score(
 'Zaragoza 2009, idf of Lucene, fields weighted as in BM25F). Statistics are arguments. At most '
 'depth rows, best first, ties by (document, chunk index).';
 
--- 20_retrieve/_passes_filter
--- _passes_filter: whether a passage's metadata, over its document's, has every key and value of the
--- filter.
-CREATE OR REPLACE FUNCTION pgblend._passes_filter(document_id bigint, metadata jsonb, filter jsonb)
-RETURNS boolean
-LANGUAGE sql
-STABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT (d.metadata || _passes_filter.metadata) @> filter
-    FROM pgblend_data.document AS d
-    WHERE d.id = _passes_filter.document_id;
-END;
-
-COMMENT ON FUNCTION pgblend._passes_filter(bigint, jsonb, jsonb) IS
-'Whether a passage''s metadata, over its document''s, has every key and value of the filter.';
-
 -- 20_retrieve/_searched_collections
 -- _searched_collections: ids of the collections to search: those named, or all that the caller may
 -- read.
@@ -4314,6 +4826,218 @@ COMMENT ON COLUMN pgblend._similar_lexeme.collection_id IS 'The collection.';
 COMMENT ON COLUMN pgblend._similar_lexeme.text_search_config IS 'The language.';
 COMMENT ON COLUMN pgblend._similar_lexeme.lexeme IS 'The lexeme.';
 COMMENT ON COLUMN pgblend._similar_lexeme.likeness IS 'Shared trigrams over all trigrams.';
+
+-- 20_retrieve/_check_filter
+-- _check_filter: raise unless a filter is NULL or of the filter language, which the comment below
+-- spells out.
+CREATE OR REPLACE FUNCTION pgblend._check_filter(filter jsonb)
+RETURNS void
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    problem text;
+    problem_hint text;
+BEGIN
+    SELECT f.problem, f.hint INTO problem, problem_hint
+    FROM pgblend._filter_condition(filter, 1) AS f;
+    IF problem IS NOT NULL THEN
+        RAISE EXCEPTION '%', problem USING ERRCODE = '22023', HINT = problem_hint;
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_filter(jsonb) IS
+'Raise 22023 unless a filter is NULL or an object of the filter language. All its entries must '
+'hold: {"key": value} (equal), {"key": {operator: value, …}}, {"and": […]}, {"or": […]}, '
+'{"not": {…}}. Operators: eq, ne, in, lt, lte, gt, gte, exists (true or false), contains (an array '
+'that has the value, or all of several), prefix (a string). A key is one of the metadata, the '
+'passage''s over the document''s; a.b is the key of that name, else b within a; "$metadata.and" is '
+'the key "and". Fields: $collection, $source_key, $uri, $title, $language, $kind, $media_type; '
+'$modified_at, $ingested_at, $date (modified_at, else the document''s metadata key date, else '
+'ingested_at); $document_id, $chunk_id. Missing and null are the same: only ne, not and '
+'{"exists": false} pass. Values of different types are never equal, nor above or below one '
+'another; numbers compare as numbers, strings by code point. Where lt, lte, gt, gte are given a '
+'date or a timestamp of ISO 8601, points in time are compared, and strings that are none do not '
+'pass; without a zone it is UTC, and a date without a time stands for its whole day.';
+
+-- 20_retrieve/_filter_candidates
+-- _filter_candidates: those of some chunks that pass a filter, in the order given.
+-- A NULL filter lets all pass; chunks that are not there, or not visible, do not.
+CREATE OR REPLACE FUNCTION pgblend._filter_candidates(chunk_ids bigint[], filter jsonb)
+RETURNS bigint[]
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    compiled record;
+    passing bigint[];
+BEGIN
+    SELECT f.* INTO compiled FROM pgblend._filter_condition(filter, 2) AS f;
+    EXECUTE format(
+        'SELECT coalesce(array_agg(c.id ORDER BY u.place), ''{}'')
+        FROM unnest($1) WITH ORDINALITY AS u (chunk_id, place)
+        INNER JOIN pgblend_data.chunk AS c ON c.id = u.chunk_id
+        INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+        WHERE %s', coalesce(compiled.on_chunk, 'true'))
+    INTO passing USING chunk_ids, compiled.operands;
+    RETURN passing;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._filter_candidates(bigint[], jsonb) IS
+'Those of some chunks that pass a filter, in the order given; a NULL filter lets all pass.';
+
+-- 20_retrieve/_filter_chunks
+-- _filter_chunks: the chunks of collections that pass a filter, in no order; NULL where more than
+-- `most` do.
+-- A NULL `most` asks for all. A NULL filter lets all pass. Where the filter asks for values that
+-- metadata contain, GIN indexes find them. Otherwise documents are looked at once each, for the
+-- chunks that have none of the filter's keys themselves, and then the chunks that do.
+CREATE OR REPLACE FUNCTION pgblend._filter_chunks(
+    filter jsonb,
+    collection_ids bigint[],
+    most integer
+)
+RETURNS bigint[]
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    compiled record;
+    by_document text := 'SELECT c.id FROM pgblend_data.document AS d
+        INNER JOIN pgblend_data.chunk AS c ON c.document_id = d.id
+        WHERE d.collection_id = ANY($1) AND ';
+    by_chunk text := 'SELECT c.id FROM pgblend_data.chunk AS c
+        INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+        WHERE c.collection_id = ANY($1) AND c.metadata <> ''{}'' AND ';
+    statement text;
+    passing bigint[];
+BEGIN
+    SELECT f.* INTO compiled FROM pgblend._filter_condition(coalesce(filter, '{}'), 2) AS f;
+    statement := CASE
+        WHEN compiled.keys = '{}' THEN by_document || compiled.on_document
+        WHEN compiled.alternatives IS NULL THEN concat(
+            by_document, '(c.metadata ?| $3) IS NOT TRUE AND ', compiled.on_document,
+            ' UNION ALL ', by_chunk, 'c.metadata ?| $3 AND ', compiled.on_chunk)
+        ELSE concat(
+            by_document, 'd.metadata @> ANY($4) AND (c.metadata @> ANY($5)) IS NOT TRUE AND ',
+            compiled.on_chunk,
+            ' UNION ALL ', by_chunk, 'c.metadata @> ANY($5) AND ', compiled.on_chunk)
+    END;
+    EXECUTE format(
+        'SELECT coalesce(array_agg(p.id), ''{}'') FROM (%s LIMIT $6) AS p', statement)
+    INTO passing
+    USING collection_ids, compiled.operands, compiled.keys, compiled.alternatives, compiled.singles,
+        most::bigint + 1;
+    RETURN CASE WHEN most IS NULL OR cardinality(passing) <= most THEN passing END;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._filter_chunks(jsonb, bigint[], integer) IS
+'The chunks of collections that pass a filter, in no order; NULL where more than a number do.';
+
+-- 20_retrieve/_vector_arm
+-- _vector_arm: candidates nearest to a query vector by cosine distance, ranks from 1.
+-- All ties at the cut come back from the scan and are cut by (document, chunk index). The inner
+-- query orders by the distance alone, or PostgreSQL 15 does not use the HNSW index; an iterative
+-- scan goes on until enough rows pass the filter. 'auto' compares all vectors where there are few,
+-- which misses nothing (adding 0 to the distance hides the index). Otherwise the planner, who takes
+-- stored vectors for cheaper to read than they are, may choose only where a condition could make
+-- another way the better one: without sorting, the index is the only one left. A zero vector has no
+-- direction, its distance is NaN: it is no candidate, as in the index. Where `binding_query` is
+-- given, its phrases and exclusions must hold. The SET clauses put the caller's values back:
+-- set_config inside lasts to the end of the function, not of the transaction.
+CREATE OR REPLACE FUNCTION pgblend._vector_arm(
+    query_embedding vector,
+    space pgblend_data.embedding_space,
+    collection_ids bigint[],
+    binding_query text,
+    filter jsonb,
+    settings jsonb
+)
+RETURNS TABLE (
+    rank bigint,
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    cosine double precision
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+SET "hnsw.ef_search" = 40
+SET "hnsw.iterative_scan" = off
+SET enable_sort = on
+SET jit = off
+AS $function$
+DECLARE
+    depth integer := settings ->> 'candidate_depth';
+    scan text := settings ->> 'vector_scan';
+    condition text := 'e.collection_id = ANY($2)';
+    exact text := '';
+    compiled record;
+    configs text[];
+    conditions tsquery[];
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids)
+    ) THEN
+        condition := 'true';  -- every visible collection: row security restricts already
+    END IF;
+    SELECT f.* INTO compiled FROM pgblend._filter_condition(filter, 3) AS f;
+    IF filter IS NOT NULL OR settings ->> 'language' IS NOT NULL THEN
+        condition := format('%s AND EXISTS (
+            SELECT FROM pgblend_data.chunk AS c
+            INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+            WHERE c.id = e.chunk_id
+                AND c.text_search_config = coalesce($5, c.text_search_config)
+                AND %s)', condition, coalesce(compiled.on_chunk, 'true'));
+    END IF;
+    SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, conditions
+    FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
+    IF configs IS NOT NULL THEN
+        condition := condition || ' AND EXISTS (
+            SELECT FROM pgblend_data.chunk AS c
+            WHERE c.id = e.chunk_id
+                AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))';
+    END IF;
+    IF scan = 'exact' OR scan = 'auto' AND pgblend._few_vectors(space, collection_ids) THEN
+        exact := ' + 0';
+    ELSIF scan = 'index' OR condition = 'true' THEN
+        PERFORM set_config('enable_sort', 'off', true);
+    END IF;
+    PERFORM set_config('hnsw.ef_search', settings ->> 'ef_search', true);
+    PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
+    RETURN QUERY EXECUTE format(
+        'SELECT row_number() OVER (ORDER BY n.distance, n.document_id, n.chunk_index),
+            n.chunk_id, n.document_id, n.chunk_index, 1 - n.distance
+        FROM (
+            SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding <=> $1::%1$s AS distance
+            FROM pgblend_data.%2$I AS e
+            WHERE %3$s
+            ORDER BY (e.embedding <=> $1::%1$s)%4$s
+            FETCH FIRST $4 ROWS WITH TIES
+        ) AS n
+        WHERE n.distance < ''NaN''
+        ORDER BY 1
+        LIMIT $4',
+        format('%I(%s)', space.storage, space.dimensions), space.table_name, condition, exact)
+    USING query_embedding, collection_ids, compiled.operands, depth, settings ->> 'language', configs,
+        conditions;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._vector_arm(
+    vector, pgblend_data.embedding_space, bigint[], text, jsonb, jsonb
+) IS
+'The vectors'' candidates: passages nearest to a query vector by cosine distance, best first, '
+'ranks from 1, ties by (document, chunk index). Settings: candidate_depth, ef_search, vector_scan, '
+'language.';
 
 -- 20_retrieve/_fuzzy_terms
 -- _fuzzy_terms: what the fuzzy arm looks for: [{config_name, lexemes, idf, total, average_length,
@@ -4547,7 +5271,10 @@ BEGIN ATOMIC
         AND c.text_search_config = config_name
         AND c.lexemes @@ pgblend._lexeme_tsquery(_tsvector_score.lexemes)
         AND (condition IS NULL OR c.lexemes @@ condition)
-        AND (filter IS NULL OR pgblend._passes_filter(c.document_id, c.metadata, filter))
+        AND (
+            filter IS NULL
+            OR c.id IN (SELECT unnest(pgblend._filter_chunks(filter, collection_ids, NULL)))
+        )
     GROUP BY c.id
     ORDER BY score DESC, c.document_id ASC, c.chunk_index ASC
     LIMIT depth;
@@ -4560,102 +5287,6 @@ COMMENT ON FUNCTION pgblend._tsvector_score(
 'BM25 of the passages of one text search configuration that have any of the lexemes (Robertson and '
 'Zaragoza 2009, idf of Lucene). Statistics are arguments. At most depth rows, best first, ties by '
 '(document, chunk index).';
-
--- 20_retrieve/_vector_arm
--- _vector_arm: candidates nearest to a query vector by cosine distance, ranks from 1.
--- All ties at the cut come back from the scan and are cut by (document, chunk index). The inner
--- query orders by the distance alone, or PostgreSQL 15 does not use the HNSW index; an iterative
--- scan goes on until enough rows pass the filter. 'auto' compares all vectors where there are few,
--- which misses nothing (adding 0 to the distance hides the index). Otherwise the planner, who takes
--- stored vectors for cheaper to read than they are, may choose only where a condition could make
--- another way the better one: without sorting, the index is the only one left. A zero vector has no
--- direction, its distance is NaN: it is no candidate, as in the index. Where `binding_query` is
--- given, its phrases and exclusions must hold. The SET clauses put the caller's values back:
--- set_config inside lasts to the end of the function, not of the transaction.
-CREATE OR REPLACE FUNCTION pgblend._vector_arm(
-    query_embedding vector,
-    space pgblend_data.embedding_space,
-    collection_ids bigint[],
-    binding_query text,
-    filter jsonb,
-    settings jsonb
-)
-RETURNS TABLE (
-    rank bigint,
-    chunk_id bigint,
-    document_id bigint,
-    chunk_index integer,
-    cosine double precision
-)
-LANGUAGE plpgsql
-STABLE PARALLEL UNSAFE
-ROWS 100
-SET search_path FROM CURRENT
-SET "hnsw.ef_search" = 40
-SET "hnsw.iterative_scan" = off
-SET enable_sort = on
-SET jit = off
-AS $function$
-DECLARE
-    depth integer := settings ->> 'candidate_depth';
-    scan text := settings ->> 'vector_scan';
-    condition text := 'e.collection_id = ANY($2)';
-    exact text := '';
-    configs text[];
-    conditions tsquery[];
-BEGIN
-    IF NOT EXISTS (
-        SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids)
-    ) THEN
-        condition := 'true';  -- every visible collection: row security restricts already
-    END IF;
-    IF filter IS NOT NULL OR settings ->> 'language' IS NOT NULL THEN
-        condition := condition || ' AND EXISTS (
-            SELECT FROM pgblend_data.chunk AS c
-            WHERE c.id = e.chunk_id
-                AND ($3 IS NULL OR pgblend._passes_filter(c.document_id, c.metadata, $3))
-                AND c.text_search_config = coalesce($5, c.text_search_config))';
-    END IF;
-    SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, conditions
-    FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
-    IF configs IS NOT NULL THEN
-        condition := condition || ' AND EXISTS (
-            SELECT FROM pgblend_data.chunk AS c
-            WHERE c.id = e.chunk_id
-                AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))';
-    END IF;
-    IF scan = 'exact' OR scan = 'auto' AND pgblend._few_vectors(space, collection_ids) THEN
-        exact := ' + 0';
-    ELSIF scan = 'index' OR condition = 'true' THEN
-        PERFORM set_config('enable_sort', 'off', true);
-    END IF;
-    PERFORM set_config('hnsw.ef_search', settings ->> 'ef_search', true);
-    PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
-    RETURN QUERY EXECUTE format(
-        'SELECT row_number() OVER (ORDER BY n.distance, n.document_id, n.chunk_index),
-            n.chunk_id, n.document_id, n.chunk_index, 1 - n.distance
-        FROM (
-            SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding <=> $1::%1$s AS distance
-            FROM pgblend_data.%2$I AS e
-            WHERE %3$s
-            ORDER BY (e.embedding <=> $1::%1$s)%4$s
-            FETCH FIRST $4 ROWS WITH TIES
-        ) AS n
-        WHERE n.distance < ''NaN''
-        ORDER BY 1
-        LIMIT $4',
-        format('%I(%s)', space.storage, space.dimensions), space.table_name, condition, exact)
-    USING query_embedding, collection_ids, filter, depth, settings ->> 'language', configs,
-        conditions;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._vector_arm(
-    vector, pgblend_data.embedding_space, bigint[], text, jsonb, jsonb
-) IS
-'The vectors'' candidates: passages nearest to a query vector by cosine distance, best first, '
-'ranks from 1, ties by (document, chunk index). Settings: candidate_depth, ef_search, vector_scan, '
-'language.';
 
 -- 20_retrieve/_lexical_score
 -- _lexical_score: BM25 of the chunks of one text search configuration that pass condition and
@@ -4727,10 +5358,12 @@ BEGIN
                 array_agg(u.score ORDER BY u.place) AS scores
             FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
                 WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place)
-            INNER JOIN pgblend_data.chunk AS c ON c.id = u.chunk_id
-            LEFT JOIN pgblend_data.document AS d ON filter IS NOT NULL AND d.id = u.document_id
-            WHERE (condition IS NULL OR c.lexemes @@ condition)
-                AND (filter IS NULL OR d.metadata || c.metadata @> filter)
+            INNER JOIN unnest(CASE WHEN filter IS NULL THEN best.chunk_ids
+                ELSE pgblend._filter_candidates(best.chunk_ids, filter) END)
+                AS passing (chunk_id) ON passing.chunk_id = u.chunk_id
+            WHERE condition IS NULL OR (
+                SELECT c.lexemes @@ condition
+                FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id)
         ) AS hit;
         EXIT WHEN passed.count >= depth OR passed.found < wanted;
         candidates_each := passed.found / greatest(passed.count, 1);
@@ -9121,6 +9754,9 @@ pgblend._cosines,
 pgblend._degrade,
 pgblend._drop_duplicates,
 pgblend._few_vectors,
+pgblend._filter_candidates,
+pgblend._filter_chunks,
+pgblend._filter_condition,
 pgblend._fuse_ranks,
 pgblend._fused_candidates,
 pgblend._fuzzy_arm,
@@ -9144,7 +9780,6 @@ pgblend._monotonic_deadline,
 pgblend._named_collection,
 pgblend._normalize_scores,
 pgblend._parse_query,
-pgblend._passes_filter,
 pgblend._query_embedding,
 pgblend._query_groups,
 pgblend._query_stop_words,

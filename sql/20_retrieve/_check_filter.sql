@@ -1,4 +1,5 @@
--- _check_filter: raise unless a filter is NULL or an object of metadata keys and single values.
+-- _check_filter: raise unless a filter is NULL or of the filter language, which the comment below
+-- spells out.
 CREATE OR REPLACE FUNCTION pgblend._check_filter(filter jsonb)
 RETURNS void
 LANGUAGE plpgsql
@@ -6,24 +7,27 @@ IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    entry record;
+    problem text;
+    problem_hint text;
 BEGIN
-    IF filter IS NULL THEN
-        RETURN;
-    ELSIF jsonb_typeof(filter) <> 'object' THEN
-        RAISE EXCEPTION 'filter is %: expected a JSON object', left(filter::text, 200)
-            USING ERRCODE = '22023', HINT = 'For example: {"author": "knuth", "year": 1974}';
+    SELECT f.problem, f.hint INTO problem, problem_hint
+    FROM pgblend._filter_condition(filter, 1) AS f;
+    IF problem IS NOT NULL THEN
+        RAISE EXCEPTION '%', problem USING ERRCODE = '22023', HINT = problem_hint;
     END IF;
-    FOR entry IN SELECT e.key, e.value FROM jsonb_each(filter) AS e LOOP
-        IF jsonb_typeof(entry.value) NOT IN ('string', 'number', 'boolean') THEN
-            RAISE EXCEPTION 'filter: "%" is %: expected a string, a number, true or false',
-                left(entry.key, 200), left(entry.value::text, 200)
-                USING ERRCODE = '22023',
-                HINT = 'A filter names metadata keys and the values they must have.';
-        END IF;
-    END LOOP;
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._check_filter(jsonb) IS
-'Raise 22023 unless a filter is NULL or an object of metadata keys and single values.';
+'Raise 22023 unless a filter is NULL or an object of the filter language. All its entries must '
+'hold: {"key": value} (equal), {"key": {operator: value, …}}, {"and": […]}, {"or": […]}, '
+'{"not": {…}}. Operators: eq, ne, in, lt, lte, gt, gte, exists (true or false), contains (an array '
+'that has the value, or all of several), prefix (a string). A key is one of the metadata, the '
+'passage''s over the document''s; a.b is the key of that name, else b within a; "$metadata.and" is '
+'the key "and". Fields: $collection, $source_key, $uri, $title, $language, $kind, $media_type; '
+'$modified_at, $ingested_at, $date (modified_at, else the document''s metadata key date, else '
+'ingested_at); $document_id, $chunk_id. Missing and null are the same: only ne, not and '
+'{"exists": false} pass. Values of different types are never equal, nor above or below one '
+'another; numbers compare as numbers, strings by code point. Where lt, lte, gt, gte are given a '
+'date or a timestamp of ISO 8601, points in time are compared, and strings that are none do not '
+'pass; without a zone it is UTC, and a date without a time stands for its whole day.';

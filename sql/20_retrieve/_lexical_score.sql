@@ -67,10 +67,12 @@ BEGIN
                 array_agg(u.score ORDER BY u.place) AS scores
             FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
                 WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place)
-            INNER JOIN pgblend_data.chunk AS c ON c.id = u.chunk_id
-            LEFT JOIN pgblend_data.document AS d ON filter IS NOT NULL AND d.id = u.document_id
-            WHERE (condition IS NULL OR c.lexemes @@ condition)
-                AND (filter IS NULL OR d.metadata || c.metadata @> filter)
+            INNER JOIN unnest(CASE WHEN filter IS NULL THEN best.chunk_ids
+                ELSE pgblend._filter_candidates(best.chunk_ids, filter) END)
+                AS passing (chunk_id) ON passing.chunk_id = u.chunk_id
+            WHERE condition IS NULL OR (
+                SELECT c.lexemes @@ condition
+                FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id)
         ) AS hit;
         EXIT WHEN passed.count >= depth OR passed.found < wanted;
         candidates_each := passed.found / greatest(passed.count, 1);

@@ -62,7 +62,10 @@ BEGIN ATOMIC
         AND c.text_search_config = config_name
         AND c.lexemes @@ pgblend._lexeme_tsquery(_tsvector_score.lexemes)
         AND (condition IS NULL OR c.lexemes @@ condition)
-        AND (filter IS NULL OR pgblend._passes_filter(c.document_id, c.metadata, filter))
+        AND (
+            filter IS NULL
+            OR c.id IN (SELECT unnest(pgblend._filter_chunks(filter, collection_ids, NULL)))
+        )
     GROUP BY c.id
     ORDER BY score DESC, c.document_id ASC, c.chunk_index ASC
     LIMIT depth;

@@ -37,6 +37,7 @@ DECLARE
     scan text := settings ->> 'vector_scan';
     condition text := 'e.collection_id = ANY($2)';
     exact text := '';
+    compiled record;
     configs text[];
     conditions tsquery[];
 BEGIN
@@ -45,12 +46,14 @@ BEGIN
     ) THEN
         condition := 'true';  -- every visible collection: row security restricts already
     END IF;
+    SELECT f.* INTO compiled FROM pgblend._filter_condition(filter, 3) AS f;
     IF filter IS NOT NULL OR settings ->> 'language' IS NOT NULL THEN
-        condition := condition || ' AND EXISTS (
+        condition := format('%s AND EXISTS (
             SELECT FROM pgblend_data.chunk AS c
+            INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
             WHERE c.id = e.chunk_id
-                AND ($3 IS NULL OR pgblend._passes_filter(c.document_id, c.metadata, $3))
-                AND c.text_search_config = coalesce($5, c.text_search_config))';
+                AND c.text_search_config = coalesce($5, c.text_search_config)
+                AND %s)', condition, coalesce(compiled.on_chunk, 'true'));
     END IF;
     SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, conditions
     FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
@@ -81,7 +84,7 @@ BEGIN
         ORDER BY 1
         LIMIT $4',
         format('%I(%s)', space.storage, space.dimensions), space.table_name, condition, exact)
-    USING query_embedding, collection_ids, filter, depth, settings ->> 'language', configs,
+    USING query_embedding, collection_ids, compiled.operands, depth, settings ->> 'language', configs,
         conditions;
 END;
 $function$;

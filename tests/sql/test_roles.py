@@ -81,7 +81,8 @@ def test_statistics_are_of_visible_rows(two_collections: Any) -> None:
         " '{1,2,3,4}', NULL, NULL, pgblend._search_settings('{}', NULL, NULL))",
         "SELECT pgblend._has_vectors(pgblend._active_space(), '{2}')",
         "SELECT pgblend._few_vectors(pgblend._active_space(), '{2}')",
-        "SELECT pgblend._passes_filter(4, '{}', '{}')",
+        "SELECT pgblend._filter_candidates('{1,2,3,4,5,6}', '{}')",
+        "SELECT cardinality(pgblend._filter_chunks('{}', '{1,2,3,4}', NULL))",
     ],
 )
 def test_internal_functions_see_no_more(two_collections: Any, call: str) -> None:

@@ -125,7 +125,7 @@ def test_filter(db: Database, search: Search, only: str, expected: set[str]) -> 
         ("null", "expected a JSON object"),
         ('{"a": null}', '"a" is null: expected a string'),
         ('{"a": [1]}', '"a" is [1]'),
-        ('{"a": {"b": 1}}', '"a" is {"b": 1}'),
+        ('{"a": {"b": 1}}', '"a" is {"b": 1}: "b" is no operator here'),
     ],
 )
 def test_wrong_filter(db: Database, search: Search, only: str, part: str) -> None:
@@ -177,6 +177,11 @@ INJECTIONS = [
 ]
 
 
+def metadata_is(text: str) -> str:
+    """Return a filter by a hostile key and value."""
+    return json.dumps({f"$metadata.{text}": text})
+
+
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_hostile_strings_are_only_text(db: Database, text: str) -> None:
     before = db.value("SELECT count(*) FROM chunks")
@@ -187,12 +192,10 @@ def test_hostile_strings_are_only_text(db: Database, text: str) -> None:
         ("vector_search(%s, query_embedding => %s)", [text, vector], None),
         ("lexical_search('word', collections => %s)", [[text]], "42704"),
         ("hybrid_search('word', profile => %s)", [text], "22023"),
-        ("lexical_search('word', filter => %s)", [json.dumps({text: text})], None),
-        (
-            "vector_search(filter => %s, query_embedding => %s)",
-            [json.dumps({text: text}), vector],
-            None,
-        ),
+        ("lexical_search('word', filter => %s)", [metadata_is(text)], None),
+        ("vector_search(filter => %s, query_embedding => %s)", [metadata_is(text), vector], None),
+        ("lexical_search('word', filter => %s)", [json.dumps({"$" + text: text})], "22023"),
+        ("lexical_search('word', filter => %s)", [json.dumps({text: {text: 1}})], "22023"),
         ("lexical_search('word', options => %s)", [json.dumps({text: 1})], "22023"),
     ]
     names = db.column("SELECT name FROM setting_catalog() WHERE scope = 'search'")
@@ -216,7 +219,7 @@ def test_hostile_strings_are_only_text(db: Database, text: str) -> None:
     found = db.column(
         "SELECT source_key FROM lexical_search('zebra', collections => %s, filter => %s)",
         [text],
-        json.dumps({text: text}),
+        metadata_is(text),
     )
     assert found == [text]
     assert db.value("SELECT delete_document(%s, %s)", text, text) is True

@@ -1,0 +1,215 @@
+"""A search's filter, read and checked."""
+
+import json
+import re
+from decimal import Decimal
+from typing import Any
+
+COMPARISONS = ("eq", "ne", "in", "lt", "lte", "gt", "gte", "exists")
+OPERATORS = {
+    "metadata": (*COMPARISONS, "contains", "prefix"),
+    "text": (*COMPARISONS, "prefix"),
+    "date": COMPARISONS,
+    "number": COMPARISONS,
+}
+FIELDS = {
+    "$chunk_id": "number",
+    "$collection": "text",
+    "$date": "date",
+    "$document_id": "number",
+    "$ingested_at": "date",
+    "$kind": "text",
+    "$language": "text",
+    "$media_type": "text",
+    "$modified_at": "date",
+    "$source_key": "text",
+    "$title": "text",
+    "$uri": "text",
+}
+METADATA = "$metadata."
+MOST_DEPTH = 16
+MOST_CONDITIONS = 200
+MOST_VALUES = 1000
+TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?"
+ZONE = r"(?:Z|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)?"
+DATE = re.compile(rf"\d{{4}}-\d\d-\d\d(?:[T ]{TIME}{ZONE})?")
+EXPECTED = {
+    "metadata": "a string, a number, true or false",
+    "text": "a string",
+    "date": "a date or a timestamp of ISO 8601",
+    "number": "a number",
+}
+EXAMPLES = {
+    "metadata": '{"year": {"gte": 1970}}, {"tags": {"contains": "new"}} or {"type": {"in": ["a"]}}',
+    "text": '{"$uri": {"prefix": "docs/"}} or {"$language": "german"}',
+    "date": '{"$modified_at": {"gte": "2026-01-31"}} or "2026-01-31T12:00:00Z"',
+    "number": '{"$document_id": {"in": [1, 2]}}',
+}
+
+
+def parse_filter(text: str) -> tuple[Any, ...]:
+    """Return the tree of a filter given as JSON text.
+
+    Nodes are ("and", nodes), ("or", nodes), ("not", node) and (operator, field, kind, value):
+    field is a built-in one ("$uri") or the name of a metadata key, and kind is "metadata", "text",
+    "date", "number" or, where a metadata key is compared with a point in time, "metadata date".
+    Numbers are Decimals. Raises ValueError(message, hint): what the value is, what was expected,
+    what to do.
+    """
+    filter_value = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    if not isinstance(filter_value, dict):
+        raise ValueError(
+            f"filter is {shown(filter_value)}: expected a JSON object",
+            'For example: {"author": "knuth", "year": {"gte": 1974}}',
+        )
+    tree = parse_object(filter_value, 1)
+    count = count_conditions(tree)
+    if count > MOST_CONDITIONS:
+        raise ValueError(
+            f"filter has {count} conditions: expected at most {MOST_CONDITIONS}",
+            'Many values of one key are one condition: {"key": {"in": […]}}',
+        )
+    return tree
+
+
+def parse_object(conditions: dict[str, Any], depth: int) -> tuple[Any, ...]:
+    """Return the node of an object, all of whose entries must hold."""
+    if depth > MOST_DEPTH:
+        raise ValueError(
+            f"filter: {shown(conditions)} is nested more than {MOST_DEPTH} deep",
+            "Join the conditions of and within and, or within or.",
+        )
+    nodes = [parse_entry(key, value, depth) for key, value in conditions.items()]
+    return nodes[0] if len(nodes) == 1 else ("and", nodes)
+
+
+def parse_entry(key: str, value: Any, depth: int) -> tuple[Any, ...]:
+    """Return the node of one entry: a connective, or what must hold of a field."""
+    if key in ("and", "or"):
+        if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
+            raise ValueError(
+                f'filter: "{key}" is {shown(value)}: expected an array of filters',
+                f'{{"{key}": [{{"a": 1}}, {{"b": 2}}]}}; a metadata key is "$metadata.{key}".',
+            )
+        return (key, [parse_object(part, depth + 1) for part in value])
+    if key == "not":
+        if not isinstance(value, dict):
+            raise ValueError(
+                f'filter: "not" is {shown(value)}: expected a filter',
+                '{"not": {"a": 1}}; a metadata key is "$metadata.not".',
+            )
+        return ("not", parse_object(value, depth + 1))
+    field, kind = parse_field(key)
+    if not isinstance(value, dict):
+        value = {"eq": value}
+    elif not value:
+        raise ValueError(
+            f'filter: "{shorter(key)}" is {{}}: expected an operator and a value', EXAMPLES[kind]
+        )
+    for name in value:
+        if name not in OPERATORS[kind]:
+            raise ValueError(
+                f'filter: "{shorter(key)}" is {shown(value)}: "{shorter(name)}"'
+                + f" is no operator here, expected {', '.join(OPERATORS[kind])}",
+                EXAMPLES[kind],
+            )
+    nodes = [comparison(key, name, field, kind, given) for name, given in value.items()]
+    return nodes[0] if len(nodes) == 1 else ("and", nodes)
+
+
+def comparison(key: str, operator: str, field: str, kind: str, value: Any) -> tuple[Any, ...]:
+    """Return the node of one operator."""
+    value = operand(key, operator, kind, value)
+    ordered = kind == "metadata" and operator in ("lt", "lte", "gt", "gte")
+    if ordered and isinstance(value, str) and is_date(value):
+        kind = "metadata date"
+    return (operator, field, kind, value)
+
+
+def parse_field(key: str) -> tuple[str, str]:
+    """Return the field that a key names, and its kind."""
+    if key.startswith(METADATA):
+        return key[len(METADATA) :], "metadata"
+    if key.startswith("$"):
+        if key not in FIELDS:
+            raise ValueError(
+                f'filter: there is no field "{shorter(key)}": expected {", ".join(FIELDS)}',
+                f"A metadata key that begins with $ is written {METADATA}$key.",
+            )
+        return key, FIELDS[key]
+    return key, "metadata"
+
+
+def operand(key: str, operator: str, kind: str, value: Any) -> Any:
+    """Return the checked value that an operator compares with; "contains" always gets a list."""
+    expected = EXPECTED[kind]
+    if operator == "exists":
+        expected, valid = "true or false", isinstance(value, bool)
+    elif operator == "in":
+        expected = f"an array of at most {MOST_VALUES} values, each {expected}"
+        valid = is_list_of(value, kind)
+    elif operator == "contains":
+        expected = f"{expected}, or an array of them"
+        value = value if isinstance(value, list) else [value]
+        valid = is_list_of(value, kind)
+    elif operator == "prefix":
+        expected, valid = "a string", isinstance(value, str)
+    elif operator in ("lt", "lte", "gt", "gte") and kind == "metadata":
+        expected, valid = "a string or a number", isinstance(value, str | Decimal)
+    else:
+        valid = is_value(value, kind)
+    if not valid:
+        name = f'"{shorter(key)}"' + ("" if operator == "eq" else f' "{operator}"')
+        hint = '{"exists": false} finds what has no value.' if value is None else EXAMPLES[kind]
+        raise ValueError(f"filter: {name} is {shown(value)}: expected {expected}", hint)
+    return value
+
+
+def is_list_of(value: Any, kind: str) -> bool:
+    """Tell whether a value is a list, not too long, of values of a kind."""
+    return (
+        isinstance(value, list)
+        and len(value) <= MOST_VALUES
+        and all(is_value(part, kind) for part in value)
+    )
+
+
+def is_value(value: Any, kind: str) -> bool:
+    """Tell whether a single value is of a kind."""
+    if kind == "date":
+        return isinstance(value, str) and is_date(value)
+    if kind == "number":
+        return isinstance(value, Decimal)
+    return isinstance(value, str) or (kind == "metadata" and isinstance(value, bool | Decimal))
+
+
+def is_date(value: str) -> bool:
+    """Tell whether a string is a date or a timestamp, by form and by calendar."""
+    if not DATE.fullmatch(value) or not value.isascii() or value.startswith("0000"):
+        return False
+    year, month, day = int(value[:4]), int(value[5:7]), int(value[8:10])
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    lengths = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    return 1 <= month <= 12 and 1 <= day <= lengths[month - 1]
+
+
+def count_conditions(node: tuple[Any, ...]) -> int:
+    """Return how many comparisons a tree has."""
+    if node[0] in ("and", "or"):
+        return sum(count_conditions(part) for part in node[1])
+    return count_conditions(node[1]) if node[0] == "not" else 1
+
+
+def shown(value: Any) -> str:
+    """Return a value as JSON, of a long one the beginning."""
+    return shorter(json.dumps(value, ensure_ascii=False, default=number))
+
+
+def number(value: Decimal) -> int | float:
+    """Return a decimal as a number that json can write."""
+    return int(value) if abs(value) < 10**15 and value == int(value) else float(value)
+
+
+def shorter(text: str) -> str:
+    """Return the beginning of a text."""
+    return text if len(text) <= 200 else text[:200] + "…"
