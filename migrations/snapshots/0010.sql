@@ -50,7 +50,11 @@ BEGIN ATOMIC
     SELECT v.*
     FROM (
         VALUES
-        ('b', 'search', 'number', '0.75'::jsonb, 0, 1, NULL::text[],
+        ('after', 'search', 'object', '{}'::jsonb, 0, 9223372036854775807,
+            ARRAY['chunk_index', 'document_id', 'score'],
+            'Rows after this one, for pages: details -> ''cursor'' of the last row of the page '
+            'before.'),
+        ('b', 'search', 'number', '0.75', 0, 1, NULL,
             'BM25: how much a passage''s length counts.'),
         (
             'blend', 'search', 'blend',
@@ -115,6 +119,12 @@ BEGIN ATOMIC
             'Reciprocal rank fusion: the constant added to each rank.'),
         ('strict', 'search', 'boolean', 'false', NULL, NULL, NULL,
             'Fail instead of going on without an arm.'),
+        ('strong_signal', 'search', 'object',
+            '{"score": 0.5, "gap": 0.14, "center": 0, "scale": 0}', 0, 1000,
+            ARRAY['center', 'gap', 'scale', 'score'],
+            'When the words alone have found the answer: the best passage has at least score and '
+            'is at least gap above the second. BM25 as a share of what no passage can reach; with '
+            'a scale above 0 as 1 / (1 + exp(-(BM25 - center) / scale)).'),
         ('timeouts_ms', 'search', 'object', '{"embed": 2000, "lexical": 250, "total": 10000}', 1,
             600000, ARRAY['embed', 'lexical', 'total'],
             'Milliseconds that a stage may wait for a model, that the words'' arm may take, and '
@@ -539,6 +549,50 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._check_settings(jsonb, text[], text) IS
 'Raise 22023 for the first setting that is unknown, out of scope, of a wrong type or out of range.';
+
+-- 05_settings/_setting_sources
+-- _setting_sources: where each search setting in force comes from: call, collection, profile,
+-- database or default.
+-- Of an object, whose keys are merged, the nearest that gave any key. As in _search_settings, which
+-- checks what is given, a collection's settings count when it is the only one.
+CREATE OR REPLACE FUNCTION pgblend._setting_sources(
+    options jsonb,
+    profile text,
+    collection_ids bigint[]
+)
+RETURNS TABLE (name text, source text)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 30
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    of_profile jsonb := (
+        SELECT p.settings FROM pgblend_data.profile AS p
+        WHERE p.name = coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'));
+    of_collection jsonb := (
+        SELECT c.settings FROM pgblend_data.collection AS c
+        WHERE cardinality(collection_ids) = 1 AND c.id = collection_ids[1]);
+BEGIN
+    RETURN QUERY
+    SELECT
+        c.name,
+        CASE
+            WHEN coalesce(options -> c.name, 'null') <> 'null' THEN 'call'
+            WHEN coalesce(of_collection -> c.name, 'null') <> 'null' THEN 'collection'
+            WHEN coalesce(of_profile -> c.name, 'null') <> 'null' THEN 'profile'
+            WHEN coalesce(s.value, 'null') <> 'null' THEN 'database'
+            ELSE 'default'
+        END
+    FROM pgblend.setting_catalog() AS c
+    LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
+    WHERE c.scope = 'search';
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._setting_sources(jsonb, text, bigint[]) IS
+'Where each search setting in force comes from: call, collection, profile, database or default.';
 
 -- 05_settings/_search_settings
 -- _search_settings: every search setting in force: call > collection > profile > database >
@@ -7387,6 +7441,24 @@ COMMENT ON FUNCTION pgblend.embed_text(text[], text, integer) IS
 'Vectors of texts, one a text in their order, by the model of an embedding space (the active one), '
 'through the model gateway. Raises PB008 when the gateway fails or the dimensions do not match.';
 
+-- 60_search/_arm_settings
+-- _arm_settings: what a search by one arm puts over its settings; nothing for a NULL arm.
+CREATE OR REPLACE FUNCTION pgblend._arm_settings(arm text)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN arm IS NULL THEN '{}'::jsonb
+    ELSE jsonb_build_object(
+        'weights',
+        '{"lexical": 0, "vector": 0, "fuzzy": 0}'::jsonb || jsonb_build_object(arm, 1),
+        'fuzzy', CASE WHEN arm = 'fuzzy' THEN 'on' ELSE 'off' END
+    )
+END;
+
+COMMENT ON FUNCTION pgblend._arm_settings(text) IS
+'What a search by one arm (lexical, vector, fuzzy) puts over its settings; nothing for NULL.';
+
 -- 60_search/_check_result_limit
 -- _check_result_limit: raise unless a limit is from 0 to 10000.
 CREATE OR REPLACE FUNCTION pgblend._check_result_limit(result_limit integer)
@@ -7483,134 +7555,6 @@ COMMENT ON FUNCTION pgblend._degrade(text, text, text, text, jsonb) IS
 'Note that a search goes on without a stage: a WARNING, and the text for degraded; with the '
 'setting strict an error.';
 
--- 60_search/_fused_candidates
--- _fused_candidates: the arms' candidates, joined and scored, best first.
--- score is RRF divided by what a passage first in every arm would get, or, with a single arm, that
--- arm's own score: BM25 over its perfect score, or (1 + cosine) / 2, which is 1 - distance / 2. An
--- arm of weight 0 does not run; neither does the vector arm without a query vector, nor the fuzzy
--- arm by the setting fuzzy (off, or auto with the words' arm not running). Where words count,
--- phrases and exclusions bind the vectors too. Ties by (document, chunk index).
-CREATE OR REPLACE FUNCTION pgblend._fused_candidates(
-    query text,
-    query_embedding vector,
-    space pgblend_data.embedding_space,
-    collection_ids bigint[],
-    filter jsonb,
-    settings jsonb
-)
-RETURNS TABLE (
-    chunk_id bigint,
-    document_id bigint,
-    chunk_index integer,
-    score double precision,
-    cosine double precision,
-    arms jsonb
-)
-LANGUAGE sql
-STABLE PARALLEL UNSAFE
-ROWS 100
-BEGIN ATOMIC
-    WITH weight AS MATERIALIZED (
-        SELECT
-            (settings #>> '{weights,lexical}')::double precision AS lexical,
-            CASE
-                WHEN query_embedding IS NULL THEN 0
-                ELSE (settings #>> '{weights,vector}')::double precision
-            END AS vector,
-            CASE
-                WHEN
-                    settings ->> 'fuzzy' = 'on'
-                    OR settings ->> 'fuzzy' = 'auto' AND settings #> '{weights,lexical}' > '0'
-                    THEN coalesce((settings #>> '{weights,fuzzy}')::double precision, 0)
-                ELSE 0
-            END AS fuzzy
-    ),
-
-    lexical AS MATERIALIZED (
-        SELECT a.*
-        FROM weight AS w
-        CROSS JOIN LATERAL pgblend._lexical_arm(query, collection_ids, filter, settings) AS a
-        WHERE w.lexical > 0
-    ),
-
-    vector AS MATERIALIZED (
-        SELECT a.*
-        FROM weight AS w
-        CROSS JOIN LATERAL pgblend._vector_arm(
-            query_embedding, space, collection_ids, CASE WHEN w.lexical > 0 THEN query END,
-            filter, settings
-        ) AS a
-        WHERE w.vector > 0
-    ),
-
-    fuzzy AS MATERIALIZED (
-        SELECT a.*
-        FROM weight AS w
-        CROSS JOIN LATERAL pgblend._fuzzy_arm(query, collection_ids, filter, settings) AS a
-        WHERE w.fuzzy > 0
-    ),
-
-    -- The fuzzy arm may find nothing to put right: then it is no arm that a passage could miss.
-    -- Where it did, it has all that the words' arm has and more, which then only breaks ties.
-    fuzzy_outcome AS MATERIALIZED (
-        SELECT
-            count(*) > 0 AS ran,
-            coalesce(bool_or(f.corrections IS NOT NULL), false) AS corrected
-        FROM fuzzy AS f
-    ),
-
-    weight_in_force AS MATERIALIZED (
-        SELECT
-            CASE WHEN r.corrected THEN w.lexical / 8 ELSE w.lexical END AS lexical,
-            w.vector,
-            CASE WHEN r.ran THEN w.fuzzy ELSE 0 END AS fuzzy
-        FROM weight AS w
-        CROSS JOIN fuzzy_outcome AS r
-    )
-
-    SELECT
-        coalesce(l.chunk_id, v.chunk_id, f.chunk_id) AS chunk_id,
-        coalesce(l.document_id, v.document_id, f.document_id) AS document_id,
-        coalesce(l.chunk_index, v.chunk_index, f.chunk_index) AS chunk_index,
-        CASE
-            WHEN w.vector = 0 AND w.fuzzy = 0 THEN l.score / l.perfect_score
-            WHEN w.lexical = 0 AND w.fuzzy = 0 THEN greatest((1 + v.cosine) / 2, 0)
-            WHEN w.lexical = 0 AND w.vector = 0 THEN f.score / f.perfect_score
-            ELSE pgblend.rrf(
-                ARRAY[l.rank, v.rank, f.rank]::integer[], ARRAY[w.lexical, w.vector, w.fuzzy],
-                (settings ->> 'rrf_k')::double precision, true
-            )
-        END AS score,
-        v.cosine,
-        jsonb_strip_nulls(jsonb_build_object(
-            'lexical', CASE
-                WHEN l.rank IS NOT NULL THEN jsonb_build_object('rank', l.rank, 'score', l.score)
-            END,
-            'vector', CASE
-                WHEN v.rank IS NOT NULL THEN jsonb_build_object('rank', v.rank, 'score', v.cosine)
-            END,
-            'fuzzy', CASE
-                WHEN f.rank IS NOT NULL THEN jsonb_build_object(
-                    'rank', f.rank, 'score', f.score, 'method', 'vocabulary',
-                    'corrections', f.corrections
-                )
-            END
-        )) AS arms
-    FROM weight_in_force AS w
-    CROSS JOIN (
-        lexical AS l
-        FULL JOIN vector AS v ON l.chunk_id = v.chunk_id
-        FULL JOIN fuzzy AS f ON coalesce(l.chunk_id, v.chunk_id) = f.chunk_id
-    )
-    ORDER BY 4 DESC, 2 ASC, 3 ASC;
-END;
-
-COMMENT ON FUNCTION pgblend._fused_candidates(
-    text, vector, pgblend_data.embedding_space, bigint[], jsonb, jsonb
-) IS
-'The arms'' candidates, joined and scored in [0, 1], best first: RRF over its largest possible '
-'value where two arms run, else the one arm''s own score.';
-
 -- 60_search/_has_vectors
 -- _has_vectors: whether any visible passage of the collections has a vector in the space.
 CREATE OR REPLACE FUNCTION pgblend._has_vectors(
@@ -7635,6 +7579,17 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._has_vectors(pgblend_data.embedding_space, bigint[]) IS
 'Whether any visible passage of the collections has a vector in the space.';
+
+-- 60_search/_milliseconds
+-- _milliseconds: the time from one moment to another, in milliseconds; NULL where one is NULL.
+CREATE OR REPLACE FUNCTION pgblend._milliseconds(start_at timestamptz, end_at timestamptz)
+RETURNS double precision
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN extract(EPOCH FROM end_at - start_at)::double precision * 1000;
+
+COMMENT ON FUNCTION pgblend._milliseconds(timestamptz, timestamptz) IS
+'The time from one moment to another, in milliseconds.';
 
 -- 60_search/_query_embedding
 -- _query_embedding: the vector of a query in the active space: the caller's, else the gateway's.
@@ -7685,6 +7640,60 @@ COMMENT ON FUNCTION pgblend._query_embedding(text, vector, pgblend_data.embeddin
 'The vector of a query in the active space: the caller''s, else the gateway''s; where there is '
 'none, what the problem is.';
 
+-- 60_search/_search_trace
+-- _search_trace: what a search did, as one JSON document: settings, stages, rows.
+-- {"query", "profile", "mode", "collections", "settings": {name: {"value", "source"}}, "stages":
+-- [{"name", "ms", "rows", …}], "degraded", "total_ms", "results": [{"rank", "score", …, "arms",
+-- "places"}]}, and "candidates" where each candidate was traced. `page_trace` is what
+-- _search_page says and `embed_stage` the stage before; NULL for a blank query, which runs
+-- neither.
+CREATE OR REPLACE FUNCTION pgblend._search_trace(
+    query text,
+    profile text,
+    collection_ids bigint[],
+    options jsonb,
+    settings jsonb,
+    degraded text[],
+    results pgblend.search_result[],
+    page_trace jsonb,
+    embed_stage jsonb,
+    total_ms double precision
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN jsonb_build_object(
+        'query', query,
+        'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
+        'collections', (
+            SELECT coalesce(jsonb_agg(c.name ORDER BY c.name), '[]')
+            FROM pgblend_data.collection AS c WHERE c.id = ANY(collection_ids)),
+        'settings', (
+            SELECT jsonb_object_agg(s.name, jsonb_build_object(
+                'value', settings -> s.name, 'source', s.source))
+            FROM pgblend._setting_sources(options, profile, collection_ids) AS s),
+        'degraded', to_jsonb(degraded),
+        'total_ms', total_ms,
+        'results', (
+            SELECT coalesce(jsonb_agg(
+                to_jsonb(r) - '{content,metadata,context_before,context_after,degraded}'::text[]
+                || (page_trace -> 'rows' -> (r.rank - results[1].rank)) ORDER BY r.rank), '[]')
+            FROM unnest(results) AS r),
+        'stages', coalesce(jsonb_build_array(embed_stage) || (page_trace -> 'stages'), '[]')
+    ) || coalesce(page_trace - '{stages,rows}'::text[], '{}');
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_trace(
+    text, text, bigint[], jsonb, jsonb, text[], pgblend.search_result[], jsonb, jsonb,
+    double precision
+) IS
+'What a search did, as one JSON document: settings and where each came from, stages with their '
+'times, and how each row came to its place.';
+
 -- 60_search/_vectors_waiting
 -- _vectors_waiting: whether some passages of the collections still need a vector in the space.
 CREATE OR REPLACE FUNCTION pgblend._vectors_waiting(space text, collection_ids bigint[])
@@ -7702,279 +7711,659 @@ END;
 COMMENT ON FUNCTION pgblend._vectors_waiting(text, bigint[]) IS
 'Whether some passages of the collections still need a vector in the space.';
 
--- 60_search/_result_page
--- _result_page: candidates cut to a page and made into rows: texts, snippets, relevance.
--- The one place where a search reads stored texts: ids in, rows out. min_score and min_relevance
--- cut before the page; relevance is the exact cosine, NULL for all without a query vector.
-CREATE OR REPLACE FUNCTION pgblend._result_page(
+-- 60_search/_fetch_page
+-- _fetch_page: the rows of a page, made of its passages' ids: texts, snippets, places.
+-- The one place where a search reads stored texts. The arrays have an element for each row; a
+-- passage that is not there, or that the caller may not see, gives no row.
+CREATE OR REPLACE FUNCTION pgblend._fetch_page(
     query text,
-    result_limit integer,
-    query_embedding vector,
-    space pgblend_data.embedding_space,
-    collection_ids bigint[],
-    filter jsonb,
-    settings jsonb,
+    chunk_ids bigint[],
+    ranks integer[],
+    scores double precision[],
+    relevances double precision[],
+    arms jsonb[],
+    details jsonb[],
     degraded text[]
 )
 RETURNS SETOF pgblend.search_result
 LANGUAGE plpgsql
-STABLE PARALLEL UNSAFE
+STABLE PARALLEL SAFE
 ROWS 10
 SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
-DECLARE
-    min_relevance double precision := settings ->> 'min_relevance';
-    page_offset integer := settings ->> 'offset';
 BEGIN
-    IF page_offset + result_limit > (settings ->> 'candidate_depth')::integer THEN
-        RAISE WARNING
-            'rows beyond candidate_depth (%) are not found: offset % + limit % asks for more',
-            settings ->> 'candidate_depth', page_offset, result_limit
-            USING ERRCODE = '01000', HINT = 'Raise the option candidate_depth.';
-    END IF;
     RETURN QUERY
-    WITH candidate AS MATERIALIZED (
-        SELECT c.*, row_number() OVER (
-            ORDER BY c.score DESC, c.document_id, c.chunk_index) AS place
-        FROM pgblend._fused_candidates(
-            query, query_embedding, space, collection_ids, filter, settings) AS c
-    ),
-
-    relevant AS MATERIALIZED (
-        SELECT c.*, row_number() OVER (ORDER BY c.place) AS result_rank
-        FROM candidate AS c
-        WHERE c.score >= (settings ->> 'min_score')::double precision
-            AND (min_relevance IS NULL OR coalesce(c.cosine, (
-                SELECT e.cosine
-                FROM pgblend._cosines(ARRAY[c.chunk_id], query_embedding, space) AS e
-            )) >= min_relevance)
-    ),
-
-    page AS MATERIALIZED (
-        SELECT r.* FROM relevant AS r
-        ORDER BY r.place
-        OFFSET page_offset LIMIT greatest(0, least(
-            result_limit, (settings ->> 'candidate_depth')::integer - page_offset))
-    )
-
     SELECT
-        p.result_rank::integer,
-        least(p.score, 1),
-        coalesce(p.cosine, e.cosine),
-        p.document_id,
-        p.chunk_id,
-        collection.name,
+        p.rank,
+        p.score,
+        p.relevance,
+        c.document_id,
+        c.id AS chunk_id,
+        o.name AS collection,
         d.uri,
         d.title,
         pgblend._snippet(
             c.content, concat_ws(' ', pgblend._corrected_words(p.arms), query),
-            c.text_search_config),
+            c.text_search_config
+        ) AS snippet,
         c.content,
         c.start_line,
         c.end_line,
         c.pages,
-        d.metadata || c.metadata,
+        d.metadata || c.metadata AS metadata,
         d.source_key,
-        NULL::text,
-        NULL::text,
+        NULL::text AS context_before,
+        NULL::text AS context_after,
         p.arms,
-        degraded,
-        jsonb_build_object(
-            'relevance_basis', CASE WHEN query_embedding IS NOT NULL THEN 'cosine' END)
-    FROM page AS p
-    INNER JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
-    INNER JOIN pgblend_data.document AS d ON d.id = p.document_id
-    INNER JOIN pgblend_data.collection AS collection ON collection.id = d.collection_id
-    LEFT JOIN pgblend._cosines(
-        (SELECT array_agg(missing.chunk_id) FROM page AS missing WHERE missing.cosine IS NULL),
-        query_embedding, space) AS e ON e.chunk_id = p.chunk_id
-    ORDER BY p.place;
+        _fetch_page.degraded,
+        p.details
+    FROM unnest(
+        _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
+        _fetch_page.arms, _fetch_page.details
+    ) AS p (
+        chunk_id, rank, score, relevance, arms, details
+    )
+    INNER JOIN pgblend_data.chunk AS c ON p.chunk_id = c.id
+    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
+    INNER JOIN pgblend_data.collection AS o ON d.collection_id = o.id
+    ORDER BY p.rank;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._result_page(
-    text, integer, vector, pgblend_data.embedding_space, bigint[], jsonb, jsonb, text[]
+COMMENT ON FUNCTION pgblend._fetch_page(
+    text, bigint[], integer[], double precision[], double precision[], jsonb[], jsonb[], text[]
 ) IS
-'Candidates cut to a page and made into rows: texts, snippets, relevance (the exact cosine).';
+'The rows of a page, made of its passages'' ids: texts, snippets, places.';
 
--- 60_search/_instead_of_words
--- _instead_of_words: the vector arm's page for a query whose words are nowhere; no rows where there
--- are no vectors.
--- None either for a query with phrases or exclusions: those must hold, and vectors know nothing of
--- them. `degraded` says whose rows they are, and so does a WARNING.
-CREATE OR REPLACE FUNCTION pgblend._instead_of_words(
+-- 60_search/_rank_passages
+-- _rank_passages: the places, scores and arms of one page: all arms, fused, cut to the page.
+-- The order of all candidates depends on the settings alone, never on result_limit or offset. An
+-- arm of weight 0 does not run, nor the vector arm without a query vector, nor the fuzzy arm by the
+-- setting fuzzy (off, or auto with the words' arm not running). score is what fusion gave, divided
+-- by what a passage first in every list would get; of a single list it is that arm's own: BM25 over
+-- what no passage can reach, or (1 + cosine) / 2. relevance is the exact cosine, NULL without a
+-- query vector. `trace` says what each stage did: with `traced` page also how each row of the page
+-- came to its place, with pool each candidate; with none it is NULL. Where words count, phrases and
+-- exclusions bind the vectors too. Ties go by (document, chunk index).
+CREATE OR REPLACE FUNCTION pgblend._rank_passages(
     query text,
     result_limit integer,
+    query_embedding vector,
+    space text,
     collection_ids bigint[],
     filter jsonb,
-    settings jsonb
+    settings jsonb,
+    traced text,
+    OUT chunk_ids bigint[],
+    OUT ranks integer[],
+    OUT scores double precision[],
+    OUT relevances double precision[],
+    OUT arms jsonb[],
+    OUT details jsonb[],
+    OUT candidate_count integer,
+    OUT trace jsonb
 )
-RETURNS SETOF pgblend.search_result
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $python$
+if "is_strong_signal" not in SD:
+    """Whether the words alone have found the answer, so that expanding the query would be lost time."""
+
+    from collections.abc import Mapping, Sequence
+    from math import exp
+
+
+    def is_strong_signal(
+        scores: Sequence[float], perfect: float, signal: Mapping[str, float]
+    ) -> tuple[bool, list[float]]:
+        """Return whether the best BM25 score is high and well above the second, and the best five.
+
+        `scores` are BM25, best first. They are compared as shares of `perfect`, what no passage can
+        reach; or, where `signal` has a `scale` above 0, as 1 / (1 + exp(-(score - center) / scale)). A
+        strong one has at least `score`, and is at least `gap` above the second (0 where there is none).
+        """
+        center, scale = signal["center"], signal["scale"]
+        if scale > 0:
+            top = [1 / (1 + exp(min((center - score) / scale, 700))) for score in scores[:5]]
+        else:
+            top = [score / perfect for score in scores[:5]]
+        if not top:
+            return False, top
+        gap = top[0] - (top[1] if len(top) > 1 else 0.0)
+        return top[0] >= signal["score"] and gap >= signal["gap"], top
+    SD["is_strong_signal"] = is_strong_signal
+is_strong_signal = SD["is_strong_signal"]
+if "merge_lists" not in SD:
+    """Ranked lists joined into one pool of candidates."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def merge_lists(lists: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the passages of all lists, each once, as columns.
+
+        A list has `chunk_ids`, `document_ids`, `chunk_indexes`, `ranks` (from 1) and `scores`. The pool
+        has the first three for all items, by (document id, chunk index), so that a stable sort by score
+        leaves ties in that order; and `ranks[list][item]` and `scores[list][item]`, None where the list
+        lacks the item.
+        """
+        keys = {
+            chunk_id: (document_id, chunk_index)
+            for of_list in lists
+            for chunk_id, document_id, chunk_index in zip(
+                of_list["chunk_ids"], of_list["document_ids"], of_list["chunk_indexes"], strict=True
+            )
+        }
+        chunk_ids = sorted(keys, key=keys.__getitem__)
+        ranks, scores = [], []
+        for of_list in lists:
+            rank_of = dict(zip(of_list["chunk_ids"], of_list["ranks"], strict=True))
+            score_of = dict(zip(of_list["chunk_ids"], of_list["scores"], strict=True))
+            ranks.append([rank_of.get(chunk_id) for chunk_id in chunk_ids])
+            scores.append([score_of.get(chunk_id) for chunk_id in chunk_ids])
+        return {
+            "chunk_ids": chunk_ids,
+            "document_ids": [keys[chunk_id][0] for chunk_id in chunk_ids],
+            "chunk_indexes": [keys[chunk_id][1] for chunk_id in chunk_ids],
+            "ranks": ranks,
+            "scores": scores,
+        }
+    SD["merge_lists"] = merge_lists
+merge_lists = SD["merge_lists"]
+if "page_start" not in SD:
+    """Where a page begins in the order of all candidates."""
+
+    from collections.abc import Mapping, Sequence
+
+
+    def page_start(
+        order: Sequence[tuple[float, int, int]], after: Mapping[str, float] | None
+    ) -> int | None:
+        """Return the place, from 0, of the first row after the one that `after` names.
+
+        `order` has (score, document id, chunk index) of all rows, best first; `after` the same three by
+        name. No `after` gives 0. A row that is there is found by its document and chunk index, however
+        its score may have changed; one that is not (deleted since) stands where its score would put it.
+        Where rows are not in order of their scores, as after MMR, such a row has no place: None.
+        """
+        if not after:
+            return 0
+        key = (after["document_id"], after["chunk_index"])
+        for place, (_, document_id, chunk_index) in enumerate(order):
+            if (document_id, chunk_index) == key:
+                return place + 1
+        ranked = [(-score, document_id, chunk_index) for score, document_id, chunk_index in order]
+        if ranked != sorted(ranked):
+            return None
+        return sum(row < (-after["score"], *key) for row in ranked)
+    SD["page_start"] = page_start
+page_start = SD["page_start"]
+import json
+from time import perf_counter
+
+ARM = (
+    "SELECT array_agg(a.rank) AS ranks, array_agg(a.chunk_id) AS chunk_ids,"
+    " array_agg(a.document_id) AS document_ids, array_agg(a.chunk_index) AS chunk_indexes,"
+    " array_agg(a.{score}) AS scores{more} FROM {arm} AS a")
+WORDS = ARM.format(
+    score="score", more=", max(a.perfect_score) AS perfect",
+    arm="pgblend._lexical_arm($1, $2, $3, $4)")
+VECTORS = ARM.format(
+    score="cosine", more="",
+    arm="pgblend._vector_arm($5, (SELECT s FROM pgblend_data.embedding_space AS s"
+    " WHERE s.name = $6), $2, $1, $3, $4)")
+FUZZY = ARM.format(
+    score="score",
+    more=", max(a.perfect_score) AS perfect, array_agg(a.corrections) AS corrections",
+    arm="pgblend._fuzzy_arm($1, $2, $3, $4)")
+COSINES = (
+    "SELECT c.chunk_id, c.cosine FROM pgblend._cosines($1, $2, (SELECT s"
+    " FROM pgblend_data.embedding_space AS s WHERE s.name = $3)) AS c")
+in_force = json.loads(settings)
+weights = in_force["weights"]
+stages = []
+started = perf_counter()
+clock = [started]
+
+def run(statement, types, *values):
+    if statement not in SD:
+        SD[statement] = plpy.prepare(statement, types)
+    return SD[statement].execute(list(values))
+
+def done(stage, rows, **more):
+    now = perf_counter()
+    stages.append({"name": stage, "ms": (now - clock[0]) * 1000, "rows": rows, **more})
+    clock[0] = now
+
+def search(arm, weight, statement, types, *values):
+    row = run(statement, types, *values)[0]
+    columns = {name: value or [] for name, value in row.items() if name != "perfect"}
+    done(arm, len(columns["ranks"]))
+    return {"arm": arm, "weight": weight, "perfect": row.get("perfect"), **columns}
+
+def cosines(ids):
+    if query_embedding is None or not ids:
+        return {}
+    rows = run(COSINES, ["bigint[]", "vector", "text"], ids, query_embedding, space)
+    return {row["chunk_id"]: row["cosine"] for row in rows}
+
+ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
+asked = [query, collection_ids, filter, settings]
+lists = []
+if weights["lexical"] > 0:
+    lists.append(search("lexical", weights["lexical"], WORDS, ASKED, *asked))
+if weights["vector"] > 0 and query_embedding is not None:
+    binding = [query if weights["lexical"] > 0 else None, *asked[1:]]
+    lists.append(search(
+        "vector", weights["vector"], VECTORS, [*ASKED, "vector", "text"],
+        *binding, query_embedding, space))
+if weights["fuzzy"] > 0 and (
+        in_force["fuzzy"] == "on" or in_force["fuzzy"] == "auto" and weights["lexical"] > 0):
+    fuzzy = search("fuzzy", weights["fuzzy"], FUZZY, ASKED, *asked)
+    corrections = {text: json.loads(text) for text in set(fuzzy["corrections"]) - {None}}
+    correction_of = dict(zip(fuzzy["ranks"], fuzzy["corrections"]))
+    # It may find nothing to put right: then it is no list that a passage could miss. Where it
+    # did, it has all that the words' arm has and more, which then only breaks ties.
+    if fuzzy["ranks"]:
+        lists.append(fuzzy)
+    if corrections and weights["lexical"] > 0:
+        lists[0]["weight"] /= 8
+
+if traced != "none" and weights["lexical"] > 0:
+    strong, top = is_strong_signal(
+        lists[0]["scores"], lists[0]["perfect"], in_force["strong_signal"])
+    done("strong_signal", len(top), details={
+        "strong": strong, "top": top, "expansion": "skipped_strong" if strong else "wanted"})
+
+pool = merge_lists(lists)
+count = len(pool["chunk_ids"])
+keys = list(zip(pool["document_ids"], pool["chunk_indexes"]))
+k = in_force["rrf_k"]
+if len(lists) == 1:
+    alone = lists[0]
+    points = [
+        max((1 + score) / 2, 0.0) if alone["arm"] == "vector" else score / alone["perfect"]
+        for score in pool["scores"][0]]
+else:
+    attainable = sum(of_list["weight"] / (k + 1) for of_list in lists) or 1.0
+    points = [
+        sum(of_list["weight"] / (k + rank)
+            for of_list, rank in zip(lists, of_item) if rank is not None) / attainable
+        for of_item in zip(*pool["ranks"])]
+points = [min(score, 1.0) for score in points]
+order = sorted(range(count), key=lambda item: -points[item])
+done("fuse", count)
+places = {"fuse": order}
+
+known = {}
+for of_list, list_scores in zip(lists, pool["scores"]):
+    if of_list["arm"] == "vector":
+        known = {
+            chunk_id: score for chunk_id, score in zip(pool["chunk_ids"], list_scores)
+            if score is not None}
+
+def learn(items):
+    ids = [pool["chunk_ids"][item] for item in items]
+    known.update(cosines([chunk_id for chunk_id in ids if chunk_id not in known]))
+
+kept = [item for item in order if points[item] >= in_force["min_score"]]
+if in_force["min_relevance"] is not None:
+    learn(kept)
+    kept = [
+        item for item in kept
+        if known.get(pool["chunk_ids"][item]) is not None
+        and known[pool["chunk_ids"][item]] >= in_force["min_relevance"]]
+after = in_force["after"]
+if after and len(after) < 3:
+    plpy.error(
+        f"options: \"after\" is {json.dumps(after)}: expected score, document_id and chunk_index",
+        sqlstate="22023", hint="Take details -> 'cursor' of the last row of the page before.")
+start = page_start([(points[item], *keys[item]) for item in kept], after)
+if start is None:
+    plpy.error(
+        "the row of the option after is no longer found", sqlstate="22023",
+        hint="Begin again without after, or use offset.")
+places["page"] = kept
+start += in_force["offset"]
+depth = in_force["candidate_depth"]
+if start + result_limit > depth:
+    plpy.warning(
+        f"rows beyond candidate_depth ({depth}) are not found: offset {start} + limit"
+        f" {result_limit} asks for more", hint="Raise the option candidate_depth.")
+page = kept[start:min(start + result_limit, depth)]
+learn(page)
+done("page", len(page))
+
+def arms_of(item):
+    of_item = {}
+    for of_list, list_ranks, list_scores in zip(lists, pool["ranks"], pool["scores"]):
+        rank = list_ranks[item]
+        if rank is None:
+            continue
+        of_arm = {"rank": rank, "score": list_scores[item]}
+        if of_list["arm"] == "fuzzy":
+            of_arm["method"] = "vocabulary"
+            if correction_of[rank] is not None:
+                of_arm["corrections"] = corrections[correction_of[rank]]
+        of_item[of_list["arm"]] = of_arm
+    return of_item
+
+def details_of(item):
+    document_id, chunk_index = keys[item]
+    return {
+        "relevance_basis": None if query_embedding is None else "cosine",
+        "cursor": {
+            "score": points[item], "document_id": document_id, "chunk_index": chunk_index}}
+
+def trace_of(item):
+    """How a candidate came to its place: its part of the score by each arm, its place by stage."""
+    of_item = arms_of(item)
+    for of_list, list_ranks in zip(lists, pool["ranks"]):
+        if list_ranks[item] is not None:
+            of_item[of_list["arm"]] |= {
+                "weight": of_list["weight"],
+                "contribution": points[item] if len(lists) == 1
+                else of_list["weight"] / (k + list_ranks[item]) / attainable}
+    return {
+        "arms": of_item,
+        "places": {stage: place[item] for stage, place in place_of.items() if item in place}}
+
+trace = None
+if traced != "none":
+    place_of = {
+        stage: {item: place for place, item in enumerate(items, 1)}
+        for stage, items in places.items()}
+    trace = {
+        "stages": stages, "ms": (perf_counter() - started) * 1000,
+        "rows": [trace_of(item) for item in page]}
+    if traced == "pool":
+        trace["candidates"] = [
+            {"chunk_id": pool["chunk_ids"][item], "document_id": keys[item][0],
+             "chunk_index": keys[item][1], "score": points[item], **trace_of(item)}
+            for item in order]
+
+ids = pool["chunk_ids"]
+return {
+    "chunk_ids": [ids[item] for item in page],
+    "ranks": list(range(start + 1, start + 1 + len(page))),
+    "scores": [points[item] for item in page],
+    "relevances": [known.get(ids[item]) for item in page],
+    "arms": [json.dumps(arms_of(item)) for item in page],
+    "details": [json.dumps(details_of(item)) for item in page],
+    "candidate_count": count,
+    "trace": trace and json.dumps(trace),
+}
+$python$;
+
+COMMENT ON FUNCTION pgblend._rank_passages(
+    text, integer, vector, text, bigint[], jsonb, jsonb, text
+) IS
+'The places, scores and arms of one page of a search: all arms, fused, cut to the page; how many '
+'candidates there were, and a trace of the stages.';
+
+-- 60_search/_vectors_may_answer
+-- _vectors_may_answer: whether vectors may stand in for a query whose words are nowhere.
+-- Not where there are none, nor for a query with phrases or exclusions: those must hold, and
+-- vectors know nothing of them.
+CREATE OR REPLACE FUNCTION pgblend._vectors_may_answer(query text, collection_ids bigint[])
+RETURNS boolean
 LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-ROWS 10
+STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
     space pgblend_data.embedding_space := pgblend._active_space();
-    embedded record;
 BEGIN
-    IF space.name IS NULL OR NOT pgblend._has_vectors(space, collection_ids)
-        OR EXISTS (
-            SELECT FROM pgblend_data.collection_language AS l
-            CROSS JOIN LATERAL pgblend._parse_query(query, l.text_search_config) AS p
-            WHERE l.collection_id = ANY(collection_ids) AND p.condition IS NOT NULL)
-    THEN
-        RETURN;
-    END IF;
-    SELECT e.* INTO embedded FROM pgblend._query_embedding(
-        query, NULL, space,
-        least((settings #>> '{timeouts_ms,embed}')::numeric,
-            (settings #>> '{timeouts_ms,total}')::numeric)::integer) AS e;
-    IF embedded.problem IS NOT NULL THEN
-        PERFORM pgblend._degrade(
-            'vector', embedded.problem, embedded.problem_code, embedded.hint, settings);
-        RETURN;
-    END IF;
-    RETURN QUERY SELECT r.* FROM pgblend._result_page(
-        query, result_limit, embedded.embedding, space, collection_ids, filter,
-        settings || '{"weights": {"lexical": 0, "vector": 1}}',
-        pgblend._degrade(
-            'lexical', 'no passage was found by its words', 'PB003',
-            'these rows are the nearest by vectors; the option strict leaves them out', settings)
-    ) AS r;
+    RETURN space.name IS NOT NULL
+        AND pgblend._has_vectors(space, collection_ids)
+        AND NOT EXISTS (SELECT FROM pgblend._binding_conditions(query, collection_ids));
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._instead_of_words(text, integer, bigint[], jsonb, jsonb) IS
-'The vector arm''s page for a query whose words are nowhere, marked in degraded; no rows where '
-'there are no vectors, or the query has phrases or exclusions.';
+COMMENT ON FUNCTION pgblend._vectors_may_answer(text, bigint[]) IS
+'Whether vectors may stand in for a query whose words are nowhere: there are some, and it has no '
+'phrases and exclusions, which they know nothing of.';
+
+-- 60_search/_search_vector
+-- _search_vector: the space and the vector that a search looks with, and what it is without.
+-- The vector is the caller's, else the gateway's. Where there is none, or no passage searched has
+-- one, `is_required` makes it an error (PB001, or PB008 where the gateway fails); otherwise it is
+-- noted in `degraded` with a WARNING, and strict makes it an error. Passages that still wait for
+-- their vectors are noted alone.
+CREATE OR REPLACE FUNCTION pgblend._search_vector(
+    query text,
+    query_embedding vector,
+    collection_ids bigint[],
+    settings jsonb,
+    is_required boolean,
+    OUT space text,
+    OUT embedding vector,
+    OUT degraded text[]
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    active pgblend_data.embedding_space := pgblend._active_space();
+    embedded record;
+BEGIN
+    embedded := pgblend._query_embedding(
+        query, query_embedding, active,
+        least((settings #>> '{timeouts_ms,embed}')::numeric,
+            (settings #>> '{timeouts_ms,total}')::numeric)::integer);
+    space := active.name;
+    embedding := embedded.embedding;
+    IF embedded.problem IS NULL THEN
+        IF is_required AND NOT pgblend._has_vectors(active, collection_ids) THEN
+            RAISE EXCEPTION 'VECTORS_UNAVAILABLE: no passage searched has a vector'
+                USING ERRCODE = 'PB001',
+                HINT = 'Run pgblend ingest with a model gateway to make them.';
+        END IF;
+        degraded := CASE WHEN pgblend._vectors_waiting(active.name, collection_ids)
+            THEN ARRAY['vector: some passages have no vector yet (pgblend ingest makes them)']
+            ELSE '{}' END;
+    ELSIF is_required THEN
+        RAISE EXCEPTION 'VECTORS_UNAVAILABLE: %', embedded.problem
+            USING ERRCODE = embedded.problem_code,
+            HINT = concat(embedded.hint, '; lexical_search needs no vectors');
+    ELSE
+        degraded := pgblend._degrade(
+            'vector', embedded.problem, embedded.problem_code, embedded.hint, settings);
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_vector(text, vector, bigint[], jsonb, boolean) IS
+'The embedding space and the query''s vector that a search looks with; what it has to do without '
+'is noted in degraded, or an error where it is required.';
 
 -- 60_search/_search_page
--- _search_page: _result_page, going on without what the words' arm lacks.
--- Where a collection has no lexical index (PB002), it looks again after 50 and 100 ms while another
--- session builds one, then searches what there is; where the arm's time is over (PB009), the words
--- are left out. Both are named in `degraded` and raise a WARNING; with the setting strict they are
--- errors at once. Without numpy the words are scored from tsvectors, which is only named.
+-- _search_page: one page of a search whose query is embedded, going on without what the words' arm
+-- lacks.
+-- Arms and texts are read by one statement, so under one snapshot. Where a collection has no
+-- lexical index (PB002), it looks again after 50 and 100 ms while another session builds one, then
+-- searches what there is; where the arm's time is over (PB009), the words are left out. Both are
+-- named in `degraded` and raise a WARNING; with the setting strict they are errors at once. Without
+-- numpy the words are scored from tsvectors, which is only named.
 CREATE OR REPLACE FUNCTION pgblend._search_page(
     query text,
     result_limit integer,
     query_embedding vector,
-    space pgblend_data.embedding_space,
+    space text,
     collection_ids bigint[],
     filter jsonb,
     settings jsonb,
-    degraded text[]
+    traced text,
+    INOUT degraded text[],
+    OUT results pgblend.search_result[],
+    OUT candidate_count integer,
+    OUT trace jsonb
 )
-RETURNS SETOF pgblend.search_result
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-ROWS 10
 SET search_path FROM CURRENT
 AS $function$
+#variable_conflict use_column
 DECLARE
     waits_s double precision[] := '{0.05, 0.1}';
     problem text;
     hint text;
+    started_at timestamptz;
 BEGIN
     IF (settings #>> '{weights,lexical}')::double precision > 0 AND NOT pgblend._has_numpy() THEN
-        degraded := degraded
+        degraded := _search_page.degraded
             || 'lexical: scored from tsvectors, slowly: the server''s Python has no numpy'::text;
     END IF;
     LOOP
         BEGIN
-            RETURN QUERY SELECT r.* FROM pgblend._result_page(
+            started_at := clock_timestamp();
+            SELECT
+                ARRAY(
+                    SELECT f FROM pgblend._fetch_page(
+                        query, r.chunk_ids, r.ranks, r.scores, r.relevances, r.arms, r.details,
+                        _search_page.degraded) AS f),
+                r.candidate_count,
+                r.trace
+            INTO results, candidate_count, trace
+            FROM pgblend._rank_passages(
                 query, result_limit, query_embedding, space, collection_ids, filter, settings,
-                degraded) AS r;
-            RETURN;
-        EXCEPTION WHEN SQLSTATE 'PB002' OR SQLSTATE 'PB009' THEN
-            GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
-            problem := regexp_replace(SQLERRM, '^plpy\.Error: ', '');
-            IF (settings ->> 'strict')::boolean THEN
-                RAISE EXCEPTION '%', problem USING ERRCODE = SQLSTATE, HINT = hint;
-            ELSIF SQLSTATE = 'PB002' AND cardinality(waits_s) > 0
-                AND EXISTS (
-                    SELECT FROM unnest(collection_ids) AS id WHERE pgblend._is_building(id))
-            THEN
-                PERFORM pg_sleep(waits_s[1]);
-                waits_s := waits_s[2:];
-                CONTINUE;
+                traced) AS r;
+            IF traced <> 'none' THEN
+                trace := jsonb_insert(trace, '{stages,-1}', jsonb_build_object(
+                    'name', 'fetch', 'rows', cardinality(results),
+                    'ms', pgblend._milliseconds(started_at, clock_timestamp())
+                        - (trace ->> 'ms')::double precision), true) - 'ms';
             END IF;
-            degraded := degraded
-                || pgblend._degrade('lexical', problem, SQLSTATE, hint, settings);
-            settings := CASE SQLSTATE
-                WHEN 'PB002' THEN settings || '{"lexical_index": "incomplete"}'
-                ELSE settings || '{"lexical_index": "none"}' END;
+            RETURN;
+        EXCEPTION
+            WHEN SQLSTATE 'PB002' OR SQLSTATE 'PB003' OR SQLSTATE 'PB009' OR SQLSTATE '22023'
+                OR query_canceled
+            THEN
+                GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+                -- PL/Python puts the class of an error in front
+                problem := regexp_replace(SQLERRM, '^((plpy|spiexceptions)\.\w+: )+', '');
+                IF (settings ->> 'strict')::boolean OR SQLSTATE NOT IN ('PB002', 'PB009') THEN
+                    RAISE EXCEPTION '%', problem USING ERRCODE = SQLSTATE, HINT = hint;
+                ELSIF SQLSTATE = 'PB002' AND cardinality(waits_s) > 0
+                    AND EXISTS (
+                        SELECT FROM unnest(collection_ids) AS id WHERE pgblend._is_building(id))
+                THEN
+                    PERFORM pg_sleep(waits_s[1]);
+                    waits_s := waits_s[2:];
+                    CONTINUE;
+                END IF;
+                degraded := _search_page.degraded
+                    || pgblend._degrade('lexical', problem, SQLSTATE, hint, settings);
+                settings := settings || CASE SQLSTATE
+                    WHEN 'PB002' THEN '{"lexical_index": "incomplete"}'::jsonb
+                    ELSE '{"lexical_index": "none"}' END;
         END;
     END LOOP;
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._search_page(
-    text, integer, vector, pgblend_data.embedding_space, bigint[], jsonb, jsonb, text[]
+    text, integer, vector, text, bigint[], jsonb, jsonb, text, text[]
 ) IS
-'_result_page, going on without what the words'' arm lacks: an index (PB002), time (PB009), numpy.';
+'One page of a search whose query is embedded, with how many candidates there were and a trace; it '
+'goes on without what the words'' arm lacks: an index (PB002), time (PB009), numpy.';
 
--- 60_search/vector_search
--- vector_search: the best passages for a query by its vector alone.
--- The query is embedded through the gateway unless query_embedding is given; one of the two is
--- needed, or there are no rows. score is 1 - cosine distance / 2, relevance and arms have the
--- cosine. Where there are no vectors it raises PB001 (VECTORS_UNAVAILABLE), where the gateway fails
--- PB008.
-CREATE OR REPLACE FUNCTION pgblend.vector_search(
-    query text DEFAULT NULL,
-    result_limit integer DEFAULT 10,
-    collections text[] DEFAULT NULL,
-    filter jsonb DEFAULT NULL,
-    options jsonb DEFAULT '{}',
-    query_embedding vector DEFAULT NULL
+-- 60_search/_search
+-- _search: one search from its arguments to its rows: what all search functions are made of.
+-- Settings and collections are resolved, the query embedded where an arm needs it, then one page is
+-- made (_search_page). `only_arm` (lexical, vector, fuzzy) runs that arm alone: vector raises where
+-- there are no vectors; lexical, where no passage has any of the words and strict does not forbid
+-- it, gives the nearest by vectors, with a WARNING and a note in `degraded`. A NULL or blank query
+-- gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL with `traced`
+-- 'none'; 'page' and 'pool' say ever more (_search_trace).
+CREATE OR REPLACE FUNCTION pgblend._search(
+    query text,
+    result_limit integer,
+    collections text[],
+    filter jsonb,
+    profile text,
+    options jsonb,
+    query_embedding vector,
+    only_arm text DEFAULT NULL,
+    traced text DEFAULT 'none',
+    OUT results pgblend.search_result[],
+    OUT trace jsonb
 )
-RETURNS SETOF pgblend.search_result
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-COST 100000
-ROWS 10
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
+    started_at timestamptz := clock_timestamp();
+    embedding_at timestamptz;
+    embedded_at timestamptz;
     collection_ids bigint[];
     settings jsonb;
-    space pgblend_data.embedding_space;
-    embedded record;
+    looked record;
+    page record;
+    is_blank boolean := coalesce(btrim(query, E' \t\r\n'), '') = '';
 BEGIN
     PERFORM pgblend._check_result_limit(result_limit);
     PERFORM pgblend._check_filter(filter);
     collection_ids := pgblend._searched_collections(collections);
-    settings := pgblend._search_settings(options, NULL, collection_ids)
-        || '{"weights": {"lexical": 0, "vector": 1}}';
-    IF coalesce(btrim(query, E' \t\r\n'), '') = '' AND query_embedding IS NULL THEN
-        RETURN;
+    settings := pgblend._search_settings(options, profile, collection_ids)
+        || pgblend._arm_settings(only_arm);
+    IF settings -> 'weights' @> '{"lexical": 0, "vector": 0}'
+        AND NOT (settings ->> 'fuzzy' = 'on' AND (settings #>> '{weights,fuzzy}')::numeric > 0)
+    THEN
+        RAISE EXCEPTION 'options: "weights" are all 0: expected one above 0'
+            USING ERRCODE = '22023', HINT = 'An arm of weight 0 is not run.';
     END IF;
-    space := pgblend._active_space();
-    SELECT e.* INTO embedded FROM pgblend._query_embedding(
-        query, query_embedding, space,
-        least((settings #>> '{timeouts_ms,embed}')::numeric,
-            (settings #>> '{timeouts_ms,total}')::numeric)::integer) AS e;
-    IF embedded.problem IS NOT NULL THEN
-        RAISE EXCEPTION 'VECTORS_UNAVAILABLE: %', embedded.problem
-            USING ERRCODE = embedded.problem_code,
-            HINT = concat(embedded.hint, '; lexical_search needs no vectors');
-    ELSIF NOT pgblend._has_vectors(space, collection_ids) THEN
-        RAISE EXCEPTION 'VECTORS_UNAVAILABLE: no passage searched has a vector'
-            USING ERRCODE = 'PB001', HINT = 'Run pgblend ingest with a model gateway to make them.';
+    SELECT NULL::text AS space, NULL::vector AS embedding, '{}'::text[] AS degraded INTO looked;
+    SELECT '{}'::pgblend.search_result[] AS results, NULL::jsonb AS trace, 0 AS candidate_count,
+        looked.degraded AS degraded INTO page;
+    embedding_at := clock_timestamp();
+    IF NOT is_blank OR only_arm = 'vector' AND query_embedding IS NOT NULL THEN
+        IF (settings #>> '{weights,vector}')::double precision > 0 THEN
+            looked := pgblend._search_vector(
+                query, query_embedding, collection_ids, settings, only_arm IS NOT NULL);
+        END IF;
+        embedded_at := clock_timestamp();
+        page := pgblend._search_page(
+            query, result_limit, looked.embedding, looked.space, collection_ids, filter, settings,
+            traced, looked.degraded);
+        IF only_arm = 'lexical' AND page.candidate_count = 0 AND result_limit > 0
+            AND NOT (settings ->> 'strict')::boolean
+            AND pgblend._vectors_may_answer(query, collection_ids)
+        THEN
+            looked := pgblend._search_vector(query, NULL, collection_ids, settings, false);
+            IF looked.embedding IS NOT NULL THEN
+                page := pgblend._search_page(
+                    query, result_limit, looked.embedding, looked.space, collection_ids, filter,
+                    settings || pgblend._arm_settings('vector'), traced,
+                    looked.degraded || pgblend._degrade(
+                        'lexical', 'no passage was found by its words', 'PB003',
+                        'these rows are the nearest by vectors; the option strict leaves them out',
+                        settings));
+            END IF;
+        END IF;
     END IF;
-    RETURN QUERY SELECT r.* FROM pgblend._result_page(
-        query, result_limit, embedded.embedding, space, collection_ids, filter, settings,
-        CASE WHEN pgblend._vectors_waiting(space.name, collection_ids)
-            THEN ARRAY['vector: some passages have no vector yet (pgblend ingest makes them)']
-            ELSE '{}' END) AS r;
+    results := page.results;
+    IF traced <> 'none' THEN
+        trace := pgblend._search_trace(
+            query, profile, collection_ids, options, settings, page.degraded, results, page.trace,
+            jsonb_build_object('name', 'embed',
+                'rows', (looked.embedding IS NOT NULL)::integer, 'ms', pgblend._milliseconds(
+                    embedding_at, embedded_at)),
+            pgblend._milliseconds(started_at, clock_timestamp()));
+    END IF;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.vector_search(text, integer, text[], jsonb, jsonb, vector) IS
-'The best passages for a query by its vector alone (cosine). Raises PB001 (VECTORS_UNAVAILABLE) '
-'where there are no vectors, PB008 where the gateway fails.';
+COMMENT ON FUNCTION pgblend._search(
+    text, integer, text[], jsonb, text, jsonb, vector, text, text
+) IS
+'One search from its arguments to its rows: what all search functions are made of. trace says what '
+'each stage did, where asked for (traced: none, page, pool).';
 
 -- 60_search/fuzzy_search
 -- fuzzy_search: the best passages for a query by its words, misspelt and unfinished ones put right.
@@ -7996,19 +8385,10 @@ ROWS 10
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    collection_ids bigint[];
-    settings jsonb;
+    search record := pgblend._search(
+        query, result_limit, collections, filter, NULL, options, NULL, 'fuzzy');
 BEGIN
-    PERFORM pgblend._check_result_limit(result_limit);
-    PERFORM pgblend._check_filter(filter);
-    collection_ids := pgblend._searched_collections(collections);
-    settings := pgblend._search_settings(options, NULL, collection_ids)
-        || '{"weights": {"lexical": 0, "vector": 0, "fuzzy": 1}, "fuzzy": "on"}';
-    IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
-        RETURN;
-    END IF;
-    RETURN QUERY SELECT r.* FROM pgblend._search_page(
-        query, result_limit, NULL, NULL, collection_ids, filter, settings, '{}') AS r;
+    RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
 END;
 $function$;
 
@@ -8039,44 +8419,10 @@ ROWS 10
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    collection_ids bigint[];
-    settings jsonb;
-    space pgblend_data.embedding_space;
-    embedded record;
-    degraded text[] := '{}';
+    search record := pgblend._search(
+        query, result_limit, collections, filter, profile, options, query_embedding);
 BEGIN
-    PERFORM pgblend._check_result_limit(result_limit);
-    PERFORM pgblend._check_filter(filter);
-    collection_ids := pgblend._searched_collections(collections);
-    settings := pgblend._search_settings(options, profile, collection_ids);
-    IF settings #> '{weights}' @> '{"lexical": 0, "vector": 0}'
-        AND NOT (settings ->> 'fuzzy' = 'on' AND (settings #>> '{weights,fuzzy}')::numeric > 0)
-    THEN
-        RAISE EXCEPTION 'options: "weights" are all 0: expected one above 0'
-            USING ERRCODE = '22023', HINT = 'An arm of weight 0 is not run.';
-    ELSIF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
-        RETURN;
-    END IF;
-    IF (settings #>> '{weights,vector}')::double precision > 0 THEN
-        space := pgblend._active_space();
-        SELECT e.* INTO embedded FROM pgblend._query_embedding(
-            query, query_embedding, space,
-            least((settings #>> '{timeouts_ms,embed}')::numeric,
-                (settings #>> '{timeouts_ms,total}')::numeric)::integer) AS e;
-        query_embedding := embedded.embedding;
-        IF embedded.problem IS NOT NULL THEN
-            degraded := pgblend._degrade(
-                'vector', embedded.problem, embedded.problem_code, embedded.hint, settings);
-        ELSIF pgblend._vectors_waiting(space.name, collection_ids) THEN
-            degraded := ARRAY[
-                'vector: some passages have no vector yet (pgblend ingest makes them)'];
-        END IF;
-    ELSE
-        query_embedding := NULL;
-    END IF;
-    RETURN QUERY SELECT r.* FROM pgblend._search_page(
-        query, result_limit, query_embedding, space, collection_ids, filter, settings, degraded
-    ) AS r;
+    RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
 END;
 $function$;
 
@@ -8106,29 +8452,10 @@ ROWS 10
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    collection_ids bigint[];
-    settings jsonb;
+    search record := pgblend._search(
+        query, result_limit, collections, filter, NULL, options, NULL, 'lexical');
 BEGIN
-    PERFORM pgblend._check_result_limit(result_limit);
-    PERFORM pgblend._check_filter(filter);
-    collection_ids := pgblend._searched_collections(collections);
-    settings := pgblend._search_settings(options, NULL, collection_ids)
-        || '{"weights": {"lexical": 1, "vector": 0}}';
-    IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
-        RETURN;
-    END IF;
-    RETURN QUERY SELECT r.* FROM pgblend._search_page(
-        query, result_limit, NULL, NULL, collection_ids, filter, settings, '{}') AS r;
-    IF FOUND OR result_limit = 0 OR (settings ->> 'strict')::boolean THEN
-        RETURN;
-    ELSIF settings @> '{"offset": 0, "min_score": 0, "min_relevance": null}' OR NOT EXISTS (
-        SELECT FROM pgblend._search_page(
-            query, 1, NULL, NULL, collection_ids, filter,
-            settings || '{"offset": 0, "min_score": 0, "min_relevance": null}', '{}'))
-    THEN
-        RETURN QUERY SELECT r.* FROM pgblend._instead_of_words(
-            query, result_limit, collection_ids, filter, settings) AS r;
-    END IF;
+    RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
 END;
 $function$;
 
@@ -8136,6 +8463,75 @@ COMMENT ON FUNCTION pgblend.lexical_search(text, integer, text[], jsonb, jsonb) 
 'The best passages for a query by its words alone (BM25). Operators: "phrase", or, -exclusion. '
 'Words that are nowhere: the nearest by vectors, marked in degraded, or with the option strict '
 'none.';
+
+-- 60_search/search_explain
+-- search_explain: hybrid_search told as one JSON document: what each stage did, and how each row
+-- came to its place.
+-- {"query", "profile", "collections", "settings": {name: {"value", "source"}}, "stages": [{"name",
+-- "ms", "rows", "skipped", "details"}], "degraded", "total_ms", "results": [{"rank", "score", …,
+-- "arms": {arm: {"rank", "score", "weight", "contribution"}}, "places": {stage: place}}]}. It runs
+-- the very search, so arguments and errors are those of hybrid_search; a NULL or blank query has no
+-- stages and results.
+CREATE OR REPLACE FUNCTION pgblend.search_explain(
+    query text,
+    result_limit integer DEFAULT 10,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    profile text DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    search record := pgblend._search(
+        query, result_limit, collections, filter, profile, options, query_embedding,
+        traced => 'page');
+BEGIN
+    RETURN search.trace;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.search_explain(text, integer, text[], jsonb, text, jsonb, vector) IS
+'hybrid_search told as one JSON document: settings in force and where each came from, stages with '
+'times and counts, and how each row came to its place.';
+
+-- 60_search/vector_search
+-- vector_search: the best passages for a query by its vector alone.
+-- The query is embedded through the gateway unless query_embedding is given; one of the two is
+-- needed, or there are no rows. score is 1 - cosine distance / 2, relevance and arms have the
+-- cosine. Where there are no vectors it raises PB001 (VECTORS_UNAVAILABLE), where the gateway fails
+-- PB008.
+CREATE OR REPLACE FUNCTION pgblend.vector_search(
+    query text DEFAULT NULL,
+    result_limit integer DEFAULT 10,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    search record := pgblend._search(
+        query, result_limit, collections, filter, NULL, options, query_embedding, 'vector');
+BEGIN
+    RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.vector_search(text, integer, text[], jsonb, jsonb, vector) IS
+'The best passages for a query by its vector alone (cosine). Raises PB001 (VECTORS_UNAVAILABLE) '
+'where there are no vectors, PB008 where the gateway fails.';
 
 -- 90_ingest/_approximate_tokens
 -- _approximate_tokens: about how many cl100k_base tokens a text has; the server has no tokenizer.
@@ -9732,6 +10128,7 @@ pgblend.mmr_select,
 pgblend.normalize_scores,
 pgblend.rank_bonus,
 pgblend.rrf,
+pgblend.search_explain,
 pgblend.setting_catalog,
 pgblend.vector_search
 TO pgblend_reader;
@@ -9739,6 +10136,7 @@ TO pgblend_reader;
 GRANT EXECUTE ON FUNCTION
 pgblend._active_space,
 pgblend._arm_depth,
+pgblend._arm_settings,
 pgblend._binding_conditions,
 pgblend._blend_score,
 pgblend._blend_scores,
@@ -9753,12 +10151,12 @@ pgblend._corrected_words,
 pgblend._cosines,
 pgblend._degrade,
 pgblend._drop_duplicates,
+pgblend._fetch_page,
 pgblend._few_vectors,
 pgblend._filter_candidates,
 pgblend._filter_chunks,
 pgblend._filter_condition,
 pgblend._fuse_ranks,
-pgblend._fused_candidates,
 pgblend._fuzzy_arm,
 pgblend._fuzzy_terms,
 pgblend._group_condition,
@@ -9766,15 +10164,15 @@ pgblend._has_numpy,
 pgblend._has_vectors,
 pgblend._identifiers,
 pgblend._indexable_text,
-pgblend._last_position,
-pgblend._instead_of_words,
 pgblend._is_building,
 pgblend._join_bigrams,
+pgblend._last_position,
 pgblend._lexeme_tsquery,
 pgblend._lexical_arm,
 pgblend._lexical_score,
 pgblend._lexical_state,
 pgblend._lexical_statistics,
+pgblend._milliseconds,
 pgblend._mmr_select,
 pgblend._monotonic_deadline,
 pgblend._named_collection,
@@ -9784,20 +10182,24 @@ pgblend._query_embedding,
 pgblend._query_groups,
 pgblend._query_stop_words,
 pgblend._rank_bonus,
+pgblend._rank_passages,
 pgblend._regconfig,
 pgblend._request_embeddings,
-pgblend._result_page,
 pgblend._scale_fused,
 pgblend._schema_error,
 pgblend._seal_lock,
+pgblend._search,
 pgblend._search_page,
 pgblend._search_settings,
+pgblend._search_trace,
+pgblend._search_vector,
 pgblend._searched_collections,
 pgblend._segment_arrays,
 pgblend._segment_score,
 pgblend._setting_error,
 pgblend._setting_in_force,
 pgblend._setting_schema,
+pgblend._setting_sources,
 pgblend._similar_lexemes,
 pgblend._snippet,
 pgblend._spaced_bigrams,
@@ -9805,6 +10207,7 @@ pgblend._sum_ascending,
 pgblend._tsvector_score,
 pgblend._tsvector_statistics,
 pgblend._vector_arm,
+pgblend._vectors_may_answer,
 pgblend._vectors_waiting,
 pgblend._word_of_lexeme
 TO pgblend_reader;

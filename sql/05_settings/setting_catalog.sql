@@ -23,7 +23,11 @@ BEGIN ATOMIC
     SELECT v.*
     FROM (
         VALUES
-        ('b', 'search', 'number', '0.75'::jsonb, 0, 1, NULL::text[],
+        ('after', 'search', 'object', '{}'::jsonb, 0, 9223372036854775807,
+            ARRAY['chunk_index', 'document_id', 'score'],
+            'Rows after this one, for pages: details -> ''cursor'' of the last row of the page '
+            'before.'),
+        ('b', 'search', 'number', '0.75', 0, 1, NULL,
             'BM25: how much a passage''s length counts.'),
         (
             'blend', 'search', 'blend',
@@ -88,6 +92,12 @@ BEGIN ATOMIC
             'Reciprocal rank fusion: the constant added to each rank.'),
         ('strict', 'search', 'boolean', 'false', NULL, NULL, NULL,
             'Fail instead of going on without an arm.'),
+        ('strong_signal', 'search', 'object',
+            '{"score": 0.5, "gap": 0.14, "center": 0, "scale": 0}', 0, 1000,
+            ARRAY['center', 'gap', 'scale', 'score'],
+            'When the words alone have found the answer: the best passage has at least score and '
+            'is at least gap above the second. BM25 as a share of what no passage can reach; with '
+            'a scale above 0 as 1 / (1 + exp(-(BM25 - center) / scale)).'),
         ('timeouts_ms', 'search', 'object', '{"embed": 2000, "lexical": 250, "total": 10000}', 1,
             600000, ARRAY['embed', 'lexical', 'total'],
             'Milliseconds that a stage may wait for a model, that the words'' arm may take, and '

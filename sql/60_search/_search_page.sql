@@ -1,63 +1,89 @@
--- _search_page: _result_page, going on without what the words' arm lacks.
--- Where a collection has no lexical index (PB002), it looks again after 50 and 100 ms while another
--- session builds one, then searches what there is; where the arm's time is over (PB009), the words
--- are left out. Both are named in `degraded` and raise a WARNING; with the setting strict they are
--- errors at once. Without numpy the words are scored from tsvectors, which is only named.
+-- _search_page: one page of a search whose query is embedded, going on without what the words' arm
+-- lacks.
+-- Arms and texts are read by one statement, so under one snapshot. Where a collection has no
+-- lexical index (PB002), it looks again after 50 and 100 ms while another session builds one, then
+-- searches what there is; where the arm's time is over (PB009), the words are left out. Both are
+-- named in `degraded` and raise a WARNING; with the setting strict they are errors at once. Without
+-- numpy the words are scored from tsvectors, which is only named.
 CREATE OR REPLACE FUNCTION pgblend._search_page(
     query text,
     result_limit integer,
     query_embedding vector,
-    space pgblend_data.embedding_space,
+    space text,
     collection_ids bigint[],
     filter jsonb,
     settings jsonb,
-    degraded text[]
+    traced text,
+    INOUT degraded text[],
+    OUT results pgblend.search_result[],
+    OUT candidate_count integer,
+    OUT trace jsonb
 )
-RETURNS SETOF pgblend.search_result
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-ROWS 10
 SET search_path FROM CURRENT
 AS $function$
+#variable_conflict use_column
 DECLARE
     waits_s double precision[] := '{0.05, 0.1}';
     problem text;
     hint text;
+    started_at timestamptz;
 BEGIN
     IF (settings #>> '{weights,lexical}')::double precision > 0 AND NOT pgblend._has_numpy() THEN
-        degraded := degraded
+        degraded := _search_page.degraded
             || 'lexical: scored from tsvectors, slowly: the server''s Python has no numpy'::text;
     END IF;
     LOOP
         BEGIN
-            RETURN QUERY SELECT r.* FROM pgblend._result_page(
+            started_at := clock_timestamp();
+            SELECT
+                ARRAY(
+                    SELECT f FROM pgblend._fetch_page(
+                        query, r.chunk_ids, r.ranks, r.scores, r.relevances, r.arms, r.details,
+                        _search_page.degraded) AS f),
+                r.candidate_count,
+                r.trace
+            INTO results, candidate_count, trace
+            FROM pgblend._rank_passages(
                 query, result_limit, query_embedding, space, collection_ids, filter, settings,
-                degraded) AS r;
-            RETURN;
-        EXCEPTION WHEN SQLSTATE 'PB002' OR SQLSTATE 'PB009' THEN
-            GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
-            problem := regexp_replace(SQLERRM, '^plpy\.Error: ', '');
-            IF (settings ->> 'strict')::boolean THEN
-                RAISE EXCEPTION '%', problem USING ERRCODE = SQLSTATE, HINT = hint;
-            ELSIF SQLSTATE = 'PB002' AND cardinality(waits_s) > 0
-                AND EXISTS (
-                    SELECT FROM unnest(collection_ids) AS id WHERE pgblend._is_building(id))
-            THEN
-                PERFORM pg_sleep(waits_s[1]);
-                waits_s := waits_s[2:];
-                CONTINUE;
+                traced) AS r;
+            IF traced <> 'none' THEN
+                trace := jsonb_insert(trace, '{stages,-1}', jsonb_build_object(
+                    'name', 'fetch', 'rows', cardinality(results),
+                    'ms', pgblend._milliseconds(started_at, clock_timestamp())
+                        - (trace ->> 'ms')::double precision), true) - 'ms';
             END IF;
-            degraded := degraded
-                || pgblend._degrade('lexical', problem, SQLSTATE, hint, settings);
-            settings := CASE SQLSTATE
-                WHEN 'PB002' THEN settings || '{"lexical_index": "incomplete"}'
-                ELSE settings || '{"lexical_index": "none"}' END;
+            RETURN;
+        EXCEPTION
+            WHEN SQLSTATE 'PB002' OR SQLSTATE 'PB003' OR SQLSTATE 'PB009' OR SQLSTATE '22023'
+                OR query_canceled
+            THEN
+                GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+                -- PL/Python puts the class of an error in front
+                problem := regexp_replace(SQLERRM, '^((plpy|spiexceptions)\.\w+: )+', '');
+                IF (settings ->> 'strict')::boolean OR SQLSTATE NOT IN ('PB002', 'PB009') THEN
+                    RAISE EXCEPTION '%', problem USING ERRCODE = SQLSTATE, HINT = hint;
+                ELSIF SQLSTATE = 'PB002' AND cardinality(waits_s) > 0
+                    AND EXISTS (
+                        SELECT FROM unnest(collection_ids) AS id WHERE pgblend._is_building(id))
+                THEN
+                    PERFORM pg_sleep(waits_s[1]);
+                    waits_s := waits_s[2:];
+                    CONTINUE;
+                END IF;
+                degraded := _search_page.degraded
+                    || pgblend._degrade('lexical', problem, SQLSTATE, hint, settings);
+                settings := settings || CASE SQLSTATE
+                    WHEN 'PB002' THEN '{"lexical_index": "incomplete"}'::jsonb
+                    ELSE '{"lexical_index": "none"}' END;
         END;
     END LOOP;
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._search_page(
-    text, integer, vector, pgblend_data.embedding_space, bigint[], jsonb, jsonb, text[]
+    text, integer, vector, text, bigint[], jsonb, jsonb, text, text[]
 ) IS
-'_result_page, going on without what the words'' arm lacks: an index (PB002), time (PB009), numpy.';
+'One page of a search whose query is embedded, with how many candidates there were and a trace; it '
+'goes on without what the words'' arm lacks: an index (PB002), time (PB009), numpy.';

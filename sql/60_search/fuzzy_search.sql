@@ -17,19 +17,10 @@ ROWS 10
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    collection_ids bigint[];
-    settings jsonb;
+    search record := pgblend._search(
+        query, result_limit, collections, filter, NULL, options, NULL, 'fuzzy');
 BEGIN
-    PERFORM pgblend._check_result_limit(result_limit);
-    PERFORM pgblend._check_filter(filter);
-    collection_ids := pgblend._searched_collections(collections);
-    settings := pgblend._search_settings(options, NULL, collection_ids)
-        || '{"weights": {"lexical": 0, "vector": 0, "fuzzy": 1}, "fuzzy": "on"}';
-    IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
-        RETURN;
-    END IF;
-    RETURN QUERY SELECT r.* FROM pgblend._search_page(
-        query, result_limit, NULL, NULL, collection_ids, filter, settings, '{}') AS r;
+    RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
 END;
 $function$;
 

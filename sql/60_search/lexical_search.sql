@@ -18,29 +18,10 @@ ROWS 10
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    collection_ids bigint[];
-    settings jsonb;
+    search record := pgblend._search(
+        query, result_limit, collections, filter, NULL, options, NULL, 'lexical');
 BEGIN
-    PERFORM pgblend._check_result_limit(result_limit);
-    PERFORM pgblend._check_filter(filter);
-    collection_ids := pgblend._searched_collections(collections);
-    settings := pgblend._search_settings(options, NULL, collection_ids)
-        || '{"weights": {"lexical": 1, "vector": 0}}';
-    IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
-        RETURN;
-    END IF;
-    RETURN QUERY SELECT r.* FROM pgblend._search_page(
-        query, result_limit, NULL, NULL, collection_ids, filter, settings, '{}') AS r;
-    IF FOUND OR result_limit = 0 OR (settings ->> 'strict')::boolean THEN
-        RETURN;
-    ELSIF settings @> '{"offset": 0, "min_score": 0, "min_relevance": null}' OR NOT EXISTS (
-        SELECT FROM pgblend._search_page(
-            query, 1, NULL, NULL, collection_ids, filter,
-            settings || '{"offset": 0, "min_score": 0, "min_relevance": null}', '{}'))
-    THEN
-        RETURN QUERY SELECT r.* FROM pgblend._instead_of_words(
-            query, result_limit, collection_ids, filter, settings) AS r;
-    END IF;
+    RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
 END;
 $function$;
 

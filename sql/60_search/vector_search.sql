@@ -19,37 +19,10 @@ ROWS 10
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    collection_ids bigint[];
-    settings jsonb;
-    space pgblend_data.embedding_space;
-    embedded record;
+    search record := pgblend._search(
+        query, result_limit, collections, filter, NULL, options, query_embedding, 'vector');
 BEGIN
-    PERFORM pgblend._check_result_limit(result_limit);
-    PERFORM pgblend._check_filter(filter);
-    collection_ids := pgblend._searched_collections(collections);
-    settings := pgblend._search_settings(options, NULL, collection_ids)
-        || '{"weights": {"lexical": 0, "vector": 1}}';
-    IF coalesce(btrim(query, E' \t\r\n'), '') = '' AND query_embedding IS NULL THEN
-        RETURN;
-    END IF;
-    space := pgblend._active_space();
-    SELECT e.* INTO embedded FROM pgblend._query_embedding(
-        query, query_embedding, space,
-        least((settings #>> '{timeouts_ms,embed}')::numeric,
-            (settings #>> '{timeouts_ms,total}')::numeric)::integer) AS e;
-    IF embedded.problem IS NOT NULL THEN
-        RAISE EXCEPTION 'VECTORS_UNAVAILABLE: %', embedded.problem
-            USING ERRCODE = embedded.problem_code,
-            HINT = concat(embedded.hint, '; lexical_search needs no vectors');
-    ELSIF NOT pgblend._has_vectors(space, collection_ids) THEN
-        RAISE EXCEPTION 'VECTORS_UNAVAILABLE: no passage searched has a vector'
-            USING ERRCODE = 'PB001', HINT = 'Run pgblend ingest with a model gateway to make them.';
-    END IF;
-    RETURN QUERY SELECT r.* FROM pgblend._result_page(
-        query, result_limit, embedded.embedding, space, collection_ids, filter, settings,
-        CASE WHEN pgblend._vectors_waiting(space.name, collection_ids)
-            THEN ARRAY['vector: some passages have no vector yet (pgblend ingest makes them)']
-            ELSE '{}' END) AS r;
+    RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
 END;
 $function$;
 

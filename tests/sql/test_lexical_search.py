@@ -73,7 +73,7 @@ def test_ranks_scores_and_arms(db: Database) -> None:
     for row in rows:
         assert row[2:5] == (None, [], None)
         assert row[5].keys() == {"lexical"}
-        assert row[6] == {"relevance_basis": None}
+        assert row[6]["relevance_basis"] is None
 
 
 def test_statistics_are_of_the_searched_collections(db: Database) -> None:

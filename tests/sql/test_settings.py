@@ -7,6 +7,7 @@ from support.database import Database
 
 TIER = {"max_rank": 3, "fused": 0.5, "rerank": 0.5}
 SEARCH_SETTINGS = {
+    "after": [1, {"score": "high"}, {"rank": 1}],
     "b": [-0.1, 1.1, "0.5", True],
     "blend": [
         "tiers",
@@ -60,6 +61,7 @@ SEARCH_SETTINGS = {
     "per_document": [0, 10001, 1.5],
     "rrf_k": [-1, 100001, 1e300],
     "strict": ["true", 1],
+    "strong_signal": [0.5, {"score": -1}, {"power": 1}],
     "timeouts_ms": [5, {"embed": 0}, {"embed": "1s"}, {"coffee": 5}, {"total": None}],
     "title_weight": [-1, 101, []],
     "vector_scan": ["fast", 1],

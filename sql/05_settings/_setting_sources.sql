@@ -1,0 +1,42 @@
+-- _setting_sources: where each search setting in force comes from: call, collection, profile,
+-- database or default.
+-- Of an object, whose keys are merged, the nearest that gave any key. As in _search_settings, which
+-- checks what is given, a collection's settings count when it is the only one.
+CREATE OR REPLACE FUNCTION pgblend._setting_sources(
+    options jsonb,
+    profile text,
+    collection_ids bigint[]
+)
+RETURNS TABLE (name text, source text)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 30
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    of_profile jsonb := (
+        SELECT p.settings FROM pgblend_data.profile AS p
+        WHERE p.name = coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'));
+    of_collection jsonb := (
+        SELECT c.settings FROM pgblend_data.collection AS c
+        WHERE cardinality(collection_ids) = 1 AND c.id = collection_ids[1]);
+BEGIN
+    RETURN QUERY
+    SELECT
+        c.name,
+        CASE
+            WHEN coalesce(options -> c.name, 'null') <> 'null' THEN 'call'
+            WHEN coalesce(of_collection -> c.name, 'null') <> 'null' THEN 'collection'
+            WHEN coalesce(of_profile -> c.name, 'null') <> 'null' THEN 'profile'
+            WHEN coalesce(s.value, 'null') <> 'null' THEN 'database'
+            ELSE 'default'
+        END
+    FROM pgblend.setting_catalog() AS c
+    LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
+    WHERE c.scope = 'search';
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._setting_sources(jsonb, text, bigint[]) IS
+'Where each search setting in force comes from: call, collection, profile, database or default.';

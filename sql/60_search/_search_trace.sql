@@ -1,0 +1,52 @@
+-- _search_trace: what a search did, as one JSON document: settings, stages, rows.
+-- {"query", "profile", "mode", "collections", "settings": {name: {"value", "source"}}, "stages":
+-- [{"name", "ms", "rows", …}], "degraded", "total_ms", "results": [{"rank", "score", …, "arms",
+-- "places"}]}, and "candidates" where each candidate was traced. `page_trace` is what
+-- _search_page says and `embed_stage` the stage before; NULL for a blank query, which runs
+-- neither.
+CREATE OR REPLACE FUNCTION pgblend._search_trace(
+    query text,
+    profile text,
+    collection_ids bigint[],
+    options jsonb,
+    settings jsonb,
+    degraded text[],
+    results pgblend.search_result[],
+    page_trace jsonb,
+    embed_stage jsonb,
+    total_ms double precision
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN jsonb_build_object(
+        'query', query,
+        'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
+        'collections', (
+            SELECT coalesce(jsonb_agg(c.name ORDER BY c.name), '[]')
+            FROM pgblend_data.collection AS c WHERE c.id = ANY(collection_ids)),
+        'settings', (
+            SELECT jsonb_object_agg(s.name, jsonb_build_object(
+                'value', settings -> s.name, 'source', s.source))
+            FROM pgblend._setting_sources(options, profile, collection_ids) AS s),
+        'degraded', to_jsonb(degraded),
+        'total_ms', total_ms,
+        'results', (
+            SELECT coalesce(jsonb_agg(
+                to_jsonb(r) - '{content,metadata,context_before,context_after,degraded}'::text[]
+                || (page_trace -> 'rows' -> (r.rank - results[1].rank)) ORDER BY r.rank), '[]')
+            FROM unnest(results) AS r),
+        'stages', coalesce(jsonb_build_array(embed_stage) || (page_trace -> 'stages'), '[]')
+    ) || coalesce(page_trace - '{stages,rows}'::text[], '{}');
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_trace(
+    text, text, bigint[], jsonb, jsonb, text[], pgblend.search_result[], jsonb, jsonb,
+    double precision
+) IS
+'What a search did, as one JSON document: settings and where each came from, stages with their '
+'times, and how each row came to its place.';

@@ -1,0 +1,34 @@
+-- search_explain: hybrid_search told as one JSON document: what each stage did, and how each row
+-- came to its place.
+-- {"query", "profile", "collections", "settings": {name: {"value", "source"}}, "stages": [{"name",
+-- "ms", "rows", "skipped", "details"}], "degraded", "total_ms", "results": [{"rank", "score", …,
+-- "arms": {arm: {"rank", "score", "weight", "contribution"}}, "places": {stage: place}}]}. It runs
+-- the very search, so arguments and errors are those of hybrid_search; a NULL or blank query has no
+-- stages and results.
+CREATE OR REPLACE FUNCTION pgblend.search_explain(
+    query text,
+    result_limit integer DEFAULT 10,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    profile text DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    search record := pgblend._search(
+        query, result_limit, collections, filter, profile, options, query_embedding,
+        traced => 'page');
+BEGIN
+    RETURN search.trace;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.search_explain(text, integer, text[], jsonb, text, jsonb, vector) IS
+'hybrid_search told as one JSON document: settings in force and where each came from, stages with '
+'times and counts, and how each row came to its place.';

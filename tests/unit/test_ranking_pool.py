@@ -1,0 +1,125 @@
+"""Lists joined into a pool, where a page begins in it, and whether the words alone suffice."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgblend.plpy.is_strong_signal import is_strong_signal
+from pgblend.plpy.merge_lists import merge_lists
+from pgblend.plpy.page_start import page_start
+
+WORDS = {
+    "chunk_ids": [30, 10],
+    "document_ids": [1, 7],
+    "chunk_indexes": [2, 0],
+    "ranks": [1, 2],
+    "scores": [9.5, 4.0],
+}
+VECTORS = {
+    "chunk_ids": [20, 30],
+    "document_ids": [1, 1],
+    "chunk_indexes": [0, 2],
+    "ranks": [1, 2],
+    "scores": [0.8, 0.7],
+}
+EMPTY: dict[str, list[int]] = {name: [] for name in WORDS}
+
+
+def test_lists_become_one_pool_in_order_of_their_keys() -> None:
+    assert merge_lists([WORDS, VECTORS, EMPTY]) == {
+        "chunk_ids": [20, 30, 10],
+        "document_ids": [1, 1, 7],
+        "chunk_indexes": [0, 2, 0],
+        "ranks": [[None, 1, 2], [1, 2, None], [None, None, None]],
+        "scores": [[None, 9.5, 4.0], [0.8, 0.7, None], [None, None, None]],
+    }
+
+
+@pytest.mark.parametrize("lists", [[], [EMPTY], [EMPTY, EMPTY]])
+def test_no_rows_make_an_empty_pool(lists: list[dict[str, list[int]]]) -> None:
+    pool = merge_lists(lists)
+    assert pool["chunk_ids"] == []
+    assert pool["ranks"] == [[] for _ in lists]
+
+
+@given(st.lists(st.permutations(range(12)).map(lambda ids: ids[:7]), max_size=4), st.randoms())
+def test_the_order_of_the_lists_changes_no_item(
+    lists: list[list[int]], chance: random.Random
+) -> None:
+    made = [
+        {
+            "chunk_ids": ids,
+            "document_ids": [number // 3 for number in ids],
+            "chunk_indexes": [number % 3 for number in ids],
+            "ranks": list(range(1, len(ids) + 1)),
+            "scores": [1 / (place + 1) for place in range(len(ids))],
+        }
+        for ids in lists
+    ]
+    shuffled = made[:]
+    chance.shuffle(shuffled)
+    pool = merge_lists(made)
+    assert pool["chunk_ids"] == sorted({number for ids in lists for number in ids})
+    other = merge_lists(shuffled)
+    assert other["chunk_ids"] == pool["chunk_ids"]
+    assert sorted(map(str, other["ranks"])) == sorted(map(str, pool["ranks"]))
+
+
+ORDER = [(0.9, 5, 0), (0.5, 1, 0), (0.5, 1, 1), (0.5, 2, 0), (0.1, 9, 3)]
+
+
+@pytest.mark.parametrize(
+    ("after", "start"),
+    [
+        (None, 0),
+        ({}, 0),
+        *(({"score": s, "document_id": d, "chunk_index": i}, p + 1)
+          for p, (s, d, i) in enumerate(ORDER)),
+        ({"score": 0.3, "document_id": 1, "chunk_index": 1}, 3),  # it is there, at another score
+        ({"score": 0.95, "document_id": 7, "chunk_index": 0}, 0),  # rows that are not there
+        ({"score": 0.5, "document_id": 1, "chunk_index": 2}, 3),
+        ({"score": 0.5, "document_id": 0, "chunk_index": 2}, 1),
+        ({"score": 0, "document_id": 1, "chunk_index": 7}, 5),
+    ],
+)  # fmt: skip
+def test_a_page_begins_after_the_row_named(after: dict[str, float] | None, start: int) -> None:
+    assert page_start(ORDER, after) == start
+
+
+def test_a_row_that_is_gone_has_no_place_among_rows_out_of_order() -> None:
+    shuffled = [ORDER[2], *ORDER[:2], *ORDER[3:]]
+    gone = {"score": 0.5, "document_id": 8, "chunk_index": 0}
+    assert page_start(shuffled, gone) is None
+    assert page_start(shuffled, {"score": 1, "document_id": 5, "chunk_index": 0}) == 2
+
+
+BALANCED = {"score": 0.5, "gap": 0.14, "center": 0, "scale": 0}
+GNO = {"score": 0.84, "gap": 0.14, "center": 4.5, "scale": 2.8}
+
+
+@pytest.mark.parametrize(
+    ("scores", "signal", "strong"),
+    [
+        ([], BALANCED, False),
+        ([5.0], BALANCED, True),
+        ([5.0, 3.6], BALANCED, True),
+        ([5.0, 3.7], BALANCED, False),
+        ([4.9, 0.0], BALANCED, False),
+        ([9.2, 6.9], GNO, True),  # .843 and .702
+        ([9.1, 1.0], GNO, False),  # .838
+        ([9.2, 7.0], GNO, False),  # .843 and .709
+        ([1e9, 1.0], GNO, True),
+    ],
+)
+def test_a_strong_signal_is_high_and_alone(
+    scores: list[float], signal: dict[str, float], strong: bool
+) -> None:
+    found, top = is_strong_signal(scores, 10.0, signal)
+    assert found is strong
+    assert len(top) == len(scores)
+
+
+def test_only_five_are_looked_at() -> None:
+    assert is_strong_signal([5.0, 4, 3, 2, 1, 0.5], 10.0, BALANCED)[1] == [0.5, 0.4, 0.3, 0.2, 0.1]
