@@ -51,7 +51,7 @@ def _unit_rows(vectors: Sequence[Any]) -> Any:
     """Return vectors of length 1 as rows; a missing one is all 0."""
     lists = [json.loads(vector) if isinstance(vector, str) else vector for vector in vectors]
     zero = [0.0] * max((len(vector) for vector in lists if vector is not None), default=0)
-    if np is not None:
+    if np is not None and lists:
         rows = np.array([zero if vector is None else vector for vector in lists], np.float64)
         lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
         return rows / np.where(lengths > 0, lengths, 1)

@@ -50,4 +50,4 @@ def _place_between(score: float, low: float, high: float, epsilon: float) -> flo
 
 
 def _logistic(x: float) -> float:
-    return 1 / (1 + exp(-x)) if x >= 0 else exp(max(x, -700.0)) / (1 + exp(max(x, -700.0)))
+    return 1 / (1 + exp(-x)) if x >= 0 else exp(x) / (1 + exp(x))  # neither overflows

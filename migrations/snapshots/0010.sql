@@ -4881,6 +4881,32 @@ COMMENT ON COLUMN pgblend._similar_lexeme.text_search_config IS 'The language.';
 COMMENT ON COLUMN pgblend._similar_lexeme.lexeme IS 'The lexeme.';
 COMMENT ON COLUMN pgblend._similar_lexeme.likeness IS 'Shared trigrams over all trigrams.';
 
+-- 20_retrieve/chunk_embeddings
+-- chunk_embeddings: the stored vectors of chunks, in the active embedding space.
+-- A chunk without a vector, or that the caller may not see, gives no row; NULL, and no space, none.
+CREATE OR REPLACE FUNCTION pgblend.chunk_embeddings(chunk_ids bigint[])
+RETURNS TABLE (chunk_id bigint, embedding vector)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 50
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    space pgblend_data.embedding_space := pgblend._active_space();
+BEGIN
+    IF space.name IS NULL THEN
+        RETURN;
+    END IF;
+    RETURN QUERY EXECUTE format(
+        'SELECT e.chunk_id, e.embedding::vector FROM pgblend_data.%I AS e
+        WHERE e.chunk_id = ANY($1)', space.table_name)
+    USING chunk_ids;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.chunk_embeddings(bigint[]) IS
+'The stored vectors of chunks, in the active embedding space; a chunk without one gives no row.';
+
 -- 20_retrieve/_check_filter
 -- _check_filter: raise unless a filter is NULL or of the filter language, which the comment below
 -- spells out.
@@ -5664,12 +5690,12 @@ COMMENT ON FUNCTION pgblend._arm_depth(jsonb, integer, boolean, boolean) IS
 'Candidates that an arm is asked for: candidate_depth, or as the setting over_fetch says.';
 
 -- 30_fuse/_convex_fusion
--- _convex_fusion: convex_fusion of many items at once; `scores` has a row for each list.
+-- _convex_fusion: convex_fusion of checked arguments.
 CREATE OR REPLACE FUNCTION pgblend._convex_fusion(
     scores double precision[],
     weights double precision[]
 )
-RETURNS double precision[]
+RETURNS double precision
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
@@ -5701,11 +5727,11 @@ if "convex_fusion" not in SD:
         return [reduce(add, sorted(row)) / total for row in zip(*terms, strict=True)]
     SD["convex_fusion"] = convex_fusion
 convex_fusion = SD["convex_fusion"]
-return convex_fusion(scores, weights)
+return convex_fusion([[score] for score in scores], weights)[0]
 $python$;
 
 COMMENT ON FUNCTION pgblend._convex_fusion(double precision[], double precision[]) IS
-'convex_fusion of many items at once; scores has a row for each list.';
+'convex_fusion of checked arguments.';
 
 -- 30_fuse/_fuse_ranks
 -- _fuse_ranks: rrf of many items at once, and what an item first in every list would get.
@@ -5754,6 +5780,114 @@ $python$;
 COMMENT ON FUNCTION pgblend._fuse_ranks(integer[], double precision[], double precision) IS
 'rrf of many items at once (a row of ranks for each list), and what an item first in every list '
 'would get.';
+
+-- 30_fuse/_normalize_arm
+-- _normalize_arm: one arm's scores as the setting normalization asks.
+-- `low` and `high` are the arm's lowest and highest possible scores.
+CREATE OR REPLACE FUNCTION pgblend._normalize_arm(
+    scores double precision[],
+    normalization jsonb,
+    arm text,
+    low double precision,
+    high double precision
+)
+RETURNS double precision[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "arm_normalization" not in SD:
+    """How one arm's scores are normalised for convex fusion."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+
+    def arm_normalization(
+        normalization: Mapping[str, Any], arm: str, low: float, high: float
+    ) -> tuple[str, dict[str, float | None]]:
+        """Return method and parameters for normalize_scores, from the setting normalization.
+
+        `low` and `high` are the arm's lowest and highest possible scores (BM25: 0 and its perfect
+        score; cosine: -1 and 1). theoretical takes the lowest possible and the list's best (Bruch, Gai
+        and Ingber 2023), absolute both possible ones, so that scores do not depend on the other items;
+        zscore is cut at 3 deviations, so that it lies in [0, 1].
+        """
+        method = normalization["method"]
+        if method == "theoretical":
+            return "minmax", {"low": low}
+        if method == "absolute":
+            return "minmax", {"low": low, "high": high}
+        if method == "zscore":
+            return "zscore", {"clamp": 3.0}
+        if method == "logistic":
+            return "logistic", {key: normalization.get(key, {}).get(arm) for key in ("center", "scale")}
+        return "minmax", {}
+    SD["arm_normalization"] = arm_normalization
+arm_normalization = SD["arm_normalization"]
+if "normalize_scores" not in SD:
+    """Scores of one list brought to a scale that other lists share."""
+
+    from collections.abc import Mapping, Sequence
+    from math import exp, fsum, sqrt
+
+
+    def normalize_scores(
+        scores: Sequence[float | None], method: str, parameters: Mapping[str, float | None]
+    ) -> list[float | None]:
+        """Return the scores on a common scale; None stays None.
+
+        - minmax: (score - low) / (high - low), clamped to [0, 1]; `low` and `high` are the list's own
+          where they are not given (with bounds that hold for every query, scores can be compared
+          between queries).
+        - zscore: (score - mean) / standard deviation of the list; with `clamp` c, cut to ±c and brought
+          to [0, 1] (c = 3: distribution-based score fusion).
+        - logistic: 1 / (1 + exp(-(score - center) / scale)); `center` and `scale` are the list's mean
+          and standard deviation where they are not given.
+
+        A range, deviation or scale under `epsilon` (1e-9) tells nothing apart: minmax gives 1 from
+        high - epsilon on and else 0, zscore the middle, and logistic takes epsilon for it.
+        """
+        present = [score for score in scores if score is not None]
+        given = {key: value for key, value in parameters.items() if value is not None}
+        epsilon = given.get("epsilon", 1e-9)
+        if not present:
+            return list(scores)
+        if method == "minmax":
+            low = given.get("low", min(present))
+            high = given.get("high", max(present))
+            return [None if s is None else _place_between(s, low, high, epsilon) for s in scores]
+        mean = fsum(present) / len(present)
+        deviation = sqrt(fsum((score - mean) ** 2 for score in present) / len(present))
+        if method == "zscore":
+            divisor = deviation if deviation >= epsilon else float("inf")
+            standard = [None if s is None else (s - mean) / divisor for s in scores]
+            if "clamp" not in given:
+                return standard
+            clamp = given["clamp"]
+            return [None if z is None else _place_between(z, -clamp, clamp, 0) for z in standard]
+        center = given.get("center", mean)
+        scale = max(given.get("scale", deviation), epsilon)
+        return [None if s is None else _logistic((s - center) / scale) for s in scores]
+
+
+    def _place_between(score: float, low: float, high: float, epsilon: float) -> float:
+        if high - low < epsilon:
+            return 1.0 if score >= high - epsilon else 0.0
+        return min(max((score - low) / (high - low), 0.0), 1.0)
+
+
+    def _logistic(x: float) -> float:
+        return 1 / (1 + exp(-x)) if x >= 0 else exp(x) / (1 + exp(x))  # neither overflows
+    SD["normalize_scores"] = normalize_scores
+normalize_scores = SD["normalize_scores"]
+import json
+return normalize_scores(scores, *arm_normalization(json.loads(normalization), arm, low, high))
+$python$;
+
+COMMENT ON FUNCTION pgblend._normalize_arm(
+    double precision[], jsonb, text, double precision, double precision
+) IS 'One arm''s scores as the setting normalization asks; low and high are its possible scores.';
 
 -- 30_fuse/_normalize_scores
 -- _normalize_scores: normalize_scores of checked arguments.
@@ -5820,7 +5954,7 @@ if "normalize_scores" not in SD:
 
 
     def _logistic(x: float) -> float:
-        return 1 / (1 + exp(-x)) if x >= 0 else exp(max(x, -700.0)) / (1 + exp(max(x, -700.0)))
+        return 1 / (1 + exp(-x)) if x >= 0 else exp(x) / (1 + exp(x))  # neither overflows
     SD["normalize_scores"] = normalize_scores
 normalize_scores = SD["normalize_scores"]
 import json
@@ -5983,6 +6117,47 @@ COMMENT ON FUNCTION pgblend.graph_score(double precision, integer) IS
 'Score of a node found by its vector, through the graph, or both: cosine + 1 / (1 + depth), each 0 '
 'where it is NULL; it can reach 2.';
 
+-- 30_fuse/convex_fusion
+-- convex_fusion: one item's normalised scores as their weighted mean: Σ weight · score / Σ weight.
+-- A NULL score (the item is not in that list) counts as 0. NULL weights are all 1; weights that are
+-- all 0, and no scores, give 0. Weights but 0 and 1e-100 to 1e100, scores beyond 1e100 and unequal
+-- lengths are errors. Formula: plpy/convex_fusion.py.
+CREATE OR REPLACE FUNCTION pgblend.convex_fusion(
+    scores double precision[],
+    weights double precision[] DEFAULT NULL
+)
+RETURNS double precision
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    n integer := coalesce(cardinality(scores), 0);
+BEGIN
+    IF weights IS NULL THEN
+        weights := array_fill(1::double precision, ARRAY[n]);
+    ELSIF cardinality(weights) <> n THEN
+        RAISE EXCEPTION 'there are % scores and % weights', n, cardinality(weights)
+            USING ERRCODE = '22023', HINT = 'Give one weight for each score, or NULL for all 1.';
+    END IF;
+    FOR i IN 1..n LOOP
+        IF weights[i] IS NULL OR NOT (weights[i] = 0 OR weights[i] BETWEEN 1e-100 AND 1e100)
+            OR NOT scores[i] BETWEEN -1e100 AND 1e100
+        THEN
+            RAISE EXCEPTION 'score % has weight %: scores reach to 1e100, weights are 0 or from '
+                '1e-100 to 1e100',
+                coalesce(scores[i]::text, 'NULL'), coalesce(weights[i]::text, 'NULL')
+                USING ERRCODE = '22023', HINT = 'Use NULL for a list that lacks the item.';
+        END IF;
+    END LOOP;
+    RETURN CASE WHEN n > 0 THEN pgblend._convex_fusion(scores, weights) ELSE 0 END;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.convex_fusion(double precision[], double precision[]) IS
+'One item''s normalised scores (normalize_scores) as their weighted mean, NULL counting as 0: in '
+'[0, 1] where the scores are (Bruch, Gai and Ingber 2023).';
+
 -- 30_fuse/normalize_scores
 -- normalize_scores: one list's scores on a scale that other lists share, in the order given.
 -- minmax: (score - low) / (high - low), clamped to [0, 1], low and high being the list's own unless
@@ -6090,56 +6265,13 @@ COMMENT ON FUNCTION pgblend.rank_bonus(integer[], jsonb, double precision) IS
 '{"kind": "tiers", "tiers": [{"max_rank", "amount"}]} or {"kind": "none"}; "unit": "attainable" '
 'makes the amounts fractions of attainable.';
 
--- 30_fuse/convex_fusion
--- convex_fusion: one item's normalised scores as their weighted mean: Σ weight · score / Σ weight.
--- A NULL score (the item is not in that list) counts as 0. NULL weights are all 1; weights that are
--- all 0, and no scores, give 0. Negative or infinite weights, infinite scores and unequal lengths
--- are errors. The formula is that of plpy/convex_fusion.py, bit for bit.
-CREATE OR REPLACE FUNCTION pgblend.convex_fusion(
-    scores double precision[],
-    weights double precision[] DEFAULT NULL
-)
-RETURNS double precision
-LANGUAGE plpgsql
-IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $function$
-DECLARE
-    terms double precision[] := '{}';
-    total double precision;
-BEGIN
-    IF weights IS NULL THEN
-        weights := array_fill(1::double precision, ARRAY[coalesce(cardinality(scores), 0)]);
-    ELSIF cardinality(weights) IS DISTINCT FROM cardinality(scores) THEN
-        RAISE EXCEPTION 'there are % scores and % weights',
-            coalesce(cardinality(scores)::text, 'NULL'), cardinality(weights)
-            USING ERRCODE = '22023', HINT = 'Give one weight for each score, or NULL for all 1.';
-    END IF;
-    FOR i IN 1..coalesce(cardinality(scores), 0) LOOP
-        IF weights[i] IS NULL OR weights[i] < 0 OR weights[i] >= 'Infinity'
-            OR scores[i] IN ('-Infinity', 'Infinity', 'NaN')
-        THEN
-            RAISE EXCEPTION 'score % has weight %: expected a finite score and a weight from 0',
-                coalesce(scores[i]::text, 'NULL'), coalesce(weights[i]::text, 'NULL')
-                USING ERRCODE = '22023', HINT = 'Use NULL for a list that lacks the item.';
-        END IF;
-        terms[i] := coalesce(weights[i] * scores[i], 0);
-    END LOOP;
-    total := pgblend._sum_ascending(weights);
-    RETURN CASE WHEN total > 0 THEN pgblend._sum_ascending(terms) / total ELSE 0 END;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend.convex_fusion(double precision[], double precision[]) IS
-'One item''s normalised scores (normalize_scores) as their weighted mean, NULL counting as 0: in '
-'[0, 1] where the scores are (Bruch, Gai and Ingber 2023).';
-
 -- 30_fuse/rrf
 -- rrf: reciprocal rank fusion of one item's ranks: Σ weight / (k + rank), ranks from 1.
 -- A NULL rank (the item is not in that list) adds nothing. NULL weights are all 1. Normalized, the
 -- sum is divided by what an item first in every list would get, so it lies in [0, 1]. No ranks give
--- 0. Ranks under 1, negative or infinite weights and k, and unequal lengths are errors. The formula
--- is that of plpy/fuse_ranks.py, bit for bit: terms are added from the smallest.
+-- 0. Ranks under 1, a negative k, weights but 0 and 1e-100 to 1e100, and unequal lengths are
+-- errors. The formula is that of plpy/fuse_ranks.py, bit for bit: terms are added from the
+-- smallest.
 CREATE OR REPLACE FUNCTION pgblend.rrf(
     ranks integer[],
     weights double precision[] DEFAULT NULL,
@@ -6156,8 +6288,8 @@ DECLARE
     perfect double precision[] := '{}';
     weight double precision;
 BEGIN
-    IF k IS NULL OR k < 0 OR k >= 'Infinity' THEN
-        RAISE EXCEPTION 'k is %: expected a number from 0', coalesce(k::text, 'NULL')
+    IF k IS NULL OR NOT k BETWEEN 0 AND 1e100 THEN
+        RAISE EXCEPTION 'k is %: expected a number from 0 to 1e100', coalesce(k::text, 'NULL')
             USING ERRCODE = '22023', HINT = '60 is usual.';
     ELSIF weights IS NOT NULL AND cardinality(weights) <> cardinality(ranks) THEN
         RAISE EXCEPTION 'there are % ranks and % weights', cardinality(ranks), cardinality(weights)
@@ -6165,9 +6297,10 @@ BEGIN
     END IF;
     FOR i IN 1..coalesce(cardinality(ranks), 0) LOOP
         weight := CASE WHEN weights IS NULL THEN 1 ELSE weights[i] END;
-        IF ranks[i] < 1 OR weight IS NULL OR weight < 0 OR weight >= 'Infinity' THEN
-            RAISE EXCEPTION 'rank % has weight %: ranks start at 1, weights at 0',
-                coalesce(ranks[i]::text, 'NULL'), coalesce(weight::text, 'NULL')
+        IF ranks[i] < 1 OR weight IS NULL OR NOT (weight = 0 OR weight BETWEEN 1e-100 AND 1e100)
+        THEN
+            RAISE EXCEPTION 'rank % has weight %: ranks start at 1, weights are 0 or from 1e-100 to '
+                '1e100', coalesce(ranks[i]::text, 'NULL'), coalesce(weight::text, 'NULL')
                 USING ERRCODE = '22023', HINT = 'Use NULL for a list that lacks the item.';
         END IF;
         terms[i] := coalesce(weight / (k + ranks[i]), 0);
@@ -6581,7 +6714,7 @@ if "mmr_select" not in SD:
         """Return vectors of length 1 as rows; a missing one is all 0."""
         lists = [json.loads(vector) if isinstance(vector, str) else vector for vector in vectors]
         zero = [0.0] * max((len(vector) for vector in lists if vector is not None), default=0)
-        if np is not None:
+        if np is not None and lists:
             rows = np.array([zero if vector is None else vector for vector in lists], np.float64)
             lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
             return rows / np.where(lengths > 0, lengths, 1)
@@ -10023,7 +10156,10 @@ CREATE OR REPLACE VIEW pgblend.profiles WITH (security_invoker = true) AS
 SELECT
     p.name,
     p.description,
-    p.settings
+    p.settings,
+    p.built_in,
+    p.changed_by,
+    p.changed_at
 FROM pgblend_data.profile AS p;
 
 COMMENT ON VIEW pgblend.profiles IS
@@ -10031,6 +10167,9 @@ COMMENT ON VIEW pgblend.profiles IS
 COMMENT ON COLUMN pgblend.profiles.name IS 'Name.';
 COMMENT ON COLUMN pgblend.profiles.description IS 'What it does.';
 COMMENT ON COLUMN pgblend.profiles.settings IS 'Its search settings.';
+COMMENT ON COLUMN pgblend.profiles.built_in IS 'Whether it comes with pgblend and stays as it is.';
+COMMENT ON COLUMN pgblend.profiles.changed_by IS 'Who made or last changed it.';
+COMMENT ON COLUMN pgblend.profiles.changed_at IS 'When it was made or last changed.';
 
 -- 95_views/setting_changes
 -- setting_changes: who changed which setting when; a NULL value means the default.
@@ -10115,6 +10254,7 @@ GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
 -- The public surface for readers.
 GRANT EXECUTE ON FUNCTION
 pgblend.blend_scores,
+pgblend.chunk_embeddings,
 pgblend.convex_fusion,
 pgblend.drop_duplicates,
 pgblend.embed_text,
@@ -10176,6 +10316,7 @@ pgblend._milliseconds,
 pgblend._mmr_select,
 pgblend._monotonic_deadline,
 pgblend._named_collection,
+pgblend._normalize_arm,
 pgblend._normalize_scores,
 pgblend._parse_query,
 pgblend._query_embedding,

@@ -41,6 +41,7 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
     "weights": {
         "lexical": 1, "vector": 1, "fuzzy": 0,
         "lexical_variant": 0.5, "vector_variant": 0.5, "hyde": 0.7},
+    "mmr": {"lambda": 1, "pool": 50},
     "bonus": {"kind": "both_top", "depth": 5, "amount": 0.1, "unit": "absolute"},
     "blend": {"kind": "tiers", "tiers": [
         {"max_rank": 3, "fused": 0.75, "rerank": 0.25},
@@ -56,6 +57,7 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
     "weights": {
         "lexical": 2, "vector": 2, "fuzzy": 0,
         "lexical_variant": 1, "vector_variant": 1, "hyde": 1.4},
+    "mmr": {"lambda": 1, "pool": 50},
     "bonus": {"kind": "tiers", "unit": "absolute", "tiers": [
         {"max_rank": 1, "amount": 0.05}, {"max_rank": 3, "amount": 0.02}]},
     "blend": {"kind": "tiers", "tiers": [
@@ -73,6 +75,7 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
     "weights": {
         "vector": 0.5, "lexical": 0.3, "fuzzy": 0.2,
         "lexical_variant": 0, "vector_variant": 0, "hyde": 0},
+    "mmr": {"lambda": 1, "pool": 50},
     "bonus": {"kind": "none"},
     "blend": {"kind": "position", "rerank": 0.5, "fused": 0.3, "position": 0.2},
     "over_fetch": {"factor": 2, "rerank_factor": 3}

@@ -1,7 +1,7 @@
 -- convex_fusion: one item's normalised scores as their weighted mean: Σ weight · score / Σ weight.
 -- A NULL score (the item is not in that list) counts as 0. NULL weights are all 1; weights that are
--- all 0, and no scores, give 0. Negative or infinite weights, infinite scores and unequal lengths
--- are errors. The formula is that of plpy/convex_fusion.py, bit for bit.
+-- all 0, and no scores, give 0. Weights but 0 and 1e-100 to 1e100, scores beyond 1e100 and unequal
+-- lengths are errors. Formula: plpy/convex_fusion.py.
 CREATE OR REPLACE FUNCTION pgblend.convex_fusion(
     scores double precision[],
     weights double precision[] DEFAULT NULL
@@ -12,28 +12,25 @@ IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    terms double precision[] := '{}';
-    total double precision;
+    n integer := coalesce(cardinality(scores), 0);
 BEGIN
     IF weights IS NULL THEN
-        weights := array_fill(1::double precision, ARRAY[coalesce(cardinality(scores), 0)]);
-    ELSIF cardinality(weights) IS DISTINCT FROM cardinality(scores) THEN
-        RAISE EXCEPTION 'there are % scores and % weights',
-            coalesce(cardinality(scores)::text, 'NULL'), cardinality(weights)
+        weights := array_fill(1::double precision, ARRAY[n]);
+    ELSIF cardinality(weights) <> n THEN
+        RAISE EXCEPTION 'there are % scores and % weights', n, cardinality(weights)
             USING ERRCODE = '22023', HINT = 'Give one weight for each score, or NULL for all 1.';
     END IF;
-    FOR i IN 1..coalesce(cardinality(scores), 0) LOOP
-        IF weights[i] IS NULL OR weights[i] < 0 OR weights[i] >= 'Infinity'
-            OR scores[i] IN ('-Infinity', 'Infinity', 'NaN')
+    FOR i IN 1..n LOOP
+        IF weights[i] IS NULL OR NOT (weights[i] = 0 OR weights[i] BETWEEN 1e-100 AND 1e100)
+            OR NOT scores[i] BETWEEN -1e100 AND 1e100
         THEN
-            RAISE EXCEPTION 'score % has weight %: expected a finite score and a weight from 0',
+            RAISE EXCEPTION 'score % has weight %: scores reach to 1e100, weights are 0 or from '
+                '1e-100 to 1e100',
                 coalesce(scores[i]::text, 'NULL'), coalesce(weights[i]::text, 'NULL')
                 USING ERRCODE = '22023', HINT = 'Use NULL for a list that lacks the item.';
         END IF;
-        terms[i] := coalesce(weights[i] * scores[i], 0);
     END LOOP;
-    total := pgblend._sum_ascending(weights);
-    RETURN CASE WHEN total > 0 THEN pgblend._sum_ascending(terms) / total ELSE 0 END;
+    RETURN CASE WHEN n > 0 THEN pgblend._convex_fusion(scores, weights) ELSE 0 END;
 END;
 $function$;
 

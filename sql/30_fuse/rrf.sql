@@ -1,8 +1,9 @@
 -- rrf: reciprocal rank fusion of one item's ranks: Σ weight / (k + rank), ranks from 1.
 -- A NULL rank (the item is not in that list) adds nothing. NULL weights are all 1. Normalized, the
 -- sum is divided by what an item first in every list would get, so it lies in [0, 1]. No ranks give
--- 0. Ranks under 1, negative or infinite weights and k, and unequal lengths are errors. The formula
--- is that of plpy/fuse_ranks.py, bit for bit: terms are added from the smallest.
+-- 0. Ranks under 1, a negative k, weights but 0 and 1e-100 to 1e100, and unequal lengths are
+-- errors. The formula is that of plpy/fuse_ranks.py, bit for bit: terms are added from the
+-- smallest.
 CREATE OR REPLACE FUNCTION pgblend.rrf(
     ranks integer[],
     weights double precision[] DEFAULT NULL,
@@ -19,8 +20,8 @@ DECLARE
     perfect double precision[] := '{}';
     weight double precision;
 BEGIN
-    IF k IS NULL OR k < 0 OR k >= 'Infinity' THEN
-        RAISE EXCEPTION 'k is %: expected a number from 0', coalesce(k::text, 'NULL')
+    IF k IS NULL OR NOT k BETWEEN 0 AND 1e100 THEN
+        RAISE EXCEPTION 'k is %: expected a number from 0 to 1e100', coalesce(k::text, 'NULL')
             USING ERRCODE = '22023', HINT = '60 is usual.';
     ELSIF weights IS NOT NULL AND cardinality(weights) <> cardinality(ranks) THEN
         RAISE EXCEPTION 'there are % ranks and % weights', cardinality(ranks), cardinality(weights)
@@ -28,9 +29,10 @@ BEGIN
     END IF;
     FOR i IN 1..coalesce(cardinality(ranks), 0) LOOP
         weight := CASE WHEN weights IS NULL THEN 1 ELSE weights[i] END;
-        IF ranks[i] < 1 OR weight IS NULL OR weight < 0 OR weight >= 'Infinity' THEN
-            RAISE EXCEPTION 'rank % has weight %: ranks start at 1, weights at 0',
-                coalesce(ranks[i]::text, 'NULL'), coalesce(weight::text, 'NULL')
+        IF ranks[i] < 1 OR weight IS NULL OR NOT (weight = 0 OR weight BETWEEN 1e-100 AND 1e100)
+        THEN
+            RAISE EXCEPTION 'rank % has weight %: ranks start at 1, weights are 0 or from 1e-100 to '
+                '1e100', coalesce(ranks[i]::text, 'NULL'), coalesce(weight::text, 'NULL')
                 USING ERRCODE = '22023', HINT = 'Use NULL for a list that lacks the item.';
         END IF;
         terms[i] := coalesce(weight / (k + ranks[i]), 0);

@@ -3,7 +3,10 @@ CREATE OR REPLACE VIEW pgblend.profiles WITH (security_invoker = true) AS
 SELECT
     p.name,
     p.description,
-    p.settings
+    p.settings,
+    p.built_in,
+    p.changed_by,
+    p.changed_at
 FROM pgblend_data.profile AS p;
 
 COMMENT ON VIEW pgblend.profiles IS
@@ -11,3 +14,6 @@ COMMENT ON VIEW pgblend.profiles IS
 COMMENT ON COLUMN pgblend.profiles.name IS 'Name.';
 COMMENT ON COLUMN pgblend.profiles.description IS 'What it does.';
 COMMENT ON COLUMN pgblend.profiles.settings IS 'Its search settings.';
+COMMENT ON COLUMN pgblend.profiles.built_in IS 'Whether it comes with pgblend and stays as it is.';
+COMMENT ON COLUMN pgblend.profiles.changed_by IS 'Who made or last changed it.';
+COMMENT ON COLUMN pgblend.profiles.changed_at IS 'When it was made or last changed.';

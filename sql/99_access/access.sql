@@ -32,6 +32,7 @@ GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
 -- The public surface for readers.
 GRANT EXECUTE ON FUNCTION
 pgblend.blend_scores,
+pgblend.chunk_embeddings,
 pgblend.convex_fusion,
 pgblend.drop_duplicates,
 pgblend.embed_text,
@@ -93,6 +94,7 @@ pgblend._milliseconds,
 pgblend._mmr_select,
 pgblend._monotonic_deadline,
 pgblend._named_collection,
+pgblend._normalize_arm,
 pgblend._normalize_scores,
 pgblend._parse_query,
 pgblend._query_embedding,

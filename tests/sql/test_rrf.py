@@ -30,8 +30,10 @@ def test_fused(db: Database, ranks, weights, k, normalized, expected) -> None:
     [
         ([0], None, 60, "ranks start at 1"),
         ([-1], None, 60, "ranks start at 1"),
-        ([1], [-1.0], 60, "weights at 0"),
+        ([1], [-1.0], 60, "weights are 0 or from 1e-100 to 1e100"),
         ([1], [None], 60, "weight NULL"),
+        ([1], [1e-101], 60, "weight 1e-101"),
+        ([1], [1e101], 60, "weight 1e+101"),
         ([1], [float("nan")], 60, "weight NaN"),
         ([1], [float("inf")], 60, "weight Infinity"),
         ([1, 2], [1.0], 60, "2 ranks and 1 weights"),
