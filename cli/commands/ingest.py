@@ -10,9 +10,9 @@ from pgblend.cli.database import resolve_database_url
 from pgblend.cli.errors import ExitCode
 from pgblend.cli.ingest.language import AUTO
 from pgblend.cli.ingest.progress import progress_bars
-from pgblend.cli.ingest.records import DEFAULT_FIELDS, FieldMap
 from pgblend.cli.ingest.report import Report
 from pgblend.cli.ingest.run import IngestRequest, Run, exit_code
+from pgblend.cli.ingest.settings import DEFAULT_FIELDS, FieldMap
 
 _SHOWN_PROBLEMS = 20
 

@@ -2,26 +2,17 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from pgblend.cli.ingest.document import Document, Heading, Place
 from pgblend.cli.ingest.messages import group_messages
+from pgblend.cli.ingest.settings import ChunkSettings
 from pgblend.cli.ingest.token_ends import token_ends
 from pgblend.cli.tokens import count_tokens
 from pgblend.plpy.split_text import split_text
 
 Chunk = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class ChunkSettings:
-    """Sizes in tokens, as the collection has them."""
-
-    chunk_size: int = 400
-    overlap: int = 80
-    min_size: int = 40
 
 
 def split_document(document: Document, settings: ChunkSettings) -> list[Chunk]:

@@ -3,7 +3,6 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pathspec import PathSpec
@@ -11,17 +10,7 @@ from pathspec import PathSpec
 from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.document import storable_text
 from pgblend.cli.ingest.report import Problem
-
-
-@dataclass(frozen=True)
-class SourceFile:
-    """A file to read; `explicit` when it was named itself, not found in a folder."""
-
-    path: Path
-    source_key: str
-    explicit: bool
-    size: int
-    modified: float
+from pgblend.cli.ingest.source_file import SourceFile
 
 
 def discover(

@@ -3,8 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +10,7 @@ from numpy.typing import NDArray
 from pgblend.cli.database import Connection
 from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.gateway_client import GatewayClient
+from pgblend.cli.ingest.spaces import Space
 
 BATCH_SIZE = 100
 # While one batch is at the model, the other is read or stored.
@@ -23,30 +22,6 @@ _STAGE = """
     CREATE TEMP TABLE IF NOT EXISTS embedding_stage (chunk_id bigint, embedding vector)
     ON COMMIT DELETE ROWS
 """
-
-
-@dataclass(frozen=True)
-class Space:
-    """An embedding space and how many chunks wait for a vector in it."""
-
-    name: str
-    model: str
-    dimensions: int
-    waiting: int
-
-
-def get_setting(connection: Connection, name: str) -> Any:
-    """Return a setting of the database."""
-    row = connection.execute("SELECT pgblend.get_setting(%s)", [name]).fetchone()
-    return row[0] if row else None
-
-
-def read_spaces(connection: Connection) -> list[Space]:
-    """Return all embedding spaces."""
-    rows = connection.execute(
-        "SELECT name, model, dimensions, waiting FROM pgblend.embedding_spaces ORDER BY name"
-    )
-    return [Space(*row) for row in rows]
 
 
 def may_create_spaces(connection: Connection) -> bool:

@@ -1,25 +1,27 @@
-"""Files to documents in the database: batches, one transaction each."""
+"""Files to documents in the database: parsing processes and writers at work side by side."""
 
+import os
+import queue
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from pgblend.cli.database import Connection
-from pgblend.cli.ingest.chunking import ChunkSettings, split_document
-from pgblend.cli.ingest.document import ParseError
+from pgblend.cli.ingest.lane import Handlers, Lane, Offer, Task, make_tasks
 from pgblend.cli.ingest.report import Problem, Report
-from pgblend.cli.ingest.sources import Candidate
-from pgblend.cli.ingest.store import Outcome, Prepared, look_up, prepare, store
+from pgblend.cli.ingest.settings import ParserConfig
+from pgblend.cli.ingest.source_file import SourceFile
+from pgblend.cli.ingest.spool import Batch
+from pgblend.cli.ingest.store import forget, look_up, store
 
-_BATCH_DOCUMENTS = 200
-_BATCH_BYTES = 512 << 10
+# Starting a parsing process takes a quarter of a second: another one for so many bytes.
+_BYTES_PER_PROCESS = 4_000_000
+_STEP_SECONDS = 0.2
 
 
 class Pipeline:
-    """Reads and splits a batch while those before it are being stored.
-
-    `reader` looks up what is stored; each of the `writers` stores one batch at a time.
-    """
+    """Lanes read; `reader` looks up what is stored; each writer stores one batch at a time."""
 
     def __init__(
         self,
@@ -27,103 +29,153 @@ class Pipeline:
         writers: Sequence[Connection],
         collection: str,
         collection_id: int | None,
-        settings: ChunkSettings,
-        language_of: Callable[[str], str | None],
+        config: ParserConfig,
         report: Report,
         advance: Callable[[int], None],
     ) -> None:
         self._reader = reader
-        self._writers = writers
-        self._pending: deque[Future[list[Outcome]]] = deque()
+        self._writers: queue.Queue[Connection] = queue.Queue()
+        for writer in writers:
+            self._writers.put(writer)
+        self._writer_count = len(writers)
         self._collection = collection
         self._collection_id = collection_id
-        self._settings = settings
-        self._language_of = language_of
+        self._config = config
         self._report = report
         self._advance = advance
+        self._lanes: list[Lane] = []
+        self._lock = threading.Lock()
+        self._new: set[str] = set()
+        self._failure: BaseException | None = None
+        self._stopped = threading.Event()
 
-    def run(self, candidates: Iterable[Candidate]) -> None:
-        """Store all candidates that changed; without writers only count them.
+    def run(self, files: Sequence[SourceFile]) -> None:
+        """Store all documents that changed; without writers only count them.
 
         Interrupted, it still finishes the batches that are being stored.
         """
-        free = deque(self._writers)
-        with ThreadPoolExecutor(max_workers=max(len(self._writers), 1)) as executor:
+        tasks = deque(make_tasks(files))
+        handlers = Handlers(
+            self._choose, self._forget, self._hand_over, self._add_problem, self._advance_by
+        )
+        config = self._config.as_json()
+        self._lanes = [Lane(config, handlers) for _ in range(process_count(files))]
+        with ThreadPoolExecutor(max_workers=max(self._writer_count, 1)) as self._executor:
+            threads = [
+                threading.Thread(target=self._work, args=[lane, tasks], daemon=True)
+                for lane in self._lanes
+            ]
             try:
-                for batch in _batches(candidates):
-                    prepared = self._prepare(batch)
-                    if prepared and self._writers:
-                        while len(self._pending) >= len(self._writers):
-                            self._finish_one()
-                        # Batches are finished in order, so the first writer is the free one.
-                        writer = free.popleft()
-                        free.append(writer)
-                        self._pending.append(
-                            executor.submit(store, writer, self._collection, prepared)
-                        )
-                    self._advance(sum(candidate.size for candidate in batch))
-            finally:
-                while self._pending:
-                    self._finish_one()
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+            except BaseException:
+                self._stop()
+                for thread in threads:
+                    thread.join()
+                raise
+        if self._failure is not None:
+            raise self._failure
 
-    def _prepare(self, batch: list[Candidate]) -> list[Prepared]:
-        """Parse and split the candidates that changed."""
-        keys = [candidate.source_key for candidate in batch]
-        hashes, seen = look_up(self._reader, self._collection_id, keys)
-        prepared = []
-        for candidate in batch:
-            key = candidate.source_key
-            if key in seen:
-                self._fail(candidate, f"another source of this run has the key {key!r} already")
-                continue
-            seen.add(key)
-            if hashes[key] == candidate.content_hash:
-                self._report.count("unchanged")
-                continue
-            document = self._prepare_one(candidate, is_new=hashes[key] is None)
-            if document:
-                prepared.append(document)
-        return prepared
-
-    def _prepare_one(self, candidate: Candidate, is_new: bool) -> Prepared | None:
+    def _work(self, lane: Lane, tasks: deque[Task]) -> None:
+        """Run tasks until there are none, in a thread of the lane's own."""
         try:
-            document = candidate.parse()
-        except ParseError as error:
-            self._fail(candidate, str(error))
-            return None
-        chunks = split_document(document, self._settings)
-        for warning in document.warnings:
-            self._report.add(Problem("warning", candidate.label, warning))
-        if not chunks and not document.warnings:
-            self._report.add(Problem("warning", candidate.label, "there is no text in it"))
-        self._report.tokens += sum(chunk["token_count"] for chunk in chunks)
-        if not self._writers:
-            self._report.count("added" if is_new else "replaced", len(chunks))
-        return prepare(candidate, document, chunks, self._language_of(document.text))
+            while not self._stopped.is_set():
+                try:
+                    task = tasks.popleft()
+                except IndexError:
+                    break
+                lane.run(task)
+        except BaseException as error:
+            self._fail(error)
+        finally:
+            lane.close()
 
-    def _finish_one(self) -> None:
-        """Wait for the oldest batch and count what became of it."""
-        outcomes = self._pending[0].result()  # stays pending when Ctrl-C ends the wait
-        self._pending.popleft()
-        for outcome in outcomes:
-            if outcome.error:
-                self._report.add(Problem("failed", outcome.label, outcome.error))
-            else:
-                self._report.count(outcome.status, outcome.chunks)
+    def _stop(self) -> None:
+        self._stopped.set()
+        for lane in self._lanes:
+            lane.stop()
 
-    def _fail(self, candidate: Candidate, message: str) -> None:
-        self._report.add(Problem("failed", candidate.label, message))
+    def _fail(self, error: BaseException) -> None:
+        with self._lock:
+            self._failure = self._failure or error
+        self._stop()
+
+    def _choose(self, offers: Sequence[Offer]) -> list[int]:
+        """Return the places of what is new or changed."""
+        found = look_up(
+            self._reader, self._collection_id, [(offer.source_key, offer.label) for offer in offers]
+        )
+        wanted = []
+        with self._lock:
+            for place, (offer, known) in enumerate(zip(offers, found, strict=True)):
+                if known.owner == "other":
+                    message = f"another source of this run has the key {offer.source_key!r} already"
+                    self._report.add(Problem("failed", offer.label, message))
+                elif known.owner == "self":
+                    continue  # stored before its file's parser died
+                elif known.content_hash == offer.content_hash:
+                    self._report.count("unchanged")
+                else:
+                    wanted.append(place)
+                    if known.content_hash is None:
+                        self._new.add(offer.label)
+        return wanted
+
+    def _forget(self, offers: Sequence[Offer]) -> None:
+        forget(self._reader, [offer.source_key for offer in offers])
+
+    def _hand_over(self, batch: Batch) -> None:
+        """Give a batch to a free writer, and wait for one."""
+        with self._lock:
+            self._report.tokens += batch.tokens
+        if not self._writer_count or not batch.chunks:
+            self._count_only(batch)
+            return
+        while not self._stopped.is_set():
+            try:
+                writer = self._writers.get(timeout=_STEP_SECONDS)
+            except queue.Empty:
+                continue
+            self._executor.submit(self._store, writer, batch)
+            return
+
+    def _count_only(self, batch: Batch) -> None:
+        with self._lock:
+            for place, chunks in batch.chunks.items():
+                label = batch.labels[place]
+                self._report.count("added" if label in self._new else "replaced", chunks)
+                self._new.discard(label)
+        batch.close()
+
+    def _store(self, writer: Connection, batch: Batch) -> None:
+        try:
+            outcomes = store(writer, self._collection, batch)
+            with self._lock:
+                for outcome in outcomes:
+                    self._new.discard(outcome.label)
+                    if outcome.error:
+                        self._report.add(Problem("failed", outcome.label, outcome.error))
+                    else:
+                        self._report.count(outcome.status, outcome.chunks)
+        except BaseException as error:
+            self._fail(error)
+        finally:
+            batch.close()
+            self._writers.put(writer)
+
+    def _add_problem(self, problem: Problem) -> None:
+        with self._lock:
+            self._report.add(problem)
+
+    def _advance_by(self, size: int) -> None:
+        with self._lock:
+            self._advance(size)
 
 
-def _batches(candidates: Iterable[Candidate]) -> Iterator[list[Candidate]]:
-    """Group candidates, so that neither documents nor bytes of a batch grow without bound."""
-    batch: list[Candidate] = []
-    size = 0
-    for candidate in candidates:
-        batch.append(candidate)
-        size += candidate.size
-        if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+def process_count(files: Sequence[SourceFile]) -> int:
+    """Return how many parsing processes are worth their start: one a core at most."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    size = sum(file.size for file in files)
+    return max(1, min(cores or 1, len(files), 1 + size // _BYTES_PER_PROCESS))

@@ -2,39 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import IO, Any
 
 from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Document, ParseError, storable_text, storable_value
+from pgblend.cli.ingest.settings import DEFAULT_FIELDS, FieldMap
 
-# Part of a document -> the fields that are tried when the map names none.
-DEFAULT_FIELDS = {
-    "text": ("text", "content", "body"),
-    "title": ("title", "name"),
-    "id": ("id", "_id"),
-    "uri": ("uri", "url"),
-}
 # A line longer than this is no record: it would fill the memory.
 MAX_LINE_BYTES = 64 << 20
-
-
-@dataclass(frozen=True)
-class FieldMap:
-    """Which fields of a record are its text, title, id and URI; the rest is metadata."""
-
-    names: Mapping[str, str] = field(default_factory=dict)
-
-    def find(self, part: str, record: Mapping[str, Any]) -> str | None:
-        """Return the name of the field that holds this part; None where the record has none."""
-        if part in self.names:
-            return self.names[part]
-        return next((name for name in DEFAULT_FIELDS[part] if name in record), None)
-
-    def fingerprint(self) -> str:
-        """Return a text that differs when the map does."""
-        return json.dumps(dict(self.names), sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -67,7 +44,15 @@ class RawRecord:
         return record
 
 
-def lines_of(stream: Iterator[bytes]) -> Iterator[RawRecord]:
+def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Read line by line; of a line that is too long only its beginning, one byte too many."""
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        yield line
+        while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+            line = stream.readline(MAX_LINE_BYTES + 1)
+
+
+def lines_of(stream: Iterable[bytes]) -> Iterator[RawRecord]:
     """Number the lines of a JSONL file that are not blank, reading one at a time."""
     for number, line in enumerate(stream, start=1):
         data = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()

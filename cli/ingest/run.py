@@ -1,6 +1,6 @@
 """One run of `pgblend ingest`, from the paths to the report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,28 +9,18 @@ import click
 
 from pgblend.cli.database import Connection, connect
 from pgblend.cli.errors import ExitCode, UserError
-from pgblend.cli.ingest.discovery import SourceFile, discover
-from pgblend.cli.ingest.embedding import (
-    BATCHES_IN_FLIGHT,
-    Space,
-    create_first_space,
-    embed_waiting,
-    get_setting,
-    may_create_spaces,
-    read_spaces,
-)
-from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
+from pgblend.cli.ingest.discovery import discover
 from pgblend.cli.ingest.language import AUTO, language_finder
 from pgblend.cli.ingest.pipeline import Pipeline
 from pgblend.cli.ingest.prices import embedding_cost
 from pgblend.cli.ingest.progress import StartBar
 from pgblend.cli.ingest.prune import prune
-from pgblend.cli.ingest.records import FieldMap
 from pgblend.cli.ingest.report import Report
-from pgblend.cli.ingest.sources import Sources
+from pgblend.cli.ingest.settings import FieldMap, Limits, ParserConfig
+from pgblend.cli.ingest.source_file import SourceFile
+from pgblend.cli.ingest.spaces import get_setting, read_spaces
 from pgblend.cli.ingest.store import CollectionInfo, read_collection, text_configurations
 
-_EMBEDDINGS = "embeddings"
 # The server indexes the words, which is most of the work: two of its processes share it.
 WRITERS = 2
 
@@ -50,6 +40,7 @@ class IngestRequest:
     embed: bool = True
     prune: bool = False
     dry_run: bool = False
+    limits: Limits = field(default_factory=Limits)
 
 
 class Run:
@@ -69,9 +60,10 @@ class Run:
             self.report.add(problem)
         with ExitStack() as stack:
             connections = [stack.enter_context(connect(self._url)) for _ in range(1 + WRITERS)]
-            language_of = language_finder(request.language, text_configurations(connections[0]))
+            configurations = text_configurations(connections[0])
+            language_finder(request.language, configurations)  # refuses an unknown one
             collection = self._collection(connections[0])
-            self._store(connections, collection, files, language_of)
+            self._store(connections, collection, files, sorted(configurations))
             if request.prune and collection.id is not None:
                 self.report.documents["pruned"] = prune(
                     connections[0], collection.id, request.paths, request.dry_run
@@ -83,7 +75,11 @@ class Run:
                 model = get_setting(connections[0], "embedding_model")
                 self.report.cost_usd = embedding_cost(model, self.report.tokens)
             elif request.embed:
-                self._embed(connections)
+                from pgblend.cli.ingest.embed_step import (
+                    EmbedStep,  # numpy and HTTP take their time
+                )
+
+                EmbedStep(connections, self.report, self._start_bar).run()
             self.report.waiting = sum(space.waiting for space in read_spaces(connections[0]))
 
     def _collection(self, connection: Connection) -> CollectionInfo:
@@ -104,70 +100,27 @@ class Run:
         connections: list[Connection],
         collection: CollectionInfo,
         files: list[SourceFile],
-        language_of: Callable[[str], str | None],
+        configurations: Sequence[str],
     ) -> None:
-        settings = collection.chunk_settings
-        how = f"{settings!r} {self._request.language}"
-        sources = Sources(self._request.fields, how, self.report.add)
+        request = self._request
+        config = ParserConfig(
+            collection.chunk_settings,
+            request.language,
+            configurations,
+            dict(request.fields.names),
+            request.dry_run,
+            request.limits,
+        )
         pipeline = Pipeline(
             reader=connections[0],
             writers=() if self._request.dry_run else connections[1:],
             collection=self._request.collection,
             collection_id=collection.id,
-            settings=settings,
-            language_of=language_of,
+            config=config,
             report=self.report,
             advance=self._start_bar("Reading", sum(file.size for file in files)),
         )
-        pipeline.run(sources.candidates(files))
-
-    def _embed(self, connections: list[Connection]) -> None:
-        """Give vectors to all chunks that wait; without a gateway the text stays findable."""
-        url = get_setting(connections[0], "gateway_url")
-        if not url:
-            self.report.degrade(
-                _EMBEDDINGS,
-                "no model gateway is set",
-                "start one (`pgblend gateway`), name it (`pgblend config set gateway_url "
-                "http://host:port`), then run this again",
-            )
-            return
-        try:
-            with GatewayClient(url) as client:
-                for space in self._spaces(connections[0], client):
-                    self._embed_space(space, client, connections[:BATCHES_IN_FLIGHT])
-        except GatewayUnavailableError as error:
-            self.report.degrade(_EMBEDDINGS, error.reason, error.hint)
-
-    def _spaces(self, connection: Connection, client: GatewayClient) -> list[Space]:
-        """Return the embedding spaces; the first one is made for the model of the settings."""
-        spaces = read_spaces(connection)
-        if not spaces and self._has_chunks(connection):
-            if not may_create_spaces(connection):
-                self.report.degrade(
-                    _EMBEDDINGS,
-                    "there is no embedding space yet, and only an admin can make one",
-                    "have a member of pgblend_admin run this command once",
-                )
-                return []
-            create_first_space(connection, client, get_setting(connection, "embedding_model"))
-            spaces = read_spaces(connection)
-        return [space for space in spaces if space.waiting]
-
-    def _has_chunks(self, connection: Connection) -> bool:
-        row = connection.execute("SELECT EXISTS (SELECT FROM pgblend_data.chunk)").fetchone()
-        return bool(row and row[0])
-
-    def _embed_space(
-        self, space: Space, client: GatewayClient, connections: list[Connection]
-    ) -> None:
-        move_bar = self._start_bar("Embedding", space.waiting)
-
-        def advance(count: int) -> None:
-            self.report.embedded += count
-            move_bar(count)
-
-        embed_waiting(space, client, connections, advance)
+        pipeline.run(files)
 
 
 def _check_text_config(connection: Connection, name: str, asked: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pgblend.cli.ingest.discovery import SourceFile
 from pgblend.cli.ingest.document import Document, ParseError, UnsupportedFormatError, storable_text
 from pgblend.cli.ingest.formats import (
     JSON,
@@ -17,15 +16,16 @@ from pgblend.cli.ingest.formats import (
     parse_file,
 )
 from pgblend.cli.ingest.records import (
-    MAX_LINE_BYTES,
-    FieldMap,
     RawRecord,
+    bounded_lines,
     lines_of,
     load_records,
     record_document,
     record_key,
 )
 from pgblend.cli.ingest.report import Problem
+from pgblend.cli.ingest.settings import FieldMap
+from pgblend.cli.ingest.source_file import SourceFile
 
 # A file is parsed in memory; JSONL alone is read line by line.
 MAX_FILE_BYTES = 256 << 20
@@ -74,8 +74,7 @@ class Sources:
             media_type = media_type_of(file.path, stream.read(SNIFFED_BYTES))
             stream.seek(0)
             if media_type == JSONL:
-                lines = iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b"")
-                yield from self._records(file, lines_of(lines))
+                yield from self._records(file, lines_of(bounded_lines(stream)))
                 return
             if file.size > MAX_FILE_BYTES:
                 raise ParseError(f"larger than {MAX_FILE_BYTES >> 20} MB: split it, or use JSONL")

@@ -1,23 +1,20 @@
 """Batches of documents on their way into the database."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pgblend.cli.database import Connection, translate
 from pgblend.cli.errors import UserError
-from pgblend.cli.ingest.chunking import ChunkSettings
-from pgblend.cli.ingest.document import Document
-from pgblend.cli.ingest.sources import Candidate
+from pgblend.cli.ingest.settings import ChunkSettings
+from pgblend.cli.ingest.spool import Batch
 
-# One row per document: COPY takes the bulk, one statement stores it.
+# One row per document, more for a large one: COPY takes the bulk, one statement stores it.
 _STAGE = """
-    CREATE TEMP TABLE IF NOT EXISTS ingest_stage (place integer, payload jsonb)
+    CREATE TEMP TABLE IF NOT EXISTS ingest_stage (place integer, part integer, payload jsonb)
     ON COMMIT DELETE ROWS
 """
 _STORE = """
-    SELECT s.place, stored.status, stored.chunk_count
+    SELECT s.place, stored.status, stored.chunk_count, stored.document_id
     FROM pg_temp.ingest_stage AS s
     CROSS JOIN LATERAL pgblend.ingest_document(
         collection => %s,
@@ -32,22 +29,43 @@ _STORE = """
         media_type => s.payload ->> 'media_type',
         modified_at => (s.payload ->> 'modified_at')::timestamptz
     ) AS stored
+    WHERE s.part = 0
+"""
+# A statement for each part: what the server holds in memory does not grow with the document.
+_APPEND = """
+    SELECT pgblend._append_chunks(%s, s.payload -> 'chunks')
+    FROM pg_temp.ingest_stage AS s WHERE s.place = %s AND s.part = %s
 """
 # Hashes, since a key may be longer than an index takes: its document then fails alone, later.
-_SEEN = "CREATE TEMP TABLE IF NOT EXISTS ingest_seen (key_hash uuid PRIMARY KEY)"
-# The hashes of what is stored, and which keys came up earlier in this run.
+_SEEN = """
+    CREATE TEMP TABLE IF NOT EXISTS ingest_seen (key_hash uuid PRIMARY KEY, owner_hash uuid)
+"""
+# The hashes of what is stored, and which source of this run had a key earlier, if any.
 _LOOK_UP = """
-    WITH new_key AS (
+    WITH asked AS (
+        SELECT row_number() OVER () AS place, q.k, md5(q.k)::uuid AS key_hash,
+            md5(q.owner)::uuid AS owner_hash
+        FROM unnest(%(keys)s::text[], %(owners)s::text[]) AS q (k, owner)
+    ), new_key AS (
         INSERT INTO pg_temp.ingest_seen
-        SELECT md5(k)::uuid FROM unnest(%(keys)s::text[]) AS k
+        SELECT a.key_hash, a.owner_hash FROM asked AS a ORDER BY a.place
         ON CONFLICT DO NOTHING
-        RETURNING key_hash
+        RETURNING key_hash, owner_hash
     )
-    SELECT k, d.content_hash, n.key_hash IS NULL
-    FROM unnest(%(keys)s::text[]) AS k
-    LEFT JOIN new_key AS n ON n.key_hash = md5(k)::uuid
+    SELECT d.content_hash, CASE
+        WHEN s.owner_hash = a.owner_hash THEN 'self'
+        WHEN s.owner_hash IS NULL AND n.owner_hash = a.owner_hash THEN 'nobody'
+        ELSE 'other' END
+    FROM asked AS a
+    LEFT JOIN pg_temp.ingest_seen AS s ON s.key_hash = a.key_hash
+    LEFT JOIN new_key AS n ON n.key_hash = a.key_hash
     LEFT JOIN pgblend_data.document AS d
-        ON d.source_key = k AND d.collection_id = %(collection_id)s
+        ON d.source_key = a.k AND d.collection_id = %(collection_id)s
+    ORDER BY a.place
+"""
+_FORGET = """
+    DELETE FROM pg_temp.ingest_seen
+    WHERE key_hash IN (SELECT md5(k)::uuid FROM unnest(%s::text[]) AS k)
 """
 _SETTINGS = """
     SELECT c.id, pgblend._collection_settings(coalesce(c.settings, '{}'))
@@ -57,11 +75,11 @@ _SETTINGS = """
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A document ready to be stored."""
+class Known:
+    """The stored hash of a key, and which source had it in this run: nobody, self or other."""
 
-    label: str
-    payload: str
+    content_hash: str | None
+    owner: str
 
 
 @dataclass(frozen=True)
@@ -106,36 +124,25 @@ def text_configurations(connection: Connection) -> set[str]:
 
 
 def look_up(
-    connection: Connection, collection_id: int | None, keys: Sequence[str]
-) -> tuple[dict[str, str | None], set[str]]:
-    """Return the stored hash of each key, and the keys that this run had before."""
+    connection: Connection, collection_id: int | None, sources: Sequence[tuple[str, str]]
+) -> list[Known]:
+    """Return what is known of each (source key, label), and remember whose the keys are now."""
     connection.execute(_SEEN)
-    parameters = {"keys": list(keys), "collection_id": collection_id}
-    rows = connection.execute(_LOOK_UP, parameters).fetchall()
-    return {row[0]: row[1] for row in rows}, {row[0] for row in rows if row[2]}
-
-
-def prepare(
-    candidate: Candidate, document: Document, chunks: list[dict[str, Any]], language: str | None
-) -> Prepared:
-    """Write a document as the JSON that is staged; without a language it gets the collection's."""
-    payload = {
-        "source_key": document.source_key,
-        # Chunks and hash are given, so the text itself is not needed once more.
-        "content": "",
-        "title": document.title,
-        "uri": document.uri,
-        "metadata": document.metadata,
-        "language": language,
-        "chunks": chunks,
-        "content_hash": candidate.content_hash,
-        "media_type": document.media_type,
-        "modified_at": candidate.modified_at.isoformat(),
+    parameters = {
+        "keys": [key for key, _ in sources],
+        "owners": [label for _, label in sources],
+        "collection_id": collection_id,
     }
-    return Prepared(candidate.label, json.dumps(payload, ensure_ascii=False))
+    return [Known(*row) for row in connection.execute(_LOOK_UP, parameters).fetchall()]
 
 
-def store(connection: Connection, collection: str, batch: Sequence[Prepared]) -> list[Outcome]:
+def forget(connection: Connection, keys: Sequence[str]) -> None:
+    """Free keys that were looked up and whose documents did not come."""
+    connection.execute(_SEEN)
+    connection.execute(_FORGET, [list(keys)])
+
+
+def store(connection: Connection, collection: str, batch: Batch) -> list[Outcome]:
     """Store a batch in one transaction; if that fails, each document in its own.
 
     When all of several documents fail alike, the fault is not theirs: that is raised.
@@ -145,31 +152,40 @@ def store(connection: Connection, collection: str, batch: Sequence[Prepared]) ->
         return _store_together(connection, collection, batch)
     except Exception as error:
         _explain(connection, error)
-    outcomes = [_store_alone(connection, collection, prepared) for prepared in batch]
+    outcomes = [_store_alone(connection, collection, batch, place) for place in batch.chunks]
     errors = {outcome.error for outcome in outcomes}
-    if len(batch) > 1 and len(errors) == 1 and "" not in errors:
+    if len(outcomes) > 1 and len(errors) == 1 and "" not in errors:
         raise UserError(errors.pop())
     return outcomes
 
 
-def _store_alone(connection: Connection, collection: str, prepared: Prepared) -> Outcome:
+def _store_alone(connection: Connection, collection: str, batch: Batch, place: int) -> Outcome:
     try:
-        return _store_together(connection, collection, [prepared])[0]
+        return _store_together(connection, collection, batch, place)[0]
     except Exception as error:
         user_error = _explain(connection, error)
         hint = f"; {user_error.hint}" if user_error.hint else ""
-        return Outcome(prepared.label, "failed", error=f"{user_error.message}{hint}")
+        return Outcome(batch.labels[place], "failed", error=f"{user_error.message}{hint}")
 
 
 def _store_together(
-    connection: Connection, collection: str, batch: Sequence[Prepared]
+    connection: Connection, collection: str, batch: Batch, only: int | None = None
 ) -> list[Outcome]:
+    later_parts = []
     with connection.transaction(), connection.cursor() as cursor:
-        with cursor.copy("COPY pg_temp.ingest_stage (place, payload) FROM STDIN") as copy:
-            for place, prepared in enumerate(batch):
-                copy.write_row((place, prepared.payload))
-        rows = cursor.execute(_STORE, [collection]).fetchall()
-    return [Outcome(batch[place].label, status, chunks) for place, status, chunks in rows]
+        with cursor.copy("COPY pg_temp.ingest_stage (place, part, payload) FROM STDIN") as copy:
+            for row in batch.parts(only):
+                copy.write_row(row)
+                if row[1] > 0:
+                    later_parts.append(row[:2])
+        rows = {row[0]: row for row in cursor.execute(_STORE, [collection]).fetchall()}
+        counts = {place: row[2] for place, row in rows.items()}
+        for place, part in later_parts:
+            _, status, _, document_id = rows[place]
+            if status in ("added", "replaced"):
+                added = cursor.execute(_APPEND, [document_id, place, part]).fetchone()
+                counts[place] += added[0] if added else 0
+    return [Outcome(batch.labels[place], row[1], counts[place]) for place, row in rows.items()]
 
 
 def _explain(connection: Connection, error: Exception) -> UserError:

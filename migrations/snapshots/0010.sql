@@ -8725,6 +8725,30 @@ $python$;
 COMMENT ON FUNCTION pgblend._approximate_tokens(text) IS
 'About how many cl100k_base tokens a text has; the server has no tokenizer.';
 
+-- 90_ingest/_chunk_error
+-- _chunk_error: what is wrong with a chunk given to ingest_document, NULL where nothing is.
+-- Keys that are not there and JSON nulls take defaults; other keys are left alone.
+CREATE OR REPLACE FUNCTION pgblend._chunk_error(chunk jsonb)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN jsonb_typeof(chunk) <> 'object' THEN 'expected an object'
+    WHEN jsonb_typeof(chunk -> 'content') IS DISTINCT FROM 'string'
+        THEN '"content": expected a string'
+    WHEN coalesce(chunk ->> 'kind', 'doc') NOT IN ('code', 'doc', 'signature', 'metadata')
+        THEN '"kind": expected code, doc, signature or metadata'
+    WHEN coalesce(jsonb_typeof(chunk -> 'metadata'), 'null') NOT IN ('object', 'null')
+        THEN '"metadata": expected an object'
+    WHEN coalesce(jsonb_typeof(chunk -> 'own_start'), 'null') NOT IN ('number', 'null')
+        OR coalesce((chunk -> 'own_start')::numeric, 0) < 0
+        OR coalesce((chunk -> 'own_start')::numeric, 0) > length(chunk ->> 'content')
+        THEN '"own_start": expected a place in content, from 0'
+END;
+
+COMMENT ON FUNCTION pgblend._chunk_error(jsonb) IS
+'What is wrong with a chunk given to ingest_document, NULL where nothing is.';
+
 -- 90_ingest/_bucket
 -- _bucket: the part (0 to 4095) of the store that a document belongs to, from its collection and
 -- key alone.
@@ -8796,30 +8820,6 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._check_text_search_config(text) IS
 'Raise 22023 unless there is a text search configuration of that name.';
-
--- 90_ingest/_chunk_error
--- _chunk_error: what is wrong with a chunk given to ingest_document, NULL where nothing is.
--- Keys that are not there and JSON nulls take defaults; other keys are left alone.
-CREATE OR REPLACE FUNCTION pgblend._chunk_error(chunk jsonb)
-RETURNS text
-LANGUAGE sql
-IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    WHEN jsonb_typeof(chunk) <> 'object' THEN 'expected an object'
-    WHEN jsonb_typeof(chunk -> 'content') IS DISTINCT FROM 'string'
-        THEN '"content": expected a string'
-    WHEN coalesce(chunk ->> 'kind', 'doc') NOT IN ('code', 'doc', 'signature', 'metadata')
-        THEN '"kind": expected code, doc, signature or metadata'
-    WHEN coalesce(jsonb_typeof(chunk -> 'metadata'), 'null') NOT IN ('object', 'null')
-        THEN '"metadata": expected an object'
-    WHEN coalesce(jsonb_typeof(chunk -> 'own_start'), 'null') NOT IN ('number', 'null')
-        OR coalesce((chunk -> 'own_start')::numeric, 0) < 0
-        OR coalesce((chunk -> 'own_start')::numeric, 0) > length(chunk ->> 'content')
-        THEN '"own_start": expected a place in content, from 0'
-END;
-
-COMMENT ON FUNCTION pgblend._chunk_error(jsonb) IS
-'What is wrong with a chunk given to ingest_document, NULL where nothing is.';
 
 -- 90_ingest/_document_change
 -- _document_change: what a new version of a document asks for: 'replaced', 'updated' or
@@ -9306,6 +9306,68 @@ COMMENT ON FUNCTION pgblend.set_metadata(bigint, jsonb, boolean) IS
 'Change a document''s metadata without touching its chunks or vectors; returns the new metadata. '
 'Merged, a JSON null takes a key away.';
 
+-- 90_ingest/_append_chunks
+-- _append_chunks: add chunks to those that a document has; returns how many.
+-- chunk_index continues after the highest. NULL, what is no array and a wrong chunk are errors; an
+-- empty array adds nothing.
+CREATE OR REPLACE FUNCTION pgblend._append_chunks(document_id bigint, chunks jsonb)
+RETURNS integer
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    wrong record;
+    first_index integer;
+    added integer;
+BEGIN
+    IF jsonb_typeof(_append_chunks.chunks) IS DISTINCT FROM 'array' THEN
+        RAISE EXCEPTION 'chunks is %: expected an array of objects with "content"',
+            coalesce(left(_append_chunks.chunks::text, 200), 'NULL')
+            USING ERRCODE = '22023', HINT = 'Leave chunks NULL to have the content split here.';
+    END IF;
+    SELECT e.place - 1 AS chunk_index, e.chunk, pgblend._chunk_error(e.chunk) AS problem
+    INTO wrong
+    FROM jsonb_array_elements(_append_chunks.chunks) WITH ORDINALITY AS e (chunk, place)
+    WHERE pgblend._chunk_error(e.chunk) IS NOT NULL
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'chunk % is %: %',
+            wrong.chunk_index, left(wrong.chunk::text, 200), wrong.problem
+            USING ERRCODE = '22023', HINT = 'Chunks are counted from 0.';
+    END IF;
+    SELECT coalesce(max(c.chunk_index) + 1, 0) INTO first_index
+    FROM pgblend_data.chunk AS c WHERE c.document_id = _append_chunks.document_id;
+    INSERT INTO pgblend_data.chunk (
+        document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,
+        start_offset, end_offset, start_line, end_line, pages, token_count, metadata,
+        text_search_config, lexemes, length)
+    SELECT
+        d.id, first_index + n.place - 1, d.collection_id, d.bucket, n.content, n.heading,
+        coalesce(n.kind, 'doc'), coalesce(n.own_start, 0), n.start_offset, n.end_offset,
+        n.start_line, n.end_line, n.pages,
+        coalesce(n.token_count, pgblend._approximate_tokens(n.content)),
+        coalesce(n.metadata, '{}'), d.text_search_config, '', 0
+    FROM pgblend_data.document AS d
+    CROSS JOIN ROWS FROM (
+        jsonb_to_recordset(_append_chunks.chunks) AS (
+            content text, heading text, kind text, own_start integer, start_offset integer,
+            end_offset integer, start_line integer, end_line integer, pages integer[],
+            token_count integer, metadata jsonb)
+    ) WITH ORDINALITY AS n (
+        content, heading, kind, own_start, start_offset, end_offset, start_line, end_line, pages,
+        token_count, metadata, place)
+    WHERE d.id = _append_chunks.document_id;
+    GET DIAGNOSTICS added = ROW_COUNT;
+    RETURN added;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._append_chunks(bigint, jsonb) IS
+'Add chunks to those that a document has, chunk_index continuing after the highest; returns how '
+'many.';
+
 -- 90_ingest/_document_row
 -- _document_row: the document that an ingest means, checked, without an id.
 CREATE OR REPLACE FUNCTION pgblend._document_row(
@@ -9457,62 +9519,6 @@ $function$;
 COMMENT ON FUNCTION pgblend.create_unaccent_config(text) IS
 'A text search configuration that reads é as e: base with the extension unaccent before its own '
 'dictionaries. Returns its name, base_unaccent.';
-
--- 90_ingest/_replace_chunks
--- _replace_chunks: put chunks in place of those that a document has; chunk_index is the place in
--- the array.
--- NULL, what is no array and a wrong chunk are errors; an empty array leaves the document without
--- text.
-CREATE OR REPLACE FUNCTION pgblend._replace_chunks(document_id bigint, chunks jsonb)
-RETURNS void
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-AS $function$
-#variable_conflict use_column
-DECLARE
-    wrong record;
-BEGIN
-    IF jsonb_typeof(_replace_chunks.chunks) IS DISTINCT FROM 'array' THEN
-        RAISE EXCEPTION 'chunks is %: expected an array of objects with "content"',
-            coalesce(left(_replace_chunks.chunks::text, 200), 'NULL')
-            USING ERRCODE = '22023', HINT = 'Leave chunks NULL to have the content split here.';
-    END IF;
-    SELECT e.place - 1 AS chunk_index, e.chunk, pgblend._chunk_error(e.chunk) AS problem
-    INTO wrong
-    FROM jsonb_array_elements(_replace_chunks.chunks) WITH ORDINALITY AS e (chunk, place)
-    WHERE pgblend._chunk_error(e.chunk) IS NOT NULL
-    LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'chunk % is %: %',
-            wrong.chunk_index, left(wrong.chunk::text, 200), wrong.problem
-            USING ERRCODE = '22023', HINT = 'Chunks are counted from 0.';
-    END IF;
-    DELETE FROM pgblend_data.chunk AS c WHERE c.document_id = _replace_chunks.document_id;
-    INSERT INTO pgblend_data.chunk (
-        document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,
-        start_offset, end_offset, start_line, end_line, pages, token_count, metadata,
-        text_search_config, lexemes, length, own_position, own_length)
-    SELECT
-        d.id, n.place - 1, d.collection_id, d.bucket, n.content, n.heading, coalesce(n.kind, 'doc'),
-        coalesce(n.own_start, 0), n.start_offset, n.end_offset, n.start_line, n.end_line, n.pages,
-        coalesce(n.token_count, pgblend._approximate_tokens(n.content)),
-        coalesce(n.metadata, '{}'), d.text_search_config, '', 0, 0, 0
-    FROM pgblend_data.document AS d
-    CROSS JOIN ROWS FROM (
-        jsonb_to_recordset(_replace_chunks.chunks) AS (
-            content text, heading text, kind text, own_start integer, start_offset integer,
-            end_offset integer, start_line integer, end_line integer, pages integer[],
-            token_count integer, metadata jsonb)
-    ) WITH ORDINALITY AS n (
-        content, heading, kind, own_start, start_offset, end_offset, start_line, end_line, pages,
-        token_count, metadata, place)
-    WHERE d.id = _replace_chunks.document_id;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._replace_chunks(bigint, jsonb) IS
-'Put chunks in place of those that a document has; chunk_index is the place in the array, from 0.';
 
 -- 90_ingest/_next_embeddings
 -- _next_embeddings: chunks that wait for a vector in a space, locked for this transaction, with
@@ -9759,87 +9765,26 @@ COMMENT ON FUNCTION pgblend.revoke_collection(text, name, text) IS
 'Take a grant on a collection back; revoking read takes write as well. Returns whether there was '
 'one.';
 
--- 90_ingest/ingest_document
--- ingest_document: store one document and its chunks in one call; idempotent.
--- The same content_hash and title (and language) leave the chunks alone: status 'unchanged', or
--- 'updated' where uri, metadata, media type or time differ. Otherwise the chunks are replaced:
--- 'added' or 'replaced'. NULL chunks are split here, with an approximate token count; NULL
--- content_hash is the sha256 of the content; NULL language means the collection's text search
--- configuration. chunks: an array of {content, own_start, start_offset, end_offset, start_line,
--- end_line, pages, heading, kind, token_count, metadata}.
-CREATE OR REPLACE FUNCTION pgblend.ingest_document(
-    collection text,
-    source_key text,
-    content text,
-    title text DEFAULT NULL,
-    uri text DEFAULT NULL,
-    metadata jsonb DEFAULT '{}',
-    language text DEFAULT NULL,
-    chunks jsonb DEFAULT NULL,
-    content_hash text DEFAULT NULL,
-    media_type text DEFAULT NULL,
-    modified_at timestamptz DEFAULT NULL
-)
-RETURNS TABLE (document_id bigint, status text, chunk_count integer)
+-- 90_ingest/_replace_chunks
+-- _replace_chunks: put chunks in place of those that a document has; chunk_index is the place in
+-- the array.
+-- NULL, what is no array and a wrong chunk are errors; an empty array leaves the document without
+-- text.
+CREATE OR REPLACE FUNCTION pgblend._replace_chunks(document_id bigint, chunks jsonb)
+RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-ROWS 1
 SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
-DECLARE
-    target pgblend_data.collection := pgblend._named_collection(ingest_document.collection);
-    old pgblend_data.document;
-    new pgblend_data.document;
-    sizes jsonb;
 BEGIN
-    new := pgblend._document_row(
-        target, ingest_document.source_key, ingest_document.content, ingest_document.title,
-        ingest_document.uri, ingest_document.metadata, ingest_document.language,
-        ingest_document.content_hash, ingest_document.media_type, ingest_document.modified_at);
-    INSERT INTO pgblend_data.document (
-        collection_id, bucket, source_key, uri, title, text_search_config, media_type, metadata,
-        content_hash, modified_at)
-    VALUES (
-        new.collection_id, new.bucket, new.source_key, new.uri, new.title, new.text_search_config,
-        new.media_type, new.metadata, new.content_hash, new.modified_at)
-    ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key
-    DO UPDATE SET bucket = excluded.bucket WHERE false  -- locks the row, changes nothing
-    RETURNING id INTO document_id;
-    IF document_id IS NOT NULL THEN
-        status := 'added';
-    ELSE
-        SELECT d.* INTO STRICT old FROM pgblend_data.document AS d
-        WHERE d.collection_id = new.collection_id AND d.source_key = new.source_key;
-        document_id := old.id;
-        status := pgblend._document_change(old, new);
-        IF status <> 'unchanged' THEN
-            UPDATE pgblend_data.document AS d
-            SET uri = new.uri, title = new.title, text_search_config = new.text_search_config,
-                media_type = new.media_type, metadata = new.metadata,
-                content_hash = new.content_hash, modified_at = new.modified_at, ingested_at = now()
-            WHERE d.id = old.id;
-        END IF;
-    END IF;
-    IF status IN ('added', 'replaced') THEN
-        IF ingest_document.chunks IS NULL THEN
-            sizes := pgblend._collection_settings(target.settings);
-            PERFORM pgblend._check_chunk_sizes(sizes);
-            ingest_document.chunks := pgblend._split_content(ingest_document.content, sizes);
-        END IF;
-        PERFORM pgblend._replace_chunks(document_id, ingest_document.chunks);
-    END IF;
-    SELECT count(*) INTO chunk_count
-    FROM pgblend_data.chunk AS c WHERE c.document_id = ingest_document.document_id;
-    RETURN NEXT;
+    DELETE FROM pgblend_data.chunk AS c WHERE c.document_id = _replace_chunks.document_id;
+    PERFORM pgblend._append_chunks(_replace_chunks.document_id, _replace_chunks.chunks);
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.ingest_document(
-    text, text, text, text, text, jsonb, text, jsonb, text, text, timestamptz
-) IS
-'Store one document and its chunks in one call; idempotent. status: added, replaced, updated '
-'(chunks kept) or unchanged. The text is findable at once; vectors follow (embedding_queue).';
+COMMENT ON FUNCTION pgblend._replace_chunks(bigint, jsonb) IS
+'Put chunks in place of those that a document has; chunk_index is the place in the array, from 0.';
 
 -- 90_ingest/_load_segments
 -- _load_segments: put saved segments in place of those that a collection has; returns how many
@@ -9996,6 +9941,88 @@ $function$;
 COMMENT ON FUNCTION pgblend.lexical_seal(text) IS
 'Seal what is pending of a collection now, or of all that the caller may write; returns how many '
 'chunks, 0 where another session seals already, NULL where it failed (see lexical_status).';
+
+-- 90_ingest/ingest_document
+-- ingest_document: store one document and its chunks in one call; idempotent.
+-- The same content_hash and title (and language) leave the chunks alone: status 'unchanged', or
+-- 'updated' where uri, metadata, media type or time differ. Otherwise the chunks are replaced:
+-- 'added' or 'replaced'. NULL chunks are split here, with an approximate token count; NULL
+-- content_hash is the sha256 of the content; NULL language means the collection's text search
+-- configuration. chunks: an array of {content, own_start, start_offset, end_offset, start_line,
+-- end_line, pages, heading, kind, token_count, metadata}.
+CREATE OR REPLACE FUNCTION pgblend.ingest_document(
+    collection text,
+    source_key text,
+    content text,
+    title text DEFAULT NULL,
+    uri text DEFAULT NULL,
+    metadata jsonb DEFAULT '{}',
+    language text DEFAULT NULL,
+    chunks jsonb DEFAULT NULL,
+    content_hash text DEFAULT NULL,
+    media_type text DEFAULT NULL,
+    modified_at timestamptz DEFAULT NULL
+)
+RETURNS TABLE (document_id bigint, status text, chunk_count integer)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 1
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.collection := pgblend._named_collection(ingest_document.collection);
+    old pgblend_data.document;
+    new pgblend_data.document;
+    sizes jsonb;
+BEGIN
+    new := pgblend._document_row(
+        target, ingest_document.source_key, ingest_document.content, ingest_document.title,
+        ingest_document.uri, ingest_document.metadata, ingest_document.language,
+        ingest_document.content_hash, ingest_document.media_type, ingest_document.modified_at);
+    INSERT INTO pgblend_data.document (
+        collection_id, bucket, source_key, uri, title, text_search_config, media_type, metadata,
+        content_hash, modified_at)
+    VALUES (
+        new.collection_id, new.bucket, new.source_key, new.uri, new.title, new.text_search_config,
+        new.media_type, new.metadata, new.content_hash, new.modified_at)
+    ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key
+    DO UPDATE SET bucket = excluded.bucket WHERE false  -- locks the row, changes nothing
+    RETURNING id INTO document_id;
+    IF document_id IS NOT NULL THEN
+        status := 'added';
+    ELSE
+        SELECT d.* INTO STRICT old FROM pgblend_data.document AS d
+        WHERE d.collection_id = new.collection_id AND d.source_key = new.source_key;
+        document_id := old.id;
+        status := pgblend._document_change(old, new);
+        IF status <> 'unchanged' THEN
+            UPDATE pgblend_data.document AS d
+            SET uri = new.uri, title = new.title, text_search_config = new.text_search_config,
+                media_type = new.media_type, metadata = new.metadata,
+                content_hash = new.content_hash, modified_at = new.modified_at, ingested_at = now()
+            WHERE d.id = old.id;
+        END IF;
+    END IF;
+    IF status IN ('added', 'replaced') THEN
+        IF ingest_document.chunks IS NULL THEN
+            sizes := pgblend._collection_settings(target.settings);
+            PERFORM pgblend._check_chunk_sizes(sizes);
+            ingest_document.chunks := pgblend._split_content(ingest_document.content, sizes);
+        END IF;
+        PERFORM pgblend._replace_chunks(document_id, ingest_document.chunks);
+    END IF;
+    SELECT count(*) INTO chunk_count
+    FROM pgblend_data.chunk AS c WHERE c.document_id = ingest_document.document_id;
+    RETURN NEXT;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.ingest_document(
+    text, text, text, text, text, jsonb, text, jsonb, text, text, timestamptz
+) IS
+'Store one document and its chunks in one call; idempotent. status: added, replaced, updated '
+'(chunks kept) or unchanged. The text is findable at once; vectors follow (embedding_queue).';
 
 -- 95_views/chunks
 -- chunks: the chunks that the caller may read.
@@ -10362,6 +10389,7 @@ pgblend.lexical_seal,
 pgblend.set_metadata
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
+pgblend._append_chunks,
 pgblend._approximate_tokens,
 pgblend._bucket,
 pgblend._check_can_index,

@@ -9,44 +9,9 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
-DECLARE
-    wrong record;
 BEGIN
-    IF jsonb_typeof(_replace_chunks.chunks) IS DISTINCT FROM 'array' THEN
-        RAISE EXCEPTION 'chunks is %: expected an array of objects with "content"',
-            coalesce(left(_replace_chunks.chunks::text, 200), 'NULL')
-            USING ERRCODE = '22023', HINT = 'Leave chunks NULL to have the content split here.';
-    END IF;
-    SELECT e.place - 1 AS chunk_index, e.chunk, pgblend._chunk_error(e.chunk) AS problem
-    INTO wrong
-    FROM jsonb_array_elements(_replace_chunks.chunks) WITH ORDINALITY AS e (chunk, place)
-    WHERE pgblend._chunk_error(e.chunk) IS NOT NULL
-    LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'chunk % is %: %',
-            wrong.chunk_index, left(wrong.chunk::text, 200), wrong.problem
-            USING ERRCODE = '22023', HINT = 'Chunks are counted from 0.';
-    END IF;
     DELETE FROM pgblend_data.chunk AS c WHERE c.document_id = _replace_chunks.document_id;
-    INSERT INTO pgblend_data.chunk (
-        document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,
-        start_offset, end_offset, start_line, end_line, pages, token_count, metadata,
-        text_search_config, lexemes, length, own_position, own_length)
-    SELECT
-        d.id, n.place - 1, d.collection_id, d.bucket, n.content, n.heading, coalesce(n.kind, 'doc'),
-        coalesce(n.own_start, 0), n.start_offset, n.end_offset, n.start_line, n.end_line, n.pages,
-        coalesce(n.token_count, pgblend._approximate_tokens(n.content)),
-        coalesce(n.metadata, '{}'), d.text_search_config, '', 0, 0, 0
-    FROM pgblend_data.document AS d
-    CROSS JOIN ROWS FROM (
-        jsonb_to_recordset(_replace_chunks.chunks) AS (
-            content text, heading text, kind text, own_start integer, start_offset integer,
-            end_offset integer, start_line integer, end_line integer, pages integer[],
-            token_count integer, metadata jsonb)
-    ) WITH ORDINALITY AS n (
-        content, heading, kind, own_start, start_offset, end_offset, start_line, end_line, pages,
-        token_count, metadata, place)
-    WHERE d.id = _replace_chunks.document_id;
+    PERFORM pgblend._append_chunks(_replace_chunks.document_id, _replace_chunks.chunks);
 END;
 $function$;
 

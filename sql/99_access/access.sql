@@ -140,6 +140,7 @@ pgblend.lexical_seal,
 pgblend.set_metadata
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
+pgblend._append_chunks,
 pgblend._approximate_tokens,
 pgblend._bucket,
 pgblend._check_can_index,

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from pptx import Presentation
 from xlsxwriter import Workbook
 
-from pgblend.cli.ingest.chunking import ChunkSettings, split_document
+from pgblend.cli.ingest.chunking import split_document
 from pgblend.cli.ingest.document import ParseError
 from pgblend.cli.ingest.formats import media_type_of, parse_file
 from pgblend.cli.ingest.office_file import open_archive, parse_xml, read_member
+from pgblend.cli.ingest.settings import ChunkSettings
 
 
 def parse(data, name):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.cli.ingest.chunking import ChunkSettings, split_document
+from pgblend.cli.ingest.chunking import split_document
 from pgblend.cli.ingest.decode import decode, is_binary
 from pgblend.cli.ingest.document import (
     Document,
@@ -20,7 +20,6 @@ from pgblend.cli.ingest.formats import HTML, JSON, MARKDOWN, TEXT, media_type_of
 from pgblend.cli.ingest.parse_html import parse_html
 from pgblend.cli.ingest.parse_markdown import parse_markdown
 from pgblend.cli.ingest.records import (
-    FieldMap,
     RawRecord,
     lines_of,
     load_json,
@@ -28,6 +27,7 @@ from pgblend.cli.ingest.records import (
     record_document,
     record_key,
 )
+from pgblend.cli.ingest.settings import ChunkSettings, FieldMap
 
 # --- decoding
 

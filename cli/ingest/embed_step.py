@@ -1,0 +1,70 @@
+"""The last step of a run: vectors for the chunks that wait for one."""
+
+from pgblend.cli.database import Connection
+from pgblend.cli.ingest.embedding import (
+    BATCHES_IN_FLIGHT,
+    create_first_space,
+    embed_waiting,
+    may_create_spaces,
+)
+from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
+from pgblend.cli.ingest.progress import StartBar
+from pgblend.cli.ingest.report import Report
+from pgblend.cli.ingest.spaces import Space, get_setting, read_spaces
+
+_EMBEDDINGS = "embeddings"
+
+
+class EmbedStep:
+    """Asks the gateway that the settings name; without one it says so in the report."""
+
+    def __init__(self, connections: list[Connection], report: Report, start_bar: StartBar) -> None:
+        self._connections = connections
+        self._report = report
+        self._start_bar = start_bar
+
+    def run(self) -> None:
+        """Give vectors to all chunks that wait; without a gateway the text stays findable."""
+        url = get_setting(self._connections[0], "gateway_url")
+        if not url:
+            self._report.degrade(
+                _EMBEDDINGS,
+                "no model gateway is set",
+                "start one (`pgblend gateway`), name it (`pgblend config set gateway_url "
+                "http://host:port`), then run this again",
+            )
+            return
+        try:
+            with GatewayClient(url) as client:
+                for space in self._spaces(self._connections[0], client):
+                    self._embed_space(space, client)
+        except GatewayUnavailableError as error:
+            self._report.degrade(_EMBEDDINGS, error.reason, error.hint)
+
+    def _spaces(self, connection: Connection, client: GatewayClient) -> list[Space]:
+        """Return the embedding spaces; the first one is made for the model of the settings."""
+        spaces = read_spaces(connection)
+        if not spaces and self._has_chunks(connection):
+            if not may_create_spaces(connection):
+                self._report.degrade(
+                    _EMBEDDINGS,
+                    "there is no embedding space yet, and only an admin can make one",
+                    "have a member of pgblend_admin run this command once",
+                )
+                return []
+            create_first_space(connection, client, get_setting(connection, "embedding_model"))
+            spaces = read_spaces(connection)
+        return [space for space in spaces if space.waiting]
+
+    def _has_chunks(self, connection: Connection) -> bool:
+        row = connection.execute("SELECT EXISTS (SELECT FROM pgblend_data.chunk)").fetchone()
+        return bool(row and row[0])
+
+    def _embed_space(self, space: Space, client: GatewayClient) -> None:
+        move_bar = self._start_bar("Embedding", space.waiting)
+
+        def advance(count: int) -> None:
+            self._report.embedded += count
+            move_bar(count)
+
+        embed_waiting(space, client, self._connections[:BATCHES_IN_FLIGHT], advance)

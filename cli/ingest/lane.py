@@ -1,0 +1,177 @@
+"""One parsing process and the run's dealings with it: tasks in, batches of documents out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pgblend.cli.ingest.report import Problem
+from pgblend.cli.ingest.source_file import SourceFile
+from pgblend.cli.ingest.spool import Batch
+from pgblend.cli.ingest.worker_process import WorkerDied, WorkerProcess
+
+_MOST_DEATHS = 5
+_TASK_FILES = 64
+_TASK_BYTES = 1 << 20
+
+
+@dataclass
+class Task:
+    """Files to read, and the labels of what proved deadly."""
+
+    files: list[SourceFile]
+    skip: list[str] = field(default_factory=list)
+    deaths: int = 0
+    tried_again: bool = False
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A document that a parsing process could prepare."""
+
+    source_key: str
+    label: str
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class Handlers:
+    """What a lane calls; all of them may be called by several lanes at once.
+
+    `choose` gets the offers and returns the places of those that are wanted; `forget` takes that
+    back. `store` gets the documents of a batch, `report` problems, `advance` bytes.
+    """
+
+    choose: Callable[[Sequence[Offer]], list[int]]
+    forget: Callable[[Sequence[Offer]], None]
+    store: Callable[[Batch], None]
+    report: Callable[[Problem], None]
+    advance: Callable[[int], None]
+
+
+def make_tasks(files: Sequence[SourceFile]) -> list[Task]:
+    """Divide the files so that small ones go together."""
+    tasks: list[Task] = []
+    size = _TASK_BYTES
+    for file in files:
+        if size >= _TASK_BYTES or len(tasks[-1].files) >= _TASK_FILES:
+            tasks.append(Task([]))
+            size = 0
+        tasks[-1].files.append(file)
+        size += file.size
+    return tasks
+
+
+class Lane:
+    """Runs tasks on a process, and replaces the process when it dies."""
+
+    def __init__(self, config: dict[str, Any], handlers: Handlers) -> None:
+        self._config = config
+        self._handlers = handlers
+        self._process: WorkerProcess | None = None
+        self._stopped = False
+
+    def start(self) -> None:
+        """Start the process ahead of the first task."""
+        if self._process is None and not self._stopped:
+            self._process = WorkerProcess(self._config)
+
+    def stop(self) -> None:
+        """End the process; what it was at is not reported. From any thread."""
+        self._stopped = True
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        """Let the process end."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    def run(self, task: Task) -> None:
+        """Read a task's files, whatever becomes of the process in between."""
+        while task.files and not self._stopped:
+            self.start()
+            assert self._process is not None
+            attempt = _Attempt(self._process, task, self._handlers)
+            try:
+                attempt.run()
+                return
+            except WorkerDied as death:
+                attempt.abandon()
+                self.close()
+                if self._stopped:
+                    return
+                if death.killed and not task.tried_again:
+                    task.tried_again = True
+                    task.files = task.files[attempt.completed :]
+                else:
+                    self._handlers.report(Problem("failed", attempt.label, str(death)))
+                    _leave_out(task, attempt)
+
+
+class _Attempt:
+    """One try at a task with one process."""
+
+    def __init__(self, process: WorkerProcess, task: Task, handlers: Handlers) -> None:
+        self._process = process
+        self._task = task
+        self._handlers = handlers
+        self._open: list[Offer] = []
+        self._batch: Batch | None = None
+        self.place = 0
+        self.completed = 0
+        self.label = str(task.files[0].path)
+
+    def run(self) -> None:
+        files = [
+            [str(file.path), file.source_key, file.explicit, file.size, file.modified]
+            for file in self._task.files
+        ]
+        self._process.send({"files": files, "skip": self._task.skip})
+        while not (answer := self._process.receive()).get("done"):
+            self._take(answer)
+
+    def abandon(self) -> None:
+        """Take back what was wanted of the batch that did not come."""
+        self._handlers.forget(self._open)
+        if self._batch is not None:
+            self._batch.close()
+
+    def _take(self, answer: dict[str, Any]) -> None:
+        batch = self._batch
+        if "at" in answer:
+            self.place, self.label = answer["at"], answer["label"]
+            self._process.seconds = answer["seconds"]
+        elif "offers" in answer:
+            offers = [Offer(*offer) for offer in answer["offers"]]
+            wanted = self._handlers.choose(offers)
+            self._open = [offers[index] for index in wanted]
+            self._batch = Batch([offer.label for offer in offers])
+            self._process.send({"wanted": wanted})
+        elif "payload" in answer and batch is not None:
+            batch.add(answer["index"], answer["part"], answer["payload"])
+        elif "prepared" in answer and batch is not None:
+            batch.finish(answer["prepared"], answer["chunks"], answer["tokens"])
+        elif "dropped" in answer and batch is not None:
+            batch.drop(answer["dropped"])
+        elif "completed" in answer:
+            self.completed = answer["completed"]
+            self._open, self._batch = [], None
+            if batch is not None:
+                self._handlers.store(batch)
+            self._handlers.advance(answer["bytes"])
+        elif "problem" in answer:
+            self._handlers.report(Problem(*answer["problem"]))
+
+
+def _leave_out(task: Task, attempt: _Attempt) -> None:
+    """Go on after what killed the process: the next document, or the next file."""
+    guilty = task.files[min(attempt.place, len(task.files) - 1)]
+    rest = task.files[attempt.completed :]
+    task.deaths += 1
+    if attempt.label == str(guilty.path) or task.deaths >= _MOST_DEATHS:
+        rest = [file for file in rest if file is not guilty]
+        task.deaths = 0
+    else:
+        task.skip.append(attempt.label)
+    task.files = rest

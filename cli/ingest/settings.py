@@ -1,0 +1,69 @@
+"""What a run asks of its parsing processes: sizes, fields, limits."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+# Part of a document -> the fields that are tried when the map names none.
+DEFAULT_FIELDS = {
+    "text": ("text", "content", "body"),
+    "title": ("title", "name"),
+    "id": ("id", "_id"),
+    "uri": ("uri", "url"),
+}
+
+
+@dataclass(frozen=True)
+class ChunkSettings:
+    """Sizes in tokens, as the collection has them."""
+
+    chunk_size: int = 400
+    overlap: int = 80
+    min_size: int = 40
+
+
+@dataclass(frozen=True)
+class FieldMap:
+    """Which fields of a record are its text, title, id and URI; the rest is metadata."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def find(self, part: str, record: Mapping[str, Any]) -> str | None:
+        """Return the name of the field that holds this part; None where the record has none."""
+        if part in self.names:
+            return self.names[part]
+        return next((name for name in DEFAULT_FIELDS[part] if name in record), None)
+
+    def fingerprint(self) -> str:
+        """Return a text that differs when the map does."""
+        return json.dumps(dict(self.names), sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`seconds` are of the processor, and more for large files; memory is address space."""
+
+    memory_bytes: int = 3 << 30
+    seconds: float = 60
+    seconds_per_megabyte: float = 2
+
+    def seconds_for(self, size: int) -> float:
+        """Return the seconds for a file of so many bytes."""
+        return self.seconds + self.seconds_per_megabyte * size / 1_000_000
+
+
+@dataclass(frozen=True)
+class ParserConfig:
+    """What parsing processes need to know; what decides about their results is hashed."""
+
+    chunk_settings: ChunkSettings
+    language: str
+    text_configurations: Sequence[str]
+    fields: dict[str, str] = field(default_factory=dict)
+    dry_run: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a parsing process reads it."""
+        return asdict(self) | {"fingerprint": f"{self.chunk_settings!r} {self.language}"}

@@ -1,0 +1,30 @@
+"""Embedding spaces and settings, as the database has them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pgblend.cli.database import Connection
+
+
+@dataclass(frozen=True)
+class Space:
+    """An embedding space and how many chunks wait for a vector in it."""
+
+    name: str
+    model: str
+    dimensions: int
+    waiting: int
+
+
+def get_setting(connection: Connection, name: str) -> Any:
+    """Return a setting of the database."""
+    row = connection.execute("SELECT pgblend.get_setting(%s)", [name]).fetchone()
+    return row[0] if row else None
+
+
+def read_spaces(connection: Connection) -> list[Space]:
+    """Return all embedding spaces."""
+    rows = connection.execute(
+        "SELECT name, model, dimensions, waiting FROM pgblend.embedding_spaces ORDER BY name"
+    )
+    return [Space(*row) for row in rows]

@@ -1,0 +1,45 @@
+"""Documents between parser and database: in memory while they are small, else in a file."""
+
+import tempfile
+from collections.abc import Iterator
+
+from pgblend.cli.ingest.frames import read_frame, write_frame
+
+_MEMORY_BYTES = 8 << 20
+
+
+class Batch:
+    """The prepared documents of one batch, by their place in `labels`."""
+
+    def __init__(self, labels: list[str]) -> None:
+        self.labels = labels
+        self.chunks: dict[int, int] = {}
+        self.tokens = 0
+        self._parts = 0
+        self._spool = tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES)  # noqa: SIM115
+
+    def add(self, place: int, part: int, payload: str) -> None:
+        """Add a part of a document, as JSON."""
+        write_frame(self._spool, {"place": place, "part": part, "payload": payload})
+        self._parts += 1
+
+    def finish(self, place: int, chunks: int, tokens: int) -> None:
+        """Say that a document is complete."""
+        self.chunks[place] = chunks
+        self.tokens += tokens
+
+    def drop(self, place: int) -> None:
+        """Give up a document of which parts are there."""
+        self.chunks.pop(place, None)
+
+    def parts(self, only: int | None = None) -> Iterator[tuple[int, int, str]]:
+        """Yield (place, part, payload) of the complete documents, or of one of them."""
+        self._spool.seek(0)
+        while frame := read_frame(self._spool):
+            place = frame["place"]
+            if place in self.chunks and only in (None, place):
+                yield place, frame["part"], frame["payload"]
+
+    def close(self) -> None:
+        """Give back the memory or the file."""
+        self._spool.close()

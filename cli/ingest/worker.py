@@ -1,0 +1,185 @@
+"""The process that reads and splits files for a run: `python -m pgblend.cli.ingest.worker`.
+
+Parsers see whatever somebody put into a folder, so they run here, with limits of time and memory,
+and without a connection to the database. The run sends files; it gets the hash of each document,
+says which of them it wants, and gets their chunks.
+"""
+
+import json
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from pgblend.cli.errors import UserError
+from pgblend.cli.ingest.chunking import split_document
+from pgblend.cli.ingest.document import Document, ParseError
+from pgblend.cli.ingest.frames import read_frame, write_frame
+from pgblend.cli.ingest.language import language_finder
+from pgblend.cli.ingest.report import Problem
+from pgblend.cli.ingest.settings import ChunkSettings, FieldMap, Limits
+from pgblend.cli.ingest.source_file import SourceFile
+from pgblend.cli.ingest.sources import Candidate, Sources
+
+_BATCH_DOCUMENTS = 200
+_BATCH_BYTES = 512 << 10
+# A large document goes over in parts, so that nobody holds all of its chunks.
+_PART_CHUNKS = 1000
+
+
+class Worker:
+    """Serves one run until its input ends."""
+
+    def __init__(self, requests: IO[bytes], answers: IO[bytes], config: dict[str, Any]) -> None:
+        self._requests = requests
+        self._answers = answers
+        self._limits = Limits(**config["limits"])
+        self._settings = ChunkSettings(**config["chunk_settings"])
+        self._language_of = language_finder(config["language"], set(config["text_configurations"]))
+        self._sources = Sources(FieldMap(config["fields"]), config["fingerprint"], self._problem)
+        self._dry_run = bool(config["dry_run"])
+        self._skip: set[str] = set()
+        self._place = 0
+
+    def serve(self) -> None:
+        """Answer every request: {"files": …, "skip": …}, or {"wanted": …} within one."""
+        while request := read_frame(self._requests):
+            self._skip = set(request["skip"])
+            self._read([_source_file(file) for file in request["files"]])
+
+    def _read(self, files: list[SourceFile]) -> None:
+        batch: list[tuple[int, Candidate]] = []
+        size = 0
+        for place, file in enumerate(files):
+            self._begin(place, str(file.path), file.size)
+            for candidate in self._guarded(file):
+                batch.append((place, candidate))
+                size += candidate.size
+                if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_BYTES:
+                    self._deliver(batch, place, size)
+                    batch, size = [], 0
+                    self._begin(place, str(file.path), file.size)
+        self._deliver(batch, len(files), size)
+        self._send({"done": True})
+
+    def _guarded(self, file: SourceFile) -> Iterator[Candidate]:
+        """Yield a file's candidates; whatever a library raises is a problem of the file."""
+        try:
+            yield from self._sources.candidates([file])
+        except (MemoryError, RecursionError, Exception) as error:
+            self._problem(Problem("failed", str(file.path), self._explain(error)))
+
+    def _deliver(self, batch: list[tuple[int, Candidate]], completed: int, size: int) -> None:
+        """Offer a batch, send what is wanted of it, and say how many files are through."""
+        if batch:
+            offers = [[item.source_key, item.label, item.content_hash] for _, item in batch]
+            self._send({"offers": offers})
+            answer = read_frame(self._requests)
+            if answer is None:  # the run is gone
+                sys.exit(1)
+            for index in answer["wanted"]:
+                place, candidate = batch[index]
+                if candidate.label not in self._skip:
+                    self._begin(place, candidate.label, candidate.size)
+                    self._prepare(index, candidate)
+        self._send({"completed": completed, "bytes": size})
+
+    def _prepare(self, index: int, candidate: Candidate) -> None:
+        """Parse and split one document, and send it in parts."""
+        try:
+            document = candidate.parse()
+            language = self._language_of(document.text)
+            chunks = iter(split_document(document, self._settings))
+            count = tokens = part = 0
+            while (some := list(islice(chunks, _PART_CHUNKS))) or not part:
+                count += len(some)
+                tokens += sum(chunk["token_count"] for chunk in some)
+                if not self._dry_run:
+                    payload = _payload(candidate, document, language, some, part)
+                    self._send({"part": part, "index": index, "payload": payload})
+                part += 1
+        except (MemoryError, RecursionError, Exception) as error:
+            self._send({"dropped": index})
+            self._problem(Problem("failed", candidate.label, self._explain(error)))
+            return
+        for warning in document.warnings or (() if count else ("there is no text in it",)):
+            self._problem(Problem("warning", candidate.label, warning))
+        self._send({"prepared": index, "chunks": count, "tokens": tokens})
+
+    def _begin(self, place: int, label: str, size: int) -> None:
+        """Say what is read from now on, and give it its processor time."""
+        seconds = self._limits.seconds_for(size)
+        self._send({"at": place, "label": label, "seconds": seconds})
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        end = int(usage.ru_utime + usage.ru_stime + seconds) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
+
+    def _explain(self, error: BaseException) -> str:
+        if isinstance(error, ParseError):
+            return str(error)
+        if isinstance(error, UserError | OSError):
+            raise error
+        if isinstance(error, MemoryError):
+            return f"reading it takes more than {self._limits.memory_bytes >> 20:,} MB of memory"
+        text = " ".join(str(error).split())[:200]
+        return f"its parser failed: {type(error).__name__}{': ' if text else ''}{text}"
+
+    def _problem(self, problem: Problem) -> None:
+        message = " ".join(problem.message.split())
+        self._send({"problem": [problem.kind, problem.source, message]})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        write_frame(self._answers, message)
+
+
+def _payload(
+    candidate: Candidate,
+    document: Document,
+    language: str | None,
+    chunks: list[dict[str, Any]],
+    part: int,
+) -> str:
+    """Write a part as the JSON that is staged; the first has what is known of the document."""
+    about: dict[str, Any] = {"chunks": chunks}
+    if part == 0:
+        about |= {
+            "source_key": document.source_key,
+            # Chunks and hash are given, so the text itself is not needed once more.
+            "content": "",
+            "title": document.title,
+            "uri": document.uri,
+            "metadata": document.metadata,
+            "language": language,
+            "content_hash": candidate.content_hash,
+            "media_type": document.media_type,
+            "modified_at": candidate.modified_at.isoformat(),
+        }
+    return json.dumps(about, ensure_ascii=False)
+
+
+def _source_file(values: list[Any]) -> SourceFile:
+    path, *others = values
+    return SourceFile(Path(path), *others)
+
+
+def main() -> None:
+    """Read the configuration, take on the limits, and serve."""
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not get between the frames
+    config = read_frame(requests)
+    if config is None:
+        return
+    memory = config["limits"]["memory_bytes"]
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        Worker(requests, answers, config).serve()
+    except BrokenPipeError:  # the run is gone
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

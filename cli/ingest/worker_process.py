@@ -1,0 +1,129 @@
+"""The run's side of a parsing process: start it, talk to it, and tell why it died."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from typing import Any
+
+from pgblend.cli.errors import UserError
+from pgblend.cli.ingest.frames import read_frame, write_frame
+
+# Waiting counts here too (a slow disk, other processes), so it is more than the processor's time.
+_WALL_FACTOR = 5
+_WALL_SECONDS = 60.0
+_EXIT_SECONDS = 5.0
+
+
+class WorkerDied(Exception):
+    """The process ended, or was ended; the message says why in a few words.
+
+    `killed` when somebody else did it: a second try may end well.
+    """
+
+    def __init__(self, reason: str, killed: bool = False) -> None:
+        super().__init__(reason)
+        self.killed = killed
+
+
+class WorkerProcess:
+    """One parsing process. Its answers are read by a thread, so that waiting can end."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._memory = int(config["limits"]["memory_bytes"])
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pgblend.cli.ingest.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            start_new_session=True,  # Ctrl-C is the run's business
+        )
+        assert self._process.stdin is not None
+        self._requests = self._process.stdin
+        self._answers: queue.Queue[dict[str, Any] | None] = queue.Queue(maxsize=8)
+        self._closing = threading.Event()
+        threading.Thread(target=self._read_answers, daemon=True).start()
+        self.seconds = 0.0
+        self.send(config)
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message; WorkerDied where nobody reads it."""
+        try:
+            write_frame(self._requests, message)
+        except (BrokenPipeError, ValueError):
+            raise self._death() from None
+
+    def receive(self) -> dict[str, Any]:
+        """Return the next answer; WorkerDied where there is none in time."""
+        patience = _WALL_SECONDS + _WALL_FACTOR * self.seconds
+        try:
+            answer = self._answers.get(timeout=patience)
+        except queue.Empty:
+            self.kill()
+            raise WorkerDied(f"reading it did not end within {patience:,.0f} s") from None
+        if answer is None:
+            raise self._death()
+        return answer
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._closing.set()
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    def close(self) -> None:
+        """Let the process end by itself, or end it."""
+        self._closing.set()
+        with suppress(BrokenPipeError):
+            self._requests.close()
+        try:
+            self._process.wait(_EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._errors.close()
+
+    def _read_answers(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as stream:
+            while True:
+                try:
+                    answer = read_frame(stream)
+                except (ValueError, OSError):  # no frame: only a broken process writes such
+                    answer = None
+                while not self._closing.is_set():
+                    with suppress(queue.Full):
+                        self._answers.put(answer, timeout=0.5)
+                        break
+                if answer is None or self._closing.is_set():
+                    return
+
+    def _death(self) -> WorkerDied:
+        """Say why the process ended; a process that cannot even start is an error of the run."""
+        try:
+            code = self._process.wait(_EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return WorkerDied("its parser made no sense and was ended")
+        if code == -signal.SIGXCPU:
+            return WorkerDied(f"reading it takes more than {self.seconds:,.0f} s of processor time")
+        if code == -signal.SIGKILL:
+            reason = "its parser was killed, as happens where memory runs out"
+            return WorkerDied(reason, killed=True)
+        if code < 0:
+            return WorkerDied(f"its parser crashed ({signal.Signals(-code).name})")
+        last = self._last_error()
+        if "MemoryError" in last:
+            return WorkerDied(f"reading it takes more than {self._memory >> 20:,} MB of memory")
+        raise UserError(f"the parsing process ended with code {code}: {last}")
+
+    def _last_error(self) -> str:
+        self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(self._errors.tell() - 2000, 0))
+        lines = self._errors.read().decode(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "no message")
