@@ -1,29 +1,24 @@
 """The best rows of a search as chunks, in order."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 
 def best_chunks(
-    view: dict[str, Any], pending: dict[str, Any] | None, rows: Any, scores: Any, depth: int
+    found: Sequence[tuple[dict[str, Any], Any, Any]], depth: int
 ) -> tuple[list[int], list[int], list[int], list[float]]:
     """Return chunk ids, document ids, chunk indexes and scores of the best `depth` rows.
 
-    Best first; ties by (document id, chunk index). Rows after the view's are pending chunks.
+    `found` has (source, rows, scores): a source has `chunk_ids`, `document_ids` and
+    `chunk_indexes` by row. Best first; ties by (document id, chunk index).
     """
-    if len(rows) > depth:  # ties at the cut are few: sort no more than they
-        cut = np.partition(scores, len(scores) - depth)[len(scores) - depth]
-        rows, scores = rows[scores >= cut], scores[scores >= cut]
-    sealed = rows < len(view["chunk_ids"])
-    keys = []
-    for name in ("chunk_ids", "document_ids", "chunk_indexes"):
-        values = np.empty(len(rows), np.int64)
-        values[sealed] = view[name][rows[sealed]]
-        if pending is not None:
-            values[~sealed] = pending[name][rows[~sealed] - len(view["chunk_ids"])]
-        keys.append(values)
-    chunk_ids, document_ids, chunk_indexes = keys
+    scores = np.concatenate([np.empty(0), *(part for _, _, part in found)])
+    chunk_ids, document_ids, chunk_indexes = (
+        np.concatenate([np.empty(0, np.int64), *(source[name][rows] for source, rows, _ in found)])
+        for name in ("chunk_ids", "document_ids", "chunk_indexes")
+    )
     order = np.lexsort((chunk_indexes, document_ids, -scores))[:depth]
     return (
         chunk_ids[order].tolist(),

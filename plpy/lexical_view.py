@@ -1,53 +1,57 @@
 """The sealed segments of a search as one space of rows."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
+from pgblend.plpy.field_counts import field_counts
 
 
 def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
 
-    The result has `offsets`, `code_offsets` and `code_types` by segment id, `chunk_ids`,
-    `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive` by row, `total_length` of
-    the live rows and `frequencies`: for each code of each segment the occurrences in title, heading
-    and body, the chunk's own and those that repeat the chunk before.
+    Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
+    `offsets`, `bounds` (first row, after the last), `code_offsets` and `code_types`; by row
+    `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
+    rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
+    body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
+
     Segments never change but for deletions, so a session can keep views, and in them what it
-    derived: `postings` by term and `norms`.
+    derived: `live` rows, `postings` by term, `norms`, `impacts` by term and `sums`, zeros to
+    add scores up in.
     """
-    sizes = [len(segment["lengths"]) for segment in segments]
-    codes = [len(segment["code_book"]) for segment in segments]
-    lengths = joined([segment["lengths"] for segment in segments], np.int32)
-    alive = joined([segment["alive"] for segment in segments], np.bool_)
+    ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
+    starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
+    code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
+    code_type = np.min_scalar_type(code_starts[-1])
+    bounds = list(pairwise(starts.tolist()))
+    ranges: dict[str, tuple[int, int]] = {}
+    for segment, (start, end) in zip(ordered, bounds, strict=True):
+        ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
+
+    def joined(name: str, kind: Any) -> Any:
+        return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
+
     return {
-        "offsets": starts_by_id(segments, sizes),
-        "code_offsets": starts_by_id(segments, codes),
-        "code_types": {segment["id"]: segment["code_type"] for segment in segments},
-        "chunk_ids": joined([segment["chunk_ids"] for segment in segments], np.int64),
-        "document_ids": joined([segment["document_ids"] for segment in segments], np.int64),
-        "chunk_indexes": joined([segment["chunk_indexes"] for segment in segments], np.int32),
-        "lengths": lengths,
-        "own_lengths": joined([segment["own_lengths"] for segment in segments], np.int32),
-        "alive": alive,
-        "total_length": int(lengths[alive].sum()),
-        "frequencies": fields(joined([segment["code_book"] for segment in segments], np.int64)),
+        "segment_ids": [segment["id"] for segment in ordered],
+        "offsets": starts[:-1],
+        "bounds": bounds,
+        "ranges": ranges,
+        "code_offsets": code_starts[:-1].astype(code_type),
+        "code_type": code_type,
+        "code_types": [segment["code_type"] for segment in ordered],
+        "chunk_ids": joined("chunk_ids", np.int64),
+        "document_ids": joined("document_ids", np.int64),
+        "chunk_indexes": joined("chunk_indexes", np.int32),
+        "lengths": joined("lengths", np.int32),
+        "own_lengths": joined("own_lengths", np.int32),
+        "alive": joined("alive", np.bool_),
+        "frequencies": field_counts(joined("code_book", np.int64)),
+        "live": None,
         "postings": {},
-        "norms": {},
+        "norms": None,
+        "impacts": {},
+        "sums": None,
     }
-
-
-def starts_by_id(segments: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[int, int]:
-    """Return where each segment begins, by its id."""
-    starts = np.cumsum([0, *sizes])[:-1].tolist()
-    return {segment["id"]: start for segment, start in zip(segments, starts, strict=True)}
-
-
-def joined(arrays: Sequence[Any], kind: Any) -> Any:
-    """Concatenate arrays, none of them giving an empty one."""
-    return np.concatenate(arrays) if arrays else np.empty(0, kind)
-
-
-def fields(code_book: Any) -> Any:
-    """Return the six counts of packed frequencies: title, heading, body, and those repeated."""
-    return code_book[:, None] >> np.arange(40, -1, -8) & 255

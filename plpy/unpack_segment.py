@@ -18,6 +18,7 @@ def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
     alive[np.frombuffer(columns["dead"], "<i4")] = False
     return {
         "id": columns["id"],
+        "config": columns["text_search_config"],
         "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
         "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
         "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),

@@ -1,56 +1,81 @@
 """The sealed postings of a query's terms."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-MOST_POSTINGS = 1_000_000
+MOST_POSTINGS = 1_500_000
 
 
 def view_postings(
     view: dict[str, Any],
     terms: Sequence[int],
-    fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    run: Callable[..., Sequence[Mapping[str, Any]]],
 ) -> list[tuple[Any, Any]]:
     """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
 
-    `fetch` reads the stored lists of terms: segment_id, term, ordinals and codes. The view keeps
-    what was read, up to about a million postings (16 bytes each).
+    `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
+    million postings (14 bytes each with their impacts, which go with them).
     """
     kept = view["postings"]
-    if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
-        kept.clear()
     missing = [term for term in dict.fromkeys(terms) if term not in kept]
     if missing:
-        kept.update(zip(missing, unpack_lists(view, missing, fetch(missing)), strict=True))
+        if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+            kept.clear()
+            view["impacts"].clear()
+            missing = list(dict.fromkeys(terms))
+        stored = run(
+            "SELECT * FROM pgblend._term_postings($1, $2)",
+            ["bigint[]", "bigint[]"],
+            view["segment_ids"],
+            missing,
+        )[0]
+        kept.update(unpack_lists(view, missing, stored))
     return [kept[term] for term in terms]
 
 
 def unpack_lists(
-    view: dict[str, Any], terms: Sequence[int], stored: Iterable[Mapping[str, Any]]
-) -> list[tuple[Any, Any]]:
-    """Join each term's lists over the segments and make their ordinals rows of the view."""
-    place = {term: index for index, term in enumerate(terms)}
-    lists = sorted(stored, key=lambda row: (place[row["term"]], view["offsets"][row["segment_id"]]))
-    counts = [len(row["ordinals"]) // 2 for row in lists]
-    rows = np.frombuffer(b"".join([row["ordinals"] for row in lists]), "<u2").astype(np.intp)
-    rows += np.repeat([view["offsets"][row["segment_id"]] for row in lists], counts).astype(np.intp)
-    codes = join_codes(view, lists)
-    codes += np.repeat([view["code_offsets"][row["segment_id"]] for row in lists], counts).astype(
-        np.intp
+    view: dict[str, Any], terms: Sequence[int], stored: Mapping[str, Any]
+) -> dict[int, tuple[Any, Any]]:
+    """Make rows and codes of the view of stored lists, and divide them among the terms.
+
+    `stored` has, of each list by term and segment, its term, the segment's place in the view
+    (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
+    """
+    lists: dict[int, tuple[Any, Any]] = dict.fromkeys(
+        terms, (np.empty(0, np.intp), np.empty(0, view["code_type"]))
     )
-    totals = np.zeros(len(terms), np.intp)
-    np.add.at(totals, [place[row["term"]] for row in lists], counts)
-    ends = np.cumsum(totals)[:-1]
-    return list(zip(np.split(rows, ends), np.split(codes, ends), strict=True))
+    if stored["terms"]:
+        places = np.array(stored["segments"]) - 1
+        counts = np.array(stored["counts"])
+        ends = np.cumsum(counts)
+        rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
+        codes = joined_codes(view, places.tolist(), counts.tolist(), stored["codes"])
+        if len(view["segment_ids"]) > 1:
+            rows += np.repeat(view["offsets"][places], counts)
+            codes += np.repeat(view["code_offsets"][places], counts)
+        firsts = [
+            place
+            for place, term in enumerate(stored["terms"])
+            if place == 0 or term != stored["terms"][place - 1]
+        ]
+        bounds = [0, *(ends[first - 1] for first in firsts[1:]), len(rows)]
+        for first, (start, end) in zip(firsts, pairwise(bounds), strict=True):
+            lists[stored["terms"][first]] = rows[start:end], codes[start:end]
+    return lists
 
 
-def join_codes(view: dict[str, Any], lists: Sequence[Mapping[str, Any]]) -> Any:
-    """Concatenate the codes of posting lists, which have 8 or 16 bits."""
+def joined_codes(
+    view: dict[str, Any], places: Sequence[int], counts: Sequence[int], codes: bytes
+) -> Any:
+    """Return the codes of lists, which have 8 or 16 bits by segment, as the view's type."""
     types = view["code_types"]
-    if all(types[row["segment_id"]] == "u1" for row in lists):
-        return np.frombuffer(b"".join([row["codes"] for row in lists]), "u1").astype(np.intp)
-    return np.concatenate(
-        [np.frombuffer(row["codes"], types[row["segment_id"]]).astype(np.intp) for row in lists]
-    )
+    if all(types[place] == "u1" for place in places):
+        return np.frombuffer(codes, "u1").astype(view["code_type"])
+    parts, start = [], 0
+    for place, count in zip(places, counts, strict=True):
+        parts.append(np.frombuffer(codes, types[place], count, start))
+        start += parts[-1].nbytes
+    return np.concatenate(parts).astype(view["code_type"])

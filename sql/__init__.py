@@ -13,6 +13,7 @@ from importlib.resources import files
 from textwrap import indent
 
 _INCLUDE = re.compile(r"^#include plpy/(\w+)\.py$", re.MULTILINE)
+_IMPORT = re.compile(r"^from pgblend\.plpy\.(\w+) import \1\n", re.MULTILINE)
 _CALL = re.compile(r"\bpgblend\.(\w+)\s*\(")
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 
@@ -58,15 +59,31 @@ def _ordered_files() -> Iterator[SourceFile]:
             yield by_name[name]
 
 
+def modules_of(text: str) -> list[str]:
+    """Name the plpy modules that a file includes, those that they import before them."""
+    names: dict[str, None] = {}
+
+    def add(name: str) -> None:
+        for imported in _IMPORT.findall(_module(name)):
+            add(imported)
+        names[name] = None
+
+    for name in _INCLUDE.findall(text):
+        add(name)
+    return list(names)
+
+
+def _module(name: str) -> str:
+    return (files("pgblend.plpy") / f"{name}.py").read_text(encoding="utf-8")
+
+
 def _splice(text: str) -> str:
-    """Replace each include line by the module's source, run once a session (SD lasts that long)."""
-
-    def source_of(match: re.Match[str]) -> str:
-        name = match[1]
-        source = (files("pgblend.plpy") / f"{name}.py").read_text(encoding="utf-8").rstrip()
-        return (
-            f'if "{name}" not in SD:\n{indent(source, "    ")}\n'
-            f'    SD["{name}"] = {name}\n{name} = SD["{name}"]'
+    """Replace the include lines by modules' sources, run once a session (SD lasts that long)."""
+    sources = []
+    for name in modules_of(text):
+        source = indent(_IMPORT.sub("", _module(name)).rstrip(), "    ")
+        sources.append(
+            f'if "{name}" not in SD:\n{source}\n    SD["{name}"] = {name}\n{name} = SD["{name}"]\n'
         )
-
-    return _INCLUDE.sub(source_of, text)
+    first = iter(["".join(sources)])
+    return _INCLUDE.sub(lambda _: next(first, "").rstrip("\n"), text)

@@ -1480,76 +1480,38 @@ COMMENT ON FUNCTION pgblend._seal_lock(bigint) IS
 -- 15_index/_lexical_state
 -- _lexical_state: what a search has to look at, as one row: segments, deleted chunks, pending
 -- chunks.
--- Arrays have one entry a segment, in the order of ids; bytes are those that plpy/unpack_pending.py
--- reads. Of all languages where config_name is NULL.
-CREATE OR REPLACE FUNCTION pgblend._lexical_state(collection_ids bigint[], config_name text)
-RETURNS TABLE (
-    segment_ids bigint[],
-    versions text[],
-    tombstones bytea,
-    chunk_ids bytea,
-    document_ids bytea,
-    chunk_indexes bytea,
-    lengths bytea,
-    own_lengths bytea,
-    record_counts bytea,
-    records bytea
-)
+-- Segments are ids and versions, in the order of ids. tombstones are the ids of deleted chunks (8
+-- bytes each), pending those of chunks that are not sealed and the transactions that added them (12
+-- bytes each), both in any order and NULL for none.
+CREATE OR REPLACE FUNCTION pgblend._lexical_state(collection_ids bigint[])
+RETURNS TABLE (segment_ids bigint[], versions text[], tombstones bytea, pending bytea)
 LANGUAGE sql
 STABLE PARALLEL SAFE
 BEGIN ATOMIC
-    WITH sealed AS (
+    SELECT
+        s.segment_ids,
+        s.versions,
+        (
+            SELECT string_agg(int8send(b.chunk_id), '')
+            FROM pgblend_data.tombstone AS b
+            WHERE b.collection_id = ANY(_lexical_state.collection_ids)
+        ) AS tombstones,
+        (
+            SELECT string_agg(int8send(c.chunk_id) || xidsend(c.xmin), '')
+            FROM pgblend_data.pending AS c
+            WHERE c.collection_id = ANY(_lexical_state.collection_ids)
+        ) AS pending
+    FROM (
         SELECT
             coalesce(array_agg(g.id ORDER BY g.id), '{}') AS segment_ids,
             coalesce(array_agg(g.xmin || g.dead_digest ORDER BY g.id), '{}') AS versions
         FROM pgblend_data.segment AS g
-        WHERE
-            g.collection_id = ANY(collection_ids)
-            AND g.text_search_config = coalesce(config_name, g.text_search_config)
-    ),
-
-    deleted AS (
-        SELECT string_agg(int8send(b.chunk_id), '' ORDER BY b.chunk_id) AS tombstones
-        FROM pgblend_data.tombstone AS b
-        WHERE
-            b.collection_id = ANY(collection_ids)
-            AND b.text_search_config = coalesce(config_name, b.text_search_config)
-    ),
-
-    waiting AS (
-        SELECT
-            string_agg(int8send(c.chunk_id), '' ORDER BY c.chunk_id) AS chunk_ids,
-            string_agg(int8send(c.document_id), '' ORDER BY c.chunk_id) AS document_ids,
-            string_agg(int4send(c.chunk_index), '' ORDER BY c.chunk_id) AS chunk_indexes,
-            string_agg(int4send(c.length), '' ORDER BY c.chunk_id) AS lengths,
-            string_agg(int4send(c.own_length), '' ORDER BY c.chunk_id) AS own_lengths,
-            string_agg(int4send(octet_length(c.records) / 14), '' ORDER BY c.chunk_id)
-                AS record_counts,
-            string_agg(c.records, '' ORDER BY c.chunk_id) AS records
-        FROM pgblend_data.pending AS c
-        WHERE
-            c.collection_id = ANY(collection_ids)
-            AND c.text_search_config = coalesce(config_name, c.text_search_config)
-    )
-
-    SELECT
-        s.segment_ids,
-        s.versions,
-        d.tombstones,
-        w.chunk_ids,
-        w.document_ids,
-        w.chunk_indexes,
-        w.lengths,
-        w.own_lengths,
-        w.record_counts,
-        w.records
-    FROM sealed AS s
-    CROSS JOIN deleted AS d
-    CROSS JOIN waiting AS w;
+        WHERE g.collection_id = ANY(_lexical_state.collection_ids)
+    ) AS s;
 END;
 
-COMMENT ON FUNCTION pgblend._lexical_state(bigint[], text) IS
-'What a search has to look at, as one row of arrays: segments, deleted chunks, pending chunks.';
+COMMENT ON FUNCTION pgblend._lexical_state(bigint[]) IS
+'What a search has to look at, as one row: segments, deleted chunks, pending chunks.';
 
 -- 15_index/_write_segment
 -- _write_segment: store one segment and its postings; arrays as plpy/merge_postings.py makes them.
@@ -1693,6 +1655,28 @@ $python$;
 COMMENT ON FUNCTION pgblend._pack_vector(bytea, integer) IS
 'The records of a tsvector in its binary form (tsvectorsend).';
 
+-- 15_index/_pending_chunks
+-- _pending_chunks: pending chunks by id, as plpy/session_pending.py reads them.
+-- key is the id and the transaction that added the chunk, head its document, index, length,
+-- own length and number of records.
+CREATE OR REPLACE FUNCTION pgblend._pending_chunks(chunk_ids bigint[])
+RETURNS TABLE (key bytea, text_search_config text, head bytea, records bytea)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT
+        int8send(c.chunk_id) || xidsend(c.xmin) AS key,
+        c.text_search_config,
+        int8send(c.document_id) || int4send(c.chunk_index) || int4send(c.length)
+        || int4send(c.own_length) || int4send(octet_length(c.records) / 14) AS head,
+        c.records
+    FROM pgblend_data.pending AS c
+    WHERE c.chunk_id = ANY(chunk_ids);
+END;
+
+COMMENT ON FUNCTION pgblend._pending_chunks(bigint[]) IS
+'Pending chunks by id, as plpy/session_pending.py reads them.';
+
 -- 15_index/_segment_postings
 -- _segment_postings: all postings of one segment as one row of arrays, in the order of terms.
 CREATE OR REPLACE FUNCTION pgblend._segment_postings(segment_id bigint)
@@ -1796,6 +1780,42 @@ END;
 
 COMMENT ON FUNCTION pgblend._segment_arrays(bigint[]) IS
 'The stored arrays of segments (see plpy/unpack_segment.py).';
+
+-- 15_index/_term_postings
+-- _term_postings: the postings of some terms in some segments as one row of arrays, by term, then
+-- in the order of segment_ids.
+-- terms, segments (places in segment_ids, from 1) and counts are of each list, ordinals and codes
+-- those of all lists, one after the other; NULL for none.
+CREATE OR REPLACE FUNCTION pgblend._term_postings(segment_ids bigint[], wanted bigint[])
+RETURNS TABLE (
+    terms bigint[], segments integer[], counts integer[], ordinals bytea, codes bytea
+)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT
+        array_agg(l.term) AS terms,
+        array_agg(l.place::integer) AS segments,
+        array_agg(l.df) AS counts,
+        string_agg(l.ordinals, '') AS ordinals,
+        string_agg(l.codes, '') AS codes
+    FROM (
+        SELECT
+            p.term,
+            s.place,
+            p.df,
+            p.ordinals,
+            p.codes
+        FROM unnest(segment_ids) WITH ORDINALITY AS s (id, place)
+        INNER JOIN pgblend_data.posting AS p ON s.id = p.segment_id
+        WHERE p.term = ANY(wanted)
+        ORDER BY p.term, s.place
+    ) AS l;
+END;
+
+COMMENT ON FUNCTION pgblend._term_postings(bigint[], bigint[]) IS
+'The postings of some terms in some segments as one row of arrays, by term, then in the order of '
+'segment_ids.';
 
 -- 15_index/_check_can_index
 -- _check_can_index: whether this session can write segments: false, with a NOTICE, without numpy.
@@ -2104,6 +2124,7 @@ if "unpack_segment" not in SD:
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
             "id": columns["id"],
+            "config": columns["text_search_config"],
             "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
             "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
             "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
@@ -2115,6 +2136,9 @@ if "unpack_segment" not in SD:
         }
     SD["unpack_segment"] = unpack_segment
 unpack_segment = SD["unpack_segment"]
+
+
+
 import numpy as np
 
 try:
@@ -2412,6 +2436,7 @@ if "unpack_segment" not in SD:
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
             "id": columns["id"],
+            "config": columns["text_search_config"],
             "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
             "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
             "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
@@ -2423,6 +2448,12 @@ if "unpack_segment" not in SD:
         }
     SD["unpack_segment"] = unpack_segment
 unpack_segment = SD["unpack_segment"]
+
+
+
+
+
+
 import numpy as np
 
 def run(query, types, *values):
@@ -2655,6 +2686,8 @@ if "unpack_pending" not in SD:
         }
     SD["unpack_pending"] = unpack_pending
 unpack_pending = SD["unpack_pending"]
+
+
 import numpy as np
 
 BATCH = 32_768
@@ -3453,6 +3486,8 @@ if "parse_filter" not in SD:
     SD["parse_filter"] = parse_filter
 parse_filter = SD["parse_filter"]
 
+
+
 try:
     tree = parse_filter(filter)
 except ValueError as error:
@@ -3561,47 +3596,58 @@ COMMENT ON FUNCTION pgblend._monotonic_deadline(integer) IS
 -- _lexical_statistics: what BM25 needs to know of the collections: exact integers over visible,
 -- live chunks.
 -- n chunks, their total length in lexeme occurrences, and per lexeme the number of chunks that have
--- it, in the order of the lexemes. Sealed or pending makes no difference.
+-- it, in the order of the lexemes. Sealed or pending makes no difference. What is read is kept for
+-- _lexical_score in the same snapshot, under `reading`: a random number that the caller makes for
+-- both, and tells nobody.
 -- Its statements always look rows up by key, so planning them anew each time would be lost time.
 CREATE OR REPLACE FUNCTION pgblend._lexical_statistics(
     collection_ids bigint[],
     lexemes text[],
     deadline double precision DEFAULT 'infinity',
+    reading uuid DEFAULT NULL,
     OUT n bigint,
     OUT total_length bigint,
     OUT document_frequencies bigint[]
 )
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
-STRICT
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-if "bury_rows" not in SD:
-    """Rows of a view whose chunks were deleted since the last seal."""
+if "pending_postings" not in SD:
+    """The pending chunks' postings of a query's terms."""
 
-    from collections.abc import Callable
-    from itertools import pairwise
+    from collections.abc import Sequence
     from typing import Any
 
     import numpy as np
 
 
-    def bury_rows(view: dict[str, Any], tombstones: bytes | None, find: Callable[..., Any]) -> Any:
-        """Return the rows that tombstones hide, those hidden by the dead lists left out.
+    def pending_postings(
+        pending: dict[str, Any], terms: Sequence[int], start: int, end: int
+    ) -> tuple[list[tuple[Any, Any]], Any]:
+        """Return the postings of each term among the chunks start to end, and the frequencies' table.
 
-        `tombstones` holds the ids of deleted chunks (big-endian int64, sorted), `find` returns the
-        places of values in a sorted array: each segment's chunk ids are.
+        Postings are (rows, codes): rows ascending, codes are places in the table, whose columns are
+        occurrences in title, headings and body, the chunk's own and repeated ones.
         """
-        if not tombstones:
-            return np.empty(0, np.int64)
-        buried = np.frombuffer(tombstones, ">i8").astype(np.int64)
-        bounds = [*view["offsets"].values(), len(view["alive"])]
-        rows = [start + find(view["chunk_ids"][start:end], buried) for start, end in pairwise(bounds)]
-        hidden = np.concatenate(rows) if rows else np.empty(0, np.int64)
-        return hidden[view["alive"][hidden]]
-    SD["bury_rows"] = bury_rows
-bury_rows = SD["bury_rows"]
+        places = pending["places"]
+        for term in terms:
+            if term not in places:
+                places[term] = np.flatnonzero(pending["terms"] == term)
+        postings, counts, first = [], [pending["counts"][:0]], 0
+        for term in terms:
+            here = places[term]
+            rows = pending["ordinals"][here]
+            if start > 0 or end < len(pending["lengths"]):
+                inside = (rows >= start) & (rows < end)
+                here, rows = here[inside], rows[inside]
+            postings.append((rows, np.arange(first, first + len(rows))))
+            counts.append(pending["counts"][here])
+            first += len(rows)
+        return postings, np.concatenate(counts)
+    SD["pending_postings"] = pending_postings
+pending_postings = SD["pending_postings"]
 if "count_lexemes" not in SD:
     """The statistics of BM25 over segments and pending chunks."""
 
@@ -3611,32 +3657,28 @@ if "count_lexemes" not in SD:
     import numpy as np
 
 
+
     def count_lexemes(
-        view: dict[str, Any],
+        live: dict[str, Any],
         postings: Sequence[tuple[Any, Any]],
-        buried: Any,
         pending: dict[str, Any] | None,
         terms: Sequence[int],
     ) -> tuple[int, int, list[int]]:
         """Return (live chunks, their total length, live chunks with each term).
 
-        `postings` has (rows, codes) of each term; `buried` are rows to leave out besides those that are
-        not alive. Pending chunks are added.
+        `live` is what live_rows returns, `postings` has (rows, codes) of each term. Pending chunks are
+        added.
         """
-        alive = view["alive"]
-        n = int(np.count_nonzero(alive)) - len(buried)
-        total_length = view["total_length"] - int(view["lengths"][buried].sum())
+        n, total_length = live["n"], live["total_length"]
         df = [len(rows) for rows, _ in postings]
-        if n < len(alive):
-            if len(buried):
-                alive = alive.copy()
-                alive[buried] = False
-            df = [int(np.count_nonzero(alive[rows])) for rows, _ in postings]
+        if n < len(live["alive"]):
+            df = [int(np.count_nonzero(live["alive"][rows])) for rows, _ in postings]
         if pending is not None:
-            n += len(pending["chunk_ids"])
+            chunks = len(pending["lengths"])
+            n += chunks
             total_length += int(pending["lengths"].sum())
-            for place, term in enumerate(terms):
-                df[place] += int(np.count_nonzero(pending["terms"] == term))
+            waiting, _ = pending_postings(pending, terms, 0, chunks)
+            df = [count + len(rows) for count, (rows, _) in zip(df, waiting, strict=True)]
         return n, total_length, df
     SD["count_lexemes"] = count_lexemes
 count_lexemes = SD["count_lexemes"]
@@ -3664,6 +3706,81 @@ if "deadline_check" not in SD:
         return check
     SD["deadline_check"] = deadline_check
 deadline_check = SD["deadline_check"]
+if "field_counts" not in SD:
+    """Frequencies by field."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def field_counts(packed: Any) -> Any:
+        """Return the six counts of packed frequencies: title, headings, body, and those repeated.
+
+        They are six bytes of a number, the first the highest of 48 bits.
+        """
+        return packed[:, None] >> np.arange(40, -1, -8) & 255
+    SD["field_counts"] = field_counts
+field_counts = SD["field_counts"]
+if "lexical_view" not in SD:
+    """The sealed segments of a search as one space of rows."""
+
+    from collections.abc import Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
+
+        Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
+        `offsets`, `bounds` (first row, after the last), `code_offsets` and `code_types`; by row
+        `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
+        rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
+        body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
+
+        Segments never change but for deletions, so a session can keep views, and in them what it
+        derived: `live` rows, `postings` by term, `norms`, `impacts` by term and `sums`, zeros to
+        add scores up in.
+        """
+        ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
+        starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
+        code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
+        code_type = np.min_scalar_type(code_starts[-1])
+        bounds = list(pairwise(starts.tolist()))
+        ranges: dict[str, tuple[int, int]] = {}
+        for segment, (start, end) in zip(ordered, bounds, strict=True):
+            ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
+
+        def joined(name: str, kind: Any) -> Any:
+            return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
+
+        return {
+            "segment_ids": [segment["id"] for segment in ordered],
+            "offsets": starts[:-1],
+            "bounds": bounds,
+            "ranges": ranges,
+            "code_offsets": code_starts[:-1].astype(code_type),
+            "code_type": code_type,
+            "code_types": [segment["code_type"] for segment in ordered],
+            "chunk_ids": joined("chunk_ids", np.int64),
+            "document_ids": joined("document_ids", np.int64),
+            "chunk_indexes": joined("chunk_indexes", np.int32),
+            "lengths": joined("lengths", np.int32),
+            "own_lengths": joined("own_lengths", np.int32),
+            "alive": joined("alive", np.bool_),
+            "frequencies": field_counts(joined("code_book", np.int64)),
+            "live": None,
+            "postings": {},
+            "norms": None,
+            "impacts": {},
+            "sums": None,
+        }
+    SD["lexical_view"] = lexical_view
+lexical_view = SD["lexical_view"]
 if "find_rows" not in SD:
     """Find values in a sorted array."""
 
@@ -3680,108 +3797,62 @@ if "find_rows" not in SD:
         return places[found]
     SD["find_rows"] = find_rows
 find_rows = SD["find_rows"]
-if "lexical_view" not in SD:
-    """The sealed segments of a search as one space of rows."""
+if "view_rows" not in SD:
+    """Find chunks in a view of segments."""
 
-    from collections.abc import Sequence
     from typing import Any
 
     import numpy as np
 
 
-    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
 
-        The result has `offsets`, `code_offsets` and `code_types` by segment id, `chunk_ids`,
-        `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive` by row, `total_length` of
-        the live rows and `frequencies`: for each code of each segment the occurrences in title, heading
-        and body, the chunk's own and those that repeat the chunk before.
-        Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `postings` by term and `norms`.
+    def view_rows(view: dict[str, Any], chunk_ids: Any) -> Any:
+        """Return the rows of the view that hold these chunks (sorted ids), ascending.
+
+        Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
+        cover a range of their own, so each is only asked for the ids within its range.
         """
-        sizes = [len(segment["lengths"]) for segment in segments]
-        codes = [len(segment["code_book"]) for segment in segments]
-        lengths = joined([segment["lengths"] for segment in segments], np.int32)
-        alive = joined([segment["alive"] for segment in segments], np.bool_)
-        return {
-            "offsets": starts_by_id(segments, sizes),
-            "code_offsets": starts_by_id(segments, codes),
-            "code_types": {segment["id"]: segment["code_type"] for segment in segments},
-            "chunk_ids": joined([segment["chunk_ids"] for segment in segments], np.int64),
-            "document_ids": joined([segment["document_ids"] for segment in segments], np.int64),
-            "chunk_indexes": joined([segment["chunk_indexes"] for segment in segments], np.int32),
-            "lengths": lengths,
-            "own_lengths": joined([segment["own_lengths"] for segment in segments], np.int32),
-            "alive": alive,
-            "total_length": int(lengths[alive].sum()),
-            "frequencies": fields(joined([segment["code_book"] for segment in segments], np.int64)),
-            "postings": {},
-            "norms": {},
-        }
+        parts = [np.empty(0, np.intp)]
+        for start, end in view["bounds"]:
+            ids = view["chunk_ids"][start:end]
+            first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
+            if first < last:
+                parts.append(start + find_rows(ids, chunk_ids[first:last]))
+        return np.concatenate(parts)
+    SD["view_rows"] = view_rows
+view_rows = SD["view_rows"]
+if "live_rows" not in SD:
+    """The rows of a view that are not deleted."""
 
-
-    def starts_by_id(segments: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[int, int]:
-        """Return where each segment begins, by its id."""
-        starts = np.cumsum([0, *sizes])[:-1].tolist()
-        return {segment["id"]: start for segment, start in zip(segments, starts, strict=True)}
-
-
-    def joined(arrays: Sequence[Any], kind: Any) -> Any:
-        """Concatenate arrays, none of them giving an empty one."""
-        return np.concatenate(arrays) if arrays else np.empty(0, kind)
-
-
-    def fields(code_book: Any) -> Any:
-        """Return the six counts of packed frequencies: title, heading, body, and those repeated."""
-        return code_book[:, None] >> np.arange(40, -1, -8) & 255
-    SD["lexical_view"] = lexical_view
-lexical_view = SD["lexical_view"]
-if "session_view" not in SD:
-    """Keep the joined arrays of segments in a session."""
-
-    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
     from typing import Any
 
-    MOST_ROWS = 4_000_000
+    import numpy as np
 
 
-    def session_view(
-        segment_ids: Sequence[int],
-        versions: Sequence[str],
-        cache: MutableMapping[Any, Any],
-        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
-        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
-        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
-    ) -> dict[str, Any]:
-        """Return the view of these segments, from `cache` where it has it.
 
-        `versions` change with a segment's dead list, and where an id is given anew.
-        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
-        cache is emptied first when it holds more than four million rows (33 bytes each).
+    def live_rows(view: dict[str, Any], tombstones: bytes | None) -> dict[str, Any]:
+        """Return `alive`, a mask of rows, `n`, how many, `total_length` of them, and `tombstones`.
+
+        `tombstones` holds the ids of chunks deleted since the last seal (big-endian int64); those that
+        dead lists hide are not alive either. The view keeps the last result.
         """
-        key = tuple(zip(segment_ids, versions, strict=True))
-        view: dict[str, Any] | None = cache.get(key)
-        if view is None:
-            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
-                cache.clear()
-            rows = fetch(list(segment_ids)) if segment_ids else []
-            view = cache[key] = join([unpack(row) for row in rows])
-        return view
-    SD["session_view"] = session_view
-session_view = SD["session_view"]
-if "term_ids" not in SD:
-    """Term ids of lexemes."""
-
-    import hashlib
-    from collections.abc import Iterable
-
-
-    def term_ids(lexemes: Iterable[str]) -> list[int]:
-        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
-        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
-    SD["term_ids"] = term_ids
-term_ids = SD["term_ids"]
+        live: dict[str, Any] | None = view["live"]
+        if live is None or live["tombstones"] != tombstones:
+            alive = view["alive"]
+            if tombstones:
+                alive = alive.copy()
+                alive[view_rows(view, np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64)))] = (
+                    False
+                )
+            live = view["live"] = {
+                "tombstones": tombstones,
+                "alive": alive,
+                "n": int(np.count_nonzero(alive)),
+                "total_length": int(view["lengths"][alive].sum()),
+            }
+        return live
+    SD["live_rows"] = live_rows
+live_rows = SD["live_rows"]
 if "unpack_pending" not in SD:
     """Read pending chunks as a segment that was not written yet."""
 
@@ -3825,6 +3896,118 @@ if "unpack_pending" not in SD:
         }
     SD["unpack_pending"] = unpack_pending
 unpack_pending = SD["unpack_pending"]
+if "session_pending" not in SD:
+    """Keep the pending chunks that a session has read."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+    from itertools import groupby
+    from typing import Any
+
+    import numpy as np
+
+
+    KEY_BYTES = 12
+    MOST_CHUNKS = 20_000
+
+
+    def session_pending(
+        listed: bytes | None,
+        kept: MutableMapping[str, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """Return the pending chunks that `listed` names, None where there are none.
+
+        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
+        since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
+        reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
+        document, int32 index, length, own length and number of records) and `records`.
+
+        The result is what unpack_pending returns, chunks of one configuration side by side, with
+        `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
+        """
+        if not listed:
+            return None
+        if kept.get("listed") != listed:
+            chunks = kept.setdefault("chunks", {})
+            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
+            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in chunks]
+            if len(chunks) > len(keys) + MOST_CHUNKS:
+                kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
+            for row in fetch(missing) if missing else ():
+                chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
+            kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
+            kept["listed"] = listed
+        pending: dict[str, Any] = kept["pending"]
+        return pending
+
+
+    def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str, Any]:
+        """Make arrays of chunks by key."""
+        order = sorted(chunks, key=lambda key: chunks[key][0])
+        chosen = [chunks[key] for key in order]
+        head = np.frombuffer(
+            b"".join([head for _, head, _ in chosen]),
+            [
+                ("document", ">i8"),
+                ("index", ">i4"),
+                ("length", ">i4"),
+                ("own", ">i4"),
+                ("records", ">i4"),
+            ],
+        )
+        pending = unpack_pending(
+            {
+                "chunk_ids": b"".join([key[:8] for key in order]),
+                "document_ids": head["document"].tobytes(),
+                "chunk_indexes": head["index"].tobytes(),
+                "lengths": head["length"].tobytes(),
+                "own_lengths": head["own"].tobytes(),
+                "record_counts": head["records"].tobytes(),
+                "records": b"".join([records for _, _, records in chosen]),
+            }
+        )
+        assert pending is not None  # there are chunks
+        pending["ranges"], start = {}, 0
+        for config, group in groupby(config for config, _, _ in chosen):
+            end = start + len(list(group))
+            pending["ranges"][config] = (start, end)
+            start = end
+        return pending | {"places": {}}
+    SD["session_pending"] = session_pending
+session_pending = SD["session_pending"]
+if "session_view" not in SD:
+    """Keep the joined arrays of segments in a session."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    MOST_ROWS = 4_000_000
+
+
+    def session_view(
+        segment_ids: Sequence[int],
+        versions: Sequence[str],
+        cache: MutableMapping[Any, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
+        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the view of these segments, from `cache` where it has it.
+
+        `versions` change with a segment's dead list, and where an id is given anew.
+        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
+        cache is emptied first when it holds more than four million rows (33 bytes each).
+        """
+        key = tuple(zip(segment_ids, versions, strict=True))
+        view: dict[str, Any] | None = cache.get(key)
+        if view is None:
+            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
+                cache.clear()
+            rows = fetch(list(segment_ids)) if segment_ids else []
+            view = cache[key] = join([unpack(row) for row in rows])
+        return view
+    SD["session_view"] = session_view
+session_view = SD["session_view"]
 if "unpack_segment" not in SD:
     """Read the arrays of a sealed segment."""
 
@@ -3846,6 +4029,7 @@ if "unpack_segment" not in SD:
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
             "id": columns["id"],
+            "config": columns["text_search_config"],
             "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
             "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
             "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
@@ -3857,96 +4041,188 @@ if "unpack_segment" not in SD:
         }
     SD["unpack_segment"] = unpack_segment
 unpack_segment = SD["unpack_segment"]
+if "open_index" not in SD:
+    """What a search reads of the lexical index."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+
+
+    def open_index(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        session: MutableMapping[str, Any],
+        collection_ids: Sequence[int],
+        reading: str | None,
+    ) -> dict[str, Any]:
+        """Return the `view` of the collections' segments, which rows are `live`, and what is `pending`.
+
+        `run` executes (statement, types, *values), `session` keeps what was read. Callers with the same
+        `reading`, which is made for one snapshot and told nobody else, get what the first of them read.
+        """
+        opened: dict[str, Any] | None = session.get("pgblend_opened")
+        if opened is None or reading is None or opened["reading"] != reading:
+            state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
+            view = session_view(
+                state["segment_ids"],
+                state["versions"],
+                session.setdefault("pgblend_views", {}),
+                lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
+                unpack_segment,
+                lexical_view,
+            )
+            pending = session_pending(
+                state["pending"],
+                session.setdefault("pgblend_pending", {}),
+                lambda ids: run("SELECT * FROM pgblend._pending_chunks($1)", ["bigint[]"], ids),
+            )
+            live = live_rows(view, state["tombstones"])
+            opened = {"reading": reading, "view": view, "live": live, "pending": pending}
+            session["pgblend_opened"] = opened
+        return opened
+    SD["open_index"] = open_index
+open_index = SD["open_index"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
+if "term_ids" not in SD:
+    """Term ids of lexemes."""
+
+    import hashlib
+    from collections.abc import Iterable
+
+
+    def term_ids(lexemes: Iterable[str]) -> list[int]:
+        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
+        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
+        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    SD["term_ids"] = term_ids
+term_ids = SD["term_ids"]
 if "view_postings" not in SD:
     """The sealed postings of a query's terms."""
 
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from itertools import pairwise
     from typing import Any
 
     import numpy as np
 
-    MOST_POSTINGS = 1_000_000
+    MOST_POSTINGS = 1_500_000
 
 
     def view_postings(
         view: dict[str, Any],
         terms: Sequence[int],
-        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
     ) -> list[tuple[Any, Any]]:
         """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
 
-        `fetch` reads the stored lists of terms: segment_id, term, ordinals and codes. The view keeps
-        what was read, up to about a million postings (16 bytes each).
+        `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
+        million postings (14 bytes each with their impacts, which go with them).
         """
         kept = view["postings"]
-        if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
-            kept.clear()
         missing = [term for term in dict.fromkeys(terms) if term not in kept]
         if missing:
-            kept.update(zip(missing, unpack_lists(view, missing, fetch(missing)), strict=True))
+            if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+                kept.clear()
+                view["impacts"].clear()
+                missing = list(dict.fromkeys(terms))
+            stored = run(
+                "SELECT * FROM pgblend._term_postings($1, $2)",
+                ["bigint[]", "bigint[]"],
+                view["segment_ids"],
+                missing,
+            )[0]
+            kept.update(unpack_lists(view, missing, stored))
         return [kept[term] for term in terms]
 
 
     def unpack_lists(
-        view: dict[str, Any], terms: Sequence[int], stored: Iterable[Mapping[str, Any]]
-    ) -> list[tuple[Any, Any]]:
-        """Join each term's lists over the segments and make their ordinals rows of the view."""
-        place = {term: index for index, term in enumerate(terms)}
-        lists = sorted(stored, key=lambda row: (place[row["term"]], view["offsets"][row["segment_id"]]))
-        counts = [len(row["ordinals"]) // 2 for row in lists]
-        rows = np.frombuffer(b"".join([row["ordinals"] for row in lists]), "<u2").astype(np.intp)
-        rows += np.repeat([view["offsets"][row["segment_id"]] for row in lists], counts).astype(np.intp)
-        codes = join_codes(view, lists)
-        codes += np.repeat([view["code_offsets"][row["segment_id"]] for row in lists], counts).astype(
-            np.intp
+        view: dict[str, Any], terms: Sequence[int], stored: Mapping[str, Any]
+    ) -> dict[int, tuple[Any, Any]]:
+        """Make rows and codes of the view of stored lists, and divide them among the terms.
+
+        `stored` has, of each list by term and segment, its term, the segment's place in the view
+        (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
+        """
+        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(
+            terms, (np.empty(0, np.intp), np.empty(0, view["code_type"]))
         )
-        totals = np.zeros(len(terms), np.intp)
-        np.add.at(totals, [place[row["term"]] for row in lists], counts)
-        ends = np.cumsum(totals)[:-1]
-        return list(zip(np.split(rows, ends), np.split(codes, ends), strict=True))
+        if stored["terms"]:
+            places = np.array(stored["segments"]) - 1
+            counts = np.array(stored["counts"])
+            ends = np.cumsum(counts)
+            rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
+            codes = joined_codes(view, places.tolist(), counts.tolist(), stored["codes"])
+            if len(view["segment_ids"]) > 1:
+                rows += np.repeat(view["offsets"][places], counts)
+                codes += np.repeat(view["code_offsets"][places], counts)
+            firsts = [
+                place
+                for place, term in enumerate(stored["terms"])
+                if place == 0 or term != stored["terms"][place - 1]
+            ]
+            bounds = [0, *(ends[first - 1] for first in firsts[1:]), len(rows)]
+            for first, (start, end) in zip(firsts, pairwise(bounds), strict=True):
+                lists[stored["terms"][first]] = rows[start:end], codes[start:end]
+        return lists
 
 
-    def join_codes(view: dict[str, Any], lists: Sequence[Mapping[str, Any]]) -> Any:
-        """Concatenate the codes of posting lists, which have 8 or 16 bits."""
+    def joined_codes(
+        view: dict[str, Any], places: Sequence[int], counts: Sequence[int], codes: bytes
+    ) -> Any:
+        """Return the codes of lists, which have 8 or 16 bits by segment, as the view's type."""
         types = view["code_types"]
-        if all(types[row["segment_id"]] == "u1" for row in lists):
-            return np.frombuffer(b"".join([row["codes"] for row in lists]), "u1").astype(np.intp)
-        return np.concatenate(
-            [np.frombuffer(row["codes"], types[row["segment_id"]]).astype(np.intp) for row in lists]
-        )
+        if all(types[place] == "u1" for place in places):
+            return np.frombuffer(codes, "u1").astype(view["code_type"])
+        parts, start = [], 0
+        for place, count in zip(places, counts, strict=True):
+            parts.append(np.frombuffer(codes, types[place], count, start))
+            start += parts[-1].nbytes
+        return np.concatenate(parts).astype(view["code_type"])
     SD["view_postings"] = view_postings
 view_postings = SD["view_postings"]
 
-def run(query, types, *values):
-    if query not in SD:
-        SD[query] = plpy.prepare(query, types)
-    return SD[query].execute(list(values))
 
-def fetch_segments(ids):
-    return run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids)
 
-def fetch_postings(wanted):
-    return run(
-        "SELECT segment_id, term, ordinals, codes FROM pgblend_data.posting"
-        " WHERE segment_id = ANY($1) AND term = ANY($2)",
-        ["bigint[]", "bigint[]"], state["segment_ids"], wanted)
+
+
 
 check = deadline_check(deadline, plpy.error)
+run = prepared_statements(plpy.prepare, SD)
+opened = open_index(run, GD, collection_ids, reading)
+check()
 terms = term_ids(lexemes)
-state = run(
-    "SELECT * FROM pgblend._lexical_state($1, $2)",
-    ["bigint[]", "text"], collection_ids, None)[0]
-view = session_view(
-    state["segment_ids"], state["versions"], GD.setdefault("pgblend_views", {}),
-    fetch_segments, unpack_segment, lexical_view)
+postings = view_postings(opened["view"], terms, run)
 check()
-postings = view_postings(view, terms, fetch_postings)
-check()
-return count_lexemes(
-    view, postings, bury_rows(view, state["tombstones"], find_rows), unpack_pending(state), terms)
+return count_lexemes(opened["live"], postings, opened["pending"], terms)
 $python$;
 
-COMMENT ON FUNCTION pgblend._lexical_statistics(bigint[], text[], double precision) IS
+COMMENT ON FUNCTION pgblend._lexical_statistics(bigint[], text[], double precision, uuid) IS
 'What BM25 needs to know of the collections: n chunks, their total length in lexeme occurrences, '
 'and per lexeme the number of chunks that have it. Exact integers over visible, live chunks.';
 
@@ -4193,7 +4469,8 @@ COMMENT ON FUNCTION pgblend._iso_timestamp(text) IS
 -- Statistics are arguments: idf per lexeme, in their order, which is the order in which scores are
 -- summed. At most `depth` rows, best first, ties by (document, chunk index), as arrays: a row for
 -- each would take four times as long. Reads segments and pending chunks under one snapshot, since
--- it is STABLE.
+-- it is STABLE, or has what _lexical_statistics read in the same snapshot under `reading`. Only the
+-- chunks that are `allowed` count, all where that is NULL.
 -- Its statements always look rows up by key, so planning them anew each time would be lost time.
 CREATE OR REPLACE FUNCTION pgblend._segment_score(
     collection_ids bigint[],
@@ -4206,6 +4483,8 @@ CREATE OR REPLACE FUNCTION pgblend._segment_score(
     field_weights double precision[],
     depth integer,
     deadline double precision DEFAULT 'infinity',
+    allowed bigint[] DEFAULT NULL,
+    reading uuid DEFAULT NULL,
     OUT chunk_ids bigint[],
     OUT document_ids bigint[],
     OUT chunk_indexes integer[],
@@ -4213,107 +4492,9 @@ CREATE OR REPLACE FUNCTION pgblend._segment_score(
 )
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
-STRICT
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-if "add_pending" not in SD:
-    """The pending chunks' postings beside the sealed ones."""
-
-    from collections.abc import Sequence
-    from typing import Any
-
-    import numpy as np
-
-
-    def add_pending(
-        view: dict[str, Any],
-        postings: Sequence[tuple[Any, Any]],
-        pending: dict[str, Any] | None,
-        terms: Sequence[int],
-    ) -> tuple[list[tuple[Any, Any]], Any]:
-        """Return the postings of each term with those of pending chunks, and the table of frequencies.
-
-        Pending chunks are the rows after the view's; their frequencies come after the view's in the
-        table, one for each posting: six counts, as in the view.
-        """
-        table = view["frequencies"]
-        if pending is None:
-            return list(postings), table
-        places = [np.flatnonzero(pending["terms"] == term) for term in terms]
-        joined, start = [], len(table)
-        for (rows, codes), here in zip(postings, places, strict=True):
-            end = start + len(here)
-            later = pending["ordinals"][here] + len(view["lengths"])
-            joined.append(
-                (np.concatenate((rows, later)), np.concatenate((codes, np.arange(start, end))))
-            )
-            start = end
-        added = pending["counts"][np.concatenate(places)] if places else table[:0]
-        return joined, np.concatenate((table, added))
-    SD["add_pending"] = add_pending
-add_pending = SD["add_pending"]
-if "best_chunks" not in SD:
-    """The best rows of a search as chunks, in order."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-    def best_chunks(
-        view: dict[str, Any], pending: dict[str, Any] | None, rows: Any, scores: Any, depth: int
-    ) -> tuple[list[int], list[int], list[int], list[float]]:
-        """Return chunk ids, document ids, chunk indexes and scores of the best `depth` rows.
-
-        Best first; ties by (document id, chunk index). Rows after the view's are pending chunks.
-        """
-        if len(rows) > depth:  # ties at the cut are few: sort no more than they
-            cut = np.partition(scores, len(scores) - depth)[len(scores) - depth]
-            rows, scores = rows[scores >= cut], scores[scores >= cut]
-        sealed = rows < len(view["chunk_ids"])
-        keys = []
-        for name in ("chunk_ids", "document_ids", "chunk_indexes"):
-            values = np.empty(len(rows), np.int64)
-            values[sealed] = view[name][rows[sealed]]
-            if pending is not None:
-                values[~sealed] = pending[name][rows[~sealed] - len(view["chunk_ids"])]
-            keys.append(values)
-        chunk_ids, document_ids, chunk_indexes = keys
-        order = np.lexsort((chunk_indexes, document_ids, -scores))[:depth]
-        return (
-            chunk_ids[order].tolist(),
-            document_ids[order].tolist(),
-            chunk_indexes[order].tolist(),
-            scores[order].tolist(),
-        )
-    SD["best_chunks"] = best_chunks
-best_chunks = SD["best_chunks"]
-if "bury_rows" not in SD:
-    """Rows of a view whose chunks were deleted since the last seal."""
-
-    from collections.abc import Callable
-    from itertools import pairwise
-    from typing import Any
-
-    import numpy as np
-
-
-    def bury_rows(view: dict[str, Any], tombstones: bytes | None, find: Callable[..., Any]) -> Any:
-        """Return the rows that tombstones hide, those hidden by the dead lists left out.
-
-        `tombstones` holds the ids of deleted chunks (big-endian int64, sorted), `find` returns the
-        places of values in a sorted array: each segment's chunk ids are.
-        """
-        if not tombstones:
-            return np.empty(0, np.int64)
-        buried = np.frombuffer(tombstones, ">i8").astype(np.int64)
-        bounds = [*view["offsets"].values(), len(view["alive"])]
-        rows = [start + find(view["chunk_ids"][start:end], buried) for start, end in pairwise(bounds)]
-        hidden = np.concatenate(rows) if rows else np.empty(0, np.int64)
-        return hidden[view["alive"][hidden]]
-    SD["bury_rows"] = bury_rows
-bury_rows = SD["bury_rows"]
 if "deadline_check" not in SD:
     """The time limit of the lexical arm."""
 
@@ -4338,6 +4519,81 @@ if "deadline_check" not in SD:
         return check
     SD["deadline_check"] = deadline_check
 deadline_check = SD["deadline_check"]
+if "field_counts" not in SD:
+    """Frequencies by field."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def field_counts(packed: Any) -> Any:
+        """Return the six counts of packed frequencies: title, headings, body, and those repeated.
+
+        They are six bytes of a number, the first the highest of 48 bits.
+        """
+        return packed[:, None] >> np.arange(40, -1, -8) & 255
+    SD["field_counts"] = field_counts
+field_counts = SD["field_counts"]
+if "lexical_view" not in SD:
+    """The sealed segments of a search as one space of rows."""
+
+    from collections.abc import Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
+
+        Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
+        `offsets`, `bounds` (first row, after the last), `code_offsets` and `code_types`; by row
+        `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
+        rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
+        body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
+
+        Segments never change but for deletions, so a session can keep views, and in them what it
+        derived: `live` rows, `postings` by term, `norms`, `impacts` by term and `sums`, zeros to
+        add scores up in.
+        """
+        ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
+        starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
+        code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
+        code_type = np.min_scalar_type(code_starts[-1])
+        bounds = list(pairwise(starts.tolist()))
+        ranges: dict[str, tuple[int, int]] = {}
+        for segment, (start, end) in zip(ordered, bounds, strict=True):
+            ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
+
+        def joined(name: str, kind: Any) -> Any:
+            return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
+
+        return {
+            "segment_ids": [segment["id"] for segment in ordered],
+            "offsets": starts[:-1],
+            "bounds": bounds,
+            "ranges": ranges,
+            "code_offsets": code_starts[:-1].astype(code_type),
+            "code_type": code_type,
+            "code_types": [segment["code_type"] for segment in ordered],
+            "chunk_ids": joined("chunk_ids", np.int64),
+            "document_ids": joined("document_ids", np.int64),
+            "chunk_indexes": joined("chunk_indexes", np.int32),
+            "lengths": joined("lengths", np.int32),
+            "own_lengths": joined("own_lengths", np.int32),
+            "alive": joined("alive", np.bool_),
+            "frequencies": field_counts(joined("code_book", np.int64)),
+            "live": None,
+            "postings": {},
+            "norms": None,
+            "impacts": {},
+            "sums": None,
+        }
+    SD["lexical_view"] = lexical_view
+lexical_view = SD["lexical_view"]
 if "find_rows" not in SD:
     """Find values in a sorted array."""
 
@@ -4354,273 +4610,62 @@ if "find_rows" not in SD:
         return places[found]
     SD["find_rows"] = find_rows
 find_rows = SD["find_rows"]
-if "lexical_view" not in SD:
-    """The sealed segments of a search as one space of rows."""
-
-    from collections.abc import Sequence
-    from typing import Any
-
-    import numpy as np
-
-
-    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
-
-        The result has `offsets`, `code_offsets` and `code_types` by segment id, `chunk_ids`,
-        `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive` by row, `total_length` of
-        the live rows and `frequencies`: for each code of each segment the occurrences in title, heading
-        and body, the chunk's own and those that repeat the chunk before.
-        Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `postings` by term and `norms`.
-        """
-        sizes = [len(segment["lengths"]) for segment in segments]
-        codes = [len(segment["code_book"]) for segment in segments]
-        lengths = joined([segment["lengths"] for segment in segments], np.int32)
-        alive = joined([segment["alive"] for segment in segments], np.bool_)
-        return {
-            "offsets": starts_by_id(segments, sizes),
-            "code_offsets": starts_by_id(segments, codes),
-            "code_types": {segment["id"]: segment["code_type"] for segment in segments},
-            "chunk_ids": joined([segment["chunk_ids"] for segment in segments], np.int64),
-            "document_ids": joined([segment["document_ids"] for segment in segments], np.int64),
-            "chunk_indexes": joined([segment["chunk_indexes"] for segment in segments], np.int32),
-            "lengths": lengths,
-            "own_lengths": joined([segment["own_lengths"] for segment in segments], np.int32),
-            "alive": alive,
-            "total_length": int(lengths[alive].sum()),
-            "frequencies": fields(joined([segment["code_book"] for segment in segments], np.int64)),
-            "postings": {},
-            "norms": {},
-        }
-
-
-    def starts_by_id(segments: Sequence[dict[str, Any]], sizes: Sequence[int]) -> dict[int, int]:
-        """Return where each segment begins, by its id."""
-        starts = np.cumsum([0, *sizes])[:-1].tolist()
-        return {segment["id"]: start for segment, start in zip(segments, starts, strict=True)}
-
-
-    def joined(arrays: Sequence[Any], kind: Any) -> Any:
-        """Concatenate arrays, none of them giving an empty one."""
-        return np.concatenate(arrays) if arrays else np.empty(0, kind)
-
-
-    def fields(code_book: Any) -> Any:
-        """Return the six counts of packed frequencies: title, heading, body, and those repeated."""
-        return code_book[:, None] >> np.arange(40, -1, -8) & 255
-    SD["lexical_view"] = lexical_view
-lexical_view = SD["lexical_view"]
-if "row_norms" not in SD:
-    """The part of BM25's denominator that depends on a row's length."""
+if "view_rows" not in SD:
+    """Find chunks in a view of segments."""
 
     from typing import Any
 
     import numpy as np
 
 
-    def row_norms(view: dict[str, Any], k1: float, b: float, average_length: float) -> Any:
-        """Return k1 · (1 - b + b · length / average length) by row, infinite where not alive.
 
-        In single precision. The view keeps the last result, which must not be changed.
+    def view_rows(view: dict[str, Any], chunk_ids: Any) -> Any:
+        """Return the rows of the view that hold these chunks (sorted ids), ascending.
+
+        Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
+        cover a range of their own, so each is only asked for the ids within its range.
         """
-        key = (k1, b, average_length)
-        norms = view["norms"].get(key)
-        if norms is None:
-            norms = view["lengths"].astype(np.float32)
-            norms *= np.float32(k1 * b / average_length)
-            norms += np.float32(k1 * (1 - b))
-            norms[~view["alive"]] = np.inf
-            view["norms"].clear()
-            view["norms"][key] = norms
-        return norms
-    SD["row_norms"] = row_norms
-row_norms = SD["row_norms"]
-if "score_postings" not in SD:
-    """BM25 over postings."""
+        parts = [np.empty(0, np.intp)]
+        for start, end in view["bounds"]:
+            ids = view["chunk_ids"][start:end]
+            first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
+            if first < last:
+                parts.append(start + find_rows(ids, chunk_ids[first:last]))
+        return np.concatenate(parts)
+    SD["view_rows"] = view_rows
+view_rows = SD["view_rows"]
+if "live_rows" not in SD:
+    """The rows of a view that are not deleted."""
 
-    from collections.abc import Callable, Sequence
     from typing import Any
 
     import numpy as np
 
-    BLOCKS = 2048
-    PROBE_SHARE = 16
-    SMALL_TERM = 4096
-    SPARSE = 64
-    ROUNDING = 1 - 1e-5  # the first pass adds in single precision
 
 
-    def score_postings(
-        postings: Sequence[tuple[Any, Any]],
-        frequencies: Any,
-        idf: Sequence[float],
-        k1: float,
-        norms: Any,
-        exact_norms: Callable[[Any], Any],
-        depth: int,
-        check: Callable[[], None] = lambda: None,
-    ) -> tuple[Any, Any]:
-        """Return (rows, scores) of all rows that reach the score of the best `depth`, rows ascending.
+    def live_rows(view: dict[str, Any], tombstones: bytes | None) -> dict[str, Any]:
+        """Return `alive`, a mask of rows, `n`, how many, `total_length` of them, and `tombstones`.
 
-        `postings` has of each term the rows, ascending, and codes, which are places in `frequencies`.
-        score = Σ idf · tf · (k1 + 1) / (tf + norm), summed in the order of the terms in double
-        precision; a row's norm is k1 · (1 - b + b · length / average length), and infinite for a row to
-        leave out. `norms` has them in single precision, `exact_norms` gives those of some rows in
-        double.
-
-        Terms are added up rarest first, in single precision; once no row without one of them can reach
-        the best `depth`, the common ones are only looked up for the rows that still can. `check` is
-        called between steps.
+        `tombstones` holds the ids of chunks deleted since the last seal (big-endian int64); those that
+        dead lists hide are not alive either. The view keeps the last result.
         """
-        if not frequencies.all():  # words that stand only in fields of weight 0
-            kept = [frequencies[codes] > 0 for _, codes in postings]
-            postings = [(r[k], c[k]) for (r, c), k in zip(postings, kept, strict=True)]
-        weights = [value * (k1 + 1) for value in idf]
-        single = frequencies.astype(np.float32)
-        if sum(len(rows) for rows, _ in postings) * SPARSE < len(norms):
-            touched, compact = without_gaps(postings)
-            selected = touched[first_pass(compact, single, weights, norms[touched], depth, check)]
-        else:
-            selected = first_pass(postings, single, weights, norms, depth, check)
-        scores = np.zeros(len(selected))
-        norm = exact_norms(selected)
-        for (rows, codes), value in zip(postings, idf, strict=True):
-            places, found = probe(rows, selected)
-            tf = frequencies[codes[places]]
-            scores[found] += value * tf * (k1 + 1) / (tf + norm[found])
-        return selected, scores
-
-
-    def without_gaps(postings: Sequence[tuple[Any, Any]]) -> tuple[Any, list[tuple[Any, Any]]]:
-        """Return the rows that occur, and the postings with places among them for rows."""
-        touched, places = np.unique(
-            np.concatenate([rows for rows, _ in postings] or [np.empty(0, np.intp)]),
-            return_inverse=True,
-        )
-        ends = np.cumsum([len(rows) for rows, _ in postings])[:-1]
-        codes = [codes for _, codes in postings]
-        return touched, list(zip(np.split(places, ends), codes, strict=False))
-
-
-    def first_pass(
-        postings: Sequence[tuple[Any, Any]],
-        frequencies: Any,
-        weights: Sequence[float],
-        norms: Any,
-        depth: int,
-        check: Callable[[], None],
-    ) -> Any:
-        """Return the rows that may be among the best `depth`, by sums in single precision."""
-        sums = np.zeros(len(norms), np.float32)
-        candidates = None
-        by_count = sorted(range(len(postings)), key=lambda term: len(postings[term][0]))
-        for place, term in enumerate(by_count):
-            rows, codes = postings[term]
-            if candidates is None and len(rows) > max(SMALL_TERM, len(norms) // PROBE_SHARE):
-                check()
-                bound = sum(weights[later] for later in by_count[place:])
-                candidates = contenders(sums, depth, bound, len(rows))
-            if candidates is not None:
-                places, found = probe(rows, candidates)
-                rows, codes = candidates[found], codes[places]
-            tf = frequencies[codes]
-            sums[rows] += tf / (tf + norms[rows]) * np.float32(weights[term])
-        check()
-        return select(sums, depth, candidates)
-
-
-    def contenders(sums: Any, depth: int, bound: float, count: int) -> Any | None:
-        """Return the rows that can be among the best `depth` when at most `bound` is added to each.
-
-        None where that could be rows with a sum of 0, or so many that to look them up takes longer than
-        to add `count` postings.
-        """
-        threshold = kth_of_blocks(sums, depth) - bound
-        if threshold <= 0:
-            return None
-        rows = np.flatnonzero(sums >= np.float32(threshold))
-        return rows if len(rows) * PROBE_SHARE < count else None
-
-
-    def probe(rows: Any, wanted: Any) -> tuple[Any, Any]:
-        """Return where in sorted rows the wanted occur, and which of the wanted those are (a mask)."""
-        places = np.searchsorted(rows, wanted)
-        found = places < len(rows)
-        found[found] = rows[places[found]] == wanted[found]
-        return places[found], found
-
-
-    def kth_of_blocks(sums: Any, k: int) -> float:
-        """Return a lower bound of the k-th largest sum: the k-th largest of the maxima of blocks.
-
-        Block i has the rows i, i + BLOCKS, i + 2 · BLOCKS…, so that neighbours, which are often alike,
-        are not in the same one.
-        """
-        height = len(sums) // BLOCKS
-        if k > BLOCKS or height == 0:
-            return 0.0
-        maxima = sums[: height * BLOCKS].reshape(height, BLOCKS).max(axis=0)
-        return float(np.partition(maxima, BLOCKS - k)[BLOCKS - k]) * ROUNDING
-
-
-    def select(sums: Any, depth: int, candidates: Any | None) -> Any:
-        """Return the rows whose sum may be among the `depth` largest, ties and rounding included."""
-        if candidates is None:
-            threshold = np.float32(kth_of_blocks(sums, depth))
-            candidates = np.flatnonzero(sums >= threshold if threshold > 0 else sums > 0)
-        reached = sums[candidates]
-        if len(reached) > depth:
-            cut = np.partition(reached, len(reached) - depth)[len(reached) - depth]
-            candidates = candidates[reached >= cut * np.float32(ROUNDING)]
-        return candidates
-    SD["score_postings"] = score_postings
-score_postings = SD["score_postings"]
-if "session_view" not in SD:
-    """Keep the joined arrays of segments in a session."""
-
-    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-    from typing import Any
-
-    MOST_ROWS = 4_000_000
-
-
-    def session_view(
-        segment_ids: Sequence[int],
-        versions: Sequence[str],
-        cache: MutableMapping[Any, Any],
-        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
-        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
-        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
-    ) -> dict[str, Any]:
-        """Return the view of these segments, from `cache` where it has it.
-
-        `versions` change with a segment's dead list, and where an id is given anew.
-        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
-        cache is emptied first when it holds more than four million rows (33 bytes each).
-        """
-        key = tuple(zip(segment_ids, versions, strict=True))
-        view: dict[str, Any] | None = cache.get(key)
-        if view is None:
-            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
-                cache.clear()
-            rows = fetch(list(segment_ids)) if segment_ids else []
-            view = cache[key] = join([unpack(row) for row in rows])
-        return view
-    SD["session_view"] = session_view
-session_view = SD["session_view"]
-if "term_ids" not in SD:
-    """Term ids of lexemes."""
-
-    import hashlib
-    from collections.abc import Iterable
-
-
-    def term_ids(lexemes: Iterable[str]) -> list[int]:
-        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
-        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
-    SD["term_ids"] = term_ids
-term_ids = SD["term_ids"]
+        live: dict[str, Any] | None = view["live"]
+        if live is None or live["tombstones"] != tombstones:
+            alive = view["alive"]
+            if tombstones:
+                alive = alive.copy()
+                alive[view_rows(view, np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64)))] = (
+                    False
+                )
+            live = view["live"] = {
+                "tombstones": tombstones,
+                "alive": alive,
+                "n": int(np.count_nonzero(alive)),
+                "total_length": int(view["lengths"][alive].sum()),
+            }
+        return live
+    SD["live_rows"] = live_rows
+live_rows = SD["live_rows"]
 if "unpack_pending" not in SD:
     """Read pending chunks as a segment that was not written yet."""
 
@@ -4664,6 +4709,118 @@ if "unpack_pending" not in SD:
         }
     SD["unpack_pending"] = unpack_pending
 unpack_pending = SD["unpack_pending"]
+if "session_pending" not in SD:
+    """Keep the pending chunks that a session has read."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+    from itertools import groupby
+    from typing import Any
+
+    import numpy as np
+
+
+    KEY_BYTES = 12
+    MOST_CHUNKS = 20_000
+
+
+    def session_pending(
+        listed: bytes | None,
+        kept: MutableMapping[str, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """Return the pending chunks that `listed` names, None where there are none.
+
+        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
+        since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
+        reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
+        document, int32 index, length, own length and number of records) and `records`.
+
+        The result is what unpack_pending returns, chunks of one configuration side by side, with
+        `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
+        """
+        if not listed:
+            return None
+        if kept.get("listed") != listed:
+            chunks = kept.setdefault("chunks", {})
+            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
+            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in chunks]
+            if len(chunks) > len(keys) + MOST_CHUNKS:
+                kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
+            for row in fetch(missing) if missing else ():
+                chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
+            kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
+            kept["listed"] = listed
+        pending: dict[str, Any] = kept["pending"]
+        return pending
+
+
+    def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str, Any]:
+        """Make arrays of chunks by key."""
+        order = sorted(chunks, key=lambda key: chunks[key][0])
+        chosen = [chunks[key] for key in order]
+        head = np.frombuffer(
+            b"".join([head for _, head, _ in chosen]),
+            [
+                ("document", ">i8"),
+                ("index", ">i4"),
+                ("length", ">i4"),
+                ("own", ">i4"),
+                ("records", ">i4"),
+            ],
+        )
+        pending = unpack_pending(
+            {
+                "chunk_ids": b"".join([key[:8] for key in order]),
+                "document_ids": head["document"].tobytes(),
+                "chunk_indexes": head["index"].tobytes(),
+                "lengths": head["length"].tobytes(),
+                "own_lengths": head["own"].tobytes(),
+                "record_counts": head["records"].tobytes(),
+                "records": b"".join([records for _, _, records in chosen]),
+            }
+        )
+        assert pending is not None  # there are chunks
+        pending["ranges"], start = {}, 0
+        for config, group in groupby(config for config, _, _ in chosen):
+            end = start + len(list(group))
+            pending["ranges"][config] = (start, end)
+            start = end
+        return pending | {"places": {}}
+    SD["session_pending"] = session_pending
+session_pending = SD["session_pending"]
+if "session_view" not in SD:
+    """Keep the joined arrays of segments in a session."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    MOST_ROWS = 4_000_000
+
+
+    def session_view(
+        segment_ids: Sequence[int],
+        versions: Sequence[str],
+        cache: MutableMapping[Any, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
+        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the view of these segments, from `cache` where it has it.
+
+        `versions` change with a segment's dead list, and where an id is given anew.
+        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
+        cache is emptied first when it holds more than four million rows (33 bytes each).
+        """
+        key = tuple(zip(segment_ids, versions, strict=True))
+        view: dict[str, Any] | None = cache.get(key)
+        if view is None:
+            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
+                cache.clear()
+            rows = fetch(list(segment_ids)) if segment_ids else []
+            view = cache[key] = join([unpack(row) for row in rows])
+        return view
+    SD["session_view"] = session_view
+session_view = SD["session_view"]
 if "unpack_segment" not in SD:
     """Read the arrays of a sealed segment."""
 
@@ -4685,6 +4842,7 @@ if "unpack_segment" not in SD:
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
             "id": columns["id"],
+            "config": columns["text_search_config"],
             "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
             "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
             "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
@@ -4696,118 +4854,637 @@ if "unpack_segment" not in SD:
         }
     SD["unpack_segment"] = unpack_segment
 unpack_segment = SD["unpack_segment"]
-if "view_postings" not in SD:
-    """The sealed postings of a query's terms."""
+if "open_index" not in SD:
+    """What a search reads of the lexical index."""
 
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+
+
+    def open_index(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        session: MutableMapping[str, Any],
+        collection_ids: Sequence[int],
+        reading: str | None,
+    ) -> dict[str, Any]:
+        """Return the `view` of the collections' segments, which rows are `live`, and what is `pending`.
+
+        `run` executes (statement, types, *values), `session` keeps what was read. Callers with the same
+        `reading`, which is made for one snapshot and told nobody else, get what the first of them read.
+        """
+        opened: dict[str, Any] | None = session.get("pgblend_opened")
+        if opened is None or reading is None or opened["reading"] != reading:
+            state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
+            view = session_view(
+                state["segment_ids"],
+                state["versions"],
+                session.setdefault("pgblend_views", {}),
+                lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
+                unpack_segment,
+                lexical_view,
+            )
+            pending = session_pending(
+                state["pending"],
+                session.setdefault("pgblend_pending", {}),
+                lambda ids: run("SELECT * FROM pgblend._pending_chunks($1)", ["bigint[]"], ids),
+            )
+            live = live_rows(view, state["tombstones"])
+            opened = {"reading": reading, "view": view, "live": live, "pending": pending}
+            session["pgblend_opened"] = opened
+        return opened
+    SD["open_index"] = open_index
+open_index = SD["open_index"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
+if "best_chunks" not in SD:
+    """The best rows of a search as chunks, in order."""
+
+    from collections.abc import Sequence
     from typing import Any
 
     import numpy as np
 
-    MOST_POSTINGS = 1_000_000
+
+    def best_chunks(
+        found: Sequence[tuple[dict[str, Any], Any, Any]], depth: int
+    ) -> tuple[list[int], list[int], list[int], list[float]]:
+        """Return chunk ids, document ids, chunk indexes and scores of the best `depth` rows.
+
+        `found` has (source, rows, scores): a source has `chunk_ids`, `document_ids` and
+        `chunk_indexes` by row. Best first; ties by (document id, chunk index).
+        """
+        scores = np.concatenate([np.empty(0), *(part for _, _, part in found)])
+        chunk_ids, document_ids, chunk_indexes = (
+            np.concatenate([np.empty(0, np.int64), *(source[name][rows] for source, rows, _ in found)])
+            for name in ("chunk_ids", "document_ids", "chunk_indexes")
+        )
+        order = np.lexsort((chunk_indexes, document_ids, -scores))[:depth]
+        return (
+            chunk_ids[order].tolist(),
+            document_ids[order].tolist(),
+            chunk_indexes[order].tolist(),
+            scores[order].tolist(),
+        )
+    SD["best_chunks"] = best_chunks
+best_chunks = SD["best_chunks"]
+if "candidate_rows" not in SD:
+    """The rows that may be among the best, by sums in single precision."""
+
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    import numpy as np
+
+    MANY = 8
+    PROBE_SHARE = 16
+    SMALL_TERM = 4096
+    FEW_BLOCKS, MANY_BLOCKS = 512, 4096
+    ROUNDING = 1e-5
+
+
+    def candidate_rows(
+        postings: Sequence[tuple[Any, Any]],
+        weights: Sequence[float],
+        sums: Any,
+        depth: int,
+        drift: float,
+        check: Callable[[], None],
+    ) -> Any:
+        """Return the rows, ascending, whose sum of weight · impact may be among the `depth` largest.
+
+        `postings` has of each term the rows, ascending, and impacts, which may be a share of `drift`
+        off. Ties and rounding are included, rows with a sum of 0 are not. `sums` is an array of zeros,
+        one a row, and has zeros again afterwards. `check` is called between steps.
+        """
+        slack = 1 - ROUNDING - 2 * drift
+        by_count = sorted(range(len(postings)), key=lambda term: len(postings[term][0]))
+        by_count = [term for term in by_count if len(postings[term][0])]
+        if sum(len(rows) for rows, _ in postings) * MANY < len(sums):
+            rows, reached = gathered(postings, weights, sums, by_count)
+            check()
+            best = largest(reached, depth, slack)
+            return np.sort(rows[best])
+        rows = added_up(postings, weights, sums, by_count, depth, slack, check)
+        reached = sums if rows is None else sums[rows]
+        best = largest(reached, depth, slack)
+        sums.fill(0)
+        check()
+        return best if rows is None else rows[best]
+
+
+    def largest(values: Any, count: int, slack: float) -> Any:
+        """Return the places of the values that reach a share of `slack` of the `count` largest.
+
+        Ascending; values of 0 are left out.
+        """
+        threshold = np.float32(kth_of_blocks(values, count) * slack)
+        places = np.flatnonzero(values >= threshold if threshold > 0 else values > 0)
+        reached = values[places]
+        if len(reached) > count:
+            cut = np.partition(reached, len(reached) - count)[len(reached) - count]
+            places = places[reached >= cut * np.float32(slack)]
+        return places
+
+
+    def kth_of_blocks(values: Any, k: int) -> float:
+        """Return a lower bound of the k-th largest value: the k-th largest of the maxima of blocks.
+
+        Of B blocks, block i has the places i, i + B, i + 2 · B…, so that neighbours, which are often
+        alike, are not in the same one.
+        """
+        blocks = FEW_BLOCKS if k * 4 <= FEW_BLOCKS else MANY_BLOCKS
+        height = len(values) // blocks
+        if k > blocks or height < 2:
+            return 0.0
+        maxima = values[: height * blocks].reshape(height, blocks).max(axis=0)
+        return float(np.partition(maxima, blocks - k)[blocks - k])
+
+
+    def gathered(
+        postings: Sequence[tuple[Any, Any]],
+        weights: Sequence[float],
+        sums: Any,
+        by_count: Sequence[int],
+    ) -> tuple[Any, Any]:
+        """Add up at the rows that occur and collect them: nothing here takes time by row of the view.
+
+        A row is collected with the largest of its terms; with the others its sum is 0 again.
+        """
+        for term in by_count[:-1]:
+            rows, impacts = postings[term]
+            sums[rows] += impacts * np.float32(weights[term])
+        all_rows, all_sums = [np.empty(0, np.intp)], [np.empty(0, np.float32)]
+        for place, term in enumerate(reversed(by_count)):
+            rows, impacts = postings[term]
+            if len(by_count) == 1:
+                reached = impacts * np.float32(weights[term])
+            else:
+                reached = sums[rows]
+                sums[rows] = 0
+                if place == 0:
+                    reached += impacts * np.float32(weights[term])
+            all_rows.append(rows)
+            all_sums.append(reached)
+        return np.concatenate(all_rows), np.concatenate(all_sums)
+
+
+    def added_up(
+        postings: Sequence[tuple[Any, Any]],
+        weights: Sequence[float],
+        sums: Any,
+        by_count: Sequence[int],
+        depth: int,
+        slack: float,
+        check: Callable[[], None],
+    ) -> Any | None:
+        """Add up in `sums`, rarest terms first; return the rows that count, None for all.
+
+        Once no row without one of the first terms can reach the best `depth`, the common ones are only
+        looked up for the rows that still can.
+        """
+        candidates = None
+        for place, term in enumerate(by_count):
+            rows, impacts = postings[term]
+            if candidates is None and len(rows) > max(SMALL_TERM, len(sums) // PROBE_SHARE):
+                check()
+                bound = sum(weights[later] for later in by_count[place:])
+                candidates = contenders(sums, depth, slack, bound, len(rows))
+            if candidates is not None:
+                places = np.searchsorted(rows, candidates)
+                found = rows.take(places, mode="clip") == candidates
+                rows, impacts = candidates[found], impacts[places[found]]
+            sums[rows] += impacts * np.float32(weights[term])
+        return candidates
+
+
+    def contenders(sums: Any, depth: int, slack: float, bound: float, count: int) -> Any | None:
+        """Return the rows that can be among the best `depth` when at most `bound` is added to each.
+
+        None where that could be rows with a sum of 0, or so many that to look them up takes longer than
+        to add `count` postings.
+        """
+        threshold = kth_of_blocks(sums, depth) * slack - bound
+        if threshold <= 0:
+            return None
+        rows = np.flatnonzero(sums >= np.float32(threshold))
+        return rows if len(rows) * PROBE_SHARE < count else None
+    SD["candidate_rows"] = candidate_rows
+candidate_rows = SD["candidate_rows"]
+if "exact_scores" not in SD:
+    """BM25 of some rows."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def exact_scores(
+        postings: Sequence[tuple[Any, Any]],
+        frequencies: Any,
+        idf: Sequence[float],
+        k1: float,
+        norms: Any,
+        rows: Any,
+    ) -> Any:
+        """Return Σ idf · tf · (k1 + 1) / (tf + norm) of each of `rows`, in double precision.
+
+        Summed in the order of the terms. `postings` has of each term the rows, ascending, and codes,
+        which are places in `frequencies`; `norms` are those of `rows`: k1 · (1 - b + b · length /
+        average length).
+        """
+        scores = np.zeros(len(rows))
+        for (term_rows, codes), value in zip(postings, idf, strict=True):
+            if len(term_rows):
+                places = np.searchsorted(term_rows, rows)
+                tf = frequencies[codes.take(places, mode="clip")]
+                tf[term_rows.take(places, mode="clip") != rows] = 0
+                scores += np.divide(value * tf * (k1 + 1), tf + norms, out=tf, where=tf > 0)
+        return scores
+    SD["exact_scores"] = exact_scores
+exact_scores = SD["exact_scores"]
+if "pending_postings" not in SD:
+    """The pending chunks' postings of a query's terms."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def pending_postings(
+        pending: dict[str, Any], terms: Sequence[int], start: int, end: int
+    ) -> tuple[list[tuple[Any, Any]], Any]:
+        """Return the postings of each term among the chunks start to end, and the frequencies' table.
+
+        Postings are (rows, codes): rows ascending, codes are places in the table, whose columns are
+        occurrences in title, headings and body, the chunk's own and repeated ones.
+        """
+        places = pending["places"]
+        for term in terms:
+            if term not in places:
+                places[term] = np.flatnonzero(pending["terms"] == term)
+        postings, counts, first = [], [pending["counts"][:0]], 0
+        for term in terms:
+            here = places[term]
+            rows = pending["ordinals"][here]
+            if start > 0 or end < len(pending["lengths"]):
+                inside = (rows >= start) & (rows < end)
+                here, rows = here[inside], rows[inside]
+            postings.append((rows, np.arange(first, first + len(rows))))
+            counts.append(pending["counts"][here])
+            first += len(rows)
+        return postings, np.concatenate(counts)
+    SD["pending_postings"] = pending_postings
+pending_postings = SD["pending_postings"]
+if "row_norms" not in SD:
+    """The part of BM25's denominator that depends on a row's length."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+    MOST_DRIFT = 0.01
+
+
+    def row_norms(
+        view: dict[str, Any],
+        live: dict[str, Any],
+        k1: float,
+        b: float,
+        average_length: float,
+        field_weights: Sequence[float],
+    ) -> dict[str, Any]:
+        """Return `norms`, k1 · (1 - b + b · length / average length) by row, infinite where not alive.
+
+        In single precision, and for an `average_length` that may be up to a hundredth off: that of an
+        earlier search, since it moves with every chunk. `drift` says by how much. Beside them, `tf` has
+        for each code the occurrences weighted by field. The view keeps the result.
+        """
+        key = (k1, b, tuple(field_weights))
+        kept: dict[str, Any] | None = view["norms"]
+        if (
+            kept is None
+            or kept["key"] != key
+            or kept["live"] is not live
+            or abs(average_length / kept["average_length"] - 1) > MOST_DRIFT
+        ):
+            norms = view["lengths"].astype(np.float32)
+            norms *= np.float32(k1 * b / average_length)
+            norms += np.float32(k1 * (1 - b))
+            norms[~live["alive"]] = np.inf
+            kept = view["norms"] = {
+                "key": key,
+                "live": live,
+                "average_length": average_length,
+                "norms": norms,
+                "tf": view["frequencies"] @ np.array([*field_weights] * 2, np.float64),
+            }
+            view["impacts"].clear()
+        return kept | {"drift": abs(average_length / kept["average_length"] - 1)}
+    SD["row_norms"] = row_norms
+row_norms = SD["row_norms"]
+if "term_impacts" not in SD:
+    """What postings add to a score, before the weights of terms."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def term_impacts(
+        impacts: dict[int, Any],
+        terms: Sequence[int],
+        postings: Sequence[tuple[Any, Any]],
+        norms: Any,
+        frequencies: Any,
+    ) -> list[Any]:
+        """Return for each term its postings' tf / (tf + norm) in single precision.
+
+        `impacts` keeps them by term. `frequencies` has a tf for each code, `norms` the norm of each
+        row; a norm that is infinite gives 0, and so does a tf of 0.
+        """
+        missing = [place for place, term in enumerate(terms) if term not in impacts]
+        if missing:
+            rows, codes = (
+                np.concatenate([postings[place][part] for place in missing]) for part in (0, 1)
+            )
+            tf = frequencies.astype(np.float32)[codes]
+            values = norms[rows]
+            values += tf
+            if not frequencies.all():  # words that stand only in fields of weight 0
+                values[tf == 0] = 1
+            np.divide(tf, values, out=values)
+            ends = np.cumsum([len(postings[place][0]) for place in missing])[:-1]
+            for place, part in zip(missing, np.split(values, ends), strict=True):
+                impacts[terms[place]] = part
+        return [impacts[term] for term in terms]
+    SD["term_impacts"] = term_impacts
+term_impacts = SD["term_impacts"]
+if "view_postings" not in SD:
+    """The sealed postings of a query's terms."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+    MOST_POSTINGS = 1_500_000
 
 
     def view_postings(
         view: dict[str, Any],
         terms: Sequence[int],
-        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
     ) -> list[tuple[Any, Any]]:
         """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
 
-        `fetch` reads the stored lists of terms: segment_id, term, ordinals and codes. The view keeps
-        what was read, up to about a million postings (16 bytes each).
+        `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
+        million postings (14 bytes each with their impacts, which go with them).
         """
         kept = view["postings"]
-        if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
-            kept.clear()
         missing = [term for term in dict.fromkeys(terms) if term not in kept]
         if missing:
-            kept.update(zip(missing, unpack_lists(view, missing, fetch(missing)), strict=True))
+            if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+                kept.clear()
+                view["impacts"].clear()
+                missing = list(dict.fromkeys(terms))
+            stored = run(
+                "SELECT * FROM pgblend._term_postings($1, $2)",
+                ["bigint[]", "bigint[]"],
+                view["segment_ids"],
+                missing,
+            )[0]
+            kept.update(unpack_lists(view, missing, stored))
         return [kept[term] for term in terms]
 
 
     def unpack_lists(
-        view: dict[str, Any], terms: Sequence[int], stored: Iterable[Mapping[str, Any]]
-    ) -> list[tuple[Any, Any]]:
-        """Join each term's lists over the segments and make their ordinals rows of the view."""
-        place = {term: index for index, term in enumerate(terms)}
-        lists = sorted(stored, key=lambda row: (place[row["term"]], view["offsets"][row["segment_id"]]))
-        counts = [len(row["ordinals"]) // 2 for row in lists]
-        rows = np.frombuffer(b"".join([row["ordinals"] for row in lists]), "<u2").astype(np.intp)
-        rows += np.repeat([view["offsets"][row["segment_id"]] for row in lists], counts).astype(np.intp)
-        codes = join_codes(view, lists)
-        codes += np.repeat([view["code_offsets"][row["segment_id"]] for row in lists], counts).astype(
-            np.intp
+        view: dict[str, Any], terms: Sequence[int], stored: Mapping[str, Any]
+    ) -> dict[int, tuple[Any, Any]]:
+        """Make rows and codes of the view of stored lists, and divide them among the terms.
+
+        `stored` has, of each list by term and segment, its term, the segment's place in the view
+        (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
+        """
+        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(
+            terms, (np.empty(0, np.intp), np.empty(0, view["code_type"]))
         )
-        totals = np.zeros(len(terms), np.intp)
-        np.add.at(totals, [place[row["term"]] for row in lists], counts)
-        ends = np.cumsum(totals)[:-1]
-        return list(zip(np.split(rows, ends), np.split(codes, ends), strict=True))
+        if stored["terms"]:
+            places = np.array(stored["segments"]) - 1
+            counts = np.array(stored["counts"])
+            ends = np.cumsum(counts)
+            rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
+            codes = joined_codes(view, places.tolist(), counts.tolist(), stored["codes"])
+            if len(view["segment_ids"]) > 1:
+                rows += np.repeat(view["offsets"][places], counts)
+                codes += np.repeat(view["code_offsets"][places], counts)
+            firsts = [
+                place
+                for place, term in enumerate(stored["terms"])
+                if place == 0 or term != stored["terms"][place - 1]
+            ]
+            bounds = [0, *(ends[first - 1] for first in firsts[1:]), len(rows)]
+            for first, (start, end) in zip(firsts, pairwise(bounds), strict=True):
+                lists[stored["terms"][first]] = rows[start:end], codes[start:end]
+        return lists
 
 
-    def join_codes(view: dict[str, Any], lists: Sequence[Mapping[str, Any]]) -> Any:
-        """Concatenate the codes of posting lists, which have 8 or 16 bits."""
+    def joined_codes(
+        view: dict[str, Any], places: Sequence[int], counts: Sequence[int], codes: bytes
+    ) -> Any:
+        """Return the codes of lists, which have 8 or 16 bits by segment, as the view's type."""
         types = view["code_types"]
-        if all(types[row["segment_id"]] == "u1" for row in lists):
-            return np.frombuffer(b"".join([row["codes"] for row in lists]), "u1").astype(np.intp)
-        return np.concatenate(
-            [np.frombuffer(row["codes"], types[row["segment_id"]]).astype(np.intp) for row in lists]
-        )
+        if all(types[place] == "u1" for place in places):
+            return np.frombuffer(codes, "u1").astype(view["code_type"])
+        parts, start = [], 0
+        for place, count in zip(places, counts, strict=True):
+            parts.append(np.frombuffer(codes, types[place], count, start))
+            start += parts[-1].nbytes
+        return np.concatenate(parts).astype(view["code_type"])
     SD["view_postings"] = view_postings
 view_postings = SD["view_postings"]
+if "score_index" not in SD:
+    """BM25 of the chunks of one text search configuration."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def score_index(
+        opened: Mapping[str, Any],
+        config: str,
+        terms: Sequence[int],
+        idf: Sequence[float],
+        formula: Mapping[str, Any],
+        depth: int,
+        allowed: Any | None,
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        check: Callable[[], None],
+    ) -> tuple[list[int], list[int], list[int], list[float]]:
+        """Return chunk ids, document ids, chunk indexes and scores of the best `depth` chunks.
+
+        score = Σ idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)), summed in the
+        order of the terms; `formula` has k1, b, average_length and field_weights, which make tf of the
+        occurrences in title, headings and body. `opened` is what open_index returns. Only chunks among
+        `allowed` (sorted ids) count, all where it is None. `run` executes (statement, types, *values),
+        `check` is called between steps.
+        """
+        found = []
+        arguments = (config, terms, idf, formula)
+        if config in opened["view"]["ranges"]:
+            found.append(best_sealed(opened, *arguments, depth, allowed, run, check))
+        if opened["pending"] is not None and config in opened["pending"]["ranges"]:
+            found.append(all_pending(opened["pending"], *arguments, allowed))
+        return best_chunks(found, depth)
+
+
+    def best_sealed(
+        opened: Mapping[str, Any],
+        config: str,
+        terms: Sequence[int],
+        idf: Sequence[float],
+        formula: Mapping[str, Any],
+        depth: int,
+        allowed: Any | None,
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        check: Callable[[], None],
+    ) -> tuple[dict[str, Any], Any, Any]:
+        """Return the view, and rows and scores of its best chunks, more than `depth` with ties."""
+        view = opened["view"]
+        postings = view_postings(view, terms, run)
+        check()
+        norms = row_norms(view, opened["live"], **formula)
+        impacts = term_impacts(view["impacts"], terms, postings, norms["norms"], norms["tf"])
+        start, end = view["ranges"][config]
+        lists = [(*pair, values) for pair, values in zip(postings, impacts, strict=True)]
+        if end - start < len(view["lengths"]):
+            lists = [part_of(one, start, end) for one in lists]
+        if allowed is not None:
+            passes = np.zeros(end - start, np.bool_)
+            rows = view_rows(view, allowed)
+            passes[rows[(rows >= start) & (rows < end)] - start] = True
+            lists = [tuple(part[passes[one[0]]] for part in one) for one in lists]
+        sums = view["sums"] if view["sums"] is not None else np.zeros(len(view["lengths"]), np.float32)
+        view["sums"] = None  # lost where a step fails before they are zeros again
+        k1 = formula["k1"]
+        rows = candidate_rows(
+            [(rows, values) for rows, _, values in lists],
+            [value * (k1 + 1) for value in idf],
+            sums[: end - start],
+            depth,
+            norms["drift"],
+            check,
+        )
+        view["sums"] = sums
+        exact = exact_norms(view["lengths"][start + rows], formula)
+        pairs = [(rows, codes) for rows, codes, _ in lists]
+        return view, start + rows, exact_scores(pairs, norms["tf"], idf, k1, exact, rows)
+
+
+    def part_of(one: tuple[Any, ...], start: int, end: int) -> tuple[Any, ...]:
+        """Return the part of a term's rows, codes and impacts between two rows, from the first on."""
+        rows, codes, values = one
+        first, last = np.searchsorted(rows, (start, end))
+        return rows[first:last] - start, codes[first:last], values[first:last]
+
+
+    def exact_norms(lengths: Any, formula: Mapping[str, Any]) -> Any:
+        """Return k1 · (1 - b + b · length / average length)."""
+        k1, b = formula["k1"], formula["b"]
+        return k1 * (1 - b + b * lengths / formula["average_length"])
+
+
+    def all_pending(
+        pending: dict[str, Any],
+        config: str,
+        terms: Sequence[int],
+        idf: Sequence[float],
+        formula: Mapping[str, Any],
+        allowed: Any | None,
+    ) -> tuple[dict[str, Any], Any, Any]:
+        """Return the pending chunks, and rows and scores of those that have any of the terms."""
+        postings, fields = pending_postings(pending, terms, *pending["ranges"][config])
+        frequencies = fields @ np.array([*formula["field_weights"]] * 2, np.float64)
+        has_any = np.zeros(len(pending["lengths"]), np.bool_)
+        for rows, codes in postings:
+            has_any[rows] |= frequencies[codes] > 0
+        if allowed is not None:
+            passes = np.zeros_like(has_any)
+            order = np.argsort(pending["chunk_ids"], kind="stable")
+            passes[order[find_rows(pending["chunk_ids"][order], allowed)]] = True
+            has_any &= passes
+        rows = np.flatnonzero(has_any)
+        norms = exact_norms(pending["lengths"][rows], formula)
+        return pending, rows, exact_scores(postings, frequencies, idf, formula["k1"], norms, rows)
+    SD["score_index"] = score_index
+score_index = SD["score_index"]
+if "term_ids" not in SD:
+    """Term ids of lexemes."""
+
+    import hashlib
+    from collections.abc import Iterable
+
+
+    def term_ids(lexemes: Iterable[str]) -> list[int]:
+        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
+        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
+        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    SD["term_ids"] = term_ids
+term_ids = SD["term_ids"]
+
+
+
+
 import numpy as np
 
-def run(query, types, *values):
-    if query not in SD:
-        SD[query] = plpy.prepare(query, types)
-    return SD[query].execute(list(values))
-
-def fetch_segments(ids):
-    return run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids)
-
-def fetch_postings(wanted):
-    return run(
-        "SELECT segment_id, term, ordinals, codes FROM pgblend_data.posting"
-        " WHERE segment_id = ANY($1) AND term = ANY($2)",
-        ["bigint[]", "bigint[]"], state["segment_ids"], wanted)
-
 check = deadline_check(deadline, plpy.error)
-terms = term_ids(lexemes)
-state = run(
-    "SELECT * FROM pgblend._lexical_state($1, $2)",
-    ["bigint[]", "text"], collection_ids, config_name)[0]
-view = session_view(
-    state["segment_ids"], state["versions"], GD.setdefault("pgblend_views", {}),
-    fetch_segments, unpack_segment, lexical_view)
+run = prepared_statements(plpy.prepare, SD)
+opened = open_index(run, GD, collection_ids, reading)
 check()
-buried = bury_rows(view, state["tombstones"], find_rows)
-pending = unpack_pending(state)
-postings, occurrences = add_pending(
-    view, view_postings(view, terms, fetch_postings), pending, terms)
-check()
-lengths = view["lengths"]
-norms = row_norms(view, k1, b, average_length)
-if len(buried):
-    norms = norms.copy()
-    norms[buried] = np.inf
-if pending is not None:
-    lengths = np.concatenate((lengths, pending["lengths"]))
-    later = k1 * (1 - b + b * pending["lengths"] / average_length)
-    norms = np.concatenate((norms, later.astype(np.float32)))
-
-def exact_norms(rows):
-    return k1 * (1 - b + b * lengths[rows] / average_length)
-
-rows, scores = score_postings(
-    postings, occurrences @ np.array(field_weights * 2, np.float64), idf, k1, norms, exact_norms,
-    depth, check)
-return best_chunks(view, pending, rows, scores, depth)
+formula = {
+    "k1": k1, "b": b, "average_length": average_length, "field_weights": field_weights}
+ids = None if allowed is None else np.sort(np.array(allowed, np.int64))
+return score_index(
+    opened, config_name, term_ids(lexemes), idf, formula, depth, ids, run, check)
 $python$;
 
 COMMENT ON FUNCTION pgblend._segment_score(
     bigint[], text, text[], double precision[],
     double precision, double precision, double precision, double precision[], integer,
-    double precision
+    double precision, bigint[], uuid
 ) IS
 'BM25 of the chunks of one text search configuration that have any of the lexemes (Robertson and '
 'Zaragoza 2009, idf of Lucene, fields weighted as in BM25F). Statistics are arguments. At most '
@@ -5374,8 +6051,8 @@ COMMENT ON FUNCTION pgblend._tsvector_score(
 -- Candidates come from the segments; phrases, exclusions and filters are checked on them by their
 -- ids, at each turn as many as the share that passed calls for (at least four times as many), until
 -- depth rows pass or no candidates are left. At most depth rows, best first, ties by (document,
--- chunk index). deadline is on the monotonic clock (_monotonic_deadline): PB009 once it is over.
--- Without numpy the tsvectors are scored.
+-- chunk index). `reading` is that of _lexical_statistics. deadline is on the monotonic clock
+-- (_monotonic_deadline): PB009 once it is over. Without numpy the tsvectors are scored.
 CREATE OR REPLACE FUNCTION pgblend._lexical_score(
     collection_ids bigint[],
     config_name text,
@@ -5388,7 +6065,8 @@ CREATE OR REPLACE FUNCTION pgblend._lexical_score(
     field_weights double precision[],
     filter jsonb,
     depth integer,
-    deadline double precision DEFAULT 'infinity'
+    deadline double precision DEFAULT 'infinity',
+    reading uuid DEFAULT NULL
 )
 RETURNS TABLE (
     chunk_id bigint,
@@ -5400,6 +6078,7 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -5416,7 +6095,7 @@ BEGIN
     ELSIF condition IS NULL AND filter IS NULL THEN
         RETURN QUERY SELECT u.* FROM pgblend._segment_score(
             collection_ids, config_name, lexemes, idf, average_length, k1, b,
-            field_weights, depth, deadline) AS s
+            field_weights, depth, deadline, NULL, reading) AS s
         CROSS JOIN unnest(s.chunk_ids, s.document_ids, s.chunk_indexes, s.scores) AS u;
         RETURN;
     END IF;
@@ -5428,7 +6107,7 @@ BEGIN
         INTO passed
         FROM pgblend._segment_score(
             collection_ids, config_name, lexemes, idf, average_length, k1, b,
-            field_weights, wanted, deadline) AS best
+            field_weights, wanted, deadline, NULL, reading) AS best
         CROSS JOIN LATERAL (
             SELECT
                 count(*) AS count,
@@ -5458,7 +6137,7 @@ $function$;
 COMMENT ON FUNCTION pgblend._lexical_score(
     bigint[], text, text[], tsquery, double precision[],
     double precision, double precision, double precision, double precision[], jsonb, integer,
-    double precision
+    double precision, uuid
 ) IS
 'BM25 of the chunks of one text search configuration that pass condition and filter; at most depth '
 'rows, best first, ties by (document, chunk index).';
@@ -5558,6 +6237,7 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -5569,42 +6249,47 @@ DECLARE
     stop_words text[] := CASE
         WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(query, configs) ELSE '{}'
     END;
-    parsed jsonb;
-    vocabulary text[];
+    config_name text;
+    parsed record;
+    lexemes text[] := '{}';  -- of all configurations, one after the other
+    boosts double precision[] := '{}';
+    ends integer[] := '{0}';
+    conditions tsquery[] := '{}';
     statistics record;
     idf double precision[];
     k1 double precision := settings ->> 'k1';
     depth integer := settings ->> 'candidate_depth';
     deadline double precision := pgblend._monotonic_deadline(
         (settings #>> '{timeouts_ms,lexical}')::integer);
+    reading uuid := gen_random_uuid();
 BEGIN
     IF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
     ELSIF settings ->> 'lexical_index' IS NULL THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;
-    parsed := (
-        SELECT jsonb_agg(to_jsonb(p) || jsonb_build_object('config_name', config_name))
-        FROM unnest(configs) AS config_name
-        CROSS JOIN pgblend._parse_query(query, config_name, stop_words) AS p);
-    SELECT array_agg(DISTINCT lexeme COLLATE "C") INTO vocabulary
-    FROM jsonb_array_elements(parsed) AS p
-    CROSS JOIN jsonb_array_elements_text(p.value -> 'lexemes') AS lexeme;
-    IF vocabulary IS NULL THEN
+    FOREACH config_name IN ARRAY configs LOOP
+        parsed := pgblend._parse_query(query, config_name, stop_words);
+        lexemes := lexemes || parsed.lexemes;
+        boosts := boosts || parsed.boosts;
+        ends := ends || cardinality(lexemes);
+        conditions := array_append(conditions, parsed.condition);
+    END LOOP;
+    IF cardinality(lexemes) = 0 THEN
         RETURN;
     ELSIF pgblend._has_numpy() THEN
-        statistics := pgblend._lexical_statistics(collection_ids, vocabulary, deadline);
+        statistics := pgblend._lexical_statistics(collection_ids, lexemes, deadline, reading);
     ELSE
-        statistics := pgblend._tsvector_statistics(collection_ids, vocabulary);
+        statistics := pgblend._tsvector_statistics(collection_ids, lexemes);
         PERFORM pgblend._check_deadline(deadline);
     END IF;
     IF statistics.total_length = 0 THEN
         RETURN;
     END IF;
     idf := ARRAY(
-        SELECT pgblend._bm25_idf(statistics.n, df)
-        FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
-        ORDER BY place);
+        SELECT pgblend._bm25_idf(statistics.n, u.df) * u.boost
+        FROM unnest(statistics.document_frequencies, boosts) WITH ORDINALITY AS u (df, boost, place)
+        ORDER BY u.place);
     RETURN QUERY
     SELECT
         row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
@@ -5613,20 +6298,18 @@ BEGIN
         s.chunk_index,
         s.score,
         max(of_config.total_idf) OVER () * (k1 + 1)
-    FROM jsonb_to_recordset(parsed) AS p (
-        config_name text, lexemes text[], boosts double precision[], condition tsquery)
+    FROM unnest(configs, conditions, ends[:cardinality(configs)], ends[2:])
+        AS p (config_name, condition, before, last)
     CROSS JOIN LATERAL (
-        SELECT
-            array_agg(idf[array_position(vocabulary, lexeme)] * boost ORDER BY place) AS idf,
-            sum(idf[array_position(vocabulary, lexeme)] * boost) AS total_idf
-        FROM unnest(p.lexemes, p.boosts) WITH ORDINALITY AS l (lexeme, boost, place)
+        SELECT sum(value) AS total_idf FROM unnest(idf[p.before + 1:p.last]) AS value
     ) AS of_config
     CROSS JOIN LATERAL pgblend._lexical_score(
-        collection_ids, p.config_name, p.lexemes, p.condition, of_config.idf,
+        collection_ids, p.config_name, lexemes[p.before + 1:p.last], p.condition,
+        idf[p.before + 1:p.last],
         statistics.total_length::double precision / statistics.n,
         k1, (settings ->> 'b')::double precision,
         ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
-        filter, depth, deadline
+        filter, depth, deadline, reading
     ) AS s
     ORDER BY place
     LIMIT depth;
@@ -5881,6 +6564,7 @@ if "normalize_scores" not in SD:
         return 1 / (1 + exp(-x)) if x >= 0 else exp(x) / (1 + exp(x))  # neither overflows
     SD["normalize_scores"] = normalize_scores
 normalize_scores = SD["normalize_scores"]
+
 import json
 return normalize_scores(scores, *arm_normalization(json.loads(normalization), arm, low, high))
 $python$;
@@ -6627,6 +7311,7 @@ if "near_duplicates" not in SD:
         return set(zip(words, words[1:], words[2:], strict=False))
     SD["near_duplicates"] = near_duplicates
 near_duplicates = SD["near_duplicates"]
+
 near = None if contents is None else near_duplicates(contents, similarity)
 dropped = drop_duplicates(
     content_hashes, document_ids, start_offsets, end_offsets, near, overlap, per_document, n)
@@ -7225,6 +7910,8 @@ if "post_json" not in SD:
         connection.close()
     SD["post_json"] = post_json
 post_json = SD["post_json"]
+
+
 import json
 
 if "check_interrupts" not in SD:
@@ -8034,6 +8721,8 @@ if "page_start" not in SD:
         return sum(row < (-after["score"], *key) for row in ranked)
     SD["page_start"] = page_start
 page_start = SD["page_start"]
+
+
 import json
 from time import perf_counter
 
@@ -9160,6 +9849,7 @@ if "split_text" not in SD:
         return middle if middle < end else (start + end) // 2
     SD["split_text"] = split_text
 split_text = SD["split_text"]
+
 import json
 sizes = json.loads(settings)
 return json.dumps(split_text(
@@ -10346,6 +11036,7 @@ pgblend._named_collection,
 pgblend._normalize_arm,
 pgblend._normalize_scores,
 pgblend._parse_query,
+pgblend._pending_chunks,
 pgblend._query_embedding,
 pgblend._query_groups,
 pgblend._query_stop_words,
@@ -10372,6 +11063,7 @@ pgblend._similar_lexemes,
 pgblend._snippet,
 pgblend._spaced_bigrams,
 pgblend._sum_ascending,
+pgblend._term_postings,
 pgblend._tsvector_score,
 pgblend._tsvector_statistics,
 pgblend._vector_arm,

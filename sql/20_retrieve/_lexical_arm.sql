@@ -22,6 +22,7 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -33,42 +34,47 @@ DECLARE
     stop_words text[] := CASE
         WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(query, configs) ELSE '{}'
     END;
-    parsed jsonb;
-    vocabulary text[];
+    config_name text;
+    parsed record;
+    lexemes text[] := '{}';  -- of all configurations, one after the other
+    boosts double precision[] := '{}';
+    ends integer[] := '{0}';
+    conditions tsquery[] := '{}';
     statistics record;
     idf double precision[];
     k1 double precision := settings ->> 'k1';
     depth integer := settings ->> 'candidate_depth';
     deadline double precision := pgblend._monotonic_deadline(
         (settings #>> '{timeouts_ms,lexical}')::integer);
+    reading uuid := gen_random_uuid();
 BEGIN
     IF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
     ELSIF settings ->> 'lexical_index' IS NULL THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;
-    parsed := (
-        SELECT jsonb_agg(to_jsonb(p) || jsonb_build_object('config_name', config_name))
-        FROM unnest(configs) AS config_name
-        CROSS JOIN pgblend._parse_query(query, config_name, stop_words) AS p);
-    SELECT array_agg(DISTINCT lexeme COLLATE "C") INTO vocabulary
-    FROM jsonb_array_elements(parsed) AS p
-    CROSS JOIN jsonb_array_elements_text(p.value -> 'lexemes') AS lexeme;
-    IF vocabulary IS NULL THEN
+    FOREACH config_name IN ARRAY configs LOOP
+        parsed := pgblend._parse_query(query, config_name, stop_words);
+        lexemes := lexemes || parsed.lexemes;
+        boosts := boosts || parsed.boosts;
+        ends := ends || cardinality(lexemes);
+        conditions := array_append(conditions, parsed.condition);
+    END LOOP;
+    IF cardinality(lexemes) = 0 THEN
         RETURN;
     ELSIF pgblend._has_numpy() THEN
-        statistics := pgblend._lexical_statistics(collection_ids, vocabulary, deadline);
+        statistics := pgblend._lexical_statistics(collection_ids, lexemes, deadline, reading);
     ELSE
-        statistics := pgblend._tsvector_statistics(collection_ids, vocabulary);
+        statistics := pgblend._tsvector_statistics(collection_ids, lexemes);
         PERFORM pgblend._check_deadline(deadline);
     END IF;
     IF statistics.total_length = 0 THEN
         RETURN;
     END IF;
     idf := ARRAY(
-        SELECT pgblend._bm25_idf(statistics.n, df)
-        FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
-        ORDER BY place);
+        SELECT pgblend._bm25_idf(statistics.n, u.df) * u.boost
+        FROM unnest(statistics.document_frequencies, boosts) WITH ORDINALITY AS u (df, boost, place)
+        ORDER BY u.place);
     RETURN QUERY
     SELECT
         row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
@@ -77,20 +83,18 @@ BEGIN
         s.chunk_index,
         s.score,
         max(of_config.total_idf) OVER () * (k1 + 1)
-    FROM jsonb_to_recordset(parsed) AS p (
-        config_name text, lexemes text[], boosts double precision[], condition tsquery)
+    FROM unnest(configs, conditions, ends[:cardinality(configs)], ends[2:])
+        AS p (config_name, condition, before, last)
     CROSS JOIN LATERAL (
-        SELECT
-            array_agg(idf[array_position(vocabulary, lexeme)] * boost ORDER BY place) AS idf,
-            sum(idf[array_position(vocabulary, lexeme)] * boost) AS total_idf
-        FROM unnest(p.lexemes, p.boosts) WITH ORDINALITY AS l (lexeme, boost, place)
+        SELECT sum(value) AS total_idf FROM unnest(idf[p.before + 1:p.last]) AS value
     ) AS of_config
     CROSS JOIN LATERAL pgblend._lexical_score(
-        collection_ids, p.config_name, p.lexemes, p.condition, of_config.idf,
+        collection_ids, p.config_name, lexemes[p.before + 1:p.last], p.condition,
+        idf[p.before + 1:p.last],
         statistics.total_length::double precision / statistics.n,
         k1, (settings ->> 'b')::double precision,
         ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
-        filter, depth, deadline
+        filter, depth, deadline, reading
     ) AS s
     ORDER BY place
     LIMIT depth;

@@ -3,8 +3,8 @@
 -- Candidates come from the segments; phrases, exclusions and filters are checked on them by their
 -- ids, at each turn as many as the share that passed calls for (at least four times as many), until
 -- depth rows pass or no candidates are left. At most depth rows, best first, ties by (document,
--- chunk index). deadline is on the monotonic clock (_monotonic_deadline): PB009 once it is over.
--- Without numpy the tsvectors are scored.
+-- chunk index). `reading` is that of _lexical_statistics. deadline is on the monotonic clock
+-- (_monotonic_deadline): PB009 once it is over. Without numpy the tsvectors are scored.
 CREATE OR REPLACE FUNCTION pgblend._lexical_score(
     collection_ids bigint[],
     config_name text,
@@ -17,7 +17,8 @@ CREATE OR REPLACE FUNCTION pgblend._lexical_score(
     field_weights double precision[],
     filter jsonb,
     depth integer,
-    deadline double precision DEFAULT 'infinity'
+    deadline double precision DEFAULT 'infinity',
+    reading uuid DEFAULT NULL
 )
 RETURNS TABLE (
     chunk_id bigint,
@@ -29,6 +30,7 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -45,7 +47,7 @@ BEGIN
     ELSIF condition IS NULL AND filter IS NULL THEN
         RETURN QUERY SELECT u.* FROM pgblend._segment_score(
             collection_ids, config_name, lexemes, idf, average_length, k1, b,
-            field_weights, depth, deadline) AS s
+            field_weights, depth, deadline, NULL, reading) AS s
         CROSS JOIN unnest(s.chunk_ids, s.document_ids, s.chunk_indexes, s.scores) AS u;
         RETURN;
     END IF;
@@ -57,7 +59,7 @@ BEGIN
         INTO passed
         FROM pgblend._segment_score(
             collection_ids, config_name, lexemes, idf, average_length, k1, b,
-            field_weights, wanted, deadline) AS best
+            field_weights, wanted, deadline, NULL, reading) AS best
         CROSS JOIN LATERAL (
             SELECT
                 count(*) AS count,
@@ -87,7 +89,7 @@ $function$;
 COMMENT ON FUNCTION pgblend._lexical_score(
     bigint[], text, text[], tsquery, double precision[],
     double precision, double precision, double precision, double precision[], jsonb, integer,
-    double precision
+    double precision, uuid
 ) IS
 'BM25 of the chunks of one text search configuration that pass condition and filter; at most depth '
 'rows, best first, ties by (document, chunk index).';

@@ -11,7 +11,7 @@ import pytest
 
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
-from pgblend.sql import SourceFile, render, source_files
+from pgblend.sql import SourceFile, modules_of, render, source_files
 
 SOURCES = source_files()
 MODULES = sorted(Path(str(files("pgblend.plpy"))).glob("[!_]*.py"))
@@ -77,8 +77,9 @@ def test_the_five_rules_of_plpy(module: Path) -> None:
             [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
         )
     }
+    own = {name for name in imported if re.fullmatch(r"pgblend\.plpy\.\w+", str(name))}
     allowed = sys.stdlib_module_names | {"numpy"}
-    assert {str(name).partition(".")[0] for name in imported} <= allowed
+    assert {str(name).partition(".")[0] for name in imported - own} <= allowed
     assert "__future__" not in imported
 
     for node in ast.walk(tree):
@@ -110,15 +111,29 @@ def test_the_five_rules_of_plpy(module: Path) -> None:
 
 def test_sql_arguments_are_not_named_like_what_is_spliced_in() -> None:
     for file in SOURCES:
-        for name in re.findall(r"#include plpy/(\w+)\.py", file.text):
+        for name in modules_of(file.text):
             tree = ast.parse((MODULES[0].parent / f"{name}.py").read_text(encoding="utf-8"))
             defined = {getattr(node, "name", None) for node in tree.body}
             parameters = re.findall(r"^    (\w+) [\w\[\]. ]+,?$", file.text.partition(")")[0], re.M)
             assert not defined & set(parameters)
 
 
+def test_names_of_modules_in_one_body_do_not_clash() -> None:
+    for file in SOURCES:
+        defined: dict[str, str] = {}
+        for name in modules_of(file.text):
+            tree = ast.parse((MODULES[0].parent / f"{name}.py").read_text(encoding="utf-8"))
+            for node in tree.body:
+                targets = getattr(node, "targets", [])
+                for own in [
+                    getattr(node, "name", None),
+                    *(getattr(t, "id", None) for t in targets),
+                ]:
+                    assert own is None or defined.setdefault(own, name) == name, (file.name, own)
+
+
 def test_every_module_of_plpy_is_used() -> None:
-    used = set(re.findall(r"#include plpy/(\w+)\.py", "".join(file.text for file in SOURCES)))
+    used = {name for file in SOURCES for name in modules_of(file.text)}
     assert used == {module.stem for module in MODULES}
 
 

@@ -95,7 +95,11 @@ def test_a_segment_survives_writing_and_reading():
     )
     assert (n, total, width) == (2, 8, 1)
     names = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths", "code_book")
-    stored = dict(zip(names, rows, strict=True)) | {"id": 1, "dead": struct.pack("<i", 0)}
+    stored = dict(zip(names, rows, strict=True)) | {
+        "id": 1,
+        "text_search_config": "simple",
+        "dead": struct.pack("<i", 0),
+    }
     segment = add_postings(
         unpack_segment(stored),
         {

@@ -1,0 +1,124 @@
+"""BM25 of the chunks of one text search configuration."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pgblend.plpy.best_chunks import best_chunks
+from pgblend.plpy.candidate_rows import candidate_rows
+from pgblend.plpy.exact_scores import exact_scores
+from pgblend.plpy.find_rows import find_rows
+from pgblend.plpy.pending_postings import pending_postings
+from pgblend.plpy.row_norms import row_norms
+from pgblend.plpy.term_impacts import term_impacts
+from pgblend.plpy.view_postings import view_postings
+from pgblend.plpy.view_rows import view_rows
+
+
+def score_index(
+    opened: Mapping[str, Any],
+    config: str,
+    terms: Sequence[int],
+    idf: Sequence[float],
+    formula: Mapping[str, Any],
+    depth: int,
+    allowed: Any | None,
+    run: Callable[..., Sequence[Mapping[str, Any]]],
+    check: Callable[[], None],
+) -> tuple[list[int], list[int], list[int], list[float]]:
+    """Return chunk ids, document ids, chunk indexes and scores of the best `depth` chunks.
+
+    score = Σ idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)), summed in the
+    order of the terms; `formula` has k1, b, average_length and field_weights, which make tf of the
+    occurrences in title, headings and body. `opened` is what open_index returns. Only chunks among
+    `allowed` (sorted ids) count, all where it is None. `run` executes (statement, types, *values),
+    `check` is called between steps.
+    """
+    found = []
+    arguments = (config, terms, idf, formula)
+    if config in opened["view"]["ranges"]:
+        found.append(best_sealed(opened, *arguments, depth, allowed, run, check))
+    if opened["pending"] is not None and config in opened["pending"]["ranges"]:
+        found.append(all_pending(opened["pending"], *arguments, allowed))
+    return best_chunks(found, depth)
+
+
+def best_sealed(
+    opened: Mapping[str, Any],
+    config: str,
+    terms: Sequence[int],
+    idf: Sequence[float],
+    formula: Mapping[str, Any],
+    depth: int,
+    allowed: Any | None,
+    run: Callable[..., Sequence[Mapping[str, Any]]],
+    check: Callable[[], None],
+) -> tuple[dict[str, Any], Any, Any]:
+    """Return the view, and rows and scores of its best chunks, more than `depth` with ties."""
+    view = opened["view"]
+    postings = view_postings(view, terms, run)
+    check()
+    norms = row_norms(view, opened["live"], **formula)
+    impacts = term_impacts(view["impacts"], terms, postings, norms["norms"], norms["tf"])
+    start, end = view["ranges"][config]
+    lists = [(*pair, values) for pair, values in zip(postings, impacts, strict=True)]
+    if end - start < len(view["lengths"]):
+        lists = [part_of(one, start, end) for one in lists]
+    if allowed is not None:
+        passes = np.zeros(end - start, np.bool_)
+        rows = view_rows(view, allowed)
+        passes[rows[(rows >= start) & (rows < end)] - start] = True
+        lists = [tuple(part[passes[one[0]]] for part in one) for one in lists]
+    sums = view["sums"] if view["sums"] is not None else np.zeros(len(view["lengths"]), np.float32)
+    view["sums"] = None  # lost where a step fails before they are zeros again
+    k1 = formula["k1"]
+    rows = candidate_rows(
+        [(rows, values) for rows, _, values in lists],
+        [value * (k1 + 1) for value in idf],
+        sums[: end - start],
+        depth,
+        norms["drift"],
+        check,
+    )
+    view["sums"] = sums
+    exact = exact_norms(view["lengths"][start + rows], formula)
+    pairs = [(rows, codes) for rows, codes, _ in lists]
+    return view, start + rows, exact_scores(pairs, norms["tf"], idf, k1, exact, rows)
+
+
+def part_of(one: tuple[Any, ...], start: int, end: int) -> tuple[Any, ...]:
+    """Return the part of a term's rows, codes and impacts between two rows, from the first on."""
+    rows, codes, values = one
+    first, last = np.searchsorted(rows, (start, end))
+    return rows[first:last] - start, codes[first:last], values[first:last]
+
+
+def exact_norms(lengths: Any, formula: Mapping[str, Any]) -> Any:
+    """Return k1 · (1 - b + b · length / average length)."""
+    k1, b = formula["k1"], formula["b"]
+    return k1 * (1 - b + b * lengths / formula["average_length"])
+
+
+def all_pending(
+    pending: dict[str, Any],
+    config: str,
+    terms: Sequence[int],
+    idf: Sequence[float],
+    formula: Mapping[str, Any],
+    allowed: Any | None,
+) -> tuple[dict[str, Any], Any, Any]:
+    """Return the pending chunks, and rows and scores of those that have any of the terms."""
+    postings, fields = pending_postings(pending, terms, *pending["ranges"][config])
+    frequencies = fields @ np.array([*formula["field_weights"]] * 2, np.float64)
+    has_any = np.zeros(len(pending["lengths"]), np.bool_)
+    for rows, codes in postings:
+        has_any[rows] |= frequencies[codes] > 0
+    if allowed is not None:
+        passes = np.zeros_like(has_any)
+        order = np.argsort(pending["chunk_ids"], kind="stable")
+        passes[order[find_rows(pending["chunk_ids"][order], allowed)]] = True
+        has_any &= passes
+    rows = np.flatnonzero(has_any)
+    norms = exact_norms(pending["lengths"][rows], formula)
+    return pending, rows, exact_scores(postings, frequencies, idf, formula["k1"], norms, rows)
