@@ -115,8 +115,14 @@ BEGIN ATOMIC
             'of candidate_depth; 0 is off.'),
         ('per_document', 'search', 'integer', 'null', 1, 10000, NULL,
             'Most rows of one document.'),
+        ('recency_half_life_days', 'search', 'number', 'null', 0.001, 1000000, NULL,
+            'Halve the fused score with each half-life of a document''s age by its date: '
+            'modified_at, else metadata''s date, else ingested_at.'),
         ('rrf_k', 'search', 'number', '60', 0, 100000, NULL,
             'Reciprocal rank fusion: the constant added to each rank.'),
+        ('since', 'search', 'date', 'null', NULL, NULL, NULL,
+            'Search only documents of this date or later (see recency_half_life_days); a date or '
+            'a timestamp of ISO 8601, without a zone in UTC.'),
         ('strict', 'search', 'boolean', 'false', NULL, NULL, NULL,
             'Fail instead of going on without an arm.'),
         ('strong_signal', 'search', 'object',
@@ -131,6 +137,8 @@ BEGIN ATOMIC
             'that all may together.'),
         ('title_weight', 'search', 'number', '3', 0, 100, NULL,
             'BM25F: how many times a word in the title counts; the length counts it once.'),
+        ('until', 'search', 'date', 'null', NULL, NULL, NULL,
+            'Search only documents of this date or earlier; the whole day where it has no time.'),
         ('vector_scan', 'search', 'text', '"auto"', NULL, NULL, ARRAY['auto', 'index', 'exact'],
             'How vectors are searched: by the HNSW index, by comparing all, or as fits.'),
         (
@@ -166,6 +174,37 @@ END;
 COMMENT ON FUNCTION pgblend.setting_catalog() IS
 'Every setting and search option, with its type, default, range and meaning. Scopes: search (per '
 'call, collection, profile and database), collection, server.';
+
+-- 05_settings/_iso_timestamp
+-- _iso_timestamp: the point in time that an ISO 8601 text gives: a date, or a date and a time.
+-- A date is its midnight; without a zone the zone is UTC. NULL for NULL and for any other text,
+-- impossible dates (2026-02-30) among them. An expression, so that it is inlined.
+CREATE OR REPLACE FUNCTION pgblend._iso_timestamp(value text)
+RETURNS timestamptz
+LANGUAGE sql
+STABLE PARALLEL SAFE
+RETURN CASE
+    WHEN
+        value ~ (
+            '^(?!0000)(?:\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])'
+            '|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))'
+            '|(?:\d\d(?:0[48]|[2468][048]|[13579][26])'
+            '|(?:[02468][048]|[13579][26])00)-02-29)'
+            '(?:[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?'
+            '(?:Z|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)?)?$'
+        ) COLLATE "C"
+        THEN (
+            value || CASE
+                WHEN length(value) = 10 THEN ' 00:00Z'
+                WHEN value ~ '(?:Z|[+-]\d\d(?::?\d\d)?)$' THEN ''
+                ELSE 'Z'
+            END
+        )::timestamptz
+END;
+
+COMMENT ON FUNCTION pgblend._iso_timestamp(text) IS
+'The point in time that an ISO 8601 text gives (without a zone, UTC; a date is its midnight); NULL '
+'for any other text.';
 
 -- 05_settings/_regconfig
 -- _regconfig: the visible text search configuration of that name, NULL where there is none.
@@ -459,6 +498,8 @@ BEGIN
         RETURN format('expected one of %s', array_to_string(allowed_values, ', '));
     ELSIF value_type = 'url' AND plain !~ '^(https?://[^/\s]+(/\S*)?|unix:/.+)$' THEN
         RETURN 'expected http://host:port or unix:/path';
+    ELSIF value_type = 'date' AND pgblend._iso_timestamp(plain) IS NULL THEN
+        RETURN 'expected a date or a timestamp of ISO 8601, such as "2026-01-31"';
     ELSIF value_type = 'text_search_config' AND pgblend._regconfig(plain) IS NULL THEN
         RETURN 'expected a text search configuration (SELECT cfgname FROM pg_ts_config)';
     ELSIF value_type = 'profile'
@@ -3540,13 +3581,41 @@ COMMENT ON FUNCTION pgblend._check_lexical_index(bigint[], boolean) IS
 'Raise PB002 where a collection has chunks and no lexical index, and, when strict, PB003 where '
 'there are no chunks at all.';
 
+-- 20_retrieve/_document_ages
+-- _document_ages: the ages of documents in days at a time, in the order given.
+-- A document's date is the filter field $date: modified_at, else the date that its metadata key
+-- "date" gives, else ingested_at. An age below 0 is a date to come. NULL for a document that is not
+-- there or that the caller may not see.
+CREATE OR REPLACE FUNCTION pgblend._document_ages(
+    document_ids bigint[],
+    at_time timestamptz DEFAULT now()
+)
+RETURNS double precision[]
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT array_agg(
+        extract(EPOCH FROM at_time - coalesce(
+            d.modified_at, pgblend._iso_timestamp(d.metadata ->> 'date'), d.ingested_at
+        ))::double precision / 86400
+        ORDER BY u.place
+    )
+    FROM unnest(document_ids) WITH ORDINALITY AS u (document_id, place)
+    LEFT JOIN pgblend_data.document AS d ON u.document_id = d.id;
+END;
+
+COMMENT ON FUNCTION pgblend._document_ages(bigint[], timestamptz) IS
+'The ages of documents in days at a time, in the order given; NULL for one that is not there. The '
+'date is modified_at, else metadata''s date, else ingested_at.';
+
 -- 20_retrieve/_few_vectors
--- _few_vectors: whether the caller sees at most 2000 vectors of the collections in a space.
--- Comparing all of so few takes no longer than walking the index. The planner's row count answers
--- for a small table; of a large one, vectors are counted where the caller sees or asks for a part.
+-- _few_vectors: whether the caller sees at most `most` vectors of the collections in a space.
+-- The planner's row count answers for a small table; of a large one, vectors are counted where the
+-- caller sees or asks for a part.
 CREATE OR REPLACE FUNCTION pgblend._few_vectors(
     space pgblend_data.embedding_space,
-    collection_ids bigint[]
+    collection_ids bigint[],
+    most integer
 )
 RETURNS boolean
 LANGUAGE plpgsql
@@ -3557,7 +3626,7 @@ DECLARE
     embeddings regclass := format('pgblend_data.%I', space.table_name);
     few boolean;
 BEGIN
-    IF (SELECT c.reltuples BETWEEN 0 AND 2000 FROM pg_catalog.pg_class AS c WHERE c.oid = embeddings)
+    IF (SELECT c.reltuples BETWEEN 0 AND most FROM pg_catalog.pg_class AS c WHERE c.oid = embeddings)
     THEN
         RETURN true;
     ELSIF NOT row_security_active(embeddings) AND NOT EXISTS (
@@ -3566,16 +3635,16 @@ BEGIN
         RETURN false;
     END IF;
     EXECUTE format(
-        'SELECT count(*) <= 2000 FROM (
-            SELECT FROM pgblend_data.%I AS e WHERE e.collection_id = ANY($1) LIMIT 2001
+        'SELECT count(*) <= $2 FROM (
+            SELECT FROM pgblend_data.%I AS e WHERE e.collection_id = ANY($1) LIMIT $2::bigint + 1
         ) AS counted', space.table_name)
-    INTO few USING collection_ids;
+    INTO few USING collection_ids, most;
     RETURN few;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._few_vectors(pgblend_data.embedding_space, bigint[]) IS
-'Whether the caller sees at most 2000 vectors of the collections in a space.';
+COMMENT ON FUNCTION pgblend._few_vectors(pgblend_data.embedding_space, bigint[], integer) IS
+'Whether the caller sees at most so many vectors of the collections in a space.';
 
 -- 20_retrieve/_monotonic_deadline
 -- _monotonic_deadline: the time on the session's monotonic clock when timeout_ms are over.
@@ -4432,37 +4501,6 @@ $function$;
 COMMENT ON FUNCTION pgblend._word_of_lexeme(text, text, text) IS
 'The word of a text that becomes the lexeme under a text search configuration, in lower case; the '
 'lexeme itself where there is none.';
-
--- 20_retrieve/_iso_timestamp
--- _iso_timestamp: the point in time that an ISO 8601 text gives: a date, or a date and a time.
--- A date is its midnight; without a zone the zone is UTC. NULL for NULL and for any other text,
--- impossible dates (2026-02-30) among them. An expression, so that it is inlined.
-CREATE OR REPLACE FUNCTION pgblend._iso_timestamp(value text)
-RETURNS timestamptz
-LANGUAGE sql
-STABLE PARALLEL SAFE
-RETURN CASE
-    WHEN
-        value ~ (
-            '^(?!0000)(?:\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])'
-            '|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))'
-            '|(?:\d\d(?:0[48]|[2468][048]|[13579][26])'
-            '|(?:[02468][048]|[13579][26])00)-02-29)'
-            '(?:[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?'
-            '(?:Z|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)?)?$'
-        ) COLLATE "C"
-        THEN (
-            value || CASE
-                WHEN length(value) = 10 THEN ' 00:00Z'
-                WHEN value ~ '(?:Z|[+-]\d\d(?::?\d\d)?)$' THEN ''
-                ELSE 'Z'
-            END
-        )::timestamptz
-END;
-
-COMMENT ON FUNCTION pgblend._iso_timestamp(text) IS
-'The point in time that an ISO 8601 text gives (without a zone, UTC; a date is its midnight); NULL '
-'for any other text.';
 
 -- 20_retrieve/_segment_score
 -- _segment_score: BM25 of the chunks of one text search configuration that have any of the lexemes.
@@ -5558,6 +5596,47 @@ COMMENT ON COLUMN pgblend._similar_lexeme.text_search_config IS 'The language.';
 COMMENT ON COLUMN pgblend._similar_lexeme.lexeme IS 'The lexeme.';
 COMMENT ON COLUMN pgblend._similar_lexeme.likeness IS 'Shared trigrams over all trigrams.';
 
+-- 20_retrieve/_vector_scan
+-- _vector_scan: the statement that finds the vectors nearest to $1, the first $4, as arrays.
+-- `conditions` begin with AND and are about e, the table of the space. All ties at the cut come
+-- back from the scan and are cut by (document, chunk index). The inner query orders by the distance
+-- alone, or PostgreSQL 15 does not use the HNSW index; adding 0 to the distance hides the index. A
+-- zero vector has no direction, its distance is NaN: it is no candidate, as in the index.
+CREATE OR REPLACE FUNCTION pgblend._vector_scan(
+    space pgblend_data.embedding_space,
+    conditions text,
+    is_exact boolean
+)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN format(
+    'SELECT
+        coalesce(array_agg(b.chunk_id ORDER BY b.place), ''{}'') AS chunk_ids,
+        coalesce(array_agg(b.document_id ORDER BY b.place), ''{}'') AS document_ids,
+        coalesce(array_agg(b.chunk_index ORDER BY b.place), ''{}'') AS chunk_indexes,
+        coalesce(array_agg(b.cosine ORDER BY b.place), ''{}'') AS cosines
+    FROM (
+        SELECT n.chunk_id, n.document_id, n.chunk_index, 1 - n.distance AS cosine,
+            row_number() OVER (ORDER BY n.distance, n.document_id, n.chunk_index) AS place
+        FROM (
+            SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding <=> $1::%1$s AS distance
+            FROM pgblend_data.%2$I AS e
+            WHERE true%3$s
+            ORDER BY (e.embedding <=> $1::%1$s)%4$s
+            FETCH FIRST $4 ROWS WITH TIES
+        ) AS n
+        WHERE n.distance < ''NaN''
+        ORDER BY place
+        LIMIT $4
+    ) AS b',
+    format('%I(%s)', (space).storage, (space).dimensions), (space).table_name, conditions,
+    CASE WHEN is_exact THEN ' + 0' ELSE '' END
+);
+
+COMMENT ON FUNCTION pgblend._vector_scan(pgblend_data.embedding_space, text, boolean) IS
+'The statement that finds the vectors nearest to its first parameter, as arrays.';
+
 -- 20_retrieve/chunk_embeddings
 -- chunk_embeddings: the stored vectors of chunks, in the active embedding space.
 -- A chunk without a vector, or that the caller may not see, gives no row; NULL, and no space, none.
@@ -5696,105 +5775,6 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._filter_chunks(jsonb, bigint[], integer) IS
 'The chunks of collections that pass a filter, in no order; NULL where more than a number do.';
-
--- 20_retrieve/_vector_arm
--- _vector_arm: candidates nearest to a query vector by cosine distance, ranks from 1.
--- All ties at the cut come back from the scan and are cut by (document, chunk index). The inner
--- query orders by the distance alone, or PostgreSQL 15 does not use the HNSW index; an iterative
--- scan goes on until enough rows pass the filter. 'auto' compares all vectors where there are few,
--- which misses nothing (adding 0 to the distance hides the index). Otherwise the planner, who takes
--- stored vectors for cheaper to read than they are, may choose only where a condition could make
--- another way the better one: without sorting, the index is the only one left. A zero vector has no
--- direction, its distance is NaN: it is no candidate, as in the index. Where `binding_query` is
--- given, its phrases and exclusions must hold. The SET clauses put the caller's values back:
--- set_config inside lasts to the end of the function, not of the transaction.
-CREATE OR REPLACE FUNCTION pgblend._vector_arm(
-    query_embedding vector,
-    space pgblend_data.embedding_space,
-    collection_ids bigint[],
-    binding_query text,
-    filter jsonb,
-    settings jsonb
-)
-RETURNS TABLE (
-    rank bigint,
-    chunk_id bigint,
-    document_id bigint,
-    chunk_index integer,
-    cosine double precision
-)
-LANGUAGE plpgsql
-STABLE PARALLEL UNSAFE
-ROWS 100
-SET search_path FROM CURRENT
-SET "hnsw.ef_search" = 40
-SET "hnsw.iterative_scan" = off
-SET enable_sort = on
-SET jit = off
-AS $function$
-DECLARE
-    depth integer := settings ->> 'candidate_depth';
-    scan text := settings ->> 'vector_scan';
-    condition text := 'e.collection_id = ANY($2)';
-    exact text := '';
-    compiled record;
-    configs text[];
-    conditions tsquery[];
-BEGIN
-    IF NOT EXISTS (
-        SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids)
-    ) THEN
-        condition := 'true';  -- every visible collection: row security restricts already
-    END IF;
-    SELECT f.* INTO compiled FROM pgblend._filter_condition(filter, 3) AS f;
-    IF filter IS NOT NULL OR settings ->> 'language' IS NOT NULL THEN
-        condition := format('%s AND EXISTS (
-            SELECT FROM pgblend_data.chunk AS c
-            INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
-            WHERE c.id = e.chunk_id
-                AND c.text_search_config = coalesce($5, c.text_search_config)
-                AND %s)', condition, coalesce(compiled.on_chunk, 'true'));
-    END IF;
-    SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, conditions
-    FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
-    IF configs IS NOT NULL THEN
-        condition := condition || ' AND EXISTS (
-            SELECT FROM pgblend_data.chunk AS c
-            WHERE c.id = e.chunk_id
-                AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))';
-    END IF;
-    IF scan = 'exact' OR scan = 'auto' AND pgblend._few_vectors(space, collection_ids) THEN
-        exact := ' + 0';
-    ELSIF scan = 'index' OR condition = 'true' THEN
-        PERFORM set_config('enable_sort', 'off', true);
-    END IF;
-    PERFORM set_config('hnsw.ef_search', settings ->> 'ef_search', true);
-    PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
-    RETURN QUERY EXECUTE format(
-        'SELECT row_number() OVER (ORDER BY n.distance, n.document_id, n.chunk_index),
-            n.chunk_id, n.document_id, n.chunk_index, 1 - n.distance
-        FROM (
-            SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding <=> $1::%1$s AS distance
-            FROM pgblend_data.%2$I AS e
-            WHERE %3$s
-            ORDER BY (e.embedding <=> $1::%1$s)%4$s
-            FETCH FIRST $4 ROWS WITH TIES
-        ) AS n
-        WHERE n.distance < ''NaN''
-        ORDER BY 1
-        LIMIT $4',
-        format('%I(%s)', space.storage, space.dimensions), space.table_name, condition, exact)
-    USING query_embedding, collection_ids, compiled.operands, depth, settings ->> 'language', configs,
-        conditions;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._vector_arm(
-    vector, pgblend_data.embedding_space, bigint[], text, jsonb, jsonb
-) IS
-'The vectors'' candidates: passages nearest to a query vector by cosine distance, best first, '
-'ranks from 1, ties by (document, chunk index). Settings: candidate_depth, ef_search, vector_scan, '
-'language.';
 
 -- 20_retrieve/_fuzzy_terms
 -- _fuzzy_terms: what the fuzzy arm looks for: [{config_name, lexemes, idf, total, average_length,
@@ -5963,6 +5943,33 @@ COMMENT ON FUNCTION pgblend._fuzzy_terms(text, bigint[], jsonb) IS
 'What the fuzzy arm looks for: per text search configuration the lexemes, their idf, and which '
 'corrections they are; NULL where there is nothing to do.';
 
+-- 20_retrieve/_search_filter
+-- _search_filter: the filter that a search applies: the caller's, checked, with the settings since
+-- and until.
+-- Those are conditions on the filter field $date, both ends included. NULL where there is nothing
+-- to apply.
+CREATE OR REPLACE FUNCTION pgblend._search_filter(filter jsonb, settings jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    dates jsonb := jsonb_strip_nulls(
+        jsonb_build_object('gte', settings -> 'since', 'lte', settings -> 'until'));
+BEGIN
+    PERFORM pgblend._check_filter(filter);
+    IF dates = '{}' THEN
+        RETURN filter;
+    END IF;
+    RETURN jsonb_build_object('and', jsonb_build_array(
+        jsonb_build_object('$date', dates), coalesce(filter, '{}')));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_filter(jsonb, jsonb) IS
+'The filter that a search applies: the caller''s, checked, with the settings since and until.';
+
 -- 20_retrieve/_tsvector_score
 -- _tsvector_score: BM25 of the passages of one text search configuration that have any of the
 -- lexemes.
@@ -6044,6 +6051,121 @@ COMMENT ON FUNCTION pgblend._tsvector_score(
 'BM25 of the passages of one text search configuration that have any of the lexemes (Robertson and '
 'Zaragoza 2009, idf of Lucene). Statistics are arguments. At most depth rows, best first, ties by '
 '(document, chunk index).';
+
+-- 20_retrieve/_vector_arm
+-- _vector_arm: candidates nearest to a query vector by cosine distance, ranks from 1.
+-- Filters never starve it. 'auto' compares all vectors that could be candidates where those are
+-- few, which misses nothing: of the whole search, or the ones that pass the filter. Walking the
+-- index until `depth` of n vectors pass where m do takes depth · n / m of them, comparing takes m,
+-- so few is the square root of depth · n. Where more pass, an iterative scan goes on until enough
+-- did, and should it give up first, all are compared after all. 'index' never compares all, 'exact'
+-- always does. The conditions are checked in the scan; _vector_scan says how it is written. Where
+-- `binding_query` is given, its phrases and exclusions must hold; those alone do not make it
+-- compare all. The SET clauses put the caller's values back: set_config inside lasts to the end of
+-- the function, not of the transaction.
+CREATE OR REPLACE FUNCTION pgblend._vector_arm(
+    query_embedding vector,
+    space pgblend_data.embedding_space,
+    collection_ids bigint[],
+    binding_query text,
+    filter jsonb,
+    settings jsonb
+)
+RETURNS TABLE (
+    rank bigint,
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    cosine double precision
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+SET "hnsw.ef_search" = 40
+SET "hnsw.iterative_scan" = off
+SET "hnsw.max_scan_tuples" = 20000
+SET enable_sort = on
+SET jit = off
+AS $function$
+#variable_conflict use_column
+DECLARE
+    depth integer := settings ->> 'candidate_depth';
+    scan text := settings ->> 'vector_scan';
+    narrowed jsonb := CASE
+        WHEN settings ->> 'language' IS NULL THEN filter
+        ELSE jsonb_build_object('and', jsonb_build_array(
+            jsonb_build_object('$language', settings -> 'language'), coalesce(filter, '{}')))
+    END;
+    everywhere boolean := NOT EXISTS (
+        SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids));
+    few integer;
+    passing bigint[];
+    on_chunk text;
+    operands text[];
+    conditions text := '';
+    configs text[];
+    phrases tsquery[];
+    found record;
+BEGIN
+    SELECT greatest(2000, sqrt(depth * greatest(c.reltuples, 0)))::integer INTO few
+    FROM pg_catalog.pg_class AS c
+    WHERE c.oid = format('pgblend_data.%I', space.table_name)::regclass;
+    IF scan = 'auto' AND pgblend._few_vectors(space, collection_ids, few) THEN
+        scan := 'exact';
+    END IF;
+    IF NOT everywhere THEN  -- else row security restricts already
+        conditions := ' AND e.collection_id = ANY($2)';
+    END IF;
+    IF narrowed IS NOT NULL THEN
+        IF scan = 'auto' THEN
+            passing := pgblend._filter_chunks(narrowed, collection_ids, few);
+        END IF;
+        IF passing IS NOT NULL THEN
+            scan := 'exact';
+            conditions := ' AND e.chunk_id = ANY($5)';
+        ELSE
+            SELECT f.on_chunk, f.operands INTO on_chunk, operands
+            FROM pgblend._filter_condition(narrowed, 3) AS f;
+            conditions := format('%s AND EXISTS (
+                SELECT FROM pgblend_data.chunk AS c
+                INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+                WHERE c.id = e.chunk_id AND %s)', conditions, on_chunk);
+        END IF;
+    END IF;
+    SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, phrases
+    FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
+    IF configs IS NOT NULL THEN
+        conditions := conditions || ' AND EXISTS (
+            SELECT FROM pgblend_data.chunk AS c
+            WHERE c.id = e.chunk_id
+                AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))';
+    END IF;
+    PERFORM set_config('hnsw.ef_search', settings ->> 'ef_search', true);
+    PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
+    LOOP
+        -- Without sorting, the index is the only way left.
+        PERFORM set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
+        EXECUTE pgblend._vector_scan(space, conditions, scan = 'exact')
+        INTO found
+        USING query_embedding, collection_ids, operands, depth, passing, configs, phrases;
+        EXIT WHEN scan <> 'auto' OR cardinality(found.chunk_ids) = depth
+            OR (everywhere OR configs IS NOT NULL) AND narrowed IS NULL;
+        scan := 'exact';
+    END LOOP;
+    RETURN QUERY
+    SELECT u.place, u.chunk_id, u.document_id, u.chunk_index, u.cosine
+    FROM unnest(found.chunk_ids, found.document_ids, found.chunk_indexes, found.cosines)
+        WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, cosine, place);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._vector_arm(
+    vector, pgblend_data.embedding_space, bigint[], text, jsonb, jsonb
+) IS
+'The vectors'' candidates: passages nearest to a query vector by cosine distance, best first, '
+'ranks from 1, ties by (document, chunk index). Settings: candidate_depth, ef_search, vector_scan, '
+'language. A filter never makes them fewer than there are.';
 
 -- 20_retrieve/_lexical_score
 -- _lexical_score: BM25 of the chunks of one text search configuration that pass condition and
@@ -6710,6 +6832,47 @@ $python$;
 COMMENT ON FUNCTION pgblend._rank_bonus(integer[], jsonb, double precision) IS
 'rank_bonus of checked arguments.';
 
+-- 30_fuse/_recency_decay
+-- _recency_decay: recency_decay of whole arrays, unchecked: plpy/recency_decay.py.
+CREATE OR REPLACE FUNCTION pgblend._recency_decay(
+    scores double precision[],
+    ages_days double precision[],
+    half_life_days double precision
+)
+RETURNS double precision[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+AS $python$
+if "recency_decay" not in SD:
+    """The decay of scores with age."""
+
+    from collections.abc import Sequence
+
+    MOST_HALVINGS = 1000.0  # a double has no smaller numbers than some halvings more give
+
+
+    def recency_decay(
+        scores: Sequence[float], ages_days: Sequence[float | None], half_life_days: float | None
+    ) -> list[float]:
+        """Return score · 0.5^(age / half-life) of each item, in the order given.
+
+        An age of one half-life halves a score, of two quarters it; scores in [0, 1] stay there. Ages
+        below 0 (dates to come) count as 0, and so does None, an age that nobody knows. A half-life of
+        None leaves all scores as they are.
+        """
+        if half_life_days is None:
+            return list(scores)
+        halvings = [min(max(age or 0.0, 0.0) / half_life_days, MOST_HALVINGS) for age in ages_days]
+        return [score * 0.5**count for score, count in zip(scores, halvings, strict=True)]
+    SD["recency_decay"] = recency_decay
+recency_decay = SD["recency_decay"]
+return recency_decay(scores, ages_days, half_life_days)
+$python$;
+
+COMMENT ON FUNCTION pgblend._recency_decay(
+    double precision[], double precision[], double precision
+) IS 'score · 0.5^(age / half-life) of each item of arrays; a NULL half-life changes nothing.';
+
 -- 30_fuse/_scale_fused
 -- _scale_fused: fused sums brought to the scale that blending and MMR see (setting fused_scale).
 CREATE OR REPLACE FUNCTION pgblend._scale_fused(
@@ -6800,6 +6963,41 @@ $function$;
 COMMENT ON FUNCTION pgblend.graph_score(double precision, integer) IS
 'Score of a node found by its vector, through the graph, or both: cosine + 1 / (1 + depth), each 0 '
 'where it is NULL; it can reach 2.';
+
+-- 30_fuse/recency_decay
+-- recency_decay: a score that halves with each half-life of age: score · 0.5^(age / half-life).
+-- Ages below 0 (dates to come) count as 0, and so does a NULL age. A NULL score stays NULL, a NULL
+-- half-life changes nothing; one that is not above 0, and a negative score, are errors. The formula
+-- is that of plpy/recency_decay.py.
+CREATE OR REPLACE FUNCTION pgblend.recency_decay(
+    score double precision,
+    age_days double precision,
+    half_life_days double precision
+)
+RETURNS double precision
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF NOT half_life_days BETWEEN 1e-6 AND 1e6 THEN
+        RAISE EXCEPTION 'half_life_days is %: expected a number of days from 0.000001 to 1000000',
+            half_life_days
+            USING ERRCODE = '22023', HINT = 'NULL is no decay.';
+    ELSIF NOT score BETWEEN 0 AND 1e100 THEN
+        RAISE EXCEPTION 'score is %: expected a number from 0 to 1e100', score
+            USING ERRCODE = '22023', HINT = 'normalize_scores brings scores to [0, 1].';
+    END IF;
+    RETURN CASE
+        WHEN half_life_days IS NULL THEN score
+        ELSE score * 0.5 ^ least(greatest(coalesce(age_days, 0), 0) / half_life_days, 1000)
+    END;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.recency_decay(double precision, double precision, double precision) IS
+'A score that halves with each half-life of age: score · 0.5^(age / half-life), both in days. Ages '
+'below 0 and NULL count as 0.';
 
 -- 30_fuse/convex_fusion
 -- convex_fusion: one item's normalised scores as their weighted mean: Σ weight · score / Σ weight.
@@ -8602,7 +8800,8 @@ COMMENT ON FUNCTION pgblend._fetch_page(
 -- arm of weight 0 does not run, nor the vector arm without a query vector, nor the fuzzy arm by the
 -- setting fuzzy (off, or auto with the words' arm not running). score is what fusion gave, divided
 -- by what a passage first in every list would get; of a single list it is that arm's own: BM25 over
--- what no passage can reach, or (1 + cosine) / 2. relevance is the exact cosine, NULL without a
+-- what no passage can reach, or (1 + cosine) / 2. With recency_half_life_days it is times what the
+-- document's age leaves (recency in details). relevance is the exact cosine, NULL without a
 -- query vector. `trace` says what each stage did: with `traced` page also how each row of the page
 -- came to its place, with pool each candidate; with none it is NULL. Where words count, phrases and
 -- exclusions bind the vectors too. Ties go by (document, chunk index).
@@ -8721,6 +8920,30 @@ if "page_start" not in SD:
         return sum(row < (-after["score"], *key) for row in ranked)
     SD["page_start"] = page_start
 page_start = SD["page_start"]
+if "recency_decay" not in SD:
+    """The decay of scores with age."""
+
+    from collections.abc import Sequence
+
+    MOST_HALVINGS = 1000.0  # a double has no smaller numbers than some halvings more give
+
+
+    def recency_decay(
+        scores: Sequence[float], ages_days: Sequence[float | None], half_life_days: float | None
+    ) -> list[float]:
+        """Return score · 0.5^(age / half-life) of each item, in the order given.
+
+        An age of one half-life halves a score, of two quarters it; scores in [0, 1] stay there. Ages
+        below 0 (dates to come) count as 0, and so does None, an age that nobody knows. A half-life of
+        None leaves all scores as they are.
+        """
+        if half_life_days is None:
+            return list(scores)
+        halvings = [min(max(age or 0.0, 0.0) / half_life_days, MOST_HALVINGS) for age in ages_days]
+        return [score * 0.5**count for score, count in zip(scores, halvings, strict=True)]
+    SD["recency_decay"] = recency_decay
+recency_decay = SD["recency_decay"]
+
 
 
 import json
@@ -8744,6 +8967,7 @@ FUZZY = ARM.format(
 COSINES = (
     "SELECT c.chunk_id, c.cosine FROM pgblend._cosines($1, $2, (SELECT s"
     " FROM pgblend_data.embedding_space AS s WHERE s.name = $3)) AS c")
+AGES = "SELECT pgblend._document_ages($1) AS ages"
 in_force = json.loads(settings)
 weights = in_force["weights"]
 stages = []
@@ -8771,6 +8995,11 @@ def cosines(ids):
         return {}
     rows = run(COSINES, ["bigint[]", "vector", "text"], ids, query_embedding, space)
     return {row["chunk_id"]: row["cosine"] for row in rows}
+
+def ages():
+    if in_force["recency_half_life_days"] is None or not count:
+        return []
+    return run(AGES, ["bigint[]"], pool["document_ids"])[0]["ages"]
 
 ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
 asked = [query, collection_ids, filter, settings]
@@ -8815,7 +9044,8 @@ else:
         sum(of_list["weight"] / (k + rank)
             for of_list, rank in zip(lists, of_item) if rank is not None) / attainable
         for of_item in zip(*pool["ranks"])]
-points = [min(score, 1.0) for score in points]
+recency = recency_decay([1.0] * count, ages(), in_force["recency_half_life_days"])
+points = [min(score, 1.0) * factor for score, factor in zip(points, recency)]
 order = sorted(range(count), key=lambda item: -points[item])
 done("fuse", count)
 places = {"fuse": order}
@@ -8875,10 +9105,13 @@ def arms_of(item):
 
 def details_of(item):
     document_id, chunk_index = keys[item]
-    return {
+    found = {
         "relevance_basis": None if query_embedding is None else "cosine",
         "cursor": {
             "score": points[item], "document_id": document_id, "chunk_index": chunk_index}}
+    if in_force["recency_half_life_days"] is not None:
+        found["recency"] = recency[item]
+    return found
 
 def trace_of(item):
     """How a candidate came to its place: its part of the score by each arm, its place by stage."""
@@ -8888,7 +9121,7 @@ def trace_of(item):
             of_item[of_list["arm"]] |= {
                 "weight": of_list["weight"],
                 "contribution": points[item] if len(lists) == 1
-                else of_list["weight"] / (k + list_ranks[item]) / attainable}
+                else of_list["weight"] / (k + list_ranks[item]) / attainable * recency[item]}
     return {
         "arms": of_item,
         "places": {stage: place[item] for stage, place in place_of.items() if item in place}}
@@ -9130,10 +9363,10 @@ DECLARE
     is_blank boolean := coalesce(btrim(query, E' \t\r\n'), '') = '';
 BEGIN
     PERFORM pgblend._check_result_limit(result_limit);
-    PERFORM pgblend._check_filter(filter);
     collection_ids := pgblend._searched_collections(collections);
     settings := pgblend._search_settings(options, profile, collection_ids)
         || pgblend._arm_settings(only_arm);
+    filter := pgblend._search_filter(filter, settings);
     IF settings -> 'weights' @> '{"lexical": 0, "vector": 0}'
         AND NOT (settings ->> 'fuzzy' = 'on' AND (settings #>> '{weights,fuzzy}')::numeric > 0)
     THEN
@@ -10984,6 +11217,7 @@ pgblend.lexical_status,
 pgblend.mmr_select,
 pgblend.normalize_scores,
 pgblend.rank_bonus,
+pgblend.recency_decay,
 pgblend.rrf,
 pgblend.search_explain,
 pgblend.setting_catalog,
@@ -11007,6 +11241,7 @@ pgblend._convex_fusion,
 pgblend._corrected_words,
 pgblend._cosines,
 pgblend._degrade,
+pgblend._document_ages,
 pgblend._drop_duplicates,
 pgblend._fetch_page,
 pgblend._few_vectors,
@@ -11022,6 +11257,7 @@ pgblend._has_vectors,
 pgblend._identifiers,
 pgblend._indexable_text,
 pgblend._is_building,
+pgblend._iso_timestamp,
 pgblend._join_bigrams,
 pgblend._last_position,
 pgblend._lexeme_tsquery,
@@ -11041,12 +11277,14 @@ pgblend._query_embedding,
 pgblend._query_groups,
 pgblend._query_stop_words,
 pgblend._rank_bonus,
+pgblend._recency_decay,
 pgblend._rank_passages,
 pgblend._regconfig,
 pgblend._request_embeddings,
 pgblend._scale_fused,
 pgblend._schema_error,
 pgblend._seal_lock,
+pgblend._search_filter,
 pgblend._search,
 pgblend._search_page,
 pgblend._search_settings,
@@ -11067,6 +11305,7 @@ pgblend._term_postings,
 pgblend._tsvector_score,
 pgblend._tsvector_statistics,
 pgblend._vector_arm,
+pgblend._vector_scan,
 pgblend._vectors_may_answer,
 pgblend._vectors_waiting,
 pgblend._word_of_lexeme

@@ -1,4 +1,4 @@
-"""Indexes for filters on metadata, dates, URIs and keys."""
+"""Indexes for filters on metadata, dates, languages and URIs."""
 
 from alembic import op
 
@@ -17,6 +17,8 @@ CREATE INDEX document_metadata_gin
 ON pgblend_data.document USING gin (metadata jsonb_path_ops);
 CREATE INDEX document_modified_at_btree
 ON pgblend_data.document USING btree (collection_id, modified_at);
+CREATE INDEX document_language_btree
+ON pgblend_data.document USING btree (collection_id, text_search_config);
 CREATE INDEX document_uri_spgist
 ON pgblend_data.document USING spgist (uri);
 CREATE INDEX chunk_metadata_gin
@@ -28,7 +30,8 @@ ON pgblend_data.chunk USING btree (collection_id) WHERE metadata <> '{}';
 DROP_INDEXES = """
 DROP INDEX
 pgblend_data.chunk_own_metadata_btree, pgblend_data.chunk_metadata_gin,
-pgblend_data.document_uri_spgist, pgblend_data.document_modified_at_btree,
+pgblend_data.document_uri_spgist, pgblend_data.document_language_btree,
+pgblend_data.document_modified_at_btree,
 pgblend_data.document_metadata_gin;
 """
 

@@ -58,6 +58,8 @@ BEGIN
         RETURN format('expected one of %s', array_to_string(allowed_values, ', '));
     ELSIF value_type = 'url' AND plain !~ '^(https?://[^/\s]+(/\S*)?|unix:/.+)$' THEN
         RETURN 'expected http://host:port or unix:/path';
+    ELSIF value_type = 'date' AND pgblend._iso_timestamp(plain) IS NULL THEN
+        RETURN 'expected a date or a timestamp of ISO 8601, such as "2026-01-31"';
     ELSIF value_type = 'text_search_config' AND pgblend._regconfig(plain) IS NULL THEN
         RETURN 'expected a text search configuration (SELECT cfgname FROM pg_ts_config)';
     ELSIF value_type = 'profile'

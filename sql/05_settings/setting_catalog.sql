@@ -88,8 +88,14 @@ BEGIN ATOMIC
             'of candidate_depth; 0 is off.'),
         ('per_document', 'search', 'integer', 'null', 1, 10000, NULL,
             'Most rows of one document.'),
+        ('recency_half_life_days', 'search', 'number', 'null', 0.001, 1000000, NULL,
+            'Halve the fused score with each half-life of a document''s age by its date: '
+            'modified_at, else metadata''s date, else ingested_at.'),
         ('rrf_k', 'search', 'number', '60', 0, 100000, NULL,
             'Reciprocal rank fusion: the constant added to each rank.'),
+        ('since', 'search', 'date', 'null', NULL, NULL, NULL,
+            'Search only documents of this date or later (see recency_half_life_days); a date or '
+            'a timestamp of ISO 8601, without a zone in UTC.'),
         ('strict', 'search', 'boolean', 'false', NULL, NULL, NULL,
             'Fail instead of going on without an arm.'),
         ('strong_signal', 'search', 'object',
@@ -104,6 +110,8 @@ BEGIN ATOMIC
             'that all may together.'),
         ('title_weight', 'search', 'number', '3', 0, 100, NULL,
             'BM25F: how many times a word in the title counts; the length counts it once.'),
+        ('until', 'search', 'date', 'null', NULL, NULL, NULL,
+            'Search only documents of this date or earlier; the whole day where it has no time.'),
         ('vector_scan', 'search', 'text', '"auto"', NULL, NULL, ARRAY['auto', 'index', 'exact'],
             'How vectors are searched: by the HNSW index, by comparing all, or as fits.'),
         (

@@ -1,13 +1,13 @@
 -- _vector_arm: candidates nearest to a query vector by cosine distance, ranks from 1.
--- All ties at the cut come back from the scan and are cut by (document, chunk index). The inner
--- query orders by the distance alone, or PostgreSQL 15 does not use the HNSW index; an iterative
--- scan goes on until enough rows pass the filter. 'auto' compares all vectors where there are few,
--- which misses nothing (adding 0 to the distance hides the index). Otherwise the planner, who takes
--- stored vectors for cheaper to read than they are, may choose only where a condition could make
--- another way the better one: without sorting, the index is the only one left. A zero vector has no
--- direction, its distance is NaN: it is no candidate, as in the index. Where `binding_query` is
--- given, its phrases and exclusions must hold. The SET clauses put the caller's values back:
--- set_config inside lasts to the end of the function, not of the transaction.
+-- Filters never starve it. 'auto' compares all vectors that could be candidates where those are
+-- few, which misses nothing: of the whole search, or the ones that pass the filter. Walking the
+-- index until `depth` of n vectors pass where m do takes depth · n / m of them, comparing takes m,
+-- so few is the square root of depth · n. Where more pass, an iterative scan goes on until enough
+-- did, and should it give up first, all are compared after all. 'index' never compares all, 'exact'
+-- always does. The conditions are checked in the scan; _vector_scan says how it is written. Where
+-- `binding_query` is given, its phrases and exclusions must hold; those alone do not make it
+-- compare all. The SET clauses put the caller's values back: set_config inside lasts to the end of
+-- the function, not of the transaction.
 CREATE OR REPLACE FUNCTION pgblend._vector_arm(
     query_embedding vector,
     space pgblend_data.embedding_space,
@@ -29,63 +29,79 @@ ROWS 100
 SET search_path FROM CURRENT
 SET "hnsw.ef_search" = 40
 SET "hnsw.iterative_scan" = off
+SET "hnsw.max_scan_tuples" = 20000
 SET enable_sort = on
 SET jit = off
 AS $function$
+#variable_conflict use_column
 DECLARE
     depth integer := settings ->> 'candidate_depth';
     scan text := settings ->> 'vector_scan';
-    condition text := 'e.collection_id = ANY($2)';
-    exact text := '';
-    compiled record;
+    narrowed jsonb := CASE
+        WHEN settings ->> 'language' IS NULL THEN filter
+        ELSE jsonb_build_object('and', jsonb_build_array(
+            jsonb_build_object('$language', settings -> 'language'), coalesce(filter, '{}')))
+    END;
+    everywhere boolean := NOT EXISTS (
+        SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids));
+    few integer;
+    passing bigint[];
+    on_chunk text;
+    operands text[];
+    conditions text := '';
     configs text[];
-    conditions tsquery[];
+    phrases tsquery[];
+    found record;
 BEGIN
-    IF NOT EXISTS (
-        SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids)
-    ) THEN
-        condition := 'true';  -- every visible collection: row security restricts already
+    SELECT greatest(2000, sqrt(depth * greatest(c.reltuples, 0)))::integer INTO few
+    FROM pg_catalog.pg_class AS c
+    WHERE c.oid = format('pgblend_data.%I', space.table_name)::regclass;
+    IF scan = 'auto' AND pgblend._few_vectors(space, collection_ids, few) THEN
+        scan := 'exact';
     END IF;
-    SELECT f.* INTO compiled FROM pgblend._filter_condition(filter, 3) AS f;
-    IF filter IS NOT NULL OR settings ->> 'language' IS NOT NULL THEN
-        condition := format('%s AND EXISTS (
-            SELECT FROM pgblend_data.chunk AS c
-            INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
-            WHERE c.id = e.chunk_id
-                AND c.text_search_config = coalesce($5, c.text_search_config)
-                AND %s)', condition, coalesce(compiled.on_chunk, 'true'));
+    IF NOT everywhere THEN  -- else row security restricts already
+        conditions := ' AND e.collection_id = ANY($2)';
     END IF;
-    SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, conditions
+    IF narrowed IS NOT NULL THEN
+        IF scan = 'auto' THEN
+            passing := pgblend._filter_chunks(narrowed, collection_ids, few);
+        END IF;
+        IF passing IS NOT NULL THEN
+            scan := 'exact';
+            conditions := ' AND e.chunk_id = ANY($5)';
+        ELSE
+            SELECT f.on_chunk, f.operands INTO on_chunk, operands
+            FROM pgblend._filter_condition(narrowed, 3) AS f;
+            conditions := format('%s AND EXISTS (
+                SELECT FROM pgblend_data.chunk AS c
+                INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+                WHERE c.id = e.chunk_id AND %s)', conditions, on_chunk);
+        END IF;
+    END IF;
+    SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, phrases
     FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
     IF configs IS NOT NULL THEN
-        condition := condition || ' AND EXISTS (
+        conditions := conditions || ' AND EXISTS (
             SELECT FROM pgblend_data.chunk AS c
             WHERE c.id = e.chunk_id
                 AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))';
     END IF;
-    IF scan = 'exact' OR scan = 'auto' AND pgblend._few_vectors(space, collection_ids) THEN
-        exact := ' + 0';
-    ELSIF scan = 'index' OR condition = 'true' THEN
-        PERFORM set_config('enable_sort', 'off', true);
-    END IF;
     PERFORM set_config('hnsw.ef_search', settings ->> 'ef_search', true);
     PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
-    RETURN QUERY EXECUTE format(
-        'SELECT row_number() OVER (ORDER BY n.distance, n.document_id, n.chunk_index),
-            n.chunk_id, n.document_id, n.chunk_index, 1 - n.distance
-        FROM (
-            SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding <=> $1::%1$s AS distance
-            FROM pgblend_data.%2$I AS e
-            WHERE %3$s
-            ORDER BY (e.embedding <=> $1::%1$s)%4$s
-            FETCH FIRST $4 ROWS WITH TIES
-        ) AS n
-        WHERE n.distance < ''NaN''
-        ORDER BY 1
-        LIMIT $4',
-        format('%I(%s)', space.storage, space.dimensions), space.table_name, condition, exact)
-    USING query_embedding, collection_ids, compiled.operands, depth, settings ->> 'language', configs,
-        conditions;
+    LOOP
+        -- Without sorting, the index is the only way left.
+        PERFORM set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
+        EXECUTE pgblend._vector_scan(space, conditions, scan = 'exact')
+        INTO found
+        USING query_embedding, collection_ids, operands, depth, passing, configs, phrases;
+        EXIT WHEN scan <> 'auto' OR cardinality(found.chunk_ids) = depth
+            OR (everywhere OR configs IS NOT NULL) AND narrowed IS NULL;
+        scan := 'exact';
+    END LOOP;
+    RETURN QUERY
+    SELECT u.place, u.chunk_id, u.document_id, u.chunk_index, u.cosine
+    FROM unnest(found.chunk_ids, found.document_ids, found.chunk_indexes, found.cosines)
+        WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, cosine, place);
 END;
 $function$;
 
@@ -94,4 +110,4 @@ COMMENT ON FUNCTION pgblend._vector_arm(
 ) IS
 'The vectors'' candidates: passages nearest to a query vector by cosine distance, best first, '
 'ranks from 1, ties by (document, chunk index). Settings: candidate_depth, ef_search, vector_scan, '
-'language.';
+'language. A filter never makes them fewer than there are.';

@@ -3,7 +3,8 @@
 -- arm of weight 0 does not run, nor the vector arm without a query vector, nor the fuzzy arm by the
 -- setting fuzzy (off, or auto with the words' arm not running). score is what fusion gave, divided
 -- by what a passage first in every list would get; of a single list it is that arm's own: BM25 over
--- what no passage can reach, or (1 + cosine) / 2. relevance is the exact cosine, NULL without a
+-- what no passage can reach, or (1 + cosine) / 2. With recency_half_life_days it is times what the
+-- document's age leaves (recency in details). relevance is the exact cosine, NULL without a
 -- query vector. `trace` says what each stage did: with `traced` page also how each row of the page
 -- came to its place, with pool each candidate; with none it is NULL. Where words count, phrases and
 -- exclusions bind the vectors too. Ties go by (document, chunk index).
@@ -32,6 +33,7 @@ AS $python$
 #include plpy/is_strong_signal.py
 #include plpy/merge_lists.py
 #include plpy/page_start.py
+#include plpy/recency_decay.py
 import json
 from time import perf_counter
 
@@ -53,6 +55,7 @@ FUZZY = ARM.format(
 COSINES = (
     "SELECT c.chunk_id, c.cosine FROM pgblend._cosines($1, $2, (SELECT s"
     " FROM pgblend_data.embedding_space AS s WHERE s.name = $3)) AS c")
+AGES = "SELECT pgblend._document_ages($1) AS ages"
 in_force = json.loads(settings)
 weights = in_force["weights"]
 stages = []
@@ -80,6 +83,11 @@ def cosines(ids):
         return {}
     rows = run(COSINES, ["bigint[]", "vector", "text"], ids, query_embedding, space)
     return {row["chunk_id"]: row["cosine"] for row in rows}
+
+def ages():
+    if in_force["recency_half_life_days"] is None or not count:
+        return []
+    return run(AGES, ["bigint[]"], pool["document_ids"])[0]["ages"]
 
 ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
 asked = [query, collection_ids, filter, settings]
@@ -124,7 +132,8 @@ else:
         sum(of_list["weight"] / (k + rank)
             for of_list, rank in zip(lists, of_item) if rank is not None) / attainable
         for of_item in zip(*pool["ranks"])]
-points = [min(score, 1.0) for score in points]
+recency = recency_decay([1.0] * count, ages(), in_force["recency_half_life_days"])
+points = [min(score, 1.0) * factor for score, factor in zip(points, recency)]
 order = sorted(range(count), key=lambda item: -points[item])
 done("fuse", count)
 places = {"fuse": order}
@@ -184,10 +193,13 @@ def arms_of(item):
 
 def details_of(item):
     document_id, chunk_index = keys[item]
-    return {
+    found = {
         "relevance_basis": None if query_embedding is None else "cosine",
         "cursor": {
             "score": points[item], "document_id": document_id, "chunk_index": chunk_index}}
+    if in_force["recency_half_life_days"] is not None:
+        found["recency"] = recency[item]
+    return found
 
 def trace_of(item):
     """How a candidate came to its place: its part of the score by each arm, its place by stage."""
@@ -197,7 +209,7 @@ def trace_of(item):
             of_item[of_list["arm"]] |= {
                 "weight": of_list["weight"],
                 "contribution": points[item] if len(lists) == 1
-                else of_list["weight"] / (k + list_ranks[item]) / attainable}
+                else of_list["weight"] / (k + list_ranks[item]) / attainable * recency[item]}
     return {
         "arms": of_item,
         "places": {stage: place[item] for stage, place in place_of.items() if item in place}}

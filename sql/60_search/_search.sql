@@ -33,10 +33,10 @@ DECLARE
     is_blank boolean := coalesce(btrim(query, E' \t\r\n'), '') = '';
 BEGIN
     PERFORM pgblend._check_result_limit(result_limit);
-    PERFORM pgblend._check_filter(filter);
     collection_ids := pgblend._searched_collections(collections);
     settings := pgblend._search_settings(options, profile, collection_ids)
         || pgblend._arm_settings(only_arm);
+    filter := pgblend._search_filter(filter, settings);
     IF settings -> 'weights' @> '{"lexical": 0, "vector": 0}'
         AND NOT (settings ->> 'fuzzy' = 'on' AND (settings #>> '{weights,fuzzy}')::numeric > 0)
     THEN

@@ -31,14 +31,15 @@ CALLS = {
     "_convex_fusion": "('{1,0}', '{1,1}')",
     "_corrected_words": """('{"fuzzy": {"corrections": {"a": ["b"]}}}')""",
     "_cosines": f"('{{1}}', '{vector_of('x')}', {SPACE})",
+    "_document_ages": "('{1}')",
     "_document_change": "(d, d) FROM pgblend_data.document AS d",
     "_document_row": "(c, 'k', 'x', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
     " FROM pgblend_data.collection AS c",
     "_drop_duplicates": "('{a,a}', NULL, NULL, NULL, '{b,c}', 0.5, 0.8, NULL, 2)",
     "_embedding_input": "('title', 't', 'h', 'c')",
+    "_few_vectors": f"({SPACE}, {IDS}, 10)",
     "_fetch_page": "('word', '{1}', '{1}', '{1}', '{NULL}', ARRAY['{}']::jsonb[],"
     " ARRAY['{}']::jsonb[], '{}')",
-    "_few_vectors": f"({SPACE}, {IDS})",
     "_filter_candidates": "('{1}', '{\"a\": 1}')",
     "_filter_chunks": f"('{{\"a\": 1}}', {IDS}, 10)",
     "_filter_condition": "('{\"a\": 1}', 1)",
@@ -67,10 +68,12 @@ CALLS = {
     "_query_groups": "('a \"b\" -c')",
     "_query_stop_words": "('the fox', '{english}')",
     "_rank_bonus": "('{1,2}', '{\"kind\": \"none\"}', 1)",
+    "_recency_decay": "('{1}', '{2}', 3)",
     "_regconfig": "('english')",
     "_scale_fused": "('{1,2}', 2, 'attainable')",
     "_schema_error": "('1', pgblend._setting_schema('mmr'))",
     "_seal_lock": "(1)",
+    "_search_filter": '(\'{"a": 1}\', \'{"since": "2026-01-31"}\')',
     "_search_settings": "('{\"k1\": 1}', NULL, '{1}')",
     "_search_trace": "('q', NULL, '{1}', '{}', " + SETTINGS + ", '{}',"
     " ARRAY[]::pgblend.search_result[], NULL, NULL, 0)",
@@ -89,6 +92,7 @@ CALLS = {
     "_tsvector_score": f"({IDS}, 'english', '{{word}}', NULL, '{{1}}', 2, 1.2, 0.75, '{{3, 2, 1}}',"
     " NULL, 10)",
     "_tsvector_statistics": f"({IDS}, '{{word}}')",
+    "_vector_scan": f"({SPACE}, '', true)",
     "_vectors_may_answer": f"('word', {IDS})",
     "_vectors_waiting": f"('test_space', {IDS})",
     "_writable_collection": "('c')",
@@ -103,6 +107,7 @@ CALLS = {
     "rank_bonus": "('{1,2}', '{\"kind\": \"none\"}')",
     "_vocabulary_lock": "(1)",
     "_word_of_lexeme": "('some text', 'english', 'text')",
+    "recency_decay": "(1, 2, 3)",
     "rrf": "('{1,2}')",
     "setting_catalog": "()",
 }

@@ -1,0 +1,25 @@
+-- _search_filter: the filter that a search applies: the caller's, checked, with the settings since
+-- and until.
+-- Those are conditions on the filter field $date, both ends included. NULL where there is nothing
+-- to apply.
+CREATE OR REPLACE FUNCTION pgblend._search_filter(filter jsonb, settings jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    dates jsonb := jsonb_strip_nulls(
+        jsonb_build_object('gte', settings -> 'since', 'lte', settings -> 'until'));
+BEGIN
+    PERFORM pgblend._check_filter(filter);
+    IF dates = '{}' THEN
+        RETURN filter;
+    END IF;
+    RETURN jsonb_build_object('and', jsonb_build_array(
+        jsonb_build_object('$date', dates), coalesce(filter, '{}')));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_filter(jsonb, jsonb) IS
+'The filter that a search applies: the caller''s, checked, with the settings since and until.';

@@ -1,0 +1,39 @@
+-- _vector_scan: the statement that finds the vectors nearest to $1, the first $4, as arrays.
+-- `conditions` begin with AND and are about e, the table of the space. All ties at the cut come
+-- back from the scan and are cut by (document, chunk index). The inner query orders by the distance
+-- alone, or PostgreSQL 15 does not use the HNSW index; adding 0 to the distance hides the index. A
+-- zero vector has no direction, its distance is NaN: it is no candidate, as in the index.
+CREATE OR REPLACE FUNCTION pgblend._vector_scan(
+    space pgblend_data.embedding_space,
+    conditions text,
+    is_exact boolean
+)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN format(
+    'SELECT
+        coalesce(array_agg(b.chunk_id ORDER BY b.place), ''{}'') AS chunk_ids,
+        coalesce(array_agg(b.document_id ORDER BY b.place), ''{}'') AS document_ids,
+        coalesce(array_agg(b.chunk_index ORDER BY b.place), ''{}'') AS chunk_indexes,
+        coalesce(array_agg(b.cosine ORDER BY b.place), ''{}'') AS cosines
+    FROM (
+        SELECT n.chunk_id, n.document_id, n.chunk_index, 1 - n.distance AS cosine,
+            row_number() OVER (ORDER BY n.distance, n.document_id, n.chunk_index) AS place
+        FROM (
+            SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding <=> $1::%1$s AS distance
+            FROM pgblend_data.%2$I AS e
+            WHERE true%3$s
+            ORDER BY (e.embedding <=> $1::%1$s)%4$s
+            FETCH FIRST $4 ROWS WITH TIES
+        ) AS n
+        WHERE n.distance < ''NaN''
+        ORDER BY place
+        LIMIT $4
+    ) AS b',
+    format('%I(%s)', (space).storage, (space).dimensions), (space).table_name, conditions,
+    CASE WHEN is_exact THEN ' + 0' ELSE '' END
+);
+
+COMMENT ON FUNCTION pgblend._vector_scan(pgblend_data.embedding_space, text, boolean) IS
+'The statement that finds the vectors nearest to its first parameter, as arrays.';
