@@ -15,9 +15,9 @@ def blend_scores(
 
     `ranks` are the fused ranks, by default the places in the order given (best fused score first);
     `n` is how many items were reranked, by default those of them here. Kinds:
-    - tiers: of `tiers`, [{max_rank, fused, rerank}] by rising max_rank (None: to the end), the
-      first that reaches the rank, or else the last, gives the weights (S0, S1: .75/.25 to rank 3,
-      .60/.40 to rank 10, .40/.60 beyond).
+    - tiers: of `tiers`, [{max_rank, fused, rerank}] by rising max_rank (None or missing: to the
+      end), the first that reaches the rank, or else the last, gives the weights (S0, S1: .75/.25 to
+      rank 3, .60/.40 to rank 10, .40/.60 beyond).
     - position: weights `rerank`, `fused` and `position` (S2: .5, .3, .2) of the two scores and of
       1 - (rank - 1) / n.
     The score is the weighted mean, which is the weighted sum where the weights add up to 1.
@@ -42,7 +42,7 @@ def blend_scores(
 def _blend(fused: float, rerank: float, rank: int, n: int, blend: Mapping[str, Any]) -> float:
     weights = blend
     if blend["kind"] == "tiers":
-        reached = (t for t in blend["tiers"] if t["max_rank"] is None or rank <= t["max_rank"])
+        reached = (t for t in blend["tiers"] if t.get("max_rank") is None or rank <= t["max_rank"])
         weights = next(reached, blend["tiers"][-1])
     position = weights.get("position", 0)
     total = float(weights["fused"] + weights["rerank"] + position)

@@ -58,9 +58,9 @@ def _items_error(value: Any, schema: Mapping[str, Any], path: str) -> str | None
         error = schema_error(item, schema["items"], f"{path}[{place}]")
         if error:
             return error
-    rising = [item[schema["rise"]] for item in value]
+    rising = [item.get(schema["rise"]) for item in value]
     if any(low is None or (high is not None and high <= low) for low, high in pairwise(rising)):
-        return f"{path}: expected rising {schema['rise']}, null only in the last"
+        return f"{path}: expected rising {schema['rise']}, none only in the last"
     return None
 
 

@@ -24,6 +24,35 @@ $function$;
 COMMENT ON FUNCTION pgblend._check_chunk_sizes(jsonb) IS
 'Raise 22023 unless overlap and minimum are below the chunk size.';
 
+-- 05_settings/_check_own_profile
+-- _check_own_profile: raise unless a profile of that name may be made, changed or dropped.
+CREATE OR REPLACE FUNCTION pgblend._check_own_profile(name text)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    IF coalesce(_check_own_profile.name, '') !~ '^[a-z][a-z0-9_]{0,62}$' THEN
+        RAISE EXCEPTION 'profile name is %: expected a letter a-z, then letters, digits or _, at '
+            'most 63', coalesce(quote_literal(left(_check_own_profile.name, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: handbook';
+    ELSIF EXISTS (
+        SELECT FROM pgblend_data.profile AS p
+        WHERE p.name = _check_own_profile.name AND p.built_in
+    ) THEN
+        RAISE EXCEPTION 'profile "%" comes with pgblend and stays as it is',
+            _check_own_profile.name
+            USING ERRCODE = '22023', HINT = 'Make one under another name; set_setting('
+            '''default_profile'', …) makes it the default.';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_own_profile(text) IS
+'Raise 22023 unless a profile of that name may be made, changed or dropped.';
+
 -- 05_settings/setting_catalog
 -- setting_catalog: every setting and search option, with its type, default, range and meaning.
 -- The one place where a setting is declared: checking, resolving and documentation all read it.
@@ -206,6 +235,38 @@ COMMENT ON FUNCTION pgblend._iso_timestamp(text) IS
 'The point in time that an ISO 8601 text gives (without a zone, UTC; a date is its midnight); NULL '
 'for any other text.';
 
+-- 05_settings/_owner_record_history
+-- _owner_record_history: trigger that keeps every change of a profile's or collection's settings.
+-- One row a changed setting; a profile's description is kept under the name "description".
+CREATE OR REPLACE FUNCTION pgblend._owner_record_history()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    old_row jsonb := CASE WHEN TG_OP <> 'INSERT' THEN to_jsonb(OLD) ELSE '{}' END;
+    new_row jsonb := CASE WHEN TG_OP <> 'DELETE' THEN to_jsonb(NEW) ELSE '{}' END;
+BEGIN
+    INSERT INTO pgblend_data.setting_history (scope, subject, name, old_value, new_value)
+    SELECT TG_TABLE_NAME, coalesce(new_row ->> 'name', old_row ->> 'name'),
+        key, o.value, n.value
+    FROM jsonb_each(
+        coalesce(old_row -> 'settings', '{}')
+        || jsonb_strip_nulls(jsonb_build_object('description', old_row -> 'description'))) AS o
+    FULL JOIN jsonb_each(
+        coalesce(new_row -> 'settings', '{}')
+        || jsonb_strip_nulls(jsonb_build_object('description', new_row -> 'description'))) AS n
+        USING (key)
+    WHERE o.value IS DISTINCT FROM n.value
+    ORDER BY key;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._owner_record_history() IS
+'Trigger that keeps every change of a profile''s or collection''s settings.';
+
 -- 05_settings/_regconfig
 -- _regconfig: the visible text search configuration of that name, NULL where there is none.
 CREATE OR REPLACE FUNCTION pgblend._regconfig(config_name text)
@@ -292,9 +353,9 @@ if "schema_error" not in SD:
             error = schema_error(item, schema["items"], f"{path}[{place}]")
             if error:
                 return error
-        rising = [item[schema["rise"]] for item in value]
+        rising = [item.get(schema["rise"]) for item in value]
         if any(low is None or (high is not None and high <= low) for low, high in pairwise(rising)):
-            return f"{path}: expected rising {schema['rise']}, null only in the last"
+            return f"{path}: expected rising {schema['rise']}, none only in the last"
         return None
 
 
@@ -338,7 +399,7 @@ RETURN CASE value_type
     WHEN 'blend' THEN '{"type": "object", "kinds": {
         "tiers": {"required": ["tiers"], "keys": {
             "tiers": {"type": "array", "rise": "max_rank", "items": {
-                "type": "object", "required": ["max_rank", "fused", "rerank"], "keys": {
+                "type": "object", "required": ["fused", "rerank"], "keys": {
                     "max_rank": {
                         "type": "integer", "minimum": 1, "maximum": 10000, "nullable": true},
                     "fused": {"type": "number", "minimum": 0, "maximum": 1},
@@ -635,6 +696,30 @@ $function$;
 COMMENT ON FUNCTION pgblend._setting_sources(jsonb, text, bigint[]) IS
 'Where each search setting in force comes from: call, collection, profile, database or default.';
 
+-- 05_settings/drop_profile
+-- drop_profile: delete a profile; false where there is none of that name.
+-- A built-in profile and the one in force by default are errors.
+CREATE OR REPLACE FUNCTION pgblend.drop_profile(name text)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    PERFORM pgblend._check_own_profile(drop_profile.name);
+    IF pgblend.get_setting('default_profile') = to_jsonb(drop_profile.name) THEN
+        RAISE EXCEPTION 'profile "%" is the default_profile', drop_profile.name
+            USING ERRCODE = '22023', HINT = 'SELECT pgblend.reset_setting(''default_profile'')';
+    END IF;
+    DELETE FROM pgblend_data.profile AS p WHERE p.name = drop_profile.name;
+    RETURN FOUND;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.drop_profile(text) IS
+'Delete a profile; false where there is none. Members of pgblend_admin may.';
+
 -- 05_settings/_search_settings
 -- _search_settings: every search setting in force: call > collection > profile > database >
 -- default.
@@ -696,6 +781,69 @@ $function$;
 COMMENT ON FUNCTION pgblend._search_settings(jsonb, text, bigint[]) IS
 'Every search setting in force: call > collection > profile > database > default.';
 
+-- 05_settings/set_profile
+-- set_profile: make a profile or replace its settings; it holds from the next search on.
+-- A NULL description leaves the one there is (none for a new profile); NULL settings are none.
+-- Names that are no names, built-in profiles, unknown settings and wrong values are errors.
+CREATE OR REPLACE FUNCTION pgblend.set_profile(
+    name text,
+    description text DEFAULT NULL,
+    settings jsonb DEFAULT '{}'
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    PERFORM pgblend._check_own_profile(set_profile.name);
+    PERFORM pgblend._check_settings(
+        set_profile.settings, ARRAY['search'], format('profile "%s"', set_profile.name));
+    INSERT INTO pgblend_data.profile AS p (name, description, settings)
+    VALUES (
+        set_profile.name, coalesce(set_profile.description, ''),
+        coalesce(nullif(set_profile.settings, 'null'), '{}'))
+    ON CONFLICT ON CONSTRAINT profile_pkey DO UPDATE
+    SET description = coalesce(set_profile.description, p.description),
+        settings = excluded.settings, changed_by = DEFAULT, changed_at = DEFAULT;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.set_profile(text, text, jsonb) IS
+'Make a profile, or replace its settings (scope search), live at once; a NULL description leaves '
+'the one there is. Unknown settings and wrong values raise 22023. Members of pgblend_admin may.';
+
+-- 05_settings/set_settings
+-- set_settings: set several values for the whole database, all or none of them; they hold from the
+-- next search on.
+-- A JSON null puts the default back. Unknown names, wrong values and chunk sizes that do not fit
+-- together are errors. NULL and {} change nothing.
+CREATE OR REPLACE FUNCTION pgblend.set_settings(settings jsonb)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    PERFORM pgblend._check_settings(settings, ARRAY['search', 'collection', 'server'], 'settings');
+    DELETE FROM pgblend_data.setting AS s
+    USING jsonb_each(settings) AS e
+    WHERE e.key = s.name AND e.value = 'null';
+    INSERT INTO pgblend_data.setting (name, value)
+    SELECT e.key, e.value FROM jsonb_each(settings) AS e
+    WHERE e.value <> 'null'
+    ORDER BY e.key
+    ON CONFLICT ON CONSTRAINT setting_pkey DO UPDATE
+    SET value = excluded.value, changed_by = DEFAULT, changed_at = DEFAULT;
+    PERFORM pgblend._check_chunk_sizes(pgblend._collection_settings('{}'));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.set_settings(jsonb) IS
+'Set several values for the whole database at once, all or none; null puts a default back. Unknown '
+'names and wrong values raise 22023. Members of pgblend_admin may.';
+
 -- 05_settings/set_setting
 -- set_setting: set a value for the whole database; it holds from the next search on.
 -- A SQL NULL or JSON null puts the default back. Unknown names and wrong values are errors.
@@ -705,24 +853,13 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
-#variable_conflict use_column
 BEGIN
     IF set_setting.name IS NULL THEN
         RAISE EXCEPTION 'the setting''s name is NULL'
             USING ERRCODE = '22004', HINT = 'SELECT name FROM pgblend.settings';
     END IF;
-    PERFORM pgblend._check_settings(
-        jsonb_build_object(set_setting.name, coalesce(set_setting.value, 'null')),
-        ARRAY['search', 'collection', 'server'], 'settings');
-    IF coalesce(set_setting.value, 'null') = 'null' THEN
-        DELETE FROM pgblend_data.setting AS s WHERE s.name = set_setting.name;
-    ELSE
-        INSERT INTO pgblend_data.setting (name, value)
-        VALUES (set_setting.name, set_setting.value)
-        ON CONFLICT ON CONSTRAINT setting_pkey DO UPDATE
-        SET value = excluded.value, changed_by = DEFAULT, changed_at = DEFAULT;
-    END IF;
-    PERFORM pgblend._check_chunk_sizes(pgblend._collection_settings('{}'));
+    PERFORM pgblend.set_settings(
+        jsonb_build_object(set_setting.name, coalesce(set_setting.value, 'null')));
 END;
 $function$;
 
@@ -7231,9 +7368,9 @@ if "blend_scores" not in SD:
 
         `ranks` are the fused ranks, by default the places in the order given (best fused score first);
         `n` is how many items were reranked, by default those of them here. Kinds:
-        - tiers: of `tiers`, [{max_rank, fused, rerank}] by rising max_rank (None: to the end), the
-          first that reaches the rank, or else the last, gives the weights (S0, S1: .75/.25 to rank 3,
-          .60/.40 to rank 10, .40/.60 beyond).
+        - tiers: of `tiers`, [{max_rank, fused, rerank}] by rising max_rank (None or missing: to the
+          end), the first that reaches the rank, or else the last, gives the weights (S0, S1: .75/.25 to
+          rank 3, .60/.40 to rank 10, .40/.60 beyond).
         - position: weights `rerank`, `fused` and `position` (S2: .5, .3, .2) of the two scores and of
           1 - (rank - 1) / n.
         The score is the weighted mean, which is the weighted sum where the weights add up to 1.
@@ -7258,7 +7395,7 @@ if "blend_scores" not in SD:
     def _blend(fused: float, rerank: float, rank: int, n: int, blend: Mapping[str, Any]) -> float:
         weights = blend
         if blend["kind"] == "tiers":
-            reached = (t for t in blend["tiers"] if t["max_rank"] is None or rank <= t["max_rank"])
+            reached = (t for t in blend["tiers"] if t.get("max_rank") is None or rank <= t["max_rank"])
             weights = next(reached, blend["tiers"][-1])
         position = weights.get("position", 0)
         total = float(weights["fused"] + weights["rerank"] + position)
@@ -7306,9 +7443,9 @@ if "blend_scores" not in SD:
 
         `ranks` are the fused ranks, by default the places in the order given (best fused score first);
         `n` is how many items were reranked, by default those of them here. Kinds:
-        - tiers: of `tiers`, [{max_rank, fused, rerank}] by rising max_rank (None: to the end), the
-          first that reaches the rank, or else the last, gives the weights (S0, S1: .75/.25 to rank 3,
-          .60/.40 to rank 10, .40/.60 beyond).
+        - tiers: of `tiers`, [{max_rank, fused, rerank}] by rising max_rank (None or missing: to the
+          end), the first that reaches the rank, or else the last, gives the weights (S0, S1: .75/.25 to
+          rank 3, .60/.40 to rank 10, .40/.60 beyond).
         - position: weights `rerank`, `fused` and `position` (S2: .5, .3, .2) of the two scores and of
           1 - (rank - 1) / n.
         The score is the weighted mean, which is the weighted sum where the weights add up to 1.
@@ -7333,7 +7470,7 @@ if "blend_scores" not in SD:
     def _blend(fused: float, rerank: float, rank: int, n: int, blend: Mapping[str, Any]) -> float:
         weights = blend
         if blend["kind"] == "tiers":
-            reached = (t for t in blend["tiers"] if t["max_rank"] is None or rank <= t["max_rank"])
+            reached = (t for t in blend["tiers"] if t.get("max_rank") is None or rank <= t["max_rank"])
             weights = next(reached, blend["tiers"][-1])
         position = weights.get("position", 0)
         total = float(weights["fused"] + weights["rerank"] + position)
@@ -10688,6 +10825,41 @@ COMMENT ON FUNCTION pgblend.revoke_collection(text, name, text) IS
 'Take a grant on a collection back; revoking read takes write as well. Returns whether there was '
 'one.';
 
+-- 90_ingest/set_collection_settings
+-- set_collection_settings: change settings of a collection, all or none; the others stay.
+-- A JSON null takes a setting back. Searches of the collection alone follow at once; chunk sizes
+-- hold for what is ingested from now on. An unknown collection, unknown settings and wrong values
+-- are errors. NULL and {} change nothing.
+CREATE OR REPLACE FUNCTION pgblend.set_collection_settings(collection text, settings jsonb)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    collection_id bigint := (pgblend._named_collection(set_collection_settings.collection)).id;
+    in_force jsonb;
+BEGIN
+    PERFORM pgblend._check_settings(
+        set_collection_settings.settings, ARRAY['search', 'collection'], 'collection settings');
+    UPDATE pgblend_data.collection AS c
+    SET settings = (
+        SELECT coalesce(jsonb_object_agg(e.key, e.value), '{}')
+        FROM jsonb_each(c.settings || set_collection_settings.settings) AS e
+        WHERE e.value <> 'null')
+    WHERE c.id = collection_id AND set_collection_settings.settings <> '{}'
+    RETURNING c.settings INTO in_force;
+    IF FOUND THEN
+        PERFORM pgblend._check_chunk_sizes(pgblend._collection_settings(in_force));
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.set_collection_settings(text, jsonb) IS
+'Change settings of a collection, all or none, the others staying; null takes one back. Unknown '
+'settings and wrong values raise 22023. Members of pgblend_admin may.';
+
 -- 90_ingest/_replace_chunks
 -- _replace_chunks: put chunks in place of those that a document has; chunk_index is the place in
 -- the array.
@@ -11122,24 +11294,31 @@ COMMENT ON COLUMN pgblend.profiles.changed_by IS 'Who made or last changed it.';
 COMMENT ON COLUMN pgblend.profiles.changed_at IS 'When it was made or last changed.';
 
 -- 95_views/setting_changes
--- setting_changes: who changed which setting when; a NULL value means the default.
+-- setting_changes: who changed which setting when; a NULL value means that it was not set.
 CREATE OR REPLACE VIEW pgblend.setting_changes WITH (security_invoker = true) AS
 SELECT
     h.name,
     h.old_value,
     h.new_value,
     h.changed_by,
-    h.changed_at
+    h.changed_at,
+    h.scope,
+    h.subject
 FROM pgblend_data.setting_history AS h
 ORDER BY h.id;
 
 COMMENT ON VIEW pgblend.setting_changes IS
-'Who changed which setting when; a NULL value means the default.';
-COMMENT ON COLUMN pgblend.setting_changes.name IS 'Setting.';
+'Who changed which setting when, of the database, a collection or a profile; a NULL value means '
+'that it was not set.';
+COMMENT ON COLUMN pgblend.setting_changes.name IS
+'Setting; description for the text of a profile.';
 COMMENT ON COLUMN pgblend.setting_changes.old_value IS 'Value before.';
 COMMENT ON COLUMN pgblend.setting_changes.new_value IS 'Value after.';
 COMMENT ON COLUMN pgblend.setting_changes.changed_by IS 'Who changed it.';
 COMMENT ON COLUMN pgblend.setting_changes.changed_at IS 'When.';
+COMMENT ON COLUMN pgblend.setting_changes.scope IS 'database, collection or profile.';
+COMMENT ON COLUMN pgblend.setting_changes.subject IS
+'Name of the collection or profile; NULL for the database.';
 
 -- 95_views/settings
 -- settings: every setting with the value in force for the whole database.
@@ -11363,13 +11542,18 @@ pgblend.add_collection,
 pgblend.create_embedding_space,
 pgblend.create_unaccent_config,
 pgblend.drop_embedding_space,
+pgblend.drop_profile,
 pgblend.grant_collection,
 pgblend.remove_collection,
 pgblend.reset_setting,
 pgblend.revoke_collection,
-pgblend.set_setting
+pgblend.set_collection_settings,
+pgblend.set_profile,
+pgblend.set_setting,
+pgblend.set_settings
 TO pgblend_admin;
 GRANT EXECUTE ON FUNCTION
+pgblend._check_own_profile,
 pgblend._check_privilege,
 pgblend._check_role,
 pgblend._create_embedding_table

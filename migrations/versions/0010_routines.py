@@ -35,6 +35,11 @@ CREATE TRIGGER document_10_record_language AFTER INSERT OR UPDATE ON pgblend_dat
 FOR EACH ROW EXECUTE FUNCTION pgblend._document_record_language();
 CREATE TRIGGER setting_10_record_history AFTER INSERT OR UPDATE OR DELETE ON pgblend_data.setting
 FOR EACH ROW EXECUTE FUNCTION pgblend._setting_record_history();
+CREATE TRIGGER profile_10_record_history AFTER INSERT OR UPDATE OR DELETE ON pgblend_data.profile
+FOR EACH ROW EXECUTE FUNCTION pgblend._owner_record_history();
+CREATE TRIGGER collection_10_record_history
+AFTER INSERT OR UPDATE OR DELETE ON pgblend_data.collection
+FOR EACH ROW EXECUTE FUNCTION pgblend._owner_record_history();
 CREATE TRIGGER chunk_40_index_pending AFTER INSERT ON pgblend_data.chunk
 REFERENCING NEW TABLE AS new_chunk
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_add_pending();
@@ -63,6 +68,8 @@ DROP TRIGGER chunk_60_clear_index ON pgblend_data.chunk;
 DROP TRIGGER chunk_50_bury ON pgblend_data.chunk;
 DROP TRIGGER chunk_45_add_words ON pgblend_data.chunk;
 DROP TRIGGER chunk_40_index_pending ON pgblend_data.chunk;
+DROP TRIGGER collection_10_record_history ON pgblend_data.collection;
+DROP TRIGGER profile_10_record_history ON pgblend_data.profile;
 DROP TRIGGER setting_10_record_history ON pgblend_data.setting;
 DROP TRIGGER document_10_record_language ON pgblend_data.document;
 DROP TRIGGER chunk_30_enqueue ON pgblend_data.chunk;

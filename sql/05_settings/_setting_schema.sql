@@ -9,7 +9,7 @@ RETURN CASE value_type
     WHEN 'blend' THEN '{"type": "object", "kinds": {
         "tiers": {"required": ["tiers"], "keys": {
             "tiers": {"type": "array", "rise": "max_rank", "items": {
-                "type": "object", "required": ["max_rank", "fused", "rerank"], "keys": {
+                "type": "object", "required": ["fused", "rerank"], "keys": {
                     "max_rank": {
                         "type": "integer", "minimum": 1, "maximum": 10000, "nullable": true},
                     "fused": {"type": "number", "minimum": 0, "maximum": 1},

@@ -6,24 +6,13 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
-#variable_conflict use_column
 BEGIN
     IF set_setting.name IS NULL THEN
         RAISE EXCEPTION 'the setting''s name is NULL'
             USING ERRCODE = '22004', HINT = 'SELECT name FROM pgblend.settings';
     END IF;
-    PERFORM pgblend._check_settings(
-        jsonb_build_object(set_setting.name, coalesce(set_setting.value, 'null')),
-        ARRAY['search', 'collection', 'server'], 'settings');
-    IF coalesce(set_setting.value, 'null') = 'null' THEN
-        DELETE FROM pgblend_data.setting AS s WHERE s.name = set_setting.name;
-    ELSE
-        INSERT INTO pgblend_data.setting (name, value)
-        VALUES (set_setting.name, set_setting.value)
-        ON CONFLICT ON CONSTRAINT setting_pkey DO UPDATE
-        SET value = excluded.value, changed_by = DEFAULT, changed_at = DEFAULT;
-    END IF;
-    PERFORM pgblend._check_chunk_sizes(pgblend._collection_settings('{}'));
+    PERFORM pgblend.set_settings(
+        jsonb_build_object(set_setting.name, coalesce(set_setting.value, 'null')));
 END;
 $function$;
 

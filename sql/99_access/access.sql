@@ -191,13 +191,18 @@ pgblend.add_collection,
 pgblend.create_embedding_space,
 pgblend.create_unaccent_config,
 pgblend.drop_embedding_space,
+pgblend.drop_profile,
 pgblend.grant_collection,
 pgblend.remove_collection,
 pgblend.reset_setting,
 pgblend.revoke_collection,
-pgblend.set_setting
+pgblend.set_collection_settings,
+pgblend.set_profile,
+pgblend.set_setting,
+pgblend.set_settings
 TO pgblend_admin;
 GRANT EXECUTE ON FUNCTION
+pgblend._check_own_profile,
 pgblend._check_privilege,
 pgblend._check_role,
 pgblend._create_embedding_table

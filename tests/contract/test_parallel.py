@@ -21,6 +21,7 @@ CALLS = {
     "_check_chunk_sizes": "(pgblend._collection_settings('{}'))",
     "_check_filter": "('{\"a\": 1}')",
     "_check_lexical_index": f"({IDS}, true)",
+    "_check_own_profile": "('mine')",
     "_check_privilege": "('read')",
     "_check_result_limit": "(10)",
     "_check_role": "('pgblend_reader')",

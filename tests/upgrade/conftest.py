@@ -36,7 +36,7 @@ def fill() -> Callable[[str, str], list[str]]:
                 kept += [
                     "SELECT count(*) FROM pgblend.lexical_search('words')",
                     "SELECT count(*) FROM pgblend_data.embedding_test_space",
-                    "SELECT count(*) FROM pgblend.setting_changes",
+                    "SELECT count(*) FROM pgblend.setting_changes WHERE name = 'k1'",
                 ]
             return kept
 

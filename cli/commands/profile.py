@@ -1,0 +1,99 @@
+"""`pgblend profile`: named ranking recipes."""
+
+import json
+from typing import Any
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import Connection, call, fetch_rows, fetch_value, open_database
+from pgblend.cli.errors import UserError
+from pgblend.cli.parameters import KeyValue, merge_pairs, shorten
+
+_COLUMNS = ("name", "built_in", "description")
+_LIST = "SELECT * FROM pgblend.profiles ORDER BY name"
+_FIND = "SELECT * FROM pgblend.profiles WHERE name = %(name)s::text"
+_SET = "SELECT pgblend.set_profile(%(name)s::text, %(description)s::text, %(settings)s::jsonb)"
+_DROP = "SELECT pgblend.drop_profile(%(name)s::text)"
+
+
+@click.group()
+def command() -> None:
+    """List, show, make and drop profiles: named ranking recipes."""
+
+
+@command.command("list")
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def list_profiles(database_url: str | None, output_format: str) -> None:
+    """List the profiles."""
+    with open_database(database_url) as connection:
+        rows = fetch_rows(connection, _LIST)
+    output.echo_list("profiles", rows, _COLUMNS, output_format)
+
+
+@command.command()
+@click.argument("name")
+@output.output_options("json")
+@click.pass_obj
+def show(database_url: str | None, name: str, output_format: str) -> None:
+    """Show a profile: its text and its settings."""
+    with open_database(database_url) as connection:
+        row = _find(connection, name)
+    if output_format == "json":
+        output.echo_json(row)
+        return
+    click.echo(f"{row['name']}: {output.one_line(row['description'])}".rstrip(": "))
+    for key, value in sorted(row["settings"].items()):
+        click.echo(f"  {key} = {json.dumps(value, ensure_ascii=False)}")
+
+
+@command.command("set")
+@click.argument("name")
+@click.option("--description", help="What it does; without it the text that there is stays.")
+@click.option("--from", "base", metavar="PROFILE", help="Begin with this profile's settings.")
+@click.option(
+    "--setting",
+    type=KeyValue(),
+    multiple=True,
+    metavar="KEY=JSON",
+    help="Search setting (repeatable), such as rrf_k=20; null leaves one of --from out.",
+)
+@click.pass_obj
+def set_profile(
+    database_url: str | None,
+    name: str,
+    description: str | None,
+    base: str | None,
+    setting: tuple[tuple[str, Any], ...],
+) -> None:
+    """Make a profile, or replace its settings, live at once."""
+    with open_database(database_url) as connection:
+        settings = _find(connection, base)["settings"] if base else {}
+        settings |= merge_pairs(setting)
+        settings = {key: value for key, value in settings.items() if value is not None}
+        parameters = {
+            "name": name,
+            "description": description,
+            "settings": json.dumps(settings),
+        }
+        fetch_value(connection, _SET, parameters)
+    click.echo(f"profile {name} has {len(settings)} settings", err=True)
+
+
+@command.command()
+@click.argument("name")
+@click.pass_obj
+def drop(database_url: str | None, name: str) -> None:
+    """Delete a profile of your own."""
+    if not call(database_url, _DROP, {"name": name}):
+        raise UserError(f"there is no profile {shorten(name)}", hint="run: pgblend profile list")
+    click.echo(f"dropped profile {name}", err=True)
+
+
+def _find(connection: Connection, name: str) -> dict[str, Any]:
+    """Return the profile's row, or say that there is none."""
+    rows = fetch_rows(connection, _FIND, {"name": name})
+    if not rows:
+        raise UserError(f"there is no profile {shorten(name)}", hint="run: pgblend profile list")
+    return rows[0]

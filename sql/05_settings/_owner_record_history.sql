@@ -1,0 +1,30 @@
+-- _owner_record_history: trigger that keeps every change of a profile's or collection's settings.
+-- One row a changed setting; a profile's description is kept under the name "description".
+CREATE OR REPLACE FUNCTION pgblend._owner_record_history()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    old_row jsonb := CASE WHEN TG_OP <> 'INSERT' THEN to_jsonb(OLD) ELSE '{}' END;
+    new_row jsonb := CASE WHEN TG_OP <> 'DELETE' THEN to_jsonb(NEW) ELSE '{}' END;
+BEGIN
+    INSERT INTO pgblend_data.setting_history (scope, subject, name, old_value, new_value)
+    SELECT TG_TABLE_NAME, coalesce(new_row ->> 'name', old_row ->> 'name'),
+        key, o.value, n.value
+    FROM jsonb_each(
+        coalesce(old_row -> 'settings', '{}')
+        || jsonb_strip_nulls(jsonb_build_object('description', old_row -> 'description'))) AS o
+    FULL JOIN jsonb_each(
+        coalesce(new_row -> 'settings', '{}')
+        || jsonb_strip_nulls(jsonb_build_object('description', new_row -> 'description'))) AS n
+        USING (key)
+    WHERE o.value IS DISTINCT FROM n.value
+    ORDER BY key;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._owner_record_history() IS
+'Trigger that keeps every change of a profile''s or collection''s settings.';

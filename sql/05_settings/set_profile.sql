@@ -1,0 +1,31 @@
+-- set_profile: make a profile or replace its settings; it holds from the next search on.
+-- A NULL description leaves the one there is (none for a new profile); NULL settings are none.
+-- Names that are no names, built-in profiles, unknown settings and wrong values are errors.
+CREATE OR REPLACE FUNCTION pgblend.set_profile(
+    name text,
+    description text DEFAULT NULL,
+    settings jsonb DEFAULT '{}'
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    PERFORM pgblend._check_own_profile(set_profile.name);
+    PERFORM pgblend._check_settings(
+        set_profile.settings, ARRAY['search'], format('profile "%s"', set_profile.name));
+    INSERT INTO pgblend_data.profile AS p (name, description, settings)
+    VALUES (
+        set_profile.name, coalesce(set_profile.description, ''),
+        coalesce(nullif(set_profile.settings, 'null'), '{}'))
+    ON CONFLICT ON CONSTRAINT profile_pkey DO UPDATE
+    SET description = coalesce(set_profile.description, p.description),
+        settings = excluded.settings, changed_by = DEFAULT, changed_at = DEFAULT;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.set_profile(text, text, jsonb) IS
+'Make a profile, or replace its settings (scope search), live at once; a NULL description leaves '
+'the one there is. Unknown settings and wrong values raise 22023. Members of pgblend_admin may.';

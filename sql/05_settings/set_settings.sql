@@ -1,0 +1,28 @@
+-- set_settings: set several values for the whole database, all or none of them; they hold from the
+-- next search on.
+-- A JSON null puts the default back. Unknown names, wrong values and chunk sizes that do not fit
+-- together are errors. NULL and {} change nothing.
+CREATE OR REPLACE FUNCTION pgblend.set_settings(settings jsonb)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    PERFORM pgblend._check_settings(settings, ARRAY['search', 'collection', 'server'], 'settings');
+    DELETE FROM pgblend_data.setting AS s
+    USING jsonb_each(settings) AS e
+    WHERE e.key = s.name AND e.value = 'null';
+    INSERT INTO pgblend_data.setting (name, value)
+    SELECT e.key, e.value FROM jsonb_each(settings) AS e
+    WHERE e.value <> 'null'
+    ORDER BY e.key
+    ON CONFLICT ON CONSTRAINT setting_pkey DO UPDATE
+    SET value = excluded.value, changed_by = DEFAULT, changed_at = DEFAULT;
+    PERFORM pgblend._check_chunk_sizes(pgblend._collection_settings('{}'));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.set_settings(jsonb) IS
+'Set several values for the whole database at once, all or none; null puts a default back. Unknown '
+'names and wrong values raise 22023. Members of pgblend_admin may.';
