@@ -86,9 +86,10 @@ def command(
     """Read files and put their text into a collection.
 
     PATH is a file or a folder. Read are text, Markdown, HTML, XML, JSON, JSONL, CSV, source code,
-    PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, RTF, notebooks and mail. A file that did not
-    change is passed over, one that did replaces its document. After an interruption the same
-    command finishes the rest. Exit code 4: some inputs failed.
+    PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, RTF, notebooks and mail; of the exports of
+    Slack (ZIP or folder), Linear (JSON) and mail (mbox) each channel, issue or thread becomes a
+    document. A file that did not change is passed over, one that did replaces its document. After
+    an interruption the same command finishes the rest. Exit code 4: some inputs failed.
     """
     request = IngestRequest(
         paths,

@@ -10,7 +10,7 @@ from pathspec import PathSpec
 from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.document import storable_text
 from pgblend.cli.ingest.report import Problem
-from pgblend.cli.ingest.source_file import SourceFile
+from pgblend.cli.ingest.source_file import SourceFile, is_slack_export
 
 
 def discover(
@@ -47,12 +47,16 @@ def discover(
 
 
 def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
-    """Yield a folder's regular files, by name and deep; links to folders are not followed."""
+    """Yield regular files and Slack exports, by name and deep; no links to folders."""
 
     def fail(error: OSError) -> None:
         problems.append(Problem("failed", str(error.filename), f"cannot be read: {error.strerror}"))
 
     for parent, folders, names in os.walk(folder, onerror=fail):
+        if is_slack_export(names):  # read as a whole
+            folders.clear()
+            yield Path(parent)
+            continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = Path(parent, name)
@@ -64,8 +68,10 @@ def _source_file(path: Path, base: Path, explicit: bool) -> SourceFile:
     if not path.is_relative_to(base):
         raise UserError(f"{path} is not below --root {base}", hint="name a folder that holds it")
     status = path.stat()
-    key = storable_text(path.relative_to(base).as_posix())
+    key = storable_text(path.relative_to(base).as_posix() if path != base else path.name)
     size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+    if stat.S_ISDIR(status.st_mode):
+        size = sum(file.stat().st_size for file in path.rglob("*.json"))
     return SourceFile(path, key, explicit, size, status.st_mtime)
 
 

@@ -22,7 +22,11 @@ MARKDOWN, HTML, JSON, JSONL, TEXT = (
     "application/jsonl",
     "text/plain",
 )
+# Exports of messages: a file gives many documents.
+SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
+EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
 SNIFFED_BYTES = 8192
+_MBOX_START = b"From "
 _CODE = "text/x-source"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 
@@ -120,7 +124,7 @@ _BY_SUFFIX = {suffix: format for format in _FORMATS for suffix in format.suffixe
 _BY_MEDIA_TYPE = {format.media_type: format for format in _FORMATS}
 # Formats whose bytes, even where they are text, are not what a reader sees.
 _UNSUPPORTED_SUFFIXES = (
-    ".doc .ppt .odp .mbox .svg .png .jpg .jpeg .gif .webp .bmp .tif .tiff .ico .mp3 .mp4 .wav .avi "
+    ".doc .ppt .odp .svg .png .jpg .jpeg .gif .webp .bmp .tif .tiff .ico .mp3 .mp4 .wav .avi "
     ".mov .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .z .lzma .sqlite .db .parquet .npz .npy .pyc "
     ".so .exe .dll .woff .woff2 .ttf"
 )
@@ -130,6 +134,8 @@ _UNSUPPORTED = frozenset(_UNSUPPORTED_SUFFIXES.split())
 def media_type_of(path: PurePath, head: bytes) -> str:
     """Choose the format by the file's name; what has no known name must look like text."""
     suffix = path.suffix.lower()
+    if suffix == ".mbox" or (not suffix and head.startswith(_MBOX_START)):
+        return MBOX
     if suffix in _UNSUPPORTED:
         raise UnsupportedFormatError(f"unsupported format {suffix}")
     if suffix in _BY_SUFFIX:

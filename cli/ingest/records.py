@@ -60,9 +60,8 @@ def lines_of(stream: Iterable[bytes]) -> Iterator[RawRecord]:
             yield RawRecord(number, data)
 
 
-def load_records(data: bytes) -> list[RawRecord] | None:
-    """Read a JSON file that is an array of objects; None for any other."""
-    value = load_json(decode(data))
+def records_of(value: Any) -> list[RawRecord] | None:
+    """Return the records of a JSON value that is an array of objects; None for any other."""
     if not isinstance(value, list) or not value:
         return None
     if not all(isinstance(item, dict) for item in value):

@@ -1,7 +1,10 @@
 """A file on its way into a collection."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+
+USERS_FILE, CHANNELS_FILE = "users.json", "channels.json"
 
 
 @dataclass(frozen=True)
@@ -13,3 +16,8 @@ class SourceFile:
     explicit: bool
     size: int
     modified: float
+
+
+def is_slack_export(names: Collection[str]) -> bool:
+    """Whether files of these names, side by side, are a Slack export."""
+    return USERS_FILE in names and CHANNELS_FILE in names

@@ -3,25 +3,35 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from pgblend.cli.ingest.conversation import Conversation
+from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Document, ParseError, UnsupportedFormatError, storable_text
 from pgblend.cli.ingest.formats import (
+    EXPORT_TYPES,
     JSON,
     JSONL,
+    LINEAR,
+    MBOX,
     PARSER_VERSION,
+    SLACK,
     SNIFFED_BYTES,
     media_type_of,
     parse_file,
 )
+from pgblend.cli.ingest.parse_linear import find_issues, parse_linear
+from pgblend.cli.ingest.parse_mbox import parse_mbox
+from pgblend.cli.ingest.parse_slack import is_export_archive, open_export, parse_slack
 from pgblend.cli.ingest.records import (
     RawRecord,
     bounded_lines,
     lines_of,
-    load_records,
+    load_json,
     record_document,
     record_key,
+    records_of,
 )
 from pgblend.cli.ingest.report import Problem
 from pgblend.cli.ingest.settings import FieldMap
@@ -68,6 +78,12 @@ class Sources:
                 self._on_problem(Problem("failed", str(file.path), f"cannot be read: {reason}"))
 
     def _candidates_of(self, file: SourceFile) -> Iterator[Candidate]:
+        if file.path.is_dir() or (
+            file.path.suffix.lower() == ".zip" and is_export_archive(file.path)
+        ):
+            with open_export(file.path) as export:
+                yield from self._conversations(file, SLACK, parse_slack(export))
+            return
         if not file.path.is_file():
             raise UnsupportedFormatError("unsupported format: not a regular file")
         with file.path.open("rb") as stream:
@@ -76,13 +92,22 @@ class Sources:
             if media_type == JSONL:
                 yield from self._records(file, lines_of(bounded_lines(stream)))
                 return
+            if media_type == MBOX:
+                yield from self._conversations(file, MBOX, parse_mbox(file.path))
+                return
             if file.size > MAX_FILE_BYTES:
                 raise ParseError(f"larger than {MAX_FILE_BYTES >> 20} MB: split it, or use JSONL")
             data = stream.read()
-        records = load_records(data) if media_type == JSON else None
-        if records is not None:
-            yield from self._records(file, iter(records))
-            return
+        if media_type == JSON:
+            value = load_json(decode(data))
+            issues = find_issues(value)
+            if issues is not None:
+                yield from self._conversations(file, LINEAR, parse_linear(issues))
+                return
+            records = records_of(value)
+            if records is not None:
+                yield from self._records(file, iter(records))
+                return
         uri = storable_text(file.path.as_uri())
         yield Candidate(
             source_key=file.source_key,
@@ -113,6 +138,33 @@ class Sources:
             modified_at=_timestamp(file),
             parse=lambda: record_document(value, self._fields, key, uri),
         )
+
+    def _conversations(
+        self, file: SourceFile, media_type: str, conversations: Iterable[Conversation]
+    ) -> Iterator[Candidate]:
+        """Yield a candidate for each channel, issue or thread of an export."""
+        uri = storable_text(file.path.as_uri())
+        for each in conversations:
+            key = f"{file.source_key}#{storable_text(each.key)}"
+
+            def parse(each: Conversation = each, key: str = key) -> Document:
+                document = each.read()
+                return replace(
+                    document,
+                    source_key=key,
+                    uri=document.uri or uri,
+                    media_type=media_type,
+                    metadata={"type": EXPORT_TYPES[media_type]} | document.metadata,
+                )
+
+            yield Candidate(
+                source_key=key,
+                label=f"{file.path}#{each.key}",
+                content_hash=self._hash(media_type, each.digest),
+                size=each.size,
+                modified_at=_timestamp(file),
+                parse=parse,
+            )
 
     def _hash(self, how: str, digest: str) -> str:
         """Hash the bytes together with everything that decides what becomes of them."""

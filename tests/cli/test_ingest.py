@@ -342,7 +342,51 @@ def test_prune_deletes_only_what_vanished_below_the_path(
 def test_real_files(ingest, shared_data):
     code, report, _ = ingest(shared_data / "docs" / "good")
     assert (code, report["documents"]["failed"]) == (0, 0)
-    assert report["documents"]["added"] > 100
+    assert report["documents"]["added"] > 80
     code, report, _ = ingest(shared_data / "docs" / "hostile")
     assert (code, report["documents"]["failed"]) == (4, 11)
     assert all("\n" not in failure["message"] for failure in report["failures"])
+
+
+# --- messages
+
+
+def test_slack_export_and_mbox(ingest, connection, tmp_path, shared_data):
+    export = shared_data / "docs" / "good" / "slack_export.zip"
+    (tmp_path / "inbox.mbox").write_bytes(
+        b"From a\nFrom: Ann <a@x.org>\nMessage-ID: <1@x>\nSubject: Plans\n\nLet us meet.\n\n"
+        b"From b\nFrom: Bob <b@x.org>\nIn-Reply-To: <1@x>\nSubject: Re: Plans\n\nYes.\n"
+    )
+    (tmp_path / "linear.json").write_text(
+        '[{"identifier": "ENG-1", "title": "Broken", "description": "It fails.", "id": "i1"}]'
+    )
+    code, report, _ = ingest(export, tmp_path)
+    assert (code, counts(report)) == (0, {"added": 4})
+    found = rows(
+        connection,
+        "SELECT source_key, title, metadata ->> 'type' FROM pgblend.documents ORDER BY 1",
+    )
+    assert found == [
+        ("inbox.mbox#<1@x>", "Plans", "EMAIL"),
+        ("linear.json#ENG-1", "ENG-1 Broken", "LINEAR"),
+        ("slack_export.zip#enrique", "#enrique", "SLACK"),
+        ("slack_export.zip#traveling-sailor", "#traveling-sailor", "SLACK"),
+    ]
+    hits = rows(
+        connection,
+        "SELECT source_key, metadata ->> 'type', metadata ->> 'slackChannelId' "
+        "FROM pgblend.lexical_search('simulated annealing', 3, filter => %s)",
+        '{"slackChannelId": "C0JGLMMNX"}',
+    )
+    assert hits[0] == ("slack_export.zip#enrique", "SLACK", "C0JGLMMNX")
+    assert counts(ingest(export, tmp_path)[1]) == {"unchanged": 4}
+
+
+def test_a_slack_folder_is_one_source(ingest, connection, shared_data):
+    folder = shared_data / "docs" / "good" / "slack_export"
+    _, report, _ = ingest(folder)
+    assert counts(report) == {"added": 2}
+    assert [key for key, _, _ in documents(connection)] == [
+        "slack_export#enrique",
+        "slack_export#traveling-sailor",
+    ]

@@ -23,9 +23,9 @@ from pgblend.cli.ingest.records import (
     RawRecord,
     lines_of,
     load_json,
-    load_records,
     record_document,
     record_key,
+    records_of,
 )
 from pgblend.cli.ingest.settings import ChunkSettings, FieldMap
 
@@ -199,9 +199,9 @@ def test_broken_json(data, message):
 
 
 def test_only_an_array_of_objects_is_records():
-    assert load_records(b'[{"a": 1}, {"a": 2}]') == [RawRecord(1, {"a": 1}), RawRecord(2, {"a": 2})]
-    for other in (b"[]", b"[1]", b'[{"a": 1}, 2]', b'{"a": 1}', b'"text"'):
-        assert load_records(other) is None
+    assert records_of([{"a": 1}, {"a": 2}]) == [RawRecord(1, {"a": 1}), RawRecord(2, {"a": 2})]
+    for other in ([], [1], [{"a": 1}, 2], {"a": 1}, "text"):
+        assert records_of(other) is None
 
 
 def test_lines_are_numbered_and_blank_ones_left_out():

@@ -1,0 +1,49 @@
+"""What an export of messages is made of: conversations, each one document."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pgblend.cli.ingest.document import Document, Message, storable_value
+
+_SAMPLE = 4000
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A channel, an issue or a mail thread: its key within the export, and what reads it."""
+
+    key: str
+    digest: str
+    size: int
+    read: Callable[[], Document]
+
+
+def conversation(
+    key: str, title: str, uri: str, metadata: dict[str, Any], messages: list[Message]
+) -> Conversation:
+    """Make a conversation of messages that are in memory already."""
+    document = Document(
+        title=title,
+        text=sample_text(messages),
+        uri=uri,
+        metadata=storable_value(metadata),
+        messages=tuple(messages),
+    )
+    about = [title, metadata, [asdict(message) for message in messages]]
+    data = json.dumps(about, sort_keys=True, default=str).encode()
+    return Conversation(key, hashlib.sha256(data).hexdigest(), len(data), lambda: document)
+
+
+def sample_text(messages: list[Message]) -> str:
+    """Return enough of the messages to tell their language."""
+    parts: list[str] = []
+    length = 0
+    for message in messages:
+        parts.append(message.text)
+        length += len(message.text)
+        if length > _SAMPLE:
+            break
+    return "\n".join(parts)

@@ -1,0 +1,141 @@
+"""An mbox: a document for each mail thread. Only an index of the mails is kept in memory."""
+
+import email
+import email.policy
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgblend.cli.ingest.conversation import Conversation, sample_text
+from pgblend.cli.ingest.document import Document, Message, ParseError
+from pgblend.cli.ingest.parse_mail import header, mail_time, read_mail, to_message
+
+_LONGEST_HEADERS = 1 << 20
+MAX_MAIL_BYTES = 64 << 20
+_ANSWER = re.compile(r"^\s*((re|aw|sv|antw|fw|fwd|wg)(\[\d+\])?:\s*)+", re.IGNORECASE)
+_ID = re.compile(r"<[^<>\s]+>")
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a mail stands in the file, and what links it to others."""
+
+    start: int
+    end: int
+    message_id: str
+    references: tuple[str, ...]
+    subject: str
+    time: str
+
+
+def parse_mbox(path: Path) -> Iterator[Conversation]:
+    """Yield the threads in the order of their first mails."""
+    entries = list(_index(path))
+    if not entries:
+        raise ParseError('no mbox: no line begins with "From "')
+    for thread in _threads(entries):
+        yield _conversation(path, sorted(thread, key=lambda entry: (entry.time, entry.start)))
+
+
+def _index(path: Path) -> Iterator[Entry]:
+    with path.open("rb") as stream:
+        for start, end in _bounds(path):
+            stream.seek(start)
+            data = stream.read(min(end - start, _LONGEST_HEADERS))
+            head = re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0]
+            mail = email.message_from_bytes(head, policy=email.policy.default)
+            references = _ID.findall(f"{header(mail, 'References')} {header(mail, 'In-Reply-To')}")
+            yield Entry(
+                start,
+                end,
+                header(mail, "Message-ID"),
+                tuple(references),
+                header(mail, "Subject"),
+                mail_time(mail),
+            )
+
+
+def _bounds(path: Path) -> Iterator[tuple[int, int]]:
+    """Yield where each mail begins, after its "From " line, and where it ends."""
+    start = None
+    position = 0
+    after_blank = True
+    with path.open("rb") as stream:
+        while line := stream.readline(_LONGEST_HEADERS):
+            if after_blank and line.startswith(b"From "):
+                if start is not None:
+                    yield start, position
+                start = position + len(line)
+            position += len(line)
+            after_blank = line in (b"\n", b"\r\n")
+    if start is not None:
+        yield start, position
+
+
+def _threads(entries: list[Entry]) -> list[list[Entry]]:
+    """Join mails by what they answer; without such a header, an answer by its subject."""
+    parents: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while (above := parents.setdefault(name, name)) != name:
+            parents[name] = parents.get(above, above)
+            name = above
+        return name
+
+    names = [entry.message_id or f"at {entry.start}" for entry in entries]
+    subjects: dict[str, str] = {}
+    for name, entry in zip(names, entries, strict=True):
+        for reference in entry.references:
+            parents[root(reference)] = root(name)
+        subject = _ANSWER.sub("", entry.subject).casefold()
+        if not entry.references and _ANSWER.match(entry.subject) and subject in subjects:
+            parents[root(name)] = root(subjects[subject])
+        subjects.setdefault(subject, name)
+    threads: dict[str, list[Entry]] = {}
+    for name, entry in zip(names, entries, strict=True):
+        threads.setdefault(root(name), []).append(entry)
+    return list(threads.values())
+
+
+def _conversation(path: Path, thread: list[Entry]) -> Conversation:
+    first = min(thread, key=lambda entry: entry.start)
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        for entry in thread:
+            stream.seek(entry.start)
+            digest.update(stream.read(entry.end - entry.start))
+    return Conversation(
+        first.message_id or f"at {first.start}",
+        digest.hexdigest(),
+        sum(entry.end - entry.start for entry in thread),
+        lambda: _read(path, thread),
+    )
+
+
+def _read(path: Path, thread: list[Entry]) -> Document:
+    messages: list[Message] = []
+    warnings: list[str] = []
+    with path.open("rb") as stream:
+        for entry in thread:
+            if entry.end - entry.start > MAX_MAIL_BYTES:
+                warnings.append(f"a mail larger than {MAX_MAIL_BYTES >> 20} MB was left out")
+                continue
+            stream.seek(entry.start)
+            data = _QUOTED_FROM.sub(rb"\1", stream.read(entry.end - entry.start))
+            try:
+                mail = read_mail(data)
+            except ParseError as error:
+                warnings.append(f"mail {entry.message_id or entry.start}: {error}")
+                continue
+            messages.append(to_message(mail, entry.message_id, thread[0].message_id or "thread"))
+    subject = _ANSWER.sub("", thread[0].subject)
+    return Document(
+        title=subject,
+        text=sample_text(messages),
+        metadata={"date": thread[0].time} if thread[0].time else {},
+        messages=tuple(messages),
+        warnings=tuple(warnings[:10]),
+    )
