@@ -5,7 +5,7 @@ from alembic import op
 from pgblend.migrations.replace_routines import execute_script
 
 revision = "0006"
-down_revision = "0004"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 

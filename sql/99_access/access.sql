@@ -7,21 +7,26 @@ FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
 
 GRANT SELECT ON
 pgblend.chunks, pgblend.collections, pgblend.documents, pgblend.embedding_spaces,
-pgblend.profiles, pgblend.settings, pgblend._similar_lexeme
+pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
+pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.settings,
+pgblend._similar_lexeme
 TO pgblend_reader;
 GRANT SELECT ON pgblend.setting_changes TO pgblend_admin;
 
 GRANT SELECT ON
 pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
 pgblend_data.collection_language, pgblend_data.document, pgblend_data.embedding_queue,
-pgblend_data.embedding_space, pgblend_data.lexical_failure, pgblend_data.pending,
-pgblend_data.posting, pgblend_data.profile, pgblend_data.segment, pgblend_data.setting,
-pgblend_data.tombstone, pgblend_data.vocabulary
+pgblend_data.embedding_space, pgblend_data.evaluation_result, pgblend_data.evaluation_run,
+pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
+pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.profile,
+pgblend_data.segment, pgblend_data.setting, pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_reader;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.chunk, pgblend_data.collection_language, pgblend_data.document,
-pgblend_data.embedding_queue, pgblend_data.lexical_failure, pgblend_data.pending,
-pgblend_data.posting, pgblend_data.segment, pgblend_data.tombstone, pgblend_data.vocabulary
+pgblend_data.embedding_queue, pgblend_data.evaluation_result, pgblend_data.evaluation_run,
+pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
+pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.segment,
+pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_writer;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.collection, pgblend_data.collection_grant, pgblend_data.embedding_space,
@@ -140,11 +145,15 @@ pgblend._word_of_lexeme
 TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION
+pgblend.add_judged_set,
 pgblend.delete_document(bigint),
 pgblend.delete_document(text, text),
+pgblend.evaluate_queries,
 pgblend.ingest_document,
 pgblend.lexical_rebuild,
 pgblend.lexical_seal,
+pgblend.record_judgement,
+pgblend.remove_judged_set,
 pgblend.set_metadata
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
@@ -160,8 +169,12 @@ pgblend._document_change,
 pgblend._document_row,
 pgblend._drop_segments,
 pgblend._embedding_input,
+pgblend._finish_run,
+pgblend._found_documents,
 pgblend._identifier_vector,
 pgblend._index_collection,
+pgblend._judged_search,
+pgblend._judged_set,
 pgblend._load_segment,
 pgblend._load_segments,
 pgblend._lock_segments,
@@ -170,19 +183,24 @@ pgblend._next_embeddings,
 pgblend._note_failure,
 pgblend._pack_lexemes,
 pgblend._pack_vector,
+pgblend._passage_metrics,
+pgblend._plain_query,
 pgblend._rebuild_collection,
 pgblend._rebuild_vocabulary,
 pgblend._replace_chunks,
+pgblend._run_versions,
 pgblend._seal_batch,
 pgblend._seal_collection,
 pgblend._seal_missing,
 pgblend._segment_postings,
 pgblend._split_content,
+pgblend._start_run,
 pgblend._store_embeddings,
 pgblend._take_pending,
 pgblend._take_tombstones,
 pgblend._vocabulary_lock,
 pgblend._writable_collection,
+pgblend._writable_judged_set,
 pgblend._write_segment
 TO pgblend_writer;
 

@@ -44,6 +44,7 @@ CALLS = {
     "_filter_candidates": "('{1}', '{\"a\": 1}')",
     "_filter_chunks": f"('{{\"a\": 1}}', {IDS}, 10)",
     "_filter_condition": "('{\"a\": 1}', 1)",
+    "_found_documents": "(ARRAY[]::pgblend.search_result[])",
     "_fuse_ranks": "('{{1,2}}', '{1}', 60)",
     "_group_condition": "('english', '{\"phrases\": [\"a fox\"]}', true)",
     "_has_numpy": "()",
@@ -53,6 +54,7 @@ CALLS = {
     "_indexable_text": "('東京都')",
     "_iso_timestamp": "('2026-01-31')",
     "_join_bigrams": "('東京')",
+    "_judged_set": "('s')",
     "_last_position": "('a:1')",
     "_lexeme_tsquery": "('{a,b}')",
     "_lexical_state": f"({IDS})",
@@ -66,11 +68,14 @@ CALLS = {
     "_pack_vector": "(tsvectorsend('a:1'), 0)",
     "_parse_query": "('\"a fox\" -b', 'english')",
     "_pending_chunks": "('{1}')",
+    "_passage_metrics": "(ARRAY[]::pgblend.search_result[])",
+    "_plain_query": "('a \"b\"')",
     "_query_groups": "('a \"b\" -c')",
     "_query_stop_words": "('the fox', '{english}')",
     "_rank_bonus": "('{1,2}', '{\"kind\": \"none\"}', 1)",
     "_recency_decay": "('{1}', '{2}', 3)",
     "_regconfig": "('english')",
+    "_run_versions": "(s) FROM pgblend_data.judged_set AS s",
     "_scale_fused": "('{1,2}', 2, 'attainable')",
     "_schema_error": "('1', pgblend._setting_schema('mmr'))",
     "_seal_lock": "(1)",
@@ -97,6 +102,7 @@ CALLS = {
     "_vectors_may_answer": f"('word', {IDS})",
     "_vectors_waiting": f"('test_space', {IDS})",
     "_writable_collection": "('c')",
+    "_writable_judged_set": "('s')",
     "get_setting": "('k1')",
     "blend_scores": "(1, 1, 1)",
     "chunk_embeddings": f"({IDS})",
@@ -119,6 +125,7 @@ def forced(module_connection: psycopg.Connection) -> Database:
     db = Database(module_connection)
     db.rows("SELECT add_collection('c')")
     add_documents(db, "c", [("k", "", "word")])
+    db.rows("SELECT add_judged_set('s', 'c')")
     add_space(db)
     embed_waiting(db)
     newer = module_connection.info.server_version >= 160000

@@ -1,0 +1,1 @@
+"""Judged sets in, metrics, comparisons, reports and tuned profiles out."""

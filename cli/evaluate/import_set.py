@@ -1,0 +1,288 @@
+"""A judged set into the database: documents, their vectors, then queries and judgements."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pgblend.cli.database import Connection
+from pgblend.cli.errors import UserError
+from pgblend.cli.evaluate.judged_files import JudgedFiles, read_documents, read_qrels, read_queries
+from pgblend.cli.evaluate.store_vectors import open_space, store_vectors
+from pgblend.cli.evaluate.vectors import Vectors, check_covers, read_vectors
+from pgblend.cli.ingest.chunking import split_document
+from pgblend.cli.ingest.document import Document, storable_text, storable_value
+from pgblend.cli.ingest.language import detect_configuration
+from pgblend.cli.ingest.progress import StartBar
+from pgblend.cli.ingest.store import (
+    CollectionInfo,
+    Prepared,
+    look_up,
+    read_collection,
+    store,
+    text_configurations,
+)
+
+BATCH = 200
+# A set whose documents are nearly all in one language is indexed in that one: of short texts a
+# few are always taken for another.
+_LANGUAGE_SAMPLE = 200
+_ONE_LANGUAGE = 0.9
+
+
+@dataclass(frozen=True)
+class ImportRequest:
+    """What to import under which name, where to, and how."""
+
+    files: JudgedFiles
+    name: str
+    collection: str
+    vectors_file: Path | None
+    model: str | None
+    text_config: str | None
+    replace: bool
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What an import stored."""
+
+    judged_set: str
+    collection: str
+    documents: int
+    stored: int
+    vectors: int
+    queries: int
+    judgements: int
+
+
+@dataclass(frozen=True)
+class JudgedSet:
+    """Queries and judgements, checked against each other and the documents."""
+
+    queries: dict[str, str]
+    judgements: dict[tuple[str, str], int]
+    vectors: Vectors | None
+
+
+def import_set(connection: Connection, request: ImportRequest, start_bar: StartBar) -> ImportReport:
+    """Check everything, then store the documents in batches, then the judged set at once.
+
+    Nothing is stored before all files are read without an error. An interrupted import continues
+    where it was: documents and vectors that are there are not stored again.
+    """
+    available = text_configurations(connection)
+    documents, language = _look_through(connection, request, available)
+    judged = _read_judged(request, documents)
+    _refuse_other(connection, request, judged)
+    space = None
+    if judged.vectors:
+        space = open_space(connection, request.model, judged.vectors.dimensions)
+    collection = _open_collection(connection, request, language)
+    stored = 0
+    if request.files.corpus:
+        language_of = _language_finder(language, available)
+        advance = start_bar("Documents", len(documents))
+        prepared = _prepare(request, collection, judged.vectors is not None, language_of)
+        while batch := list(islice(prepared, BATCH)):
+            stored += _store_new(connection, request.collection, collection, batch)
+            advance(len(batch))
+        connection.execute("SELECT pgblend.lexical_seal(%s)", [request.collection])
+    vectors = 0
+    if judged.vectors and space:
+        advance = start_bar("Vectors", len(documents))
+        vectors = store_vectors(
+            connection, space, request.collection, judged.vectors.documents, advance
+        )
+    _store_judged(connection, request, judged, space.model if space else None)
+    return ImportReport(
+        request.name,
+        request.collection,
+        len(documents),
+        stored,
+        vectors,
+        len(judged.queries),
+        len(judged.judgements),
+    )
+
+
+def _look_through(
+    connection: Connection, request: ImportRequest, available: set[str]
+) -> tuple[set[str], str | None]:
+    """Return the documents' ids and the language that nearly all have, None where they differ."""
+    if request.files.corpus is None:
+        rows = connection.execute(
+            "SELECT source_key FROM pgblend.documents WHERE collection = %s", [request.collection]
+        ).fetchall()
+        if not rows:
+            raise UserError(
+                f"there is no corpus.jsonl, and collection {request.collection!r} has no documents",
+                hint="ingest the documents first, or name their collection with --collection",
+            )
+        return {row[0] for row in rows}, request.text_config
+    documents: set[str] = set()
+    languages: Counter[str] = Counter()
+    for _, key, record in read_documents(request.files.corpus):
+        documents.add(key)
+        if request.text_config is None and languages.total() < _LANGUAGE_SAMPLE:
+            found = detect_configuration(_whole_text(record), available)
+            languages.update([found] if found else [])
+    if request.text_config is not None:
+        if request.text_config not in available:
+            raise UserError(
+                f"there is no text search configuration {request.text_config!r}",
+                hint=f"one of: {', '.join(sorted(available))}",
+            )
+        return documents, request.text_config
+    if not languages:
+        return documents, "english"
+    language, count = languages.most_common(1)[0]
+    return documents, language if count >= _ONE_LANGUAGE * languages.total() else None
+
+
+def _read_judged(request: ImportRequest, documents: set[str]) -> JudgedSet:
+    queries = read_queries(request.files.queries)
+    judgements = read_qrels(request.files.qrels, set(queries), documents)
+    if request.vectors_file is None:
+        return JudgedSet(queries, judgements, None)
+    vectors = read_vectors(request.vectors_file)
+    check_covers(vectors, documents, set(queries), request.vectors_file)
+    return JudgedSet(queries, judgements, vectors)
+
+
+def _open_collection(
+    connection: Connection, request: ImportRequest, language: str | None
+) -> CollectionInfo:
+    collection = read_collection(connection, request.collection)
+    if collection.id is None:
+        connection.execute(
+            "SELECT pgblend.add_collection(%s, %s)", [request.collection, language or "english"]
+        )
+        collection = read_collection(connection, request.collection)
+    return collection
+
+
+def _language_finder(language: str | None, available: set[str]) -> Callable[[str], str | None]:
+    if language is not None:
+        return lambda text: language
+    return lambda text: detect_configuration(text, available)
+
+
+def _prepare(
+    request: ImportRequest,
+    collection: CollectionInfo,
+    whole: bool,
+    language_of: Callable[[str], str | None],
+) -> Iterator[tuple[str, str, Prepared]]:
+    """Yield source key, content hash and what is stored of each document.
+
+    Where vectors are given, each is of a whole document, which is then one passage.
+    """
+    assert request.files.corpus is not None
+    how = "whole" if whole else repr(collection.chunk_settings)
+    for number, key, record in read_documents(request.files.corpus):
+        title = storable_text(record.get("title") or "")
+        text = storable_text(record.get("text") or "")
+        language = language_of(_whole_text(record))
+        chunks: list[dict[str, Any]] = [{"content": text}]
+        if not whole:
+            document = Document(key, title, text, key, "application/json")
+            chunks = split_document(document, collection.chunk_settings) or chunks
+        content = {
+            "source_key": key,
+            "content": "",
+            "title": title,
+            "uri": None,
+            "metadata": storable_value(record.get("metadata") or {}),
+            "language": language,
+            "chunks": chunks,
+            "media_type": "application/json",
+            "modified_at": None,
+        }
+        digest = hashlib.sha256(f"{how} {json.dumps(content, sort_keys=True)}".encode())
+        content["content_hash"] = digest.hexdigest()
+        label = f"{request.files.corpus}:{number}"
+        yield key, digest.hexdigest(), Prepared(label, json.dumps(content, ensure_ascii=False))
+
+
+def _store_new(
+    connection: Connection,
+    name: str,
+    collection: CollectionInfo,
+    batch: Sequence[tuple[str, str, Prepared]],
+) -> int:
+    """Store what is not there in the same form; the first that cannot be stored is an error."""
+    known, _ = look_up(connection, collection.id, [key for key, _, _ in batch])
+    new = [prepared for key, digest, prepared in batch if known.get(key) != digest]
+    if not new:
+        return 0
+    for outcome in store(connection, name, new):
+        if outcome.status == "failed":
+            raise UserError(
+                f"{outcome.label}: {outcome.error}",
+                hint="no queries and judgements were imported; the documents before it stay",
+            )
+    return len(new)
+
+
+def _refuse_other(connection: Connection, request: ImportRequest, judged: JudgedSet) -> None:
+    """Refuse a name that another judged set has, unless it is to be replaced."""
+    rows = connection.execute(
+        "SELECT query_key, source_key, grade FROM pgblend.judgements WHERE judged_set = %s",
+        [request.name],
+    ).fetchall()
+    other = {(query, document): grade for query, document, grade in rows}
+    if other and other != judged.judgements and not request.replace:
+        raise UserError(
+            f"there is a judged set {request.name!r} already, with other judgements",
+            hint="--replace puts this one in its place and deletes its runs; or choose another "
+            "name",
+        )
+
+
+def _store_judged(
+    connection: Connection, request: ImportRequest, judged: JudgedSet, model: str | None
+) -> None:
+    """Store queries and judgements in one transaction; the same set again changes nothing."""
+    with connection.transaction(), connection.cursor() as cursor:
+        if request.replace:
+            cursor.execute("SELECT pgblend.remove_judged_set(%s)", [request.name])
+        elif cursor.execute(
+            "SELECT FROM pgblend.judged_sets WHERE name = %s", [request.name]
+        ).fetchall():
+            return
+        cursor.execute(
+            "SELECT pgblend.add_judged_set(%s, %s, %s, %s)",
+            [request.name, request.collection, f"from {request.files.qrels.name}", model],
+        )
+        row = cursor.execute(
+            "SELECT id, collection_id FROM pgblend_data.judged_set WHERE name = %s", [request.name]
+        ).fetchone()
+        assert row is not None
+        vectors = judged.vectors.queries if judged.vectors else {}
+        cursor.executemany(
+            "INSERT INTO pgblend_data.judged_query (set_id, collection_id, key, query, embedding)"
+            " VALUES (%s, %s, %s, %s, %s)",
+            [(*row, key, query, vectors.get(key)) for key, query in judged.queries.items()],
+        )
+        cursor.execute(
+            "INSERT INTO pgblend_data.judgement (query_id, collection_id, source_key, grade)"
+            " SELECT q.id, q.collection_id, j.source_key, j.grade"
+            " FROM unnest(%s::text[], %s::text[], %s::integer[]) AS j (query, source_key, grade)"
+            " INNER JOIN pgblend_data.judged_query AS q"
+            " ON q.set_id = %s AND q.key = j.query",
+            [
+                [query for query, _ in judged.judgements],
+                [document for _, document in judged.judgements],
+                list(judged.judgements.values()),
+                row[0],
+            ],
+        )
+
+
+def _whole_text(record: dict[str, Any]) -> str:
+    return f"{record.get('title') or ''} {record.get('text') or ''}"

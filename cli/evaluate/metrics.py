@@ -1,0 +1,53 @@
+"""Metrics of ranked documents, by ir-measures, and what is measured beside relevance."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+# In the order in which they are shown; a rank is cut at what the name says.
+RELEVANCE = ("nDCG@5", "nDCG@10", "R@5", "R@10", "R@100", "RR@10", "AP")
+PASSAGE = ("documents@10", "duplicates@10")
+LATENCY = ("latency_p50_ms", "latency_p95_ms")
+ALL = (*RELEVANCE, *PASSAGE, *LATENCY)
+
+
+def relevance_metrics(
+    judgements: Mapping[str, Mapping[str, int]], rankings: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, float]]:
+    """Return the metrics of each query: its judged documents and its ranking, best first.
+
+    A query that found nothing has 0 in all. Ranks count, not scores, so that equal scores keep the
+    order in which the search gave them.
+    """
+    import ir_measures
+    from ir_measures import Qrel, ScoredDoc
+
+    measures = {ir_measures.parse_measure(name): name for name in RELEVANCE}
+    qrels = [
+        Qrel(query, document, grade)
+        for query in rankings
+        for document, grade in judgements[query].items()
+    ]
+    found = [
+        ScoredDoc(query, document, -float(rank))
+        for query, documents in rankings.items()
+        for rank, document in enumerate(documents)
+    ]
+    metrics = {query: dict.fromkeys(RELEVANCE, 0.0) for query in rankings}
+    if found:
+        for metric in ir_measures.iter_calc(list(measures), qrels, found):
+            metrics[metric.query_id][measures[metric.measure]] = float(metric.value)
+    return metrics
+
+
+def mean_metrics(
+    per_query: Sequence[Mapping[str, float]], latencies_ms: Sequence[float]
+) -> dict[str, Any]:
+    """Return the means over the queries, and the percentiles of the time of a search."""
+    means: dict[str, Any] = {
+        name: float(np.mean([metrics[name] for metrics in per_query]))
+        for name in (*RELEVANCE, *PASSAGE)
+    }
+    p50, p95 = np.percentile(np.array(latencies_ms), [50, 95])
+    return means | {"latency_p50_ms": float(p50), "latency_p95_ms": float(p95)}

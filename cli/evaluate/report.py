@@ -1,0 +1,104 @@
+"""Runs as one self-contained page: what was measured, in pictures and tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from pgblend.cli import output
+from pgblend.cli.database import Connection, fetch_rows
+from pgblend.cli.errors import UserError
+from pgblend.cli.evaluate import plots
+from pgblend.cli.evaluate.compare import explain_command
+from pgblend.cli.evaluate.metrics import ALL
+
+_TEMPLATES = files("pgblend.cli.evaluate") / "templates"
+WORST = 10
+# The newest finished run of each way to search a set.
+_RUNS = """
+    SELECT DISTINCT ON (r.judged_set, r.arm, r.profile, r.options)
+        r.run_id, r.judged_set, r.arm, r.profile, r.queries, r.degraded_queries, r.metrics,
+        r.options, r.versions, r.finished_at, s.collection
+    FROM pgblend.evaluation_runs AS r
+    INNER JOIN pgblend.judged_sets AS s ON s.name = r.judged_set
+    WHERE r.state = 'done' AND (%(sets)s::text[] IS NULL OR r.judged_set = ANY(%(sets)s))
+        AND (%(runs)s::bigint[] IS NULL OR r.run_id = ANY(%(runs)s))
+    ORDER BY r.judged_set, r.arm, r.profile, r.options, r.run_id DESC
+"""
+_QUERIES = """
+    SELECT e.query_key, e.query, e.metrics, e.source_keys,
+        (
+            SELECT jsonb_object_agg(j.source_key, j.grade)
+            FROM pgblend.judgements AS j
+            WHERE j.judged_set = %(set)s AND j.query_key = e.query_key AND j.grade > 0
+        ) AS relevant
+    FROM pgblend.evaluation_queries AS e WHERE e.run_id = %(run)s ORDER BY e.query_key
+"""
+_DEFAULT_OPTIONS = {"timeouts_ms"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run with what each of its queries found."""
+
+    facts: dict[str, Any]
+    queries: list[dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        """What it was searched by: a profile or an arm, with options that differ."""
+        given = {k: v for k, v in self.facts["options"].items() if k not in _DEFAULT_OPTIONS}
+        way = self.facts["profile"] or self.facts["arm"]
+        return f"{way} {output.cell_text(given)}" if given else str(way)
+
+    def worst(self) -> list[dict[str, Any]]:
+        """Return the queries with the lowest nDCG@10, with the command that explains each."""
+        ordered = sorted(self.queries, key=lambda q: (q["metrics"]["nDCG@10"], q["query_key"]))
+        return [
+            query | {"explain": explain_command(query["query"], self.facts)}
+            for query in ordered[:WORST]
+        ]
+
+
+def read_runs(connection: Connection, sets: Sequence[str], run_ids: Sequence[int]) -> list[Run]:
+    """Read the newest finished run of each way, of these sets and runs or else of all."""
+    rows = fetch_rows(
+        connection, _RUNS, {"sets": list(sets) or None, "runs": list(run_ids) or None}
+    )
+    if not rows:
+        raise UserError("there is no finished run to report", hint="start with: pgblend eval run")
+    return [
+        Run(row, fetch_rows(connection, _QUERIES, {"run": row["run_id"], "set": row["judged_set"]}))
+        for row in rows
+    ]
+
+
+def render_report(runs: Sequence[Run]) -> str:
+    """Return the page as HTML; it fetches nothing."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FunctionLoader(_read),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["line"] = output.one_line
+    environment.filters["figure"] = _figure
+    return environment.get_template("report.html").render(
+        runs=runs,
+        sets=list(dict.fromkeys(run.facts["judged_set"] for run in runs)),
+        metrics=ALL,
+        pictures=[(title, Markup(plots.as_svg(figure))) for title, figure in plots.draw_all(runs)],
+        style=Markup(_read("report.css")),
+    )
+
+
+def _read(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _figure(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"

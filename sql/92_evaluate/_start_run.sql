@@ -1,0 +1,58 @@
+-- _start_run: the id of an unfinished run that is searched in this very way, else of a new one.
+-- "This way" is the set, the arm, the profile, the options, the settings in force, and versions,
+-- with the numbers of documents, queries and judgements: whatever moves a rank makes a new run. An
+-- arm other than 'hybrid' has no profile. Each stage gets time enough unless the options say how
+-- much, so that a busy server does not lower the figures.
+CREATE OR REPLACE FUNCTION pgblend._start_run(
+    judged_set text,
+    arm text,
+    profile text,
+    options jsonb,
+    result_limit integer
+)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set);
+    wanted pgblend_data.evaluation_run;
+    run_id bigint;
+BEGIN
+    IF arm IS NULL OR arm NOT IN ('hybrid', 'lexical', 'vector', 'fuzzy') THEN
+        RAISE EXCEPTION 'arm is %: expected hybrid, lexical, vector or fuzzy',
+            coalesce(quote_literal(left(arm, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'hybrid searches by a profile, the others by one arm.';
+    END IF;
+    PERFORM pgblend._check_result_limit(result_limit);
+    wanted.profile := CASE WHEN arm = 'hybrid'
+        THEN coalesce(profile, pgblend.get_setting('default_profile') #>> '{}') END;
+    wanted.options := jsonb_set(
+        coalesce(options, '{}'), '{timeouts_ms}',
+        '{"embed": 60000, "lexical": 60000, "total": 600000}'
+            || coalesce(options -> 'timeouts_ms', '{}'));
+    wanted.settings := pgblend._search_settings(
+        wanted.options, wanted.profile, array_remove(ARRAY[target.collection_id], NULL));
+    wanted.versions := pgblend._run_versions(target);
+    SELECT r.id INTO run_id FROM pgblend_data.evaluation_run AS r
+    WHERE r.set_id = target.id AND r.state = 'running' AND r.arm = _start_run.arm
+        AND r.profile IS NOT DISTINCT FROM wanted.profile AND r.options = wanted.options
+        AND r.result_limit = _start_run.result_limit AND r.settings = wanted.settings
+        AND r.versions = wanted.versions
+    ORDER BY r.id DESC LIMIT 1;
+    IF NOT FOUND THEN
+        INSERT INTO pgblend_data.evaluation_run AS r (
+            set_id, collection_id, arm, profile, options, result_limit, settings, versions)
+        VALUES (
+            target.id, target.collection_id, arm, wanted.profile, wanted.options, result_limit,
+            wanted.settings, wanted.versions)
+        RETURNING r.id INTO run_id;
+    END IF;
+    RETURN run_id;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._start_run(text, text, text, jsonb, integer) IS
+'The id of an unfinished run of a judged set that is searched in this very way, else of a new one.';

@@ -1,0 +1,66 @@
+-- evaluate_queries: search a run's next queries and store what they found; returns how many.
+-- 0 means that no query is left. Takes the judged queries with a relevant document, in order of
+-- their ids; a NULL batch_size takes all. Passages are collapsed to documents, each at its best
+-- place. Among the metrics are documents@10, the different documents in the first ten passages, and
+-- duplicates@10, the share of these whose text an earlier one has. Time is the search's own.
+-- Warnings are kept as `degraded`, not raised for each query.
+CREATE OR REPLACE FUNCTION pgblend.evaluate_queries(
+    run_id bigint,
+    batch_size integer DEFAULT NULL
+)
+RETURNS integer
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET client_min_messages = 'error'
+AS $function$
+#variable_conflict use_column
+DECLARE
+    run pgblend_data.evaluation_run;
+    judged record;
+    started timestamptz;
+    done integer := 0;
+    passages pgblend.search_result[];
+    latency_ms double precision;
+BEGIN
+    SELECT r.* INTO run FROM pgblend_data.evaluation_run AS r
+    WHERE r.id = evaluate_queries.run_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no run % that % may read',
+            coalesce(evaluate_queries.run_id::text, 'NULL'), current_user
+            USING ERRCODE = '42704', HINT = 'SELECT run_id FROM pgblend.evaluation_runs';
+    END IF;
+    FOR judged IN
+        SELECT q.id, q.query, q.embedding FROM pgblend_data.judged_query AS q
+        WHERE q.set_id = run.set_id
+            AND EXISTS (
+                SELECT FROM pgblend_data.judgement AS j WHERE j.query_id = q.id AND j.grade > 0)
+            AND NOT EXISTS (
+                SELECT FROM pgblend_data.evaluation_result AS e
+                WHERE e.run_id = run.id AND e.query_id = q.id)
+        ORDER BY q.id
+        LIMIT batch_size
+    LOOP
+        started := clock_timestamp();
+        passages := ARRAY(
+            SELECT r::pgblend.search_result
+            FROM pgblend._judged_search(run, judged.query, judged.embedding) AS r
+            ORDER BY r.rank);
+        latency_ms := extract(EPOCH FROM clock_timestamp() - started) * 1000;
+        INSERT INTO pgblend_data.evaluation_result AS e (
+            run_id, query_id, collection_id, source_keys, scores, passages, latency_ms, degraded,
+            metrics)
+        SELECT run.id, judged.id, run.collection_id, f.source_keys, f.scores,
+            cardinality(passages), latency_ms, coalesce(passages[1].degraded, '{}'),
+            pgblend._passage_metrics(passages)
+        FROM pgblend._found_documents(passages) AS f
+        ON CONFLICT DO NOTHING;  -- another session was faster
+        done := done + 1;
+    END LOOP;
+    RETURN done;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.evaluate_queries(bigint, integer) IS
+'Search a run''s next queries, store the documents that they found, and return how many queries '
+'were searched: 0 when none is left.';

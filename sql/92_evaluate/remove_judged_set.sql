@@ -1,0 +1,24 @@
+-- remove_judged_set: delete a judged set with its queries, judgements and runs.
+-- False where there is none; the documents stay.
+CREATE OR REPLACE FUNCTION pgblend.remove_judged_set(name text)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM pgblend_data.judged_set AS s WHERE s.name = remove_judged_set.name)
+    THEN
+        RETURN false;
+    END IF;
+    DELETE FROM pgblend_data.judged_set AS s
+    WHERE s.id = (pgblend._writable_judged_set(remove_judged_set.name)).id;
+    RETURN true;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.remove_judged_set(text) IS
+'Delete a judged set with its queries, judgements and runs; false where there is none. The '
+'documents stay.';

@@ -1,0 +1,380 @@
+"""`pgblend eval`: judged sets from files, runs on them, and what is refused."""
+
+import json
+import lzma
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from click.testing import Result
+
+from support.model_provider import embed
+
+DOCUMENTS = [
+    ("d1", "Wine", "The production of red wine in France, in the old cellars of the south."),
+    ("d2", "Deploy", "How to deploy a service to production: run the script and wait for it."),
+    ("d3", "Sea", "Ships sail the open sea when the wind is fair and the captain is awake."),
+    ("d4", "White wine", ""),
+]
+QUERIES = [
+    ("q1", 'red "wine'),
+    ("q2", "deploy -service or production"),
+    ("q3", "captain of the ships"),
+    ("q4", "never judged"),
+]
+QRELS = [("q1", "d1", "2"), ("q1", "d4", "1"), ("q2", "d3", "1"), ("q3", "d3", "1")]
+DIMENSIONS = 8
+# Only the first document of q1 is found by words at once; q2's is not found at all.
+LEXICAL_NDCG = (1 + 0 + 1) / 3
+
+Pgblend = Callable[..., Result]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A judged set in the layout of the shared data."""
+    write(
+        tmp_path / "corpus.jsonl.xz",
+        [{"_id": key, "title": title, "text": text} for key, title, text in DOCUMENTS],
+    )
+    write(tmp_path / "queries.jsonl", [{"_id": key, "text": text} for key, text in QUERIES])
+    write_qrels(tmp_path, QRELS)
+    np.savez(
+        tmp_path / "vectors.npz",
+        corpus_ids=np.array([key for key, _, _ in DOCUMENTS]),
+        corpus=np.array([embed(text or title, DIMENSIONS) for _, title, text in DOCUMENTS]),
+        query_ids=np.array([key for key, _ in QUERIES]),
+        queries=np.array([embed(text, DIMENSIONS) for _, text in QUERIES]),
+    )
+    return tmp_path
+
+
+def write(path: Path, records: list[dict[str, Any]]) -> None:
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    opener = lzma.open if path.suffix == ".xz" else open
+    with opener(path, "wt") as file:
+        file.write(text)
+
+
+def write_qrels(folder: Path, rows: list[tuple[str, str, str]]) -> None:
+    lines = ["query-id\tcorpus-id\tscore", *("\t".join(row) for row in rows)]
+    (folder / "qrels.tsv").write_text("\n".join(lines) + "\n")
+
+
+def ok(result: Result) -> Result:
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def results(pgblend: Pgblend, *arguments: str) -> list[dict[str, Any]]:
+    lines = ok(pgblend("eval", "run", "--set", "mine", "--json", *arguments)).stdout.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+class Line:
+    """One line of a command's output, as `parse_valid` takes it."""
+
+    def __init__(self, stdout: str) -> None:
+        self.stdout = stdout
+
+
+def counts(connection: psycopg.Connection) -> list[int]:
+    tables = ("document", "chunk", "judged_set", "judged_query", "judgement")
+    return [
+        connection.execute(f"SELECT count(*) FROM pgblend_data.{table}").fetchone()[0]  # type: ignore
+        for table in tables
+    ]
+
+
+def test_import_and_run_by_words(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    ok(pgblend("eval", "import", str(folder), "--set", "mine"))
+    assert counts(connection) == [4, 4, 1, 4, 4]
+    (result,) = results(pgblend, "--arm", "lexical")
+    assert (result["set"], result["arm"], result["queries"]) == ("mine", "lexical", 3)
+    assert result["metrics"]["nDCG@10"] == pytest.approx(LEXICAL_NDCG)
+    assert result["metrics"]["R@5"] == pytest.approx(2 / 3)
+    assert result["metrics"]["duplicates@10"] == 0
+
+
+def test_ready_vectors_need_no_model(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    vectors = str(folder / "vectors.npz")
+    report = json.loads(
+        ok(
+            pgblend("eval", "import", str(folder), "--set", "mine", "--vectors", vectors, "--json")
+        ).stdout
+    )
+    assert (report["documents"], report["stored"], report["vectors"]) == (4, 4, 4)
+    hybrid, vector = results(pgblend, "--profile", "balanced", "--arm", "vector")
+    assert (hybrid["profile"], vector["profile"]) == ("balanced", None)
+    assert hybrid["degraded_queries"] == vector["degraded_queries"] == 0
+    assert vector["metrics"]["R@100"] == 1  # all documents have a vector
+    again = json.loads(
+        ok(
+            pgblend("eval", "import", str(folder), "--set", "mine", "--vectors", vectors, "--json")
+        ).stdout
+    )
+    assert (again["stored"], again["vectors"]) == (0, 0)
+    other = ok_not(
+        pgblend(
+            "eval", "import", str(folder), "--set", "x", "--vectors", vectors, "--model", "another"
+        )
+    )
+    assert "embedding space" in other.stderr
+    assert counts(connection)[2] == 1
+
+
+def ok_not(result: Result) -> Result:
+    assert result.exit_code == 1, result.output
+    return result
+
+
+def test_a_killed_run_goes_on_and_runs_are_the_same(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    ok(pgblend("eval", "import", str(folder), "--set", "mine"))
+    run_id = connection.execute(
+        "SELECT pgblend._start_run('mine', 'lexical', NULL, '{}', 100)"
+    ).fetchone()[0]  # type: ignore[index]
+    assert connection.execute("SELECT pgblend.evaluate_queries(%s, 1)", [run_id]).fetchone() == (1,)
+    (first,) = results(pgblend, "--arm", "lexical")
+    (second,) = results(pgblend, "--arm", "lexical")
+    assert (first["run_id"], second["run_id"]) == (run_id, run_id + 1)
+    rankings = connection.execute(
+        "SELECT run_id, query_key, source_keys, scores FROM pgblend.evaluation_queries"
+    ).fetchall()
+    found = [
+        sorted(str(row[1:]) for row in rankings if row[0] == run) for run in (run_id, run_id + 1)
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) == 3
+
+
+def test_another_way_is_another_run(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    ok(pgblend("eval", "import", str(folder), "--set", "mine"))
+    (one,) = results(pgblend, "--arm", "lexical", "--option", "k1=0.9")
+    assert one["run_id"] == 1
+    row = connection.execute("SELECT settings ->> 'k1' FROM pgblend.evaluation_runs").fetchone()
+    assert row == ("0.9",)
+    wrong = pgblend("eval", "run", "--set", "mine", "--option", "k9=1")
+    assert wrong.exit_code == 1
+    assert "k9" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "problem"),
+    [
+        ([("q9", "d1", "1")], 2, "there is no query 'q9'"),
+        ([("q1", "d1", "1"), ("q1", "d9", "1")], 3, "there is no document 'd9'"),
+        ([("q1", "d1", "1"), ("q1", "d1", "2")], 3, "'q1' and 'd1' are judged twice"),
+        ([("q1", "d1", "good")], 2, "grade 'good': expected a whole number"),
+        ([("q1", "d1", "nan")], 2, "grade 'nan'"),
+        ([("q1", "d1", "1.5")], 2, "grade '1.5'"),
+        ([("q1", "d1", "1e9")], 2, "grade '1e9'"),
+        ([("q1", "d1", "1", "x", "y")], 2, "5 columns"),
+        ([("q1",)], 2, "1 columns"),
+    ],
+)
+def test_bad_judgements_are_refused_by_line(
+    pgblend: Pgblend,
+    connection: psycopg.Connection,
+    folder: Path,
+    rows: list[Any],
+    line: int,
+    problem: str,
+) -> None:
+    write_qrels(folder, rows)
+    result = ok_not(pgblend("eval", "import", str(folder), "--set", "mine"))
+    assert f"qrels.tsv, line {line}: " in result.stderr
+    assert problem in result.stderr
+    assert counts(connection) == [0] * 5
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("corpus.jsonl", '{"_id": "d1", "text": "a"}\n{"_id": "d1", "text": "b"}\n', "line 2: "),
+        ("corpus.jsonl", '{"_id": "d1", "text": 7}\n', "line 1: 'text' is no text"),
+        ("corpus.jsonl", '{"_id": "d1", "text": "a"}\n\nnot json\n', "line 3: not valid JSON"),
+        ("corpus.jsonl", "[1]\n", "line 1: expected a JSON object"),
+        ("corpus.jsonl", '{"text": "a"}\n', "line 1: '_id' is missing"),
+        ("queries.jsonl", '{"_id": "q1", "text": "a"}\n{"_id": "q1", "text": "b"}\n', "line 2: "),
+        ("queries.jsonl", '{"_id": "q1", "text": " "}\n', "line 1: query 'q1' has no text"),
+        ("queries.jsonl", "", "has no queries"),
+        ("qrels.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t0\n", "no judgement above 0"),
+    ],
+)
+def test_bad_files_are_refused(
+    pgblend: Pgblend,
+    connection: psycopg.Connection,
+    folder: Path,
+    name: str,
+    text: str,
+    problem: str,
+) -> None:
+    if name.startswith("corpus"):
+        (folder / "corpus.jsonl.xz").unlink()
+    (folder / name).write_text(text)
+    assert problem in ok_not(pgblend("eval", "import", str(folder), "--set", "mine")).stderr
+    assert counts(connection) == [0] * 5
+
+
+def test_bad_vectors_are_refused(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    good = dict(np.load(folder / "vectors.npz"))
+    for change, problem in (
+        ({"corpus": good["corpus"][:2]}, "for (4,) ids"),
+        ({"corpus_ids": good["corpus_ids"][:2], "corpus": good["corpus"][:2]}, "no vector for 2"),
+        ({"queries": good["queries"] * 0}, "'q1' is zero"),
+        ({"queries": good["queries"][:, :4]}, "dimensions"),
+    ):
+        np.savez(folder / "bad.npz", **(good | change))
+        result = ok_not(
+            pgblend("eval", "import", str(folder), "--set", "m", "--vectors",
+                    str(folder / "bad.npz"))
+        )  # fmt: skip
+        assert problem in result.stderr
+    (folder / "bad.npz").write_text("no archive")
+    result = pgblend(
+        "eval", "import", str(folder), "--set", "m", "--vectors", str(folder / "bad.npz")
+    )
+    assert "cannot read" in ok_not(result).stderr
+    assert counts(connection) == [0] * 5
+
+
+def test_trec_topics_and_a_beir_folder(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    ok(pgblend("eval", "import", str(folder), "--set", "mine"))
+    trec = folder / "trec"
+    trec.mkdir()
+    (trec / "topics.txt").write_text(
+        "<top>\n<num> Number: 7\n<title> red\nwine\n<desc> more\n</top>\n"
+    )
+    (trec / "qrels.txt").write_text("7 0 d1 1\n7 0 d2 -1\n")
+    ok(pgblend("eval", "import", str(trec), "--set", "trec", "--collection", "mine"))
+    (folder / "queries.jsonl").unlink()
+    (folder / "qrels.tsv").unlink()
+    (folder / "qrels").mkdir()
+    (folder / "queries.tsv").write_text("a\tred wine\n")
+    (folder / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\na\td1\t1\n")
+    ok(pgblend("eval", "import", str(folder), "--set", "beir", "--collection", "mine", "--split",
+               "dev"))  # fmt: skip
+    rows = connection.execute(
+        "SELECT judged_set, query_key, query, source_key, grade FROM pgblend.judgements"
+        " WHERE judged_set <> 'mine' ORDER BY 1, 4"
+    ).fetchall()
+    assert rows == [
+        ("beir", "a", "red wine", "d1", 1),
+        ("trec", "7", "red wine", "d1", 1),
+        ("trec", "7", "red wine", "d2", -1),
+    ]
+    assert counts(connection)[0] == 4
+
+
+def test_another_set_of_the_same_name(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    ok(pgblend("eval", "import", str(folder), "--set", "mine"))
+    results(pgblend, "--arm", "lexical")
+    write_qrels(folder, [("q1", "d2", "1")])
+    result = ok_not(pgblend("eval", "import", str(folder), "--set", "mine"))
+    assert "already, with other judgements" in result.stderr
+    ok(pgblend("eval", "import", str(folder), "--set", "mine", "--replace"))
+    assert counts(connection) == [4, 4, 1, 4, 1]
+    assert connection.execute("SELECT count(*) FROM pgblend.evaluation_runs").fetchone() == (0,)
+
+
+def test_list_and_show(
+    pgblend: Pgblend, folder: Path, parse_valid: Callable[[Any, str], Any]
+) -> None:
+    imported = ok(pgblend("eval", "import", str(folder), "--set", "mine", "--json"))
+    assert parse_valid(imported, "eval-import")["documents"] == 4
+    (line,) = results(pgblend, "--arm", "lexical")
+    parse_valid(Line(json.dumps(line)), "eval-run")
+    assert "mine" in ok(pgblend("eval", "list")).stdout
+    sets = parse_valid(ok(pgblend("eval", "list", "--json")), "eval-list")["sets"]
+    assert [(each["name"], each["queries"], each["judged_queries"]) for each in sets] == [
+        ("mine", 4, 3)
+    ]
+    runs = parse_valid(ok(pgblend("eval", "list", "--runs", "--json")), "eval-list")["runs"]
+    assert [(run["run_id"], run["state"]) for run in runs] == [(1, "done")]
+    shown = parse_valid(ok(pgblend("eval", "show", "1", "--json")), "eval-show")
+    assert shown["worst_queries"][0]["query_key"] == "q2"
+    assert "captain" in ok(pgblend("eval", "show", "1")).stdout
+    assert "no run 9" in ok_not(pgblend("eval", "show", "9")).stderr
+    table = ok(pgblend("eval", "run", "--set", "mine", "--arm", "lexical")).stdout
+    assert "nDCG@10" in table
+
+
+def test_what_is_missing_is_named(pgblend: Pgblend, tmp_path: Path) -> None:
+    result = ok_not(pgblend("eval", "import", str(tmp_path), "--set", "mine"))
+    assert "has no file of queries" in result.stderr
+    (tmp_path / "queries.tsv").write_text("q\ttext\n")
+    (tmp_path / "qrels.tsv").write_text("q\td\t1\n")
+    result = ok_not(pgblend("eval", "import", str(tmp_path), "--set", "mine"))
+    assert "'mine' has no documents" in result.stderr
+    result = pgblend("eval", "run", "--set", "nowhere")
+    assert result.exit_code == 1
+    assert 'no judged set "nowhere"' in result.stderr
+
+
+def test_two_runs_are_compared(
+    pgblend: Pgblend, folder: Path, parse_valid: Callable[[Any, str], Any]
+) -> None:
+    vectors = str(folder / "vectors.npz")
+    ok(pgblend("eval", "import", str(folder), "--set", "mine", "--vectors", vectors))
+    results(pgblend, "--arm", "lexical", "--arm", "vector")
+    result = parse_valid(ok(pgblend("eval", "compare", "1", "2", "--json")), "eval-compare")
+    paired = result["metrics"]["nDCG@10"]
+    assert paired["queries"] == paired["wins"] + paired["losses"] + paired["ties"] == 3
+    assert paired["mean_a"] == pytest.approx(LEXICAL_NDCG)
+    assert paired["difference"] == pytest.approx(paired["mean_b"] - paired["mean_a"])
+    best = result["queries"][0]
+    assert best["query_key"] == "q2"  # the words do not find it, the vectors find everything
+    assert best["difference"] == best["b"] > 0
+    assert "--collection mine" in best["explain"]
+    text = ok(pgblend("eval", "compare", "1", "2")).stdout
+    assert "p_value" in text
+    assert "deploy" in text
+    assert "there is no run 9" in ok_not(pgblend("eval", "compare", "1", "9")).stderr
+    ok(pgblend("eval", "import", str(folder), "--set", "other", "--collection", "mine"))
+    ok(pgblend("eval", "run", "--set", "other", "--arm", "lexical"))
+    assert "one judged set" in ok_not(pgblend("eval", "compare", "1", "3")).stderr
+
+
+def test_the_report_is_one_page_that_fetches_nothing(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    assert "no finished run" in ok_not(pgblend("eval", "report", "-o", "none.html")).stderr
+    write(
+        folder / "queries.jsonl",
+        [{"_id": key, "text": f"{text} <script>alert(1)</script>"} for key, text in QUERIES],
+    )
+    ok(pgblend("eval", "import", str(folder), "--set", "mine"))
+    results(pgblend, "--arm", "lexical", "--arm", "fuzzy")
+    connection.execute(
+        "UPDATE pgblend_data.evaluation_result SET degraded = '{lexical: late}' WHERE run_id = 2"
+    )
+    page = folder / "page.html"
+    ok(pgblend("eval", "report", "--set", "mine", "-o", str(page)))
+    text = page.read_text()
+    assert text.count("<svg") == 3
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert "3 of 3 searches went on without a stage" in text
+    assert re.findall(r'(?:src|href)="(?!#)[^"]*"', text) == []
+    ok(pgblend("eval", "report", "--run", "1", "-o", str(folder / "one.html")))
+    again = folder / "again.html"
+    ok(pgblend("eval", "report", "--set", "mine", "-o", str(again)))
+    assert again.read_text() == text
