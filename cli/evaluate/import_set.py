@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,20 +12,14 @@ from typing import Any
 from pgblend.cli.database import Connection
 from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate.judged_files import JudgedFiles, read_documents, read_qrels, read_queries
+from pgblend.cli.evaluate.store_documents import JudgedDocument, store_new
 from pgblend.cli.evaluate.store_vectors import open_space, store_vectors
 from pgblend.cli.evaluate.vectors import Vectors, check_covers, read_vectors
 from pgblend.cli.ingest.chunking import split_document
 from pgblend.cli.ingest.document import Document, storable_text, storable_value
 from pgblend.cli.ingest.language import detect_configuration
 from pgblend.cli.ingest.progress import StartBar
-from pgblend.cli.ingest.store import (
-    CollectionInfo,
-    Prepared,
-    look_up,
-    read_collection,
-    store,
-    text_configurations,
-)
+from pgblend.cli.ingest.store import CollectionInfo, read_collection, text_configurations
 
 BATCH = 200
 # A set whose documents are nearly all in one language is indexed in that one: of short texts a
@@ -89,7 +83,7 @@ def import_set(connection: Connection, request: ImportRequest, start_bar: StartB
         advance = start_bar("Documents", len(documents))
         prepared = _prepare(request, collection, judged.vectors is not None, language_of)
         while batch := list(islice(prepared, BATCH)):
-            stored += _store_new(connection, request.collection, collection, batch)
+            stored += store_new(connection, request.collection, collection.id, batch)
             advance(len(batch))
         connection.execute("SELECT pgblend.lexical_seal(%s)", [request.collection])
     vectors = 0
@@ -177,8 +171,8 @@ def _prepare(
     collection: CollectionInfo,
     whole: bool,
     language_of: Callable[[str], str | None],
-) -> Iterator[tuple[str, str, Prepared]]:
-    """Yield source key, content hash and what is stored of each document.
+) -> Iterator[JudgedDocument]:
+    """Yield what is stored of each document.
 
     Where vectors are given, each is of a whole document, which is then one passage.
     """
@@ -192,41 +186,16 @@ def _prepare(
         if not whole:
             document = Document(key, title, text, key, "application/json")
             chunks = split_document(document, collection.chunk_settings) or chunks
-        content = {
+        payload = {
             "source_key": key,
-            "content": "",
             "title": title,
-            "uri": None,
             "metadata": storable_value(record.get("metadata") or {}),
             "language": language,
             "chunks": chunks,
-            "media_type": "application/json",
-            "modified_at": None,
         }
-        digest = hashlib.sha256(f"{how} {json.dumps(content, sort_keys=True)}".encode())
-        content["content_hash"] = digest.hexdigest()
-        label = f"{request.files.corpus}:{number}"
-        yield key, digest.hexdigest(), Prepared(label, json.dumps(content, ensure_ascii=False))
-
-
-def _store_new(
-    connection: Connection,
-    name: str,
-    collection: CollectionInfo,
-    batch: Sequence[tuple[str, str, Prepared]],
-) -> int:
-    """Store what is not there in the same form; the first that cannot be stored is an error."""
-    known, _ = look_up(connection, collection.id, [key for key, _, _ in batch])
-    new = [prepared for key, digest, prepared in batch if known.get(key) != digest]
-    if not new:
-        return 0
-    for outcome in store(connection, name, new):
-        if outcome.status == "failed":
-            raise UserError(
-                f"{outcome.label}: {outcome.error}",
-                hint="no queries and judgements were imported; the documents before it stay",
-            )
-    return len(new)
+        digest = hashlib.sha256(f"{how} {json.dumps(payload, sort_keys=True)}".encode())
+        payload["content_hash"] = digest.hexdigest()
+        yield JudgedDocument(f"{request.files.corpus}, line {number}", payload)
 
 
 def _refuse_other(connection: Connection, request: ImportRequest, judged: JudgedSet) -> None:

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from pgblend.cli.database import Connection
 from pgblend.cli.errors import UserError
-from pgblend.cli.ingest.embedding import FIRST_SPACE, Space, get_setting, read_spaces
+from pgblend.cli.ingest.embedding import FIRST_SPACE
+from pgblend.cli.ingest.spaces import Space, get_setting, read_spaces
 
 BATCH = 1000
 _STAGE = """

@@ -11119,6 +11119,515 @@ COMMENT ON FUNCTION pgblend.ingest_document(
 'Store one document and its chunks in one call; idempotent. status: added, replaced, updated '
 '(chunks kept) or unchanged. The text is findable at once; vectors follow (embedding_queue).';
 
+-- 92_evaluate/_finish_run
+-- _finish_run: store a run's metrics, one object a query and one for all, and mark it done.
+-- Arrays of different lengths, an unknown run and a query that is not in it are errors.
+CREATE OR REPLACE FUNCTION pgblend._finish_run(
+    run_id bigint,
+    query_ids bigint[],
+    query_metrics jsonb[],
+    metrics jsonb
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    stored integer;
+BEGIN
+    UPDATE pgblend_data.evaluation_result AS e SET metrics = e.metrics || m.metrics
+    FROM unnest(query_ids, query_metrics) AS m (query_id, metrics)
+    WHERE e.run_id = _finish_run.run_id AND e.query_id = m.query_id;
+    GET DIAGNOSTICS stored = ROW_COUNT;
+    UPDATE pgblend_data.evaluation_run AS r
+    SET metrics = _finish_run.metrics, state = 'done', finished_at = now()
+    WHERE r.id = _finish_run.run_id;
+    IF NOT FOUND OR stored <> cardinality(query_ids) THEN
+        RAISE EXCEPTION 'run % has % of % queries',
+            coalesce(_finish_run.run_id::text, 'NULL'), stored, cardinality(query_ids)
+            USING ERRCODE = '22023', HINT = 'It was removed meanwhile: run it again.';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._finish_run(bigint, bigint[], jsonb[], jsonb) IS
+'Store a run''s metrics, one object a query and one for all, and mark it done.';
+
+-- 92_evaluate/_found_documents
+-- _found_documents: passages collapsed to documents, each at its best place, with its best score.
+CREATE OR REPLACE FUNCTION pgblend._found_documents(
+    passages pgblend.search_result[],
+    OUT source_keys text[],
+    OUT scores double precision[]
+)
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT
+        coalesce(array_agg(d.source_key ORDER BY d.place), '{}') AS source_keys,
+        coalesce(array_agg(d.score ORDER BY d.place), '{}') AS scores
+    FROM (
+        SELECT
+            p.source_key,
+            min(p.rank) AS place,
+            max(p.score) AS score
+        FROM unnest(passages) AS p
+        GROUP BY p.source_key
+    ) AS d;
+END;
+
+COMMENT ON FUNCTION pgblend._found_documents(pgblend.search_result[]) IS
+'Passages collapsed to documents, each at its best place, with its best score.';
+
+-- 92_evaluate/_plain_query
+-- _plain_query: a query without its operators: quotation marks, leading hyphens and the word or.
+CREATE OR REPLACE FUNCTION pgblend._plain_query(query text)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT coalesce(string_agg(w.word, ' ' ORDER BY w.place), '')
+    FROM regexp_split_to_table(
+        regexp_replace(query, '(^|\s)-+|"', ' ', 'g'), '\s+'
+    ) WITH ORDINALITY AS w (word, place)
+    WHERE w.word <> '' AND lower(w.word) <> 'or';
+END;
+
+COMMENT ON FUNCTION pgblend._plain_query(text) IS
+'A query without its operators: quotation marks, leading hyphens and the word or.';
+
+-- 92_evaluate/_judged_set
+-- _judged_set: the judged set of that name; an error where the caller sees none.
+CREATE OR REPLACE FUNCTION pgblend._judged_set(judged_set text)
+RETURNS pgblend_data.judged_set
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    found_set pgblend_data.judged_set;
+BEGIN
+    SELECT s.* INTO found_set FROM pgblend_data.judged_set AS s WHERE s.name = judged_set;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no judged set % that % may read',
+            coalesce('"' || left(judged_set, 200) || '"', 'NULL'), current_user
+            USING ERRCODE = '42704',
+            HINT = 'SELECT name FROM pgblend.judged_sets; pgblend eval import makes one.';
+    END IF;
+    RETURN found_set;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._judged_set(text) IS
+'The judged set of that name; 42704 where the caller sees none.';
+
+-- 92_evaluate/_passage_metrics
+-- _passage_metrics: what a page of ten shows more than once.
+-- documents@10 counts different documents, duplicates@10 is the share of passages whose text is
+-- that of an earlier one; no passages give 0 of both.
+CREATE OR REPLACE FUNCTION pgblend._passage_metrics(passages pgblend.search_result[])
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT jsonb_build_object(
+        'documents@10', count(DISTINCT p.document_id),
+        'duplicates@10', coalesce(
+            1 - count(DISTINCT p.content)::double precision / nullif(count(*), 0), 0
+        )
+    )
+    FROM unnest(passages) AS p
+    WHERE p.rank <= 10;
+END;
+
+COMMENT ON FUNCTION pgblend._passage_metrics(pgblend.search_result[]) IS
+'Of the first ten passages: different documents, and the share whose text an earlier one has.';
+
+-- 92_evaluate/_run_versions
+-- _run_versions: what a run's figures depend on beside its settings: versions and sizes.
+-- A set on all collections counts what the caller may read.
+CREATE OR REPLACE FUNCTION pgblend._run_versions(judged_set pgblend_data.judged_set)
+RETURNS jsonb
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT jsonb_build_object(
+        'postgresql', current_setting('server_version'),
+        'pgvector', (
+            SELECT e.extversion
+            FROM pg_catalog.pg_extension AS e
+            WHERE e.extname = 'vector'
+        ),
+        'embedding_model', (
+            SELECT s.model
+            FROM pgblend_data.embedding_space AS s
+            WHERE s.active
+        ),
+        'documents', (
+            SELECT count(*)
+            FROM pgblend_data.document AS d
+            WHERE judged_set.collection_id IS NULL OR d.collection_id = judged_set.collection_id
+        ),
+        'queries', (
+            SELECT count(*)
+            FROM pgblend_data.judged_query AS q
+            WHERE q.set_id = judged_set.id
+        ),
+        'judgements', (
+            SELECT count(*)
+            FROM pgblend_data.judgement AS j
+            INNER JOIN pgblend_data.judged_query AS q ON j.query_id = q.id
+            WHERE q.set_id = judged_set.id
+        )
+    );
+END;
+
+COMMENT ON FUNCTION pgblend._run_versions(pgblend_data.judged_set) IS
+'What a run''s figures depend on beside its settings: versions and numbers of documents, queries '
+'and judgements.';
+
+-- 92_evaluate/add_judged_set
+-- add_judged_set: make a judged set on one collection, or with NULL on all, and return its id.
+-- A name in use, an empty one and an unknown collection are errors. On all collections: admins
+-- only. `embedding_model` names what its queries' vectors are made with, NULL where it brings none.
+CREATE OR REPLACE FUNCTION pgblend.add_judged_set(
+    name text,
+    collection text DEFAULT NULL,
+    description text DEFAULT '',
+    embedding_model text DEFAULT NULL
+)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    new_id bigint;
+    target_id bigint;
+BEGIN
+    IF coalesce(add_judged_set.name, '') = ''
+        OR btrim(add_judged_set.name, E' \t\r\n') <> add_judged_set.name
+        OR length(add_judged_set.name) > 200
+    THEN
+        RAISE EXCEPTION
+            'name of a judged set is %: expected 1 to 200 characters without spaces around them',
+            coalesce(quote_literal(left(add_judged_set.name, 300)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: handbook-questions';
+    END IF;
+    IF add_judged_set.collection IS NOT NULL THEN
+        target_id := (pgblend._writable_collection(add_judged_set.collection)).id;
+    ELSIF NOT pg_has_role('pgblend_admin', 'USAGE') THEN
+        RAISE EXCEPTION '% may not make a judged set on all collections', current_user
+            USING ERRCODE = '42501', HINT = 'Name a collection; members of pgblend_admin may.';
+    END IF;
+    INSERT INTO pgblend_data.judged_set (name, collection_id, description, embedding_model)
+    VALUES (
+        add_judged_set.name, target_id, coalesce(add_judged_set.description, ''),
+        add_judged_set.embedding_model)
+    ON CONFLICT ON CONSTRAINT judged_set_name_key DO NOTHING
+    RETURNING id INTO new_id;
+    IF new_id IS NULL THEN
+        RAISE EXCEPTION 'there is a judged set "%" already', add_judged_set.name
+            USING ERRCODE = '42710',
+            HINT = 'SELECT name FROM pgblend.judged_sets; remove_judged_set(name) deletes one.';
+    END IF;
+    RETURN new_id;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.add_judged_set(text, text, text, text) IS
+'Make a judged set, queries with judged documents, on one collection or (admins) on all, and '
+'return its id.';
+
+-- 92_evaluate/_judged_search
+-- _judged_search: the passages that a run's search finds for one query.
+-- The query is prose: a quotation mark or a hyphen in it is no operator, as it would be for
+-- somebody who types it. Without an embedding the gateway is asked, as in any search.
+CREATE OR REPLACE FUNCTION pgblend._judged_search(
+    run pgblend_data.evaluation_run,
+    query text,
+    query_embedding vector
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    collections text[] := (
+        SELECT ARRAY[c.name] FROM pgblend_data.collection AS c WHERE c.id = run.collection_id);
+    words text := pgblend._plain_query(query);
+BEGIN
+    IF run.arm = 'lexical' THEN
+        RETURN QUERY SELECT r.* FROM pgblend.lexical_search(
+            words, run.result_limit, collections, NULL, run.options) AS r;
+    ELSIF run.arm = 'vector' THEN
+        RETURN QUERY SELECT r.* FROM pgblend.vector_search(
+            query, run.result_limit, collections, NULL, run.options, query_embedding) AS r;
+    ELSIF run.arm = 'fuzzy' THEN
+        RETURN QUERY SELECT r.* FROM pgblend.fuzzy_search(
+            words, run.result_limit, collections, NULL, run.options) AS r;
+    ELSE
+        RETURN QUERY SELECT r.* FROM pgblend.hybrid_search(
+            words, run.result_limit, collections, NULL, run.profile, run.options,
+            query_embedding) AS r;
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._judged_search(pgblend_data.evaluation_run, text, vector) IS
+'The passages that a run''s search finds for one query, whose quotation marks and hyphens are no '
+'operators.';
+
+-- 92_evaluate/_writable_judged_set
+-- _writable_judged_set: the judged set of that name; an error where the caller may not write to it.
+CREATE OR REPLACE FUNCTION pgblend._writable_judged_set(judged_set text)
+RETURNS pgblend_data.judged_set
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.judged_set := pgblend._judged_set(judged_set);
+BEGIN
+    IF NOT pgblend._may_write(target.collection_id) THEN
+        RAISE EXCEPTION '% may not write to judged set "%"', current_user, target.name
+            USING ERRCODE = '42501',
+            HINT = 'Who may write to its collection may: grant_collection(collection, role, '
+                '''write'').';
+    END IF;
+    RETURN target;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._writable_judged_set(text) IS
+'The judged set of that name; 42501 where the caller may not write to it.';
+
+-- 92_evaluate/evaluate_queries
+-- evaluate_queries: search a run's next queries and store what they found; returns how many.
+-- 0 means that no query is left. Takes the judged queries with a relevant document, in order of
+-- their ids; a NULL batch_size takes all. Passages are collapsed to documents, each at its best
+-- place. Among the metrics are documents@10, the different documents in the first ten passages, and
+-- duplicates@10, the share of these whose text an earlier one has. Time is the search's own.
+-- Warnings are kept as `degraded`, not raised for each query.
+CREATE OR REPLACE FUNCTION pgblend.evaluate_queries(
+    run_id bigint,
+    batch_size integer DEFAULT NULL
+)
+RETURNS integer
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET client_min_messages = 'error'
+AS $function$
+#variable_conflict use_column
+DECLARE
+    run pgblend_data.evaluation_run;
+    judged record;
+    started timestamptz;
+    done integer := 0;
+    passages pgblend.search_result[];
+    latency_ms double precision;
+BEGIN
+    SELECT r.* INTO run FROM pgblend_data.evaluation_run AS r
+    WHERE r.id = evaluate_queries.run_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no run % that % may read',
+            coalesce(evaluate_queries.run_id::text, 'NULL'), current_user
+            USING ERRCODE = '42704', HINT = 'SELECT run_id FROM pgblend.evaluation_runs';
+    END IF;
+    FOR judged IN
+        SELECT q.id, q.query, q.embedding FROM pgblend_data.judged_query AS q
+        WHERE q.set_id = run.set_id
+            AND EXISTS (
+                SELECT FROM pgblend_data.judgement AS j WHERE j.query_id = q.id AND j.grade > 0)
+            AND NOT EXISTS (
+                SELECT FROM pgblend_data.evaluation_result AS e
+                WHERE e.run_id = run.id AND e.query_id = q.id)
+        ORDER BY q.id
+        LIMIT batch_size
+    LOOP
+        started := clock_timestamp();
+        passages := ARRAY(
+            SELECT r::pgblend.search_result
+            FROM pgblend._judged_search(run, judged.query, judged.embedding) AS r
+            ORDER BY r.rank);
+        latency_ms := extract(EPOCH FROM clock_timestamp() - started) * 1000;
+        INSERT INTO pgblend_data.evaluation_result AS e (
+            run_id, query_id, collection_id, source_keys, scores, passages, latency_ms, degraded,
+            metrics)
+        SELECT run.id, judged.id, run.collection_id, f.source_keys, f.scores,
+            cardinality(passages), latency_ms, coalesce(passages[1].degraded, '{}'),
+            pgblend._passage_metrics(passages)
+        FROM pgblend._found_documents(passages) AS f
+        ON CONFLICT DO NOTHING;  -- another session was faster
+        done := done + 1;
+    END LOOP;
+    RETURN done;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.evaluate_queries(bigint, integer) IS
+'Search a run''s next queries, store the documents that they found, and return how many queries '
+'were searched: 0 when none is left.';
+
+-- 92_evaluate/_start_run
+-- _start_run: the id of an unfinished run that is searched in this very way, else of a new one.
+-- "This way" is the set, the arm, the profile, the options, the settings in force, and versions,
+-- with the numbers of documents, queries and judgements: whatever moves a rank makes a new run. An
+-- arm other than 'hybrid' has no profile. Each stage gets time enough unless the options say how
+-- much, so that a busy server does not lower the figures.
+CREATE OR REPLACE FUNCTION pgblend._start_run(
+    judged_set text,
+    arm text,
+    profile text,
+    options jsonb,
+    result_limit integer
+)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set);
+    wanted pgblend_data.evaluation_run;
+    run_id bigint;
+BEGIN
+    IF arm IS NULL OR arm NOT IN ('hybrid', 'lexical', 'vector', 'fuzzy') THEN
+        RAISE EXCEPTION 'arm is %: expected hybrid, lexical, vector or fuzzy',
+            coalesce(quote_literal(left(arm, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'hybrid searches by a profile, the others by one arm.';
+    END IF;
+    PERFORM pgblend._check_result_limit(result_limit);
+    wanted.profile := CASE WHEN arm = 'hybrid'
+        THEN coalesce(profile, pgblend.get_setting('default_profile') #>> '{}') END;
+    wanted.options := jsonb_set(
+        coalesce(options, '{}'), '{timeouts_ms}',
+        '{"embed": 60000, "lexical": 60000, "total": 600000}'
+            || coalesce(options -> 'timeouts_ms', '{}'));
+    wanted.settings := pgblend._search_settings(
+        wanted.options, wanted.profile, array_remove(ARRAY[target.collection_id], NULL));
+    wanted.versions := pgblend._run_versions(target);
+    SELECT r.id INTO run_id FROM pgblend_data.evaluation_run AS r
+    WHERE r.set_id = target.id AND r.state = 'running' AND r.arm = _start_run.arm
+        AND r.profile IS NOT DISTINCT FROM wanted.profile AND r.options = wanted.options
+        AND r.result_limit = _start_run.result_limit AND r.settings = wanted.settings
+        AND r.versions = wanted.versions
+    ORDER BY r.id DESC LIMIT 1;
+    IF NOT FOUND THEN
+        INSERT INTO pgblend_data.evaluation_run AS r (
+            set_id, collection_id, arm, profile, options, result_limit, settings, versions)
+        VALUES (
+            target.id, target.collection_id, arm, wanted.profile, wanted.options, result_limit,
+            wanted.settings, wanted.versions)
+        RETURNING r.id INTO run_id;
+    END IF;
+    RETURN run_id;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._start_run(text, text, text, jsonb, integer) IS
+'The id of an unfinished run of a judged set that is searched in this very way, else of a new one.';
+
+-- 92_evaluate/record_judgement
+-- record_judgement: note how well a document answers a query, and return the query's id.
+-- The query is found by its text, else added with its text as key. A grade above 0 means relevant,
+-- the higher the better; NULL takes a judgement back. A grade beyond -1000 to 1000, a blank query
+-- and a document that the set's collection lacks are errors. A judgement made again replaces the
+-- old one.
+CREATE OR REPLACE FUNCTION pgblend.record_judgement(
+    judged_set text,
+    query text,
+    source_key text,
+    grade integer
+)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set);
+    judged_id bigint;
+BEGIN
+    IF coalesce(btrim(record_judgement.query, E' \t\r\n'), '') = '' THEN
+        RAISE EXCEPTION 'query is %: expected a text',
+            coalesce(quote_literal(left(record_judgement.query, 100)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'Give the query as it was searched.';
+    ELSIF record_judgement.grade NOT BETWEEN -1000 AND 1000 THEN
+        RAISE EXCEPTION 'grade is %: expected a whole number from -1000 to 1000',
+            record_judgement.grade
+            USING ERRCODE = '22023', HINT = 'Above 0 is relevant: 1 is usual, 2 is better.';
+    ELSIF NOT EXISTS (
+        SELECT FROM pgblend_data.document AS d
+        WHERE d.source_key = record_judgement.source_key
+            AND (target.collection_id IS NULL OR d.collection_id = target.collection_id))
+    THEN
+        RAISE EXCEPTION 'there is no document % for judged set "%"',
+            coalesce(quote_literal(left(record_judgement.source_key, 200)), 'NULL'), target.name
+            USING ERRCODE = '22023', HINT = 'SELECT collection, source_key FROM pgblend.documents';
+    END IF;
+    SELECT q.id INTO judged_id FROM pgblend_data.judged_query AS q
+    WHERE q.set_id = target.id AND q.query = record_judgement.query
+    ORDER BY q.id LIMIT 1;
+    IF NOT FOUND THEN
+        INSERT INTO pgblend_data.judged_query AS q (set_id, collection_id, key, query)
+        VALUES (target.id, target.collection_id, record_judgement.query, record_judgement.query)
+        ON CONFLICT ON CONSTRAINT judged_query_set_id_key_key DO UPDATE SET query = excluded.query
+        RETURNING q.id INTO judged_id;
+    END IF;
+    IF record_judgement.grade IS NULL THEN
+        DELETE FROM pgblend_data.judgement AS j
+        WHERE j.query_id = judged_id
+            AND j.source_key = record_judgement.source_key;
+    ELSE
+        INSERT INTO pgblend_data.judgement AS j (query_id, collection_id, source_key, grade)
+        VALUES (
+            judged_id, target.collection_id, record_judgement.source_key, record_judgement.grade)
+        ON CONFLICT ON CONSTRAINT judgement_pkey DO UPDATE
+        SET grade = excluded.grade, judged_by = DEFAULT, judged_at = DEFAULT;
+    END IF;
+    RETURN judged_id;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.record_judgement(text, text, text, integer) IS
+'Note in a judged set how well a document (by its source key) answers a query: above 0 relevant, '
+'the higher the better, NULL takes it back. Returns the query''s id.';
+
+-- 92_evaluate/remove_judged_set
+-- remove_judged_set: delete a judged set with its queries, judgements and runs.
+-- False where there is none; the documents stay.
+CREATE OR REPLACE FUNCTION pgblend.remove_judged_set(name text)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM pgblend_data.judged_set AS s WHERE s.name = remove_judged_set.name)
+    THEN
+        RETURN false;
+    END IF;
+    DELETE FROM pgblend_data.judged_set AS s
+    WHERE s.id = (pgblend._writable_judged_set(remove_judged_set.name)).id;
+    RETURN true;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.remove_judged_set(text) IS
+'Delete a judged set with its queries, judgements and runs; false where there is none. The '
+'documents stay.';
+
 -- 95_views/chunks
 -- chunks: the chunks that the caller may read.
 CREATE OR REPLACE VIEW pgblend.chunks WITH (security_invoker = true) AS
@@ -11272,6 +11781,180 @@ COMMENT ON COLUMN pgblend.embedding_spaces.table_name IS 'Its table in pgblend_d
 COMMENT ON COLUMN pgblend.embedding_spaces.waiting IS 'Chunks that wait for a vector.';
 COMMENT ON COLUMN pgblend.embedding_spaces.created_at IS 'When it was made.';
 
+-- 95_views/evaluation_metrics
+-- evaluation_metrics: every metric of every run that is done, one row each.
+CREATE OR REPLACE VIEW pgblend.evaluation_metrics WITH (security_invoker = true) AS
+SELECT
+    r.id AS run_id,
+    s.name AS judged_set,
+    r.arm,
+    r.profile,
+    m.key AS metric,
+    m.value::double precision AS value,
+    r.finished_at
+FROM pgblend_data.evaluation_run AS r
+INNER JOIN pgblend_data.judged_set AS s ON r.set_id = s.id
+CROSS JOIN LATERAL jsonb_each_text(r.metrics) AS m
+WHERE r.state = 'done';
+
+COMMENT ON VIEW pgblend.evaluation_metrics IS
+'Every metric of every evaluation run, one row each: for charts.';
+COMMENT ON COLUMN pgblend.evaluation_metrics.run_id IS 'Number of the run.';
+COMMENT ON COLUMN pgblend.evaluation_metrics.judged_set IS 'Name of the judged set.';
+COMMENT ON COLUMN pgblend.evaluation_metrics.arm IS 'hybrid, or the one arm that was searched.';
+COMMENT ON COLUMN pgblend.evaluation_metrics.profile IS 'Profile of a hybrid search.';
+COMMENT ON COLUMN pgblend.evaluation_metrics.metric IS 'Name of the metric, such as nDCG@10.';
+COMMENT ON COLUMN pgblend.evaluation_metrics.value IS
+'Mean over the queries; of times a percentile.';
+COMMENT ON COLUMN pgblend.evaluation_metrics.finished_at IS 'When the run was done.';
+
+-- 95_views/evaluation_queries
+-- evaluation_queries: what each query found in each run that the caller may read.
+CREATE OR REPLACE VIEW pgblend.evaluation_queries WITH (security_invoker = true) AS
+SELECT
+    e.run_id,
+    q.key AS query_key,
+    q.query,
+    (e.metrics ->> 'nDCG@10')::double precision AS ndcg_10,
+    e.metrics,
+    e.source_keys,
+    e.scores,
+    e.passages,
+    e.latency_ms,
+    e.degraded
+FROM pgblend_data.evaluation_result AS e
+INNER JOIN pgblend_data.judged_query AS q ON e.query_id = q.id;
+
+COMMENT ON VIEW pgblend.evaluation_queries IS
+'What each query found in each run that the caller may read, with its metrics.';
+COMMENT ON COLUMN pgblend.evaluation_queries.run_id IS 'Number of the run.';
+COMMENT ON COLUMN pgblend.evaluation_queries.query_key IS 'Key of the query within its set.';
+COMMENT ON COLUMN pgblend.evaluation_queries.query IS 'The query.';
+COMMENT ON COLUMN pgblend.evaluation_queries.ndcg_10 IS 'nDCG@10, NULL until the run is done.';
+COMMENT ON COLUMN pgblend.evaluation_queries.metrics IS 'All metrics of the query.';
+COMMENT ON COLUMN pgblend.evaluation_queries.source_keys IS 'Documents found, best first.';
+COMMENT ON COLUMN pgblend.evaluation_queries.scores IS 'Their scores.';
+COMMENT ON COLUMN pgblend.evaluation_queries.passages IS 'Passages that they were found by.';
+COMMENT ON COLUMN pgblend.evaluation_queries.latency_ms IS 'Time of the search, in milliseconds.';
+COMMENT ON COLUMN pgblend.evaluation_queries.degraded IS 'What the search did without.';
+
+-- 95_views/evaluation_runs
+-- evaluation_runs: the evaluation runs that the caller may read, with the main figures as columns.
+CREATE OR REPLACE VIEW pgblend.evaluation_runs WITH (security_invoker = true) AS
+SELECT
+    r.id AS run_id,
+    s.name AS judged_set,
+    r.arm,
+    r.profile,
+    r.state,
+    totals.queries,
+    totals.degraded_queries,
+    (r.metrics ->> 'nDCG@10')::double precision AS ndcg_10,
+    (r.metrics ->> 'R@100')::double precision AS recall_100,
+    (r.metrics ->> 'AP')::double precision AS mean_average_precision,
+    (r.metrics ->> 'latency_p50_ms')::double precision AS latency_p50_ms,
+    (r.metrics ->> 'latency_p95_ms')::double precision AS latency_p95_ms,
+    r.metrics,
+    r.result_limit,
+    r.options,
+    r.settings,
+    r.versions,
+    r.started_by,
+    r.started_at,
+    r.finished_at
+FROM pgblend_data.evaluation_run AS r
+INNER JOIN pgblend_data.judged_set AS s ON r.set_id = s.id
+CROSS JOIN LATERAL (
+    SELECT
+        count(*) AS queries,
+        count(*) FILTER (WHERE e.degraded <> '{}') AS degraded_queries
+    FROM pgblend_data.evaluation_result AS e
+    WHERE e.run_id = r.id
+) AS totals;
+
+COMMENT ON VIEW pgblend.evaluation_runs IS
+'The evaluation runs that the caller may read: one row a run, for trends over time.';
+COMMENT ON COLUMN pgblend.evaluation_runs.run_id IS 'Number of the run.';
+COMMENT ON COLUMN pgblend.evaluation_runs.judged_set IS 'Name of the judged set.';
+COMMENT ON COLUMN pgblend.evaluation_runs.arm IS 'hybrid, or the one arm that was searched.';
+COMMENT ON COLUMN pgblend.evaluation_runs.profile IS 'Profile of a hybrid search.';
+COMMENT ON COLUMN pgblend.evaluation_runs.state IS 'running (also: interrupted) or done.';
+COMMENT ON COLUMN pgblend.evaluation_runs.queries IS 'Queries searched so far.';
+COMMENT ON COLUMN pgblend.evaluation_runs.degraded_queries IS
+'Queries whose search went on without a stage: their figures are not the profile''s.';
+COMMENT ON COLUMN pgblend.evaluation_runs.ndcg_10 IS 'Mean nDCG@10.';
+COMMENT ON COLUMN pgblend.evaluation_runs.recall_100 IS 'Mean recall in the first 100 documents.';
+COMMENT ON COLUMN pgblend.evaluation_runs.mean_average_precision IS 'Mean average precision.';
+COMMENT ON COLUMN pgblend.evaluation_runs.latency_p50_ms IS
+'Median time of a search of result_limit rows, in milliseconds.';
+COMMENT ON COLUMN pgblend.evaluation_runs.latency_p95_ms IS 'Its 95th percentile.';
+COMMENT ON COLUMN pgblend.evaluation_runs.metrics IS 'All metrics, NULL until it is done.';
+COMMENT ON COLUMN pgblend.evaluation_runs.result_limit IS 'Passages asked for per query.';
+COMMENT ON COLUMN pgblend.evaluation_runs.options IS 'Options that the searches were given.';
+COMMENT ON COLUMN pgblend.evaluation_runs.settings IS 'Every search setting in force.';
+COMMENT ON COLUMN pgblend.evaluation_runs.versions IS
+'Versions of the server, and numbers of documents, queries and judgements.';
+COMMENT ON COLUMN pgblend.evaluation_runs.started_by IS 'Who started it.';
+COMMENT ON COLUMN pgblend.evaluation_runs.started_at IS 'When it was started.';
+COMMENT ON COLUMN pgblend.evaluation_runs.finished_at IS 'When it was done.';
+
+-- 95_views/judged_sets
+-- judged_sets: the judged sets that the caller may read, with their sizes.
+CREATE OR REPLACE VIEW pgblend.judged_sets WITH (security_invoker = true) AS
+SELECT
+    s.name,
+    c.name AS collection,
+    s.description,
+    s.embedding_model,
+    count(DISTINCT q.id) AS queries,
+    count(DISTINCT q.id) FILTER (WHERE j.grade > 0) AS judged_queries,
+    count(j.query_id) AS judgements,
+    s.created_by,
+    s.created_at
+FROM pgblend_data.judged_set AS s
+LEFT JOIN pgblend_data.collection AS c ON s.collection_id = c.id
+LEFT JOIN pgblend_data.judged_query AS q ON s.id = q.set_id
+LEFT JOIN pgblend_data.judgement AS j ON q.id = j.query_id
+GROUP BY s.id, c.name;
+
+COMMENT ON VIEW pgblend.judged_sets IS 'The judged sets that the caller may read.';
+COMMENT ON COLUMN pgblend.judged_sets.name IS 'Name.';
+COMMENT ON COLUMN pgblend.judged_sets.collection IS 'Its collection; NULL means all.';
+COMMENT ON COLUMN pgblend.judged_sets.description IS 'Where it comes from.';
+COMMENT ON COLUMN pgblend.judged_sets.embedding_model IS
+'Model of its queries'' vectors; NULL where it brings none.';
+COMMENT ON COLUMN pgblend.judged_sets.queries IS 'Number of queries.';
+COMMENT ON COLUMN pgblend.judged_sets.judged_queries IS
+'Queries with a relevant document: those that a run searches.';
+COMMENT ON COLUMN pgblend.judged_sets.judgements IS 'Number of judgements.';
+COMMENT ON COLUMN pgblend.judged_sets.created_by IS 'Who made it.';
+COMMENT ON COLUMN pgblend.judged_sets.created_at IS 'When it was made.';
+
+-- 95_views/judgements
+-- judgements: the judgements that the caller may read, with their queries.
+CREATE OR REPLACE VIEW pgblend.judgements WITH (security_invoker = true) AS
+SELECT
+    s.name AS judged_set,
+    q.key AS query_key,
+    q.query,
+    j.source_key,
+    j.grade,
+    j.judged_by,
+    j.judged_at
+FROM pgblend_data.judgement AS j
+INNER JOIN pgblend_data.judged_query AS q ON j.query_id = q.id
+INNER JOIN pgblend_data.judged_set AS s ON q.set_id = s.id;
+
+COMMENT ON VIEW pgblend.judgements IS
+'The judgements that the caller may read, with their queries; record_judgement writes them.';
+COMMENT ON COLUMN pgblend.judgements.judged_set IS 'Name of the judged set.';
+COMMENT ON COLUMN pgblend.judgements.query_key IS 'Key of the query within the set.';
+COMMENT ON COLUMN pgblend.judgements.query IS 'The query.';
+COMMENT ON COLUMN pgblend.judgements.source_key IS 'The judged document.';
+COMMENT ON COLUMN pgblend.judgements.grade IS 'Above 0 relevant, the higher the better.';
+COMMENT ON COLUMN pgblend.judgements.judged_by IS 'Who judged.';
+COMMENT ON COLUMN pgblend.judgements.judged_at IS 'When.';
+
 -- 95_views/profiles
 -- profiles: the named ranking recipes.
 CREATE OR REPLACE VIEW pgblend.profiles WITH (security_invoker = true) AS
@@ -11358,21 +12041,26 @@ FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
 
 GRANT SELECT ON
 pgblend.chunks, pgblend.collections, pgblend.documents, pgblend.embedding_spaces,
-pgblend.profiles, pgblend.settings, pgblend._similar_lexeme
+pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
+pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.settings,
+pgblend._similar_lexeme
 TO pgblend_reader;
 GRANT SELECT ON pgblend.setting_changes TO pgblend_admin;
 
 GRANT SELECT ON
 pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
 pgblend_data.collection_language, pgblend_data.document, pgblend_data.embedding_queue,
-pgblend_data.embedding_space, pgblend_data.lexical_failure, pgblend_data.pending,
-pgblend_data.posting, pgblend_data.profile, pgblend_data.segment, pgblend_data.setting,
-pgblend_data.tombstone, pgblend_data.vocabulary
+pgblend_data.embedding_space, pgblend_data.evaluation_result, pgblend_data.evaluation_run,
+pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
+pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.profile,
+pgblend_data.segment, pgblend_data.setting, pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_reader;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.chunk, pgblend_data.collection_language, pgblend_data.document,
-pgblend_data.embedding_queue, pgblend_data.lexical_failure, pgblend_data.pending,
-pgblend_data.posting, pgblend_data.segment, pgblend_data.tombstone, pgblend_data.vocabulary
+pgblend_data.embedding_queue, pgblend_data.evaluation_result, pgblend_data.evaluation_run,
+pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
+pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.segment,
+pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_writer;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.collection, pgblend_data.collection_grant, pgblend_data.embedding_space,
@@ -11491,11 +12179,15 @@ pgblend._word_of_lexeme
 TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION
+pgblend.add_judged_set,
 pgblend.delete_document(bigint),
 pgblend.delete_document(text, text),
+pgblend.evaluate_queries,
 pgblend.ingest_document,
 pgblend.lexical_rebuild,
 pgblend.lexical_seal,
+pgblend.record_judgement,
+pgblend.remove_judged_set,
 pgblend.set_metadata
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
@@ -11511,8 +12203,12 @@ pgblend._document_change,
 pgblend._document_row,
 pgblend._drop_segments,
 pgblend._embedding_input,
+pgblend._finish_run,
+pgblend._found_documents,
 pgblend._identifier_vector,
 pgblend._index_collection,
+pgblend._judged_search,
+pgblend._judged_set,
 pgblend._load_segment,
 pgblend._load_segments,
 pgblend._lock_segments,
@@ -11521,19 +12217,24 @@ pgblend._next_embeddings,
 pgblend._note_failure,
 pgblend._pack_lexemes,
 pgblend._pack_vector,
+pgblend._passage_metrics,
+pgblend._plain_query,
 pgblend._rebuild_collection,
 pgblend._rebuild_vocabulary,
 pgblend._replace_chunks,
+pgblend._run_versions,
 pgblend._seal_batch,
 pgblend._seal_collection,
 pgblend._seal_missing,
 pgblend._segment_postings,
 pgblend._split_content,
+pgblend._start_run,
 pgblend._store_embeddings,
 pgblend._take_pending,
 pgblend._take_tombstones,
 pgblend._vocabulary_lock,
 pgblend._writable_collection,
+pgblend._writable_judged_set,
 pgblend._write_segment
 TO pgblend_writer;
 

@@ -378,3 +378,20 @@ def test_the_report_is_one_page_that_fetches_nothing(
     again = folder / "again.html"
     ok(pgblend("eval", "report", "--set", "mine", "-o", str(again)))
     assert again.read_text() == text
+
+
+def test_a_document_that_cannot_be_stored_is_named_by_its_line(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    (folder / "corpus.jsonl.xz").unlink()
+    documents = [{"_id": key, "title": title, "text": text} for key, title, text in DOCUMENTS]
+    documents[2]["_id"] = "d3" * 3000  # longer than an index takes
+    write(folder / "corpus.jsonl", documents)
+    write_qrels(folder, [("q1", "d1", "1")])
+    result = ok_not(pgblend("eval", "import", str(folder), "--set", "mine"))
+    assert "corpus.jsonl, line 3: " in result.stderr
+    assert counts(connection) == [2, 2, 0, 0, 0]
+    documents[2]["_id"] = "d3"
+    write(folder / "corpus.jsonl", documents)
+    report = ok(pgblend("eval", "import", str(folder), "--set", "mine", "--json"))
+    assert json.loads(report.stdout)["stored"] == 2  # those that were not there yet
