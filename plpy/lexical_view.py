@@ -19,8 +19,8 @@ def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
     body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
 
     Segments never change but for deletions, so a session can keep views, and in them what it
-    derived: `live` rows, `postings` by term, `norms`, `impacts` by term and `sums`, zeros to
-    add scores up in.
+    derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
+    zeros to add scores up in.
     """
     ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
     starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
@@ -50,6 +50,7 @@ def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "alive": joined("alive", np.bool_),
         "frequencies": field_counts(joined("code_book", np.int64)),
         "live": None,
+        "documents": None,
         "postings": {},
         "norms": None,
         "impacts": {},

@@ -125,6 +125,8 @@ BEGIN ATOMIC
             'BM25: how soon repeated words stop counting.'),
         ('language', 'search', 'text_search_config', 'null', NULL, NULL, NULL,
             'Search only documents of this text search configuration (pg_ts_config).'),
+        ('level', 'search', 'text', '"chunk"', NULL, NULL, ARRAY['chunk', 'document'],
+            'What the words rank: passages, or whole documents, each shown by its best passage.'),
         ('min_relevance', 'search', 'number', 'null', -1, 1, NULL,
             'Leave out rows below this relevance; rows without one as well.'),
         ('min_score', 'search', 'number', '0', 0, 1, NULL,
@@ -1328,42 +1330,56 @@ COMMENT ON FUNCTION pgblend._chunk_index_text() IS
 'Trigger that fills a new chunk''s lexemes from title (weight A), heading (B), text (D) and the '
 'identifiers in them (C).';
 
--- 10_text/_group_condition
--- _group_condition: what must hold of a passage for one alternative of a query, NULL for nothing.
--- All of its phrases and none of its exclusions; with `one_of_many`, an alternative without phrases
--- also asks for any of its words. Phrases of stop words ask for nothing (and raise no NOTICE).
-CREATE OR REPLACE FUNCTION pgblend._group_condition(
+-- 10_text/_group_operands
+-- _group_operands: what must hold of a passage for one alternative of a query, one row each: its
+-- phrases, and what it excludes.
+-- With `one_of_many`, an alternative without phrases also asks for any of its words. Phrases of
+-- stop words ask for nothing (and raise no NOTICE).
+CREATE OR REPLACE FUNCTION pgblend._group_operands(
     config regconfig,
     query_group jsonb,
     one_of_many boolean
 )
-RETURNS tsquery
+RETURNS TABLE (operand tsquery, excluded boolean)
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
+ROWS 2
 SET search_path FROM CURRENT
 SET client_min_messages = warning
 AS $function$
 DECLARE
-    condition tsquery := '';
-    operand text;
+    asks boolean := false;
 BEGIN
-    FOR operand IN SELECT p.value FROM jsonb_array_elements_text(query_group -> 'phrases') AS p LOOP
-        condition := condition && phraseto_tsquery(config, pgblend._indexable_text(operand));
+    excluded := false;
+    FOR operand IN
+        SELECT phraseto_tsquery(config, pgblend._indexable_text(p.value))
+        FROM jsonb_array_elements_text(query_group -> 'phrases') AS p
+    LOOP
+        CONTINUE WHEN numnode(operand) = 0;
+        asks := true;
+        RETURN NEXT;
     END LOOP;
-    IF one_of_many AND numnode(condition) = 0 THEN
-        condition := coalesce(pgblend._lexeme_tsquery(tsvector_to_array(to_tsvector(config, (
+    IF one_of_many AND NOT asks THEN
+        operand := pgblend._lexeme_tsquery(tsvector_to_array(to_tsvector(config, (
             SELECT pgblend._indexable_text(string_agg(w.value, ' '))
-            FROM jsonb_array_elements_text(query_group -> 'words') AS w)))), '');
+            FROM jsonb_array_elements_text(query_group -> 'words') AS w))));
+        IF operand IS NOT NULL THEN
+            RETURN NEXT;
+        END IF;
     END IF;
-    FOR operand IN SELECT e.value FROM jsonb_array_elements_text(query_group -> 'excluded') AS e LOOP
-        condition := condition && !!phraseto_tsquery(config, pgblend._indexable_text(operand));
+    excluded := true;
+    FOR operand IN
+        SELECT phraseto_tsquery(config, pgblend._indexable_text(e.value))
+        FROM jsonb_array_elements_text(query_group -> 'excluded') AS e
+    LOOP
+        CONTINUE WHEN numnode(operand) = 0;
+        RETURN NEXT;
     END LOOP;
-    RETURN CASE WHEN numnode(condition) > 0 THEN condition END;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._group_condition(regconfig, jsonb, boolean) IS
-'What must hold of a passage for one alternative of a query: phrases, exclusions, words.';
+COMMENT ON FUNCTION pgblend._group_operands(regconfig, jsonb, boolean) IS
+'What must hold of a passage for one alternative of a query: phrases, words, and what it excludes.';
 
 -- 10_text/_query_stop_words
 -- _query_stop_words: the query's stop words in the language that it is probably in.
@@ -1445,6 +1461,33 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._snippet(text, text, text) IS
 'The best part of a passage as HTML: text escaped, words that match the query in <mark>.';
+
+-- 10_text/_group_condition
+-- _group_condition: what must hold of a passage for one alternative of a query, as one tsquery;
+-- NULL for nothing (see _group_operands).
+CREATE OR REPLACE FUNCTION pgblend._group_condition(
+    config regconfig,
+    query_group jsonb,
+    one_of_many boolean
+)
+RETURNS tsquery
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    condition tsquery := '';
+    part record;
+BEGIN
+    FOR part IN SELECT * FROM pgblend._group_operands(config, query_group, one_of_many) LOOP
+        condition := condition && CASE WHEN part.excluded THEN !!part.operand ELSE part.operand END;
+    END LOOP;
+    RETURN CASE WHEN numnode(condition) > 0 THEN condition END;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._group_condition(regconfig, jsonb, boolean) IS
+'What must hold of a passage for one alternative of a query: phrases, exclusions, words.';
 
 -- 10_text/_parse_query
 -- _parse_query: what a query means under one text search configuration.
@@ -3745,6 +3788,1641 @@ COMMENT ON FUNCTION pgblend._document_ages(bigint[], timestamptz) IS
 'The ages of documents in days at a time, in the order given; NULL for one that is not there. The '
 'date is modified_at, else metadata''s date, else ingested_at.';
 
+-- 20_retrieve/_document_statistics
+-- _document_statistics: what BM25 of whole documents needs to know of the collections: exact
+-- integers over visible, live chunks.
+-- n documents that have chunks, their total length in lexeme occurrences (what chunks repeat counts
+-- once), and per lexeme the number of documents that have it, in the order of the lexemes. Sealed
+-- or pending makes no difference. `reading` is that of _lexical_statistics.
+CREATE OR REPLACE FUNCTION pgblend._document_statistics(
+    collection_ids bigint[],
+    lexemes text[],
+    deadline double precision DEFAULT 'infinity',
+    reading uuid DEFAULT NULL,
+    OUT n bigint,
+    OUT total_length bigint,
+    OUT document_frequencies bigint[]
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $python$
+if "count_documents" not in SD:
+    """The statistics of BM25 over whole documents."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def count_documents(
+        postings: Sequence[tuple[Any, Any]], documents: Any, alive: Any, own_lengths: Any
+    ) -> tuple[int, int, list[int]]:
+        """Return (documents with live rows, their total length, documents with each term).
+
+        By row there are the place of its document, whether it is alive, and its own length;
+        `postings` has (rows, codes) of each term.
+        """
+
+        def distinct(rows: Any) -> int:
+            present = np.zeros(len(documents), np.bool_)  # there are no more than rows
+            present[documents[rows]] = True
+            return int(np.count_nonzero(present))
+
+        return (
+            distinct(alive),
+            int(own_lengths[alive].sum()),
+            [distinct(rows[alive[rows]]) for rows, _ in postings],
+        )
+    SD["count_documents"] = count_documents
+count_documents = SD["count_documents"]
+if "deadline_check" not in SD:
+    """The time limit of the lexical arm."""
+
+    import time
+    from collections.abc import Callable
+
+
+    def deadline_check(deadline: float, fail: Callable[..., object]) -> Callable[[], None]:
+        """Return a function that calls `fail` once the monotonic clock is past `deadline`.
+
+        To be called between steps: a statement_timeout that is set inside a function has no effect.
+        """
+
+        def check() -> None:
+            if time.monotonic() > deadline:
+                fail(
+                    "the time limit of the lexical arm is over",
+                    sqlstate="PB009",
+                    hint="Raise timeouts_ms, key lexical.",
+                )
+
+        return check
+    SD["deadline_check"] = deadline_check
+deadline_check = SD["deadline_check"]
+if "document_rows" not in SD:
+    """Which document each row of a view, and each pending chunk, belongs to."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def document_rows(view: dict[str, Any], pending: dict[str, Any] | None) -> tuple[Any, Any]:
+        """Return the ids of the documents, and by row the place of its document among them.
+
+        Pending chunks are the rows after the view's, and may belong to documents that have sealed
+        chunks. The view keeps what its own rows give.
+        """
+        if view["documents"] is None:
+            view["documents"] = np.unique(view["document_ids"], return_inverse=True)
+        ids, places = view["documents"]
+        if pending is None:
+            return ids, places
+        waiting = pending["document_ids"]
+        new = np.setdiff1d(waiting, ids)
+        is_new = np.isin(waiting, new)
+        later = np.where(
+            is_new, len(ids) + np.searchsorted(new, waiting), np.searchsorted(ids, waiting)
+        )
+        return np.concatenate((ids, new)), np.concatenate((places, later))
+    SD["document_rows"] = document_rows
+document_rows = SD["document_rows"]
+if "pending_postings" not in SD:
+    """The pending chunks' postings of a query's terms."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def pending_postings(
+        pending: dict[str, Any], terms: Sequence[int], start: int, end: int
+    ) -> tuple[list[tuple[Any, Any]], Any]:
+        """Return the postings of each term among the chunks start to end, and the frequencies' table.
+
+        Postings are (rows, codes): rows ascending, codes are places in the table, whose columns are
+        occurrences in title, headings and body, the chunk's own and repeated ones.
+        """
+        places = pending["places"]
+        for term in terms:
+            if term not in places:
+                places[term] = np.flatnonzero(pending["terms"] == term)
+        postings, counts, first = [], [pending["counts"][:0]], 0
+        for term in terms:
+            here = places[term]
+            rows = pending["ordinals"][here]
+            if start > 0 or end < len(pending["lengths"]):
+                inside = (rows >= start) & (rows < end)
+                here, rows = here[inside], rows[inside]
+            postings.append((rows, np.arange(first, first + len(rows))))
+            counts.append(pending["counts"][here])
+            first += len(rows)
+        return postings, np.concatenate(counts)
+    SD["pending_postings"] = pending_postings
+pending_postings = SD["pending_postings"]
+if "view_postings" not in SD:
+    """The sealed postings of a query's terms."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+    MOST_POSTINGS = 1_500_000
+
+
+    def view_postings(
+        view: dict[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> list[tuple[Any, Any]]:
+        """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
+
+        `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
+        million postings (14 bytes each with their impacts, which go with them).
+        """
+        kept = view["postings"]
+        missing = [term for term in dict.fromkeys(terms) if term not in kept]
+        if missing:
+            if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+                kept.clear()
+                view["impacts"].clear()
+                missing = list(dict.fromkeys(terms))
+            stored = run(
+                "SELECT * FROM pgblend._term_postings($1, $2)",
+                ["bigint[]", "bigint[]"],
+                view["segment_ids"],
+                missing,
+            )[0]
+            kept.update(unpack_lists(view, missing, stored))
+        return [kept[term] for term in terms]
+
+
+    def unpack_lists(
+        view: dict[str, Any], terms: Sequence[int], stored: Mapping[str, Any]
+    ) -> dict[int, tuple[Any, Any]]:
+        """Make rows and codes of the view of stored lists, and divide them among the terms.
+
+        `stored` has, of each list by term and segment, its term, the segment's place in the view
+        (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
+        """
+        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(
+            terms, (np.empty(0, np.intp), np.empty(0, view["code_type"]))
+        )
+        if stored["terms"]:
+            places = np.array(stored["segments"]) - 1
+            counts = np.array(stored["counts"])
+            ends = np.cumsum(counts)
+            rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
+            codes = joined_codes(view, places.tolist(), counts.tolist(), stored["codes"])
+            if len(view["segment_ids"]) > 1:
+                rows += np.repeat(view["offsets"][places], counts)
+                codes += np.repeat(view["code_offsets"][places], counts)
+            firsts = [
+                place
+                for place, term in enumerate(stored["terms"])
+                if place == 0 or term != stored["terms"][place - 1]
+            ]
+            bounds = [0, *(ends[first - 1] for first in firsts[1:]), len(rows)]
+            for first, (start, end) in zip(firsts, pairwise(bounds), strict=True):
+                lists[stored["terms"][first]] = rows[start:end], codes[start:end]
+        return lists
+
+
+    def joined_codes(
+        view: dict[str, Any], places: Sequence[int], counts: Sequence[int], codes: bytes
+    ) -> Any:
+        """Return the codes of lists, which have 8 or 16 bits by segment, as the view's type."""
+        types = view["code_types"]
+        if all(types[place] == "u1" for place in places):
+            return np.frombuffer(codes, "u1").astype(view["code_type"])
+        parts, start = [], 0
+        for place, count in zip(places, counts, strict=True):
+            parts.append(np.frombuffer(codes, types[place], count, start))
+            start += parts[-1].nbytes
+        return np.concatenate(parts).astype(view["code_type"])
+    SD["view_postings"] = view_postings
+view_postings = SD["view_postings"]
+if "joined_rows" not in SD:
+    """Sealed and pending chunks as one space of rows, with the document of each."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def joined_rows(
+        opened: Mapping[str, Any],
+        config: str | None,
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[str, Any]:
+        """Return the rows of a view and, after them, those of pending chunks.
+
+        By row there are `chunk_ids`, `document_ids`, `chunk_indexes`, `own_lengths`, `documents` (the
+        place of its document in `ids`) and `alive`: not deleted, and of this configuration, if one is
+        given. Of each term `postings` has the rows and codes, which are places in `counts`: occurrences
+        in title, headings and body, the chunk's own and repeated ones. `opened` is what open_index
+        returns, `run` executes (statement, types, *values).
+        """
+        view, pending = opened["view"], opened["pending"]
+        postings = view_postings(view, terms, run)
+        counts, alive = view["frequencies"], opened["live"]["alive"]
+        if config is not None:
+            alive = alive & within(view["ranges"].get(config, (0, 0)), len(alive))
+        ids, documents = document_rows(view, pending)
+        names = ("chunk_ids", "document_ids", "chunk_indexes", "own_lengths")
+        columns = {name: view[name] for name in names}
+        if pending is not None:
+            rows, codes, chunks = len(alive), len(counts), len(pending["lengths"])
+            waiting, added = pending_postings(pending, terms, 0, chunks)
+            postings = [
+                (
+                    np.concatenate((left[0], right[0] + rows)),
+                    np.concatenate((left[1], right[1] + codes)),
+                )
+                for left, right in zip(postings, waiting, strict=True)
+            ]
+            counts = np.concatenate((counts, added))
+            first, last = (0, chunks) if config is None else pending["ranges"].get(config, (0, 0))
+            alive = np.concatenate((alive, within((first, last), chunks)))
+            columns = {name: np.concatenate((columns[name], pending[name])) for name in names}
+        return {
+            **columns,
+            "ids": ids,
+            "documents": documents,
+            "alive": alive,
+            "postings": postings,
+            "counts": counts,
+        }
+
+
+    def within(bounds: tuple[int, int], rows: int) -> Any:
+        """Return a mask of the rows from the first to before the last."""
+        places = np.arange(rows)
+        return (places >= bounds[0]) & (places < bounds[1])
+    SD["joined_rows"] = joined_rows
+joined_rows = SD["joined_rows"]
+if "field_counts" not in SD:
+    """Frequencies by field."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def field_counts(packed: Any) -> Any:
+        """Return the six counts of packed frequencies: title, headings, body, and those repeated.
+
+        They are six bytes of a number, the first the highest of 48 bits.
+        """
+        return packed[:, None] >> np.arange(40, -1, -8) & 255
+    SD["field_counts"] = field_counts
+field_counts = SD["field_counts"]
+if "lexical_view" not in SD:
+    """The sealed segments of a search as one space of rows."""
+
+    from collections.abc import Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
+
+        Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
+        `offsets`, `bounds` (first row, after the last), `code_offsets` and `code_types`; by row
+        `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
+        rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
+        body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
+
+        Segments never change but for deletions, so a session can keep views, and in them what it
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
+        zeros to add scores up in.
+        """
+        ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
+        starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
+        code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
+        code_type = np.min_scalar_type(code_starts[-1])
+        bounds = list(pairwise(starts.tolist()))
+        ranges: dict[str, tuple[int, int]] = {}
+        for segment, (start, end) in zip(ordered, bounds, strict=True):
+            ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
+
+        def joined(name: str, kind: Any) -> Any:
+            return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
+
+        return {
+            "segment_ids": [segment["id"] for segment in ordered],
+            "offsets": starts[:-1],
+            "bounds": bounds,
+            "ranges": ranges,
+            "code_offsets": code_starts[:-1].astype(code_type),
+            "code_type": code_type,
+            "code_types": [segment["code_type"] for segment in ordered],
+            "chunk_ids": joined("chunk_ids", np.int64),
+            "document_ids": joined("document_ids", np.int64),
+            "chunk_indexes": joined("chunk_indexes", np.int32),
+            "lengths": joined("lengths", np.int32),
+            "own_lengths": joined("own_lengths", np.int32),
+            "alive": joined("alive", np.bool_),
+            "frequencies": field_counts(joined("code_book", np.int64)),
+            "live": None,
+            "documents": None,
+            "postings": {},
+            "norms": None,
+            "impacts": {},
+            "sums": None,
+        }
+    SD["lexical_view"] = lexical_view
+lexical_view = SD["lexical_view"]
+if "find_rows" not in SD:
+    """Find values in a sorted array."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def find_rows(sorted_values: Any, values: Any) -> Any:
+        """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
+        places = np.searchsorted(sorted_values, values)
+        found = places < len(sorted_values)
+        found[found] = sorted_values[places[found]] == values[found]
+        return places[found]
+    SD["find_rows"] = find_rows
+find_rows = SD["find_rows"]
+if "view_rows" not in SD:
+    """Find chunks in a view of segments."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def view_rows(view: dict[str, Any], chunk_ids: Any) -> Any:
+        """Return the rows of the view that hold these chunks (sorted ids), ascending.
+
+        Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
+        cover a range of their own, so each is only asked for the ids within its range.
+        """
+        parts = [np.empty(0, np.intp)]
+        for start, end in view["bounds"]:
+            ids = view["chunk_ids"][start:end]
+            first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
+            if first < last:
+                parts.append(start + find_rows(ids, chunk_ids[first:last]))
+        return np.concatenate(parts)
+    SD["view_rows"] = view_rows
+view_rows = SD["view_rows"]
+if "live_rows" not in SD:
+    """The rows of a view that are not deleted."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def live_rows(view: dict[str, Any], tombstones: bytes | None) -> dict[str, Any]:
+        """Return `alive`, a mask of rows, `n`, how many, `total_length` of them, and `tombstones`.
+
+        `tombstones` holds the ids of chunks deleted since the last seal (big-endian int64); those that
+        dead lists hide are not alive either. The view keeps the last result.
+        """
+        live: dict[str, Any] | None = view["live"]
+        if live is None or live["tombstones"] != tombstones:
+            alive = view["alive"]
+            if tombstones:
+                alive = alive.copy()
+                alive[view_rows(view, np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64)))] = (
+                    False
+                )
+            live = view["live"] = {
+                "tombstones": tombstones,
+                "alive": alive,
+                "n": int(np.count_nonzero(alive)),
+                "total_length": int(view["lengths"][alive].sum()),
+            }
+        return live
+    SD["live_rows"] = live_rows
+live_rows = SD["live_rows"]
+if "unpack_pending" not in SD:
+    """Read pending chunks as a segment that was not written yet."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return pending chunks as a source of postings, None where there are none.
+
+        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
+        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
+        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
+        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
+        """
+        if columns["chunk_ids"] is None:
+            return None
+        record = np.dtype(
+            {
+                "names": ["term", "counts", "last_8"],
+                "formats": [">i8", ("u1", 6), ">i8"],
+                "offsets": [0, 8, 6],
+            }
+        )
+        records = np.frombuffer(columns["records"] or b"", record)
+        counts = np.frombuffer(columns["record_counts"], ">i4")
+        return {
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
+            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
+            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
+            "alive": np.ones(len(counts), np.bool_),
+            "terms": records["term"].astype(np.int64),
+            "ordinals": np.repeat(np.arange(len(counts)), counts),
+            "counts": records["counts"],
+            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
+        }
+    SD["unpack_pending"] = unpack_pending
+unpack_pending = SD["unpack_pending"]
+if "session_pending" not in SD:
+    """Keep the pending chunks that a session has read."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+    from itertools import groupby
+    from typing import Any
+
+    import numpy as np
+
+
+    KEY_BYTES = 12
+    MOST_CHUNKS = 20_000
+
+
+    def session_pending(
+        listed: bytes | None,
+        kept: MutableMapping[str, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """Return the pending chunks that `listed` names, None where there are none.
+
+        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
+        since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
+        reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
+        document, int32 index, length, own length and number of records) and `records`.
+
+        The result is what unpack_pending returns, chunks of one configuration side by side, with
+        `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
+        """
+        if not listed:
+            return None
+        if kept.get("listed") != listed:
+            chunks = kept.setdefault("chunks", {})
+            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
+            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in chunks]
+            if len(chunks) > len(keys) + MOST_CHUNKS:
+                kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
+            for row in fetch(missing) if missing else ():
+                chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
+            kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
+            kept["listed"] = listed
+        pending: dict[str, Any] = kept["pending"]
+        return pending
+
+
+    def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str, Any]:
+        """Make arrays of chunks by key."""
+        order = sorted(chunks, key=lambda key: chunks[key][0])
+        chosen = [chunks[key] for key in order]
+        head = np.frombuffer(
+            b"".join([head for _, head, _ in chosen]),
+            [
+                ("document", ">i8"),
+                ("index", ">i4"),
+                ("length", ">i4"),
+                ("own", ">i4"),
+                ("records", ">i4"),
+            ],
+        )
+        pending = unpack_pending(
+            {
+                "chunk_ids": b"".join([key[:8] for key in order]),
+                "document_ids": head["document"].tobytes(),
+                "chunk_indexes": head["index"].tobytes(),
+                "lengths": head["length"].tobytes(),
+                "own_lengths": head["own"].tobytes(),
+                "record_counts": head["records"].tobytes(),
+                "records": b"".join([records for _, _, records in chosen]),
+            }
+        )
+        assert pending is not None  # there are chunks
+        pending["ranges"], start = {}, 0
+        for config, group in groupby(config for config, _, _ in chosen):
+            end = start + len(list(group))
+            pending["ranges"][config] = (start, end)
+            start = end
+        return pending | {"places": {}}
+    SD["session_pending"] = session_pending
+session_pending = SD["session_pending"]
+if "session_view" not in SD:
+    """Keep the joined arrays of segments in a session."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    MOST_ROWS = 4_000_000
+
+
+    def session_view(
+        segment_ids: Sequence[int],
+        versions: Sequence[str],
+        cache: MutableMapping[Any, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
+        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the view of these segments, from `cache` where it has it.
+
+        `versions` change with a segment's dead list, and where an id is given anew.
+        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
+        cache is emptied first when it holds more than four million rows (33 bytes each).
+        """
+        key = tuple(zip(segment_ids, versions, strict=True))
+        view: dict[str, Any] | None = cache.get(key)
+        if view is None:
+            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
+                cache.clear()
+            rows = fetch(list(segment_ids)) if segment_ids else []
+            view = cache[key] = join([unpack(row) for row in rows])
+        return view
+    SD["session_view"] = session_view
+session_view = SD["session_view"]
+if "unpack_segment" not in SD:
+    """Read the arrays of a sealed segment."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a segment's arrays from its stored bytes (little-endian).
+
+        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
+        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        """
+        lengths = np.frombuffer(columns["lengths"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i8")
+        alive = np.ones(len(lengths), np.bool_)
+        alive[np.frombuffer(columns["dead"], "<i4")] = False
+        return {
+            "id": columns["id"],
+            "config": columns["text_search_config"],
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
+            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
+            "lengths": lengths,
+            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
+            "code_book": code_book,
+            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "alive": alive,
+        }
+    SD["unpack_segment"] = unpack_segment
+unpack_segment = SD["unpack_segment"]
+if "open_index" not in SD:
+    """What a search reads of the lexical index."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+
+
+    def open_index(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        session: MutableMapping[str, Any],
+        collection_ids: Sequence[int],
+        reading: str | None,
+    ) -> dict[str, Any]:
+        """Return the `view` of the collections' segments, which rows are `live`, and what is `pending`.
+
+        `run` executes (statement, types, *values), `session` keeps what was read. Callers with the same
+        `reading`, which is made for one snapshot and told nobody else, get what the first of them read.
+        """
+        opened: dict[str, Any] | None = session.get("pgblend_opened")
+        if opened is None or reading is None or opened["reading"] != reading:
+            state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
+            view = session_view(
+                state["segment_ids"],
+                state["versions"],
+                session.setdefault("pgblend_views", {}),
+                lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
+                unpack_segment,
+                lexical_view,
+            )
+            pending = session_pending(
+                state["pending"],
+                session.setdefault("pgblend_pending", {}),
+                lambda ids: run("SELECT * FROM pgblend._pending_chunks($1)", ["bigint[]"], ids),
+            )
+            live = live_rows(view, state["tombstones"])
+            opened = {"reading": reading, "view": view, "live": live, "pending": pending}
+            session["pgblend_opened"] = opened
+        return opened
+    SD["open_index"] = open_index
+open_index = SD["open_index"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
+if "term_ids" not in SD:
+    """Term ids of lexemes."""
+
+    import hashlib
+    from collections.abc import Iterable
+
+
+    def term_ids(lexemes: Iterable[str]) -> list[int]:
+        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
+        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
+        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    SD["term_ids"] = term_ids
+term_ids = SD["term_ids"]
+
+
+
+
+
+
+check = deadline_check(deadline, plpy.error)
+run = prepared_statements(plpy.prepare, SD)
+opened = open_index(run, GD, collection_ids, reading)
+check()
+rows = joined_rows(opened, None, term_ids(lexemes), run)
+check()
+return count_documents(rows["postings"], rows["documents"], rows["alive"], rows["own_lengths"])
+$python$;
+
+COMMENT ON FUNCTION pgblend._document_statistics(bigint[], text[], double precision, uuid) IS
+'What BM25 of whole documents needs to know of the collections: n documents that have chunks, '
+'their total length, and per lexeme the number of documents that have it. Exact integers over '
+'visible, live chunks.';
+
+-- 20_retrieve/_monotonic_deadline
+-- _monotonic_deadline: the time on the session's monotonic clock when timeout_ms are over.
+CREATE OR REPLACE FUNCTION pgblend._monotonic_deadline(timeout_ms integer)
+RETURNS double precision
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+import time
+return time.monotonic() + timeout_ms / 1000
+$python$;
+
+COMMENT ON FUNCTION pgblend._monotonic_deadline(integer) IS
+'The time on the session''s monotonic clock, in seconds, when timeout_ms are over.';
+
+-- 20_retrieve/_tsvector_document_statistics
+-- _tsvector_document_statistics: what BM25 of whole documents needs to know of the collections:
+-- exact integers, from visible rows only.
+-- n documents that have chunks, their total length in lexeme occurrences (what chunks repeat counts
+-- once), and per lexeme the number of documents that have it, in the order of the lexemes.
+CREATE OR REPLACE FUNCTION pgblend._tsvector_document_statistics(
+    collection_ids bigint[],
+    lexemes text[],
+    OUT n bigint,
+    OUT total_length bigint,
+    OUT document_frequencies bigint[]
+)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT
+        count(DISTINCT c.document_id) AS n,
+        coalesce(sum(c.own_length), 0)::bigint AS total_length,
+        ARRAY(
+            SELECT (
+                SELECT count(DISTINCT containing.document_id)
+                FROM pgblend_data.chunk AS containing
+                WHERE
+                    containing.collection_id = ANY(collection_ids)
+                    AND containing.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
+            )
+            FROM unnest(_tsvector_document_statistics.lexemes)
+                WITH ORDINALITY AS l (lexeme, place)
+            ORDER BY l.place
+        ) AS document_frequencies
+    FROM pgblend_data.chunk AS c
+    WHERE c.collection_id = ANY(collection_ids);
+END;
+
+COMMENT ON FUNCTION pgblend._tsvector_document_statistics(bigint[], text[]) IS
+'What BM25 of whole documents needs to know of the collections: n documents that have chunks, '
+'their total length, and per lexeme the number of documents that have it. Exact integers over '
+'visible, live chunks.';
+
+-- 20_retrieve/_document_operands
+-- _document_operands: a query's phrases and exclusions for whole documents, by alternative.
+-- A document passes an alternative when some chunk has each phrase and none has what it excludes.
+-- No rows for a query whose alternatives do not bind (_parse_query has no condition then).
+CREATE OR REPLACE FUNCTION pgblend._document_operands(query text, config_name text)
+RETURNS TABLE (alternative bigint, operand tsquery, excluded boolean)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+ROWS 2
+BEGIN ATOMIC
+    SELECT
+        g.place,
+        o.operand,
+        o.excluded
+    FROM (SELECT pgblend._query_groups(query) -> 'groups' AS groups) AS q
+    CROSS JOIN LATERAL jsonb_array_elements(q.groups) WITH ORDINALITY AS g (query_group, place)
+    CROSS JOIN LATERAL pgblend._group_operands(
+        pgblend._regconfig(config_name), g.query_group, jsonb_array_length(q.groups) > 1
+    ) AS o
+    WHERE (SELECT p.condition FROM pgblend._parse_query(query, config_name) AS p) IS NOT NULL;
+END;
+
+COMMENT ON FUNCTION pgblend._document_operands(text, text) IS
+'A query''s phrases and exclusions for whole documents, by alternative; no rows where it has none.';
+
+-- 20_retrieve/_document_passes
+-- _document_passes: whether a document passes one of a query's alternatives (_document_operands):
+-- some chunk has each phrase, and none has what it excludes. No operands are passed by all.
+CREATE OR REPLACE FUNCTION pgblend._document_passes(
+    document_id bigint,
+    alternatives bigint[],
+    operands tsquery[],
+    excluded boolean[]
+)
+RETURNS boolean
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT coalesce(cardinality(operands) = 0, true) OR EXISTS (
+        SELECT
+        FROM unnest(alternatives, operands, _document_passes.excluded)
+            AS o (alternative, operand, excluded)
+        GROUP BY o.alternative
+        HAVING bool_and(o.excluded <> EXISTS (
+            SELECT FROM pgblend_data.chunk AS c
+            WHERE c.document_id = _document_passes.document_id AND c.lexemes @@ o.operand
+        ))
+    );
+END;
+
+COMMENT ON FUNCTION pgblend._document_passes(bigint, bigint[], tsquery[], boolean[]) IS
+'Whether a document passes one of a query''s alternatives: some chunk has each phrase, and none '
+'has what it excludes.';
+
+-- 20_retrieve/_document_score
+-- _document_score: BM25 of the documents of one text search configuration that have any of the
+-- lexemes, and the chunks that have them.
+-- A document's frequencies and length are those of its chunks, what they repeat counted once.
+-- Statistics are arguments: idf per lexeme, in their order, which is the order in which scores are
+-- summed. At most `depth` documents, best first, ties by id. Of each, `every_chunk` gives all
+-- chunks that have a lexeme, the best first (see plpy/chunks_of_documents.py), else only that one.
+-- Reads segments and pending chunks under one snapshot, since it is STABLE, or has what
+-- _document_statistics read in the same snapshot under `reading`.
+CREATE OR REPLACE FUNCTION pgblend._document_score(
+    collection_ids bigint[],
+    config_name text,
+    lexemes text[],
+    idf double precision[],
+    average_length double precision,
+    k1 double precision,
+    b double precision,
+    field_weights double precision[],
+    depth integer,
+    every_chunk boolean,
+    deadline double precision DEFAULT 'infinity',
+    reading uuid DEFAULT NULL,
+    OUT chunk_ids bigint[],
+    OUT document_ids bigint[],
+    OUT chunk_indexes integer[],
+    OUT scores double precision[]
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $python$
+if "chunks_of_documents" not in SD:
+    """The chunks for which documents were found, the best of each document first."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def chunks_of_documents(
+        postings: Sequence[tuple[Any, Any]],
+        counts: Any,
+        field_weights: Sequence[float],
+        idf: Sequence[float],
+        k1: float,
+        documents: Any,
+        alive: Any,
+        chunk_indexes: Any,
+        wanted: Any,
+    ) -> tuple[Any, Any]:
+        """Return (rows, places): the live rows that have any term, by document in the order `wanted`.
+
+        A place is one in `wanted`, the documents, best first. Within a document a chunk counts
+        Σ idf · tf · (k1 + 1) / (tf + k1): BM25 without lengths, which chunks of one document have much
+        alike, over all its words, repeated ones included. Ties by chunk index.
+        """
+        order = np.full(len(documents), -1)  # there are no more documents than rows
+        order[wanted] = np.arange(len(wanted))
+        sums = np.zeros(len(documents))
+        for (rows, codes), value in zip(postings, idf, strict=True):
+            kept = alive[rows] & (order[documents[rows]] >= 0)
+            tf = counts[codes[kept]] @ np.array([*field_weights, *field_weights])
+            occurs = tf > 0
+            sums[rows[kept][occurs]] += value * tf[occurs] * (k1 + 1) / (tf[occurs] + k1)
+        found = np.flatnonzero(sums)
+        places = order[documents[found]]
+        by_place = np.lexsort((chunk_indexes[found], -sums[found], places))
+        return found[by_place], places[by_place]
+    SD["chunks_of_documents"] = chunks_of_documents
+chunks_of_documents = SD["chunks_of_documents"]
+if "deadline_check" not in SD:
+    """The time limit of the lexical arm."""
+
+    import time
+    from collections.abc import Callable
+
+
+    def deadline_check(deadline: float, fail: Callable[..., object]) -> Callable[[], None]:
+        """Return a function that calls `fail` once the monotonic clock is past `deadline`.
+
+        To be called between steps: a statement_timeout that is set inside a function has no effect.
+        """
+
+        def check() -> None:
+            if time.monotonic() > deadline:
+                fail(
+                    "the time limit of the lexical arm is over",
+                    sqlstate="PB009",
+                    hint="Raise timeouts_ms, key lexical.",
+                )
+
+        return check
+    SD["deadline_check"] = deadline_check
+deadline_check = SD["deadline_check"]
+if "document_rows" not in SD:
+    """Which document each row of a view, and each pending chunk, belongs to."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def document_rows(view: dict[str, Any], pending: dict[str, Any] | None) -> tuple[Any, Any]:
+        """Return the ids of the documents, and by row the place of its document among them.
+
+        Pending chunks are the rows after the view's, and may belong to documents that have sealed
+        chunks. The view keeps what its own rows give.
+        """
+        if view["documents"] is None:
+            view["documents"] = np.unique(view["document_ids"], return_inverse=True)
+        ids, places = view["documents"]
+        if pending is None:
+            return ids, places
+        waiting = pending["document_ids"]
+        new = np.setdiff1d(waiting, ids)
+        is_new = np.isin(waiting, new)
+        later = np.where(
+            is_new, len(ids) + np.searchsorted(new, waiting), np.searchsorted(ids, waiting)
+        )
+        return np.concatenate((ids, new)), np.concatenate((places, later))
+    SD["document_rows"] = document_rows
+document_rows = SD["document_rows"]
+if "pending_postings" not in SD:
+    """The pending chunks' postings of a query's terms."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def pending_postings(
+        pending: dict[str, Any], terms: Sequence[int], start: int, end: int
+    ) -> tuple[list[tuple[Any, Any]], Any]:
+        """Return the postings of each term among the chunks start to end, and the frequencies' table.
+
+        Postings are (rows, codes): rows ascending, codes are places in the table, whose columns are
+        occurrences in title, headings and body, the chunk's own and repeated ones.
+        """
+        places = pending["places"]
+        for term in terms:
+            if term not in places:
+                places[term] = np.flatnonzero(pending["terms"] == term)
+        postings, counts, first = [], [pending["counts"][:0]], 0
+        for term in terms:
+            here = places[term]
+            rows = pending["ordinals"][here]
+            if start > 0 or end < len(pending["lengths"]):
+                inside = (rows >= start) & (rows < end)
+                here, rows = here[inside], rows[inside]
+            postings.append((rows, np.arange(first, first + len(rows))))
+            counts.append(pending["counts"][here])
+            first += len(rows)
+        return postings, np.concatenate(counts)
+    SD["pending_postings"] = pending_postings
+pending_postings = SD["pending_postings"]
+if "view_postings" not in SD:
+    """The sealed postings of a query's terms."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+    MOST_POSTINGS = 1_500_000
+
+
+    def view_postings(
+        view: dict[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> list[tuple[Any, Any]]:
+        """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
+
+        `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
+        million postings (14 bytes each with their impacts, which go with them).
+        """
+        kept = view["postings"]
+        missing = [term for term in dict.fromkeys(terms) if term not in kept]
+        if missing:
+            if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+                kept.clear()
+                view["impacts"].clear()
+                missing = list(dict.fromkeys(terms))
+            stored = run(
+                "SELECT * FROM pgblend._term_postings($1, $2)",
+                ["bigint[]", "bigint[]"],
+                view["segment_ids"],
+                missing,
+            )[0]
+            kept.update(unpack_lists(view, missing, stored))
+        return [kept[term] for term in terms]
+
+
+    def unpack_lists(
+        view: dict[str, Any], terms: Sequence[int], stored: Mapping[str, Any]
+    ) -> dict[int, tuple[Any, Any]]:
+        """Make rows and codes of the view of stored lists, and divide them among the terms.
+
+        `stored` has, of each list by term and segment, its term, the segment's place in the view
+        (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
+        """
+        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(
+            terms, (np.empty(0, np.intp), np.empty(0, view["code_type"]))
+        )
+        if stored["terms"]:
+            places = np.array(stored["segments"]) - 1
+            counts = np.array(stored["counts"])
+            ends = np.cumsum(counts)
+            rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
+            codes = joined_codes(view, places.tolist(), counts.tolist(), stored["codes"])
+            if len(view["segment_ids"]) > 1:
+                rows += np.repeat(view["offsets"][places], counts)
+                codes += np.repeat(view["code_offsets"][places], counts)
+            firsts = [
+                place
+                for place, term in enumerate(stored["terms"])
+                if place == 0 or term != stored["terms"][place - 1]
+            ]
+            bounds = [0, *(ends[first - 1] for first in firsts[1:]), len(rows)]
+            for first, (start, end) in zip(firsts, pairwise(bounds), strict=True):
+                lists[stored["terms"][first]] = rows[start:end], codes[start:end]
+        return lists
+
+
+    def joined_codes(
+        view: dict[str, Any], places: Sequence[int], counts: Sequence[int], codes: bytes
+    ) -> Any:
+        """Return the codes of lists, which have 8 or 16 bits by segment, as the view's type."""
+        types = view["code_types"]
+        if all(types[place] == "u1" for place in places):
+            return np.frombuffer(codes, "u1").astype(view["code_type"])
+        parts, start = [], 0
+        for place, count in zip(places, counts, strict=True):
+            parts.append(np.frombuffer(codes, types[place], count, start))
+            start += parts[-1].nbytes
+        return np.concatenate(parts).astype(view["code_type"])
+    SD["view_postings"] = view_postings
+view_postings = SD["view_postings"]
+if "joined_rows" not in SD:
+    """Sealed and pending chunks as one space of rows, with the document of each."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def joined_rows(
+        opened: Mapping[str, Any],
+        config: str | None,
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[str, Any]:
+        """Return the rows of a view and, after them, those of pending chunks.
+
+        By row there are `chunk_ids`, `document_ids`, `chunk_indexes`, `own_lengths`, `documents` (the
+        place of its document in `ids`) and `alive`: not deleted, and of this configuration, if one is
+        given. Of each term `postings` has the rows and codes, which are places in `counts`: occurrences
+        in title, headings and body, the chunk's own and repeated ones. `opened` is what open_index
+        returns, `run` executes (statement, types, *values).
+        """
+        view, pending = opened["view"], opened["pending"]
+        postings = view_postings(view, terms, run)
+        counts, alive = view["frequencies"], opened["live"]["alive"]
+        if config is not None:
+            alive = alive & within(view["ranges"].get(config, (0, 0)), len(alive))
+        ids, documents = document_rows(view, pending)
+        names = ("chunk_ids", "document_ids", "chunk_indexes", "own_lengths")
+        columns = {name: view[name] for name in names}
+        if pending is not None:
+            rows, codes, chunks = len(alive), len(counts), len(pending["lengths"])
+            waiting, added = pending_postings(pending, terms, 0, chunks)
+            postings = [
+                (
+                    np.concatenate((left[0], right[0] + rows)),
+                    np.concatenate((left[1], right[1] + codes)),
+                )
+                for left, right in zip(postings, waiting, strict=True)
+            ]
+            counts = np.concatenate((counts, added))
+            first, last = (0, chunks) if config is None else pending["ranges"].get(config, (0, 0))
+            alive = np.concatenate((alive, within((first, last), chunks)))
+            columns = {name: np.concatenate((columns[name], pending[name])) for name in names}
+        return {
+            **columns,
+            "ids": ids,
+            "documents": documents,
+            "alive": alive,
+            "postings": postings,
+            "counts": counts,
+        }
+
+
+    def within(bounds: tuple[int, int], rows: int) -> Any:
+        """Return a mask of the rows from the first to before the last."""
+        places = np.arange(rows)
+        return (places >= bounds[0]) & (places < bounds[1])
+    SD["joined_rows"] = joined_rows
+joined_rows = SD["joined_rows"]
+if "field_counts" not in SD:
+    """Frequencies by field."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def field_counts(packed: Any) -> Any:
+        """Return the six counts of packed frequencies: title, headings, body, and those repeated.
+
+        They are six bytes of a number, the first the highest of 48 bits.
+        """
+        return packed[:, None] >> np.arange(40, -1, -8) & 255
+    SD["field_counts"] = field_counts
+field_counts = SD["field_counts"]
+if "lexical_view" not in SD:
+    """The sealed segments of a search as one space of rows."""
+
+    from collections.abc import Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
+
+        Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
+        `offsets`, `bounds` (first row, after the last), `code_offsets` and `code_types`; by row
+        `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
+        rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
+        body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
+
+        Segments never change but for deletions, so a session can keep views, and in them what it
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
+        zeros to add scores up in.
+        """
+        ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
+        starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
+        code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
+        code_type = np.min_scalar_type(code_starts[-1])
+        bounds = list(pairwise(starts.tolist()))
+        ranges: dict[str, tuple[int, int]] = {}
+        for segment, (start, end) in zip(ordered, bounds, strict=True):
+            ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
+
+        def joined(name: str, kind: Any) -> Any:
+            return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
+
+        return {
+            "segment_ids": [segment["id"] for segment in ordered],
+            "offsets": starts[:-1],
+            "bounds": bounds,
+            "ranges": ranges,
+            "code_offsets": code_starts[:-1].astype(code_type),
+            "code_type": code_type,
+            "code_types": [segment["code_type"] for segment in ordered],
+            "chunk_ids": joined("chunk_ids", np.int64),
+            "document_ids": joined("document_ids", np.int64),
+            "chunk_indexes": joined("chunk_indexes", np.int32),
+            "lengths": joined("lengths", np.int32),
+            "own_lengths": joined("own_lengths", np.int32),
+            "alive": joined("alive", np.bool_),
+            "frequencies": field_counts(joined("code_book", np.int64)),
+            "live": None,
+            "documents": None,
+            "postings": {},
+            "norms": None,
+            "impacts": {},
+            "sums": None,
+        }
+    SD["lexical_view"] = lexical_view
+lexical_view = SD["lexical_view"]
+if "find_rows" not in SD:
+    """Find values in a sorted array."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def find_rows(sorted_values: Any, values: Any) -> Any:
+        """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
+        places = np.searchsorted(sorted_values, values)
+        found = places < len(sorted_values)
+        found[found] = sorted_values[places[found]] == values[found]
+        return places[found]
+    SD["find_rows"] = find_rows
+find_rows = SD["find_rows"]
+if "view_rows" not in SD:
+    """Find chunks in a view of segments."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def view_rows(view: dict[str, Any], chunk_ids: Any) -> Any:
+        """Return the rows of the view that hold these chunks (sorted ids), ascending.
+
+        Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
+        cover a range of their own, so each is only asked for the ids within its range.
+        """
+        parts = [np.empty(0, np.intp)]
+        for start, end in view["bounds"]:
+            ids = view["chunk_ids"][start:end]
+            first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
+            if first < last:
+                parts.append(start + find_rows(ids, chunk_ids[first:last]))
+        return np.concatenate(parts)
+    SD["view_rows"] = view_rows
+view_rows = SD["view_rows"]
+if "live_rows" not in SD:
+    """The rows of a view that are not deleted."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def live_rows(view: dict[str, Any], tombstones: bytes | None) -> dict[str, Any]:
+        """Return `alive`, a mask of rows, `n`, how many, `total_length` of them, and `tombstones`.
+
+        `tombstones` holds the ids of chunks deleted since the last seal (big-endian int64); those that
+        dead lists hide are not alive either. The view keeps the last result.
+        """
+        live: dict[str, Any] | None = view["live"]
+        if live is None or live["tombstones"] != tombstones:
+            alive = view["alive"]
+            if tombstones:
+                alive = alive.copy()
+                alive[view_rows(view, np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64)))] = (
+                    False
+                )
+            live = view["live"] = {
+                "tombstones": tombstones,
+                "alive": alive,
+                "n": int(np.count_nonzero(alive)),
+                "total_length": int(view["lengths"][alive].sum()),
+            }
+        return live
+    SD["live_rows"] = live_rows
+live_rows = SD["live_rows"]
+if "unpack_pending" not in SD:
+    """Read pending chunks as a segment that was not written yet."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return pending chunks as a source of postings, None where there are none.
+
+        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
+        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
+        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
+        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
+        """
+        if columns["chunk_ids"] is None:
+            return None
+        record = np.dtype(
+            {
+                "names": ["term", "counts", "last_8"],
+                "formats": [">i8", ("u1", 6), ">i8"],
+                "offsets": [0, 8, 6],
+            }
+        )
+        records = np.frombuffer(columns["records"] or b"", record)
+        counts = np.frombuffer(columns["record_counts"], ">i4")
+        return {
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
+            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
+            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
+            "alive": np.ones(len(counts), np.bool_),
+            "terms": records["term"].astype(np.int64),
+            "ordinals": np.repeat(np.arange(len(counts)), counts),
+            "counts": records["counts"],
+            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
+        }
+    SD["unpack_pending"] = unpack_pending
+unpack_pending = SD["unpack_pending"]
+if "session_pending" not in SD:
+    """Keep the pending chunks that a session has read."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+    from itertools import groupby
+    from typing import Any
+
+    import numpy as np
+
+
+    KEY_BYTES = 12
+    MOST_CHUNKS = 20_000
+
+
+    def session_pending(
+        listed: bytes | None,
+        kept: MutableMapping[str, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """Return the pending chunks that `listed` names, None where there are none.
+
+        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
+        since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
+        reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
+        document, int32 index, length, own length and number of records) and `records`.
+
+        The result is what unpack_pending returns, chunks of one configuration side by side, with
+        `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
+        """
+        if not listed:
+            return None
+        if kept.get("listed") != listed:
+            chunks = kept.setdefault("chunks", {})
+            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
+            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in chunks]
+            if len(chunks) > len(keys) + MOST_CHUNKS:
+                kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
+            for row in fetch(missing) if missing else ():
+                chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
+            kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
+            kept["listed"] = listed
+        pending: dict[str, Any] = kept["pending"]
+        return pending
+
+
+    def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str, Any]:
+        """Make arrays of chunks by key."""
+        order = sorted(chunks, key=lambda key: chunks[key][0])
+        chosen = [chunks[key] for key in order]
+        head = np.frombuffer(
+            b"".join([head for _, head, _ in chosen]),
+            [
+                ("document", ">i8"),
+                ("index", ">i4"),
+                ("length", ">i4"),
+                ("own", ">i4"),
+                ("records", ">i4"),
+            ],
+        )
+        pending = unpack_pending(
+            {
+                "chunk_ids": b"".join([key[:8] for key in order]),
+                "document_ids": head["document"].tobytes(),
+                "chunk_indexes": head["index"].tobytes(),
+                "lengths": head["length"].tobytes(),
+                "own_lengths": head["own"].tobytes(),
+                "record_counts": head["records"].tobytes(),
+                "records": b"".join([records for _, _, records in chosen]),
+            }
+        )
+        assert pending is not None  # there are chunks
+        pending["ranges"], start = {}, 0
+        for config, group in groupby(config for config, _, _ in chosen):
+            end = start + len(list(group))
+            pending["ranges"][config] = (start, end)
+            start = end
+        return pending | {"places": {}}
+    SD["session_pending"] = session_pending
+session_pending = SD["session_pending"]
+if "session_view" not in SD:
+    """Keep the joined arrays of segments in a session."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    MOST_ROWS = 4_000_000
+
+
+    def session_view(
+        segment_ids: Sequence[int],
+        versions: Sequence[str],
+        cache: MutableMapping[Any, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
+        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the view of these segments, from `cache` where it has it.
+
+        `versions` change with a segment's dead list, and where an id is given anew.
+        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
+        cache is emptied first when it holds more than four million rows (33 bytes each).
+        """
+        key = tuple(zip(segment_ids, versions, strict=True))
+        view: dict[str, Any] | None = cache.get(key)
+        if view is None:
+            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
+                cache.clear()
+            rows = fetch(list(segment_ids)) if segment_ids else []
+            view = cache[key] = join([unpack(row) for row in rows])
+        return view
+    SD["session_view"] = session_view
+session_view = SD["session_view"]
+if "unpack_segment" not in SD:
+    """Read the arrays of a sealed segment."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a segment's arrays from its stored bytes (little-endian).
+
+        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
+        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        """
+        lengths = np.frombuffer(columns["lengths"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i8")
+        alive = np.ones(len(lengths), np.bool_)
+        alive[np.frombuffer(columns["dead"], "<i4")] = False
+        return {
+            "id": columns["id"],
+            "config": columns["text_search_config"],
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
+            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
+            "lengths": lengths,
+            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
+            "code_book": code_book,
+            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "alive": alive,
+        }
+    SD["unpack_segment"] = unpack_segment
+unpack_segment = SD["unpack_segment"]
+if "open_index" not in SD:
+    """What a search reads of the lexical index."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+
+
+    def open_index(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        session: MutableMapping[str, Any],
+        collection_ids: Sequence[int],
+        reading: str | None,
+    ) -> dict[str, Any]:
+        """Return the `view` of the collections' segments, which rows are `live`, and what is `pending`.
+
+        `run` executes (statement, types, *values), `session` keeps what was read. Callers with the same
+        `reading`, which is made for one snapshot and told nobody else, get what the first of them read.
+        """
+        opened: dict[str, Any] | None = session.get("pgblend_opened")
+        if opened is None or reading is None or opened["reading"] != reading:
+            state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
+            view = session_view(
+                state["segment_ids"],
+                state["versions"],
+                session.setdefault("pgblend_views", {}),
+                lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
+                unpack_segment,
+                lexical_view,
+            )
+            pending = session_pending(
+                state["pending"],
+                session.setdefault("pgblend_pending", {}),
+                lambda ids: run("SELECT * FROM pgblend._pending_chunks($1)", ["bigint[]"], ids),
+            )
+            live = live_rows(view, state["tombstones"])
+            opened = {"reading": reading, "view": view, "live": live, "pending": pending}
+            session["pgblend_opened"] = opened
+        return opened
+    SD["open_index"] = open_index
+open_index = SD["open_index"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
+if "score_documents" not in SD:
+    """BM25 of whole documents, from the postings of their chunks."""
+
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def score_documents(
+        postings: Sequence[tuple[Any, Any]],
+        counts: Any,
+        field_weights: Sequence[float],
+        idf: Sequence[float],
+        k1: float,
+        norms: Any,
+        documents: Any,
+        alive: Any,
+        depth: int,
+        check: Callable[[], None] = lambda: None,
+    ) -> tuple[Any, Any]:
+        """Return (places, scores) of all documents that reach the score of the best `depth`.
+
+        `postings` has of each term the rows and codes, which are places in `counts`: occurrences in
+        title, heading and body, the chunk's own (the first three columns) and those that repeat the
+        chunk before. A document's frequency of a term is the weighted sum of its live chunks' own ones,
+        summed as whole numbers, so that it does not matter which rows they are in. `norms` has for each
+        document k1 · (1 - b + b · length / average length); `documents` is the place of each row's
+        document, `alive` whether a row is there.
+        score = Σ idf · tf · (k1 + 1) / (tf + norm), in the order of the terms. Ascending places.
+        """
+        scores = np.zeros(len(norms))
+        for (rows, codes), value in zip(postings, idf, strict=True):
+            check()
+            live = alive[rows]
+            places, found = documents[rows[live]], counts[codes[live]]
+            frequency = np.zeros(len(norms))
+            for field, weight in enumerate(field_weights):
+                if found[:, field].any():
+                    frequency += weight * np.bincount(places, found[:, field], len(norms))
+            has = np.flatnonzero(frequency)
+            tf = frequency[has]
+            scores[has] += value * tf * (k1 + 1) / (tf + norms[has])
+        reached = np.flatnonzero(scores)
+        if len(reached) > depth:
+            cut = np.partition(scores[reached], len(reached) - depth)[len(reached) - depth]
+            reached = reached[scores[reached] >= cut]
+        return reached, scores[reached]
+    SD["score_documents"] = score_documents
+score_documents = SD["score_documents"]
+if "term_ids" not in SD:
+    """Term ids of lexemes."""
+
+    import hashlib
+    from collections.abc import Iterable
+
+
+    def term_ids(lexemes: Iterable[str]) -> list[int]:
+        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
+        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
+        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    SD["term_ids"] = term_ids
+term_ids = SD["term_ids"]
+
+
+
+
+
+
+import numpy as np
+
+check = deadline_check(deadline, plpy.error)
+run = prepared_statements(plpy.prepare, SD)
+opened = open_index(run, GD, collection_ids, reading)
+check()
+rows = joined_rows(opened, config_name, term_ids(lexemes), run)
+check()
+terms = (rows["postings"], rows["counts"], field_weights, idf, k1)
+lengths = np.bincount(rows["documents"], rows["own_lengths"] * rows["alive"], len(rows["ids"]))
+norms = k1 * (1 - b + b * lengths / average_length)
+places, scores = score_documents(*terms, norms, rows["documents"], rows["alive"], depth, check)
+best = np.lexsort((rows["ids"][places], -scores))[:depth]
+chunks, order = chunks_of_documents(
+    *terms, rows["documents"], rows["alive"], rows["chunk_indexes"], places[best])
+if not every_chunk:
+    firsts = np.unique(order, return_index=True)[1]
+    chunks, order = chunks[firsts], order[firsts]
+return (
+    rows["chunk_ids"][chunks].tolist(), rows["document_ids"][chunks].tolist(),
+    rows["chunk_indexes"][chunks].tolist(), scores[best][order].tolist())
+$python$;
+
+COMMENT ON FUNCTION pgblend._document_score(
+    bigint[], text, text[], double precision[], double precision, double precision,
+    double precision, double precision[], integer, boolean, double precision, uuid
+) IS
+'BM25 of the documents of one text search configuration that have any of the lexemes: at most '
+'depth documents, best first, ties by id, each with its best chunk, or with every_chunk all that '
+'have a lexeme.';
+
 -- 20_retrieve/_few_vectors
 -- _few_vectors: whether the caller sees at most `most` vectors of the collections in a space.
 -- The planner's row count answers for a small table; of a large one, vectors are counted where the
@@ -3782,21 +5460,6 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._few_vectors(pgblend_data.embedding_space, bigint[], integer) IS
 'Whether the caller sees at most so many vectors of the collections in a space.';
-
--- 20_retrieve/_monotonic_deadline
--- _monotonic_deadline: the time on the session's monotonic clock when timeout_ms are over.
-CREATE OR REPLACE FUNCTION pgblend._monotonic_deadline(timeout_ms integer)
-RETURNS double precision
-LANGUAGE plpython3u
-STABLE PARALLEL UNSAFE
-STRICT
-AS $python$
-import time
-return time.monotonic() + timeout_ms / 1000
-$python$;
-
-COMMENT ON FUNCTION pgblend._monotonic_deadline(integer) IS
-'The time on the session''s monotonic clock, in seconds, when timeout_ms are over.';
 
 -- 20_retrieve/_lexical_statistics
 -- _lexical_statistics: what BM25 needs to know of the collections: exact integers over visible,
@@ -3949,8 +5612,8 @@ if "lexical_view" not in SD:
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
 
         Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `live` rows, `postings` by term, `norms`, `impacts` by term and `sums`, zeros to
-        add scores up in.
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
+        zeros to add scores up in.
         """
         ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
         starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
@@ -3980,6 +5643,7 @@ if "lexical_view" not in SD:
             "alive": joined("alive", np.bool_),
             "frequencies": field_counts(joined("code_book", np.int64)),
             "live": None,
+            "documents": None,
             "postings": {},
             "norms": None,
             "impacts": {},
@@ -4731,8 +6395,8 @@ if "lexical_view" not in SD:
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
 
         Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `live` rows, `postings` by term, `norms`, `impacts` by term and `sums`, zeros to
-        add scores up in.
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
+        zeros to add scores up in.
         """
         ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
         starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
@@ -4762,6 +6426,7 @@ if "lexical_view" not in SD:
             "alive": joined("alive", np.bool_),
             "frequencies": field_counts(joined("code_book", np.int64)),
             "live": None,
+            "documents": None,
             "postings": {},
             "norms": None,
             "impacts": {},
@@ -6107,6 +7772,143 @@ $function$;
 COMMENT ON FUNCTION pgblend._search_filter(jsonb, jsonb) IS
 'The filter that a search applies: the caller''s, checked, with the settings since and until.';
 
+-- 20_retrieve/_tsvector_document_score
+-- _tsvector_document_score: BM25 of the documents of one text search configuration that have any of
+-- the lexemes, each with its best chunk; for servers without numpy.
+-- A document's frequencies and length are those of its chunks after own_position; else as in
+-- _tsvector_score. The best chunk is that of plpy/chunks_of_documents.py which passes the filter.
+-- Statistics are arguments and never read here. At most `depth` rows, best first, ties by document.
+CREATE OR REPLACE FUNCTION pgblend._tsvector_document_score(
+    collection_ids bigint[],
+    config_name text,
+    lexemes text[],
+    alternatives bigint[],
+    operands tsquery[],
+    excluded boolean[],
+    idf double precision[],
+    average_length double precision,
+    k1 double precision,
+    b double precision,
+    field_weights double precision[],
+    filter jsonb,
+    depth integer
+)
+RETURNS TABLE (
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    score double precision
+)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+ROWS 100
+BEGIN ATOMIC
+    WITH term AS (
+        SELECT u.*
+        FROM unnest(_tsvector_document_score.lexemes, _tsvector_document_score.idf)
+            AS u (lexeme, idf)
+    ),
+
+    posting AS MATERIALIZED (
+        SELECT
+            c.id,
+            c.document_id,
+            c.chunk_index,
+            l.lexeme,
+            t.idf,
+            occurrence.*
+        FROM pgblend_data.chunk AS c
+        CROSS JOIN LATERAL unnest(c.lexemes) AS l
+        INNER JOIN term AS t ON l.lexeme = t.lexeme
+        CROSS JOIN LATERAL (
+            SELECT
+                count(*) FILTER (WHERE o.weight = 'A' AND o.place > c.own_position) AS own_title,
+                count(*) FILTER (WHERE o.weight = 'B' AND o.place > c.own_position) AS own_heading,
+                CASE
+                    WHEN l.lexeme LIKE '=%' THEN 255
+                    ELSE count(*) FILTER (WHERE o.weight = 'D' AND o.place > c.own_position)
+                END AS own_body,
+                CASE
+                    WHEN l.lexeme LIKE '=%' THEN 255 * field_weights[3]
+                    ELSE sum(CASE o.weight
+                        WHEN 'A' THEN field_weights[1] WHEN 'B' THEN field_weights[2]
+                        ELSE field_weights[3]
+                    END)
+                END AS tf
+            FROM unnest(l.positions, l.weights) AS o (place, weight)
+        ) AS occurrence
+        WHERE
+            c.collection_id = ANY(collection_ids)
+            AND c.text_search_config = config_name
+            AND c.lexemes @@ pgblend._lexeme_tsquery(_tsvector_document_score.lexemes)
+    ),
+
+    scored AS (
+        SELECT
+            f.document_id,
+            sum(
+                f.idf * f.tf * (k1 + 1)
+                / (f.tf + k1 * (1 - b + b * (
+                    SELECT sum(own.own_length) FROM pgblend_data.chunk AS own
+                    WHERE own.document_id = f.document_id
+                ) / average_length))
+                ORDER BY f.lexeme COLLATE "C"
+            ) AS score
+        FROM (
+            SELECT
+                p.document_id,
+                p.lexeme,
+                p.idf,
+                field_weights[1] * sum(p.own_title) + field_weights[2] * sum(p.own_heading)
+                + field_weights[3] * sum(p.own_body) AS tf
+            FROM posting AS p
+            GROUP BY p.document_id, p.lexeme, p.idf
+        ) AS f
+        WHERE f.tf > 0
+        GROUP BY f.document_id
+    ),
+
+    best_chunk AS (
+        SELECT DISTINCT ON (p.document_id)
+            p.id,
+            p.document_id,
+            p.chunk_index
+        FROM posting AS p
+        WHERE
+            p.tf > 0
+            AND (
+                filter IS NULL
+                OR p.id IN (SELECT unnest(pgblend._filter_chunks(filter, collection_ids, NULL)))
+            )
+        GROUP BY p.document_id, p.id, p.chunk_index
+        ORDER BY
+            p.document_id ASC,
+            sum(p.idf * p.tf * (k1 + 1) / (p.tf + k1) ORDER BY p.lexeme COLLATE "C") DESC,
+            p.chunk_index ASC
+    )
+
+    SELECT
+        c.id,
+        s.document_id,
+        c.chunk_index,
+        s.score
+    FROM scored AS s
+    INNER JOIN best_chunk AS c ON s.document_id = c.document_id
+    WHERE pgblend._document_passes(
+        s.document_id, alternatives, operands, _tsvector_document_score.excluded
+    )
+    ORDER BY s.score DESC, s.document_id ASC
+    LIMIT depth;
+END;
+
+COMMENT ON FUNCTION pgblend._tsvector_document_score(
+    bigint[], text, text[], bigint[], tsquery[], boolean[], double precision[],
+    double precision, double precision, double precision, double precision[], jsonb, integer
+) IS
+'BM25 of the documents of one text search configuration that have any of the lexemes, each with '
+'its best chunk, from tsvectors. Statistics are arguments. At most depth rows, best first, ties by '
+'document.';
+
 -- 20_retrieve/_tsvector_score
 -- _tsvector_score: BM25 of the passages of one text search configuration that have any of the
 -- lexemes.
@@ -6304,6 +8106,107 @@ COMMENT ON FUNCTION pgblend._vector_arm(
 'ranks from 1, ties by (document, chunk index). Settings: candidate_depth, ef_search, vector_scan, '
 'language. A filter never makes them fewer than there are.';
 
+-- 20_retrieve/_document_candidates
+-- _document_candidates: BM25 of the documents of one text search configuration that pass the
+-- query's phrases and exclusions and the filter, each with its best chunk that passes the filter.
+-- Phrases, exclusions and filters are checked on the best documents by their ids, at each turn four
+-- times as many, until depth documents pass or none are left. At most depth rows, best first, ties
+-- by document. Without numpy the tsvectors are scored.
+CREATE OR REPLACE FUNCTION pgblend._document_candidates(
+    query text,
+    collection_ids bigint[],
+    config_name text,
+    lexemes text[],
+    idf double precision[],
+    average_length double precision,
+    k1 double precision,
+    b double precision,
+    field_weights double precision[],
+    filter jsonb,
+    depth integer,
+    deadline double precision,
+    reading uuid
+)
+RETURNS TABLE (
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    score double precision
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    wanted integer := depth;
+    binding record;
+    passed record;
+BEGIN
+    SELECT
+        coalesce(array_agg(o.alternative), '{}') AS alternatives,
+        coalesce(array_agg(o.operand), '{}') AS operands,
+        coalesce(array_agg(o.excluded), '{}') AS excluded
+    INTO binding
+    FROM pgblend._document_operands(query, config_name) AS o;
+    IF NOT pgblend._has_numpy() THEN
+        RETURN QUERY SELECT s.* FROM pgblend._tsvector_document_score(
+            collection_ids, config_name, lexemes, binding.alternatives, binding.operands,
+            binding.excluded, idf, average_length, k1, b, field_weights, filter, depth) AS s;
+        PERFORM pgblend._check_deadline(deadline);
+        RETURN;
+    ELSIF binding.operands = '{}' AND filter IS NULL THEN
+        RETURN QUERY SELECT u.* FROM pgblend._document_score(
+            collection_ids, config_name, lexemes, idf, average_length, k1, b, field_weights, depth,
+            false, deadline, reading) AS s
+        CROSS JOIN unnest(s.chunk_ids, s.document_ids, s.chunk_indexes, s.scores) AS u;
+        RETURN;
+    END IF;
+    LOOP
+        wanted := least(4 * wanted::bigint, 2147483647)::integer;
+        SELECT
+            (SELECT count(DISTINCT d.id) FROM unnest(best.document_ids) AS d (id)) AS found,
+            hit.*
+        INTO passed
+        FROM pgblend._document_score(
+            collection_ids, config_name, lexemes, idf, average_length, k1, b, field_weights, wanted,
+            true, deadline, reading) AS best
+        CROSS JOIN LATERAL (
+            SELECT
+                count(*) AS count,
+                array_agg(f.chunk_id ORDER BY f.place) AS chunk_ids,
+                array_agg(f.document_id ORDER BY f.place) AS document_ids,
+                array_agg(f.chunk_index ORDER BY f.place) AS chunk_indexes,
+                array_agg(f.score ORDER BY f.place) AS scores
+            FROM (
+                SELECT DISTINCT ON (u.document_id) u.*
+                FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
+                    WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place)
+                INNER JOIN unnest(CASE WHEN filter IS NULL THEN best.chunk_ids
+                    ELSE pgblend._filter_candidates(best.chunk_ids, filter) END)
+                    AS passing (chunk_id) ON passing.chunk_id = u.chunk_id
+                ORDER BY u.document_id ASC, u.place ASC
+            ) AS f
+            WHERE pgblend._document_passes(
+                f.document_id, binding.alternatives, binding.operands, binding.excluded)
+        ) AS hit;
+        EXIT WHEN passed.count >= depth OR passed.found < wanted;
+    END LOOP;
+    RETURN QUERY
+    SELECT p.*
+    FROM unnest(passed.chunk_ids, passed.document_ids, passed.chunk_indexes, passed.scores) AS p
+    LIMIT depth;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._document_candidates(
+    text, bigint[], text, text[], double precision[], double precision, double precision,
+    double precision, double precision[], jsonb, integer, double precision, uuid
+) IS
+'BM25 of the documents of one text search configuration that pass the query''s phrases and '
+'exclusions and the filter, each with its best chunk; at most depth rows, best first.';
+
 -- 20_retrieve/_lexical_score
 -- _lexical_score: BM25 of the chunks of one text search configuration that pass condition and
 -- filter.
@@ -6401,6 +8304,110 @@ COMMENT ON FUNCTION pgblend._lexical_score(
 'BM25 of the chunks of one text search configuration that pass condition and filter; at most depth '
 'rows, best first, ties by (document, chunk index).';
 
+-- 20_retrieve/_document_arm
+-- _document_arm: the words' candidates at level document: the best documents, each by its best
+-- chunk.
+-- BM25 of whole documents: frequencies, lengths and statistics count what chunks repeat (title,
+-- heading, overlap) once. Phrases must stand in some chunk of a document, exclusions in none; a
+-- filter asks for a chunk that passes and has one of the words. Otherwise as _lexical_arm.
+CREATE OR REPLACE FUNCTION pgblend._document_arm(
+    query text,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb
+)
+RETURNS TABLE (
+    rank bigint,
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    score double precision,
+    perfect_score double precision
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $function$
+#variable_conflict use_column
+DECLARE
+    configs text[] := ARRAY(
+        SELECT DISTINCT l.text_search_config
+        FROM pgblend_data.collection_language AS l
+        WHERE l.collection_id = ANY(collection_ids)
+            AND l.text_search_config = coalesce(settings ->> 'language', l.text_search_config));
+    stop_words text[] := CASE
+        WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(query, configs) ELSE '{}'
+    END;
+    config_name text;
+    parsed record;
+    lexemes text[] := '{}';  -- of all configurations, one after the other
+    boosts double precision[] := '{}';
+    ends integer[] := '{0}';
+    statistics record;
+    idf double precision[];
+    k1 double precision := settings ->> 'k1';
+    depth integer := settings ->> 'candidate_depth';
+    deadline double precision := pgblend._monotonic_deadline(
+        (settings #>> '{timeouts_ms,lexical}')::integer);
+    reading uuid := gen_random_uuid();
+BEGIN
+    IF settings ->> 'lexical_index' = 'none' THEN
+        RETURN;
+    ELSIF settings ->> 'lexical_index' IS NULL THEN
+        PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
+    END IF;
+    FOREACH config_name IN ARRAY configs LOOP
+        parsed := pgblend._parse_query(query, config_name, stop_words);
+        lexemes := lexemes || parsed.lexemes;
+        boosts := boosts || parsed.boosts;
+        ends := ends || cardinality(lexemes);
+    END LOOP;
+    IF cardinality(lexemes) = 0 THEN
+        RETURN;
+    ELSIF pgblend._has_numpy() THEN
+        statistics := pgblend._document_statistics(collection_ids, lexemes, deadline, reading);
+    ELSE
+        statistics := pgblend._tsvector_document_statistics(collection_ids, lexemes);
+        PERFORM pgblend._check_deadline(deadline);
+    END IF;
+    IF statistics.total_length = 0 THEN
+        RETURN;
+    END IF;
+    idf := ARRAY(
+        SELECT pgblend._bm25_idf(statistics.n, u.df) * u.boost
+        FROM unnest(statistics.document_frequencies, boosts) WITH ORDINALITY AS u (df, boost, place)
+        ORDER BY u.place);
+    RETURN QUERY
+    SELECT
+        row_number() OVER (ORDER BY s.score DESC, s.document_id ASC) AS place,
+        s.chunk_id,
+        s.document_id,
+        s.chunk_index,
+        s.score,
+        max(of_config.total_idf) OVER () * (k1 + 1)
+    FROM unnest(configs, ends[:cardinality(configs)], ends[2:]) AS p (config_name, before, last)
+    CROSS JOIN LATERAL (
+        SELECT sum(value) AS total_idf FROM unnest(idf[p.before + 1:p.last]) AS value
+    ) AS of_config
+    CROSS JOIN LATERAL pgblend._document_candidates(
+        query, collection_ids, p.config_name, lexemes[p.before + 1:p.last],
+        idf[p.before + 1:p.last],
+        statistics.total_length::double precision / statistics.n,
+        k1, (settings ->> 'b')::double precision,
+        ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
+        filter, depth, deadline, reading
+    ) AS s
+    ORDER BY place
+    LIMIT depth;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._document_arm(text, bigint[], jsonb, jsonb) IS
+'The words'' candidates at level document, best first, ranks from 1: BM25 of whole documents, each '
+'by its best chunk. perfect_score is what no document can reach.';
+
 -- 20_retrieve/_fuzzy_arm
 -- _fuzzy_arm: candidates of a query whose misspelt and unfinished words are put right.
 -- A lexeme that the searched collections' vocabulary lacks stands for up to three that it has; each
@@ -6477,7 +8484,7 @@ COMMENT ON FUNCTION pgblend._fuzzy_arm(text, bigint[], jsonb, jsonb) IS
 -- configurations. A query without lexemes has no candidates. Raises PB002 where an index is
 -- missing, PB003 where strict finds no chunks, PB009 where timeouts_ms.lexical is over. A caller
 -- that knows puts lexical_index into settings: 'incomplete' to search what there is, 'none' for no
--- candidates.
+-- candidates. At level document the candidates are documents (_document_arm).
 CREATE OR REPLACE FUNCTION pgblend._lexical_arm(
     query text,
     collection_ids bigint[],
@@ -6522,7 +8529,10 @@ DECLARE
         (settings #>> '{timeouts_ms,lexical}')::integer);
     reading uuid := gen_random_uuid();
 BEGIN
-    IF settings ->> 'lexical_index' = 'none' THEN
+    IF settings ->> 'level' = 'document' THEN
+        RETURN QUERY SELECT * FROM pgblend._document_arm(query, collection_ids, filter, settings);
+        RETURN;
+    ELSIF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
     ELSIF settings ->> 'lexical_index' IS NULL THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
@@ -12109,6 +14119,12 @@ pgblend._corrected_words,
 pgblend._cosines,
 pgblend._degrade,
 pgblend._document_ages,
+pgblend._document_arm,
+pgblend._document_candidates,
+pgblend._document_operands,
+pgblend._document_passes,
+pgblend._document_score,
+pgblend._document_statistics,
 pgblend._drop_duplicates,
 pgblend._fetch_page,
 pgblend._few_vectors,
@@ -12119,6 +14135,7 @@ pgblend._fuse_ranks,
 pgblend._fuzzy_arm,
 pgblend._fuzzy_terms,
 pgblend._group_condition,
+pgblend._group_operands,
 pgblend._has_numpy,
 pgblend._has_vectors,
 pgblend._identifiers,
@@ -12126,7 +14143,6 @@ pgblend._indexable_text,
 pgblend._is_building,
 pgblend._iso_timestamp,
 pgblend._join_bigrams,
-pgblend._last_position,
 pgblend._lexeme_tsquery,
 pgblend._lexical_arm,
 pgblend._lexical_score,
@@ -12169,6 +14185,8 @@ pgblend._snippet,
 pgblend._spaced_bigrams,
 pgblend._sum_ascending,
 pgblend._term_postings,
+pgblend._tsvector_document_score,
+pgblend._tsvector_document_statistics,
 pgblend._tsvector_score,
 pgblend._tsvector_statistics,
 pgblend._vector_arm,
@@ -12209,6 +14227,7 @@ pgblend._identifier_vector,
 pgblend._index_collection,
 pgblend._judged_search,
 pgblend._judged_set,
+pgblend._last_position,
 pgblend._load_segment,
 pgblend._load_segments,
 pgblend._lock_segments,

@@ -69,6 +69,8 @@ BEGIN ATOMIC
             'BM25: how soon repeated words stop counting.'),
         ('language', 'search', 'text_search_config', 'null', NULL, NULL, NULL,
             'Search only documents of this text search configuration (pg_ts_config).'),
+        ('level', 'search', 'text', '"chunk"', NULL, NULL, ARRAY['chunk', 'document'],
+            'What the words rank: passages, or whole documents, each shown by its best passage.'),
         ('min_relevance', 'search', 'number', 'null', -1, 1, NULL,
             'Leave out rows below this relevance; rows without one as well.'),
         ('min_score', 'search', 'number', '0', 0, 1, NULL,

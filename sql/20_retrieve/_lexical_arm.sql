@@ -3,7 +3,7 @@
 -- configurations. A query without lexemes has no candidates. Raises PB002 where an index is
 -- missing, PB003 where strict finds no chunks, PB009 where timeouts_ms.lexical is over. A caller
 -- that knows puts lexical_index into settings: 'incomplete' to search what there is, 'none' for no
--- candidates.
+-- candidates. At level document the candidates are documents (_document_arm).
 CREATE OR REPLACE FUNCTION pgblend._lexical_arm(
     query text,
     collection_ids bigint[],
@@ -48,7 +48,10 @@ DECLARE
         (settings #>> '{timeouts_ms,lexical}')::integer);
     reading uuid := gen_random_uuid();
 BEGIN
-    IF settings ->> 'lexical_index' = 'none' THEN
+    IF settings ->> 'level' = 'document' THEN
+        RETURN QUERY SELECT * FROM pgblend._document_arm(query, collection_ids, filter, settings);
+        RETURN;
+    ELSIF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
     ELSIF settings ->> 'lexical_index' IS NULL THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);

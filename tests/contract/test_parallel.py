@@ -41,12 +41,15 @@ CALLS = {
     "_few_vectors": f"({SPACE}, {IDS}, 10)",
     "_fetch_page": "('word', '{1}', '{1}', '{1}', '{NULL}', ARRAY['{}']::jsonb[],"
     " ARRAY['{}']::jsonb[], '{}')",
+    "_document_operands": "('\"a fox\" -b', 'english')",
+    "_document_passes": "(1, '{1}', '{a}', '{false}')",
     "_filter_candidates": "('{1}', '{\"a\": 1}')",
     "_filter_chunks": f"('{{\"a\": 1}}', {IDS}, 10)",
     "_filter_condition": "('{\"a\": 1}', 1)",
     "_found_documents": "(ARRAY[]::pgblend.search_result[])",
     "_fuse_ranks": "('{{1,2}}', '{1}', 60)",
     "_group_condition": "('english', '{\"phrases\": [\"a fox\"]}', true)",
+    "_group_operands": "('english', '{\"phrases\": [\"a fox\"]}', true)",
     "_has_numpy": "()",
     "_has_vectors": f"({SPACE}, {IDS})",
     "_identifier_vector": "('see ERR-1042')",
@@ -95,6 +98,9 @@ CALLS = {
     "_split_content": "('some words', pgblend._collection_settings('{}'))",
     "_sum_ascending": "('{1,2}')",
     "_term_postings": "('{1}', '{1}')",
+    "_tsvector_document_score": f"({IDS}, 'english', '{{word}}', '{{}}', '{{}}', '{{}}', '{{1}}',"
+    " 2, 1.2, 0.75, '{3, 2, 1}', NULL, 10)",
+    "_tsvector_document_statistics": f"({IDS}, '{{word}}')",
     "_tsvector_score": f"({IDS}, 'english', '{{word}}', NULL, '{{1}}', 2, 1.2, 0.75, '{{3, 2, 1}}',"
     " NULL, 10)",
     "_tsvector_statistics": f"({IDS}, '{{word}}')",

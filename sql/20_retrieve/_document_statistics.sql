@@ -1,0 +1,39 @@
+-- _document_statistics: what BM25 of whole documents needs to know of the collections: exact
+-- integers over visible, live chunks.
+-- n documents that have chunks, their total length in lexeme occurrences (what chunks repeat counts
+-- once), and per lexeme the number of documents that have it, in the order of the lexemes. Sealed
+-- or pending makes no difference. `reading` is that of _lexical_statistics.
+CREATE OR REPLACE FUNCTION pgblend._document_statistics(
+    collection_ids bigint[],
+    lexemes text[],
+    deadline double precision DEFAULT 'infinity',
+    reading uuid DEFAULT NULL,
+    OUT n bigint,
+    OUT total_length bigint,
+    OUT document_frequencies bigint[]
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $python$
+#include plpy/count_documents.py
+#include plpy/deadline_check.py
+#include plpy/joined_rows.py
+#include plpy/open_index.py
+#include plpy/prepared_statements.py
+#include plpy/term_ids.py
+
+check = deadline_check(deadline, plpy.error)
+run = prepared_statements(plpy.prepare, SD)
+opened = open_index(run, GD, collection_ids, reading)
+check()
+rows = joined_rows(opened, None, term_ids(lexemes), run)
+check()
+return count_documents(rows["postings"], rows["documents"], rows["alive"], rows["own_lengths"])
+$python$;
+
+COMMENT ON FUNCTION pgblend._document_statistics(bigint[], text[], double precision, uuid) IS
+'What BM25 of whole documents needs to know of the collections: n documents that have chunks, '
+'their total length, and per lexeme the number of documents that have it. Exact integers over '
+'visible, live chunks.';
