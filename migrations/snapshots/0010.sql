@@ -237,6 +237,23 @@ COMMENT ON FUNCTION pgblend._iso_timestamp(text) IS
 'The point in time that an ISO 8601 text gives (without a zone, UTC; a date is its midnight); NULL '
 'for any other text.';
 
+-- 05_settings/_setting_in_force
+-- _setting_in_force: a default with the value that was set over it.
+-- Objects are merged key by key, so that keys that were not set keep their defaults; one with a key
+-- "kind" is a whole and is replaced. A NULL value was not set.
+CREATE OR REPLACE FUNCTION pgblend._setting_in_force(default_value jsonb, value jsonb)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN jsonb_typeof(default_value) = 'object' AND NOT default_value ? 'kind'
+        THEN default_value || coalesce(value, '{}')
+    ELSE coalesce(value, default_value)
+END;
+
+COMMENT ON FUNCTION pgblend._setting_in_force(jsonb, jsonb) IS
+'A default with the value that was set over it; objects without a "kind" are merged key by key.';
+
 -- 05_settings/_owner_record_history
 -- _owner_record_history: trigger that keeps every change of a profile's or collection's settings.
 -- One row a changed setting; a profile's description is kept under the name "description".
@@ -441,23 +458,6 @@ END;
 COMMENT ON FUNCTION pgblend._setting_schema(text) IS
 'What a nested setting (blend, bonus, mmr, normalization) looks like inside; NULL for other types.';
 
--- 05_settings/_setting_in_force
--- _setting_in_force: a default with the value that was set over it.
--- Objects are merged key by key, so that keys that were not set keep their defaults; one with a key
--- "kind" is a whole and is replaced. A NULL value was not set.
-CREATE OR REPLACE FUNCTION pgblend._setting_in_force(default_value jsonb, value jsonb)
-RETURNS jsonb
-LANGUAGE sql
-IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    WHEN jsonb_typeof(default_value) = 'object' AND NOT default_value ? 'kind'
-        THEN default_value || coalesce(value, '{}')
-    ELSE coalesce(value, default_value)
-END;
-
-COMMENT ON FUNCTION pgblend._setting_in_force(jsonb, jsonb) IS
-'A default with the value that was set over it; objects without a "kind" are merged key by key.';
-
 -- 05_settings/_setting_record_history
 -- _setting_record_history: trigger that keeps every change of a setting.
 CREATE OR REPLACE FUNCTION pgblend._setting_record_history()
@@ -499,6 +499,77 @@ END;
 
 COMMENT ON FUNCTION pgblend._collection_settings(jsonb) IS
 'Every setting of scope collection in force: the collection''s own > database > default.';
+
+-- 05_settings/_setting_defaults
+-- _setting_defaults: the defaults of every setting of a scope, as one object.
+-- Being immutable, it is a constant to what calls it with one.
+CREATE OR REPLACE FUNCTION pgblend._setting_defaults(scope text)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT jsonb_object_agg(c.name, c.default_value)
+    FROM pgblend.setting_catalog() AS c
+    WHERE c.scope = _setting_defaults.scope;
+END;
+
+COMMENT ON FUNCTION pgblend._setting_defaults(text) IS
+'The defaults of every setting of a scope, as one object.';
+
+-- 05_settings/_merge_settings
+-- _merge_settings: settings in force with those of a stronger layer over them.
+-- What is JSON null in the layer was not given; names that are not in force are left out. A NULL
+-- layer changes nothing.
+CREATE OR REPLACE FUNCTION pgblend._merge_settings(in_force jsonb, layer jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF layer IS NULL OR layer = '{}' THEN
+        RETURN in_force;
+    END IF;
+    RETURN in_force || coalesce((
+        SELECT jsonb_object_agg(
+            e.key, pgblend._setting_in_force(in_force -> e.key, e.value))
+        FROM jsonb_each(layer) AS e
+        WHERE e.value <> 'null' AND in_force ? e.key), '{}');
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._merge_settings(jsonb, jsonb) IS
+'Settings in force with those of a stronger layer over them.';
+
+-- 05_settings/get_setting
+-- get_setting: the value in force for the whole database, the default where none was set.
+-- An unknown name is an error. Of an object, keys that were not set have their defaults.
+-- Definer-rights functions call it: nothing that others can write to is on its search_path.
+CREATE OR REPLACE FUNCTION pgblend.get_setting(name text)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+#variable_conflict use_column
+DECLARE
+    found_value jsonb;
+BEGIN
+    SELECT pgblend._setting_in_force(c.default_value, s.value) INTO found_value
+    FROM pgblend.setting_catalog() AS c
+    LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
+    WHERE c.name = get_setting.name;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no setting "%"', left(get_setting.name, 200)
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.settings';
+    END IF;
+    RETURN nullif(found_value, 'null');
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.get_setting(text) IS
+'The value in force for the whole database, the default where none was set; NULL where that is not '
+'set either. An unknown name raises 22023.';
 
 -- 05_settings/_setting_error
 -- _setting_error: what is wrong with a value for a setting, NULL where nothing is.
@@ -578,82 +649,6 @@ COMMENT ON FUNCTION pgblend._setting_error(
     jsonb, text, double precision, double precision, text[]
 ) IS 'What is wrong with a value for a setting, NULL where nothing is.';
 
--- 05_settings/get_setting
--- get_setting: the value in force for the whole database, the default where none was set.
--- An unknown name is an error. Of an object, keys that were not set have their defaults.
--- Definer-rights functions call it: nothing that others can write to is on its search_path.
-CREATE OR REPLACE FUNCTION pgblend.get_setting(name text)
-RETURNS jsonb
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-#variable_conflict use_column
-DECLARE
-    found_value jsonb;
-BEGIN
-    SELECT pgblend._setting_in_force(c.default_value, s.value) INTO found_value
-    FROM pgblend.setting_catalog() AS c
-    LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
-    WHERE c.name = get_setting.name;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no setting "%"', left(get_setting.name, 200)
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.settings';
-    END IF;
-    RETURN nullif(found_value, 'null');
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend.get_setting(text) IS
-'The value in force for the whole database, the default where none was set; NULL where that is not '
-'set either. An unknown name raises 22023.';
-
--- 05_settings/_check_settings
--- _check_settings: raise for the first setting that is unknown, out of scope, of a wrong type or
--- out of range.
--- NULL and {} are right. `place` names where the settings were given, for the message.
-CREATE OR REPLACE FUNCTION pgblend._check_settings(settings jsonb, scopes text[], place text)
-RETURNS void
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $function$
-DECLARE
-    wrong record;
-BEGIN
-    IF settings IS NULL OR settings = '{}' THEN
-        RETURN;
-    ELSIF jsonb_typeof(settings) <> 'object' THEN
-        RAISE EXCEPTION '% is %: expected a JSON object', place, left(settings::text, 200)
-            USING ERRCODE = '22023', HINT = 'For example: {"candidate_depth": 200}';
-    END IF;
-    SELECT e.key, e.value, c.name, pgblend._setting_error(
-        e.value, c.value_type, c.minimum, c.maximum, c.allowed_values) AS problem
-    INTO wrong
-    FROM jsonb_each(settings) AS e
-    LEFT JOIN pgblend.setting_catalog() AS c ON c.name = e.key AND c.scope = ANY(scopes)
-    WHERE c.name IS NULL
-        OR pgblend._setting_error(
-            e.value, c.value_type, c.minimum, c.maximum, c.allowed_values) IS NOT NULL
-    ORDER BY e.key COLLATE "C"
-    LIMIT 1;
-    IF NOT FOUND THEN
-        RETURN;
-    ELSIF wrong.name IS NULL THEN
-        RAISE EXCEPTION '% has no setting "%"', place, left(wrong.key, 200)
-            USING ERRCODE = '22023', HINT = format('Known are: %s', (
-                SELECT string_agg(c.name, ', ' ORDER BY c.name)
-                FROM pgblend.setting_catalog() AS c WHERE c.scope = ANY(scopes)));
-    END IF;
-    RAISE EXCEPTION '%: "%" is %: %', place, wrong.key, left(wrong.value::text, 200), wrong.problem
-        USING ERRCODE = '22023',
-        HINT = format('SELECT * FROM pgblend.setting_catalog() WHERE name = ''%s''', wrong.name);
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._check_settings(jsonb, text[], text) IS
-'Raise 22023 for the first setting that is unknown, out of scope, of a wrong type or out of range.';
-
 -- 05_settings/_setting_sources
 -- _setting_sources: where each search setting in force comes from: call, collection, profile,
 -- database or default.
@@ -722,6 +717,54 @@ $function$;
 COMMENT ON FUNCTION pgblend.drop_profile(text) IS
 'Delete a profile; false where there is none. Members of pgblend_admin may.';
 
+-- 05_settings/_check_settings
+-- _check_settings: raise for the first setting that is unknown, out of scope, of a wrong type or
+-- out of range.
+-- NULL and {} are right. `place` names where the settings were given, for the message.
+CREATE OR REPLACE FUNCTION pgblend._check_settings(settings jsonb, scopes text[], place text)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    wrong record;
+BEGIN
+    IF settings IS NULL OR settings = '{}' THEN
+        RETURN;
+    ELSIF jsonb_typeof(settings) <> 'object' THEN
+        RAISE EXCEPTION '% is %: expected a JSON object', place, left(settings::text, 200)
+            USING ERRCODE = '22023', HINT = 'For example: {"candidate_depth": 200}';
+    END IF;
+    SELECT e.key, e.value, c.name, found.problem
+    INTO wrong
+    FROM jsonb_each(settings) AS e
+    LEFT JOIN pgblend.setting_catalog() AS c ON c.name = e.key AND c.scope = ANY(scopes)
+    CROSS JOIN LATERAL (
+        SELECT pgblend._setting_error(
+            e.value, c.value_type, c.minimum, c.maximum, c.allowed_values) AS problem
+        OFFSET 0  -- computed once
+    ) AS found
+    WHERE c.name IS NULL OR found.problem IS NOT NULL
+    ORDER BY e.key COLLATE "C"
+    LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN;
+    ELSIF wrong.name IS NULL THEN
+        RAISE EXCEPTION '% has no setting "%"', place, left(wrong.key, 200)
+            USING ERRCODE = '22023', HINT = format('Known are: %s', (
+                SELECT string_agg(c.name, ', ' ORDER BY c.name)
+                FROM pgblend.setting_catalog() AS c WHERE c.scope = ANY(scopes)));
+    END IF;
+    RAISE EXCEPTION '%: "%" is %: %', place, wrong.key, left(wrong.value::text, 200), wrong.problem
+        USING ERRCODE = '22023',
+        HINT = format('SELECT * FROM pgblend.setting_catalog() WHERE name = ''%s''', wrong.name);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_settings(jsonb, text[], text) IS
+'Raise 22023 for the first setting that is unknown, out of scope, of a wrong type or out of range.';
+
 -- 05_settings/_search_settings
 -- _search_settings: every search setting in force: call > collection > profile > database >
 -- default.
@@ -740,43 +783,29 @@ SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
-    profile_name text := coalesce(profile, pgblend.get_setting('default_profile') #>> '{}');
-    profile_settings jsonb;
-    collection_settings jsonb;
-    in_force jsonb;
+    in_force jsonb := pgblend._setting_defaults('search');
+    of_database jsonb := (SELECT jsonb_object_agg(s.name, s.value) FROM pgblend_data.setting AS s);
+    profile_name text := coalesce(
+        profile, of_database ->> 'default_profile',
+        pgblend._setting_defaults('server') ->> 'default_profile');
+    of_profile jsonb;
+    of_collection jsonb;
 BEGIN
     PERFORM pgblend._check_settings(options, ARRAY['search'], 'options');
-    SELECT p.settings INTO profile_settings
+    SELECT p.settings INTO of_profile
     FROM pgblend_data.profile AS p WHERE p.name = profile_name;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no profile "%"', left(profile_name, 200)
             USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.profiles';
     END IF;
     IF cardinality(collection_ids) = 1 THEN
-        SELECT c.settings INTO collection_settings
+        SELECT c.settings INTO of_collection
         FROM pgblend_data.collection AS c WHERE c.id = collection_ids[1];
     END IF;
-    SELECT jsonb_object_agg(
-        c.name,
-        CASE WHEN jsonb_typeof(c.default_value) = 'object' AND NOT c.default_value ? 'kind'
-            THEN c.default_value || layers.stored || layers.of_profile
-                || layers.of_collection || layers.of_call
-            ELSE coalesce(
-                nullif(layers.of_call, '{}'), nullif(layers.of_collection, '{}'),
-                nullif(layers.of_profile, '{}'), nullif(layers.stored, '{}'), c.default_value)
-        END)
-    INTO in_force
-    FROM pgblend.setting_catalog() AS c
-    LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
-    CROSS JOIN LATERAL (
-        SELECT
-            coalesce(nullif(s.value, 'null'), '{}') AS stored,
-            coalesce(nullif(profile_settings -> c.name, 'null'), '{}') AS of_profile,
-            coalesce(nullif(collection_settings -> c.name, 'null'), '{}') AS of_collection,
-            coalesce(nullif(options -> c.name, 'null'), '{}') AS of_call
-    ) AS layers
-    WHERE c.scope = 'search';
-    RETURN in_force;
+    in_force := pgblend._merge_settings(in_force, of_database);
+    in_force := pgblend._merge_settings(in_force, of_profile);
+    in_force := pgblend._merge_settings(in_force, of_collection);
+    RETURN pgblend._merge_settings(in_force, options);
 END;
 $function$;
 
@@ -14149,6 +14178,7 @@ pgblend._lexical_score,
 pgblend._lexical_state,
 pgblend._lexical_statistics,
 pgblend._milliseconds,
+pgblend._merge_settings,
 pgblend._mmr_select,
 pgblend._monotonic_deadline,
 pgblend._named_collection,
@@ -14176,6 +14206,7 @@ pgblend._search_vector,
 pgblend._searched_collections,
 pgblend._segment_arrays,
 pgblend._segment_score,
+pgblend._setting_defaults,
 pgblend._setting_error,
 pgblend._setting_in_force,
 pgblend._setting_schema,

@@ -29,7 +29,8 @@ COMMENT ON TABLE pgblend_data.setting_history IS
 """
 
 # Each reproduces its source's formulas and constants; where a source leaves a formula open, the
-# description says what stands for it.
+# description says what stands for it. The strong signal's 0.84 and 0.14 are on GNO's own scale, a
+# sigmoid of BM25 about 4.5 with scale 2.8: after min-max the best is always 1.
 PROFILES = """
 UPDATE pgblend_data.profile SET built_in = true WHERE name = 'balanced';
 INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
@@ -42,6 +43,7 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
         "lexical": 1, "vector": 1, "fuzzy": 0,
         "lexical_variant": 0.5, "vector_variant": 0.5, "hyde": 0.7},
     "mmr": {"lambda": 1, "pool": 50},
+    "strong_signal": {"score": 0.84, "gap": 0.14, "center": 4.5, "scale": 2.8},
     "bonus": {"kind": "both_top", "depth": 5, "amount": 0.1, "unit": "absolute"},
     "blend": {"kind": "tiers", "tiers": [
         {"max_rank": 3, "fused": 0.75, "rerank": 0.25},
@@ -58,6 +60,7 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
         "lexical": 2, "vector": 2, "fuzzy": 0,
         "lexical_variant": 1, "vector_variant": 1, "hyde": 1.4},
     "mmr": {"lambda": 1, "pool": 50},
+    "strong_signal": {"score": 0.84, "gap": 0.14, "center": 4.5, "scale": 2.8},
     "bonus": {"kind": "tiers", "unit": "absolute", "tiers": [
         {"max_rank": 1, "amount": 0.05}, {"max_rank": 3, "amount": 0.02}]},
     "blend": {"kind": "tiers", "tiers": [

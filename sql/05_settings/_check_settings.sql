@@ -16,14 +16,16 @@ BEGIN
         RAISE EXCEPTION '% is %: expected a JSON object', place, left(settings::text, 200)
             USING ERRCODE = '22023', HINT = 'For example: {"candidate_depth": 200}';
     END IF;
-    SELECT e.key, e.value, c.name, pgblend._setting_error(
-        e.value, c.value_type, c.minimum, c.maximum, c.allowed_values) AS problem
+    SELECT e.key, e.value, c.name, found.problem
     INTO wrong
     FROM jsonb_each(settings) AS e
     LEFT JOIN pgblend.setting_catalog() AS c ON c.name = e.key AND c.scope = ANY(scopes)
-    WHERE c.name IS NULL
-        OR pgblend._setting_error(
-            e.value, c.value_type, c.minimum, c.maximum, c.allowed_values) IS NOT NULL
+    CROSS JOIN LATERAL (
+        SELECT pgblend._setting_error(
+            e.value, c.value_type, c.minimum, c.maximum, c.allowed_values) AS problem
+        OFFSET 0  -- computed once
+    ) AS found
+    WHERE c.name IS NULL OR found.problem IS NOT NULL
     ORDER BY e.key COLLATE "C"
     LIMIT 1;
     IF NOT FOUND THEN

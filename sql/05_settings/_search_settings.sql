@@ -15,43 +15,29 @@ SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
-    profile_name text := coalesce(profile, pgblend.get_setting('default_profile') #>> '{}');
-    profile_settings jsonb;
-    collection_settings jsonb;
-    in_force jsonb;
+    in_force jsonb := pgblend._setting_defaults('search');
+    of_database jsonb := (SELECT jsonb_object_agg(s.name, s.value) FROM pgblend_data.setting AS s);
+    profile_name text := coalesce(
+        profile, of_database ->> 'default_profile',
+        pgblend._setting_defaults('server') ->> 'default_profile');
+    of_profile jsonb;
+    of_collection jsonb;
 BEGIN
     PERFORM pgblend._check_settings(options, ARRAY['search'], 'options');
-    SELECT p.settings INTO profile_settings
+    SELECT p.settings INTO of_profile
     FROM pgblend_data.profile AS p WHERE p.name = profile_name;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no profile "%"', left(profile_name, 200)
             USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.profiles';
     END IF;
     IF cardinality(collection_ids) = 1 THEN
-        SELECT c.settings INTO collection_settings
+        SELECT c.settings INTO of_collection
         FROM pgblend_data.collection AS c WHERE c.id = collection_ids[1];
     END IF;
-    SELECT jsonb_object_agg(
-        c.name,
-        CASE WHEN jsonb_typeof(c.default_value) = 'object' AND NOT c.default_value ? 'kind'
-            THEN c.default_value || layers.stored || layers.of_profile
-                || layers.of_collection || layers.of_call
-            ELSE coalesce(
-                nullif(layers.of_call, '{}'), nullif(layers.of_collection, '{}'),
-                nullif(layers.of_profile, '{}'), nullif(layers.stored, '{}'), c.default_value)
-        END)
-    INTO in_force
-    FROM pgblend.setting_catalog() AS c
-    LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
-    CROSS JOIN LATERAL (
-        SELECT
-            coalesce(nullif(s.value, 'null'), '{}') AS stored,
-            coalesce(nullif(profile_settings -> c.name, 'null'), '{}') AS of_profile,
-            coalesce(nullif(collection_settings -> c.name, 'null'), '{}') AS of_collection,
-            coalesce(nullif(options -> c.name, 'null'), '{}') AS of_call
-    ) AS layers
-    WHERE c.scope = 'search';
-    RETURN in_force;
+    in_force := pgblend._merge_settings(in_force, of_database);
+    in_force := pgblend._merge_settings(in_force, of_profile);
+    in_force := pgblend._merge_settings(in_force, of_collection);
+    RETURN pgblend._merge_settings(in_force, options);
 END;
 $function$;
 

@@ -161,6 +161,16 @@ def test_mmr_of_rrf_mmr(db: Database) -> None:
     assert "lambda double precision DEFAULT 0.7, pool integer DEFAULT 50" in db.value(default)
 
 
+@pytest.mark.parametrize("profile", ["gno", "gno_epic"])
+def test_strong_signal_on_gnos_own_scale(db: Database, profile: str) -> None:
+    signal = settings_of(db, profile)["strong_signal"]
+    assert (signal["score"], signal["gap"]) == (0.84, 0.14)
+    scaled = {"center": signal["center"], "scale": signal["scale"]}
+    query = "SELECT normalize_scores(ARRAY[4.5, 9.2, 9.1]::float8[], 'logistic', %s)"
+    middle, strong, weak = db.value(query, Jsonb(scaled))
+    assert (middle, strong >= 0.84, weak >= 0.84) == (0.5, True, False)
+
+
 def test_the_default_is_rrf_with_equal_weights(db: Database) -> None:
     settings = settings_of(db, "balanced")
     assert settings == settings_of(db, None)  # type: ignore[arg-type]
