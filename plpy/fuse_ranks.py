@@ -19,6 +19,6 @@ def fuse_ranks(
         for of_list, weight in zip(ranks, weights, strict=True)
     ]
     attainable = reduce(add, sorted(weight / (k + 1) for weight in weights), 0.0)
-    if len(terms) < 3:
-        return [reduce(add, row) for row in zip(*terms, strict=True)], attainable
+    if len(terms) == 2:
+        return list(map(add, *terms)), attainable
     return [reduce(add, sorted(row)) for row in zip(*terms, strict=True)], attainable

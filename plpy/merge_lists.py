@@ -13,23 +13,23 @@ def merge_lists(lists: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     lacks the item.
     """
     keys = {
-        chunk_id: (document_id, chunk_index)
+        key
         for of_list in lists
-        for chunk_id, document_id, chunk_index in zip(
-            of_list["chunk_ids"], of_list["document_ids"], of_list["chunk_indexes"], strict=True
+        for key in zip(
+            of_list["document_ids"], of_list["chunk_indexes"], of_list["chunk_ids"], strict=True
         )
     }
-    chunk_ids = sorted(keys, key=keys.__getitem__)
-    ranks, scores = [], []
-    for of_list in lists:
-        rank_of = dict(zip(of_list["chunk_ids"], of_list["ranks"], strict=True))
-        score_of = dict(zip(of_list["chunk_ids"], of_list["scores"], strict=True))
-        ranks.append([rank_of.get(chunk_id) for chunk_id in chunk_ids])
-        scores.append([score_of.get(chunk_id) for chunk_id in chunk_ids])
+    ordered = sorted(keys)
+    chunk_ids = [chunk_id for _, _, chunk_id in ordered]
+
+    def column(of_list: Mapping[str, Any], name: str) -> list[Any]:
+        value_of = dict(zip(of_list["chunk_ids"], of_list[name], strict=True))
+        return list(map(value_of.get, chunk_ids))
+
     return {
         "chunk_ids": chunk_ids,
-        "document_ids": [keys[chunk_id][0] for chunk_id in chunk_ids],
-        "chunk_indexes": [keys[chunk_id][1] for chunk_id in chunk_ids],
-        "ranks": ranks,
-        "scores": scores,
+        "document_ids": [document_id for document_id, _, _ in ordered],
+        "chunk_indexes": [chunk_index for _, chunk_index, _ in ordered],
+        "ranks": [column(of_list, "ranks") for of_list in lists],
+        "scores": [column(of_list, "scores") for of_list in lists],
     }

@@ -134,6 +134,10 @@ BEGIN ATOMIC
         ('mmr', 'search', 'mmr', '{"lambda": 1, "pool": 50}', NULL, NULL, NULL,
             'Maximal marginal relevance among the first pool rows: lambda weighs the score against '
             'likeness to rows above; 1 is off, 0.7 is usual.'),
+        ('mode', 'search', 'text', '"default"', NULL, NULL, ARRAY['default', 'fast', 'thorough'],
+            'What a search may ask models for beside the query''s vector: fast nothing, default to '
+            'rerank, thorough also to expand the query. Where no model is set, details says so '
+            '(not_run); a mode given in the call is then named in degraded as well.'),
         ('normalization', 'search', 'normalization', '{"method": "minmax"}', NULL, NULL, NULL,
             'How convex fusion makes scores comparable: minmax of each list; theoretical: from the '
             'lowest possible to the list''s best; absolute: lowest to highest possible; '
@@ -1442,54 +1446,165 @@ COMMENT ON FUNCTION pgblend._query_stop_words(text, text[]) IS
 'The query''s stop words in the language that it is probably in: the configuration that takes most '
 'of its words for stop words.';
 
--- 10_text/_snippet
--- _snippet: the best part of a passage as HTML: text escaped, words that match the query in <mark>.
--- A query without lexemes gives the beginning. Private-use characters stand for the marks and for
--- < > / \ and signs, which the parser must not see (as in _indexable_text), until all is escaped;
--- the text's own are taken out first. Passages without word spaces are marked as pairs and joined
--- again. A word too long to be indexed raises no NOTICE.
-CREATE OR REPLACE FUNCTION pgblend._snippet(content text, query text, config_name text)
-RETURNS text
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+-- 10_text/_snippets
+-- _snippets: the best part of each passage as HTML: text escaped, words that match its query in
+-- <mark>.
+-- The arrays have an element for each passage. A query without lexemes gives the beginning.
+-- Private-use characters stand for the marks and for < > / \ and signs, which the parser must not
+-- see (as in _indexable_text), until all is escaped; the text's own are taken out first. Passages
+-- without word spaces are marked as pairs and joined again. A word too long to be indexed raises no
+-- NOTICE. All at once and in Python, since replacing characters takes SQL longer than the marking.
+CREATE OR REPLACE FUNCTION pgblend._snippets(
+    contents text[],
+    queries text[],
+    config_names text[]
+)
+RETURNS text[]
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
 SET search_path FROM CURRENT
 SET client_min_messages = warning
-AS $function$
-DECLARE
-    config regconfig := pgblend._regconfig(config_name);
-    query_words text := CASE
-        WHEN query ~* '["-]|\mor\M' THEN pgblend._query_groups(query) ->> 'words'
-        ELSE query END;  -- without operators there is nothing to parse
-    words tsquery := pgblend._lexeme_tsquery(tsvector_to_array(to_tsvector(
-        config, pgblend._indexable_text(coalesce(query_words, '')))));
-    plain text := translate(
-        content,
-        U&'<>/\005C-\E000\E001\E002\E003\E004\E005\E006\001E\001F',
-        U&'\E002\E003\E004\E005\E006');
-    indexed text := pgblend._indexable_text(plain);
-    marked text;
-BEGIN
-    IF indexed = plain THEN
-        marked := coalesce(
-            ts_headline(config, plain, words,
-                U&'StartSel=\E000, StopSel=\E001, MaxWords=40, MinWords=20, MaxFragments=0'),
-            array_to_string((regexp_split_to_array(btrim(plain), '\s+'))[:40], ' '));
-    ELSE
-        marked := coalesce(
-            pgblend._join_bigrams(ts_headline(config, indexed, words,
-                U&'StartSel=\E000, StopSel=\E001, MaxWords=100, MinWords=50, MaxFragments=0')),
-            left(btrim(plain), 100));
-    END IF;
-    RETURN replace(replace(replace(replace(
-        translate(
-            replace(replace(marked, '&', '&amp;'), '"', '&quot;'),
-            U&'\E004\E005\E006', '/\-'),
-        U&'\E002', '&lt;'), U&'\E003', '&gt;'), U&'\E000', '<mark>'), U&'\E001', '</mark>');
-END;
-$function$;
+SET plan_cache_mode = force_generic_plan
+AS $python$
+if "join_bigrams" not in SD:
+    """Undo spaced_bigrams in a marked passage."""
 
-COMMENT ON FUNCTION pgblend._snippet(text, text, text) IS
-'The best part of a passage as HTML: text escaped, words that match the query in <mark>.';
+    import re
+
+
+    def join_bigrams(passage: str, start: str, stop: str) -> str:
+        """Return a passage of spaced_bigrams' text as it was written, marks on what they stood on.
+
+        `start` and `stop` are the characters around each marked word; marked pairs that follow each
+        other share one mark. The passage may begin and end within a run.
+        """
+        return "".join(join_run(part, start, stop) for part in passage.split("\x1e"))
+
+
+    def join_run(run: str, start: str, stop: str) -> str:
+        """Join the pairs of one run; text without pairs stays as it is."""
+        if "\x1f" not in run:
+            return run
+        text = ""
+        marks: list[bool] = []
+        shared = 0
+        for piece in re.split("(\x1f+)", run):
+            if piece.startswith("\x1f"):
+                shared = len(piece)
+                continue
+            pair = piece.replace(start, "").replace(stop, "")
+            text += pair[shared:]
+            marks += [False] * (len(pair) - shared)
+            if start in piece:
+                marks[len(marks) - len(pair) :] = [True] * len(pair)
+        marked = "".join(
+            start + character + stop if mark else character
+            for character, mark in zip(text, marks, strict=True)
+        )
+        return marked.replace(stop + start, "")
+    SD["join_bigrams"] = join_bigrams
+join_bigrams = SD["join_bigrams"]
+if "query_groups" not in SD:
+    """Parse a search query into its words, phrases and exclusions."""
+
+    import re
+    from typing import Any
+
+
+    def query_groups(query: str) -> dict[str, Any]:
+        """Parse `query` with the operators of websearch_to_tsquery: "phrase", or, -exclusion.
+
+        Returns a dict: `words`, the text whose lexemes rank (plain words and the words of phrases),
+        and `groups`, the alternatives between `or`, each a dict of `words` (any may occur), `phrases`
+        (must occur) and `excluded` (must not). An `or` with nothing before or after it is left out. A
+        quote that is never closed reaches to the end.
+        """
+        token = re.compile(r'(-?)"([^"]*)(?:"|$)|(\S+)')
+        ranking: list[str] = []
+        groups: list[dict[str, list[str]]] = []
+        alternative = True
+        for match in token.finditer(query):
+            minus, phrase, word = match.groups()
+            if word is not None and word.lower() == "or":
+                alternative = True
+                continue
+            if alternative:
+                groups.append({"words": [], "phrases": [], "excluded": []})
+                alternative = False
+            if word is None:
+                groups[-1]["excluded" if minus else "phrases"].append(phrase)
+                ranking += [] if minus else [phrase]
+            elif word.startswith("-") and word.strip("-"):
+                groups[-1]["excluded"].append(word.lstrip("-"))
+            else:
+                groups[-1]["words"].append(word)
+                ranking.append(word)
+        return {"words": " ".join(ranking), "groups": groups}
+    SD["query_groups"] = query_groups
+query_groups = SD["query_groups"]
+
+import re
+
+START, STOP = "\ue000", "\ue001"
+STAND_INS = {"<": "\ue002", ">": "\ue003", "/": "\ue004", "\\": "\ue005", "-": "\ue006"}
+OWN = START + STOP + "".join(STAND_INS.values()) + "\x1e\x1f"
+TO_PARSER = str.maketrans(STAND_INS) | dict.fromkeys(map(ord, OWN))
+TO_HTML = str.maketrans({
+    "&": "&amp;", '"': "&quot;", STAND_INS["<"]: "&lt;", STAND_INS[">"]: "&gt;",
+    STAND_INS["/"]: "/", STAND_INS["\\"]: "\\", STAND_INS["-"]: "-",
+    START: "<mark>", STOP: "</mark>"})
+MARKS = f"StartSel={START}, StopSel={STOP}, MaxFragments=0, "
+
+def run(statement, types, *values):
+    if statement not in SD:
+        SD[statement] = plpy.prepare(statement, types)
+    return SD[statement].execute(list(values))
+
+def words_of(query):
+    """Without operators there is nothing to parse."""
+    if query and re.search(r'["-]|\bor\b', query, re.IGNORECASE):
+        return query_groups(query)["words"]
+    return query or ""
+
+plain = [content.translate(TO_PARSER) for content in contents]
+indexed = plain
+if not all(map(str.isascii, contents)):
+    indexed = run(
+        "SELECT array_agg(pgblend._indexable_text(u.content) ORDER BY u.place) AS contents"
+        " FROM unnest($1) WITH ORDINALITY AS u (content, place)", ["text[]"], plain)[0]["contents"]
+in_pairs = [one != other for one, other in zip(plain, indexed)]
+asked = list(dict.fromkeys(zip(queries, config_names)))
+number_of = {pair: number for number, pair in enumerate(asked)}
+marked = run(
+    "WITH asked AS MATERIALIZED ("
+    "SELECT a.number - 1 AS number, c.config, pgblend._lexeme_tsquery(tsvector_to_array("
+    "to_tsvector(c.config, pgblend._indexable_text(a.words)))) AS words"
+    " FROM unnest($1, $2) WITH ORDINALITY AS a (words, config_name, number)"
+    " CROSS JOIN LATERAL (SELECT pgblend._regconfig(a.config_name)) AS c (config))"
+    " SELECT array_agg(ts_headline(a.config, u.content, a.words, u.options) ORDER BY u.place)"
+    " AS contents FROM unnest($3, $4, $5) WITH ORDINALITY AS u (content, number, options, place)"
+    " INNER JOIN asked AS a ON a.number = u.number",
+    ["text[]", "text[]", "text[]", "integer[]", "text[]"],
+    [words_of(query) for query, _ in asked], [config_name for _, config_name in asked],
+    indexed, [number_of[pair] for pair in zip(queries, config_names)],
+    [MARKS + ("MaxWords=100, MinWords=50" if pairs else "MaxWords=40, MinWords=20")
+     for pairs in in_pairs])[0]["contents"] or []
+
+def snippet(text, pairs, passage):
+    if text is not None:
+        return join_bigrams(text, START, STOP) if pairs else text
+    if pairs:
+        return passage.strip(" ")[:100]
+    return " ".join(re.split(r"\s+", passage.strip(" "))[:40])
+
+return [
+    snippet(text, pairs, passage).translate(TO_HTML)
+    for text, pairs, passage in zip(marked, in_pairs, plain)]
+$python$;
+
+COMMENT ON FUNCTION pgblend._snippets(text[], text[], text[]) IS
+'The best part of each passage as HTML: text escaped, words that match its query in <mark>.';
 
 -- 10_text/_group_condition
 -- _group_condition: what must hold of a passage for one alternative of a query, as one tsquery;
@@ -8750,8 +8865,8 @@ if "fuse_ranks" not in SD:
             for of_list, weight in zip(ranks, weights, strict=True)
         ]
         attainable = reduce(add, sorted(weight / (k + 1) for weight in weights), 0.0)
-        if len(terms) < 3:
-            return [reduce(add, row) for row in zip(*terms, strict=True)], attainable
+        if len(terms) == 2:
+            return list(map(add, *terms)), attainable
         return [reduce(add, sorted(row)) for row in zip(*terms, strict=True)], attainable
     SD["fuse_ranks"] = fuse_ranks
 fuse_ranks = SD["fuse_ranks"]
@@ -10689,35 +10804,6 @@ END;
 COMMENT ON FUNCTION pgblend._corrected_words(jsonb) IS
 'The words that the fuzzy arm put in place of misspelt ones, as a text to mark in a snippet.';
 
--- 60_search/_cosines
--- _cosines: exact cosine of passages to a query vector; a passage without a vector gives no row.
--- No space or a NULL vector gives no rows; a zero vector has no cosine (NULL).
-CREATE OR REPLACE FUNCTION pgblend._cosines(
-    chunk_ids bigint[],
-    query_embedding vector,
-    space pgblend_data.embedding_space
-)
-RETURNS TABLE (chunk_id bigint, cosine double precision)
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-ROWS 10
-SET search_path FROM CURRENT
-AS $function$
-BEGIN
-    IF query_embedding IS NULL OR space.name IS NULL THEN
-        RETURN;
-    END IF;
-    RETURN QUERY EXECUTE format(
-        'SELECT e.chunk_id, nullif(1 - (e.embedding <=> $2::%1$s), ''NaN'')
-        FROM pgblend_data.%2$I AS e WHERE e.chunk_id = ANY($1)',
-        format('%I(%s)', space.storage, space.dimensions), space.table_name)
-    USING chunk_ids, query_embedding;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._cosines(bigint[], vector, pgblend_data.embedding_space) IS
-'Exact cosine of passages to a query vector; a passage without a vector gives no row.';
-
 -- 60_search/_degrade
 -- _degrade: note that a search goes on without a stage: a WARNING, and the text for `degraded`.
 -- With the setting strict it is an error, with the SQLSTATE given. The hint says what to do.
@@ -10740,7 +10826,8 @@ BEGIN
         RAISE EXCEPTION '%: %', stage, problem
             USING ERRCODE = problem_code, HINT = 'Leave out the option strict to go on without it.';
     END IF;
-    RAISE WARNING 'searching without the % arm: %', stage, reason;
+    RAISE WARNING 'searching without the % %: %', stage,
+        CASE WHEN stage IN ('lexical', 'vector', 'fuzzy') THEN 'arm' ELSE 'stage' END, reason;
     RETURN ARRAY[format('%s: %s', stage, reason)];
 END;
 $function$;
@@ -10784,6 +10871,25 @@ RETURN extract(EPOCH FROM end_at - start_at)::double precision * 1000;
 
 COMMENT ON FUNCTION pgblend._milliseconds(timestamptz, timestamptz) IS
 'The time from one moment to another, in milliseconds.';
+
+-- 60_search/_missing_stages
+-- _missing_stages: what a mode asks for and cannot have: {stage: why}.
+-- fast asks for nothing more than fusion, default for reranking, thorough for expansion of the
+-- query too. There is no model for either yet.
+CREATE OR REPLACE FUNCTION pgblend._missing_stages(mode text)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT coalesce(jsonb_object_agg(s.stage, 'no model is set for it'), '{}')
+    FROM (
+        VALUES ('default', 'rerank'), ('thorough', 'rerank'), ('thorough', 'expand')
+    ) AS s (mode, stage)
+    WHERE s.mode = _missing_stages.mode;
+END;
+
+COMMENT ON FUNCTION pgblend._missing_stages(text) IS
+'What a mode (fast, default, thorough) asks for and cannot have, and why: expand, rerank.';
 
 -- 60_search/_query_embedding
 -- _query_embedding: the vector of a query in the active space: the caller's, else the gateway's.
@@ -10834,6 +10940,995 @@ COMMENT ON FUNCTION pgblend._query_embedding(text, vector, pgblend_data.embeddin
 'The vector of a query in the active space: the caller''s, else the gateway''s; where there is '
 'none, what the problem is.';
 
+-- 60_search/_rank_passages
+-- _rank_passages: the places, scores and arms of one page: all arms, fused, cut to the page.
+-- The order of all candidates depends on the settings alone, never on result_limit or offset. An
+-- arm of weight 0 does not run, nor the vector arm without a query vector, nor the fuzzy arm by the
+-- setting fuzzy (off, or auto with the words' arm not running). score is what fusion gave, divided
+-- by what a passage first in every list would get; of a single list it is that arm's own: BM25 over
+-- what no passage can reach, or (1 + cosine) / 2. With recency_half_life_days it is times what the
+-- document's age leaves (recency in details). relevance is the exact cosine, NULL without a query
+-- vector. `trace` says what each stage did: with `traced` page also how each row of the page
+-- came to its place, with pool each candidate; with none it is NULL. Where words count, phrases and
+-- exclusions bind the vectors too. Ties go by (document, chunk index).
+CREATE OR REPLACE FUNCTION pgblend._rank_passages(
+    query text,
+    result_limit integer,
+    query_embedding vector,
+    space text,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb,
+    traced text,
+    OUT chunk_ids bigint[],
+    OUT ranks integer[],
+    OUT scores double precision[],
+    OUT relevances double precision[],
+    OUT arms jsonb[],
+    OUT details jsonb[],
+    OUT candidate_count integer,
+    OUT trace jsonb
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $python$
+if "arm_depth" not in SD:
+    """How many candidates an arm is asked for."""
+
+    from collections.abc import Mapping
+
+
+    def arm_depth(
+        over_fetch: Mapping[str, float],
+        candidate_depth: int,
+        wanted: int,
+        reranked: bool,
+        variant: bool,
+    ) -> int:
+        """Return candidate_depth, or, by a literal profile's rule, a multiple of the rows wanted.
+
+        With a `factor` above 0 in `over_fetch` it is max(minimum, factor · wanted) (S1: 2; S3: 2 and
+        minimum 20). `variant_factor` holds for the lists of an expanded query (S1: 1) and
+        `rerank_factor` where a reranker follows (S2: 3), each where it is given. `wanted` is offset +
+        limit: only these profiles depend on it. At least 1, at most 10,000.
+        """
+        factor = over_fetch.get("factor", 0)
+        if factor == 0:
+            return candidate_depth
+        if variant:
+            factor = over_fetch.get("variant_factor", factor)
+        elif reranked:
+            factor = over_fetch.get("rerank_factor", factor)
+        return int(min(max(over_fetch.get("minimum", 1), factor * wanted, 1), 10_000))
+    SD["arm_depth"] = arm_depth
+arm_depth = SD["arm_depth"]
+if "arm_normalization" not in SD:
+    """How one arm's scores are normalised for convex fusion."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+
+    def arm_normalization(
+        normalization: Mapping[str, Any], arm: str, low: float, high: float
+    ) -> tuple[str, dict[str, float | None]]:
+        """Return method and parameters for normalize_scores, from the setting normalization.
+
+        `low` and `high` are the arm's lowest and highest possible scores (BM25: 0 and its perfect
+        score; cosine: -1 and 1). theoretical takes the lowest possible and the list's best (Bruch, Gai
+        and Ingber 2023), absolute both possible ones, so that scores do not depend on the other items;
+        zscore is cut at 3 deviations, so that it lies in [0, 1].
+        """
+        method = normalization["method"]
+        if method == "theoretical":
+            return "minmax", {"low": low}
+        if method == "absolute":
+            return "minmax", {"low": low, "high": high}
+        if method == "zscore":
+            return "zscore", {"clamp": 3.0}
+        if method == "logistic":
+            return "logistic", {key: normalization.get(key, {}).get(arm) for key in ("center", "scale")}
+        return "minmax", {}
+    SD["arm_normalization"] = arm_normalization
+arm_normalization = SD["arm_normalization"]
+if "candidate_arms" not in SD:
+    """What each arm says of one candidate."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def candidate_arms(
+        item: int,
+        lists: Sequence[Mapping[str, Any]],
+        ranks: Sequence[Sequence[int | None]],
+        scores: Sequence[Sequence[float | None]],
+    ) -> dict[str, dict[str, Any]]:
+        """Return {arm: {rank, score}} of the arms that found it; an arm's `notes` of the rank as well.
+
+        `ranks[list][item]` and `scores[list][item]` as merge_lists gives them; `lists` have `arm`, and
+        may have `notes`, {rank: {name: value}}.
+        """
+        return {
+            of_list["arm"]: {
+                "rank": of_ranks[item],
+                "score": of_scores[item],
+                **of_list.get("notes", {}).get(of_ranks[item], {}),
+            }
+            for of_list, of_ranks, of_scores in zip(lists, ranks, scores, strict=True)
+            if of_ranks[item] is not None
+        }
+    SD["candidate_arms"] = candidate_arms
+candidate_arms = SD["candidate_arms"]
+if "convex_fusion" not in SD:
+    """Convex combination of normalised scores over whole lists."""
+
+    from collections.abc import Sequence
+    from functools import reduce
+    from operator import add
+
+
+    def convex_fusion(
+        scores: Sequence[Sequence[float | None]], weights: Sequence[float]
+    ) -> list[float]:
+        """Return Σ weight · score / Σ weight of each item, in [0, 1] where the scores are.
+
+        `scores[list][item]` are normalised (normalize_scores); None, where the list lacks the item,
+        counts as 0. Weights that are all 0 give 0. Terms are added from the smallest, so the order of
+        the lists changes no bit. Bruch, Gai and Ingber 2023.
+        """
+        total = reduce(add, sorted(weights), 0.0)
+        if total == 0:
+            return [0.0] * (len(scores[0]) if scores else 0)
+        terms = [
+            [0.0 if score is None else weight * score for score in of_list]
+            for of_list, weight in zip(scores, weights, strict=True)
+        ]
+        return [reduce(add, sorted(row)) / total for row in zip(*terms, strict=True)]
+    SD["convex_fusion"] = convex_fusion
+convex_fusion = SD["convex_fusion"]
+if "drop_duplicates" not in SD:
+    """Items of a ranked list that repeat a better one."""
+
+    from collections import defaultdict
+    from collections.abc import Callable, Sequence
+
+    Dropped = tuple[int, str, float | None]  # index of the kept one, reason, similarity or share
+
+
+    def drop_duplicates(
+        hashes: Sequence[str | None] | None,
+        document_ids: Sequence[int | None] | None,
+        starts: Sequence[int | None] | None,
+        ends: Sequence[int | None] | None,
+        near: tuple[Callable[[int], tuple[int, float] | None], Callable[[int], None]] | None,
+        overlap: float,
+        per_document: int | None,
+        n: int,
+    ) -> list[Dropped | None]:
+        """Return for each of n items, best first, why it is dropped, None where it is kept.
+
+        Each item is compared with the kept ones before it, in this order of reasons:
+        - content: the same hash.
+        - overlap: of the same document, and the shared part of their spans [start, end) is at least
+          `overlap` of the shorter one.
+        - similar: `near`, as near_duplicates returns it.
+        - per_document: the document has that many kept items (its first one is named).
+        None for an array, or for an item in it, leaves the check out.
+        """
+        by_hash: dict[str, int] = {}
+        of_document: dict[int, list[int]] = defaultdict(list)
+        result: list[Dropped | None] = []
+        for index in range(n):
+            content = hashes[index] if hashes else None
+            document = document_ids[index] if document_ids else None
+            siblings = [] if document is None else of_document[document]
+            dropped: Dropped | None = None
+            if content is not None and content in by_hash:
+                dropped = by_hash[content], "content", None
+            if dropped is None and starts and ends:
+                dropped = _overlapping(index, siblings, starts, ends, overlap)
+            if dropped is None and near is not None and (match := near[0](index)) is not None:
+                dropped = match[0], "similar", match[1]
+            if dropped is None and per_document is not None and len(siblings) >= per_document:
+                dropped = siblings[0], "per_document", None
+            if dropped is None:
+                if content is not None:
+                    by_hash[content] = index
+                siblings.append(index)
+                if near is not None:
+                    near[1](index)
+            result.append(dropped)
+        return result
+
+
+    def _overlapping(
+        index: int,
+        others: Sequence[int],
+        starts: Sequence[int | None],
+        ends: Sequence[int | None],
+        overlap: float,
+    ) -> Dropped | None:
+        """Return the first other item whose span shares enough with this one's."""
+        start, end = starts[index], ends[index]
+        if start is None or end is None:
+            return None
+        for other in others:
+            other_start, other_end = starts[other], ends[other]
+            if other_start is None or other_end is None:
+                continue
+            shared = min(end, other_end) - max(start, other_start)
+            share = shared / max(min(end - start, other_end - other_start), 1)
+            if shared > 0 and share >= overlap:
+                return other, "overlap", share
+        return None
+    SD["drop_duplicates"] = drop_duplicates
+drop_duplicates = SD["drop_duplicates"]
+if "fuse_ranks" not in SD:
+    """Weighted reciprocal rank fusion over whole lists."""
+
+    from collections.abc import Sequence
+    from functools import reduce
+    from operator import add
+
+
+    def fuse_ranks(
+        ranks: Sequence[Sequence[int | None]], weights: Sequence[float], k: float
+    ) -> tuple[list[float], float]:
+        """Return Σ weight / (k + rank) of each item, and what an item first in every list would get.
+
+        `ranks[list][item]` starts at 1; None where the list lacks the item, which adds nothing. Terms
+        are added from the smallest, so the order of the lists changes no bit and mirrored ranks tie
+        (Python's own `sum` rounds differently from 3.12 on). Cormack, Clarke and Büttcher 2009.
+        """
+        terms = [
+            [0.0 if rank is None else weight / (k + rank) for rank in of_list]
+            for of_list, weight in zip(ranks, weights, strict=True)
+        ]
+        attainable = reduce(add, sorted(weight / (k + 1) for weight in weights), 0.0)
+        if len(terms) == 2:
+            return list(map(add, *terms)), attainable
+        return [reduce(add, sorted(row)) for row in zip(*terms, strict=True)], attainable
+    SD["fuse_ranks"] = fuse_ranks
+fuse_ranks = SD["fuse_ranks"]
+if "is_strong_signal" not in SD:
+    """Whether the words alone have found the answer, so that expanding the query would be lost time."""
+
+    from collections.abc import Mapping, Sequence
+    from math import exp
+
+
+    def is_strong_signal(
+        scores: Sequence[float], perfect: float, signal: Mapping[str, float]
+    ) -> tuple[bool, list[float]]:
+        """Return whether the best BM25 score is high and well above the second, and the best five.
+
+        `scores` are BM25, best first. They are compared as shares of `perfect`, what no passage can
+        reach; or, where `signal` has a `scale` above 0, as 1 / (1 + exp(-(score - center) / scale)). A
+        strong one has at least `score`, and is at least `gap` above the second (0 where there is none).
+        """
+        center, scale = signal["center"], signal["scale"]
+        if scale > 0:
+            top = [1 / (1 + exp(min((center - score) / scale, 700))) for score in scores[:5]]
+        else:
+            top = [score / perfect for score in scores[:5]]
+        if not top:
+            return False, top
+        gap = top[0] - (top[1] if len(top) > 1 else 0.0)
+        return top[0] >= signal["score"] and gap >= signal["gap"], top
+    SD["is_strong_signal"] = is_strong_signal
+is_strong_signal = SD["is_strong_signal"]
+if "merge_lists" not in SD:
+    """Ranked lists joined into one pool of candidates."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def merge_lists(lists: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the passages of all lists, each once, as columns.
+
+        A list has `chunk_ids`, `document_ids`, `chunk_indexes`, `ranks` (from 1) and `scores`. The pool
+        has the first three for all items, by (document id, chunk index), so that a stable sort by score
+        leaves ties in that order; and `ranks[list][item]` and `scores[list][item]`, None where the list
+        lacks the item.
+        """
+        keys = {
+            key
+            for of_list in lists
+            for key in zip(
+                of_list["document_ids"], of_list["chunk_indexes"], of_list["chunk_ids"], strict=True
+            )
+        }
+        ordered = sorted(keys)
+        chunk_ids = [chunk_id for _, _, chunk_id in ordered]
+
+        def column(of_list: Mapping[str, Any], name: str) -> list[Any]:
+            value_of = dict(zip(of_list["chunk_ids"], of_list[name], strict=True))
+            return list(map(value_of.get, chunk_ids))
+
+        return {
+            "chunk_ids": chunk_ids,
+            "document_ids": [document_id for document_id, _, _ in ordered],
+            "chunk_indexes": [chunk_index for _, chunk_index, _ in ordered],
+            "ranks": [column(of_list, "ranks") for of_list in lists],
+            "scores": [column(of_list, "scores") for of_list in lists],
+        }
+    SD["merge_lists"] = merge_lists
+merge_lists = SD["merge_lists"]
+if "mmr_select" not in SD:
+    """Maximal marginal relevance: relevant, and unlike what was chosen before."""
+
+    import json
+    from collections.abc import Sequence
+    from math import fsum, sqrt
+    from operator import mul
+    from typing import Any
+
+    try:
+        import numpy as np
+    except ImportError:
+        np = None  # type: ignore[assignment]
+
+
+    def mmr_select(
+        scores: Sequence[float], vectors: Sequence[Any], relevance: float, pool: int, most: int | None
+    ) -> list[tuple[int, float, float | None]]:
+        """Choose from the `pool` best items, one after the other, the one with the greatest objective.
+
+        The objective is relevance · score - (1 - relevance) · the largest cosine to any item chosen
+        before, which for the first is 0 (Carbonell and Goldstein 1998; relevance is S4's lambda, 0.7,
+        its pool 50). A vector is numbers, or text such as [1,2]; a missing one (None, or all 0) has
+        similarity 0 to every other. Cosines are rounded to 12 decimals, so that no server's way of
+        adding decides; ties go to the item that comes first.
+
+        Return (index, objective, largest cosine) of each in the order chosen, then the items outside
+        the pool by score, as if nothing were chosen before them (cosine None, as for the first). `most`
+        cuts the list and changes nothing else.
+        """
+        order = sorted(range(len(scores)), key=lambda index: -scores[index])
+        most = len(order) if most is None else most
+        inside = sorted(order[:pool])
+        units = _unit_rows([vectors[index] for index in inside])
+        nearest = [-1.0] * len(inside)
+        waiting = list(range(len(inside)))
+        chosen: list[tuple[int, float, float | None]] = []
+        while waiting and len(chosen) < most:
+            objectives = [
+                relevance * scores[inside[row]] - (1 - relevance) * (nearest[row] if chosen else 0.0)
+                for row in waiting
+            ]
+            best = objectives.index(max(objectives))
+            row = waiting.pop(best)
+            chosen.append((inside[row], objectives[best], nearest[row] if chosen else None))
+            nearest = list(map(max, nearest, _cosines(units, row)))
+        outside = [(index, relevance * scores[index], None) for index in order[pool:]]
+        return (chosen + outside)[:most]
+
+
+    def _unit_rows(vectors: Sequence[Any]) -> Any:
+        """Return vectors of length 1 as rows; a missing one is all 0."""
+        lists = [json.loads(vector) if isinstance(vector, str) else vector for vector in vectors]
+        zero = [0.0] * max((len(vector) for vector in lists if vector is not None), default=0)
+        if np is not None and lists:
+            rows = np.array([zero if vector is None else vector for vector in lists], np.float64)
+            lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
+            return rows / np.where(lengths > 0, lengths, 1)
+        return [_unit(zero if vector is None else vector) for vector in lists]
+
+
+    def _unit(vector: Sequence[float]) -> list[float]:
+        length = sqrt(fsum(map(mul, vector, vector))) or 1.0
+        return [value / length for value in vector]
+
+
+    def _cosines(units: Any, row: int) -> list[float]:
+        """Return the cosine of a row to every row."""
+        if np is not None:
+            return [round(value, 12) for value in (units @ units[row]).tolist()]
+        return [round(fsum(map(mul, unit, units[row])), 12) for unit in units]
+    SD["mmr_select"] = mmr_select
+mmr_select = SD["mmr_select"]
+if "near_duplicates" not in SD:
+    """Texts that say almost the same."""
+
+    import re
+    from collections import Counter, defaultdict
+    from collections.abc import Callable, Sequence
+
+    Match = tuple[int, float]  # index and similarity
+
+    # A word, or one character of a script that puts no spaces between words (Thai, Lao, Burmese,
+    # Khmer, kana, Han, Hangul).
+    _SPACELESS = (
+        "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    )
+    _WORD = re.compile(f"[{_SPACELESS}]|[^\\W{_SPACELESS}]+")
+
+
+    def near_duplicates(
+        contents: Sequence[str | None], similarity: float
+    ) -> tuple[Callable[[int], Match | None], Callable[[int], None]]:
+        """Return `find(index)` and `keep(index)` for texts whose shingles are alike.
+
+        `find` gives the first kept text whose Jaccard index with this one, over the sets of their runs
+        of three words (Broder 1997), is at least `similarity` (above 0), and that index. A text without
+        a word is like no other. Exact, by prefix filtering (Bayardo, Ma and Srikant 2007): two similar
+        sets share one of their rarest members, so only those are looked up.
+        """
+        sets = [_shingles(content or "") for content in contents]
+        frequency = Counter(shingle for of_text in sets for shingle in of_text)
+        holders: dict[tuple[str, ...], list[int]] = defaultdict(list)  # kept texts by rare shingles
+
+        def rarest(index: int) -> list[tuple[str, ...]]:
+            shared = int(similarity * len(sets[index]) * (1 - 1e-12))  # at least so many are
+            ordered = sorted(sets[index], key=lambda shingle: (frequency[shingle], shingle))
+            return ordered[: len(ordered) - shared + 1]
+
+        def find(index: int) -> Match | None:
+            for other in sorted({other for shingle in rarest(index) for other in holders[shingle]}):
+                shared = len(sets[index] & sets[other])
+                jaccard = shared / (len(sets[index]) + len(sets[other]) - shared)
+                if jaccard >= similarity:
+                    return other, jaccard
+            return None
+
+        def keep(index: int) -> None:
+            for shingle in rarest(index):
+                holders[shingle].append(index)
+
+        return find, keep
+
+
+    def _shingles(text: str) -> set[tuple[str, ...]]:
+        """Return every run of three words, case-folded; a shorter text is one run."""
+        words = _WORD.findall(text.casefold())
+        if len(words) < 3:
+            return {tuple(words)} if words else set()
+        return set(zip(words, words[1:], words[2:], strict=False))
+    SD["near_duplicates"] = near_duplicates
+near_duplicates = SD["near_duplicates"]
+if "normalize_scores" not in SD:
+    """Scores of one list brought to a scale that other lists share."""
+
+    from collections.abc import Mapping, Sequence
+    from math import exp, fsum, sqrt
+
+
+    def normalize_scores(
+        scores: Sequence[float | None], method: str, parameters: Mapping[str, float | None]
+    ) -> list[float | None]:
+        """Return the scores on a common scale; None stays None.
+
+        - minmax: (score - low) / (high - low), clamped to [0, 1]; `low` and `high` are the list's own
+          where they are not given (with bounds that hold for every query, scores can be compared
+          between queries).
+        - zscore: (score - mean) / standard deviation of the list; with `clamp` c, cut to ±c and brought
+          to [0, 1] (c = 3: distribution-based score fusion).
+        - logistic: 1 / (1 + exp(-(score - center) / scale)); `center` and `scale` are the list's mean
+          and standard deviation where they are not given.
+
+        A range, deviation or scale under `epsilon` (1e-9) tells nothing apart: minmax gives 1 from
+        high - epsilon on and else 0, zscore the middle, and logistic takes epsilon for it.
+        """
+        present = [score for score in scores if score is not None]
+        given = {key: value for key, value in parameters.items() if value is not None}
+        epsilon = given.get("epsilon", 1e-9)
+        if not present:
+            return list(scores)
+        if method == "minmax":
+            low = given.get("low", min(present))
+            high = given.get("high", max(present))
+            return [None if s is None else _place_between(s, low, high, epsilon) for s in scores]
+        mean = fsum(present) / len(present)
+        deviation = sqrt(fsum((score - mean) ** 2 for score in present) / len(present))
+        if method == "zscore":
+            divisor = deviation if deviation >= epsilon else float("inf")
+            standard = [None if s is None else (s - mean) / divisor for s in scores]
+            if "clamp" not in given:
+                return standard
+            clamp = given["clamp"]
+            return [None if z is None else _place_between(z, -clamp, clamp, 0) for z in standard]
+        center = given.get("center", mean)
+        scale = max(given.get("scale", deviation), epsilon)
+        return [None if s is None else _logistic((s - center) / scale) for s in scores]
+
+
+    def _place_between(score: float, low: float, high: float, epsilon: float) -> float:
+        if high - low < epsilon:
+            return 1.0 if score >= high - epsilon else 0.0
+        return min(max((score - low) / (high - low), 0.0), 1.0)
+
+
+    def _logistic(x: float) -> float:
+        return 1 / (1 + exp(-x)) if x >= 0 else exp(x) / (1 + exp(x))  # neither overflows
+    SD["normalize_scores"] = normalize_scores
+normalize_scores = SD["normalize_scores"]
+if "page_start" not in SD:
+    """Where a page begins in the order of all candidates."""
+
+    from collections.abc import Mapping, Sequence
+
+
+    def page_start(
+        order: Sequence[tuple[float, int, int]], after: Mapping[str, float] | None
+    ) -> int | None:
+        """Return the place, from 0, of the first row after the one that `after` names.
+
+        `order` has (score, document id, chunk index) of all rows, best first; `after` the same three by
+        name. No `after` gives 0. A row that is there is found by its document and chunk index, however
+        its score may have changed; one that is not (deleted since) stands where its score would put it.
+        Where rows are not in order of their scores, as after MMR, such a row has no place: None.
+        """
+        if not after:
+            return 0
+        key = (after["document_id"], after["chunk_index"])
+        for place, (_, document_id, chunk_index) in enumerate(order):
+            if (document_id, chunk_index) == key:
+                return place + 1
+        ranked = [(-score, document_id, chunk_index) for score, document_id, chunk_index in order]
+        if ranked != sorted(ranked):
+            return None
+        return sum(row < (-after["score"], *key) for row in ranked)
+    SD["page_start"] = page_start
+page_start = SD["page_start"]
+if "rank_bonus" not in SD:
+    """The bonus for high ranks."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def rank_bonus(
+        ranks: Sequence[Sequence[int | None]], bonus: Mapping[str, Any], attainable: float
+    ) -> tuple[list[float], float]:
+        """Return each item's bonus and the largest that there is, to be added to the fused sum.
+
+        `ranks[list][item]` as in fuse_ranks. Kinds:
+        - none: nothing.
+        - both_top: `amount` where at least two lists have the item in their first `depth` (S0: 0.1, 5).
+          Give one list for each way of searching: the best rank over its variants.
+        - tiers: of `tiers`, [{max_rank, amount}] by rising max_rank, the first that the item's best
+          rank in any list reaches, once (S1: 0.05 to rank 1, 0.02 to rank 3).
+
+        With `unit` attainable the amounts are fractions of `attainable`, what the sum without them can
+        attain (fuse_ranks gives it); else (absolute) they count as they are.
+        """
+        rows = zip(*ranks, strict=True)
+        unit = attainable if bonus.get("unit") == "attainable" else 1.0
+        if bonus["kind"] == "both_top":
+            depth, amount = bonus["depth"], bonus["amount"] * unit
+            return [
+                amount if sum(rank is not None and rank <= depth for rank in row) > 1 else 0.0
+                for row in rows
+            ], amount
+        if bonus["kind"] == "tiers":
+            tiers = [(tier["max_rank"], tier["amount"] * unit) for tier in bonus["tiers"]]
+            best = (min((rank for rank in row if rank is not None), default=None) for row in rows)
+            return [
+                0.0
+                if rank is None
+                else next((amount for max_rank, amount in tiers if rank <= max_rank), 0.0)
+                for rank in best
+            ], max(amount for _, amount in tiers)
+        return [0.0 for _ in rows], 0.0
+    SD["rank_bonus"] = rank_bonus
+rank_bonus = SD["rank_bonus"]
+if "recency_decay" not in SD:
+    """The decay of scores with age."""
+
+    from collections.abc import Sequence
+
+    MOST_HALVINGS = 1000.0  # a double has no smaller numbers than some halvings more give
+
+
+    def recency_decay(
+        scores: Sequence[float], ages_days: Sequence[float | None], half_life_days: float | None
+    ) -> list[float]:
+        """Return score · 0.5^(age / half-life) of each item, in the order given.
+
+        An age of one half-life halves a score, of two quarters it; scores in [0, 1] stay there. Ages
+        below 0 (dates to come) count as 0, and so does None, an age that nobody knows. A half-life of
+        None leaves all scores as they are.
+        """
+        if half_life_days is None:
+            return list(scores)
+        halvings = [min(max(age or 0.0, 0.0) / half_life_days, MOST_HALVINGS) for age in ages_days]
+        return [score * 0.5**count for score, count in zip(scores, halvings, strict=True)]
+    SD["recency_decay"] = recency_decay
+recency_decay = SD["recency_decay"]
+if "scale_fused" not in SD:
+    """Fused sums brought to the scale that blending and diversity see."""
+
+    from collections.abc import Sequence
+
+
+    def scale_fused(fused: Sequence[float], attainable: float, scale: str) -> list[float]:
+        """Return the sums on a scale: attainable, minmax or raw.
+
+        attainable: divided by what a perfect match would get, so in [0, 1] and independent of the other
+        items. minmax: (sum - lowest) / (highest - lowest), 1 for all where they do not differ (S1).
+        raw: as they are (S0, S2).
+        """
+        if scale == "raw" or not fused:
+            return list(fused)
+        if scale == "minmax":
+            low, high = min(fused), max(fused)
+            return [1.0 if high - low < 1e-9 else (value - low) / (high - low) for value in fused]
+        return [min(value / attainable, 1.0) if attainable > 0 else 0.0 for value in fused]
+    SD["scale_fused"] = scale_fused
+scale_fused = SD["scale_fused"]
+if "trace_candidates" not in SD:
+    """How candidates came to their places."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def trace_candidates(
+        items: Sequence[int],
+        arms: Sequence[Mapping[str, dict[str, Any]]],
+        parts: Mapping[str, tuple[float, Sequence[float | None]]],
+        bonus: Sequence[float],
+        attainable: float,
+        places: Mapping[str, Sequence[int]],
+    ) -> list[dict[str, Any]]:
+        """Return {arms, places} of each item, and its bonus where there is one.
+
+        `arms` are those of the items (candidate_arms), to which the arm's weight and contribution to
+        the score are added: of `parts`, {arm: (weight, part of the fused sum by item)}, over
+        `attainable`. `places` has the items of each stage in their order; one that a stage left out has
+        no place there.
+        """
+        place_of = {
+            stage: {item: place for place, item in enumerate(order, 1)}
+            for stage, order in places.items()
+        }
+        return [
+            {
+                "arms": {
+                    arm: {
+                        **said,
+                        "weight": parts[arm][0],
+                        "contribution": (parts[arm][1][item] or 0.0) / attainable,
+                    }
+                    for arm, said in of_item.items()
+                },
+                **({"bonus": bonus[item] / attainable} if bonus[item] else {}),
+                "places": {stage: place[item] for stage, place in place_of.items() if item in place},
+            }
+            for item, of_item in zip(items, arms, strict=True)
+        ]
+    SD["trace_candidates"] = trace_candidates
+trace_candidates = SD["trace_candidates"]
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+import json
+from time import perf_counter
+
+ARM = (
+    "SELECT array_agg(a.rank) AS ranks, array_agg(a.chunk_id) AS chunk_ids,"
+    " array_agg(a.document_id) AS document_ids, array_agg(a.chunk_index) AS chunk_indexes,"
+    " array_agg(a.{score}) AS scores{more} FROM {arm} AS a")
+WORDS = ARM.format(
+    score="score", more=", max(a.perfect_score) AS perfect",
+    arm="pgblend._lexical_arm($1, $2, $3, $4)")
+VECTORS = ARM.format(
+    score="cosine", more="",
+    arm="pgblend._vector_arm($5, (SELECT s FROM pgblend_data.embedding_space AS s"
+    " WHERE s.name = $6), $2, $1, $3, $4)")
+FUZZY = ARM.format(
+    score="score",
+    more=", max(a.perfect_score) AS perfect, array_agg(a.corrections) AS corrections",
+    arm="pgblend._fuzzy_arm($1, $2, $3, $4)")
+ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
+TEXTS = (
+    "SELECT c.id, c.content, c.start_offset, c.end_offset FROM pgblend_data.chunk AS c"
+    " WHERE c.id = ANY($1)")
+AGES = "SELECT pgblend._document_ages($1) AS ages"
+in_force = json.loads(settings)
+weights = in_force["weights"]
+wanted = in_force["offset"] + result_limit
+depth = arm_depth(
+    in_force["over_fetch"], in_force["candidate_depth"], wanted, reranked=False, variant=False)
+stages = []
+started = perf_counter()
+clock = [started]
+
+def run(statement, types, *values):
+    if statement not in SD:
+        SD[statement] = plpy.prepare(statement, types)
+    return SD[statement].execute(list(values))
+
+def done(stage, rows, **more):
+    now = perf_counter()
+    stages.append({"name": stage, "ms": (now - clock[0]) * 1000, "rows": rows, **more})
+    clock[0] = now
+
+def skip(stage, reason):
+    stages.append({"name": stage, "skipped": reason})
+
+# --- arms: one list each
+if depth == in_force["candidate_depth"]:
+    asked = [query, collection_ids, filter, settings]
+else:
+    asked = [query, collection_ids, filter, json.dumps(in_force | {"candidate_depth": depth})]
+lists = []
+
+def search(arm, statement, types, *values):
+    row = run(statement, types, *values)[0]
+    columns = {name: value or [] for name, value in row.items() if name != "perfect"}
+    done(arm, len(columns["ranks"]))
+    lists.append({"arm": arm, "weight": weights[arm], "perfect": row.get("perfect"), **columns})
+    return lists[-1]
+
+if weights["lexical"] > 0:
+    search("lexical", WORDS, ASKED, *asked)
+else:
+    skip("lexical", "its weight is 0")
+if weights["vector"] == 0 or query_embedding is None:
+    skip("vector", "its weight is 0" if weights["vector"] == 0 else "the query has no vector")
+else:
+    binding = query if weights["lexical"] > 0 else None
+    search("vector", VECTORS, [*ASKED, "vector", "text"],
+           binding, *asked[1:], query_embedding, space)
+if weights["fuzzy"] == 0 or in_force["fuzzy"] == "off" or (
+        in_force["fuzzy"] == "auto" and weights["lexical"] == 0):
+    skip("fuzzy", "its weight is 0" if weights["fuzzy"] == 0 else "by the setting fuzzy")
+else:
+    fuzzy = search("fuzzy", FUZZY, ASKED, *asked)
+    parsed = {
+        text: {"method": "vocabulary", **({"corrections": json.loads(text)} if text else {})}
+        for text in set(fuzzy["corrections"])}
+    fuzzy["notes"] = {
+        rank: parsed[text] for rank, text in zip(fuzzy["ranks"], fuzzy["corrections"])}
+    # It may find nothing to put right: then it is no list that a passage could miss. Where it
+    # did, it has all that the words' arm has and more, which then only breaks ties.
+    if not fuzzy["ranks"]:
+        lists.pop()
+    if weights["lexical"] > 0 and any(fuzzy["corrections"]):
+        lists[0]["weight"] /= 8
+not_run = in_force.get("not_run", {})
+if weights["lexical"] > 0 and (traced != "none" or "expand" in not_run):
+    strong, top = is_strong_signal(
+        lists[0]["scores"], lists[0]["perfect"], in_force["strong_signal"])
+    done("strong_signal", len(top), details={
+        "strong": strong, "top": top, "expansion": "skipped_strong" if strong else "wanted"})
+
+# --- fuse: points in [0, 1], and the scale that later stages compare on
+pool = merge_lists(lists)
+ids, ranks = pool["chunk_ids"], pool["ranks"]
+keys = list(zip(pool["document_ids"], pool["chunk_indexes"]))
+count = len(ids)
+arms = [of_list["arm"] for of_list in lists]
+weighed = [of_list["weight"] for of_list in lists]
+
+def possible(of_list):
+    """The lowest and highest score that an arm can give."""
+    return (-1.0, 1.0) if of_list["arm"] == "vector" else (0.0, of_list["perfect"] or 1.0)
+
+normal = None
+if in_force["fusion"] == "convex" and len(lists) > 1:
+    normal = [
+        normalize_scores(scores, *arm_normalization(
+            in_force["normalization"], of_list["arm"], *possible(of_list)))
+        for of_list, scores in zip(lists, pool["scores"])]
+    fused, attainable = convex_fusion(normal, weighed), 1.0
+elif len(lists) == 1 and in_force["fused_scale"] == "attainable":
+    low, high = possible(lists[0])
+    normal = [[max((score - low) / (high - low), 0.0) for score in pool["scores"][0]]]
+    fused, attainable = normal[0], 1.0
+else:
+    fused, attainable = fuse_ranks(ranks, weighed, in_force["rrf_k"])
+bonus, largest_bonus = rank_bonus(ranks, in_force["bonus"], attainable)
+if largest_bonus and len(lists) > 1:
+    fused = [sum(both) for both in zip(fused, bonus)]
+    attainable += largest_bonus
+recency = None
+if in_force["recency_half_life_days"] is not None and count:
+    ages = run(AGES, ["bigint[]"], pool["document_ids"])[0]["ages"]
+    recency = recency_decay([1.0] * count, ages, in_force["recency_half_life_days"])
+    fused = [score * factor for score, factor in zip(fused, recency)]
+points = scale_fused(fused, attainable, "attainable")
+
+def contributions():
+    """Each list's part of the fused sums, by item."""
+    if normal is None:
+        return [fuse_ranks([of_list], [weight], in_force["rrf_k"])[0]
+                for of_list, weight in zip(ranks, weighed)]
+    total = sum(weighed) or 1
+    return [[weight * (score or 0.0) / total for score in of_list]
+            for of_list, weight in zip(normal, weighed)]
+
+order = sorted(range(count), key=lambda item: -points[item])
+places = {"fuse": order}
+done("fuse", count)
+
+# --- refine: leave out what repeats a better row or is not good enough, as far as the page needs
+cosine_of = {}
+if "vector" in arms:
+    list_scores = pool["scores"][arms.index("vector")]
+    cosine_of = {ids[item]: score for item, score in enumerate(list_scores) if score is not None}
+
+def embeddings(items, column, *values):
+    """A column of the space's table for some items, by chunk id."""
+    if not items or space is None:
+        return {}
+    found = run(
+        "SELECT format('%I(%s)', s.storage, s.dimensions) AS type,"
+        " quote_ident(s.table_name) AS name FROM pgblend_data.embedding_space AS s WHERE s.name = $1", ["text"], space)[0]
+    rows = run(
+        f"SELECT e.chunk_id, {column.format(type=found['type'])} AS value"
+        f" FROM pgblend_data.{found['name']} AS e WHERE e.chunk_id = ANY($1)",
+        ["bigint[]", *["vector"] * len(values)], [ids[item] for item in items], *values)
+    return {row["chunk_id"]: row["value"] for row in rows}
+
+def learn_cosines(items):
+    """Exact cosines of the rows that no arm gave one; a zero vector has none."""
+    if query_embedding is not None:
+        cosine_of.update(embeddings(
+            [item for item in items if ids[item] not in cosine_of],
+            "nullif(1 - (e.embedding <=> $2::{type}), 'NaN')", query_embedding))
+
+dropped = {}
+
+def distinct(items):
+    kind, cap = in_force["dedup"], in_force["per_document"]
+    if kind == "off" and cap is None:
+        return items
+    texts = {}
+    if kind != "off":
+        rows = run(TEXTS, ["bigint[]"], [ids[item] for item in items])
+        texts = {row["id"]: row for row in rows}
+    column = lambda name: [texts.get(ids[item], {}).get(name) for item in items]
+    spans = kind in ("overlap", "near")
+    contents = column("content") if kind != "off" else None
+    repeats = drop_duplicates(
+        contents, [keys[item][0] for item in items],
+        column("start_offset") if spans else None, column("end_offset") if spans else None,
+        near_duplicates(contents, in_force["dedup_similarity"]) if kind == "near" else None,
+        in_force["dedup_overlap"], cap, len(items))
+    for item, repeat in zip(items, repeats):
+        if repeat:
+            dropped[item] = {
+                "stage": "dedup", "reason": repeat[1], "likeness": repeat[2],
+                "duplicate_of": ids[items[repeat[0]]]}
+    return [item for item, repeat in zip(items, repeats) if repeat is None]
+
+def good(items):
+    least, relevant = in_force["min_score"], in_force["min_relevance"]
+    if relevant is not None:
+        learn_cosines(items)
+    kept = []
+    for item in items:
+        relevance = cosine_of.get(ids[item])
+        if points[item] < least:
+            dropped[item] = {"stage": "page", "reason": "min_score"}
+        elif relevant is not None and (relevance is None or relevance < relevant):
+            dropped[item] = {"stage": "page", "reason": "min_relevance"}
+        else:
+            kept.append(item)
+    return kept
+
+after = in_force["after"]
+if after and len(after) < 3:
+    plpy.error(
+        f"options: \"after\" is {json.dumps(after)}: expected score, document_id and chunk_index",
+        sqlstate="22023", hint="Take details -> 'cursor' of the last row of the page before.")
+
+def start_in(items):
+    return page_start([(points[item], *keys[item]) for item in items] if after else [], after)
+
+diverse = in_force["mmr"]["lambda"] < 1
+needed = max(start_in(order), in_force["mmr"]["pool"] if diverse else 0) + wanted
+looked_at = count if traced == "pool" else needed + 5
+while True:
+    kept = distinct(order[:looked_at])
+    best = good(kept)
+    if len(best) >= needed or looked_at >= count:
+        break
+    looked_at *= 4
+places["dedup"] = kept
+if in_force["dedup"] == "off" and in_force["per_document"] is None:
+    skip("dedup", "by the setting dedup")
+else:
+    done("dedup", len(kept))
+
+for stage in ("rerank", "blend"):
+    skip(stage, not_run.get("rerank", f"by the mode {in_force['mode']}"))
+
+# --- diversify
+if diverse:
+    vectors = embeddings(best[:in_force["mmr"]["pool"]], "e.embedding::text")
+    scaled = scale_fused(fused, attainable, in_force["fused_scale"])
+    chosen = mmr_select(
+        [scaled[item] for item in best], [vectors.get(ids[item]) for item in best],
+        in_force["mmr"]["lambda"], in_force["mmr"]["pool"], None)
+    best = [best[index] for index, _, _ in chosen]
+    places["mmr"] = best
+    done("mmr", len(best))
+else:
+    skip("mmr", "lambda is 1")
+
+# --- page
+start = start_in(best)
+if start is None:
+    plpy.error(
+        "the row of the option after is no longer found", sqlstate="22023",
+        hint="Begin again without after, or use offset.")
+start += in_force["offset"]
+if start + result_limit > depth:
+    plpy.warning(
+        f"rows beyond candidate_depth ({depth}) are not found: offset {start} + limit"
+        f" {result_limit} asks for more", hint="Raise the option candidate_depth.")
+page = best[start:min(start + result_limit, depth)]
+learn_cosines(page)
+places["page"] = best
+done("page", len(page))
+
+said = [candidate_arms(item, lists, ranks, pool["scores"]) for item in page]
+trace = None
+if traced != "none":
+    left = recency or [1.0] * count
+    parts = {
+        arm: (weight, [part * share for part, share in zip(of_list, left)])
+        for arm, weight, of_list in zip(arms, weighed, contributions())}
+    bonus = [part * share for part, share in zip(bonus, left)]
+    trace = {
+        "stages": stages, "ms": (perf_counter() - started) * 1000,
+        "rows": trace_candidates(page, said, parts, bonus, attainable, places)}
+    if traced == "pool":
+        told = [candidate_arms(item, lists, ranks, pool["scores"]) for item in order]
+        trace["candidates"] = [
+            {"chunk_id": ids[item], "document_id": keys[item][0], "chunk_index": keys[item][1],
+             "score": points[item], "relevance": cosine_of.get(ids[item]),
+             **({"dropped": dropped[item]} if item in dropped else {}), **row}
+            for item, row in zip(
+                order, trace_candidates(order, told, parts, bonus, attainable, places))]
+if in_force["fused_scale"] != "attainable":
+    for item, of_item in zip(page, said):
+        of_item["fused"] = {"rank": order.index(item) + 1, "score": fused[item]}
+of_all = {
+    "mode": in_force["mode"], **({"not_run": not_run} if not_run else {}),
+    "relevance_basis": None if query_embedding is None else "cosine"}
+details = [
+    {**of_all, **({"recency": recency[item]} if recency else {}),
+     "cursor": {
+         "score": points[item], "document_id": keys[item][0], "chunk_index": keys[item][1]}}
+    for item in page]
+
+return {
+    "chunk_ids": [ids[item] for item in page],
+    "ranks": list(range(start + 1, start + 1 + len(page))),
+    "scores": [points[item] for item in page],
+    "relevances": [cosine_of.get(ids[item]) for item in page],
+    "arms": list(map(json.dumps, said)),
+    "details": list(map(json.dumps, details)),
+    "candidate_count": count,
+    "trace": trace and json.dumps(trace),
+}
+$python$;
+
+COMMENT ON FUNCTION pgblend._rank_passages(
+    text, integer, vector, text, bigint[], jsonb, jsonb, text
+) IS
+'The places, scores and arms of one page of a search: all arms, fused, cut to the page; how many '
+'candidates there were, and a trace of the stages.';
+
 -- 60_search/_search_trace
 -- _search_trace: what a search did, as one JSON document: settings, stages, rows.
 -- {"query", "profile", "mode", "collections", "settings": {name: {"value", "source"}}, "stages":
@@ -10862,6 +11957,7 @@ BEGIN
     RETURN jsonb_build_object(
         'query', query,
         'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
+        'mode', settings ->> 'mode',
         'collections', (
             SELECT coalesce(jsonb_agg(c.name ORDER BY c.name), '[]')
             FROM pgblend_data.collection AS c WHERE c.id = ANY(collection_ids)),
@@ -10921,46 +12017,69 @@ CREATE OR REPLACE FUNCTION pgblend._fetch_page(
 )
 RETURNS SETOF pgblend.search_result
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 ROWS 10
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
+    WITH passage AS MATERIALIZED (
+        SELECT
+            p.*,
+            c.content,
+            c.text_search_config,
+            c.start_line,
+            c.end_line,
+            c.pages,
+            d.metadata || c.metadata AS metadata,
+            d.id AS document_id,
+            d.uri,
+            d.title,
+            d.source_key,
+            o.name AS collection
+        FROM unnest(
+            _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
+            _fetch_page.arms, _fetch_page.details
+        ) AS p (chunk_id, rank, score, relevance, arms, details)
+        INNER JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
+        INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+        INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
+    )
+
     SELECT
         p.rank,
         p.score,
         p.relevance,
-        c.document_id,
-        c.id AS chunk_id,
-        o.name AS collection,
-        d.uri,
-        d.title,
-        pgblend._snippet(
-            c.content, concat_ws(' ', pgblend._corrected_words(p.arms), query),
-            c.text_search_config
-        ) AS snippet,
-        c.content,
-        c.start_line,
-        c.end_line,
-        c.pages,
-        d.metadata || c.metadata AS metadata,
-        d.source_key,
-        NULL::text AS context_before,
-        NULL::text AS context_after,
+        p.document_id,
+        p.chunk_id,
+        p.collection,
+        p.uri,
+        p.title,
+        s.snippet,
+        p.content,
+        p.start_line,
+        p.end_line,
+        p.pages,
+        p.metadata,
+        p.source_key,
+        NULL::text,
+        NULL::text,
         p.arms,
         _fetch_page.degraded,
         p.details
-    FROM unnest(
-        _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
-        _fetch_page.arms, _fetch_page.details
-    ) AS p (
-        chunk_id, rank, score, relevance, arms, details
-    )
-    INNER JOIN pgblend_data.chunk AS c ON p.chunk_id = c.id
-    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
-    INNER JOIN pgblend_data.collection AS o ON d.collection_id = o.id
+    FROM (
+        SELECT
+            array_agg(q.rank) AS ranks,
+            pgblend._snippets(
+                array_agg(q.content),
+                array_agg(concat_ws(' ', pgblend._corrected_words(q.arms), query)),
+                array_agg(q.text_search_config)) AS snippets
+        FROM passage AS q
+    ) AS told
+    CROSS JOIN LATERAL unnest(told.ranks, told.snippets) AS s (rank, snippet)
+    INNER JOIN passage AS p ON p.rank = s.rank
     ORDER BY p.rank;
 END;
 $function$;
@@ -10970,370 +12089,29 @@ COMMENT ON FUNCTION pgblend._fetch_page(
 ) IS
 'The rows of a page, made of its passages'' ids: texts, snippets, places.';
 
--- 60_search/_rank_passages
--- _rank_passages: the places, scores and arms of one page: all arms, fused, cut to the page.
--- The order of all candidates depends on the settings alone, never on result_limit or offset. An
--- arm of weight 0 does not run, nor the vector arm without a query vector, nor the fuzzy arm by the
--- setting fuzzy (off, or auto with the words' arm not running). score is what fusion gave, divided
--- by what a passage first in every list would get; of a single list it is that arm's own: BM25 over
--- what no passage can reach, or (1 + cosine) / 2. With recency_half_life_days it is times what the
--- document's age leaves (recency in details). relevance is the exact cosine, NULL without a
--- query vector. `trace` says what each stage did: with `traced` page also how each row of the page
--- came to its place, with pool each candidate; with none it is NULL. Where words count, phrases and
--- exclusions bind the vectors too. Ties go by (document, chunk index).
-CREATE OR REPLACE FUNCTION pgblend._rank_passages(
-    query text,
-    result_limit integer,
-    query_embedding vector,
-    space text,
-    collection_ids bigint[],
-    filter jsonb,
-    settings jsonb,
-    traced text,
-    OUT chunk_ids bigint[],
-    OUT ranks integer[],
-    OUT scores double precision[],
-    OUT relevances double precision[],
-    OUT arms jsonb[],
-    OUT details jsonb[],
-    OUT candidate_count integer,
-    OUT trace jsonb
-)
-LANGUAGE plpython3u
-STABLE PARALLEL UNSAFE
+-- 60_search/_degrade_mode
+-- _degrade_mode: note the stages that the mode given in a call asks for and cannot have.
+-- `missing` is what _missing_stages gives. With the setting strict it is an error (PB010).
+CREATE OR REPLACE FUNCTION pgblend._degrade_mode(missing jsonb, settings jsonb)
+RETURNS text[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
-AS $python$
-if "is_strong_signal" not in SD:
-    """Whether the words alone have found the answer, so that expanding the query would be lost time."""
+AS $function$
+DECLARE
+    degraded text[] := '{}';
+    stage record;
+BEGIN
+    FOR stage IN SELECT s.key AS name, s.value AS problem FROM jsonb_each_text(missing) AS s LOOP
+        degraded := degraded || pgblend._degrade(
+            stage.name, stage.problem, 'PB010', 'the mode fast does without', settings);
+    END LOOP;
+    RETURN degraded;
+END;
+$function$;
 
-    from collections.abc import Mapping, Sequence
-    from math import exp
-
-
-    def is_strong_signal(
-        scores: Sequence[float], perfect: float, signal: Mapping[str, float]
-    ) -> tuple[bool, list[float]]:
-        """Return whether the best BM25 score is high and well above the second, and the best five.
-
-        `scores` are BM25, best first. They are compared as shares of `perfect`, what no passage can
-        reach; or, where `signal` has a `scale` above 0, as 1 / (1 + exp(-(score - center) / scale)). A
-        strong one has at least `score`, and is at least `gap` above the second (0 where there is none).
-        """
-        center, scale = signal["center"], signal["scale"]
-        if scale > 0:
-            top = [1 / (1 + exp(min((center - score) / scale, 700))) for score in scores[:5]]
-        else:
-            top = [score / perfect for score in scores[:5]]
-        if not top:
-            return False, top
-        gap = top[0] - (top[1] if len(top) > 1 else 0.0)
-        return top[0] >= signal["score"] and gap >= signal["gap"], top
-    SD["is_strong_signal"] = is_strong_signal
-is_strong_signal = SD["is_strong_signal"]
-if "merge_lists" not in SD:
-    """Ranked lists joined into one pool of candidates."""
-
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-
-    def merge_lists(lists: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the passages of all lists, each once, as columns.
-
-        A list has `chunk_ids`, `document_ids`, `chunk_indexes`, `ranks` (from 1) and `scores`. The pool
-        has the first three for all items, by (document id, chunk index), so that a stable sort by score
-        leaves ties in that order; and `ranks[list][item]` and `scores[list][item]`, None where the list
-        lacks the item.
-        """
-        keys = {
-            chunk_id: (document_id, chunk_index)
-            for of_list in lists
-            for chunk_id, document_id, chunk_index in zip(
-                of_list["chunk_ids"], of_list["document_ids"], of_list["chunk_indexes"], strict=True
-            )
-        }
-        chunk_ids = sorted(keys, key=keys.__getitem__)
-        ranks, scores = [], []
-        for of_list in lists:
-            rank_of = dict(zip(of_list["chunk_ids"], of_list["ranks"], strict=True))
-            score_of = dict(zip(of_list["chunk_ids"], of_list["scores"], strict=True))
-            ranks.append([rank_of.get(chunk_id) for chunk_id in chunk_ids])
-            scores.append([score_of.get(chunk_id) for chunk_id in chunk_ids])
-        return {
-            "chunk_ids": chunk_ids,
-            "document_ids": [keys[chunk_id][0] for chunk_id in chunk_ids],
-            "chunk_indexes": [keys[chunk_id][1] for chunk_id in chunk_ids],
-            "ranks": ranks,
-            "scores": scores,
-        }
-    SD["merge_lists"] = merge_lists
-merge_lists = SD["merge_lists"]
-if "page_start" not in SD:
-    """Where a page begins in the order of all candidates."""
-
-    from collections.abc import Mapping, Sequence
-
-
-    def page_start(
-        order: Sequence[tuple[float, int, int]], after: Mapping[str, float] | None
-    ) -> int | None:
-        """Return the place, from 0, of the first row after the one that `after` names.
-
-        `order` has (score, document id, chunk index) of all rows, best first; `after` the same three by
-        name. No `after` gives 0. A row that is there is found by its document and chunk index, however
-        its score may have changed; one that is not (deleted since) stands where its score would put it.
-        Where rows are not in order of their scores, as after MMR, such a row has no place: None.
-        """
-        if not after:
-            return 0
-        key = (after["document_id"], after["chunk_index"])
-        for place, (_, document_id, chunk_index) in enumerate(order):
-            if (document_id, chunk_index) == key:
-                return place + 1
-        ranked = [(-score, document_id, chunk_index) for score, document_id, chunk_index in order]
-        if ranked != sorted(ranked):
-            return None
-        return sum(row < (-after["score"], *key) for row in ranked)
-    SD["page_start"] = page_start
-page_start = SD["page_start"]
-if "recency_decay" not in SD:
-    """The decay of scores with age."""
-
-    from collections.abc import Sequence
-
-    MOST_HALVINGS = 1000.0  # a double has no smaller numbers than some halvings more give
-
-
-    def recency_decay(
-        scores: Sequence[float], ages_days: Sequence[float | None], half_life_days: float | None
-    ) -> list[float]:
-        """Return score · 0.5^(age / half-life) of each item, in the order given.
-
-        An age of one half-life halves a score, of two quarters it; scores in [0, 1] stay there. Ages
-        below 0 (dates to come) count as 0, and so does None, an age that nobody knows. A half-life of
-        None leaves all scores as they are.
-        """
-        if half_life_days is None:
-            return list(scores)
-        halvings = [min(max(age or 0.0, 0.0) / half_life_days, MOST_HALVINGS) for age in ages_days]
-        return [score * 0.5**count for score, count in zip(scores, halvings, strict=True)]
-    SD["recency_decay"] = recency_decay
-recency_decay = SD["recency_decay"]
-
-
-
-import json
-from time import perf_counter
-
-ARM = (
-    "SELECT array_agg(a.rank) AS ranks, array_agg(a.chunk_id) AS chunk_ids,"
-    " array_agg(a.document_id) AS document_ids, array_agg(a.chunk_index) AS chunk_indexes,"
-    " array_agg(a.{score}) AS scores{more} FROM {arm} AS a")
-WORDS = ARM.format(
-    score="score", more=", max(a.perfect_score) AS perfect",
-    arm="pgblend._lexical_arm($1, $2, $3, $4)")
-VECTORS = ARM.format(
-    score="cosine", more="",
-    arm="pgblend._vector_arm($5, (SELECT s FROM pgblend_data.embedding_space AS s"
-    " WHERE s.name = $6), $2, $1, $3, $4)")
-FUZZY = ARM.format(
-    score="score",
-    more=", max(a.perfect_score) AS perfect, array_agg(a.corrections) AS corrections",
-    arm="pgblend._fuzzy_arm($1, $2, $3, $4)")
-COSINES = (
-    "SELECT c.chunk_id, c.cosine FROM pgblend._cosines($1, $2, (SELECT s"
-    " FROM pgblend_data.embedding_space AS s WHERE s.name = $3)) AS c")
-AGES = "SELECT pgblend._document_ages($1) AS ages"
-in_force = json.loads(settings)
-weights = in_force["weights"]
-stages = []
-started = perf_counter()
-clock = [started]
-
-def run(statement, types, *values):
-    if statement not in SD:
-        SD[statement] = plpy.prepare(statement, types)
-    return SD[statement].execute(list(values))
-
-def done(stage, rows, **more):
-    now = perf_counter()
-    stages.append({"name": stage, "ms": (now - clock[0]) * 1000, "rows": rows, **more})
-    clock[0] = now
-
-def search(arm, weight, statement, types, *values):
-    row = run(statement, types, *values)[0]
-    columns = {name: value or [] for name, value in row.items() if name != "perfect"}
-    done(arm, len(columns["ranks"]))
-    return {"arm": arm, "weight": weight, "perfect": row.get("perfect"), **columns}
-
-def cosines(ids):
-    if query_embedding is None or not ids:
-        return {}
-    rows = run(COSINES, ["bigint[]", "vector", "text"], ids, query_embedding, space)
-    return {row["chunk_id"]: row["cosine"] for row in rows}
-
-def ages():
-    if in_force["recency_half_life_days"] is None or not count:
-        return []
-    return run(AGES, ["bigint[]"], pool["document_ids"])[0]["ages"]
-
-ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
-asked = [query, collection_ids, filter, settings]
-lists = []
-if weights["lexical"] > 0:
-    lists.append(search("lexical", weights["lexical"], WORDS, ASKED, *asked))
-if weights["vector"] > 0 and query_embedding is not None:
-    binding = [query if weights["lexical"] > 0 else None, *asked[1:]]
-    lists.append(search(
-        "vector", weights["vector"], VECTORS, [*ASKED, "vector", "text"],
-        *binding, query_embedding, space))
-if weights["fuzzy"] > 0 and (
-        in_force["fuzzy"] == "on" or in_force["fuzzy"] == "auto" and weights["lexical"] > 0):
-    fuzzy = search("fuzzy", weights["fuzzy"], FUZZY, ASKED, *asked)
-    corrections = {text: json.loads(text) for text in set(fuzzy["corrections"]) - {None}}
-    correction_of = dict(zip(fuzzy["ranks"], fuzzy["corrections"]))
-    # It may find nothing to put right: then it is no list that a passage could miss. Where it
-    # did, it has all that the words' arm has and more, which then only breaks ties.
-    if fuzzy["ranks"]:
-        lists.append(fuzzy)
-    if corrections and weights["lexical"] > 0:
-        lists[0]["weight"] /= 8
-
-if traced != "none" and weights["lexical"] > 0:
-    strong, top = is_strong_signal(
-        lists[0]["scores"], lists[0]["perfect"], in_force["strong_signal"])
-    done("strong_signal", len(top), details={
-        "strong": strong, "top": top, "expansion": "skipped_strong" if strong else "wanted"})
-
-pool = merge_lists(lists)
-count = len(pool["chunk_ids"])
-keys = list(zip(pool["document_ids"], pool["chunk_indexes"]))
-k = in_force["rrf_k"]
-if len(lists) == 1:
-    alone = lists[0]
-    points = [
-        max((1 + score) / 2, 0.0) if alone["arm"] == "vector" else score / alone["perfect"]
-        for score in pool["scores"][0]]
-else:
-    attainable = sum(of_list["weight"] / (k + 1) for of_list in lists) or 1.0
-    points = [
-        sum(of_list["weight"] / (k + rank)
-            for of_list, rank in zip(lists, of_item) if rank is not None) / attainable
-        for of_item in zip(*pool["ranks"])]
-recency = recency_decay([1.0] * count, ages(), in_force["recency_half_life_days"])
-points = [min(score, 1.0) * factor for score, factor in zip(points, recency)]
-order = sorted(range(count), key=lambda item: -points[item])
-done("fuse", count)
-places = {"fuse": order}
-
-known = {}
-for of_list, list_scores in zip(lists, pool["scores"]):
-    if of_list["arm"] == "vector":
-        known = {
-            chunk_id: score for chunk_id, score in zip(pool["chunk_ids"], list_scores)
-            if score is not None}
-
-def learn(items):
-    ids = [pool["chunk_ids"][item] for item in items]
-    known.update(cosines([chunk_id for chunk_id in ids if chunk_id not in known]))
-
-kept = [item for item in order if points[item] >= in_force["min_score"]]
-if in_force["min_relevance"] is not None:
-    learn(kept)
-    kept = [
-        item for item in kept
-        if known.get(pool["chunk_ids"][item]) is not None
-        and known[pool["chunk_ids"][item]] >= in_force["min_relevance"]]
-after = in_force["after"]
-if after and len(after) < 3:
-    plpy.error(
-        f"options: \"after\" is {json.dumps(after)}: expected score, document_id and chunk_index",
-        sqlstate="22023", hint="Take details -> 'cursor' of the last row of the page before.")
-start = page_start([(points[item], *keys[item]) for item in kept], after)
-if start is None:
-    plpy.error(
-        "the row of the option after is no longer found", sqlstate="22023",
-        hint="Begin again without after, or use offset.")
-places["page"] = kept
-start += in_force["offset"]
-depth = in_force["candidate_depth"]
-if start + result_limit > depth:
-    plpy.warning(
-        f"rows beyond candidate_depth ({depth}) are not found: offset {start} + limit"
-        f" {result_limit} asks for more", hint="Raise the option candidate_depth.")
-page = kept[start:min(start + result_limit, depth)]
-learn(page)
-done("page", len(page))
-
-def arms_of(item):
-    of_item = {}
-    for of_list, list_ranks, list_scores in zip(lists, pool["ranks"], pool["scores"]):
-        rank = list_ranks[item]
-        if rank is None:
-            continue
-        of_arm = {"rank": rank, "score": list_scores[item]}
-        if of_list["arm"] == "fuzzy":
-            of_arm["method"] = "vocabulary"
-            if correction_of[rank] is not None:
-                of_arm["corrections"] = corrections[correction_of[rank]]
-        of_item[of_list["arm"]] = of_arm
-    return of_item
-
-def details_of(item):
-    document_id, chunk_index = keys[item]
-    found = {
-        "relevance_basis": None if query_embedding is None else "cosine",
-        "cursor": {
-            "score": points[item], "document_id": document_id, "chunk_index": chunk_index}}
-    if in_force["recency_half_life_days"] is not None:
-        found["recency"] = recency[item]
-    return found
-
-def trace_of(item):
-    """How a candidate came to its place: its part of the score by each arm, its place by stage."""
-    of_item = arms_of(item)
-    for of_list, list_ranks in zip(lists, pool["ranks"]):
-        if list_ranks[item] is not None:
-            of_item[of_list["arm"]] |= {
-                "weight": of_list["weight"],
-                "contribution": points[item] if len(lists) == 1
-                else of_list["weight"] / (k + list_ranks[item]) / attainable * recency[item]}
-    return {
-        "arms": of_item,
-        "places": {stage: place[item] for stage, place in place_of.items() if item in place}}
-
-trace = None
-if traced != "none":
-    place_of = {
-        stage: {item: place for place, item in enumerate(items, 1)}
-        for stage, items in places.items()}
-    trace = {
-        "stages": stages, "ms": (perf_counter() - started) * 1000,
-        "rows": [trace_of(item) for item in page]}
-    if traced == "pool":
-        trace["candidates"] = [
-            {"chunk_id": pool["chunk_ids"][item], "document_id": keys[item][0],
-             "chunk_index": keys[item][1], "score": points[item], **trace_of(item)}
-            for item in order]
-
-ids = pool["chunk_ids"]
-return {
-    "chunk_ids": [ids[item] for item in page],
-    "ranks": list(range(start + 1, start + 1 + len(page))),
-    "scores": [points[item] for item in page],
-    "relevances": [known.get(ids[item]) for item in page],
-    "arms": [json.dumps(arms_of(item)) for item in page],
-    "details": [json.dumps(details_of(item)) for item in page],
-    "candidate_count": count,
-    "trace": trace and json.dumps(trace),
-}
-$python$;
-
-COMMENT ON FUNCTION pgblend._rank_passages(
-    text, integer, vector, text, bigint[], jsonb, jsonb, text
-) IS
-'The places, scores and arms of one page of a search: all arms, fused, cut to the page; how many '
-'candidates there were, and a trace of the stages.';
+COMMENT ON FUNCTION pgblend._degrade_mode(jsonb, jsonb) IS
+'Note the stages that the mode given in a call asks for and cannot have; with strict raise PB010.';
 
 -- 60_search/_vectors_may_answer
 -- _vectors_may_answer: whether vectors may stand in for a query whose words are nowhere.
@@ -11534,6 +12312,7 @@ DECLARE
     embedded_at timestamptz;
     collection_ids bigint[];
     settings jsonb;
+    missing jsonb;
     looked record;
     page record;
     is_blank boolean := coalesce(btrim(query, E' \t\r\n'), '') = '';
@@ -11549,6 +12328,8 @@ BEGIN
         RAISE EXCEPTION 'options: "weights" are all 0: expected one above 0'
             USING ERRCODE = '22023', HINT = 'An arm of weight 0 is not run.';
     END IF;
+    missing := pgblend._missing_stages(settings ->> 'mode');
+    settings := settings || jsonb_build_object('not_run', missing);
     SELECT NULL::text AS space, NULL::vector AS embedding, '{}'::text[] AS degraded INTO looked;
     SELECT '{}'::pgblend.search_result[] AS results, NULL::jsonb AS trace, 0 AS candidate_count,
         looked.degraded AS degraded INTO page;
@@ -11559,6 +12340,9 @@ BEGIN
                 query, query_embedding, collection_ids, settings, only_arm IS NOT NULL);
         END IF;
         embedded_at := clock_timestamp();
+        IF missing <> '{}' AND options ->> 'mode' IS NOT NULL THEN
+            looked.degraded := looked.degraded || pgblend._degrade_mode(missing, settings);
+        END IF;
         page := pgblend._search_page(
             query, result_limit, looked.embedding, looked.space, collection_ids, filter, settings,
             traced, looked.degraded);
@@ -14145,8 +14929,8 @@ pgblend._check_result_limit,
 pgblend._check_settings,
 pgblend._convex_fusion,
 pgblend._corrected_words,
-pgblend._cosines,
 pgblend._degrade,
+pgblend._degrade_mode,
 pgblend._document_ages,
 pgblend._document_arm,
 pgblend._document_candidates,
@@ -14177,8 +14961,9 @@ pgblend._lexical_arm,
 pgblend._lexical_score,
 pgblend._lexical_state,
 pgblend._lexical_statistics,
-pgblend._milliseconds,
 pgblend._merge_settings,
+pgblend._milliseconds,
+pgblend._missing_stages,
 pgblend._mmr_select,
 pgblend._monotonic_deadline,
 pgblend._named_collection,
@@ -14190,15 +14975,15 @@ pgblend._query_embedding,
 pgblend._query_groups,
 pgblend._query_stop_words,
 pgblend._rank_bonus,
-pgblend._recency_decay,
 pgblend._rank_passages,
+pgblend._recency_decay,
 pgblend._regconfig,
 pgblend._request_embeddings,
 pgblend._scale_fused,
 pgblend._schema_error,
 pgblend._seal_lock,
-pgblend._search_filter,
 pgblend._search,
+pgblend._search_filter,
 pgblend._search_page,
 pgblend._search_settings,
 pgblend._search_trace,
@@ -14212,7 +14997,7 @@ pgblend._setting_in_force,
 pgblend._setting_schema,
 pgblend._setting_sources,
 pgblend._similar_lexemes,
-pgblend._snippet,
+pgblend._snippets,
 pgblend._spaced_bigrams,
 pgblend._sum_ascending,
 pgblend._term_postings,

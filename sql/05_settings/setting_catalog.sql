@@ -78,6 +78,10 @@ BEGIN ATOMIC
         ('mmr', 'search', 'mmr', '{"lambda": 1, "pool": 50}', NULL, NULL, NULL,
             'Maximal marginal relevance among the first pool rows: lambda weighs the score against '
             'likeness to rows above; 1 is off, 0.7 is usual.'),
+        ('mode', 'search', 'text', '"default"', NULL, NULL, ARRAY['default', 'fast', 'thorough'],
+            'What a search may ask models for beside the query''s vector: fast nothing, default to '
+            'rerank, thorough also to expand the query. Where no model is set, details says so '
+            '(not_run); a mode given in the call is then named in degraded as well.'),
         ('normalization', 'search', 'normalization', '{"method": "minmax"}', NULL, NULL, NULL,
             'How convex fusion makes scores comparable: minmax of each list; theoretical: from the '
             'lowest possible to the list''s best; absolute: lowest to highest possible; '

@@ -19,7 +19,8 @@ BEGIN
         RAISE EXCEPTION '%: %', stage, problem
             USING ERRCODE = problem_code, HINT = 'Leave out the option strict to go on without it.';
     END IF;
-    RAISE WARNING 'searching without the % arm: %', stage, reason;
+    RAISE WARNING 'searching without the % %: %', stage,
+        CASE WHEN stage IN ('lexical', 'vector', 'fuzzy') THEN 'arm' ELSE 'stage' END, reason;
     RETURN ARRAY[format('%s: %s', stage, reason)];
 END;
 $function$;

@@ -13,46 +13,69 @@ CREATE OR REPLACE FUNCTION pgblend._fetch_page(
 )
 RETURNS SETOF pgblend.search_result
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 ROWS 10
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
+    WITH passage AS MATERIALIZED (
+        SELECT
+            p.*,
+            c.content,
+            c.text_search_config,
+            c.start_line,
+            c.end_line,
+            c.pages,
+            d.metadata || c.metadata AS metadata,
+            d.id AS document_id,
+            d.uri,
+            d.title,
+            d.source_key,
+            o.name AS collection
+        FROM unnest(
+            _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
+            _fetch_page.arms, _fetch_page.details
+        ) AS p (chunk_id, rank, score, relevance, arms, details)
+        INNER JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
+        INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+        INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
+    )
+
     SELECT
         p.rank,
         p.score,
         p.relevance,
-        c.document_id,
-        c.id AS chunk_id,
-        o.name AS collection,
-        d.uri,
-        d.title,
-        pgblend._snippet(
-            c.content, concat_ws(' ', pgblend._corrected_words(p.arms), query),
-            c.text_search_config
-        ) AS snippet,
-        c.content,
-        c.start_line,
-        c.end_line,
-        c.pages,
-        d.metadata || c.metadata AS metadata,
-        d.source_key,
-        NULL::text AS context_before,
-        NULL::text AS context_after,
+        p.document_id,
+        p.chunk_id,
+        p.collection,
+        p.uri,
+        p.title,
+        s.snippet,
+        p.content,
+        p.start_line,
+        p.end_line,
+        p.pages,
+        p.metadata,
+        p.source_key,
+        NULL::text,
+        NULL::text,
         p.arms,
         _fetch_page.degraded,
         p.details
-    FROM unnest(
-        _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
-        _fetch_page.arms, _fetch_page.details
-    ) AS p (
-        chunk_id, rank, score, relevance, arms, details
-    )
-    INNER JOIN pgblend_data.chunk AS c ON p.chunk_id = c.id
-    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
-    INNER JOIN pgblend_data.collection AS o ON d.collection_id = o.id
+    FROM (
+        SELECT
+            array_agg(q.rank) AS ranks,
+            pgblend._snippets(
+                array_agg(q.content),
+                array_agg(concat_ws(' ', pgblend._corrected_words(q.arms), query)),
+                array_agg(q.text_search_config)) AS snippets
+        FROM passage AS q
+    ) AS told
+    CROSS JOIN LATERAL unnest(told.ranks, told.snippets) AS s (rank, snippet)
+    INNER JOIN passage AS p ON p.rank = s.rank
     ORDER BY p.rank;
 END;
 $function$;

@@ -4,8 +4,8 @@
 -- setting fuzzy (off, or auto with the words' arm not running). score is what fusion gave, divided
 -- by what a passage first in every list would get; of a single list it is that arm's own: BM25 over
 -- what no passage can reach, or (1 + cosine) / 2. With recency_half_life_days it is times what the
--- document's age leaves (recency in details). relevance is the exact cosine, NULL without a
--- query vector. `trace` says what each stage did: with `traced` page also how each row of the page
+-- document's age leaves (recency in details). relevance is the exact cosine, NULL without a query
+-- vector. `trace` says what each stage did: with `traced` page also how each row of the page
 -- came to its place, with pool each candidate; with none it is NULL. Where words count, phrases and
 -- exclusions bind the vectors too. Ties go by (document, chunk index).
 CREATE OR REPLACE FUNCTION pgblend._rank_passages(
@@ -30,10 +30,22 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
+#include plpy/arm_depth.py
+#include plpy/arm_normalization.py
+#include plpy/candidate_arms.py
+#include plpy/convex_fusion.py
+#include plpy/drop_duplicates.py
+#include plpy/fuse_ranks.py
 #include plpy/is_strong_signal.py
 #include plpy/merge_lists.py
+#include plpy/mmr_select.py
+#include plpy/near_duplicates.py
+#include plpy/normalize_scores.py
 #include plpy/page_start.py
+#include plpy/rank_bonus.py
 #include plpy/recency_decay.py
+#include plpy/scale_fused.py
+#include plpy/trace_candidates.py
 import json
 from time import perf_counter
 
@@ -52,12 +64,16 @@ FUZZY = ARM.format(
     score="score",
     more=", max(a.perfect_score) AS perfect, array_agg(a.corrections) AS corrections",
     arm="pgblend._fuzzy_arm($1, $2, $3, $4)")
-COSINES = (
-    "SELECT c.chunk_id, c.cosine FROM pgblend._cosines($1, $2, (SELECT s"
-    " FROM pgblend_data.embedding_space AS s WHERE s.name = $3)) AS c")
+ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
+TEXTS = (
+    "SELECT c.id, c.content, c.start_offset, c.end_offset FROM pgblend_data.chunk AS c"
+    " WHERE c.id = ANY($1)")
 AGES = "SELECT pgblend._document_ages($1) AS ages"
 in_force = json.loads(settings)
 weights = in_force["weights"]
+wanted = in_force["offset"] + result_limit
+depth = arm_depth(
+    in_force["over_fetch"], in_force["candidate_depth"], wanted, reranked=False, variant=False)
 stages = []
 started = perf_counter()
 clock = [started]
@@ -72,170 +88,265 @@ def done(stage, rows, **more):
     stages.append({"name": stage, "ms": (now - clock[0]) * 1000, "rows": rows, **more})
     clock[0] = now
 
-def search(arm, weight, statement, types, *values):
+def skip(stage, reason):
+    stages.append({"name": stage, "skipped": reason})
+
+# --- arms: one list each
+if depth == in_force["candidate_depth"]:
+    asked = [query, collection_ids, filter, settings]
+else:
+    asked = [query, collection_ids, filter, json.dumps(in_force | {"candidate_depth": depth})]
+lists = []
+
+def search(arm, statement, types, *values):
     row = run(statement, types, *values)[0]
     columns = {name: value or [] for name, value in row.items() if name != "perfect"}
     done(arm, len(columns["ranks"]))
-    return {"arm": arm, "weight": weight, "perfect": row.get("perfect"), **columns}
+    lists.append({"arm": arm, "weight": weights[arm], "perfect": row.get("perfect"), **columns})
+    return lists[-1]
 
-def cosines(ids):
-    if query_embedding is None or not ids:
-        return {}
-    rows = run(COSINES, ["bigint[]", "vector", "text"], ids, query_embedding, space)
-    return {row["chunk_id"]: row["cosine"] for row in rows}
-
-def ages():
-    if in_force["recency_half_life_days"] is None or not count:
-        return []
-    return run(AGES, ["bigint[]"], pool["document_ids"])[0]["ages"]
-
-ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
-asked = [query, collection_ids, filter, settings]
-lists = []
 if weights["lexical"] > 0:
-    lists.append(search("lexical", weights["lexical"], WORDS, ASKED, *asked))
-if weights["vector"] > 0 and query_embedding is not None:
-    binding = [query if weights["lexical"] > 0 else None, *asked[1:]]
-    lists.append(search(
-        "vector", weights["vector"], VECTORS, [*ASKED, "vector", "text"],
-        *binding, query_embedding, space))
-if weights["fuzzy"] > 0 and (
-        in_force["fuzzy"] == "on" or in_force["fuzzy"] == "auto" and weights["lexical"] > 0):
-    fuzzy = search("fuzzy", weights["fuzzy"], FUZZY, ASKED, *asked)
-    corrections = {text: json.loads(text) for text in set(fuzzy["corrections"]) - {None}}
-    correction_of = dict(zip(fuzzy["ranks"], fuzzy["corrections"]))
+    search("lexical", WORDS, ASKED, *asked)
+else:
+    skip("lexical", "its weight is 0")
+if weights["vector"] == 0 or query_embedding is None:
+    skip("vector", "its weight is 0" if weights["vector"] == 0 else "the query has no vector")
+else:
+    binding = query if weights["lexical"] > 0 else None
+    search("vector", VECTORS, [*ASKED, "vector", "text"],
+           binding, *asked[1:], query_embedding, space)
+if weights["fuzzy"] == 0 or in_force["fuzzy"] == "off" or (
+        in_force["fuzzy"] == "auto" and weights["lexical"] == 0):
+    skip("fuzzy", "its weight is 0" if weights["fuzzy"] == 0 else "by the setting fuzzy")
+else:
+    fuzzy = search("fuzzy", FUZZY, ASKED, *asked)
+    parsed = {
+        text: {"method": "vocabulary", **({"corrections": json.loads(text)} if text else {})}
+        for text in set(fuzzy["corrections"])}
+    fuzzy["notes"] = {
+        rank: parsed[text] for rank, text in zip(fuzzy["ranks"], fuzzy["corrections"])}
     # It may find nothing to put right: then it is no list that a passage could miss. Where it
     # did, it has all that the words' arm has and more, which then only breaks ties.
-    if fuzzy["ranks"]:
-        lists.append(fuzzy)
-    if corrections and weights["lexical"] > 0:
+    if not fuzzy["ranks"]:
+        lists.pop()
+    if weights["lexical"] > 0 and any(fuzzy["corrections"]):
         lists[0]["weight"] /= 8
-
-if traced != "none" and weights["lexical"] > 0:
+not_run = in_force.get("not_run", {})
+if weights["lexical"] > 0 and (traced != "none" or "expand" in not_run):
     strong, top = is_strong_signal(
         lists[0]["scores"], lists[0]["perfect"], in_force["strong_signal"])
     done("strong_signal", len(top), details={
         "strong": strong, "top": top, "expansion": "skipped_strong" if strong else "wanted"})
 
+# --- fuse: points in [0, 1], and the scale that later stages compare on
 pool = merge_lists(lists)
-count = len(pool["chunk_ids"])
+ids, ranks = pool["chunk_ids"], pool["ranks"]
 keys = list(zip(pool["document_ids"], pool["chunk_indexes"]))
-k = in_force["rrf_k"]
-if len(lists) == 1:
-    alone = lists[0]
-    points = [
-        max((1 + score) / 2, 0.0) if alone["arm"] == "vector" else score / alone["perfect"]
-        for score in pool["scores"][0]]
+count = len(ids)
+arms = [of_list["arm"] for of_list in lists]
+weighed = [of_list["weight"] for of_list in lists]
+
+def possible(of_list):
+    """The lowest and highest score that an arm can give."""
+    return (-1.0, 1.0) if of_list["arm"] == "vector" else (0.0, of_list["perfect"] or 1.0)
+
+normal = None
+if in_force["fusion"] == "convex" and len(lists) > 1:
+    normal = [
+        normalize_scores(scores, *arm_normalization(
+            in_force["normalization"], of_list["arm"], *possible(of_list)))
+        for of_list, scores in zip(lists, pool["scores"])]
+    fused, attainable = convex_fusion(normal, weighed), 1.0
+elif len(lists) == 1 and in_force["fused_scale"] == "attainable":
+    low, high = possible(lists[0])
+    normal = [[max((score - low) / (high - low), 0.0) for score in pool["scores"][0]]]
+    fused, attainable = normal[0], 1.0
 else:
-    attainable = sum(of_list["weight"] / (k + 1) for of_list in lists) or 1.0
-    points = [
-        sum(of_list["weight"] / (k + rank)
-            for of_list, rank in zip(lists, of_item) if rank is not None) / attainable
-        for of_item in zip(*pool["ranks"])]
-recency = recency_decay([1.0] * count, ages(), in_force["recency_half_life_days"])
-points = [min(score, 1.0) * factor for score, factor in zip(points, recency)]
+    fused, attainable = fuse_ranks(ranks, weighed, in_force["rrf_k"])
+bonus, largest_bonus = rank_bonus(ranks, in_force["bonus"], attainable)
+if largest_bonus and len(lists) > 1:
+    fused = [sum(both) for both in zip(fused, bonus)]
+    attainable += largest_bonus
+recency = None
+if in_force["recency_half_life_days"] is not None and count:
+    ages = run(AGES, ["bigint[]"], pool["document_ids"])[0]["ages"]
+    recency = recency_decay([1.0] * count, ages, in_force["recency_half_life_days"])
+    fused = [score * factor for score, factor in zip(fused, recency)]
+points = scale_fused(fused, attainable, "attainable")
+
+def contributions():
+    """Each list's part of the fused sums, by item."""
+    if normal is None:
+        return [fuse_ranks([of_list], [weight], in_force["rrf_k"])[0]
+                for of_list, weight in zip(ranks, weighed)]
+    total = sum(weighed) or 1
+    return [[weight * (score or 0.0) / total for score in of_list]
+            for of_list, weight in zip(normal, weighed)]
+
 order = sorted(range(count), key=lambda item: -points[item])
-done("fuse", count)
 places = {"fuse": order}
+done("fuse", count)
 
-known = {}
-for of_list, list_scores in zip(lists, pool["scores"]):
-    if of_list["arm"] == "vector":
-        known = {
-            chunk_id: score for chunk_id, score in zip(pool["chunk_ids"], list_scores)
-            if score is not None}
+# --- refine: leave out what repeats a better row or is not good enough, as far as the page needs
+cosine_of = {}
+if "vector" in arms:
+    list_scores = pool["scores"][arms.index("vector")]
+    cosine_of = {ids[item]: score for item, score in enumerate(list_scores) if score is not None}
 
-def learn(items):
-    ids = [pool["chunk_ids"][item] for item in items]
-    known.update(cosines([chunk_id for chunk_id in ids if chunk_id not in known]))
+def embeddings(items, column, *values):
+    """A column of the space's table for some items, by chunk id."""
+    if not items or space is None:
+        return {}
+    found = run(
+        "SELECT format('%I(%s)', s.storage, s.dimensions) AS type,"
+        " quote_ident(s.table_name) AS name FROM pgblend_data.embedding_space AS s WHERE s.name = $1", ["text"], space)[0]
+    rows = run(
+        f"SELECT e.chunk_id, {column.format(type=found['type'])} AS value"
+        f" FROM pgblend_data.{found['name']} AS e WHERE e.chunk_id = ANY($1)",
+        ["bigint[]", *["vector"] * len(values)], [ids[item] for item in items], *values)
+    return {row["chunk_id"]: row["value"] for row in rows}
 
-kept = [item for item in order if points[item] >= in_force["min_score"]]
-if in_force["min_relevance"] is not None:
-    learn(kept)
-    kept = [
-        item for item in kept
-        if known.get(pool["chunk_ids"][item]) is not None
-        and known[pool["chunk_ids"][item]] >= in_force["min_relevance"]]
+def learn_cosines(items):
+    """Exact cosines of the rows that no arm gave one; a zero vector has none."""
+    if query_embedding is not None:
+        cosine_of.update(embeddings(
+            [item for item in items if ids[item] not in cosine_of],
+            "nullif(1 - (e.embedding <=> $2::{type}), 'NaN')", query_embedding))
+
+dropped = {}
+
+def distinct(items):
+    kind, cap = in_force["dedup"], in_force["per_document"]
+    if kind == "off" and cap is None:
+        return items
+    texts = {}
+    if kind != "off":
+        rows = run(TEXTS, ["bigint[]"], [ids[item] for item in items])
+        texts = {row["id"]: row for row in rows}
+    column = lambda name: [texts.get(ids[item], {}).get(name) for item in items]
+    spans = kind in ("overlap", "near")
+    contents = column("content") if kind != "off" else None
+    repeats = drop_duplicates(
+        contents, [keys[item][0] for item in items],
+        column("start_offset") if spans else None, column("end_offset") if spans else None,
+        near_duplicates(contents, in_force["dedup_similarity"]) if kind == "near" else None,
+        in_force["dedup_overlap"], cap, len(items))
+    for item, repeat in zip(items, repeats):
+        if repeat:
+            dropped[item] = {
+                "stage": "dedup", "reason": repeat[1], "likeness": repeat[2],
+                "duplicate_of": ids[items[repeat[0]]]}
+    return [item for item, repeat in zip(items, repeats) if repeat is None]
+
+def good(items):
+    least, relevant = in_force["min_score"], in_force["min_relevance"]
+    if relevant is not None:
+        learn_cosines(items)
+    kept = []
+    for item in items:
+        relevance = cosine_of.get(ids[item])
+        if points[item] < least:
+            dropped[item] = {"stage": "page", "reason": "min_score"}
+        elif relevant is not None and (relevance is None or relevance < relevant):
+            dropped[item] = {"stage": "page", "reason": "min_relevance"}
+        else:
+            kept.append(item)
+    return kept
+
 after = in_force["after"]
 if after and len(after) < 3:
     plpy.error(
         f"options: \"after\" is {json.dumps(after)}: expected score, document_id and chunk_index",
         sqlstate="22023", hint="Take details -> 'cursor' of the last row of the page before.")
-start = page_start([(points[item], *keys[item]) for item in kept], after)
+
+def start_in(items):
+    return page_start([(points[item], *keys[item]) for item in items] if after else [], after)
+
+diverse = in_force["mmr"]["lambda"] < 1
+needed = max(start_in(order), in_force["mmr"]["pool"] if diverse else 0) + wanted
+looked_at = count if traced == "pool" else needed + 5
+while True:
+    kept = distinct(order[:looked_at])
+    best = good(kept)
+    if len(best) >= needed or looked_at >= count:
+        break
+    looked_at *= 4
+places["dedup"] = kept
+if in_force["dedup"] == "off" and in_force["per_document"] is None:
+    skip("dedup", "by the setting dedup")
+else:
+    done("dedup", len(kept))
+
+for stage in ("rerank", "blend"):
+    skip(stage, not_run.get("rerank", f"by the mode {in_force['mode']}"))
+
+# --- diversify
+if diverse:
+    vectors = embeddings(best[:in_force["mmr"]["pool"]], "e.embedding::text")
+    scaled = scale_fused(fused, attainable, in_force["fused_scale"])
+    chosen = mmr_select(
+        [scaled[item] for item in best], [vectors.get(ids[item]) for item in best],
+        in_force["mmr"]["lambda"], in_force["mmr"]["pool"], None)
+    best = [best[index] for index, _, _ in chosen]
+    places["mmr"] = best
+    done("mmr", len(best))
+else:
+    skip("mmr", "lambda is 1")
+
+# --- page
+start = start_in(best)
 if start is None:
     plpy.error(
         "the row of the option after is no longer found", sqlstate="22023",
         hint="Begin again without after, or use offset.")
-places["page"] = kept
 start += in_force["offset"]
-depth = in_force["candidate_depth"]
 if start + result_limit > depth:
     plpy.warning(
         f"rows beyond candidate_depth ({depth}) are not found: offset {start} + limit"
         f" {result_limit} asks for more", hint="Raise the option candidate_depth.")
-page = kept[start:min(start + result_limit, depth)]
-learn(page)
+page = best[start:min(start + result_limit, depth)]
+learn_cosines(page)
+places["page"] = best
 done("page", len(page))
 
-def arms_of(item):
-    of_item = {}
-    for of_list, list_ranks, list_scores in zip(lists, pool["ranks"], pool["scores"]):
-        rank = list_ranks[item]
-        if rank is None:
-            continue
-        of_arm = {"rank": rank, "score": list_scores[item]}
-        if of_list["arm"] == "fuzzy":
-            of_arm["method"] = "vocabulary"
-            if correction_of[rank] is not None:
-                of_arm["corrections"] = corrections[correction_of[rank]]
-        of_item[of_list["arm"]] = of_arm
-    return of_item
-
-def details_of(item):
-    document_id, chunk_index = keys[item]
-    found = {
-        "relevance_basis": None if query_embedding is None else "cosine",
-        "cursor": {
-            "score": points[item], "document_id": document_id, "chunk_index": chunk_index}}
-    if in_force["recency_half_life_days"] is not None:
-        found["recency"] = recency[item]
-    return found
-
-def trace_of(item):
-    """How a candidate came to its place: its part of the score by each arm, its place by stage."""
-    of_item = arms_of(item)
-    for of_list, list_ranks in zip(lists, pool["ranks"]):
-        if list_ranks[item] is not None:
-            of_item[of_list["arm"]] |= {
-                "weight": of_list["weight"],
-                "contribution": points[item] if len(lists) == 1
-                else of_list["weight"] / (k + list_ranks[item]) / attainable * recency[item]}
-    return {
-        "arms": of_item,
-        "places": {stage: place[item] for stage, place in place_of.items() if item in place}}
-
+said = [candidate_arms(item, lists, ranks, pool["scores"]) for item in page]
 trace = None
 if traced != "none":
-    place_of = {
-        stage: {item: place for place, item in enumerate(items, 1)}
-        for stage, items in places.items()}
+    left = recency or [1.0] * count
+    parts = {
+        arm: (weight, [part * share for part, share in zip(of_list, left)])
+        for arm, weight, of_list in zip(arms, weighed, contributions())}
+    bonus = [part * share for part, share in zip(bonus, left)]
     trace = {
         "stages": stages, "ms": (perf_counter() - started) * 1000,
-        "rows": [trace_of(item) for item in page]}
+        "rows": trace_candidates(page, said, parts, bonus, attainable, places)}
     if traced == "pool":
+        told = [candidate_arms(item, lists, ranks, pool["scores"]) for item in order]
         trace["candidates"] = [
-            {"chunk_id": pool["chunk_ids"][item], "document_id": keys[item][0],
-             "chunk_index": keys[item][1], "score": points[item], **trace_of(item)}
-            for item in order]
+            {"chunk_id": ids[item], "document_id": keys[item][0], "chunk_index": keys[item][1],
+             "score": points[item], "relevance": cosine_of.get(ids[item]),
+             **({"dropped": dropped[item]} if item in dropped else {}), **row}
+            for item, row in zip(
+                order, trace_candidates(order, told, parts, bonus, attainable, places))]
+if in_force["fused_scale"] != "attainable":
+    for item, of_item in zip(page, said):
+        of_item["fused"] = {"rank": order.index(item) + 1, "score": fused[item]}
+of_all = {
+    "mode": in_force["mode"], **({"not_run": not_run} if not_run else {}),
+    "relevance_basis": None if query_embedding is None else "cosine"}
+details = [
+    {**of_all, **({"recency": recency[item]} if recency else {}),
+     "cursor": {
+         "score": points[item], "document_id": keys[item][0], "chunk_index": keys[item][1]}}
+    for item in page]
 
-ids = pool["chunk_ids"]
 return {
     "chunk_ids": [ids[item] for item in page],
     "ranks": list(range(start + 1, start + 1 + len(page))),
     "scores": [points[item] for item in page],
-    "relevances": [known.get(ids[item]) for item in page],
-    "arms": [json.dumps(arms_of(item)) for item in page],
-    "details": [json.dumps(details_of(item)) for item in page],
+    "relevances": [cosine_of.get(ids[item]) for item in page],
+    "arms": list(map(json.dumps, said)),
+    "details": list(map(json.dumps, details)),
     "candidate_count": count,
     "trace": trace and json.dumps(trace),
 }

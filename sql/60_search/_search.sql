@@ -28,6 +28,7 @@ DECLARE
     embedded_at timestamptz;
     collection_ids bigint[];
     settings jsonb;
+    missing jsonb;
     looked record;
     page record;
     is_blank boolean := coalesce(btrim(query, E' \t\r\n'), '') = '';
@@ -43,6 +44,8 @@ BEGIN
         RAISE EXCEPTION 'options: "weights" are all 0: expected one above 0'
             USING ERRCODE = '22023', HINT = 'An arm of weight 0 is not run.';
     END IF;
+    missing := pgblend._missing_stages(settings ->> 'mode');
+    settings := settings || jsonb_build_object('not_run', missing);
     SELECT NULL::text AS space, NULL::vector AS embedding, '{}'::text[] AS degraded INTO looked;
     SELECT '{}'::pgblend.search_result[] AS results, NULL::jsonb AS trace, 0 AS candidate_count,
         looked.degraded AS degraded INTO page;
@@ -53,6 +56,9 @@ BEGIN
                 query, query_embedding, collection_ids, settings, only_arm IS NOT NULL);
         END IF;
         embedded_at := clock_timestamp();
+        IF missing <> '{}' AND options ->> 'mode' IS NOT NULL THEN
+            looked.degraded := looked.degraded || pgblend._degrade_mode(missing, settings);
+        END IF;
         page := pgblend._search_page(
             query, result_limit, looked.embedding, looked.space, collection_ids, filter, settings,
             traced, looked.degraded);

@@ -25,6 +25,7 @@ BEGIN
     RETURN jsonb_build_object(
         'query', query,
         'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
+        'mode', settings ->> 'mode',
         'collections', (
             SELECT coalesce(jsonb_agg(c.name ORDER BY c.name), '[]')
             FROM pgblend_data.collection AS c WHERE c.id = ANY(collection_ids)),

@@ -31,7 +31,6 @@ CALLS = {
     "_collection_settings": "('{}')",
     "_convex_fusion": "('{1,0}', '{1,1}')",
     "_corrected_words": """('{"fuzzy": {"corrections": {"a": ["b"]}}}')""",
-    "_cosines": f"('{{1}}', '{vector_of('x')}', {SPACE})",
     "_document_ages": "('{1}')",
     "_document_change": "(d, d) FROM pgblend_data.document AS d",
     "_document_row": "(c, 'k', 'x', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
@@ -39,8 +38,6 @@ CALLS = {
     "_drop_duplicates": "('{a,a}', NULL, NULL, NULL, '{b,c}', 0.5, 0.8, NULL, 2)",
     "_embedding_input": "('title', 't', 'h', 'c')",
     "_few_vectors": f"({SPACE}, {IDS}, 10)",
-    "_fetch_page": "('word', '{1}', '{1}', '{1}', '{NULL}', ARRAY['{}']::jsonb[],"
-    " ARRAY['{}']::jsonb[], '{}')",
     "_document_operands": "('\"a fox\" -b', 'english')",
     "_document_passes": "(1, '{1}', '{a}', '{false}')",
     "_filter_candidates": "('{1}', '{\"a\": 1}')",
@@ -65,6 +62,7 @@ CALLS = {
     "_merge_settings": "('{\"k1\": 1}', '{\"k1\": 2}')",
     "_mmr_select": "('{1,1}', '{\"[1]\",NULL}', 0.7, 50, NULL)",
     "_milliseconds": "('2026-01-01 00:00', '2026-01-01 00:01')",
+    "_missing_stages": "('thorough')",
     "_named_collection": "('c')",
     "_normalize_arm": "('{1,2}', '{\"method\": \"absolute\"}', 'lexical', 0, 2)",
     "_normalize_scores": "('{1,2}', 'minmax', '{}')",
@@ -95,7 +93,6 @@ CALLS = {
     "_setting_in_force": "('1', NULL)",
     "_setting_schema": "('mmr')",
     "_setting_sources": "('{\"k1\": 1}', NULL, '{1}')",
-    "_snippet": "('some text', 'text', 'english')",
     "_spaced_bigrams": "('東京都')",
     "_split_content": "('some words', pgblend._collection_settings('{}'))",
     "_sum_ascending": "('{1,2}')",

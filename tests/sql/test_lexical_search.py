@@ -112,11 +112,12 @@ def test_ties_go_by_document_and_chunk(db: Database) -> None:
     for key in ("z", "m", "a"):
         db.rows("SELECT ingest_document('c', %s, '', chunks => %s)", key, chunks)
     query = "SELECT document_id, chunk_id FROM lexical_search('equal', 100, options => %s)"
-    everything = db.rows(query, "{}")
+    everything = db.rows(query, '{"dedup": "off"}')
     assert everything == sorted(everything)
     assert len(everything) == 9
     for depth in range(1, 9):
-        assert db.rows(query, f'{{"candidate_depth": {depth}}}') == everything[:depth]
+        options = f'{{"candidate_depth": {depth}, "dedup": "off"}}'
+        assert db.rows(query, options) == everything[:depth]
 
 
 def test_no_collection_no_rows(db: Database) -> None:

@@ -56,6 +56,7 @@ SEARCH_SETTINGS = {
         {"scale": {"lexical": 0}},
         {"low": 0},
     ],
+    "mode": ["slow", 1],
     "offset": [-1, 10001, 10.0],
     "over_fetch": [2, {"factor": -1}, {"factor": None}, {"times": 2}],
     "per_document": [0, 10001, 1.5],

@@ -3,6 +3,12 @@ import pytest
 from support.database import Database
 
 
+def snippet(db: Database, content: str, query: str | None) -> str:
+    """The snippet of one passage in English."""
+    call = "SELECT pgblend._snippets(ARRAY[%s], ARRAY[%s]::text[], '{english}')"
+    return str(db.value(call, content, query)[0])
+
+
 @pytest.mark.parametrize(
     ("content", "query", "expected"),
     [
@@ -24,18 +30,29 @@ from support.database import Database
     ],
 )
 def test_marked_and_escaped(db: Database, content: str, query: str | None, expected: str) -> None:
-    assert db.value("SELECT pgblend._snippet(%s, %s, 'english')", content, query) == expected
+    assert (
+        db.value(
+            "SELECT (pgblend._snippets(ARRAY[%s], ARRAY[%s]::text[], '{english}'))[1]",
+            content,
+            query,
+        )
+        == expected
+    )
 
 
 def test_a_long_text_is_cut_around_the_words(db: Database) -> None:
     content = "before " * 300 + "fox " + "after " * 300
-    snippet = db.value("SELECT pgblend._snippet(%s, 'fox', 'english')", content)
-    assert "<mark>fox</mark>" in snippet
-    assert len(snippet.split()) <= 40
-    beginning = db.value("SELECT pgblend._snippet(%s, 'the', 'english')", content)
+    text = snippet(db, content, "fox")
+    assert "<mark>fox</mark>" in text
+    assert len(text.split()) <= 40
+    beginning = snippet(db, content, "the")
     assert beginning == " ".join(["before"] * 40)
 
 
 def test_no_notices(db: Database) -> None:
-    db.rows("SELECT pgblend._snippet(%s, %s, 'english')", "x" * 3000, "the " + "y" * 3000)
+    db.rows(
+        "SELECT (pgblend._snippets(ARRAY[%s], ARRAY[%s]::text[], '{english}'))[1]",
+        "x" * 3000,
+        "the " + "y" * 3000,
+    )
     assert db.notices == []

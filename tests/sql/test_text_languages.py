@@ -15,6 +15,12 @@ TEXTS = {
 }
 
 
+def snippet_of(db: Database, content: str, query: str) -> str:
+    """The snippet of one passage."""
+    call = "SELECT pgblend._snippets(ARRAY[%s], ARRAY[%s], '{simple}')"
+    return str(db.value(call, content, query)[0])
+
+
 @pytest.fixture
 def texts(db: Database) -> Database:
     db.rows("SELECT add_collection('c', 'simple')")
@@ -79,15 +85,15 @@ def test_titles_and_headings_too(db: Database) -> None:
     ],
 )
 def test_snippets_mark_the_original(db: Database, content: str, query: str, expected: str) -> None:
-    assert db.value("SELECT pgblend._snippet(%s, %s, 'simple')", content, query) == expected
+    assert snippet_of(db, content, query) == expected
 
 
 def test_a_long_text_without_spaces_is_cut(db: Database) -> None:
     content = "前" * 2000 + "東京" + "後" * 2000
-    snippet = db.value("SELECT pgblend._snippet(%s, '東京', 'simple')", content)
+    snippet = snippet_of(db, content, "東京")
     assert "<mark>東京</mark>" in snippet
     assert len(snippet) < 200
-    assert len(db.value("SELECT pgblend._snippet(%s, '猫', 'simple')", content)) <= 200
+    assert len(snippet_of(db, content, "猫")) <= 200
 
 
 def test_words_in_angle_brackets_are_words(db: Database) -> None:

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgblend.plpy.candidate_arms import candidate_arms
 from pgblend.plpy.is_strong_signal import is_strong_signal
 from pgblend.plpy.merge_lists import merge_lists
 from pgblend.plpy.page_start import page_start
+from pgblend.plpy.trace_candidates import trace_candidates
 
 WORDS = {
     "chunk_ids": [30, 10],
@@ -123,3 +125,40 @@ def test_a_strong_signal_is_high_and_alone(
 
 def test_only_five_are_looked_at() -> None:
     assert is_strong_signal([5.0, 4, 3, 2, 1, 0.5], 10.0, BALANCED)[1] == [0.5, 0.4, 0.3, 0.2, 0.1]
+
+
+LISTS = [{"arm": "lexical"}, {"arm": "fuzzy", "notes": {2: {"method": "vocabulary"}}}]
+RANKS = [[1, None], [2, 1]]
+SCORES = [[9.5, None], [4.0, 5.0]]
+ARMS = [
+    {
+        "lexical": {"rank": 1, "score": 9.5},
+        "fuzzy": {"rank": 2, "score": 4.0, "method": "vocabulary"},
+    },
+    {"fuzzy": {"rank": 1, "score": 5.0}},
+]
+
+
+def test_arms_of_a_candidate() -> None:
+    assert [candidate_arms(item, LISTS, RANKS, SCORES) for item in (0, 1)] == ARMS
+
+
+def test_how_a_candidate_came_to_its_place() -> None:
+    parts = {"lexical": (2, [0.5, None]), "fuzzy": (1, [0.25, 0.2])}
+    rows = trace_candidates(
+        [1, 0], ARMS[::-1], parts, [0.1, 0.0], 2.0, {"fuse": [0, 1], "page": [0]}
+    )
+    assert rows == [
+        {
+            "arms": {"fuzzy": {"rank": 1, "score": 5.0, "weight": 1, "contribution": 0.1}},
+            "places": {"fuse": 2},
+        },
+        {
+            "arms": {
+                "lexical": {"rank": 1, "score": 9.5, "weight": 2, "contribution": 0.25},
+                "fuzzy": {**ARMS[0]["fuzzy"], "weight": 1, "contribution": 0.125},
+            },
+            "bonus": 0.05,
+            "places": {"fuse": 1, "page": 1},
+        },
+    ]

@@ -1,0 +1,83 @@
+-- _snippets: the best part of each passage as HTML: text escaped, words that match its query in
+-- <mark>.
+-- The arrays have an element for each passage. A query without lexemes gives the beginning.
+-- Private-use characters stand for the marks and for < > / \ and signs, which the parser must not
+-- see (as in _indexable_text), until all is escaped; the text's own are taken out first. Passages
+-- without word spaces are marked as pairs and joined again. A word too long to be indexed raises no
+-- NOTICE. All at once and in Python, since replacing characters takes SQL longer than the marking.
+CREATE OR REPLACE FUNCTION pgblend._snippets(
+    contents text[],
+    queries text[],
+    config_names text[]
+)
+RETURNS text[]
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+SET search_path FROM CURRENT
+SET client_min_messages = warning
+SET plan_cache_mode = force_generic_plan
+AS $python$
+#include plpy/join_bigrams.py
+#include plpy/query_groups.py
+import re
+
+START, STOP = "\ue000", "\ue001"
+STAND_INS = {"<": "\ue002", ">": "\ue003", "/": "\ue004", "\\": "\ue005", "-": "\ue006"}
+OWN = START + STOP + "".join(STAND_INS.values()) + "\x1e\x1f"
+TO_PARSER = str.maketrans(STAND_INS) | dict.fromkeys(map(ord, OWN))
+TO_HTML = str.maketrans({
+    "&": "&amp;", '"': "&quot;", STAND_INS["<"]: "&lt;", STAND_INS[">"]: "&gt;",
+    STAND_INS["/"]: "/", STAND_INS["\\"]: "\\", STAND_INS["-"]: "-",
+    START: "<mark>", STOP: "</mark>"})
+MARKS = f"StartSel={START}, StopSel={STOP}, MaxFragments=0, "
+
+def run(statement, types, *values):
+    if statement not in SD:
+        SD[statement] = plpy.prepare(statement, types)
+    return SD[statement].execute(list(values))
+
+def words_of(query):
+    """Without operators there is nothing to parse."""
+    if query and re.search(r'["-]|\bor\b', query, re.IGNORECASE):
+        return query_groups(query)["words"]
+    return query or ""
+
+plain = [content.translate(TO_PARSER) for content in contents]
+indexed = plain
+if not all(map(str.isascii, contents)):
+    indexed = run(
+        "SELECT array_agg(pgblend._indexable_text(u.content) ORDER BY u.place) AS contents"
+        " FROM unnest($1) WITH ORDINALITY AS u (content, place)", ["text[]"], plain)[0]["contents"]
+in_pairs = [one != other for one, other in zip(plain, indexed)]
+asked = list(dict.fromkeys(zip(queries, config_names)))
+number_of = {pair: number for number, pair in enumerate(asked)}
+marked = run(
+    "WITH asked AS MATERIALIZED ("
+    "SELECT a.number - 1 AS number, c.config, pgblend._lexeme_tsquery(tsvector_to_array("
+    "to_tsvector(c.config, pgblend._indexable_text(a.words)))) AS words"
+    " FROM unnest($1, $2) WITH ORDINALITY AS a (words, config_name, number)"
+    " CROSS JOIN LATERAL (SELECT pgblend._regconfig(a.config_name)) AS c (config))"
+    " SELECT array_agg(ts_headline(a.config, u.content, a.words, u.options) ORDER BY u.place)"
+    " AS contents FROM unnest($3, $4, $5) WITH ORDINALITY AS u (content, number, options, place)"
+    " INNER JOIN asked AS a ON a.number = u.number",
+    ["text[]", "text[]", "text[]", "integer[]", "text[]"],
+    [words_of(query) for query, _ in asked], [config_name for _, config_name in asked],
+    indexed, [number_of[pair] for pair in zip(queries, config_names)],
+    [MARKS + ("MaxWords=100, MinWords=50" if pairs else "MaxWords=40, MinWords=20")
+     for pairs in in_pairs])[0]["contents"] or []
+
+def snippet(text, pairs, passage):
+    if text is not None:
+        return join_bigrams(text, START, STOP) if pairs else text
+    if pairs:
+        return passage.strip(" ")[:100]
+    return " ".join(re.split(r"\s+", passage.strip(" "))[:40])
+
+return [
+    snippet(text, pairs, passage).translate(TO_HTML)
+    for text, pairs, passage in zip(marked, in_pairs, plain)]
+$python$;
+
+COMMENT ON FUNCTION pgblend._snippets(text[], text[], text[]) IS
+'The best part of each passage as HTML: text escaped, words that match its query in <mark>.';

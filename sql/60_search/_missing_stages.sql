@@ -1,0 +1,17 @@
+-- _missing_stages: what a mode asks for and cannot have: {stage: why}.
+-- fast asks for nothing more than fusion, default for reranking, thorough for expansion of the
+-- query too. There is no model for either yet.
+CREATE OR REPLACE FUNCTION pgblend._missing_stages(mode text)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT coalesce(jsonb_object_agg(s.stage, 'no model is set for it'), '{}')
+    FROM (
+        VALUES ('default', 'rerank'), ('thorough', 'rerank'), ('thorough', 'expand')
+    ) AS s (mode, stage)
+    WHERE s.mode = _missing_stages.mode;
+END;
+
+COMMENT ON FUNCTION pgblend._missing_stages(text) IS
+'What a mode (fast, default, thorough) asks for and cannot have, and why: expand, rerank.';
