@@ -21,6 +21,7 @@ SEARCHES = {
 @pytest.fixture(autouse=True)
 def library(db: Database) -> None:
     """One document by each rule of the date; the words, and so the scores, are all the same."""
+    db.rows("""SELECT set_setting('dedup', '"off"')""")
     add_space(db)
     db.rows("SELECT add_collection('c')")
     for key, modified_at, metadata in (
