@@ -29,6 +29,7 @@ def split_text(
     overlap: int = 80,
     min_size: int = 40,
     token_ends: Callable[[str], Sequence[int]] | None = None,
+    start: int = 0,
 ) -> list[dict[str, Any]]:
     """Split `text` recursively at paragraphs, lines, sentences, words, and at last at tokens.
 
@@ -38,7 +39,8 @@ def split_text(
 
     `token_ends` gives the character offset at which each token of a text ends, in order, a token
     that ends inside a character counting as ending before it; left out, the offsets are estimated
-    by counting word by word. They only steer the cuts: every chunk is counted as a whole.
+    by counting word by word. They only steer the cuts: every chunk is counted as a whole. What
+    stands before `start` was split already, and serves the first chunk's overlap alone.
 
     Returns dicts of content (= text[start_offset:end_offset]), own_start (where in content the
     chunk's own text begins, after the overlap), start_offset, end_offset, start_line, end_line
@@ -50,15 +52,15 @@ def split_text(
             f"overlap must be from 0 to chunk_size - 1 ({chunk_size - 1}), not {overlap}"
         )
     ends = token_ends(text) if token_ends else _estimate_token_ends(text, count_tokens)
-    leaves = _leaves(text, ends, chunk_size - overlap, 0, len(text), 0)
-    pending = _merge(leaves, ends, chunk_size, overlap, min_size)[::-1]
+    leaves = _leaves(text, ends, chunk_size - overlap, start, len(text), 0)
+    pending = _merge(leaves, ends, chunk_size, overlap, min_size, start)[::-1]
     rows: list[dict[str, Any]] = []
     position, line = 0, 1
     while pending:
         own_start, own_end = _strip(text, *pending.pop())
         if own_start == own_end:
             continue
-        start, token_count = _fit(text, ends, count_tokens, own_start, own_end, chunk_size, overlap)
+        begin, token_count = _fit(text, ends, count_tokens, own_start, own_end, chunk_size, overlap)
         if token_count > chunk_size and own_end - own_start > 1:
             middle = _middle(text, ends, own_start, own_end)
             pending += [(middle, own_end), (own_start, middle)]
@@ -67,11 +69,11 @@ def split_text(
         position = own_start
         rows.append(
             {
-                "content": text[start:own_end],
-                "own_start": own_start - start,
-                "start_offset": start,
+                "content": text[begin:own_end],
+                "own_start": own_start - begin,
+                "start_offset": begin,
                 "end_offset": own_end,
-                "start_line": line - text.count("\n", start, own_start),
+                "start_line": line - text.count("\n", begin, own_start),
                 "end_line": line + text.count("\n", own_start, own_end),
                 "token_count": token_count,
             }
@@ -132,17 +134,23 @@ def _joins_previous(text: str, position: int) -> bool:
 
 
 def _merge(
-    leaves: Iterator[int], ends: Sequence[int], chunk_size: int, overlap: int, min_size: int
+    leaves: Iterator[int],
+    ends: Sequence[int],
+    chunk_size: int,
+    overlap: int,
+    min_size: int,
+    start: int,
 ) -> list[tuple[int, int]]:
     """Join neighbouring segments to spans that leave room for the overlap.
 
     What is still under the minimum may use the room of the overlap as well.
     """
     spans: list[tuple[int, int]] = []
-    start = end = start_tokens = end_tokens = 0
+    first = end = start
+    start_tokens = end_tokens = _tokens_up_to(ends, start)
     for leaf_end in leaves:
         leaf_tokens = _tokens_up_to(ends, leaf_end)
-        alone = not spans or end_tokens - start_tokens < min_size
+        alone = (not spans and not first) or end_tokens - start_tokens < min_size
         if end > start and leaf_tokens - start_tokens > chunk_size - (0 if alone else overlap):
             spans.append((start, end))
             start, start_tokens = end, end_tokens

@@ -65,6 +65,11 @@ def _parse_map(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
 )
 @click.option("--embed/--no-embed", default=True, help="Ask the gateway for vectors.")
 @click.option("--prune", is_flag=True, help="Delete documents whose file is gone from a PATH.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Do not even read files whose document is as new as the file, whatever the settings.",
+)
 @click.option("--dry-run", is_flag=True, help="Change nothing; tell documents, tokens and cost.")
 @click.option("--json", "as_json", is_flag=True, help="Print a report as JSON.")
 @click.pass_obj
@@ -80,6 +85,7 @@ def command(
     root: Path | None,
     embed: bool,
     prune: bool,
+    resume: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -103,6 +109,7 @@ def command(
         embed,
         prune,
         dry_run,
+        resume,
     )
     with progress_bars() as start_bar:
         run = Run(resolve_database_url(database_url), request, start_bar)

@@ -1,7 +1,7 @@
 """From a document to its chunks, each with its headings and its place in the source."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,32 +14,77 @@ from pgblend.plpy.split_text import split_text
 
 Chunk = dict[str, Any]
 
+# Longer texts are split window by window, so that memory holds the tokens of one window.
+WINDOW_CHARACTERS = 1_000_000
+# How far before a window its first chunk's overlap may reach.
+_CONTEXT_CHARACTERS = 10_000
+# A window's end changes how the paragraph around it is split, which the chunk before may begin.
+_SPLIT_AGAIN = 2
+_LONGEST_INDENTATION = 1000
+
 
 def split_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
-    """Split a document into chunks, as pgblend.ingest_document takes them."""
-    sizes = settings.chunk_size, settings.overlap, settings.min_size
+    """Return a document's chunks, as pgblend.ingest_document takes them."""
+    return list(iterate_chunks(document, settings))
+
+
+def iterate_chunks(document: Document, settings: ChunkSettings) -> Iterator[Chunk]:
+    """Yield a document's chunks in order."""
     if document.messages:
-        return group_messages(document.messages, *sizes)
-    chunks: list[Chunk] = []
-    bounds = sorted({0, *document.breaks, len(document.text)})
+        yield from group_messages(
+            document.messages, settings.chunk_size, settings.overlap, settings.min_size
+        )
+        return
+    place = _Placer(document)
     line = 0
+    bounds = sorted({0, *document.breaks, len(document.text)})
     for start, end in pairwise(bounds):
         part = document.text[start:end]
-        for chunk in split_text(part, count_tokens, *sizes, token_ends):
+        for chunk in split_windows(part, settings):
             if document.whole_lines:
                 _snap_to_lines(chunk, part, settings.chunk_size)
-            chunk["start_offset"] += start
-            chunk["end_offset"] += start
-            chunk["start_line"] += line
-            chunk["end_line"] += line
-            chunks.append(chunk)
+            _shift(chunk, start, line)
+            place.add_to(chunk)
+            yield chunk
         line += part.count("\n")
-    _add_headings(chunks, document.headings, document.title)
-    _add_places(chunks, document.places)
-    if document.kind != "doc":
+
+
+def split_windows(text: str, settings: ChunkSettings) -> Iterator[Chunk]:
+    """Split a text of any length; the last chunks of a window are split anew with the next."""
+    own_start = line = begin = 0
+    while True:
+        end = min(begin + WINDOW_CHARACTERS, len(text))
+        window = text[begin:end]
+        chunks = split_text(
+            window,
+            count_tokens,
+            settings.chunk_size,
+            settings.overlap,
+            settings.min_size,
+            token_ends,
+            own_start - begin,
+        )
+        next_start = end
+        if end < len(text) and len(chunks) > _SPLIT_AGAIN:
+            first = chunks[-_SPLIT_AGAIN]
+            next_start = begin + first["start_offset"] + first["own_start"]
+            del chunks[-_SPLIT_AGAIN:]
         for chunk in chunks:
-            chunk["kind"] = document.kind
-    return chunks
+            _shift(chunk, begin, line)
+            yield chunk
+        if end == len(text):
+            return
+        own_start = next_start
+        next_begin = max(own_start - _CONTEXT_CHARACTERS, begin)
+        line += text.count("\n", begin, next_begin)
+        begin = next_begin
+
+
+def _shift(chunk: Chunk, offset: int, line: int) -> None:
+    chunk["start_offset"] += offset
+    chunk["end_offset"] += offset
+    chunk["start_line"] += line
+    chunk["end_line"] += line
 
 
 def _snap_to_lines(chunk: Chunk, text: str, chunk_size: int) -> None:
@@ -49,13 +94,12 @@ def _snap_to_lines(chunk: Chunk, text: str, chunk_size: int) -> None:
     """
     start, end = chunk["start_offset"], chunk["end_offset"]
     own = start + chunk["own_start"]
-    own_line = text.rfind("\n", 0, own) + 1
-    if text[own_line:own].strip():
+    own_line = _line_start(text, own)
+    if own_line is None:
         own_line = own
-    line = text.rfind("\n", 0, start) + 1
-    if text[line:start].strip():
-        line_end = text.find("\n", start)
-        line = line_end + 1 if line_end >= 0 else own_line
+    line = _line_start(text, start)
+    if line is None:
+        line = text.find("\n", start, own_line) + 1 or own_line
     new_start = min(line, own_line)
     tokens = count_tokens(text[new_start:end])
     if tokens > chunk_size:
@@ -69,25 +113,40 @@ def _snap_to_lines(chunk: Chunk, text: str, chunk_size: int) -> None:
     chunk["token_count"] = tokens
 
 
-def _add_headings(chunks: list[Chunk], headings: Sequence[Heading], title: str) -> None:
-    """Give each chunk the headings above its own first word."""
-    if not headings:
-        return
-    offsets = [heading.offset for heading in headings]
-    paths = _heading_paths(headings, title)
-    for chunk in chunks:
-        index = bisect_right(offsets, chunk["start_offset"] + chunk["own_start"]) - 1
-        if index >= 0 and paths[index]:
-            chunk["heading"] = paths[index]
+def _line_start(text: str, position: int) -> int | None:
+    """Return where the line of a position begins; None where words stand before the position."""
+    bound = max(position - _LONGEST_INDENTATION, 0)
+    start = text.rfind("\n", bound, position) + 1 or bound
+    begins_line = start == 0 or text[start - 1] == "\n"
+    return start if begins_line and not text[start:position].strip() else None
 
 
-def _add_places(chunks: list[Chunk], places: Sequence[Place]) -> None:
-    """Give each chunk the pages, or the sheet and the rows, that any of its text stands on."""
-    offsets = [place.offset for place in places]
-    for chunk in chunks if places else ():
-        first = max(bisect_right(offsets, chunk["start_offset"]) - 1, 0)
-        last = max(bisect_left(offsets, chunk["end_offset"]), first + 1)
-        touched = places[first:last]
+class _Placer:
+    """Gives chunks the headings above them, and their pages or rows."""
+
+    def __init__(self, document: Document) -> None:
+        self._heading_offsets = [heading.offset for heading in document.headings]
+        self._paths = _heading_paths(document.headings, document.title)
+        self._place_offsets = [place.offset for place in document.places]
+        self._places = document.places
+        self._kind = document.kind
+
+    def add_to(self, chunk: Chunk) -> None:
+        """Add what there is to say about a chunk."""
+        own_start = chunk["start_offset"] + chunk["own_start"]
+        index = bisect_right(self._heading_offsets, own_start) - 1
+        if index >= 0 and self._paths[index]:
+            chunk["heading"] = self._paths[index]
+        if self._places:
+            self._add_places(chunk)
+        if self._kind != "doc":
+            chunk["kind"] = self._kind
+
+    def _add_places(self, chunk: Chunk) -> None:
+        """Add the pages, or the sheet and the rows, that any of the chunk's text stands on."""
+        first = max(bisect_right(self._place_offsets, chunk["start_offset"]) - 1, 0)
+        last = max(bisect_left(self._place_offsets, chunk["end_offset"]), first + 1)
+        touched: Sequence[Place] = self._places[first:last]
         pages = sorted({place.page for place in touched if place.page is not None})
         rows = [place.row for place in touched if place.row is not None]
         if pages:

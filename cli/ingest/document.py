@@ -17,7 +17,7 @@ class UnsupportedFormatError(ParseError):
     """A file in a format that has no parser."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Heading:
     """A heading in a document's text."""
 
@@ -26,7 +26,7 @@ class Heading:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where the text from `offset` on stands in its source: on a page, or in a row of a sheet.
 

@@ -61,7 +61,7 @@ class EmbedStep:
         return bool(row and row[0])
 
     def _embed_space(self, space: Space, client: GatewayClient) -> None:
-        move_bar = self._start_bar("Embedding", space.waiting)
+        move_bar = self._start_bar("Embedding", space.waiting, "chunks")
 
         def advance(count: int) -> None:
             self._report.embedded += count

@@ -13,11 +13,12 @@ from pgblend.cli.ingest.report import Problem, Report
 from pgblend.cli.ingest.settings import ParserConfig
 from pgblend.cli.ingest.source_file import SourceFile
 from pgblend.cli.ingest.spool import Batch
-from pgblend.cli.ingest.store import forget, look_up, store
+from pgblend.cli.ingest.store import forget, look_up, store, stored_places
 
 # Starting a parsing process takes a quarter of a second: another one for so many bytes.
 _BYTES_PER_PROCESS = 4_000_000
 _STEP_SECONDS = 0.2
+_LOOKED_UP_FILES = 1000
 
 
 class Pipeline:
@@ -77,6 +78,21 @@ class Pipeline:
                 raise
         if self._failure is not None:
             raise self._failure
+
+    def without_stored(self, files: Sequence[SourceFile]) -> list[SourceFile]:
+        """Leave out, unread, the files whose document has the file's time; count them."""
+        rest: list[SourceFile] = []
+        for start in range(0, len(files), _LOOKED_UP_FILES):
+            some = files[start : start + _LOOKED_UP_FILES]
+            sources = [(file.source_key, file.modified_at()) for file in some]
+            stored = stored_places(self._reader, self._collection_id, sources)
+            for place, file in enumerate(some):
+                if place in stored:
+                    self._report.count("unchanged")
+                    self._advance(file.size)
+                else:
+                    rest.append(file)
+        return rest
 
     def _work(self, lane: Lane, tasks: deque[Task]) -> None:
         """Run tasks until there are none, in a thread of the lane's own."""

@@ -13,7 +13,7 @@ from pgblend.cli.ingest.discovery import discover
 from pgblend.cli.ingest.language import AUTO, language_finder
 from pgblend.cli.ingest.pipeline import Pipeline
 from pgblend.cli.ingest.prices import embedding_cost
-from pgblend.cli.ingest.progress import StartBar
+from pgblend.cli.ingest.progress import BYTES, StartBar
 from pgblend.cli.ingest.prune import prune
 from pgblend.cli.ingest.report import Report
 from pgblend.cli.ingest.settings import FieldMap, Limits, ParserConfig
@@ -40,6 +40,7 @@ class IngestRequest:
     embed: bool = True
     prune: bool = False
     dry_run: bool = False
+    resume: bool = False
     limits: Limits = field(default_factory=Limits)
 
 
@@ -118,9 +119,9 @@ class Run:
             collection_id=collection.id,
             config=config,
             report=self.report,
-            advance=self._start_bar("Reading", sum(file.size for file in files)),
+            advance=self._start_bar("Reading", sum(file.size for file in files), BYTES),
         )
-        pipeline.run(files)
+        pipeline.run(pipeline.without_stored(files) if request.resume else files)
 
 
 def _check_text_config(connection: Connection, name: str, asked: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 USERS_FILE, CHANNELS_FILE = "users.json", "channels.json"
@@ -16,6 +17,10 @@ class SourceFile:
     explicit: bool
     size: int
     modified: float
+
+    def modified_at(self) -> datetime:
+        """Return when the file was changed last, in UTC."""
+        return datetime.fromtimestamp(self.modified, UTC)
 
 
 def is_slack_export(names: Collection[str]) -> bool:

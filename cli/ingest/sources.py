@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from pgblend.cli.ingest.conversation import Conversation
 from pgblend.cli.ingest.decode import decode
@@ -114,7 +114,7 @@ class Sources:
             label=str(file.path),
             content_hash=self._hash(media_type, hashlib.sha256(data).hexdigest()),
             size=len(data),
-            modified_at=_timestamp(file),
+            modified_at=file.modified_at(),
             parse=lambda: parse_file(data, media_type, file.source_key, uri),
         )
 
@@ -135,7 +135,7 @@ class Sources:
             label=f"{file.path}:{record.place}",
             content_hash=self._hash(self._fields.fingerprint(), record.digest()),
             size=record.size(),
-            modified_at=_timestamp(file),
+            modified_at=file.modified_at(),
             parse=lambda: record_document(value, self._fields, key, uri),
         )
 
@@ -162,7 +162,7 @@ class Sources:
                 label=f"{file.path}#{each.key}",
                 content_hash=self._hash(media_type, each.digest),
                 size=each.size,
-                modified_at=_timestamp(file),
+                modified_at=file.modified_at(),
                 parse=parse,
             )
 
@@ -170,7 +170,3 @@ class Sources:
         """Hash the bytes together with everything that decides what becomes of them."""
         parts = json.dumps([self._fingerprint, how, digest])
         return hashlib.sha256(parts.encode()).hexdigest()
-
-
-def _timestamp(file: SourceFile) -> datetime:
-    return datetime.fromtimestamp(file.modified, UTC)

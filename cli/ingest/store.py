@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from pgblend.cli.database import Connection, translate
 from pgblend.cli.errors import UserError
@@ -66,6 +67,12 @@ _LOOK_UP = """
 _FORGET = """
     DELETE FROM pg_temp.ingest_seen
     WHERE key_hash IN (SELECT md5(k)::uuid FROM unnest(%s::text[]) AS k)
+"""
+_STORED = """
+    SELECT q.place - 1
+    FROM unnest(%s::text[], %s::timestamptz[]) WITH ORDINALITY AS q (k, modified_at, place)
+    JOIN pgblend_data.document AS d
+        ON d.source_key = q.k AND d.collection_id = %s AND d.modified_at = q.modified_at
 """
 _SETTINGS = """
     SELECT c.id, pgblend._collection_settings(coalesce(c.settings, '{}'))
@@ -134,6 +141,15 @@ def look_up(
         "collection_id": collection_id,
     }
     return [Known(*row) for row in connection.execute(_LOOK_UP, parameters).fetchall()]
+
+
+def stored_places(
+    connection: Connection, collection_id: int | None, sources: Sequence[tuple[str, datetime]]
+) -> set[int]:
+    """Return the places of the (source key, time) of which there is a document of that time."""
+    keys = [key for key, _ in sources]
+    times = [time for _, time in sources]
+    return {row[0] for row in connection.execute(_STORED, [keys, times, collection_id]).fetchall()}
 
 
 def forget(connection: Connection, keys: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pgblend.cli.errors import UserError
-from pgblend.cli.ingest.chunking import split_document
+from pgblend.cli.ingest.chunking import iterate_chunks
 from pgblend.cli.ingest.document import Document, ParseError
 from pgblend.cli.ingest.frames import read_frame, write_frame
 from pgblend.cli.ingest.language import language_finder
@@ -92,13 +92,13 @@ class Worker:
         try:
             document = candidate.parse()
             language = self._language_of(document.text)
-            chunks = iter(split_document(document, self._settings))
+            chunks = iterate_chunks(document, self._settings)
             count = tokens = part = 0
             while (some := list(islice(chunks, _PART_CHUNKS))) or not part:
                 count += len(some)
                 tokens += sum(chunk["token_count"] for chunk in some)
                 if not self._dry_run:
-                    payload = _payload(candidate, document, language, some, part)
+                    payload = document_payload(candidate, document, language, some, part)
                     self._send({"part": part, "index": index, "payload": payload})
                 part += 1
         except (MemoryError, RecursionError, Exception) as error:
@@ -135,7 +135,7 @@ class Worker:
         write_frame(self._answers, message)
 
 
-def _payload(
+def document_payload(
     candidate: Candidate,
     document: Document,
     language: str | None,

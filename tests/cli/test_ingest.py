@@ -390,3 +390,24 @@ def test_a_slack_folder_is_one_source(ingest, connection, shared_data):
         "slack_export#enrique",
         "slack_export#traveling-sailor",
     ]
+
+
+# --- resume and progress
+
+
+def test_resume_does_not_read_what_is_stored(ingest, connection, folder):
+    ingest(folder)
+    path = folder / "notes.txt"
+    before = path.stat()
+    path.write_text("Other words, but the time of before.")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    (folder / "new.txt").write_text("new")
+    assert counts(ingest(folder, "--resume")[1]) == {"unchanged": 4, "added": 1}
+    assert counts(ingest(folder)[1]) == {"unchanged": 4, "replaced": 1}
+    os.utime(path, (1, 1))
+    assert counts(ingest(folder, "--resume", "--dry-run")[1]) == {"unchanged": 5}
+    assert counts(ingest(folder, "--resume")[1]) == {"unchanged": 5}
+
+
+def test_resume_of_a_new_collection(ingest, folder):
+    assert counts(ingest(folder, "--resume")[1]) == {"added": 4}

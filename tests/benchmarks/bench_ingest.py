@@ -1,0 +1,91 @@
+"""Chunks a second by stage: `python tests/benchmarks/bench_ingest.py DATABASE_URL PATH…`.
+
+Reading, splitting and writing out are processor time of one process, so that other work on the
+machine does not count; storing is processor time of the server's process, which must be on this
+machine, with and without the indexes that triggers keep. Makes a collection and removes it.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from pgblend.cli.database import Connection, connect
+from pgblend.cli.ingest.chunking import split_document
+from pgblend.cli.ingest.discovery import discover
+from pgblend.cli.ingest.document import ParseError
+from pgblend.cli.ingest.language import language_finder
+from pgblend.cli.ingest.settings import ChunkSettings, FieldMap
+from pgblend.cli.ingest.sources import Sources
+from pgblend.cli.ingest.spool import Batch
+from pgblend.cli.ingest.store import store, text_configurations
+from pgblend.cli.ingest.worker import document_payload
+
+COLLECTION = "bench_ingest"
+BATCH = 200
+
+
+def main() -> None:
+    """Run the stages one after another and print a line for each."""
+    url, *paths = sys.argv[1:]
+    with connect(url) as connection:
+        language_of = language_finder("auto", text_configurations(connection))
+        language_of("x" * 100)  # loads the model
+        files, _ = discover([Path(path) for path in paths])
+        sources = Sources(FieldMap(), "bench", lambda _: None)
+        seconds = dict.fromkeys(("read and hash", "parse", "split", "language", "write out"), 0.0)
+
+        def timed(stage: str, work: Callable[[], Any]) -> Any:
+            start = time.process_time()
+            try:
+                return work()
+            finally:
+                seconds[stage] += time.process_time() - start
+
+        candidates = iter(sources.candidates(files))
+        payloads: list[str] = []
+        chunk_count = 0
+        while candidate := timed("read and hash", partial(next, candidates, None)):
+            try:
+                document = timed("parse", candidate.parse)
+            except ParseError:
+                continue
+            chunks = timed("split", partial(split_document, document, ChunkSettings()))
+            language = timed("language", partial(language_of, document.text))
+            write = partial(document_payload, candidate, document, language, chunks, 0)
+            payloads.append(timed("write out", write))
+            chunk_count += len(chunks)
+        print(f"{len(payloads):,} documents, {chunk_count:,} chunks")
+        for stage, spent in seconds.items():
+            print(f"{stage:30} {chunk_count / max(spent, 1e-9):12,.0f} chunks/s {spent:8.2f} s")
+        for label, role in (("store, no indexes", "replica"), ("store and index", "origin")):
+            spent = _store(connection, payloads, role)
+            print(f"{label:30} {chunk_count / spent:12,.0f} chunks/s {spent:8.2f} s")
+
+
+def _store(connection: Connection, payloads: list[str], role: str) -> float:
+    """Store everything through one connection; return the processor time that it took."""
+    connection.execute("SELECT pgblend.add_collection(%s)", [COLLECTION])
+    connection.execute(f"SET session_replication_role = {role}")
+    server = psutil.Process(connection.info.backend_pid)
+    start = sum(server.cpu_times()[:2])
+    try:
+        for first in range(0, len(payloads), BATCH):
+            some = payloads[first : first + BATCH]
+            batch = Batch([str(place) for place in range(len(some))])
+            for place, payload in enumerate(some):
+                batch.add(place, 0, payload)
+                batch.finish(place, 0, 0)
+            store(connection, COLLECTION, batch)
+        return sum(server.cpu_times()[:2]) - start
+    finally:
+        connection.execute("SET session_replication_role = origin")
+        connection.execute("SELECT pgblend.remove_collection(%s)", [COLLECTION])
+
+
+if __name__ == "__main__":
+    main()
