@@ -119,6 +119,10 @@ BEGIN ATOMIC
         ('fuzzy', 'search', 'text', '"auto"', NULL, NULL, ARRAY['auto', 'on', 'off'],
             'Whether misspelt and unfinished words are put right: auto where the query has a word '
             'that the searched collections lack.'),
+        ('fuzzy_method', 'search', 'text', '"vocabulary"', NULL, NULL,
+            ARRAY['vocabulary', 'word_similarity'],
+            'How the fuzzy arm finds: words put right by the vocabulary, or word_similarity of '
+            'query and content from 0.3 on, which reads every content.'),
         ('heading_weight', 'search', 'number', '2', 0, 100, NULL,
             'BM25F: how many times a word in a heading counts; the length counts it once.'),
         ('k1', 'search', 'number', '1.2', 0, 100, NULL,
@@ -7916,6 +7920,75 @@ $function$;
 COMMENT ON FUNCTION pgblend._search_filter(jsonb, jsonb) IS
 'The filter that a search applies: the caller''s, checked, with the settings since and until.';
 
+-- 20_retrieve/_trigram_arm
+-- _trigram_arm: candidates by the likeness of the query's words to a passage's, in trigrams.
+-- score is word_similarity(words, content), from 0.3 on; ties by (document, chunk index). It reads
+-- every content, so it is slow: for the literal profile three_arm, and for small collections.
+-- Phrases and exclusions must hold. Rows as _fuzzy_arm gives them; perfect_score is 1.
+CREATE OR REPLACE FUNCTION pgblend._trigram_arm(
+    query text,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb
+)
+RETURNS TABLE (
+    rank bigint,
+    chunk_id bigint,
+    document_id bigint,
+    chunk_index integer,
+    score double precision,
+    perfect_score double precision,
+    corrections jsonb
+)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+ROWS 100
+BEGIN ATOMIC
+    WITH words AS MATERIALIZED (
+        SELECT pgblend._query_groups(query) ->> 'words' AS words
+    ),
+
+    binding AS MATERIALIZED (
+        SELECT b.* FROM pgblend._binding_conditions(query, collection_ids) AS b
+    ),
+
+    candidate AS (
+        SELECT
+            c.id,
+            c.document_id,
+            c.chunk_index,
+            word_similarity(w.words, c.content) AS likeness
+        FROM words AS w
+        CROSS JOIN pgblend_data.chunk AS c
+        LEFT JOIN binding AS b ON c.text_search_config = b.config_name
+        WHERE
+            c.collection_id = ANY(collection_ids)
+            AND c.text_search_config = coalesce(settings ->> 'language', c.text_search_config)
+            AND coalesce(c.lexemes @@ b.condition, true)
+            AND (
+                filter IS NULL
+                OR c.id IN (SELECT unnest(pgblend._filter_chunks(filter, collection_ids, NULL)))
+            )
+    )
+
+    SELECT
+        row_number() OVER (ORDER BY c.likeness DESC, c.document_id ASC, c.chunk_index ASC) AS place,
+        c.id,
+        c.document_id,
+        c.chunk_index,
+        c.likeness,
+        1 AS perfect_score,
+        NULL::jsonb AS corrections
+    FROM candidate AS c
+    WHERE c.likeness >= 0.3::real
+    ORDER BY place
+    LIMIT (settings ->> 'candidate_depth')::integer;
+END;
+
+COMMENT ON FUNCTION pgblend._trigram_arm(text, bigint[], jsonb, jsonb) IS
+'Candidates by the likeness of the query''s words to a passage''s in trigrams: word_similarity '
+'from 0.3 on, best first, ranks from 1, ties by (document, chunk index). It reads every content.';
+
 -- 20_retrieve/_tsvector_document_score
 -- _tsvector_document_score: BM25 of the documents of one text search configuration that have any of
 -- the lexemes, each with its best chunk; for servers without numpy.
@@ -8559,7 +8632,8 @@ COMMENT ON FUNCTION pgblend._document_arm(text, bigint[], jsonb, jsonb) IS
 -- others.
 -- Candidates and scores are those of BM25 as in _lexical_arm, with its settings; perfect_score is
 -- what no passage can reach. No rows where no lexeme is unknown, unless the setting fuzzy is 'on'.
--- A word of deleted chunks counts as known until lexical_rebuild.
+-- A word of deleted chunks counts as known until lexical_rebuild. By the setting fuzzy_method
+-- word_similarity it is _trigram_arm instead.
 CREATE OR REPLACE FUNCTION pgblend._fuzzy_arm(
     query text,
     collection_ids bigint[],
@@ -8588,7 +8662,11 @@ DECLARE
         (settings #>> '{timeouts_ms,lexical}')::integer);
     terms jsonb;
 BEGIN
-    IF settings ->> 'lexical_index' = 'none' THEN
+    IF settings ->> 'fuzzy_method' = 'word_similarity' THEN
+        RETURN QUERY SELECT t.* FROM pgblend._trigram_arm(
+            query, collection_ids, filter, settings) AS t;
+        RETURN;
+    ELSIF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
     ELSIF settings ->> 'lexical_index' IS NULL THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
@@ -11691,8 +11769,9 @@ if weights["fuzzy"] == 0 or in_force["fuzzy"] == "off" or (
     skip("fuzzy", "its weight is 0" if weights["fuzzy"] == 0 else "by the setting fuzzy")
 else:
     fuzzy = search("fuzzy", FUZZY, ASKED, *asked)
+    method = {"method": in_force["fuzzy_method"]}
     parsed = {
-        text: {"method": "vocabulary", **({"corrections": json.loads(text)} if text else {})}
+        text: method | ({"corrections": json.loads(text)} if text else {})
         for text in set(fuzzy["corrections"])}
     fuzzy["notes"] = {
         rank: parsed[text] for rank, text in zip(fuzzy["ranks"], fuzzy["corrections"])}
@@ -15009,6 +15088,7 @@ pgblend._snippets,
 pgblend._spaced_bigrams,
 pgblend._sum_ascending,
 pgblend._term_postings,
+pgblend._trigram_arm,
 pgblend._tsvector_document_score,
 pgblend._tsvector_document_statistics,
 pgblend._tsvector_score,

@@ -74,7 +74,8 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
 '30 % and 1 - (rank - 1) / n 20 %; twice as many candidates as rows are wanted, thrice before '
 'reranking.',
 '{
-    "rrf_k": 60, "fusion": "rrf", "fuzzy": "on", "dedup": "off", "fused_scale": "raw",
+    "rrf_k": 60, "fusion": "rrf", "fuzzy": "on", "fuzzy_method": "word_similarity",
+    "dedup": "off", "fused_scale": "raw",
     "weights": {
         "vector": 0.5, "lexical": 0.3, "fuzzy": 0.2,
         "lexical_variant": 0, "vector_variant": 0, "hyde": 0},

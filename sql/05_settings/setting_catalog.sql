@@ -63,6 +63,10 @@ BEGIN ATOMIC
         ('fuzzy', 'search', 'text', '"auto"', NULL, NULL, ARRAY['auto', 'on', 'off'],
             'Whether misspelt and unfinished words are put right: auto where the query has a word '
             'that the searched collections lack.'),
+        ('fuzzy_method', 'search', 'text', '"vocabulary"', NULL, NULL,
+            ARRAY['vocabulary', 'word_similarity'],
+            'How the fuzzy arm finds: words put right by the vocabulary, or word_similarity of '
+            'query and content from 0.3 on, which reads every content.'),
         ('heading_weight', 'search', 'number', '2', 0, 100, NULL,
             'BM25F: how many times a word in a heading counts; the length counts it once.'),
         ('k1', 'search', 'number', '1.2', 0, 100, NULL,

@@ -4,7 +4,8 @@
 -- others.
 -- Candidates and scores are those of BM25 as in _lexical_arm, with its settings; perfect_score is
 -- what no passage can reach. No rows where no lexeme is unknown, unless the setting fuzzy is 'on'.
--- A word of deleted chunks counts as known until lexical_rebuild.
+-- A word of deleted chunks counts as known until lexical_rebuild. By the setting fuzzy_method
+-- word_similarity it is _trigram_arm instead.
 CREATE OR REPLACE FUNCTION pgblend._fuzzy_arm(
     query text,
     collection_ids bigint[],
@@ -33,7 +34,11 @@ DECLARE
         (settings #>> '{timeouts_ms,lexical}')::integer);
     terms jsonb;
 BEGIN
-    IF settings ->> 'lexical_index' = 'none' THEN
+    IF settings ->> 'fuzzy_method' = 'word_similarity' THEN
+        RETURN QUERY SELECT t.* FROM pgblend._trigram_arm(
+            query, collection_ids, filter, settings) AS t;
+        RETURN;
+    ELSIF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
     ELSIF settings ->> 'lexical_index' IS NULL THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);

@@ -120,8 +120,9 @@ if weights["fuzzy"] == 0 or in_force["fuzzy"] == "off" or (
     skip("fuzzy", "its weight is 0" if weights["fuzzy"] == 0 else "by the setting fuzzy")
 else:
     fuzzy = search("fuzzy", FUZZY, ASKED, *asked)
+    method = {"method": in_force["fuzzy_method"]}
     parsed = {
-        text: {"method": "vocabulary", **({"corrections": json.loads(text)} if text else {})}
+        text: method | ({"corrections": json.loads(text)} if text else {})
         for text in set(fuzzy["corrections"])}
     fuzzy["notes"] = {
         rank: parsed[text] for rank, text in zip(fuzzy["ranks"], fuzzy["corrections"])}

@@ -97,6 +97,7 @@ CALLS = {
     "_split_content": "('some words', pgblend._collection_settings('{}'))",
     "_sum_ascending": "('{1,2}')",
     "_term_postings": "('{1}', '{1}')",
+    "_trigram_arm": f"('text', {IDS}, NULL, {SETTINGS})",
     "_tsvector_document_score": f"({IDS}, 'english', '{{word}}', '{{}}', '{{}}', '{{}}', '{{1}}',"
     " 2, 1.2, 0.75, '{3, 2, 1}', NULL, 10)",
     "_tsvector_document_statistics": f"({IDS}, '{{word}}')",
