@@ -4655,6 +4655,809 @@ COMMENT ON FUNCTION pgblend._document_statistics(bigint[], text[], double precis
 'their total length, and per lexeme the number of documents that have it. Exact integers over '
 'visible, live chunks.';
 
+-- 20_retrieve/_language_idf
+-- _language_idf: inverse document frequencies where several text search configurations are
+-- searched.
+-- A word's share of the passages is that within its own language, drawn towards its share of all
+-- by 100 passages: a word in 100 of 240 German passages is no rarer among 10,000 others. It stands
+-- for df in _bm25_idf; with one language it is df. Of two translations of a passage the one in the
+-- query's language is meant: a language's idf is times the square root of the share of the query's
+-- lexemes that it has, over the largest such share. Arrays are parallel; statistics of the lexemes'
+-- own languages are language_n and language_frequencies.
+CREATE OR REPLACE FUNCTION pgblend._language_idf(
+    config_names text[],
+    n bigint,
+    document_frequencies bigint[],
+    language_n bigint[],
+    language_frequencies bigint[]
+)
+RETURNS double precision[]
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    WITH lexeme AS (
+        SELECT
+            u.*,
+            CASE
+                WHEN u.language_n = _language_idf.n THEN u.df
+                ELSE
+                    (u.language_df + 100 * u.df / _language_idf.n::double precision)
+                    / (u.language_n + 100) * _language_idf.n
+            END AS expected_df,
+            avg((u.language_df > 0)::integer) OVER (PARTITION BY u.config_name) AS known
+        FROM unnest(config_names, document_frequencies, language_n, language_frequencies)
+            WITH ORDINALITY AS u (config_name, df, language_n, language_df, place)
+    ),
+
+    weighed AS (
+        SELECT
+            l.*,
+            coalesce(sqrt((l.known / nullif(max(l.known) OVER (), 0))::double precision), 1)
+                AS weight
+        FROM lexeme AS l
+    )
+
+    SELECT coalesce(array_agg(
+        w.weight
+        * ln(1::double precision + (_language_idf.n - w.expected_df + 0.5) / (w.expected_df + 0.5))
+        ORDER BY w.place
+    ), '{}')
+    FROM weighed AS w;
+END;
+
+COMMENT ON FUNCTION pgblend._language_idf(text[], bigint, bigint[], bigint[], bigint[]) IS
+'Inverse document frequencies where several text search configurations are searched: by how often '
+'a word is in its own language, weighed by how many of the query''s lexemes that language has.';
+
+-- 20_retrieve/_language_statistics
+-- _language_statistics: of each lexeme, how many visible, live chunks of its text search
+-- configuration there are, and how many of them have it; documents, where by_document.
+-- Exact integers, in the order of the lexemes. `reading` is that of _lexical_statistics.
+CREATE OR REPLACE FUNCTION pgblend._language_statistics(
+    collection_ids bigint[],
+    config_names text[],
+    lexemes text[],
+    by_document boolean,
+    deadline double precision DEFAULT 'infinity',
+    reading uuid DEFAULT NULL,
+    OUT n bigint[],
+    OUT document_frequencies bigint[]
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $python$
+if "count_documents" not in SD:
+    """The statistics of BM25 over whole documents."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def count_documents(
+        postings: Sequence[tuple[Any, Any]], documents: Any, alive: Any, own_lengths: Any
+    ) -> tuple[int, int, list[int]]:
+        """Return (documents with live rows, their total length, documents with each term).
+
+        By row there are the place of its document, whether it is alive, and its own length;
+        `postings` has (rows, codes) of each term.
+        """
+
+        def distinct(rows: Any) -> int:
+            present = np.zeros(len(documents), np.bool_)  # there are no more than rows
+            present[documents[rows]] = True
+            return int(np.count_nonzero(present))
+
+        return (
+            distinct(alive),
+            int(own_lengths[alive].sum()),
+            [distinct(rows[alive[rows]]) for rows, _ in postings],
+        )
+    SD["count_documents"] = count_documents
+count_documents = SD["count_documents"]
+if "document_rows" not in SD:
+    """Which document each row of a view, and each pending chunk, belongs to."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def document_rows(view: dict[str, Any], pending: dict[str, Any] | None) -> tuple[Any, Any]:
+        """Return the ids of the documents, and by row the place of its document among them.
+
+        Pending chunks are the rows after the view's, and may belong to documents that have sealed
+        chunks. The view keeps what its own rows give.
+        """
+        if view["documents"] is None:
+            view["documents"] = np.unique(view["document_ids"], return_inverse=True)
+        ids, places = view["documents"]
+        if pending is None:
+            return ids, places
+        waiting = pending["document_ids"]
+        new = np.setdiff1d(waiting, ids)
+        is_new = np.isin(waiting, new)
+        later = np.where(
+            is_new, len(ids) + np.searchsorted(new, waiting), np.searchsorted(ids, waiting)
+        )
+        return np.concatenate((ids, new)), np.concatenate((places, later))
+    SD["document_rows"] = document_rows
+document_rows = SD["document_rows"]
+if "pending_postings" not in SD:
+    """The pending chunks' postings of a query's terms."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def pending_postings(
+        pending: dict[str, Any], terms: Sequence[int], start: int, end: int
+    ) -> tuple[list[tuple[Any, Any]], Any]:
+        """Return the postings of each term among the chunks start to end, and the frequencies' table.
+
+        Postings are (rows, codes): rows ascending, codes are places in the table, whose columns are
+        occurrences in title, headings and body, the chunk's own and repeated ones.
+        """
+        places = pending["places"]
+        for term in terms:
+            if term not in places:
+                places[term] = np.flatnonzero(pending["terms"] == term)
+        postings, counts, first = [], [pending["counts"][:0]], 0
+        for term in terms:
+            here = places[term]
+            rows = pending["ordinals"][here]
+            if start > 0 or end < len(pending["lengths"]):
+                inside = (rows >= start) & (rows < end)
+                here, rows = here[inside], rows[inside]
+            postings.append((rows, np.arange(first, first + len(rows))))
+            counts.append(pending["counts"][here])
+            first += len(rows)
+        return postings, np.concatenate(counts)
+    SD["pending_postings"] = pending_postings
+pending_postings = SD["pending_postings"]
+if "view_postings" not in SD:
+    """The sealed postings of a query's terms."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+    MOST_POSTINGS = 1_500_000
+
+
+    def view_postings(
+        view: dict[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> list[tuple[Any, Any]]:
+        """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
+
+        `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
+        million postings (14 bytes each with their impacts, which go with them).
+        """
+        kept = view["postings"]
+        missing = [term for term in dict.fromkeys(terms) if term not in kept]
+        if missing:
+            if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+                kept.clear()
+                view["impacts"].clear()
+                missing = list(dict.fromkeys(terms))
+            stored = run(
+                "SELECT * FROM pgblend._term_postings($1, $2)",
+                ["bigint[]", "bigint[]"],
+                view["segment_ids"],
+                missing,
+            )[0]
+            kept.update(unpack_lists(view, missing, stored))
+        return [kept[term] for term in terms]
+
+
+    def unpack_lists(
+        view: dict[str, Any], terms: Sequence[int], stored: Mapping[str, Any]
+    ) -> dict[int, tuple[Any, Any]]:
+        """Make rows and codes of the view of stored lists, and divide them among the terms.
+
+        `stored` has, of each list by term and segment, its term, the segment's place in the view
+        (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
+        """
+        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(
+            terms, (np.empty(0, np.intp), np.empty(0, view["code_type"]))
+        )
+        if stored["terms"]:
+            places = np.array(stored["segments"]) - 1
+            counts = np.array(stored["counts"])
+            ends = np.cumsum(counts)
+            rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
+            codes = joined_codes(view, places.tolist(), counts.tolist(), stored["codes"])
+            if len(view["segment_ids"]) > 1:
+                rows += np.repeat(view["offsets"][places], counts)
+                codes += np.repeat(view["code_offsets"][places], counts)
+            firsts = [
+                place
+                for place, term in enumerate(stored["terms"])
+                if place == 0 or term != stored["terms"][place - 1]
+            ]
+            bounds = [0, *(ends[first - 1] for first in firsts[1:]), len(rows)]
+            for first, (start, end) in zip(firsts, pairwise(bounds), strict=True):
+                lists[stored["terms"][first]] = rows[start:end], codes[start:end]
+        return lists
+
+
+    def joined_codes(
+        view: dict[str, Any], places: Sequence[int], counts: Sequence[int], codes: bytes
+    ) -> Any:
+        """Return the codes of lists, which have 8 or 16 bits by segment, as the view's type."""
+        types = view["code_types"]
+        if all(types[place] == "u1" for place in places):
+            return np.frombuffer(codes, "u1").astype(view["code_type"])
+        parts, start = [], 0
+        for place, count in zip(places, counts, strict=True):
+            parts.append(np.frombuffer(codes, types[place], count, start))
+            start += parts[-1].nbytes
+        return np.concatenate(parts).astype(view["code_type"])
+    SD["view_postings"] = view_postings
+view_postings = SD["view_postings"]
+if "joined_rows" not in SD:
+    """Sealed and pending chunks as one space of rows, with the document of each."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def joined_rows(
+        opened: Mapping[str, Any],
+        config: str | None,
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[str, Any]:
+        """Return the rows of a view and, after them, those of pending chunks.
+
+        By row there are `chunk_ids`, `document_ids`, `chunk_indexes`, `own_lengths`, `documents` (the
+        place of its document in `ids`) and `alive`: not deleted, and of this configuration, if one is
+        given. Of each term `postings` has the rows and codes, which are places in `counts`: occurrences
+        in title, headings and body, the chunk's own and repeated ones. `opened` is what open_index
+        returns, `run` executes (statement, types, *values).
+        """
+        view, pending = opened["view"], opened["pending"]
+        postings = view_postings(view, terms, run)
+        counts, alive = view["frequencies"], opened["live"]["alive"]
+        if config is not None:
+            alive = alive & within(view["ranges"].get(config, (0, 0)), len(alive))
+        ids, documents = document_rows(view, pending)
+        names = ("chunk_ids", "document_ids", "chunk_indexes", "own_lengths")
+        columns = {name: view[name] for name in names}
+        if pending is not None:
+            rows, codes, chunks = len(alive), len(counts), len(pending["lengths"])
+            waiting, added = pending_postings(pending, terms, 0, chunks)
+            postings = [
+                (
+                    np.concatenate((left[0], right[0] + rows)),
+                    np.concatenate((left[1], right[1] + codes)),
+                )
+                for left, right in zip(postings, waiting, strict=True)
+            ]
+            counts = np.concatenate((counts, added))
+            first, last = (0, chunks) if config is None else pending["ranges"].get(config, (0, 0))
+            alive = np.concatenate((alive, within((first, last), chunks)))
+            columns = {name: np.concatenate((columns[name], pending[name])) for name in names}
+        return {
+            **columns,
+            "ids": ids,
+            "documents": documents,
+            "alive": alive,
+            "postings": postings,
+            "counts": counts,
+        }
+
+
+    def within(bounds: tuple[int, int], rows: int) -> Any:
+        """Return a mask of the rows from the first to before the last."""
+        places = np.arange(rows)
+        return (places >= bounds[0]) & (places < bounds[1])
+    SD["joined_rows"] = joined_rows
+joined_rows = SD["joined_rows"]
+if "count_languages" not in SD:
+    """How many chunks, or documents, of a term's own language there are, and have it."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+
+
+    def count_languages(
+        opened: Mapping[str, Any],
+        configs: Sequence[str],
+        terms: Sequence[int],
+        by_document: bool,
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> tuple[list[int], list[int]]:
+        """Return for each term (live chunks of its text search configuration, those that have it).
+
+        `configs` has the configuration of each term; documents are counted instead where `by_document`.
+        `opened` is what open_index returns, `run` executes (statement, types, *values).
+        """
+        totals, with_term = [0] * len(terms), [0] * len(terms)
+        for config in dict.fromkeys(configs):
+            places = [place for place, one in enumerate(configs) if one == config]
+            rows = joined_rows(opened, config, [terms[place] for place in places], run)
+            postings, alive = rows["postings"], rows["alive"]
+            if by_document:
+                n, _, df = count_documents(postings, rows["documents"], alive, rows["own_lengths"])
+            else:
+                n, df = int(alive.sum()), [int(alive[found].sum()) for found, _ in postings]
+            for place, count in zip(places, df, strict=True):
+                totals[place], with_term[place] = n, count
+        return totals, with_term
+    SD["count_languages"] = count_languages
+count_languages = SD["count_languages"]
+if "deadline_check" not in SD:
+    """The time limit of the lexical arm."""
+
+    import time
+    from collections.abc import Callable
+
+
+    def deadline_check(deadline: float, fail: Callable[..., object]) -> Callable[[], None]:
+        """Return a function that calls `fail` once the monotonic clock is past `deadline`.
+
+        To be called between steps: a statement_timeout that is set inside a function has no effect.
+        """
+
+        def check() -> None:
+            if time.monotonic() > deadline:
+                fail(
+                    "the time limit of the lexical arm is over",
+                    sqlstate="PB009",
+                    hint="Raise timeouts_ms, key lexical.",
+                )
+
+        return check
+    SD["deadline_check"] = deadline_check
+deadline_check = SD["deadline_check"]
+if "field_counts" not in SD:
+    """Frequencies by field."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def field_counts(packed: Any) -> Any:
+        """Return the six counts of packed frequencies: title, headings, body, and those repeated.
+
+        They are six bytes of a number, the first the highest of 48 bits.
+        """
+        return packed[:, None] >> np.arange(40, -1, -8) & 255
+    SD["field_counts"] = field_counts
+field_counts = SD["field_counts"]
+if "lexical_view" not in SD:
+    """The sealed segments of a search as one space of rows."""
+
+    from collections.abc import Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
+
+        Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
+        `offsets`, `bounds` (first row, after the last), `code_offsets` and `code_types`; by row
+        `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
+        rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
+        body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
+
+        Segments never change but for deletions, so a session can keep views, and in them what it
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
+        zeros to add scores up in.
+        """
+        ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
+        starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
+        code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
+        code_type = np.min_scalar_type(code_starts[-1])
+        bounds = list(pairwise(starts.tolist()))
+        ranges: dict[str, tuple[int, int]] = {}
+        for segment, (start, end) in zip(ordered, bounds, strict=True):
+            ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
+
+        def joined(name: str, kind: Any) -> Any:
+            return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
+
+        return {
+            "segment_ids": [segment["id"] for segment in ordered],
+            "offsets": starts[:-1],
+            "bounds": bounds,
+            "ranges": ranges,
+            "code_offsets": code_starts[:-1].astype(code_type),
+            "code_type": code_type,
+            "code_types": [segment["code_type"] for segment in ordered],
+            "chunk_ids": joined("chunk_ids", np.int64),
+            "document_ids": joined("document_ids", np.int64),
+            "chunk_indexes": joined("chunk_indexes", np.int32),
+            "lengths": joined("lengths", np.int32),
+            "own_lengths": joined("own_lengths", np.int32),
+            "alive": joined("alive", np.bool_),
+            "frequencies": field_counts(joined("code_book", np.int64)),
+            "live": None,
+            "documents": None,
+            "postings": {},
+            "norms": None,
+            "impacts": {},
+            "sums": None,
+        }
+    SD["lexical_view"] = lexical_view
+lexical_view = SD["lexical_view"]
+if "find_rows" not in SD:
+    """Find values in a sorted array."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def find_rows(sorted_values: Any, values: Any) -> Any:
+        """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
+        places = np.searchsorted(sorted_values, values)
+        found = places < len(sorted_values)
+        found[found] = sorted_values[places[found]] == values[found]
+        return places[found]
+    SD["find_rows"] = find_rows
+find_rows = SD["find_rows"]
+if "view_rows" not in SD:
+    """Find chunks in a view of segments."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def view_rows(view: dict[str, Any], chunk_ids: Any) -> Any:
+        """Return the rows of the view that hold these chunks (sorted ids), ascending.
+
+        Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
+        cover a range of their own, so each is only asked for the ids within its range.
+        """
+        parts = [np.empty(0, np.intp)]
+        for start, end in view["bounds"]:
+            ids = view["chunk_ids"][start:end]
+            first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
+            if first < last:
+                parts.append(start + find_rows(ids, chunk_ids[first:last]))
+        return np.concatenate(parts)
+    SD["view_rows"] = view_rows
+view_rows = SD["view_rows"]
+if "live_rows" not in SD:
+    """The rows of a view that are not deleted."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def live_rows(view: dict[str, Any], tombstones: bytes | None) -> dict[str, Any]:
+        """Return `alive`, a mask of rows, `n`, how many, `total_length` of them, and `tombstones`.
+
+        `tombstones` holds the ids of chunks deleted since the last seal (big-endian int64); those that
+        dead lists hide are not alive either. The view keeps the last result.
+        """
+        live: dict[str, Any] | None = view["live"]
+        if live is None or live["tombstones"] != tombstones:
+            alive = view["alive"]
+            if tombstones:
+                alive = alive.copy()
+                alive[view_rows(view, np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64)))] = (
+                    False
+                )
+            live = view["live"] = {
+                "tombstones": tombstones,
+                "alive": alive,
+                "n": int(np.count_nonzero(alive)),
+                "total_length": int(view["lengths"][alive].sum()),
+            }
+        return live
+    SD["live_rows"] = live_rows
+live_rows = SD["live_rows"]
+if "unpack_pending" not in SD:
+    """Read pending chunks as a segment that was not written yet."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return pending chunks as a source of postings, None where there are none.
+
+        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
+        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
+        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
+        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
+        """
+        if columns["chunk_ids"] is None:
+            return None
+        record = np.dtype(
+            {
+                "names": ["term", "counts", "last_8"],
+                "formats": [">i8", ("u1", 6), ">i8"],
+                "offsets": [0, 8, 6],
+            }
+        )
+        records = np.frombuffer(columns["records"] or b"", record)
+        counts = np.frombuffer(columns["record_counts"], ">i4")
+        return {
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
+            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
+            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
+            "alive": np.ones(len(counts), np.bool_),
+            "terms": records["term"].astype(np.int64),
+            "ordinals": np.repeat(np.arange(len(counts)), counts),
+            "counts": records["counts"],
+            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
+        }
+    SD["unpack_pending"] = unpack_pending
+unpack_pending = SD["unpack_pending"]
+if "session_pending" not in SD:
+    """Keep the pending chunks that a session has read."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+    from itertools import groupby
+    from typing import Any
+
+    import numpy as np
+
+
+    KEY_BYTES = 12
+    MOST_CHUNKS = 20_000
+
+
+    def session_pending(
+        listed: bytes | None,
+        kept: MutableMapping[str, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """Return the pending chunks that `listed` names, None where there are none.
+
+        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
+        since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
+        reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
+        document, int32 index, length, own length and number of records) and `records`.
+
+        The result is what unpack_pending returns, chunks of one configuration side by side, with
+        `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
+        """
+        if not listed:
+            return None
+        if kept.get("listed") != listed:
+            chunks = kept.setdefault("chunks", {})
+            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
+            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in chunks]
+            if len(chunks) > len(keys) + MOST_CHUNKS:
+                kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
+            for row in fetch(missing) if missing else ():
+                chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
+            kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
+            kept["listed"] = listed
+        pending: dict[str, Any] = kept["pending"]
+        return pending
+
+
+    def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str, Any]:
+        """Make arrays of chunks by key."""
+        order = sorted(chunks, key=lambda key: chunks[key][0])
+        chosen = [chunks[key] for key in order]
+        head = np.frombuffer(
+            b"".join([head for _, head, _ in chosen]),
+            [
+                ("document", ">i8"),
+                ("index", ">i4"),
+                ("length", ">i4"),
+                ("own", ">i4"),
+                ("records", ">i4"),
+            ],
+        )
+        pending = unpack_pending(
+            {
+                "chunk_ids": b"".join([key[:8] for key in order]),
+                "document_ids": head["document"].tobytes(),
+                "chunk_indexes": head["index"].tobytes(),
+                "lengths": head["length"].tobytes(),
+                "own_lengths": head["own"].tobytes(),
+                "record_counts": head["records"].tobytes(),
+                "records": b"".join([records for _, _, records in chosen]),
+            }
+        )
+        assert pending is not None  # there are chunks
+        pending["ranges"], start = {}, 0
+        for config, group in groupby(config for config, _, _ in chosen):
+            end = start + len(list(group))
+            pending["ranges"][config] = (start, end)
+            start = end
+        return pending | {"places": {}}
+    SD["session_pending"] = session_pending
+session_pending = SD["session_pending"]
+if "session_view" not in SD:
+    """Keep the joined arrays of segments in a session."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    MOST_ROWS = 4_000_000
+
+
+    def session_view(
+        segment_ids: Sequence[int],
+        versions: Sequence[str],
+        cache: MutableMapping[Any, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
+        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the view of these segments, from `cache` where it has it.
+
+        `versions` change with a segment's dead list, and where an id is given anew.
+        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
+        cache is emptied first when it holds more than four million rows (33 bytes each).
+        """
+        key = tuple(zip(segment_ids, versions, strict=True))
+        view: dict[str, Any] | None = cache.get(key)
+        if view is None:
+            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
+                cache.clear()
+            rows = fetch(list(segment_ids)) if segment_ids else []
+            view = cache[key] = join([unpack(row) for row in rows])
+        return view
+    SD["session_view"] = session_view
+session_view = SD["session_view"]
+if "unpack_segment" not in SD:
+    """Read the arrays of a sealed segment."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a segment's arrays from its stored bytes (little-endian).
+
+        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
+        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        """
+        lengths = np.frombuffer(columns["lengths"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i8")
+        alive = np.ones(len(lengths), np.bool_)
+        alive[np.frombuffer(columns["dead"], "<i4")] = False
+        return {
+            "id": columns["id"],
+            "config": columns["text_search_config"],
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
+            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
+            "lengths": lengths,
+            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
+            "code_book": code_book,
+            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "alive": alive,
+        }
+    SD["unpack_segment"] = unpack_segment
+unpack_segment = SD["unpack_segment"]
+if "open_index" not in SD:
+    """What a search reads of the lexical index."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+
+
+    def open_index(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        session: MutableMapping[str, Any],
+        collection_ids: Sequence[int],
+        reading: str | None,
+    ) -> dict[str, Any]:
+        """Return the `view` of the collections' segments, which rows are `live`, and what is `pending`.
+
+        `run` executes (statement, types, *values), `session` keeps what was read. Callers with the same
+        `reading`, which is made for one snapshot and told nobody else, get what the first of them read.
+        """
+        opened: dict[str, Any] | None = session.get("pgblend_opened")
+        if opened is None or reading is None or opened["reading"] != reading:
+            state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
+            view = session_view(
+                state["segment_ids"],
+                state["versions"],
+                session.setdefault("pgblend_views", {}),
+                lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
+                unpack_segment,
+                lexical_view,
+            )
+            pending = session_pending(
+                state["pending"],
+                session.setdefault("pgblend_pending", {}),
+                lambda ids: run("SELECT * FROM pgblend._pending_chunks($1)", ["bigint[]"], ids),
+            )
+            live = live_rows(view, state["tombstones"])
+            opened = {"reading": reading, "view": view, "live": live, "pending": pending}
+            session["pgblend_opened"] = opened
+        return opened
+    SD["open_index"] = open_index
+open_index = SD["open_index"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
+if "term_ids" not in SD:
+    """Term ids of lexemes."""
+
+    import hashlib
+    from collections.abc import Iterable
+
+
+    def term_ids(lexemes: Iterable[str]) -> list[int]:
+        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
+        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
+        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    SD["term_ids"] = term_ids
+term_ids = SD["term_ids"]
+
+
+
+
+
+run = prepared_statements(plpy.prepare, SD)
+opened = open_index(run, GD, collection_ids, reading)
+deadline_check(deadline, plpy.error)()
+return count_languages(opened, config_names, term_ids(lexemes), by_document, run)
+$python$;
+
+COMMENT ON FUNCTION pgblend._language_statistics(
+    bigint[], text[], text[], boolean, double precision, uuid
+) IS
+'Of each lexeme, how many chunks, or documents, of its text search configuration there are, and '
+'how many of them have it. Exact integers over visible, live chunks.';
+
 -- 20_retrieve/_monotonic_deadline
 -- _monotonic_deadline: the time on the session's monotonic clock when timeout_ms are over.
 CREATE OR REPLACE FUNCTION pgblend._monotonic_deadline(timeout_ms integer)
@@ -4708,6 +5511,45 @@ COMMENT ON FUNCTION pgblend._tsvector_document_statistics(bigint[], text[]) IS
 'What BM25 of whole documents needs to know of the collections: n documents that have chunks, '
 'their total length, and per lexeme the number of documents that have it. Exact integers over '
 'visible, live chunks.';
+
+-- 20_retrieve/_tsvector_language_statistics
+-- _tsvector_language_statistics: what _language_statistics says, from tsvectors.
+CREATE OR REPLACE FUNCTION pgblend._tsvector_language_statistics(
+    collection_ids bigint[],
+    config_names text[],
+    lexemes text[],
+    by_document boolean,
+    OUT n bigint[],
+    OUT document_frequencies bigint[]
+)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    WITH language AS MATERIALIZED (
+        SELECT
+            c.text_search_config,
+            CASE WHEN by_document THEN count(DISTINCT c.document_id) ELSE count(*) END AS n
+        FROM pgblend_data.chunk AS c
+        WHERE c.collection_id = ANY(collection_ids)
+        GROUP BY c.text_search_config
+    )
+
+    SELECT
+        array_agg(coalesce(g.n, 0) ORDER BY l.place) AS n,
+        array_agg((
+            SELECT CASE WHEN by_document THEN count(DISTINCT c.document_id) ELSE count(*) END
+            FROM pgblend_data.chunk AS c
+            WHERE
+                c.collection_id = ANY(collection_ids)
+                AND c.text_search_config = l.config_name
+                AND c.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
+        ) ORDER BY l.place) AS document_frequencies
+    FROM unnest(config_names, lexemes) WITH ORDINALITY AS l (config_name, lexeme, place)
+    LEFT JOIN language AS g ON l.config_name = g.text_search_config;
+END;
+
+COMMENT ON FUNCTION pgblend._tsvector_language_statistics(bigint[], text[], text[], boolean) IS
+'What _language_statistics says, from tsvectors.';
 
 -- 20_retrieve/_document_operands
 -- _document_operands: a query's phrases and exclusions for whole documents, by alternative.
@@ -8562,7 +9404,9 @@ DECLARE
     lexemes text[] := '{}';  -- of all configurations, one after the other
     boosts double precision[] := '{}';
     ends integer[] := '{0}';
+    lexeme_configs text[] := '{}';
     statistics record;
+    of_language record;
     idf double precision[];
     k1 double precision := settings ->> 'k1';
     depth integer := settings ->> 'candidate_depth';
@@ -8579,6 +9423,8 @@ BEGIN
         parsed := pgblend._parse_query(query, config_name, stop_words);
         lexemes := lexemes || parsed.lexemes;
         boosts := boosts || parsed.boosts;
+        lexeme_configs := lexeme_configs
+            || array_fill(config_name, ARRAY[cardinality(parsed.lexemes)]);
         ends := ends || cardinality(lexemes);
     END LOOP;
     IF cardinality(lexemes) = 0 THEN
@@ -8592,9 +9438,26 @@ BEGIN
     IF statistics.total_length = 0 THEN
         RETURN;
     END IF;
+    IF cardinality(configs) = 1 THEN
+        idf := ARRAY(
+            SELECT pgblend._bm25_idf(statistics.n, u.df)
+            FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
+            ORDER BY u.place);
+    ELSE
+        IF pgblend._has_numpy() THEN
+            of_language := pgblend._language_statistics(
+                collection_ids, lexeme_configs, lexemes, true, deadline, reading);
+        ELSE
+            of_language := pgblend._tsvector_language_statistics(
+                collection_ids, lexeme_configs, lexemes, true);
+        END IF;
+        idf := pgblend._language_idf(
+            lexeme_configs, statistics.n, statistics.document_frequencies, of_language.n,
+            of_language.document_frequencies);
+    END IF;
     idf := ARRAY(
-        SELECT pgblend._bm25_idf(statistics.n, u.df) * u.boost
-        FROM unnest(statistics.document_frequencies, boosts) WITH ORDINALITY AS u (df, boost, place)
+        SELECT u.idf * u.boost
+        FROM unnest(idf, boosts) WITH ORDINALITY AS u (idf, boost, place)
         ORDER BY u.place);
     RETURN QUERY
     SELECT
@@ -8743,7 +9606,9 @@ DECLARE
     boosts double precision[] := '{}';
     ends integer[] := '{0}';
     conditions tsquery[] := '{}';
+    lexeme_configs text[] := '{}';
     statistics record;
+    of_language record;
     idf double precision[];
     k1 double precision := settings ->> 'k1';
     depth integer := settings ->> 'candidate_depth';
@@ -8763,6 +9628,8 @@ BEGIN
         parsed := pgblend._parse_query(query, config_name, stop_words);
         lexemes := lexemes || parsed.lexemes;
         boosts := boosts || parsed.boosts;
+        lexeme_configs := lexeme_configs
+            || array_fill(config_name, ARRAY[cardinality(parsed.lexemes)]);
         ends := ends || cardinality(lexemes);
         conditions := array_append(conditions, parsed.condition);
     END LOOP;
@@ -8777,9 +9644,26 @@ BEGIN
     IF statistics.total_length = 0 THEN
         RETURN;
     END IF;
+    IF cardinality(configs) = 1 THEN
+        idf := ARRAY(
+            SELECT pgblend._bm25_idf(statistics.n, u.df)
+            FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
+            ORDER BY u.place);
+    ELSE
+        IF pgblend._has_numpy() THEN
+            of_language := pgblend._language_statistics(
+                collection_ids, lexeme_configs, lexemes, false, deadline, reading);
+        ELSE
+            of_language := pgblend._tsvector_language_statistics(
+                collection_ids, lexeme_configs, lexemes, false);
+        END IF;
+        idf := pgblend._language_idf(
+            lexeme_configs, statistics.n, statistics.document_frequencies, of_language.n,
+            of_language.document_frequencies);
+    END IF;
     idf := ARRAY(
-        SELECT pgblend._bm25_idf(statistics.n, u.df) * u.boost
-        FROM unnest(statistics.document_frequencies, boosts) WITH ORDINALITY AS u (df, boost, place)
+        SELECT u.idf * u.boost
+        FROM unnest(idf, boosts) WITH ORDINALITY AS u (idf, boost, place)
         ORDER BY u.place);
     RETURN QUERY
     SELECT
@@ -15043,6 +15927,8 @@ pgblend._indexable_text,
 pgblend._is_building,
 pgblend._iso_timestamp,
 pgblend._join_bigrams,
+pgblend._language_idf,
+pgblend._language_statistics,
 pgblend._lexeme_tsquery,
 pgblend._lexical_arm,
 pgblend._lexical_score,
@@ -15091,6 +15977,7 @@ pgblend._term_postings,
 pgblend._trigram_arm,
 pgblend._tsvector_document_score,
 pgblend._tsvector_document_statistics,
+pgblend._tsvector_language_statistics,
 pgblend._tsvector_score,
 pgblend._tsvector_statistics,
 pgblend._vector_arm,

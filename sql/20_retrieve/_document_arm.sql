@@ -38,7 +38,9 @@ DECLARE
     lexemes text[] := '{}';  -- of all configurations, one after the other
     boosts double precision[] := '{}';
     ends integer[] := '{0}';
+    lexeme_configs text[] := '{}';
     statistics record;
+    of_language record;
     idf double precision[];
     k1 double precision := settings ->> 'k1';
     depth integer := settings ->> 'candidate_depth';
@@ -55,6 +57,8 @@ BEGIN
         parsed := pgblend._parse_query(query, config_name, stop_words);
         lexemes := lexemes || parsed.lexemes;
         boosts := boosts || parsed.boosts;
+        lexeme_configs := lexeme_configs
+            || array_fill(config_name, ARRAY[cardinality(parsed.lexemes)]);
         ends := ends || cardinality(lexemes);
     END LOOP;
     IF cardinality(lexemes) = 0 THEN
@@ -68,9 +72,26 @@ BEGIN
     IF statistics.total_length = 0 THEN
         RETURN;
     END IF;
+    IF cardinality(configs) = 1 THEN
+        idf := ARRAY(
+            SELECT pgblend._bm25_idf(statistics.n, u.df)
+            FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
+            ORDER BY u.place);
+    ELSE
+        IF pgblend._has_numpy() THEN
+            of_language := pgblend._language_statistics(
+                collection_ids, lexeme_configs, lexemes, true, deadline, reading);
+        ELSE
+            of_language := pgblend._tsvector_language_statistics(
+                collection_ids, lexeme_configs, lexemes, true);
+        END IF;
+        idf := pgblend._language_idf(
+            lexeme_configs, statistics.n, statistics.document_frequencies, of_language.n,
+            of_language.document_frequencies);
+    END IF;
     idf := ARRAY(
-        SELECT pgblend._bm25_idf(statistics.n, u.df) * u.boost
-        FROM unnest(statistics.document_frequencies, boosts) WITH ORDINALITY AS u (df, boost, place)
+        SELECT u.idf * u.boost
+        FROM unnest(idf, boosts) WITH ORDINALITY AS u (idf, boost, place)
         ORDER BY u.place);
     RETURN QUERY
     SELECT

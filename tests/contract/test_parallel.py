@@ -55,6 +55,7 @@ CALLS = {
     "_iso_timestamp": "('2026-01-31')",
     "_join_bigrams": "('東京')",
     "_judged_set": "('s')",
+    "_language_idf": "('{english}', 9, '{1}', '{5}', '{1}')",
     "_last_position": "('a:1')",
     "_lexeme_tsquery": "('{a,b}')",
     "_lexical_state": f"({IDS})",
@@ -101,6 +102,7 @@ CALLS = {
     "_tsvector_document_score": f"({IDS}, 'english', '{{word}}', '{{}}', '{{}}', '{{}}', '{{1}}',"
     " 2, 1.2, 0.75, '{3, 2, 1}', NULL, 10)",
     "_tsvector_document_statistics": f"({IDS}, '{{word}}')",
+    "_tsvector_language_statistics": f"({IDS}, '{{english}}', '{{word}}', false)",
     "_tsvector_score": f"({IDS}, 'english', '{{word}}', NULL, '{{1}}', 2, 1.2, 0.75, '{{3, 2, 1}}',"
     " NULL, 10)",
     "_tsvector_statistics": f"({IDS}, '{{word}}')",

@@ -18,7 +18,13 @@ SEARCH = """
     SELECT source_key, (arms #>> '{lexical,score}')::float8
     FROM lexical_search(%s, 1000, options => %s)
 """
-OPTIONS = {"level": "document", "title_weight": 1, "heading_weight": 1, "candidate_depth": 1000}
+OPTIONS = {
+    "level": "document",
+    "title_weight": 1,
+    "heading_weight": 1,
+    "candidate_depth": 1000,
+    "dedup": "off",
+}
 STATISTICS = "SELECT * FROM pgblend._document_statistics(ARRAY[%s::bigint], %s)"
 Chunk = tuple[str | None, list[str], list[str]]  # heading, overlap, own words
 
@@ -175,11 +181,11 @@ def test_a_document_is_shown_by_its_best_chunk(db: Database) -> None:
         (None, ["lemon"], ["kiwi", "date"]),
     ]
     ingest(db, "a", "title", parts)
-    ingest(db, "b", "apple", parts[:1])
+    ingest(db, "b", "apple", [(None, [], ["apple", "pear"])])
     rows = 'SELECT source_key, content FROM lexical_search(%s, options => \'{"level":"document"}\')'
     assert db.rows(rows, "kiwi") == [("a", "kiwi kiwi lemon")]
     assert db.rows(rows, "lemon date") == [("a", "lemon kiwi date")]
-    assert db.rows(rows, "apple") == [("b", "apple fig"), ("a", "apple fig")]
+    assert db.rows(rows, "apple") == [("b", "apple pear"), ("a", "apple fig")]
     assert db.rows(rows, "nowhere") == []
     assert db.rows(rows, "") == []
 

@@ -1,0 +1,35 @@
+-- _language_statistics: of each lexeme, how many visible, live chunks of its text search
+-- configuration there are, and how many of them have it; documents, where by_document.
+-- Exact integers, in the order of the lexemes. `reading` is that of _lexical_statistics.
+CREATE OR REPLACE FUNCTION pgblend._language_statistics(
+    collection_ids bigint[],
+    config_names text[],
+    lexemes text[],
+    by_document boolean,
+    deadline double precision DEFAULT 'infinity',
+    reading uuid DEFAULT NULL,
+    OUT n bigint[],
+    OUT document_frequencies bigint[]
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $python$
+#include plpy/count_languages.py
+#include plpy/deadline_check.py
+#include plpy/open_index.py
+#include plpy/prepared_statements.py
+#include plpy/term_ids.py
+
+run = prepared_statements(plpy.prepare, SD)
+opened = open_index(run, GD, collection_ids, reading)
+deadline_check(deadline, plpy.error)()
+return count_languages(opened, config_names, term_ids(lexemes), by_document, run)
+$python$;
+
+COMMENT ON FUNCTION pgblend._language_statistics(
+    bigint[], text[], text[], boolean, double precision, uuid
+) IS
+'Of each lexeme, how many chunks, or documents, of its text search configuration there are, and '
+'how many of them have it. Exact integers over visible, live chunks.';
