@@ -12697,8 +12697,16 @@ elif len(lists) == 1 and in_force["fused_scale"] == "attainable":
     fused, attainable = normal[0], 1.0
 else:
     fused, attainable = fuse_ranks(ranks, weighed, in_force["rrf_k"])
-bonus, largest_bonus = rank_bonus(ranks, in_force["bonus"], attainable)
-if largest_bonus and len(lists) > 1:
+bonus, largest_bonus = [0.0] * count, 0.0
+if in_force["bonus"]["kind"] != "none" and (normal is None or len(lists) > 1):
+    # Words and vectors are two ways of searching; the arms of words are one.
+    ways = [[of_list for arm, of_list in zip(arms, ranks) if (arm == "vector") == by_vector]
+            for by_vector in (False, True)]
+    best_ranks = [
+        [min((rank for rank in of_item if rank is not None), default=None)
+         for of_item in zip(*of_way)]
+        for of_way in ways if of_way]
+    bonus, largest_bonus = rank_bonus(best_ranks, in_force["bonus"], attainable)
     fused = [sum(both) for both in zip(fused, bonus)]
     attainable += largest_bonus
 recency = None

@@ -11,6 +11,7 @@ import psycopg
 from bench_lexical_data import DATA, Corpus
 from numpy.typing import NDArray
 from pgvector import Vector
+from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.database import connect
 from pgblend.migrations import runner
@@ -95,12 +96,13 @@ class Size:
 
 
 def load(server: str, size: Size) -> str:
-    """Make the size's database, with all the peers need; one that is there gets sql/."""
+    """Make the size's database, with all that its peers need; one that is there gets sql/."""
     url = f"{server}/{size.name}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as postgres:
         if postgres.execute("SELECT 1 FROM pg_database WHERE datname = %s", [size.name]).fetchone():
-            runner.apply(url)
-            return url
+            if up_to_date(url):
+                return url
+            postgres.execute(f"DROP DATABASE {size.name}")
         postgres.execute(f"DROP DATABASE IF EXISTS {size.name}_new")
         postgres.execute(f"CREATE DATABASE {size.name}_new")
     runner.upgrade(f"{url}_new")
@@ -111,10 +113,21 @@ def load(server: str, size: Size) -> str:
     return url
 
 
+def up_to_date(url: str) -> bool:
+    """Put the working tree's routines into a database; False where its tables are older."""
+    try:
+        runner.apply(url)
+    except DBAPIError:
+        return False
+    return True
+
+
 def fill(connection: psycopg.Connection, size: Size) -> None:
     """Store passages and vectors, and build all indexes."""
     connection.execute("SET maintenance_work_mem = '1GB'")
-    connection.execute(f"CREATE TABLE peer (id int, content text, embedding vector({DIMENSIONS}))")
+    connection.execute(
+        f"CREATE TABLE peer (id int, content text NOT NULL, embedding vector({DIMENSIONS}))"
+    )
     texts = enumerate(size.texts())
     with connection.cursor().copy("COPY peer FROM STDIN") as copy:
         for vectors in size.vectors():
@@ -134,5 +147,9 @@ def fill(connection: psycopg.Connection, size: Size) -> None:
         f"CREATE INDEX {index} ON pgblend_data.embedding_{SPACE}"
         " USING hnsw (embedding vector_cosine_ops)"
     )
-    connection.execute("DROP TABLE peer")
+    connection.execute("ALTER TABLE peer ADD PRIMARY KEY (id), ADD content_tsv tsvector")
+    connection.execute("UPDATE peer SET content_tsv = to_tsvector('english', content)")
+    connection.execute("VACUUM FULL peer")
+    connection.execute("CREATE INDEX ON peer USING gin (content_tsv)")
+    connection.execute("CREATE INDEX ON peer USING hnsw (embedding vector_cosine_ops)")
     connection.execute("VACUUM ANALYZE")
