@@ -24,6 +24,7 @@ COMMANDS = {
     "vsearch": "Search by meaning (vectors).",
     "query": "Search by words and meaning together.",
     "eval": "Measure search quality on judged queries, inside the database.",
+    "diagnose": "Say why a document is or is not found.",
     "config": "Show and change settings in the database.",
     "profile": "List, show, make and drop profiles: named ranking recipes.",
     "doctor": "Check every part, and say how to mend what is broken.",

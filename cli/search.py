@@ -1,38 +1,31 @@
-"""What `search`, `vsearch` and `query` share: their options, the call, and how results look."""
+"""What `search`, `vsearch` and `query` share: their options, the call, and the explanation."""
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import update_wrapper
+from pathlib import Path
 from typing import Any, LiteralString
 
 import click
 
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_rows, open_database
+from pgblend.cli.errors import UserError
 from pgblend.cli.parameters import Fraction, JsonObject, KeyValue, merge_pairs
+from pgblend.cli.search_output import echo_results
 
-RESULT_COLUMNS = (
-    "rank",
-    "score",
-    "relevance",
-    "document_id",
-    "chunk_id",
-    "collection",
-    "uri",
-    "title",
-    "snippet",
-    "content",
-    "start_line",
-    "end_line",
-    "pages",
-    "metadata",
-    "source_key",
-    "context_before",
-    "context_after",
-    "arms",
-    "details",
-)
+# What all search functions are made of; it says as well how it came to its rows.
+_TRACED_SEARCH: LiteralString = """
+    SELECT s.trace, r.*
+    FROM pgblend._search(
+        query => %(query)s::text, result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        profile => %(profile)s::text, options => %(options)s::jsonb, query_embedding => NULL,
+        only_arm => %(only_arm)s::text, traced => 'page') AS s
+    LEFT JOIN LATERAL unnest(s.results) AS r ON true
+    ORDER BY r.rank
+"""
 
 
 @dataclass(frozen=True)
@@ -44,7 +37,6 @@ class SearchRequest:
     collections: list[str] | None
     filter: dict[str, Any] | None
     options: dict[str, Any]
-    output_format: str
 
     def parameters(self) -> dict[str, object]:
         """Return what the SQL call binds."""
@@ -55,6 +47,20 @@ class SearchRequest:
             "filter": None if self.filter is None else json.dumps(self.filter),
             "options": json.dumps(self.options),
         }
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """How the results are to be shown, and whether also how the search came to them."""
+
+    output_format: str
+    explain: bool
+    explain_html: Path | None
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether the search has to say how it came to its results."""
+        return self.explain or self.explain_html is not None
 
 
 def search_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -69,7 +75,6 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
         min_score: float | None,
         lang: str | None,
         option: tuple[tuple[str, Any], ...],
-        output_format: str,
         **kwargs: Any,
     ) -> None:
         named = {"min_score": min_score, "language": lang}
@@ -80,7 +85,6 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
             collections=list(collection) or None,
             filter=filter,
             options=merge_pairs([*pairs, *option]),
-            output_format=output_format,
         )
         function(*args, request=request, **kwargs)
 
@@ -120,94 +124,100 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
             help="Any other search option (repeatable), such as rrf_k=20 or "
             "'weights={\"vector\": 2}'; `pgblend config list` names them.",
         ),
+    )
+    return _decorate(update_wrapper(with_request, function), decorators)
+
+
+def presentation_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the formats and the explanations; the command gets them as `presentation`."""
+
+    def with_presentation(
+        *args: Any, output_format: str, explain: bool, explain_html: Path | None, **kwargs: Any
+    ) -> None:
+        presentation = Presentation(output_format, explain, explain_html)
+        function(*args, presentation=presentation, **kwargs)
+
+    decorators = (
+        click.option(
+            "--explain",
+            is_flag=True,
+            help="Say on standard error how the search came to its results; with --json, in it.",
+        ),
+        click.option(
+            "--explain-html",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Write a page that shows it: the pipeline, and how each result moved.",
+        ),
         output.output_options("json", "csv", "md", "files"),
     )
-    command = update_wrapper(with_request, function)
-    for decorate in reversed(decorators):
-        command = decorate(command)
-    return command
+    return _decorate(update_wrapper(with_presentation, function), decorators)
 
 
 def run_search(
     database_url: str | None,
     request: SearchRequest,
+    presentation: Presentation,
     sql: LiteralString,
-    parameters: dict[str, object] | None = None,
+    *,
+    only_arm: str | None = None,
+    profile: str | None = None,
 ) -> None:
-    """Run the search and print its results; what was left out goes to standard error."""
+    """Run the search and print its results; what was left out goes to standard error.
+
+    `sql` is the search function's own call, and `only_arm` the arm that it runs alone: the same
+    search is asked for with its trace where it is to be explained.
+    """
+    statement = _TRACED_SEARCH if presentation.is_traced else sql
+    parameters = request.parameters() | {"profile": profile, "only_arm": only_arm}
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
-        rows = fetch_rows(connection, sql, request.parameters() | (parameters or {}))
+        rows = fetch_rows(connection, statement, parameters)
+    more: dict[str, Any] = {}
+    if presentation.is_traced:
+        trace = rows[0]["trace"]
+        rows = [row for row in rows if row["rank"] is not None]
+        _explain(presentation, trace)
+        if presentation.explain:
+            more["explain"] = trace
     degraded = list(dict.fromkeys(note for row in rows for note in row["degraded"] or ()))
     for note in degraded:
         if not any(warning.endswith(note.partition(": ")[2]) for warning in warnings):
             click.echo(f"pgblend: note: {note}", err=True)
-    echo_results(request, rows, degraded, warnings)
+    more = {"degraded": degraded, "warnings": warnings} | more
+    echo_results(presentation.output_format, request.query, rows, more)
 
 
-def echo_results(
-    request: SearchRequest, rows: list[dict[str, Any]], degraded: list[str], warnings: list[str]
-) -> None:
-    """Print the results in the format that was asked for."""
-    if request.output_format == "json":
-        results = [{column: row[column] for column in RESULT_COLUMNS} for row in rows]
-        envelope = {"query": request.query, "results": results}
-        output.echo_json(envelope | {"degraded": degraded, "warnings": warnings})
-    elif request.output_format == "csv":
-        output.echo_csv(rows, RESULT_COLUMNS)
-    elif request.output_format == "md":
-        _echo_markdown(rows)
-    elif request.output_format == "files":
-        output.echo_files(rows)
-    elif rows:
-        _echo_table(rows)
-    else:
-        click.echo("pgblend: no results", err=True)
+def _explain(presentation: Presentation, document: dict[str, Any]) -> None:
+    """Show the trace as text, unless it will stand in the JSON, and as a page."""
+    from pgblend.cli.explain.trace import Trace
+
+    trace = Trace.from_json(document)
+    if presentation.explain and presentation.output_format != "json":
+        from pgblend.cli.explain.text import render_text
+
+        output.echo_renderable(render_text(trace), err=True)
+        click.echo(err=True)
+    if presentation.explain_html is not None:
+        from pgblend.cli.explain.page import render_page
+
+        _write(presentation.explain_html, render_page(trace))
 
 
-def reasons(arms: dict[str, Any] | None) -> str:
-    """Say in short which arms found a row, and at which rank: 'lexical #1, vector #3'."""
-    ranks = sorted((arm["rank"], name) for name, arm in (arms or {}).items())
-    return ", ".join(f"{name} #{rank}" for rank, name in ranks)
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"cannot write {path}: {error.strerror}", hint="name a file in a folder of yours"
+        ) from error
+    click.echo(f"pgblend: wrote {path}", err=True)
 
 
-def place(row: output.Row) -> str:
-    """Name where a row stands: its URI or source key, and its lines."""
-    name = output.one_line(row["uri"] or row["source_key"] or "")
-    start, end = row["start_line"], row["end_line"]
-    if start is None:
-        return name
-    return f"{name}:{start}" if end in (None, start) else f"{name}:{start}-{end}"
-
-
-def _echo_table(rows: list[dict[str, Any]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("document", overflow="fold", ratio=2)
-    table.add_column("text", overflow="fold", ratio=3)
-    for row in rows:
-        document = Text(output.one_line(row["title"] or row["source_key"]), style="bold")
-        document.append(f"\n{place(row)}", style="not bold cyan")
-        document.append(f"\n{reasons(row['arms'])}", style="not bold dim")
-        snippet = Text()
-        for piece, is_hit in output.marked_pieces(row["snippet"] or ""):
-            snippet.append(piece, style="bold yellow" if is_hit else "")
-        table.add_row(f"{row['score']:.3f}", document, snippet)
-    output.echo_renderable(table)
-
-
-def _echo_markdown(rows: list[dict[str, Any]]) -> None:
-    escape = output.escape_markdown
-    for row in rows:
-        title = output.one_line(row["title"] or row["source_key"])
-        click.echo(f"{row['rank']}. **{escape(title)}** ({escape(place(row))})")
-        click.echo(f"   score {row['score']:.3f}; {reasons(row['arms'])}\n")
-        text = "".join(
-            f"**{escape(piece)}**" if is_hit else escape(piece)
-            for piece, is_hit in output.marked_pieces(row["snippet"] or "")
-        )
-        click.echo(f"   > {text}\n")
+def _decorate(
+    command: Callable[..., None], decorators: tuple[Callable[..., Any], ...]
+) -> Callable[..., None]:
+    """Apply decorators so that their options stand in the help in this order."""
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command

@@ -2,7 +2,13 @@
 
 import click
 
-from pgblend.cli.search import SearchRequest, run_search, search_options
+from pgblend.cli.search import (
+    Presentation,
+    SearchRequest,
+    presentation_options,
+    run_search,
+    search_options,
+)
 
 _SEARCH = """
     SELECT * FROM pgblend.hybrid_search(
@@ -14,12 +20,18 @@ _SEARCH = """
 
 @click.command()
 @search_options
+@presentation_options
 @click.option("--profile", metavar="NAME", help="Named set of search options, such as balanced.")
 @click.pass_obj
-def command(database_url: str | None, request: SearchRequest, profile: str | None) -> None:
+def command(
+    database_url: str | None,
+    request: SearchRequest,
+    presentation: Presentation,
+    profile: str | None,
+) -> None:
     """Search by words and meaning together.
 
     QUERY may be a question, words, "quoted phrases" and -excluded words. Without vectors the
     words answer alone, and a warning says why.
     """
-    run_search(database_url, request, _SEARCH, {"profile": profile})
+    run_search(database_url, request, presentation, _SEARCH, profile=profile)

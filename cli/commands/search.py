@@ -2,7 +2,13 @@
 
 import click
 
-from pgblend.cli.search import SearchRequest, run_search, search_options
+from pgblend.cli.search import (
+    Presentation,
+    SearchRequest,
+    presentation_options,
+    run_search,
+    search_options,
+)
 
 _ARGUMENTS = """(
         query => %(query)s::text, result_limit => %(limit)s::integer,
@@ -15,11 +21,17 @@ _FUZZY = f"SELECT * FROM pgblend.fuzzy_search{_ARGUMENTS}"
 
 @click.command()
 @search_options
+@presentation_options
 @click.option("--fuzzy", is_flag=True, help="Put misspelt and unfinished words right.")
 @click.pass_obj
-def command(database_url: str | None, request: SearchRequest, fuzzy: bool) -> None:
+def command(
+    database_url: str | None, request: SearchRequest, presentation: Presentation, fuzzy: bool
+) -> None:
     """Search by words (BM25).
 
     QUERY takes words, "quoted phrases" and -excluded words.
     """
-    run_search(database_url, request, _FUZZY if fuzzy else _LEXICAL)
+    if fuzzy:
+        run_search(database_url, request, presentation, _FUZZY, only_arm="fuzzy")
+    else:
+        run_search(database_url, request, presentation, _LEXICAL, only_arm="lexical")

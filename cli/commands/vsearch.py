@@ -2,7 +2,13 @@
 
 import click
 
-from pgblend.cli.search import SearchRequest, run_search, search_options
+from pgblend.cli.search import (
+    Presentation,
+    SearchRequest,
+    presentation_options,
+    run_search,
+    search_options,
+)
 
 _SEARCH = """
     SELECT * FROM pgblend.vector_search(
@@ -14,11 +20,12 @@ _SEARCH = """
 
 @click.command()
 @search_options
+@presentation_options
 @click.pass_obj
-def command(database_url: str | None, request: SearchRequest) -> None:
+def command(database_url: str | None, request: SearchRequest, presentation: Presentation) -> None:
     """Search by meaning (vectors).
 
     Ends with VECTORS_UNAVAILABLE and exit code 5 where there are no vectors, or where the model
     gateway gives none for the query.
     """
-    run_search(database_url, request, _SEARCH)
+    run_search(database_url, request, presentation, _SEARCH, only_arm="vector")

@@ -51,13 +51,15 @@ class Layout:
     down: bool
     main: float  # a box's size along the way
     cross: float  # and across it
-    gap: float
+    gap: float  # between boxes along the way: at least, and at most
+    widest_gap: float
+    length: float  # that the picture fills where the gaps allow it
     lane: float  # between boxes beside each other
     bar: float  # length of the whole time in a box
 
 
-WIDE = Layout(down=False, main=86, cross=78, gap=22, lane=14, bar=66)
-TALL = Layout(down=True, main=78, cross=104, gap=24, lane=10, bar=84)
+WIDE = Layout(down=False, main=86, cross=78, gap=22, widest_gap=96, length=1036, lane=14, bar=66)
+TALL = Layout(down=True, main=78, cross=104, gap=24, widest_gap=24, length=0, lane=10, bar=84)
 
 
 def draw_flow(trace: Trace, layout: Layout) -> Flow:
@@ -66,14 +68,15 @@ def draw_flow(trace: Trace, layout: Layout) -> Flow:
     most = max((stage.rows or 0 for stage in trace.stages), default=0)
     widest = max((len(level) for level in levels), default=1)
     across = widest * layout.cross + (widest - 1) * layout.lane
-    along = len(levels) * (layout.main + layout.gap) - layout.gap
+    gap = _gap(len(levels), layout)
+    along = len(levels) * (layout.main + gap) - gap
     total = max(trace.total_ms, sum(stage.ms for stage in trace.stages)) or 1
 
     boxes: list[Box] = []
     ribbons: list[Ribbon] = []
     sources: list[tuple[float, float, float, str]] = []  # where ribbons start: main, cross, rows
     for place, level in enumerate(levels):
-        start = place * (layout.main + layout.gap)
+        start = place * (layout.main + gap)
         extent = len(level) * layout.cross + (len(level) - 1) * layout.lane
         edges = [
             (across - extent) / 2 + lane * (layout.cross + layout.lane)
@@ -92,6 +95,12 @@ def draw_flow(trace: Trace, layout: Layout) -> Flow:
                 sources.append((start + layout.main, edge + layout.cross / 2, leaving, arm))
     width, height = (across, along) if layout.down else (along, across)
     return Flow(width, height, boxes, ribbons)
+
+
+def _gap(levels: int, layout: Layout) -> float:
+    """Space boxes out to the length that there is, but not beyond the widest gap."""
+    free = layout.length - levels * layout.main
+    return min(max(free / max(levels - 1, 1), layout.gap), layout.widest_gap)
 
 
 def _levels(stages: Sequence[Stage]) -> list[list[Stage]]:

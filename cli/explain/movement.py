@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import log
 
-from pgblend.cli.explain.trace import ARMS, Result, Trace, label
+from pgblend.cli.explain.figures import label
+from pgblend.cli.explain.trace import ARMS, Result, Trace
 
 MOST_LINES = 50
 _ZONE_GAP = 26.0

@@ -6,8 +6,9 @@ from importlib.resources import files
 
 from pgblend.cli import output
 from pgblend.cli.explain import flow, movement
+from pgblend.cli.explain.figures import detail, figure, label, milliseconds
 from pgblend.cli.explain.score import score_steps
-from pgblend.cli.explain.trace import Trace, figure, label, milliseconds
+from pgblend.cli.explain.trace import Trace
 
 _TEMPLATES = files("pgblend.cli.explain") / "templates"
 
@@ -27,7 +28,7 @@ def render_page(trace: Trace) -> str:
     environment.filters["ms"] = milliseconds
     environment.filters["line"] = output.one_line
     environment.filters["label"] = label
-    environment.filters["cell"] = lambda value: output.one_line(output.cell_text(value))
+    environment.filters["detail"] = detail
     environment.filters["figure"] = figure
     script = _read("explain.js")
     return environment.get_template("explain.html").render(

@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pgblend.cli import output
-from pgblend.cli.explain.trace import ARMS, Result, Stage, Trace, label, milliseconds
+from pgblend.cli.explain.figures import detail, label, milliseconds
+from pgblend.cli.explain.trace import ARMS, Result, Stage, Trace
 
 _BAR_WIDTH = 12
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -57,14 +58,12 @@ def _stages(trace: Trace) -> Table:
 def _events(stage: Stage) -> Text:
     """Say what a stage did without, and the details that it gives."""
     events = Text()
-    if stage.skipped:
-        events.append(f"not run: {output.one_line(stage.skipped)}")
-    for note in stage.degraded:
-        events.append(" · " if events else "")
-        events.append(f"degraded: {output.one_line(note)}", style="yellow")
+    if stage.reason:
+        what = "not run" if stage.skipped else "degraded"
+        events.append(f"{what}: {stage.reason}", style="yellow" if stage.degraded else "")
     for name, value in stage.details.items():
         events.append(" · " if events else "")
-        events.append(f"{label(name)} {output.one_line(output.cell_text(value))}", style="dim")
+        events.append(f"{label(name)} {detail(value)}", style="dim")
     return events
 
 

@@ -1,16 +1,16 @@
 """The trace of one search, as `pgblend.search_explain` gives it, with names for its parts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pgblend.cli import output
+from pgblend.cli.explain.figures import label
 
 # Stages that bring candidates of their own and run beside each other, in the order of the picture.
 ARMS = ("lexical", "vector", "fuzzy", "graph", "document")
-NOTHING = "\N{EN DASH}"
-LABELS = {"strong_signal": "signal", "document": "documents"}
+DECISIONS = ("router", "strong_signal")
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,11 @@ class Stage:
         """What its rows are."""
         noun = "vector" if self.name == "embed" else "row"
         return noun if self.rows == 1 else f"{noun}s"
+
+    @property
+    def reason(self) -> str:
+        """Why it did not run or what it did without; empty for a stage that ran as it should."""
+        return output.one_line("; ".join(self.degraded) or self.skipped or "")
 
     @property
     def state(self) -> str:
@@ -74,6 +79,7 @@ class Result:
     arms: Mapping[str, Mapping[str, Any]]
     places: Mapping[str, int]
     scores: Mapping[str, float]
+    bonus: float
 
     @property
     def rank(self) -> int:
@@ -136,6 +142,7 @@ class Trace:
     def from_json(cls, document: Mapping[str, Any]) -> "Trace":
         """Read the document that `search_explain` returns; KeyError for one of another shape."""
         degraded = tuple(str(note) for note in document.get("degraded") or ())
+        stages = tuple(_stage(entry, degraded) for entry in document["stages"])
         return cls(
             query=str(document["query"]),
             profile=str(document.get("profile") or ""),
@@ -145,7 +152,7 @@ class Trace:
                 Setting(name, entry["value"], entry["source"])
                 for name, entry in sorted((document.get("settings") or {}).items())
             ),
-            stages=tuple(_stage(entry, degraded) for entry in document["stages"]),
+            stages=(*_left_out(document["stages"], degraded), *stages),
             degraded=degraded,
             total_ms=float(document.get("total_ms") or 0),
             results=tuple(_result(entry) for entry in document["results"]),
@@ -158,33 +165,15 @@ class Trace:
 
     @cached_property
     def columns(self) -> list[str]:
-        """Lists that a result passes through: arms that found any, stages that ran, the end."""
+        """Lists that a result passes through: arms, stages, and the end if none settled it."""
         arms = [name for name in _in_order(r.arms for r in self.results) if name in ARMS]
         arms.sort(key=ARMS.index)
         skipped = {stage.name for stage in self.stages if stage.skipped}
         placed = _in_order(r.places for r in self.results) - skipped - {"page", "fetch"}
         order = [stage.name for stage in self.stages]
         stages = sorted(placed, key=lambda name: order.index(name) if name in order else 99)
-        return [*arms, *stages, "result"]
-
-
-def label(name: str) -> str:
-    """Write a stage's or column's name as people read it."""
-    return LABELS.get(name, name.replace("_", " "))
-
-
-def milliseconds(value: float) -> str:
-    """Write a time with as many digits as mean something."""
-    if value >= 1000:
-        return f"{value / 1000:.2f} s"
-    if value >= 100:
-        return f"{value:.0f} ms"
-    return f"{value:.1f} ms" if value >= 0.05 or value == 0 else "<0.1 ms"
-
-
-def figure(value: float | None) -> str:
-    """Write a number with four significant digits, nothing as a dash."""
-    return NOTHING if value is None else f"{value:.4g}"
+        stays = stages and all(r.rank_in(stages[-1]) == r.rank for r in self.results)
+        return [*arms, *stages, *([] if stays else ["result"])]
 
 
 def _in_order(groups: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -192,17 +181,29 @@ def _in_order(groups: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _stage(entry: Mapping[str, Any], degraded: tuple[str, ...]) -> Stage:
-    name = str(entry["name"])
+    name, rows = str(entry["name"]), entry.get("rows")
     return Stage(
         name=name,
         ms=float(entry.get("ms") or 0),
-        rows=None if entry.get("rows") is None else int(entry["rows"]),
+        rows=None if rows is None or name in DECISIONS else int(rows),
         skipped=entry.get("skipped"),
-        degraded=tuple(
-            note.partition(": ")[2] for note in degraded if note.partition(":")[0] == name
-        ),
+        degraded=_reasons(name, degraded),
         details=entry.get("details") or {},
     )
+
+
+def _left_out(entries: Sequence[Mapping[str, Any]], degraded: tuple[str, ...]) -> list[Stage]:
+    """Return the arms that did not run at all, because of what the search had to do without."""
+    ran = {entry["name"] for entry in entries}
+    return [
+        Stage(name, 0.0, None, reasons[0], reasons, {})
+        for name in ARMS
+        if name not in ran and (reasons := _reasons(name, degraded))
+    ]
+
+
+def _reasons(name: str, degraded: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(note.partition(": ")[2] for note in degraded if note.startswith(f"{name}: "))
 
 
 def _result(entry: Mapping[str, Any]) -> Result:
@@ -212,4 +213,12 @@ def _result(entry: Mapping[str, Any]) -> Result:
         for name, score in (entry.get("scores") or {}).items()
         if score is not None
     }
-    return Result(entry, entry.get("arms") or {}, places, scores)
+    arms = entry.get("arms") or {}  # JSON objects of the database have an order of their own
+    in_order = sorted(arms, key=lambda name: (*ARMS, name).index(name))
+    return Result(
+        entry,
+        {name: arms[name] for name in in_order},
+        places,
+        scores,
+        float(entry.get("bonus") or 0),
+    )

@@ -13519,6 +13519,788 @@ COMMENT ON FUNCTION pgblend.vector_search(text, integer, text[], jsonb, jsonb, v
 'The best passages for a query by its vector alone (cosine). Raises PB001 (VECTORS_UNAVAILABLE) '
 'where there are no vectors, PB008 where the gateway fails.';
 
+-- 65_explain/_place_in_arm
+-- _place_in_arm: a document's best passage in an arm's whole list: rank and score; NULL where the
+-- arm does not find it at any depth.
+-- The arm itself is run, to the depth of all passages that there are, without a deadline of its
+-- own, and vectors are compared exactly: what an approximate index misses is found here. Operators
+-- bind the vectors where words count, as in a search.
+CREATE OR REPLACE FUNCTION pgblend._place_in_arm(
+    arm text,
+    document_id bigint,
+    query text,
+    query_embedding vector,
+    space pgblend_data.embedding_space,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb,
+    OUT rank bigint,
+    OUT score double precision
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    everything jsonb := settings || jsonb_build_object(
+        'candidate_depth', (
+            SELECT greatest(count(*), 1) FROM pgblend_data.chunk AS c
+            WHERE c.collection_id = ANY(collection_ids)),
+        'timeouts_ms', settings -> 'timeouts_ms' || '{"lexical": 600000}',
+        'vector_scan', 'exact',
+        'lexical_index', coalesce(settings ->> 'lexical_index', 'incomplete'));
+BEGIN
+    CASE arm
+        WHEN 'lexical' THEN
+            SELECT a.rank, a.score INTO _place_in_arm.rank, _place_in_arm.score
+            FROM pgblend._lexical_arm(query, collection_ids, filter, everything) AS a
+            WHERE a.document_id = _place_in_arm.document_id
+            ORDER BY a.rank LIMIT 1;
+        WHEN 'fuzzy' THEN
+            SELECT a.rank, a.score INTO _place_in_arm.rank, _place_in_arm.score
+            FROM pgblend._fuzzy_arm(query, collection_ids, filter, everything) AS a
+            WHERE a.document_id = _place_in_arm.document_id
+            ORDER BY a.rank LIMIT 1;
+        WHEN 'vector' THEN
+            SELECT a.rank, a.cosine INTO _place_in_arm.rank, _place_in_arm.score
+            FROM pgblend._vector_arm(
+                query_embedding, space, collection_ids,
+                CASE WHEN (settings #>> '{weights,lexical}')::double precision > 0 THEN query END,
+                filter, everything) AS a
+            WHERE a.document_id = _place_in_arm.document_id
+            ORDER BY a.rank LIMIT 1;
+    END CASE;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._place_in_arm(
+    text, bigint, text, vector, pgblend_data.embedding_space, bigint[], jsonb, jsonb
+) IS
+'The rank and score of a document''s best passage in an arm''s whole list, compared exactly and to '
+'any depth; NULL where the arm does not find it.';
+
+-- 65_explain/_query_words
+-- _query_words: the words of a query that rank, and whether a document has them.
+-- Parsed as the words' arm does it, in the document's language. Words that become the same lexeme
+-- are one.
+CREATE OR REPLACE FUNCTION pgblend._query_words(
+    query text,
+    document_id bigint,
+    collection_ids bigint[],
+    OUT present text[],
+    OUT lacking text[]
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    config text := (
+        SELECT d.text_search_config FROM pgblend_data.document AS d
+        WHERE d.id = _query_words.document_id);
+    configs text[] := ARRAY(
+        SELECT DISTINCT l.text_search_config FROM pgblend_data.collection_language AS l
+        WHERE l.collection_id = ANY(collection_ids));
+    parsed record := pgblend._parse_query(query, config, CASE
+        WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(query, configs) ELSE '{}'
+    END);
+BEGIN
+    SELECT
+        coalesce(array_agg(w.word ORDER BY w.place) FILTER (WHERE w.is_there), '{}'),
+        coalesce(array_agg(w.word ORDER BY w.place) FILTER (WHERE NOT w.is_there), '{}')
+    INTO present, lacking
+    FROM (
+        SELECT
+            l.place,
+            pgblend._word_of_lexeme(query, config, l.lexeme) AS word,
+            EXISTS (
+                SELECT FROM pgblend_data.chunk AS c
+                WHERE c.document_id = _query_words.document_id
+                    AND c.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
+            ) AS is_there
+        FROM unnest(parsed.lexemes) WITH ORDINALITY AS l (lexeme, place)
+        WHERE l.lexeme NOT LIKE '=%'  -- an identifier as a whole: its words tell as much
+    ) AS w;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._query_words(text, bigint, bigint[]) IS
+'The words of a query that rank, as the words'' arm parses them in a document''s language: those '
+'that the document has, and those that it lacks.';
+
+-- 65_explain/_diagnosis
+-- _diagnosis: stages, verdict and suggestion for the facts about a document's way through a search.
+-- {"stages": [{"stage", "passed", "finding", "details"}], "lost_at", "verdict", "suggestion"};
+-- stages end where the document is lost; lost_at and suggestion are null for one on the page.
+CREATE OR REPLACE FUNCTION pgblend._diagnosis(facts jsonb)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "diagnose_conditions" not in SD:
+    """Whether a document can be a candidate of a search at all."""
+
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    Finding = dict[str, Any]  # stage, passed, finding, details
+    Loss = tuple[Finding, str]  # and what to do
+
+
+    def diagnose_conditions(
+        facts: Mapping[str, Any],
+    ) -> tuple[list[Finding], str | None, str | None]:
+        """Check existence, collection, language, filter and operators, in the order of a search.
+
+        `facts` has what _document_facts gathers: document, collections, settings, failed_conditions
+        (None without a filter), operators (None without any). Returns the findings up to the first
+        that fails, with its sentence as the verdict and a suggestion; both None where all hold.
+        """
+        findings: list[Finding] = []
+        for finding, suggestion in _checks(facts):
+            findings.append(finding)
+            if not finding["passed"]:
+                return findings, finding["finding"], suggestion
+        return findings, None, None
+
+
+    def _checks(facts: Mapping[str, Any]) -> Iterator[Loss]:
+        yield _existence(facts["document"])
+        yield _collection(facts["document"], facts["collections"])
+        if facts["settings"].get("language") is not None:
+            yield _language(facts["document"], facts["settings"]["language"])
+        if facts["failed_conditions"] is not None:
+            yield _filter(facts["failed_conditions"])
+        if facts["operators"] is not None:
+            yield _operators(facts["operators"])
+
+
+    def _existence(document: Mapping[str, Any] | None) -> Loss:
+        stage = "document"
+        if document is None:
+            text = "There is no such document, or you may not read it."
+            return _failed(stage, text), "Look for its id, source key or URI in pgblend.documents."
+        passages = document["passages"]
+        if passages == 0:
+            return _failed(stage, "It has no passages: its text is empty."), "Ingest it with text."
+        count = f"{passages} passage{'' if passages == 1 else 's'}"
+        return _passed(stage, f"It is there, with {count}.", passages=passages), ""
+
+
+    def _collection(document: Mapping[str, Any], searched: list[str]) -> Loss:
+        own = document["collection"]
+        if own in searched:
+            return _passed("collection", f'Its collection "{own}" is searched.'), ""
+        finding = _failed("collection", f'Its collection "{own}" is not searched.', searched=searched)
+        return finding, f'Search the collection "{own}" too.'
+
+
+    def _language(document: Mapping[str, Any], wanted: str) -> Loss:
+        own = document["language"]
+        if own == wanted:
+            return _passed("language", f"Its language is {own}, as asked for."), ""
+        finding = _failed("language", f"Its language is {own}, and only {wanted} is searched.")
+        return finding, f"Leave out the option language, or set it to {own}."
+
+
+    def _filter(failed: list[str]) -> Loss:
+        if not failed:
+            return _passed("filter", "It passes the filter."), ""
+        finding = _failed("filter", f"It fails the filter's {' and '.join(failed)}.", failed=failed)
+        return finding, "Leave that condition out, or change what the document says there."
+
+
+    def _operators(operators: Mapping[str, Any]) -> Loss:
+        parts = [f'"{phrase}"' for phrase in operators["phrases"]]
+        parts += [f"-{word}" for word in operators["excluded"]]
+        told = " ".join(parts)
+        if operators["held"]:
+            return _passed("operators", f"It satisfies the query's {told}."), ""
+        finding = _failed("operators", f"No passage of it satisfies the query's {told}.")
+        return finding, "Take the quotes and the minus signs out of the query."
+
+
+    def _passed(stage: str, finding: str, **details: Any) -> Finding:
+        return {"stage": stage, "passed": True, "finding": finding, "details": details}
+
+
+    def _failed(stage: str, finding: str, **details: Any) -> Finding:
+        return {"stage": stage, "passed": False, "finding": finding, "details": details}
+    SD["diagnose_conditions"] = diagnose_conditions
+diagnose_conditions = SD["diagnose_conditions"]
+if "diagnose_arms" not in SD:
+    """Which arms of a search have a document among their candidates."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    Arm = Mapping[str, Any]
+
+    _MOST_DEPTH = 10_000  # the largest candidate_depth
+    # In the order in which they are told: a JSON object has none.
+    _BY = {"lexical": "by words", "vector": "by vectors", "fuzzy": "by words put right"}
+
+
+    def diagnose_arms(
+        facts: Mapping[str, Any],
+    ) -> tuple[list[dict[str, Any]], str | None, str | None]:
+        """Say for each arm which rank the document has and whether that is within the cut.
+
+        `facts` has what _search_facts gathers: arms (see _arm_facts), candidates (the document's in
+        the pool), and the settings. Returns a finding for each arm; a verdict and a suggestion where
+        no arm has the document among its candidates, else None for both.
+        """
+        arms, settings = facts["arms"], facts["settings"]
+        # A literal profile asks its arms for a multiple of the limit instead.
+        literal = settings.get("over_fetch", {}).get("factor", 0) > 0
+        depth = None if literal else settings["candidate_depth"]
+        findings = []
+        for name in sorted(arms, key=lambda name: (*_BY, name).index(name)):
+            arm = arms[name]
+            passed, text = _finding(name, arm, depth)
+            details = {key: value for key, value in arm.items() if value is not None}
+            findings.append({"stage": name, "passed": passed, "finding": text, "details": details})
+        if facts["candidates"]:
+            return findings, None, None
+        told = [finding["finding"][:-1] for finding in findings if finding["passed"] is False]
+        reasons = "; ".join(text[:1].lower() + text[1:] for text in told)
+        verdict = f"No arm has it among its candidates: {reasons}."
+        if not told:
+            verdict = "No arm ran that could find it."
+        lost = {"stage": "candidates", "passed": False, "finding": verdict, "details": {}}
+        return [*findings, lost], verdict, _suggestion(arms, depth)
+
+
+    def _finding(name: str, arm: Arm, depth: int | None) -> tuple[bool | None, str]:
+        by = _BY.get(name, f"by {name}")
+        if not arm["ran"]:
+            return None, f"It was not looked for {by}: {arm['reason']}."
+        if arm["rank"] is None:
+            return False, f"{_absence(name, arm)}."
+        place = f"Its rank {by} is {arm['rank']} ({arm['measure']} {arm['score']:.4g})"
+        if arm["is_candidate"]:
+            return True, f"{place}."
+        if arm["rank"] <= (arm["candidates"] if depth is None else depth):
+            return False, f"{place}, but the approximate index missed it."
+        limit = f"the {arm['candidates']} candidates" if depth is None else f"candidate_depth {depth}"
+        cut = "" if arm["cut"] is None else f" ({arm['measure']} {arm['cut']:.4g})"
+        return False, f"{place}, beyond {limit}{cut}."
+
+
+    def _absence(name: str, arm: Arm) -> str:
+        """Say why an arm does not find a document at any depth."""
+        if name == "vector":
+            return "It has no vector yet" if arm["waiting"] else "It has no vector"
+        if name == "fuzzy":
+            return "It has none of the words that were put right"
+        words = ", ".join(f'"{word}"' for word in arm["lacking"])
+        if not words:
+            return "The query has no words that count"
+        return f"It has none of the words {words}" if "," in words else f"It lacks the word {words}"
+
+
+    def _suggestion(arms: Mapping[str, Arm], depth: int | None) -> str:
+        ranks = [arm["rank"] for arm in arms.values() if arm["rank"] is not None]
+        if ranks and depth is None:
+            return "Ask for more results: this profile looks at a multiple of them (over_fetch)."
+        if any(rank <= (depth or 0) for rank in ranks):
+            return "Set vector_scan to exact, or raise ef_search."
+        if ranks and min(ranks) <= _MOST_DEPTH:
+            return f"Raise candidate_depth to {min(ranks)}."
+        if ranks:
+            return f"candidate_depth is at most {_MOST_DEPTH}: narrow the search down with a filter."
+        if arms["vector"].get("waiting"):
+            return "Run pgblend ingest with a model gateway, which makes its vector."
+        return "Ask with words that it has."
+    SD["diagnose_arms"] = diagnose_arms
+diagnose_arms = SD["diagnose_arms"]
+if "diagnose_places" not in SD:
+    """What became of a document's candidates, from fusion to the page."""
+
+    from collections.abc import Mapping, Sequence
+    from math import floor
+    from typing import Any
+
+    Facts = Mapping[str, Any]
+    Candidate = Mapping[str, Any]
+    Found = dict[str, Any]
+    Outcome = tuple[list[Found], str, str | None]
+
+    # Stages that give the pool no places of their own; the page is looked at last.
+    _WITHOUT_PLACES = {"expand", "router", "embed", "strong_signal", "page", "fetch"}
+    _DROPPED = {
+        "content": 'It has the same text as "{of}", which stands before it.',
+        "overlap": 'It overlaps with "{of}", which stands before it.',
+        "similar": 'It says nearly the same as "{of}", which stands before it.',
+        "per_document": "Better passages of its document fill per_document.",
+    }
+    _KEEP = {"per_document": "Raise per_document, or leave it out."}
+
+
+    def diagnose_places(facts: Facts) -> Outcome:
+        """Follow the passage of the document that comes furthest; there is always a verdict.
+
+        `facts` has what _search_facts gathers: stages, candidates (at least one),
+        start (results before the page), result_limit, and the settings. Findings end where the
+        passage is lost; the suggestion is None for a result on the page.
+        """
+        names = [stage["name"] for stage in facts["stages"] if _gives_places(stage, facts["arms"])]
+        best = min(facts["candidates"], key=lambda candidate: _progress(candidate, [*names, "page"]))
+        findings: list[Found] = []
+        for name in names:
+            place = best["places"].get(name)
+            if place is None:
+                dropped = best.get("dropped") or {}
+                reason = dropped.get("reason", "")
+                if reason in ("min_score", "min_relevance"):
+                    return _below_minimum(findings, best, facts)
+                verdict = _DROPPED.get(reason, f"The stage {name} left it out.").format_map(dropped)
+                suggestion = _KEEP.get(reason, "Turn dedup off to keep it." if reason else None)
+                return _lost(findings, name, verdict, suggestion, dropped)
+            text = f"Its place after {name} is {place}."
+            findings.append(
+                {"stage": name, "passed": True, "finding": text, "details": {"place": place}}
+            )
+        if "page" not in best["places"]:
+            return _below_minimum(findings, best, facts)
+        return _page(findings, best, facts)
+
+
+    def _gives_places(stage: Mapping[str, Any], arms: Mapping[str, Any]) -> bool:
+        name = stage["name"]
+        return not (stage.get("skipped") or name in arms or name in _WITHOUT_PLACES)
+
+
+    def _progress(candidate: Candidate, names: Sequence[str]) -> tuple[int, int]:
+        """Order candidates: the one that came furthest first, of those the one in front."""
+        reached = [number for number, name in enumerate(names) if name in candidate["places"]]
+        last = max(reached, default=-1)
+        return -last, candidate["places"][names[last]] if reached else 0
+
+
+    def _page(findings: list[Found], best: Candidate, facts: Facts) -> Outcome:
+        place, start, limit = best["places"]["page"], facts["start"], facts["result_limit"]
+        depth = facts["settings"]["candidate_depth"]
+        details = {"place": place, "score": best["score"]}
+        if place > depth:
+            verdict = f"Its place is {place}, and candidate_depth {depth} is the last one shown."
+            return _lost(findings, "page", verdict, f"Raise candidate_depth to {place}.", details)
+        if start < place <= start + limit:
+            verdict = f"It is result {place}."
+            found = {"stage": "page", "passed": True, "finding": verdict, "details": details}
+            return [*findings, found], verdict, None
+        if limit == 0:
+            verdict = f"It is result {place}, and no results were asked for."
+            return _lost(findings, "page", verdict, f"Ask for {place} results.", details)
+        page = (place - 1) // limit + 1
+        offset = (page - 1) * limit
+        more = f"Ask for {place - start} results, or for offset" if place > start else "Ask for offset"
+        each = f"{limit} result{'' if limit == 1 else 's'}"
+        verdict = f"It is result {place}, on page {page} of {each} each."
+        return _lost(findings, "page", verdict, f"{more} {offset}.", details | {"page": page})
+
+
+    def _below_minimum(findings: list[Found], best: Candidate, facts: Facts) -> Outcome:
+        settings, score = facts["settings"], best["score"]
+        if score < settings["min_score"]:
+            verdict = f"Its score {score:.4g} is below min_score {settings['min_score']:g}."
+            suggestion = f"Lower min_score to {_lower(score)}."
+            return _lost(findings, "min_score", verdict, suggestion, {"score": score})
+        least, relevance = settings["min_relevance"], best.get("relevance")
+        if relevance is None:
+            verdict = f"It has no relevance, and min_relevance asks for {least:g}."
+            return _lost(findings, "min_relevance", verdict, "Leave out min_relevance.", {})
+        verdict = f"Its relevance {relevance:.4g} is below min_relevance {least:g}."
+        suggestion = f"Lower min_relevance to {_lower(relevance)}."
+        return _lost(findings, "min_relevance", verdict, suggestion, {"relevance": relevance})
+
+
+    def _lost(
+        findings: list[Found],
+        stage: str,
+        verdict: str,
+        suggestion: str | None,
+        details: Mapping[str, Any],
+    ) -> Outcome:
+        lost = {"stage": stage, "passed": False, "finding": verdict, "details": dict(details)}
+        return [*findings, lost], verdict, suggestion
+
+
+    def _lower(value: float) -> str:
+        """Round down to three digits, so that the value itself still passes."""
+        return f"{floor(value * 1000) / 1000:g}"
+    SD["diagnose_places"] = diagnose_places
+diagnose_places = SD["diagnose_places"]
+
+
+import json
+
+known = json.loads(facts)
+stages = []
+for diagnose in (diagnose_conditions, diagnose_arms, diagnose_places):
+    findings, verdict, suggestion = diagnose(known)
+    stages += findings
+    if verdict is not None:
+        break
+return json.dumps({
+    "stages": stages,
+    "lost_at": None if stages[-1]["passed"] else stages[-1]["stage"],
+    "verdict": verdict,
+    "suggestion": suggestion,
+})
+$python$;
+
+COMMENT ON FUNCTION pgblend._diagnosis(jsonb) IS
+'Stages, verdict and suggestion for the facts about a document''s way through a search.';
+
+-- 65_explain/_failed_conditions
+-- _failed_conditions: those conditions of a filter that none of some chunks passes, as text.
+-- All entries of a filter must hold, and so must all of "and": each is tried alone. Where each has
+-- chunks that pass it, but no chunk passes all, the filter fails as a whole. Empty where a chunk
+-- passes, and for a NULL filter.
+CREATE OR REPLACE FUNCTION pgblend._failed_conditions(chunk_ids bigint[], filter jsonb)
+RETURNS text[]
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    failed text[] := '{}';
+    part jsonb;
+BEGIN
+    IF filter IS NULL OR cardinality(pgblend._filter_candidates(chunk_ids, filter)) > 0 THEN
+        RETURN failed;
+    END IF;
+    FOR part IN
+        SELECT jsonb_build_object(e.key, e.value) FROM jsonb_each(filter) AS e
+        WHERE e.key <> 'and'
+        UNION ALL
+        SELECT a.value FROM jsonb_array_elements(
+            CASE jsonb_typeof(filter -> 'and') WHEN 'array' THEN filter -> 'and' END) AS a
+    LOOP
+        IF jsonb_typeof(part -> 'and') IS NOT NULL
+            OR (SELECT count(*) FROM jsonb_object_keys(part)) > 1
+        THEN
+            failed := failed || pgblend._failed_conditions(chunk_ids, part);
+        ELSIF cardinality(pgblend._filter_candidates(chunk_ids, part)) = 0 THEN
+            failed := failed || part::text;
+        END IF;
+    END LOOP;
+    RETURN CASE WHEN failed = '{}' THEN ARRAY[filter::text] ELSE failed END;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._failed_conditions(bigint[], jsonb) IS
+'Those conditions of a filter that none of some chunks passes, as text.';
+
+-- 65_explain/_find_document
+-- _find_document: the document that a text means: its id, its source key or its URI, in this order.
+-- NULL where there is none that the caller may read. A key or URI that several documents have is an
+-- error, unless one collection of those searched has it alone.
+CREATE OR REPLACE FUNCTION pgblend._find_document(document text, collection_ids bigint[])
+RETURNS bigint
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    found_ids bigint[];
+    names text;
+BEGIN
+    WITH named AS MATERIALIZED (
+        SELECT d.id, d.collection_id, 1 AS way
+        FROM pgblend_data.document AS d
+        WHERE d.id = CASE
+            WHEN _find_document.document ~ '^[0-9]{1,18}$' THEN _find_document.document::bigint
+        END
+        UNION ALL
+        SELECT d.id, d.collection_id, 2
+        FROM pgblend_data.document AS d
+        WHERE d.source_key = _find_document.document
+        UNION ALL
+        SELECT d.id, d.collection_id, 3
+        FROM pgblend_data.document AS d
+        WHERE d.uri = _find_document.document
+    ),
+
+    nearest AS (
+        SELECT n.id, n.way, n.collection_id = ANY(collection_ids) AS is_searched
+        FROM named AS n
+        ORDER BY n.way ASC, 3 DESC
+        FETCH FIRST 1 ROW WITH TIES
+    )
+
+    SELECT array_agg(n.id ORDER BY n.id) INTO found_ids FROM nearest AS n;
+    IF cardinality(found_ids) > 1 THEN
+        SELECT string_agg(format('%s in "%s"', d.id, c.name), ', ' ORDER BY d.id) INTO names
+        FROM pgblend_data.document AS d
+        INNER JOIN pgblend_data.collection AS c ON c.id = d.collection_id
+        WHERE d.id = ANY(found_ids);
+        RAISE EXCEPTION 'document "%" means several: %', left(document, 200), left(names, 500)
+            USING ERRCODE = '22023', HINT = 'Give one of these ids, or search one collection.';
+    END IF;
+    RETURN found_ids[1];
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._find_document(text, bigint[]) IS
+'The document that a text means: its id, its source key or its URI; NULL where there is none that '
+'the caller may read.';
+
+-- 65_explain/_arm_facts
+-- _arm_facts: for each arm whether it ran in a traced search, and where it has a document.
+-- {arm: {"ran", "reason", "rank", "score", "measure", "candidates", "cut", "is_candidate", "found",
+-- "lacking", "waiting"}}; cut is the last candidate's score. An arm that did not run has a reason
+-- and no rank.
+CREATE OR REPLACE FUNCTION pgblend._arm_facts(
+    document_id bigint,
+    query text,
+    query_embedding vector,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb,
+    trace jsonb
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    space pgblend_data.embedding_space := pgblend._active_space();
+    words record := pgblend._query_words(query, document_id, collection_ids);
+    facts jsonb := '{}';
+    arm text;
+    stage jsonb;
+    reason text;
+    place record;
+BEGIN
+    FOREACH arm IN ARRAY ARRAY['lexical', 'vector', 'fuzzy'] LOOP
+        stage := jsonb_path_query_first(
+            trace, '$.stages[*] ? (@.name == $arm)', jsonb_build_object('arm', arm));
+        reason := CASE
+            WHEN stage IS NULL OR stage ->> 'skipped' IS NOT NULL THEN coalesce((
+                SELECT substr(note, length(arm) + 3)
+                FROM jsonb_array_elements_text(trace -> 'degraded') AS note
+                WHERE note LIKE arm || ': %' LIMIT 1),
+                stage ->> 'skipped', 'the settings leave it out')
+            WHEN arm = 'fuzzy' AND stage ->> 'rows' = '0' THEN 'no word had to be put right'
+        END;
+        IF reason IS NOT NULL THEN
+            facts := facts || jsonb_build_object(
+                arm, jsonb_build_object('ran', false, 'reason', reason, 'rank', NULL));
+            CONTINUE;
+        END IF;
+        place := pgblend._place_in_arm(
+            arm, document_id, query, query_embedding, space, collection_ids, filter, settings);
+        facts := facts || jsonb_build_object(arm, jsonb_build_object(
+            'ran', true,
+            'candidates', stage -> 'rows',
+            'rank', place.rank,
+            'score', place.score,
+            'measure', CASE WHEN arm = 'vector' THEN 'cosine' ELSE 'BM25' END,
+            'cut', (
+                SELECT min((c.value #>> ARRAY['arms', arm, 'score'])::double precision)
+                FROM jsonb_array_elements(trace -> 'candidates') AS c),
+            'is_candidate', EXISTS (
+                SELECT FROM jsonb_array_elements(trace -> 'candidates') AS c
+                WHERE c.value -> 'document_id' = to_jsonb(document_id)
+                    AND c.value #> ARRAY['arms', arm] IS NOT NULL)
+        ) || CASE arm
+            WHEN 'lexical' THEN jsonb_build_object('found', words.present, 'lacking', words.lacking)
+            WHEN 'vector' THEN jsonb_build_object('waiting', (
+                SELECT count(*) FROM pgblend_data.embedding_queue AS q
+                WHERE q.document_id = _arm_facts.document_id AND q.space = space.name))
+            ELSE '{}'
+        END);
+    END LOOP;
+    RETURN facts;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._arm_facts(bigint, text, vector, bigint[], jsonb, jsonb, jsonb) IS
+'For each arm whether it ran in a traced search, and where it has a document in its whole list.';
+
+-- 65_explain/_document_facts
+-- _document_facts: what can be said of a document and a search before the search: whether it is
+-- there, where, and which conditions it fails.
+-- A NULL document is NULL in the facts. failed_conditions is NULL without a filter, operators where
+-- the query has neither phrases nor exclusions, or words do not count.
+CREATE OR REPLACE FUNCTION pgblend._document_facts(
+    document_id bigint,
+    query text,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_variable
+DECLARE
+    chunk_ids bigint[] := ARRAY(
+        SELECT c.id FROM pgblend_data.chunk AS c WHERE c.document_id = document_id ORDER BY c.id);
+    groups jsonb := pgblend._query_groups(query) -> 'groups';
+BEGIN
+    RETURN jsonb_build_object(
+        'document', (
+            SELECT jsonb_build_object(
+                'id', d.id, 'source_key', d.source_key, 'uri', d.uri, 'title', d.title,
+                'collection', c.name, 'language', d.text_search_config,
+                'passages', cardinality(chunk_ids))
+            FROM pgblend_data.document AS d
+            INNER JOIN pgblend_data.collection AS c ON c.id = d.collection_id
+            WHERE d.id = document_id),
+        'collections', (
+            SELECT coalesce(jsonb_agg(c.name ORDER BY c.name), '[]')
+            FROM pgblend_data.collection AS c WHERE c.id = ANY(collection_ids)),
+        'settings', settings,
+        'failed_conditions', CASE
+            WHEN filter IS NOT NULL THEN pgblend._failed_conditions(chunk_ids, filter) END,
+        'operators', (
+            SELECT jsonb_build_object(
+                'phrases', jsonb_path_query_array(groups, '$[*].phrases[*]'),
+                'excluded', jsonb_path_query_array(groups, '$[*].excluded[*]'),
+                'held', EXISTS (
+                    SELECT FROM pgblend_data.chunk AS c
+                    WHERE c.id = ANY(chunk_ids) AND c.lexemes @@ b.condition))
+            FROM pgblend_data.document AS d
+            INNER JOIN pgblend._binding_conditions(query, collection_ids) AS b
+                ON b.config_name = d.text_search_config
+            WHERE d.id = document_id
+                AND (settings #>> '{weights,lexical}')::double precision > 0));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._document_facts(bigint, text, bigint[], jsonb, jsonb) IS
+'What can be said of a document and a search before the search: whether it is there, where, and '
+'which conditions it fails.';
+
+-- 65_explain/_search_facts
+-- _search_facts: a document's way through a search: its candidates in the whole pool, and its place
+-- in each arm's whole list.
+-- {"arms", "stages", "candidates": [{"chunk_id", "score", "relevance", "places", "dropped"}],
+-- "start", "result_limit"}; start is how many results come before the page, and dropped says which
+-- stage left a candidate out, why, and for which other document.
+CREATE OR REPLACE FUNCTION pgblend._search_facts(
+    document_id bigint,
+    query text,
+    result_limit integer,
+    collections text[],
+    filter jsonb,
+    profile text,
+    options jsonb,
+    query_embedding vector
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_variable
+DECLARE
+    collection_ids bigint[] := pgblend._searched_collections(collections);
+    settings jsonb := pgblend._search_settings(options, profile, collection_ids);
+    search record;
+    own_candidates jsonb;
+BEGIN
+    IF query_embedding IS NULL AND (settings #>> '{weights,vector}')::double precision > 0 THEN
+        query_embedding := (pgblend._query_embedding(
+            query, NULL, pgblend._active_space(), least((settings #>> '{timeouts_ms,embed}')::numeric,
+                (settings #>> '{timeouts_ms,total}')::numeric)::integer)).embedding;
+    END IF;
+    search := pgblend._search(
+        query, result_limit, collections, filter, profile, options, query_embedding,
+        traced => 'pool');
+    own_candidates := (
+        SELECT coalesce(jsonb_agg(c.value || jsonb_build_object(
+            'relevance', coalesce(c.value -> 'relevance', c.value #> '{arms,vector,score}'),
+            'dropped', c.value -> 'dropped' || jsonb_build_object('of', (
+                SELECT coalesce(nullif(d.title, ''), d.source_key)
+                FROM pgblend_data.chunk AS kept
+                INNER JOIN pgblend_data.document AS d ON d.id = kept.document_id
+                WHERE kept.id = (c.value #>> '{dropped,duplicate_of}')::bigint)))), '[]')
+        FROM jsonb_array_elements(search.trace -> 'candidates') AS c
+        WHERE c.value -> 'document_id' = to_jsonb(document_id));
+    RETURN jsonb_build_object(
+        'arms', pgblend._arm_facts(
+            document_id, query, query_embedding, collection_ids,
+            pgblend._search_filter(filter, settings), settings, search.trace),
+        'stages', search.trace -> 'stages',
+        'candidates', own_candidates,
+        'start', coalesce(search.results[1].rank - 1, (settings ->> 'offset')::integer),
+        'result_limit', result_limit);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_facts(
+    bigint, text, integer, text[], jsonb, text, jsonb, vector
+) IS
+'A document''s way through a search: its candidates in the whole pool, and its place in each '
+'arm''s whole list.';
+
+-- 65_explain/search_diagnose
+-- search_diagnose: why a document is or is not among the results of a search.
+-- The document is named by its id, source key or URI; all else is what hybrid_search takes. The
+-- very search is run and its whole pool looked at; each arm is run once more over everything, so
+-- that a rank beyond the cut is known, which takes as long as the collections are large. {"query",
+-- "document", "stages": [{"stage", "passed", "finding", "details"}], "lost_at", "verdict",
+-- "suggestion"}; stages come in the order of a search and end where the document is lost. A
+-- document that the caller may not read is reported exactly like one that is not there. A NULL or
+-- blank query or document is an error.
+CREATE OR REPLACE FUNCTION pgblend.search_diagnose(
+    query text,
+    document text,
+    result_limit integer DEFAULT 10,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    profile text DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_variable
+DECLARE
+    collection_ids bigint[] := pgblend._searched_collections(collections);
+    settings jsonb := pgblend._search_settings(options, profile, collection_ids);
+    document_id bigint;
+    facts jsonb;
+BEGIN
+    IF coalesce(btrim(query, E' \t\r\n'), '') = '' OR coalesce(document, '') = '' THEN
+        RAISE EXCEPTION 'the % is empty: expected a text',
+            CASE WHEN coalesce(document, '') = '' THEN 'document' ELSE 'query' END
+            USING ERRCODE = '22023',
+            HINT = 'search_diagnose(''how do I deploy'', ''guide/deploy.md'')';
+    END IF;
+    PERFORM pgblend._check_result_limit(result_limit);
+    document_id := pgblend._find_document(document, collection_ids);
+    facts := pgblend._document_facts(
+        document_id, query, collection_ids, pgblend._search_filter(filter, settings), settings);
+    IF facts -> 'collections' @> (facts #> '{document,collection}') THEN
+        facts := facts || pgblend._search_facts(
+            document_id, query, result_limit, collections, filter, profile, options,
+            query_embedding);
+    END IF;
+    RETURN jsonb_build_object('query', query, 'document', facts -> 'document')
+        || pgblend._diagnosis(facts);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.search_diagnose(
+    text, text, integer, text[], jsonb, text, jsonb, vector
+) IS
+'Why a document (its id, source key or URI) is or is not among the results of hybrid_search: the '
+'stage where it was lost, what it would have needed, and a verdict in one sentence.';
+
 -- 90_ingest/_approximate_tokens
 -- _approximate_tokens: about how many cl100k_base tokens a text has; the server has no tokenizer.
 CREATE OR REPLACE FUNCTION pgblend._approximate_tokens(content text)
@@ -15888,6 +16670,7 @@ pgblend.normalize_scores,
 pgblend.rank_bonus,
 pgblend.recency_decay,
 pgblend.rrf,
+pgblend.search_diagnose,
 pgblend.search_explain,
 pgblend.setting_catalog,
 pgblend.vector_search
@@ -15896,6 +16679,7 @@ TO pgblend_reader;
 GRANT EXECUTE ON FUNCTION
 pgblend._active_space,
 pgblend._arm_depth,
+pgblend._arm_facts,
 pgblend._arm_settings,
 pgblend._binding_conditions,
 pgblend._blend_score,
@@ -15917,12 +16701,16 @@ pgblend._document_operands,
 pgblend._document_passes,
 pgblend._document_score,
 pgblend._document_statistics,
+pgblend._diagnosis,
+pgblend._document_facts,
 pgblend._drop_duplicates,
+pgblend._failed_conditions,
 pgblend._fetch_page,
 pgblend._few_vectors,
 pgblend._filter_candidates,
 pgblend._filter_chunks,
 pgblend._filter_condition,
+pgblend._find_document,
 pgblend._fuse_ranks,
 pgblend._fuzzy_arm,
 pgblend._fuzzy_terms,
@@ -15952,9 +16740,11 @@ pgblend._normalize_arm,
 pgblend._normalize_scores,
 pgblend._parse_query,
 pgblend._pending_chunks,
+pgblend._place_in_arm,
 pgblend._query_embedding,
 pgblend._query_groups,
 pgblend._query_stop_words,
+pgblend._query_words,
 pgblend._rank_bonus,
 pgblend._rank_passages,
 pgblend._recency_decay,
@@ -15965,6 +16755,7 @@ pgblend._schema_error,
 pgblend._seal_lock,
 pgblend._search,
 pgblend._search_filter,
+pgblend._search_facts,
 pgblend._search_page,
 pgblend._search_settings,
 pgblend._search_trace,

@@ -8,7 +8,7 @@ from PIL import Image
 
 from pgblend.cli.explain.page import render_page
 from pgblend.cli.explain.trace import Trace
-from support.browser import Browser, find_chromium
+from support.browser import Browser
 from support.traces import HOSTILE, hostile, trace
 
 pytestmark = pytest.mark.browser
@@ -38,14 +38,6 @@ document.querySelector("iframe").onload = (event) => {
 };
 </script>
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("there is no chromium here: docker/chromium.sh installs one")
-    return Browser(program, tmp_path_factory.mktemp("browser"))
 
 
 def write(folder: Path, document: dict) -> Path:

@@ -8,9 +8,10 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from pgblend.cli.explain import flow, movement
+from pgblend.cli.explain.figures import NOTHING
 from pgblend.cli.explain.page import render_page
 from pgblend.cli.explain.score import score_steps
-from pgblend.cli.explain.trace import NOTHING, Trace
+from pgblend.cli.explain.trace import Trace
 from support.traces import HOSTILE, hostile, result, stage, trace
 
 
@@ -36,22 +37,25 @@ def test_it_shows_every_stage_with_time_rows_and_reason() -> None:
         "page: <0.1 ms, 3 rows",
         "fetch: 9.0 ms, 3 rows",
     ]
-    assert texts(tree, ".degraded li") == ["vector: some passages have no vector yet"]
+    assert texts(tree, "section.degraded li") == ["vector: some passages have no vector yet"]
+    assert texts(tree, ".notes li") == [
+        "vector degraded: some passages have no vector yet",
+        "fuzzy not run: every word is known",
+        "rerank not run: mode is fast",
+    ]
 
 
 def test_it_shows_the_way_of_every_result() -> None:
     tree = page(trace())
-    assert texts(tree, "svg.movement.wide .head") == [
-        "lexical", "vector", "fuse", "dedup", "result",
-    ]  # fmt: skip
+    assert texts(tree, "svg.movement.wide .head") == ["lexical", "vector", "fuse", "dedup"]
     cells = [
         [cell.text() for cell in row.css("td")]
         for row in tree.css("section[aria-labelledby=movement-head] tbody tr")
     ]
     assert cells == [
-        ["1", "41", "2", "1", "1"],
-        ["2", NOTHING, "3", "2", "2"],
-        ["3", "43", "4", "3", "3"],
+        ["1", "41", "2", "1"],
+        ["2", NOTHING, "3", "2"],
+        ["3", "43", "4", "3"],
     ]
 
 
@@ -131,8 +135,15 @@ def test_the_scores_steps() -> None:
         trace(results=[result(1, scores={"fuse": 0.8, "blend": 0.9, "rerank": None})])
     ).results
     assert [(step.name, step.value) for step in score_steps(told)] == [
-        ("fuse", 0.8), ("blend", 0.9), ("result", 0.9),
+        ("fuse", 0.8), ("blend", 0.9),
     ]  # fmt: skip
+
+
+def test_a_bonus_is_part_of_the_score() -> None:
+    (one,) = Trace.from_json(trace(results=[result(1, bonus=0.15, score=0.9)])).results
+    (only,) = score_steps(one)
+    assert only.value == pytest.approx(0.9)
+    assert only.parts == (("lexical", 0.5), ("vector", 0.25), ("bonus", 0.15))
 
 
 def test_boxes_do_not_touch_and_bars_share_the_time() -> None:
@@ -158,7 +169,7 @@ def test_boxes_do_not_touch_and_bars_share_the_time() -> None:
 
 
 def test_an_empty_trace_can_be_drawn() -> None:
-    empty = Trace.from_json(trace(count=0, stages=[], total_ms=0))
+    empty = Trace.from_json(trace(count=0, stages=[], degraded=[], total_ms=0))
     assert flow.draw_flow(empty, flow.WIDE).boxes == []
     assert movement.draw_movement(empty, movement.WIDE).lines == []
 
@@ -169,13 +180,13 @@ def test_dots_of_a_column_keep_their_order_and_do_not_touch(layout) -> None:
         result(
             rank,
             arms={"lexical": {"rank": depth, "score": 1}},
-            places={"fuse": 30 + depth, "dedup": rank},
+            places={"fuse": 30 + depth},
         )
         for rank, depth in enumerate([500, 2, 101, 100, 102, 99, 12, 13, 14, 1], start=11)
     ]
     drawn = movement.draw_movement(Trace.from_json(trace(results=deep)), layout)
-    assert [column.name for column in drawn.columns] == ["lexical", "fuse", "dedup", "result"]
-    for column in range(4):
+    assert [column.name for column in drawn.columns] == ["lexical", "fuse", "result"]
+    for column in range(3):
         dots = sorted((line.dots[column] for line in drawn.lines), key=lambda dot: dot.rank)
         heights = [dot.y for dot in dots]
         assert heights == sorted(heights)
@@ -184,6 +195,13 @@ def test_dots_of_a_column_keep_their_order_and_do_not_touch(layout) -> None:
         assert heights[-1] <= drawn.height - layout.radius
     last = [line.dots[-1].y for line in drawn.lines]
     assert last == [drawn.list_top + (place + 0.5) * layout.row for place in range(10)]
+
+
+def test_an_arm_that_could_not_run_is_drawn_with_the_reason() -> None:
+    document = trace(stages=[stage("lexical", 1, 3)], degraded=["vector: no gateway; start one"])
+    assert texts(page(document), "svg.flow.wide g.degraded title") == [
+        "vector: not run: no gateway; start one"
+    ]
 
 
 def test_a_long_list_is_drawn_in_part() -> None:

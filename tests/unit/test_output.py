@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from rich.text import Text
 
 from pgblend.cli import output
-from pgblend.cli.search import place, reasons
+from pgblend.cli.search_output import place, reasons
 
 
 @click.command()

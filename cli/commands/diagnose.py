@@ -1,0 +1,63 @@
+"""`pgblend diagnose`: why a document is or is not among the results of a search."""
+
+from typing import Any
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import call
+from pgblend.cli.search import SearchRequest, search_options
+
+_DIAGNOSE = """
+    SELECT pgblend.search_diagnose(
+        query => %(query)s::text, document => %(document)s::text,
+        result_limit => %(limit)s::integer, collections => %(collections)s::text[],
+        filter => %(filter)s::jsonb, profile => %(profile)s::text, options => %(options)s::jsonb)
+"""
+_MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
+
+
+@click.command()
+@search_options
+@click.argument("document")
+@click.option("--profile", metavar="NAME", help="Named set of search options, such as balanced.")
+@output.output_options("json")
+@click.pass_obj
+def command(
+    database_url: str | None,
+    request: SearchRequest,
+    document: str,
+    profile: str | None,
+    output_format: str,
+) -> None:
+    """Say why a document is or is not found.
+
+    Runs the search that `pgblend query` runs with the same options, and follows DOCUMENT (an id,
+    a source key or a URI) through its stages: where it was lost, and what it would have needed.
+    """
+    parameters = request.parameters() | {"document": document, "profile": profile}
+    diagnosis = call(database_url, _DIAGNOSE, parameters)
+    if output_format == "json":
+        output.echo_json(diagnosis)
+    else:
+        _echo(diagnosis)
+
+
+def _echo(diagnosis: dict[str, Any]) -> None:
+    """Print the verdict, what to do, and each stage up to the one where the document is lost."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    head = Text(output.one_line(diagnosis["verdict"]), style="bold")
+    if diagnosis["suggestion"]:
+        head.append(f"\n{output.one_line(diagnosis['suggestion'])}", style="not bold")
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for stage in diagnosis["stages"]:
+        mark, style = _MARKS[stage["passed"]]
+        name = Text(stage["stage"].replace("_", " "))
+        table.add_row(Text(mark, style=style), name, Text(output.one_line(stage["finding"])))
+    output.echo_renderable(Group(head, Text(), table))

@@ -1,0 +1,96 @@
+"""How the results of `search`, `vsearch` and `query` look, in every format."""
+
+from typing import Any
+
+import click
+
+from pgblend.cli import output
+
+RESULT_COLUMNS = (
+    "rank",
+    "score",
+    "relevance",
+    "document_id",
+    "chunk_id",
+    "collection",
+    "uri",
+    "title",
+    "snippet",
+    "content",
+    "start_line",
+    "end_line",
+    "pages",
+    "metadata",
+    "source_key",
+    "context_before",
+    "context_after",
+    "arms",
+    "details",
+)
+
+
+def echo_results(
+    output_format: str, query: str, rows: list[dict[str, Any]], more: dict[str, Any]
+) -> None:
+    """Print the results in the format that was asked for; `more` stands beside them in JSON."""
+    if output_format == "json":
+        results = [{column: row[column] for column in RESULT_COLUMNS} for row in rows]
+        output.echo_json({"query": query, "results": results} | more)
+    elif output_format == "csv":
+        output.echo_csv(rows, RESULT_COLUMNS)
+    elif output_format == "md":
+        _echo_markdown(rows)
+    elif output_format == "files":
+        output.echo_files(rows)
+    elif rows:
+        _echo_table(rows)
+    else:
+        click.echo("pgblend: no results", err=True)
+
+
+def reasons(arms: dict[str, Any] | None) -> str:
+    """Say in short which arms found a row, and at which rank: 'lexical #1, vector #3'."""
+    ranks = sorted((arm["rank"], name) for name, arm in (arms or {}).items())
+    return ", ".join(f"{name} #{rank}" for rank, name in ranks)
+
+
+def place(row: output.Row) -> str:
+    """Name where a row stands: its URI or source key, and its lines."""
+    name = output.one_line(row["uri"] or row["source_key"] or "")
+    start, end = row["start_line"], row["end_line"]
+    if start is None:
+        return name
+    return f"{name}:{start}" if end in (None, start) else f"{name}:{start}-{end}"
+
+
+def _echo_table(rows: list[dict[str, Any]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("document", overflow="fold", ratio=2)
+    table.add_column("text", overflow="fold", ratio=3)
+    for row in rows:
+        document = Text(output.one_line(row["title"] or row["source_key"]), style="bold")
+        document.append(f"\n{place(row)}", style="not bold cyan")
+        document.append(f"\n{reasons(row['arms'])}", style="not bold dim")
+        snippet = Text()
+        for piece, is_hit in output.marked_pieces(row["snippet"] or ""):
+            snippet.append(piece, style="bold yellow" if is_hit else "")
+        table.add_row(f"{row['score']:.3f}", document, snippet)
+    output.echo_renderable(table)
+
+
+def _echo_markdown(rows: list[dict[str, Any]]) -> None:
+    escape = output.escape_markdown
+    for row in rows:
+        title = output.one_line(row["title"] or row["source_key"])
+        click.echo(f"{row['rank']}. **{escape(title)}** ({escape(place(row))})")
+        click.echo(f"   score {row['score']:.3f}; {reasons(row['arms'])}\n")
+        text = "".join(
+            f"**{escape(piece)}**" if is_hit else escape(piece)
+            for piece, is_hit in output.marked_pieces(row["snippet"] or "")
+        )
+        click.echo(f"   > {text}\n")

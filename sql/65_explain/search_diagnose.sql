@@ -1,0 +1,56 @@
+-- search_diagnose: why a document is or is not among the results of a search.
+-- The document is named by its id, source key or URI; all else is what hybrid_search takes. The
+-- very search is run and its whole pool looked at; each arm is run once more over everything, so
+-- that a rank beyond the cut is known, which takes as long as the collections are large. {"query",
+-- "document", "stages": [{"stage", "passed", "finding", "details"}], "lost_at", "verdict",
+-- "suggestion"}; stages come in the order of a search and end where the document is lost. A
+-- document that the caller may not read is reported exactly like one that is not there. A NULL or
+-- blank query or document is an error.
+CREATE OR REPLACE FUNCTION pgblend.search_diagnose(
+    query text,
+    document text,
+    result_limit integer DEFAULT 10,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    profile text DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_variable
+DECLARE
+    collection_ids bigint[] := pgblend._searched_collections(collections);
+    settings jsonb := pgblend._search_settings(options, profile, collection_ids);
+    document_id bigint;
+    facts jsonb;
+BEGIN
+    IF coalesce(btrim(query, E' \t\r\n'), '') = '' OR coalesce(document, '') = '' THEN
+        RAISE EXCEPTION 'the % is empty: expected a text',
+            CASE WHEN coalesce(document, '') = '' THEN 'document' ELSE 'query' END
+            USING ERRCODE = '22023',
+            HINT = 'search_diagnose(''how do I deploy'', ''guide/deploy.md'')';
+    END IF;
+    PERFORM pgblend._check_result_limit(result_limit);
+    document_id := pgblend._find_document(document, collection_ids);
+    facts := pgblend._document_facts(
+        document_id, query, collection_ids, pgblend._search_filter(filter, settings), settings);
+    IF facts -> 'collections' @> (facts #> '{document,collection}') THEN
+        facts := facts || pgblend._search_facts(
+            document_id, query, result_limit, collections, filter, profile, options,
+            query_embedding);
+    END IF;
+    RETURN jsonb_build_object('query', query, 'document', facts -> 'document')
+        || pgblend._diagnosis(facts);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.search_diagnose(
+    text, text, integer, text[], jsonb, text, jsonb, vector
+) IS
+'Why a document (its id, source key or URI) is or is not among the results of hybrid_search: the '
+'stage where it was lost, what it would have needed, and a verdict in one sentence.';

@@ -1,0 +1,162 @@
+"""What is said of a document's way through a search: the cases that a small database lacks."""
+
+from typing import Any
+
+import pytest
+
+from pgblend.plpy.diagnose_arms import diagnose_arms
+from pgblend.plpy.diagnose_places import diagnose_places
+
+
+def arm(rank: int | None, is_candidate: bool = False, **more: Any) -> dict[str, Any]:
+    return {
+        "ran": True,
+        "rank": rank,
+        "score": 0.5,
+        "measure": "cosine",
+        "cut": 0.25,
+        "candidates": 100,
+        "is_candidate": is_candidate,
+        "lacking": [],
+        "waiting": 0,
+    } | more
+
+
+def arms(candidates: int = 0, depth: int = 100, **of: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "arms": of,
+        "candidates": [{}] * candidates,
+        "settings": {"candidate_depth": depth},
+    }
+
+
+def places(names: list[str], *candidates: dict[str, Any], **settings: Any) -> dict[str, Any]:
+    return {
+        "arms": {"lexical": {}},
+        "stages": [{"name": name} for name in ("embed", "lexical", *names, "page", "fetch")],
+        "candidates": [{"chunk_id": 1, "score": 0.5} | candidate for candidate in candidates],
+        "start": 0,
+        "result_limit": 10,
+        "settings": {"candidate_depth": 100, "min_score": 0, "min_relevance": None} | settings,
+    }
+
+
+def test_an_approximate_index_missed_it() -> None:
+    findings, verdict, suggestion = diagnose_arms(arms(lexical=arm(None), vector=arm(7)))
+    assert findings[1]["finding"] == (
+        "Its rank by vectors is 7 (cosine 0.5), but the approximate index missed it."
+    )
+    assert verdict == (
+        "No arm has it among its candidates: the query has no words that count; its rank by"
+        " vectors is 7 (cosine 0.5), but the approximate index missed it."
+    )
+    assert suggestion == "Set vector_scan to exact, or raise ef_search."
+
+
+@pytest.mark.parametrize(
+    ("rank", "suggestion"),
+    [
+        (101, "Raise candidate_depth to 101."),
+        (10_000, "Raise candidate_depth to 10000."),
+        (10_001, "candidate_depth is at most 10000: narrow the search down with a filter."),
+    ],
+)
+def test_ranks_beyond_the_cut(rank: int, suggestion: str) -> None:
+    findings, verdict, told = diagnose_arms(arms(lexical=arm(None), vector=arm(rank)))
+    assert findings[1]["passed"] is False
+    assert "beyond candidate_depth 100 (cosine 0.25)" in str(verdict)
+    assert told == suggestion
+
+
+def test_an_arm_that_gave_nothing_has_no_cut() -> None:
+    findings, _, _ = diagnose_arms(arms(vector=arm(101, cut=None)))
+    assert findings[0]["finding"].endswith("beyond candidate_depth 100.")
+
+
+def test_profiles_that_fetch_by_the_limit() -> None:
+    facts = arms(lexical=arm(30, candidates=20))
+    facts["settings"]["over_fetch"] = {"factor": 2}
+    findings, _, suggestion = diagnose_arms(facts)
+    assert findings[0]["finding"] == (
+        "Its rank by words is 30 (cosine 0.5), beyond the 20 candidates (cosine 0.25)."
+    )
+    assert suggestion == (
+        "Ask for more results: this profile looks at a multiple of them (over_fetch)."
+    )
+
+
+def test_no_arm_ran() -> None:
+    idle = {"ran": False, "reason": "it is off", "rank": None}
+    findings, verdict, suggestion = diagnose_arms(arms(lexical=idle, vector=idle))
+    assert [finding["passed"] for finding in findings] == [None, None, False]
+    assert verdict == "No arm ran that could find it."
+    assert suggestion == "Ask with words that it has."
+
+
+def test_one_arm_is_enough() -> None:
+    findings, verdict, suggestion = diagnose_arms(
+        arms(candidates=1, lexical=arm(3, is_candidate=True), vector=arm(500))
+    )
+    assert [finding["passed"] for finding in findings] == [True, False]
+    assert (verdict, suggestion) == (None, None)
+
+
+def test_a_vector_that_has_no_direction() -> None:
+    findings, _, _ = diagnose_arms(arms(vector=arm(None)))
+    assert findings[0]["finding"] == "It has no vector."
+
+
+@pytest.mark.parametrize(
+    ("reason", "verdict", "suggestion"),
+    [
+        ("content", 'It has the same text as "Twin", which stands before it.',
+         "Turn dedup off to keep it."),
+        ("overlap", 'It overlaps with "Twin", which stands before it.',
+         "Turn dedup off to keep it."),
+        ("similar", 'It says nearly the same as "Twin", which stands before it.',
+         "Turn dedup off to keep it."),
+        ("per_document", "Better passages of its document fill per_document.",
+         "Raise per_document, or leave it out."),
+    ],
+)  # fmt: skip
+def test_what_dedup_dropped(reason: str, verdict: str, suggestion: str) -> None:
+    dropped = {"stage": "dedup", "reason": reason, "of": "Twin {x} {0}"}
+    findings, told, advice = diagnose_places(
+        places(["fuse", "dedup", "rerank"], {"places": {"fuse": 3}, "dropped": dropped})
+    )
+    assert [(f["stage"], f["passed"]) for f in findings] == [("fuse", True), ("dedup", False)]
+    assert told == verdict.replace("Twin", "Twin {x} {0}")
+    assert advice == suggestion
+    assert findings[-1]["details"] == dropped
+
+
+def test_minima_come_before_diversity() -> None:
+    dropped = {"stage": "page", "reason": "min_relevance"}
+    candidate = {"places": {"fuse": 3, "dedup": 3}, "relevance": 0.1239, "dropped": dropped}
+    facts = places(["fuse", "dedup", "mmr"], candidate, min_relevance=0.5)
+    findings, verdict, suggestion = diagnose_places(facts)
+    assert [finding["stage"] for finding in findings] == ["fuse", "dedup", "min_relevance"]
+    assert verdict == "Its relevance 0.1239 is below min_relevance 0.5."
+    assert suggestion == "Lower min_relevance to 0.123."
+
+
+def test_a_stage_that_says_no_reason() -> None:
+    _, verdict, suggestion = diagnose_places(places(["fuse", "mmr"], {"places": {"fuse": 3}}))
+    assert (verdict, suggestion) == ("The stage mmr left it out.", None)
+
+
+def test_the_passage_that_comes_furthest_counts() -> None:
+    front = {"places": {"fuse": 1}, "dropped": {"reason": "content", "of": "x"}}
+    back = {"places": {"fuse": 9, "dedup": 8, "page": 8}}
+    behind = {"places": {"fuse": 10, "dedup": 9, "page": 9}}
+    findings, verdict, _ = diagnose_places(places(["fuse", "dedup"], front, behind, back))
+    assert verdict == "It is result 8."
+    assert [f["details"].get("place") for f in findings] == [9, 8, 8]
+
+
+def test_stages_that_were_skipped_have_no_finding() -> None:
+    facts = places(["fuse", "dedup"], {"places": {"fuse": 2, "page": 2}})
+    facts["stages"][3]["skipped"] = "it is off"
+    findings, verdict, _ = diagnose_places(facts)
+    assert [f["stage"] for f in findings] == ["fuse", "page"]
+    assert verdict == "It is result 2."
