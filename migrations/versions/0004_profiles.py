@@ -51,10 +51,11 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
         {"max_rank": null, "fused": 0.4, "rerank": 0.6}]}
 }'),
 ('gno', true,
-'GNO as documented: RRF with k 60 (original 2, variants 1, HyDE 1.4), + 0.05 for a first and 0.02 '
-'for a second or third place, min-max of the sums, blended 75/25, 60/40, 40/60; twice as many '
-'candidates as rows are wanted.',
+'GNO as documented: BM25 of documents and vectors of passages by RRF with k 60 (original 2, '
+'variants 1, HyDE 1.4), + 0.05 for a first and 0.02 for a second or third place, min-max of the '
+'sums, blended 75/25, 60/40, 40/60; twice as many candidates as rows are wanted.',
 '{
+    "level": "document",
     "rrf_k": 60, "fusion": "rrf", "fuzzy": "off", "dedup": "off", "fused_scale": "minmax",
     "weights": {
         "lexical": 2, "vector": 2, "fuzzy": 0,

@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 
-from support.database import Database
+from support.database import Database, add_documents, add_space, embed_waiting, vector_of
 
+LIBRARY = [
+    ("france", "", "The production of wine in France."),
+    ("italy", "", "Wine production of Italy is the largest in the world."),
+    ("sea", "", "Ships sail the sea when the wind is fair."),
+]
 LISTS = ("lexical", "vector", "fuzzy", "lexical_variant", "vector_variant", "hyde")
 
 
@@ -169,6 +174,33 @@ def test_strong_signal_on_gnos_own_scale(db: Database, profile: str) -> None:
     query = "SELECT normalize_scores(ARRAY[4.5, 9.2, 9.1]::float8[], 'logistic', %s)"
     middle, strong, weak = db.value(query, Jsonb(scaled))
     assert (middle, strong >= 0.84, weak >= 0.84) == (0.5, True, False)
+
+
+def test_words_of_gno_rank_documents(db: Database) -> None:
+    assert settings_of(db, "gno")["level"] == "document"
+    for profile in ("balanced", "gno_epic", "rrf_mmr", "three_arm"):
+        assert settings_of(db, profile)["level"] == "chunk"
+
+
+@pytest.mark.parametrize("profile", ["balanced", "gno", "gno_epic", "rrf_mmr", "three_arm"])
+def test_a_search_by_each_profile(db: Database, profile: str) -> None:
+    add_space(db)
+    db.rows("SELECT add_collection('c')")
+    add_documents(db, "c", LIBRARY)
+    embed_waiting(db)
+    rows = db.rows(
+        "SELECT rank, score, arms FROM hybrid_search('wine production', profile => %s,"
+        " query_embedding => %s)",
+        profile,
+        vector_of("wine production"),
+    )
+    assert [row[0] for row in rows] == list(range(1, len(LIBRARY) + 1))
+    assert all(0 <= score <= 1 for _, score, _ in rows)
+    if profile != "rrf_mmr":  # MMR orders by likeness, too
+        assert [row[1] for row in rows] == sorted((row[1] for row in rows), reverse=True)
+    arms = {arm for row in rows for arm in row[2]}
+    assert arms >= {"lexical", "vector"}
+    assert ("fuzzy" in arms) == (profile == "three_arm")
 
 
 def test_the_default_is_rrf_with_equal_weights(db: Database) -> None:
