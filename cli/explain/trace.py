@@ -109,7 +109,8 @@ class Result:
         start, end = self.row.get("start_line"), self.row.get("end_line")
         if start is None:
             return name
-        return f"{name}:{start}" if end in (None, start) else f"{name}:{start}-{end}"
+        lines = str(start) if end in (None, start) else f"{start}-{end}"
+        return f"{name}:{lines}" if name else f"lines {lines}"
 
     @property
     def snippet(self) -> list[tuple[str, bool]]:

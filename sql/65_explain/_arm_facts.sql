@@ -48,7 +48,8 @@ BEGIN
             'candidates', stage -> 'rows',
             'rank', place.rank,
             'score', place.score,
-            'measure', CASE WHEN arm = 'vector' THEN 'cosine' ELSE 'BM25' END,
+            'measure', CASE arm
+                WHEN 'lexical' THEN 'BM25' WHEN 'vector' THEN 'cosine' ELSE 'score' END,
             'cut', (
                 SELECT min((c.value #>> ARRAY['arms', arm, 'score'])::double precision)
                 FROM jsonb_array_elements(trace -> 'candidates') AS c),

@@ -116,6 +116,7 @@ def test_hostile_texts_stay_texts() -> None:
     assert titles[:4] == list(HOSTILE[:4])
     assert titles[4:] == [HOSTILE[4], HOSTILE[5], "a b [31mred next", HOSTILE[7], "document 19"]
     assert "49" not in titles[3]
+    assert tree.css(".result .where")[-1].text() == "lines 1-9"
 
 
 def test_only_the_snippets_own_marks_are_marks() -> None:
