@@ -69,7 +69,7 @@ def draw_flow(trace: Trace, layout: Layout) -> Flow:
     widest = max((len(level) for level in levels), default=1)
     across = widest * layout.cross + (widest - 1) * layout.lane
     gap = _gap(len(levels), layout)
-    along = len(levels) * (layout.main + gap) - gap
+    along = max(len(levels) * (layout.main + gap) - gap, 0)
     total = max(trace.total_ms, sum(stage.ms for stage in trace.stages)) or 1
 
     boxes: list[Box] = []

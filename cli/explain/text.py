@@ -17,7 +17,9 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 def render_text(trace: Trace) -> Group:
     """Return what rich prints; long lines are folded at the width that there is."""
-    parts: list[RenderableType] = [_head(trace), _stages(trace)]
+    parts: list[RenderableType] = [_head(trace)]
+    if trace.stages:
+        parts.append(_stages(trace))
     if trace.changed_settings:
         parts += [Text("settings that are not the default", style="bold"), _settings(trace)]
     if trace.results:

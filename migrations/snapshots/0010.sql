@@ -12817,7 +12817,8 @@ places["dedup"] = kept
 if in_force["dedup"] == "off" and in_force["per_document"] is None:
     skip("dedup", "by the setting dedup")
 else:
-    done("dedup", len(kept))
+    done("dedup", len(kept), details={
+        "looked_at": min(looked_at, count), "dropped": min(looked_at, count) - len(kept)})
 
 for stage in ("rerank", "blend"):
     skip(stage, not_run.get("rerank", f"by the mode {in_force['mode']}"))
@@ -14100,7 +14101,8 @@ BEGIN
             'candidates', stage -> 'rows',
             'rank', place.rank,
             'score', place.score,
-            'measure', CASE WHEN arm = 'vector' THEN 'cosine' ELSE 'BM25' END,
+            'measure', CASE arm
+                WHEN 'lexical' THEN 'BM25' WHEN 'vector' THEN 'cosine' ELSE 'score' END,
             'cut', (
                 SELECT min((c.value #>> ARRAY['arms', arm, 'score'])::double precision)
                 FROM jsonb_array_elements(trace -> 'candidates') AS c),

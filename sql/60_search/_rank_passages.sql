@@ -284,7 +284,8 @@ places["dedup"] = kept
 if in_force["dedup"] == "off" and in_force["per_document"] is None:
     skip("dedup", "by the setting dedup")
 else:
-    done("dedup", len(kept))
+    done("dedup", len(kept), details={
+        "looked_at": min(looked_at, count), "dropped": min(looked_at, count) - len(kept)})
 
 for stage in ("rerank", "blend"):
     skip(stage, not_run.get("rerank", f"by the mode {in_force['mode']}"))

@@ -59,6 +59,14 @@ def test_it_draws_without_an_error(browser: Browser, tmp_path: Path) -> None:
     assert [card.id for card in tree.css("details.result[open]")] == ["result-1"]
 
 
+def test_a_search_without_anything(browser: Browser, tmp_path: Path) -> None:
+    nothing = trace(count=0, query="", stages=[], settings={}, degraded=[], total_ms=0)
+    tree, console = browser.dom(write(tmp_path, nothing))
+    assert console == []
+    assert tree.css("svg") == []
+    assert tree.css_first(".empty").text() == "Nothing was found."
+
+
 def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
     tree, console = browser.dom(write(tmp_path, hostile()))
     assert console == []

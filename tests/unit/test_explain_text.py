@@ -66,7 +66,11 @@ def test_places_that_stay_are_told_once() -> None:
 def test_a_search_without_results() -> None:
     lines = printed(trace(count=0))
     assert not any("moved" in text for text in lines)
-    assert printed(trace(count=0, stages=[], settings={}, total_ms=0))[0] == "roll back"
+    nothing = trace(count=0, stages=[], settings={}, degraded=[], total_ms=0)
+    assert printed(nothing) == [
+        "roll back",
+        "profile balanced · mode fast · collections manual · 0.0 ms",
+    ]
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
