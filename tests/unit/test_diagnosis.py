@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pgblend.plpy.diagnose_arms import diagnose_arms
+from pgblend.plpy.diagnose_conditions import diagnose_conditions
 from pgblend.plpy.diagnose_places import diagnose_places
 
 
@@ -160,3 +161,86 @@ def test_stages_that_were_skipped_have_no_finding() -> None:
     findings, verdict, _ = diagnose_places(facts)
     assert [f["stage"] for f in findings] == ["fuse", "page"]
     assert verdict == "It is result 2."
+
+
+def conditions(**changes: Any) -> dict[str, Any]:
+    return {
+        "document": {"collection": "c", "language": "english", "passages": 2},
+        "collections": ["c"],
+        "settings": {"language": None},
+        "failed_conditions": None,
+        "operators": None,
+    } | changes
+
+
+def test_a_document_that_fails_nothing() -> None:
+    asked = {"phrases": ["a b"], "excluded": ["c"], "held": True}
+    findings, verdict, suggestion = diagnose_conditions(
+        conditions(settings={"language": "english"}, failed_conditions=[], operators=asked)
+    )
+    assert [finding["finding"] for finding in findings] == [
+        "It is there, with 2 passages.",
+        'Its collection "c" is searched.',
+        "Its language is english, as asked for.",
+        "It passes the filter.",
+        'It satisfies the query\'s "a b" -c.',
+    ]
+    assert all(finding["passed"] for finding in findings)
+    assert (verdict, suggestion) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "stage", "verdict"),
+    [
+        ({"document": None}, "document", "There is no such document, or you may not read it."),
+        ({"document": {"passages": 0}}, "document", "It has no passages: its text is empty."),
+        ({"collections": []}, "collection", 'Its collection "c" is not searched.'),
+        ({"settings": {"language": "german"}}, "language",
+         "Its language is english, and only german is searched."),
+        ({"failed_conditions": ["{}", "[]"]}, "filter", "It fails the filter's {} and []."),
+        ({"operators": {"phrases": ["x"], "excluded": [], "held": False}}, "operators",
+         'No passage of it satisfies the query\'s "x".'),
+    ],
+)  # fmt: skip
+def test_the_first_condition_that_fails_ends_it(changes: Any, stage: str, verdict: str) -> None:
+    findings, told, suggestion = diagnose_conditions(conditions(**changes))
+    assert (findings[-1]["stage"], findings[-1]["passed"], told) == (stage, False, verdict)
+    assert suggestion
+    assert all(finding["passed"] for finding in findings[:-1])
+
+
+def test_where_an_arm_lacks_the_document() -> None:
+    findings, _, suggestion = diagnose_arms(
+        arms(lexical=arm(None, lacking=["a", "b"]), vector=arm(None, waiting=1), fuzzy=arm(None))
+    )
+    assert [finding["finding"] for finding in findings[:3]] == [
+        'It has none of the words "a", "b".',
+        "It has no vector yet.",
+        "It has none of the words that were put right.",
+    ]
+    assert suggestion == "Run pgblend ingest with a model gateway, which makes its vector."
+
+
+@pytest.mark.parametrize(
+    ("place", "settings", "changes", "verdict", "suggestion"),
+    [
+        (101, {}, {}, "Its place is 101, and candidate_depth 100 is the last one shown.",
+         "Raise candidate_depth to 101."),
+        (3, {}, {"result_limit": 0}, "It is result 3, and no results were asked for.",
+         "Ask for 3 results."),
+        (14, {}, {}, "It is result 14, on page 2 of 10 results each.",
+         "Ask for 14 results, or for offset 10."),
+        (4, {}, {"start": 4}, "It is result 4, on page 1 of 10 results each.",
+         "Ask for offset 0."),
+        (None, {"min_score": 0.6}, {}, "Its score 0.5 is below min_score 0.6.",
+         "Lower min_score to 0.5."),
+        (None, {"min_relevance": 0.6}, {},
+         "It has no relevance, and min_relevance asks for 0.6.", "Leave out min_relevance."),
+    ],
+)  # fmt: skip
+def test_pages_and_minima(
+    place: int | None, settings: Any, changes: Any, verdict: str, suggestion: str
+) -> None:
+    page = {} if place is None else {"page": place}
+    facts = places(["fuse"], {"places": {"fuse": 3} | page}, **settings) | changes
+    assert diagnose_places(facts)[1:] == (verdict, suggestion)

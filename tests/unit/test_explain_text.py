@@ -5,6 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
+from pgblend.cli.explain.figures import NOTHING, detail, figure, milliseconds
 from pgblend.cli.explain.text import render_text
 from pgblend.cli.explain.trace import Trace
 from support.traces import HOSTILE, hostile, result, trace
@@ -85,3 +86,12 @@ def test_control_characters_are_taken_out() -> None:
     assert "\x00" not in text
     assert "\x07" not in text
     assert HOSTILE[0] in text
+
+
+def test_figures() -> None:
+    assert detail([0.123456, {"a": 2.0}, "x\ny", None]) == '[0.1235, {"a": 2.0}, "x\\ny", null]'
+    assert detail(0.000012345) == "1.234e-05"
+    assert [milliseconds(value) for value in (0, 0.01, 9.96, 99.96, 150.4, 1500)] == [
+        "0.0 ms", "<0.1 ms", "10.0 ms", "100.0 ms", "150 ms", "1.50 s",
+    ]  # fmt: skip
+    assert (figure(None), figure(1.0), figure(12.34567)) == (NOTHING, "1", "12.35")
