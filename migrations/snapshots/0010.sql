@@ -1252,6 +1252,225 @@ COMMENT ON FUNCTION pgblend._query_groups(text) IS
 'A query''s words, phrases and exclusions, as alternatives between or: {"words": text, "groups": '
 '[{"words", "phrases", "excluded"}]}, by the operators of websearch_to_tsquery.';
 
+-- 10_text/_snippets
+-- _snippets: the best part of each passage as HTML: text escaped, words that match its query in
+-- <mark>.
+-- The arrays have an element for each passage. A query without lexemes gives the beginning.
+-- Private-use characters stand for the marks and for < > / \ and signs, which the parser must not
+-- see (as in _indexable_text), until all is escaped; the text's own are taken out first. Passages
+-- without word spaces are marked as pairs and joined again. A word too long to be indexed raises no
+-- NOTICE. All at once and in Python, since replacing characters takes SQL longer than the marking.
+CREATE OR REPLACE FUNCTION pgblend._snippets(
+    contents text[],
+    queries text[],
+    config_names text[]
+)
+RETURNS text[]
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+SET search_path FROM CURRENT
+SET client_min_messages = warning
+SET plan_cache_mode = force_generic_plan
+AS $python$
+if "join_bigrams" not in SD:
+    """Undo spaced_bigrams in a marked passage."""
+
+    import re
+
+
+    def join_bigrams(passage: str, start: str, stop: str) -> str:
+        """Return a passage of spaced_bigrams' text as it was written, marks on what they stood on.
+
+        `start` and `stop` are the characters around each marked word; marked pairs that follow each
+        other share one mark. The passage may begin and end within a run.
+        """
+        return "".join(join_run(part, start, stop) for part in passage.split("\x1e"))
+
+
+    def join_run(run: str, start: str, stop: str) -> str:
+        """Join the pairs of one run; text without pairs stays as it is."""
+        if "\x1f" not in run:
+            return run
+        text = ""
+        marks: list[bool] = []
+        shared = 0
+        for piece in re.split("(\x1f+)", run):
+            if piece.startswith("\x1f"):
+                shared = len(piece)
+                continue
+            pair = piece.replace(start, "").replace(stop, "")
+            text += pair[shared:]
+            marks += [False] * (len(pair) - shared)
+            if start in piece:
+                marks[len(marks) - len(pair) :] = [True] * len(pair)
+        marked = "".join(
+            start + character + stop if mark else character
+            for character, mark in zip(text, marks, strict=True)
+        )
+        return marked.replace(stop + start, "")
+    SD["join_bigrams"] = join_bigrams
+join_bigrams = SD["join_bigrams"]
+if "query_groups" not in SD:
+    """Parse a search query into its words, phrases and exclusions."""
+
+    import re
+    from typing import Any
+
+
+    def query_groups(query: str) -> dict[str, Any]:
+        """Parse `query` with the operators of websearch_to_tsquery: "phrase", or, -exclusion.
+
+        Returns a dict: `words`, the text whose lexemes rank (plain words and the words of phrases),
+        and `groups`, the alternatives between `or`, each a dict of `words` (any may occur), `phrases`
+        (must occur) and `excluded` (must not). An `or` with nothing before or after it is left out. A
+        quote that is never closed reaches to the end.
+        """
+        token = re.compile(r'(-?)"([^"]*)(?:"|$)|(\S+)')
+        ranking: list[str] = []
+        groups: list[dict[str, list[str]]] = []
+        alternative = True
+        for match in token.finditer(query):
+            minus, phrase, word = match.groups()
+            if word is not None and word.lower() == "or":
+                alternative = True
+                continue
+            if alternative:
+                groups.append({"words": [], "phrases": [], "excluded": []})
+                alternative = False
+            if word is None:
+                groups[-1]["excluded" if minus else "phrases"].append(phrase)
+                ranking += [] if minus else [phrase]
+            elif word.startswith("-") and word.strip("-"):
+                groups[-1]["excluded"].append(word.lstrip("-"))
+            else:
+                groups[-1]["words"].append(word)
+                ranking.append(word)
+        return {"words": " ".join(ranking), "groups": groups}
+    SD["query_groups"] = query_groups
+query_groups = SD["query_groups"]
+if "spaced_bigrams" not in SD:
+    """Text without spaces between words, made ready for a parser that needs them."""
+
+    import re
+
+    # A syllable: a base with its marks, vowels that are written before it and conjuncts.
+    THAI = (
+        "[\u0e40-\u0e44]?[\u0e01-\u0e2f\u0e46]"
+        + "[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]*[\u0e30\u0e32\u0e33\u0e45]?"
+    )
+    LAO = (
+        "[\u0ec0-\u0ec4]?[\u0e81-\u0eaf\u0ec6\u0edc-\u0edf]"
+        + "[\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd]*[\u0eb0\u0eb2\u0eb3\u0ebd]?"
+    )
+    MYANMAR = (
+        "[\u1000-\u102a\u103f\u1050-\u1055]"
+        + "(?:\u1039[\u1000-\u1021]|[\u102b-\u1038\u103a-\u103e\u1056-\u1059])*"
+    )
+    KHMER = "[\u1780-\u17b3\u17d7\u17dc](?:\u17d2[\u1780-\u17b3]|[\u17b4-\u17d1\u17d3\u17dd])*"
+    CHARACTER = (
+        "[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
+        + "\u17d7\u17dc\u17dd\u3005-\u3007\u3021-\u3029\u3041-\u3096\u3099\u309a\u309d-\u309f"
+        + "\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+        + "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+    )
+
+
+    def spaced_bigrams(text: str) -> str:
+        """Write runs of scripts without word spaces as overlapping pairs: three characters as two.
+
+        A pair is of syllables (Thai, Lao, Khmer, Myanmar: a base with its marks) or of characters
+        (Chinese, Japanese). A run of one syllable stays itself. Runs are enclosed in U+001E, and
+        between two pairs stands U+001F, once for each character that they share: blanks to a parser,
+        from which join_bigrams can undo it.
+        """
+        run = re.compile(f"{CHARACTER}+")
+        syllable = re.compile(f"{THAI}|{LAO}|{MYANMAR}|{KHMER}|{CHARACTER}")
+
+        def pairs(match: re.Match[str]) -> str:
+            parts = syllable.findall(match[0])
+            spaced = parts[0]
+            for place, part in enumerate(parts[1:], start=2):
+                shared = part if place < len(parts) else ""
+                spaced += part + "\x1f" * len(shared) + shared
+            return f"\x1e{spaced}\x1e"
+
+        return run.sub(pairs, text)
+    SD["spaced_bigrams"] = spaced_bigrams
+spaced_bigrams = SD["spaced_bigrams"]
+
+
+import re
+
+START, STOP = "\ue000", "\ue001"
+STAND_INS = {"<": "\ue002", ">": "\ue003", "/": "\ue004", "\\": "\ue005", "-": "\ue006"}
+OWN = START + STOP + "".join(STAND_INS.values()) + "\x1e\x1f"
+TO_PARSER = str.maketrans(STAND_INS) | dict.fromkeys(map(ord, OWN))
+TO_HTML = str.maketrans({
+    "&": "&amp;", '"': "&quot;", STAND_INS["<"]: "&lt;", STAND_INS[">"]: "&gt;",
+    STAND_INS["/"]: "/", STAND_INS["\\"]: "\\", STAND_INS["-"]: "-",
+    START: "<mark>", STOP: "</mark>"})
+BLANKS = str.maketrans(dict.fromkeys(STAND_INS, " "))
+MARKS = f"StartSel={START}, StopSel={STOP}, MaxFragments=0, "
+
+def run(statement, types, *values):
+    if statement not in SD:
+        SD[statement] = plpy.prepare(statement, types)
+    return SD[statement].execute(list(values))
+
+def words_of(query):
+    """Without operators there is nothing to parse."""
+    if query and re.search(r'["-]|\bor\b', query, re.IGNORECASE):
+        return query_groups(query)["words"]
+    return query or ""
+
+def indexable(text):
+    """_indexable_text; only other than ASCII may lack spaces between words."""
+    text = text.translate(BLANKS)
+    return text if text.isascii() else spaced_bigrams(text)
+
+def any_of(lexemes):
+    """A tsquery for any of the lexemes as text; an empty one is NULL."""
+    quoted = (lexeme.replace("\\", "\\\\").replace("'", "''") for lexeme in lexemes or ())
+    return " | ".join(f"'{lexeme}'" for lexeme in quoted) or None
+
+plain = [content.translate(TO_PARSER) for content in contents]
+indexed = list(map(indexable, plain))
+in_pairs = [one != other for one, other in zip(plain, indexed)]
+asked = list(dict.fromkeys(zip(queries, config_names)))
+number_of = {pair: number for number, pair in enumerate(asked)}
+lexemes = run(
+    "SELECT c.oid::text AS config,"
+    " tsvector_to_array(to_tsvector(c.oid::regconfig, a.words)) AS words"
+    " FROM unnest($1, $2) WITH ORDINALITY AS a (words, config_name, number)"
+    " LEFT JOIN pg_catalog.pg_ts_config AS c"
+    " ON c.cfgname = a.config_name AND pg_ts_config_is_visible(c.oid) ORDER BY a.number",
+    ["text[]", "text[]"], [indexable(words_of(query)) for query, _ in asked],
+    [config_name for _, config_name in asked])
+marked = run(
+    "SELECT array_agg(ts_headline(u.config::regconfig, u.content, u.words::tsquery, u.options)"
+    " ORDER BY u.place) AS contents FROM unnest($1, $2, $3, $4) WITH ORDINALITY"
+    " AS u (content, words, config, options, place)", ["text[]"] * 4,
+    indexed, [any_of(lexemes[number_of[pair]]["words"]) for pair in zip(queries, config_names)],
+    [lexemes[number_of[pair]]["config"] for pair in zip(queries, config_names)],
+    [MARKS + ("MaxWords=100, MinWords=50" if pairs else "MaxWords=40, MinWords=20")
+     for pairs in in_pairs])[0]["contents"] or []
+
+def snippet(text, pairs, passage):
+    if text is not None:
+        return join_bigrams(text, START, STOP) if pairs else text
+    if pairs:
+        return passage.strip(" ")[:100]
+    return " ".join(re.split(r"\s+", passage.strip(" "))[:40])
+
+return [
+    snippet(text, pairs, passage).translate(TO_HTML)
+    for text, pairs, passage in zip(marked, in_pairs, plain)]
+$python$;
+
+COMMENT ON FUNCTION pgblend._snippets(text[], text[], text[]) IS
+'The best part of each passage as HTML: text escaped, words that match its query in <mark>.';
+
 -- 10_text/_identifier_vector
 -- _identifier_vector: the identifiers of a text as lexemes of weight C, with "=" before each.
 -- All at position 1: they have places in no phrase. NULL gives NULL.
@@ -1449,166 +1668,6 @@ END;
 COMMENT ON FUNCTION pgblend._query_stop_words(text, text[]) IS
 'The query''s stop words in the language that it is probably in: the configuration that takes most '
 'of its words for stop words.';
-
--- 10_text/_snippets
--- _snippets: the best part of each passage as HTML: text escaped, words that match its query in
--- <mark>.
--- The arrays have an element for each passage. A query without lexemes gives the beginning.
--- Private-use characters stand for the marks and for < > / \ and signs, which the parser must not
--- see (as in _indexable_text), until all is escaped; the text's own are taken out first. Passages
--- without word spaces are marked as pairs and joined again. A word too long to be indexed raises no
--- NOTICE. All at once and in Python, since replacing characters takes SQL longer than the marking.
-CREATE OR REPLACE FUNCTION pgblend._snippets(
-    contents text[],
-    queries text[],
-    config_names text[]
-)
-RETURNS text[]
-LANGUAGE plpython3u
-STABLE PARALLEL UNSAFE
-STRICT
-SET search_path FROM CURRENT
-SET client_min_messages = warning
-SET plan_cache_mode = force_generic_plan
-AS $python$
-if "join_bigrams" not in SD:
-    """Undo spaced_bigrams in a marked passage."""
-
-    import re
-
-
-    def join_bigrams(passage: str, start: str, stop: str) -> str:
-        """Return a passage of spaced_bigrams' text as it was written, marks on what they stood on.
-
-        `start` and `stop` are the characters around each marked word; marked pairs that follow each
-        other share one mark. The passage may begin and end within a run.
-        """
-        return "".join(join_run(part, start, stop) for part in passage.split("\x1e"))
-
-
-    def join_run(run: str, start: str, stop: str) -> str:
-        """Join the pairs of one run; text without pairs stays as it is."""
-        if "\x1f" not in run:
-            return run
-        text = ""
-        marks: list[bool] = []
-        shared = 0
-        for piece in re.split("(\x1f+)", run):
-            if piece.startswith("\x1f"):
-                shared = len(piece)
-                continue
-            pair = piece.replace(start, "").replace(stop, "")
-            text += pair[shared:]
-            marks += [False] * (len(pair) - shared)
-            if start in piece:
-                marks[len(marks) - len(pair) :] = [True] * len(pair)
-        marked = "".join(
-            start + character + stop if mark else character
-            for character, mark in zip(text, marks, strict=True)
-        )
-        return marked.replace(stop + start, "")
-    SD["join_bigrams"] = join_bigrams
-join_bigrams = SD["join_bigrams"]
-if "query_groups" not in SD:
-    """Parse a search query into its words, phrases and exclusions."""
-
-    import re
-    from typing import Any
-
-
-    def query_groups(query: str) -> dict[str, Any]:
-        """Parse `query` with the operators of websearch_to_tsquery: "phrase", or, -exclusion.
-
-        Returns a dict: `words`, the text whose lexemes rank (plain words and the words of phrases),
-        and `groups`, the alternatives between `or`, each a dict of `words` (any may occur), `phrases`
-        (must occur) and `excluded` (must not). An `or` with nothing before or after it is left out. A
-        quote that is never closed reaches to the end.
-        """
-        token = re.compile(r'(-?)"([^"]*)(?:"|$)|(\S+)')
-        ranking: list[str] = []
-        groups: list[dict[str, list[str]]] = []
-        alternative = True
-        for match in token.finditer(query):
-            minus, phrase, word = match.groups()
-            if word is not None and word.lower() == "or":
-                alternative = True
-                continue
-            if alternative:
-                groups.append({"words": [], "phrases": [], "excluded": []})
-                alternative = False
-            if word is None:
-                groups[-1]["excluded" if minus else "phrases"].append(phrase)
-                ranking += [] if minus else [phrase]
-            elif word.startswith("-") and word.strip("-"):
-                groups[-1]["excluded"].append(word.lstrip("-"))
-            else:
-                groups[-1]["words"].append(word)
-                ranking.append(word)
-        return {"words": " ".join(ranking), "groups": groups}
-    SD["query_groups"] = query_groups
-query_groups = SD["query_groups"]
-
-import re
-
-START, STOP = "\ue000", "\ue001"
-STAND_INS = {"<": "\ue002", ">": "\ue003", "/": "\ue004", "\\": "\ue005", "-": "\ue006"}
-OWN = START + STOP + "".join(STAND_INS.values()) + "\x1e\x1f"
-TO_PARSER = str.maketrans(STAND_INS) | dict.fromkeys(map(ord, OWN))
-TO_HTML = str.maketrans({
-    "&": "&amp;", '"': "&quot;", STAND_INS["<"]: "&lt;", STAND_INS[">"]: "&gt;",
-    STAND_INS["/"]: "/", STAND_INS["\\"]: "\\", STAND_INS["-"]: "-",
-    START: "<mark>", STOP: "</mark>"})
-MARKS = f"StartSel={START}, StopSel={STOP}, MaxFragments=0, "
-
-def run(statement, types, *values):
-    if statement not in SD:
-        SD[statement] = plpy.prepare(statement, types)
-    return SD[statement].execute(list(values))
-
-def words_of(query):
-    """Without operators there is nothing to parse."""
-    if query and re.search(r'["-]|\bor\b', query, re.IGNORECASE):
-        return query_groups(query)["words"]
-    return query or ""
-
-plain = [content.translate(TO_PARSER) for content in contents]
-indexed = plain
-if not all(map(str.isascii, contents)):
-    indexed = run(
-        "SELECT array_agg(pgblend._indexable_text(u.content) ORDER BY u.place) AS contents"
-        " FROM unnest($1) WITH ORDINALITY AS u (content, place)", ["text[]"], plain)[0]["contents"]
-in_pairs = [one != other for one, other in zip(plain, indexed)]
-asked = list(dict.fromkeys(zip(queries, config_names)))
-number_of = {pair: number for number, pair in enumerate(asked)}
-marked = run(
-    "WITH asked AS MATERIALIZED ("
-    "SELECT a.number - 1 AS number, c.config, pgblend._lexeme_tsquery(tsvector_to_array("
-    "to_tsvector(c.config, pgblend._indexable_text(a.words)))) AS words"
-    " FROM unnest($1, $2) WITH ORDINALITY AS a (words, config_name, number)"
-    " CROSS JOIN LATERAL (SELECT pgblend._regconfig(a.config_name)) AS c (config))"
-    " SELECT array_agg(ts_headline(a.config, u.content, a.words, u.options) ORDER BY u.place)"
-    " AS contents FROM unnest($3, $4, $5) WITH ORDINALITY AS u (content, number, options, place)"
-    " INNER JOIN asked AS a ON a.number = u.number",
-    ["text[]", "text[]", "text[]", "integer[]", "text[]"],
-    [words_of(query) for query, _ in asked], [config_name for _, config_name in asked],
-    indexed, [number_of[pair] for pair in zip(queries, config_names)],
-    [MARKS + ("MaxWords=100, MinWords=50" if pairs else "MaxWords=40, MinWords=20")
-     for pairs in in_pairs])[0]["contents"] or []
-
-def snippet(text, pairs, passage):
-    if text is not None:
-        return join_bigrams(text, START, STOP) if pairs else text
-    if pairs:
-        return passage.strip(" ")[:100]
-    return " ".join(re.split(r"\s+", passage.strip(" "))[:40])
-
-return [
-    snippet(text, pairs, passage).translate(TO_HTML)
-    for text, pairs, passage in zip(marked, in_pairs, plain)]
-$python$;
-
-COMMENT ON FUNCTION pgblend._snippets(text[], text[], text[]) IS
-'The best part of each passage as HTML: text escaped, words that match its query in <mark>.';
 
 -- 10_text/_group_condition
 -- _group_condition: what must hold of a passage for one alternative of a query, as one tsquery;
@@ -3252,15 +3311,20 @@ COMMENT ON FUNCTION pgblend._chunk_seal() IS
 
 -- 20_retrieve/_active_space
 -- _active_space: the embedding space that searches use; a NULL row where there is none.
+-- In plpgsql, which keeps its plan: an SQL function would be planned at each search.
 CREATE OR REPLACE FUNCTION pgblend._active_space()
 RETURNS pgblend_data.embedding_space
-LANGUAGE sql
+LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT s.*  -- noqa: AM04
-    FROM pgblend_data.embedding_space AS s
-    WHERE s.active;
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    space pgblend_data.embedding_space;
+BEGIN
+    SELECT s.* INTO space FROM pgblend_data.embedding_space AS s WHERE s.active;
+    RETURN space;
 END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._active_space() IS
 'The embedding space that searches use; a NULL row where there is none.';
@@ -11842,12 +11906,11 @@ CREATE OR REPLACE FUNCTION pgblend._missing_stages(mode text)
 RETURNS jsonb
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT coalesce(jsonb_object_agg(s.stage, 'no model is set for it'), '{}')
-    FROM (
-        VALUES ('default', 'rerank'), ('thorough', 'rerank'), ('thorough', 'expand')
-    ) AS s (mode, stage)
-    WHERE s.mode = _missing_stages.mode;
+RETURN CASE mode
+    WHEN 'thorough' THEN
+        '{"expand": "no model is set for it", "rerank": "no model is set for it"}'::jsonb
+    WHEN 'default' THEN '{"rerank": "no model is set for it"}'::jsonb
+    ELSE '{}'::jsonb
 END;
 
 COMMENT ON FUNCTION pgblend._missing_stages(text) IS
@@ -12960,15 +13023,16 @@ COMMENT ON FUNCTION pgblend._search_trace(
 -- _vectors_waiting: whether some passages of the collections still need a vector in the space.
 CREATE OR REPLACE FUNCTION pgblend._vectors_waiting(space text, collection_ids bigint[])
 RETURNS boolean
-LANGUAGE sql
+LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT EXISTS(
-        SELECT
-        FROM pgblend_data.embedding_queue AS q
-        WHERE q.space = _vectors_waiting.space AND q.collection_id = ANY(collection_ids)
-    );
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM pgblend_data.embedding_queue AS q
+        WHERE q.space = _vectors_waiting.space AND q.collection_id = ANY(collection_ids));
 END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._vectors_waiting(text, bigint[]) IS
 'Whether some passages of the collections still need a vector in the space.';
@@ -13046,7 +13110,10 @@ BEGIN
             array_agg(q.rank) AS ranks,
             pgblend._snippets(
                 array_agg(q.content),
-                array_agg(concat_ws(' ', pgblend._corrected_words(q.arms), query)),
+                array_agg(CASE
+                    WHEN q.arms ? 'fuzzy' THEN
+                        concat_ws(' ', pgblend._corrected_words(q.arms), query)
+                    ELSE query END),
                 array_agg(q.text_search_config)) AS snippets
         FROM passage AS q
     ) AS told

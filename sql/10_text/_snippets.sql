@@ -20,6 +20,7 @@ SET plan_cache_mode = force_generic_plan
 AS $python$
 #include plpy/join_bigrams.py
 #include plpy/query_groups.py
+#include plpy/spaced_bigrams.py
 import re
 
 START, STOP = "\ue000", "\ue001"
@@ -30,6 +31,7 @@ TO_HTML = str.maketrans({
     "&": "&amp;", '"': "&quot;", STAND_INS["<"]: "&lt;", STAND_INS[">"]: "&gt;",
     STAND_INS["/"]: "/", STAND_INS["\\"]: "\\", STAND_INS["-"]: "-",
     START: "<mark>", STOP: "</mark>"})
+BLANKS = str.maketrans(dict.fromkeys(STAND_INS, " "))
 MARKS = f"StartSel={START}, StopSel={STOP}, MaxFragments=0, "
 
 def run(statement, types, *values):
@@ -43,27 +45,35 @@ def words_of(query):
         return query_groups(query)["words"]
     return query or ""
 
+def indexable(text):
+    """_indexable_text; only other than ASCII may lack spaces between words."""
+    text = text.translate(BLANKS)
+    return text if text.isascii() else spaced_bigrams(text)
+
+def any_of(lexemes):
+    """A tsquery for any of the lexemes as text; an empty one is NULL."""
+    quoted = (lexeme.replace("\\", "\\\\").replace("'", "''") for lexeme in lexemes or ())
+    return " | ".join(f"'{lexeme}'" for lexeme in quoted) or None
+
 plain = [content.translate(TO_PARSER) for content in contents]
-indexed = plain
-if not all(map(str.isascii, contents)):
-    indexed = run(
-        "SELECT array_agg(pgblend._indexable_text(u.content) ORDER BY u.place) AS contents"
-        " FROM unnest($1) WITH ORDINALITY AS u (content, place)", ["text[]"], plain)[0]["contents"]
+indexed = list(map(indexable, plain))
 in_pairs = [one != other for one, other in zip(plain, indexed)]
 asked = list(dict.fromkeys(zip(queries, config_names)))
 number_of = {pair: number for number, pair in enumerate(asked)}
-marked = run(
-    "WITH asked AS MATERIALIZED ("
-    "SELECT a.number - 1 AS number, c.config, pgblend._lexeme_tsquery(tsvector_to_array("
-    "to_tsvector(c.config, pgblend._indexable_text(a.words)))) AS words"
+lexemes = run(
+    "SELECT c.oid::text AS config,"
+    " tsvector_to_array(to_tsvector(c.oid::regconfig, a.words)) AS words"
     " FROM unnest($1, $2) WITH ORDINALITY AS a (words, config_name, number)"
-    " CROSS JOIN LATERAL (SELECT pgblend._regconfig(a.config_name)) AS c (config))"
-    " SELECT array_agg(ts_headline(a.config, u.content, a.words, u.options) ORDER BY u.place)"
-    " AS contents FROM unnest($3, $4, $5) WITH ORDINALITY AS u (content, number, options, place)"
-    " INNER JOIN asked AS a ON a.number = u.number",
-    ["text[]", "text[]", "text[]", "integer[]", "text[]"],
-    [words_of(query) for query, _ in asked], [config_name for _, config_name in asked],
-    indexed, [number_of[pair] for pair in zip(queries, config_names)],
+    " LEFT JOIN pg_catalog.pg_ts_config AS c"
+    " ON c.cfgname = a.config_name AND pg_ts_config_is_visible(c.oid) ORDER BY a.number",
+    ["text[]", "text[]"], [indexable(words_of(query)) for query, _ in asked],
+    [config_name for _, config_name in asked])
+marked = run(
+    "SELECT array_agg(ts_headline(u.config::regconfig, u.content, u.words::tsquery, u.options)"
+    " ORDER BY u.place) AS contents FROM unnest($1, $2, $3, $4) WITH ORDINALITY"
+    " AS u (content, words, config, options, place)", ["text[]"] * 4,
+    indexed, [any_of(lexemes[number_of[pair]]["words"]) for pair in zip(queries, config_names)],
+    [lexemes[number_of[pair]]["config"] for pair in zip(queries, config_names)],
     [MARKS + ("MaxWords=100, MinWords=50" if pairs else "MaxWords=40, MinWords=20")
      for pairs in in_pairs])[0]["contents"] or []
 

@@ -70,7 +70,10 @@ BEGIN
             array_agg(q.rank) AS ranks,
             pgblend._snippets(
                 array_agg(q.content),
-                array_agg(concat_ws(' ', pgblend._corrected_words(q.arms), query)),
+                array_agg(CASE
+                    WHEN q.arms ? 'fuzzy' THEN
+                        concat_ws(' ', pgblend._corrected_words(q.arms), query)
+                    ELSE query END),
                 array_agg(q.text_search_config)) AS snippets
         FROM passage AS q
     ) AS told

@@ -5,12 +5,11 @@ CREATE OR REPLACE FUNCTION pgblend._missing_stages(mode text)
 RETURNS jsonb
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT coalesce(jsonb_object_agg(s.stage, 'no model is set for it'), '{}')
-    FROM (
-        VALUES ('default', 'rerank'), ('thorough', 'rerank'), ('thorough', 'expand')
-    ) AS s (mode, stage)
-    WHERE s.mode = _missing_stages.mode;
+RETURN CASE mode
+    WHEN 'thorough' THEN
+        '{"expand": "no model is set for it", "rerank": "no model is set for it"}'::jsonb
+    WHEN 'default' THEN '{"rerank": "no model is set for it"}'::jsonb
+    ELSE '{}'::jsonb
 END;
 
 COMMENT ON FUNCTION pgblend._missing_stages(text) IS

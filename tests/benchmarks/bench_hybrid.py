@@ -5,7 +5,8 @@
 hybrid_search (mode fast, the vector given), its arms alone, hand-written SQL (ts_rank_cd and <=>
 joined by RRF) and langchain-postgres' hybrid search answer the same questions in turn: the first
 passages of wiki_en with vectors of 384 dimensions, ten rows each of 100 candidates from either
-side. Then eight clients at a time. Prints milliseconds and ratios, and writes them as JSON.
+side. Then eight clients at a time. Prints milliseconds and ratios, and
+writes them as JSON.
 Without --server a server is made for the run, and its data thrown away.
 """
 
@@ -25,6 +26,7 @@ from typing import Any
 import psycopg
 from bench_hybrid_data import SPACE, Size, load
 from bench_hybrid_langchain import Langchain
+from bench_lexical import processor_ms
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -136,17 +138,27 @@ class Bench:
         return {"one client": one, f"{CLIENTS} clients": many}
 
     def in_turn(self, systems: dict[str, Timed]) -> dict[str, dict[str, float]]:
-        """Time all systems on each question, one after the other, after some to warm them up."""
+        """Time all systems on each question, one after the other, after some to warm them up.
+
+        `cpu` is the median of processor time in the session's backend, which others disturb less.
+        """
         times: dict[str, list[float]] = {name: [] for name in systems}
+        processor: dict[str, list[float]] = {name: [] for name in systems}
         for place, question in enumerate(self.questions[:20] + self.questions):
             for name, run in systems.items():
+                before = processor_ms(self.connection)
                 start = time.perf_counter()
                 run(self.connection, question)
                 if place >= 20:
                     times[name].append((time.perf_counter() - start) * 1000)
-        arms = [times[f"{name} arm"] for name in ARMS]
-        times["sum of the arms"] = [sum(row) for row in zip(*arms, strict=True)]
-        return {name: summary(of_system) for name, of_system in times.items()}
+                    processor[name].append(processor_ms(self.connection) - before)
+        for measured in (times, processor):
+            arms = [measured[f"{name} arm"] for name in ARMS]
+            measured["sum of the arms"] = [sum(row) for row in zip(*arms, strict=True)]
+        return {
+            name: {**summary(of_system), "cpu": statistics.median(processor[name])}
+            for name, of_system in times.items()
+        }
 
     def clients(self, run: Timed) -> dict[str, float]:
         """Search from several sessions at once."""
@@ -192,7 +204,7 @@ def show(passages: int, result: dict[str, Any]) -> None:
                 f"  {clients:10} {name:20} "
                 + " / ".join(f"{figures[share]:8.2f}" for share in ("p50", "p95", "p99"))
                 + f"  {figures['p50'] / base:6.2f}x"
-                + (f"  {rate:7.1f} searches/s" if rate else "")
+                + (f"  {rate:7.1f} searches/s" if rate else f"  cpu {figures['cpu']:6.2f}")
             )
 
 

@@ -20,11 +20,10 @@ from itertools import cycle
 from langchain_core.embeddings import FakeEmbeddings
 from langchain_postgres import PGEngine, PGVectorStore
 from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, reciprocal_rank_fusion
-from sqlalchemy.ext.asyncio import create_async_engine
 
 def store():
-    engine = PGEngine.from_engine(create_async_engine(
-        sys.argv[1], connect_args={"options": "-c hnsw.ef_search=100"}))
+    engine = PGEngine.from_connection_string(
+        sys.argv[1], connect_args={"options": "-c hnsw.ef_search=100"})
     return PGVectorStore.create_sync(
         engine, embedding_service=FakeEmbeddings(size=384), table_name="peer", id_column="id",
         content_column="content", embedding_column="embedding", metadata_columns=[],
