@@ -17,6 +17,7 @@ COMMANDS = {
     "migrate": "Create, upgrade or remove pgblend's database objects.",
     "gateway": "Run the model gateway.",
     "ingest": "Read files and put their text into a collection.",
+    "sync": "Bring in what is new: files that changed, messages that came.",
     "reindex": "Bring the lexical index up to date, and show it.",
     "document": "List, show, change and delete documents.",
     "collection": "List, add, remove and share collections.",

@@ -111,6 +111,11 @@ def command(
         dry_run,
         resume,
     )
+    run_request(database_url, request, as_json)
+
+
+def run_request(database_url: str | None, request: IngestRequest, as_json: bool) -> None:
+    """Run with progress bars, print the report, and exit by what became of the files."""
     with progress_bars() as start_bar:
         run = Run(resolve_database_url(database_url), request, start_bar)
         try:

@@ -13,16 +13,25 @@ _SAMPLE = 4000
 
 @dataclass(frozen=True)
 class Conversation:
-    """A channel, an issue or a mail thread: its key within the export, and what reads it."""
+    """A channel, an issue or a mail thread: its key within the export, and what reads it.
+
+    Its `identity` is the same in every export.
+    """
 
     key: str
+    identity: str
     digest: str
     size: int
     read: Callable[[], Document]
 
 
 def conversation(
-    key: str, title: str, uri: str, metadata: dict[str, Any], messages: list[Message]
+    key: str,
+    identity: str,
+    title: str,
+    uri: str,
+    metadata: dict[str, Any],
+    messages: list[Message],
 ) -> Conversation:
     """Make a conversation of messages that are in memory already."""
     document = Document(
@@ -34,7 +43,8 @@ def conversation(
     )
     about = [title, metadata, [asdict(message) for message in messages]]
     data = json.dumps(about, sort_keys=True, default=str).encode()
-    return Conversation(key, hashlib.sha256(data).hexdigest(), len(data), lambda: document)
+    digest = hashlib.sha256(data).hexdigest()
+    return Conversation(key, identity, digest, len(data), lambda: document)
 
 
 def sample_text(messages: list[Message]) -> str:

@@ -25,6 +25,7 @@ MARKDOWN, HTML, JSON, JSONL, TEXT = (
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
+PREFIXES = {SLACK: "slack", LINEAR: "linear", MBOX: "mail"}
 SNIFFED_BYTES = 8192
 _MBOX_START = b"From "
 _CODE = "text/x-source"

@@ -31,17 +31,22 @@ class Offer:
     source_key: str
     label: str
     content_hash: str
+    grows: bool = False
+
+
+# A place among the offers, and of a document that grows its stored hash and message ids.
+Wanted = tuple[int, tuple[str, list[str]] | None]
 
 
 @dataclass(frozen=True)
 class Handlers:
     """What a lane calls; all of them may be called by several lanes at once.
 
-    `choose` gets the offers and returns the places of those that are wanted; `forget` takes that
-    back. `store` gets the documents of a batch, `report` problems, `advance` bytes.
+    `choose` gets the offers and returns which are wanted; `forget` takes that back. `store` gets
+    the documents of a batch, `report` problems, `advance` bytes.
     """
 
-    choose: Callable[[Sequence[Offer]], list[int]]
+    choose: Callable[[Sequence[Offer]], list[Wanted]]
     forget: Callable[[Sequence[Offer]], None]
     store: Callable[[Batch], None]
     report: Callable[[Problem], None]
@@ -145,7 +150,7 @@ class _Attempt:
         elif "offers" in answer:
             offers = [Offer(*offer) for offer in answer["offers"]]
             wanted = self._handlers.choose(offers)
-            self._open = [offers[index] for index in wanted]
+            self._open = [offers[index] for index, _ in wanted]
             self._batch = Batch([offer.label for offer in offers])
             self._process.send({"wanted": wanted})
         elif "payload" in answer and batch is not None:

@@ -59,7 +59,7 @@ def message_text(message: Message) -> str:
     if not text:
         return ""
     time = message.time[:16].replace("T", " ")
-    about = f"{message.author} ({time})" if time else message.author
+    about = f"{message.author} ({time})".strip() if time else message.author
     return f"{about}: {text}" if about else text
 
 

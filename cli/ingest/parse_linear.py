@@ -39,6 +39,7 @@ def parse_linear(issues: list[dict[str, Any]]) -> Iterator[Conversation]:
         )
         yield conversation(
             identifier,
+            _text(issue.get("id")) or identifier,
             storable_text(f"{identifier} {issue['title']}"),
             _text(issue.get("url")),
             _metadata(issue),

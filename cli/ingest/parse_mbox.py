@@ -14,6 +14,7 @@ from pgblend.cli.ingest.parse_mail import header, mail_time, read_mail, to_messa
 
 _LONGEST_HEADERS = 1 << 20
 MAX_MAIL_BYTES = 64 << 20
+_ID_DIGITS = 32
 _ANSWER = re.compile(r"^\s*((re|aw|sv|antw|fw|fwd|wg)(\[\d+\])?:\s*)+", re.IGNORECASE)
 _ID = re.compile(r"<[^<>\s]+>")
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -107,8 +108,10 @@ def _conversation(path: Path, thread: list[Entry]) -> Conversation:
         for entry in thread:
             stream.seek(entry.start)
             digest.update(stream.read(entry.end - entry.start))
+    name = first.message_id or f"at {first.start}"
     return Conversation(
-        first.message_id or f"at {first.start}",
+        name,
+        first.message_id or digest.hexdigest()[:_ID_DIGITS],
         digest.hexdigest(),
         sum(entry.end - entry.start for entry in thread),
         lambda: _read(path, thread),
@@ -130,7 +133,8 @@ def _read(path: Path, thread: list[Entry]) -> Document:
             except ParseError as error:
                 warnings.append(f"mail {entry.message_id or entry.start}: {error}")
                 continue
-            messages.append(to_message(mail, entry.message_id, thread[0].message_id or "thread"))
+            message_id = entry.message_id or hashlib.sha256(data).hexdigest()[:_ID_DIGITS]
+            messages.append(to_message(mail, message_id, thread[0].message_id or "thread"))
     subject = _ANSWER.sub("", thread[0].subject)
     return Document(
         title=subject,

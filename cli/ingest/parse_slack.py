@@ -172,7 +172,8 @@ def _conversation(
         if value:
             metadata[key] = plain_text(value, users, {})
     title = f"#{name}" if name else ", ".join(members)
-    return conversation(folder, title, f"{_ARCHIVE_URL}/{channel['id']}", metadata, ordered)
+    uri = f"{_ARCHIVE_URL}/{channel['id']}"
+    return conversation(folder, channel["id"], title, uri, metadata, ordered)
 
 
 def _user_name(user: dict[str, Any]) -> str:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from pgblend.cli.database import Connection
-from pgblend.cli.ingest.lane import Handlers, Lane, Offer, Task, make_tasks
+from pgblend.cli.ingest.lane import Handlers, Lane, Offer, Task, Wanted, make_tasks
 from pgblend.cli.ingest.report import Problem, Report
 from pgblend.cli.ingest.settings import ParserConfig
 from pgblend.cli.ingest.source_file import SourceFile
 from pgblend.cli.ingest.spool import Batch
-from pgblend.cli.ingest.store import forget, look_up, store, stored_places
+from pgblend.cli.ingest.store import forget, look_up, store, stored_messages, stored_places
 
 # Starting a parsing process takes a quarter of a second: another one for so many bytes.
 _BYTES_PER_PROCESS = 4_000_000
@@ -47,6 +47,7 @@ class Pipeline:
         self._lanes: list[Lane] = []
         self._lock = threading.Lock()
         self._new: set[str] = set()
+        self._growing: set[str] = set()
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
 
@@ -118,12 +119,18 @@ class Pipeline:
             self._failure = self._failure or error
         self._stop()
 
-    def _choose(self, offers: Sequence[Offer]) -> list[int]:
-        """Return the places of what is new or changed."""
+    def _choose(self, offers: Sequence[Offer]) -> list[Wanted]:
+        """Return what is new or changed; of what grows, also the messages that are stored."""
         found = look_up(
             self._reader, self._collection_id, [(offer.source_key, offer.label) for offer in offers]
         )
-        wanted = []
+        wanted: list[Wanted] = []
+        growing = [
+            offer.source_key
+            for offer, known in zip(offers, found, strict=True)
+            if offer.grows and known.content_hash not in (None, offer.content_hash)
+        ]
+        messages = stored_messages(self._reader, self._collection_id, growing) if growing else {}
         with self._lock:
             for place, (offer, known) in enumerate(zip(offers, found, strict=True)):
                 if known.owner == "other":
@@ -134,7 +141,10 @@ class Pipeline:
                 elif known.content_hash == offer.content_hash:
                     self._report.count("unchanged")
                 else:
-                    wanted.append(place)
+                    stored = messages.get(offer.source_key)
+                    wanted.append((place, stored))
+                    if stored:
+                        self._growing.add(offer.label)
                     if known.content_hash is None:
                         self._new.add(offer.label)
         return wanted
@@ -161,7 +171,10 @@ class Pipeline:
         with self._lock:
             for place, chunks in batch.chunks.items():
                 label = batch.labels[place]
-                self._report.count("added" if label in self._new else "replaced", chunks)
+                status = "added" if label in self._new else "replaced"
+                if label in self._growing:
+                    status = "appended" if chunks else "unchanged"
+                self._report.count(status, chunks)
                 self._new.discard(label)
         batch.close()
 

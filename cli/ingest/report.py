@@ -6,7 +6,7 @@ from typing import Any
 
 # A file of a million broken lines must not fill the memory: the rest is only counted.
 _KEPT_PROBLEMS = 1000
-_STATUSES = ("added", "replaced", "updated", "unchanged", "skipped", "failed", "pruned")
+_STATUSES = ("added", "replaced", "appended", "updated", "unchanged", "skipped", "failed", "pruned")
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class IngestRequest:
     prune: bool = False
     dry_run: bool = False
     resume: bool = False
+    sync: bool = False
     limits: Limits = field(default_factory=Limits)
 
 
@@ -110,6 +111,7 @@ class Run:
             configurations,
             dict(request.fields.names),
             request.dry_run,
+            request.sync,
             request.limits,
         )
         pipeline = Pipeline(
@@ -140,5 +142,6 @@ def exit_code(report: Report) -> ExitCode:
     """Return 0 when nothing failed, 1 when everything did, else 4."""
     if not report.documents["failed"]:
         return ExitCode.OK
-    done = (report.documents[status] for status in ("added", "replaced", "updated", "unchanged"))
-    return ExitCode.PARTIAL if any(done) else ExitCode.ERROR
+    done = set(report.documents) - {"failed", "skipped", "pruned"}
+    some = any(report.documents[status] for status in done)
+    return ExitCode.PARTIAL if some else ExitCode.ERROR

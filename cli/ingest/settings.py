@@ -62,6 +62,7 @@ class ParserConfig:
     text_configurations: Sequence[str]
     fields: dict[str, str] = field(default_factory=dict)
     dry_run: bool = False
+    sync: bool = False
     limits: Limits = field(default_factory=Limits)
 
     def as_json(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pgblend.cli.ingest.formats import (
     LINEAR,
     MBOX,
     PARSER_VERSION,
+    PREFIXES,
     SLACK,
     SNIFFED_BYTES,
     media_type_of,
@@ -43,7 +44,10 @@ MAX_FILE_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class Candidate:
-    """One document to be: `content_hash` tells whether it changed, `parse` reads it."""
+    """One document to be: `content_hash` tells whether it changed, `parse` reads it.
+
+    One that `grows` gets the messages that it lacks; the others are replaced.
+    """
 
     source_key: str
     label: str
@@ -51,14 +55,20 @@ class Candidate:
     size: int
     modified_at: datetime
     parse: Callable[[], Document]
+    grows: bool = False
 
 
 class Sources:
     """Reads files one after another; problems are handed to `on_problem`."""
 
     def __init__(
-        self, fields: FieldMap, fingerprint: str, on_problem: Callable[[Problem], None]
+        self,
+        fields: FieldMap,
+        fingerprint: str,
+        on_problem: Callable[[Problem], None],
+        sync: bool = False,
     ) -> None:
+        self._sync = sync
         self._fields = fields
         self._fingerprint = f"{PARSER_VERSION} {fingerprint}"
         self._on_problem = on_problem
@@ -145,7 +155,12 @@ class Sources:
         """Yield a candidate for each channel, issue or thread of an export."""
         uri = storable_text(file.path.as_uri())
         for each in conversations:
-            key = f"{file.source_key}#{storable_text(each.key)}"
+            # A later export has another file name, and goes on with the same conversations.
+            key = storable_text(
+                f"{PREFIXES[media_type]}:{each.identity}"
+                if self._sync
+                else f"{file.source_key}#{each.key}"
+            )
 
             def parse(each: Conversation = each, key: str = key) -> Document:
                 document = each.read()
@@ -164,6 +179,7 @@ class Sources:
                 size=each.size,
                 modified_at=file.modified_at(),
                 parse=parse,
+                grows=self._sync,
             )
 
     def _hash(self, how: str, digest: str) -> str:

@@ -30,7 +30,19 @@ _STORE = """
         media_type => s.payload ->> 'media_type',
         modified_at => (s.payload ->> 'modified_at')::timestamptz
     ) AS stored
-    WHERE s.part = 0
+    WHERE s.part = 0 AND s.payload ->> 'expected_hash' IS NULL
+    UNION ALL
+    SELECT s.place, CASE WHEN g.added > 0 THEN 'appended' ELSE 'unchanged' END, g.added,
+        g.document_id
+    FROM pg_temp.ingest_stage AS s
+    CROSS JOIN LATERAL pgblend._append_document(
+        %s,
+        s.payload ->> 'source_key',
+        s.payload ->> 'expected_hash',
+        s.payload ->> 'content_hash',
+        (s.payload ->> 'modified_at')::timestamptz,
+        s.payload -> 'chunks') AS g
+    WHERE s.part = 0 AND s.payload ->> 'expected_hash' IS NOT NULL
 """
 # A statement for each part: what the server holds in memory does not grow with the document.
 _APPEND = """
@@ -67,6 +79,15 @@ _LOOK_UP = """
 _FORGET = """
     DELETE FROM pg_temp.ingest_seen
     WHERE key_hash IN (SELECT md5(k)::uuid FROM unnest(%s::text[]) AS k)
+"""
+_MESSAGES = """
+    SELECT d.source_key, d.content_hash, coalesce(array_agg(m.id) FILTER (WHERE m.id <> ''), '{}')
+    FROM pgblend_data.document AS d
+    LEFT JOIN pgblend_data.chunk AS c ON c.document_id = d.id
+    LEFT JOIN LATERAL jsonb_path_query(c.metadata, '$.messages[*].id') AS j (id) ON true
+    CROSS JOIN LATERAL (SELECT j.id #>> '{}') AS m (id)
+    WHERE d.collection_id = %s AND d.source_key = ANY(%s)
+    GROUP BY d.id
 """
 _STORED = """
     SELECT q.place - 1
@@ -143,6 +164,14 @@ def look_up(
     return [Known(*row) for row in connection.execute(_LOOK_UP, parameters).fetchall()]
 
 
+def stored_messages(
+    connection: Connection, collection_id: int | None, keys: Sequence[str]
+) -> dict[str, tuple[str, list[str]]]:
+    """Return the content hash and the ids of the stored messages of documents, by source key."""
+    rows = connection.execute(_MESSAGES, [collection_id, list(keys)]).fetchall()
+    return {key: (content_hash, ids) for key, content_hash, ids in rows}
+
+
 def stored_places(
     connection: Connection, collection_id: int | None, sources: Sequence[tuple[str, datetime]]
 ) -> set[int]:
@@ -194,11 +223,11 @@ def _store_together(
                 copy.write_row(row)
                 if row[1] > 0:
                     later_parts.append(row[:2])
-        rows = {row[0]: row for row in cursor.execute(_STORE, [collection]).fetchall()}
+        rows = {row[0]: row for row in cursor.execute(_STORE, [collection, collection]).fetchall()}
         counts = {place: row[2] for place, row in rows.items()}
         for place, part in later_parts:
             _, status, _, document_id = rows[place]
-            if status in ("added", "replaced"):
+            if status in ("added", "replaced", "appended"):
                 added = cursor.execute(_APPEND, [document_id, place, part]).fetchone()
                 counts[place] += added[0] if added else 0
     return [Outcome(batch.labels[place], row[1], counts[place]) for place, row in rows.items()]

@@ -10,6 +10,7 @@ import os
 import resource
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -30,6 +31,20 @@ _BATCH_BYTES = 512 << 10
 _PART_CHUNKS = 1000
 
 
+@dataclass(frozen=True)
+class Stored:
+    """What the database has of a document that grows."""
+
+    content_hash: str
+    message_ids: list[str]
+
+    def without_known(self, document: Document) -> Document:
+        """Leave out the messages that are stored."""
+        known = set(self.message_ids)
+        messages = tuple(each for each in document.messages if each.id not in known)
+        return replace(document, messages=messages, text="")
+
+
 class Worker:
     """Serves one run until its input ends."""
 
@@ -39,7 +54,9 @@ class Worker:
         self._limits = Limits(**config["limits"])
         self._settings = ChunkSettings(**config["chunk_settings"])
         self._language_of = language_finder(config["language"], set(config["text_configurations"]))
-        self._sources = Sources(FieldMap(config["fields"]), config["fingerprint"], self._problem)
+        self._sources = Sources(
+            FieldMap(config["fields"]), config["fingerprint"], self._problem, config["sync"]
+        )
         self._dry_run = bool(config["dry_run"])
         self._skip: set[str] = set()
         self._place = 0
@@ -75,22 +92,26 @@ class Worker:
     def _deliver(self, batch: list[tuple[int, Candidate]], completed: int, size: int) -> None:
         """Offer a batch, send what is wanted of it, and say how many files are through."""
         if batch:
-            offers = [[item.source_key, item.label, item.content_hash] for _, item in batch]
+            offers = [
+                [item.source_key, item.label, item.content_hash, item.grows] for _, item in batch
+            ]
             self._send({"offers": offers})
             answer = read_frame(self._requests)
             if answer is None:  # the run is gone
                 sys.exit(1)
-            for index in answer["wanted"]:
+            for index, stored in answer["wanted"]:
                 place, candidate = batch[index]
                 if candidate.label not in self._skip:
                     self._begin(place, candidate.label, candidate.size)
-                    self._prepare(index, candidate)
+                    self._prepare(index, candidate, Stored(*stored) if stored else None)
         self._send({"completed": completed, "bytes": size})
 
-    def _prepare(self, index: int, candidate: Candidate) -> None:
-        """Parse and split one document, and send it in parts."""
+    def _prepare(self, index: int, candidate: Candidate, stored: Stored | None) -> None:
+        """Parse and split one document, and send it, or what is new of it, in parts."""
         try:
             document = candidate.parse()
+            if stored:
+                document = stored.without_known(document)
             language = self._language_of(document.text)
             chunks = iterate_chunks(document, self._settings)
             count = tokens = part = 0
@@ -98,14 +119,15 @@ class Worker:
                 count += len(some)
                 tokens += sum(chunk["token_count"] for chunk in some)
                 if not self._dry_run:
-                    payload = document_payload(candidate, document, language, some, part)
+                    payload = document_payload(candidate, document, language, some, part, stored)
                     self._send({"part": part, "index": index, "payload": payload})
                 part += 1
         except (MemoryError, RecursionError, Exception) as error:
             self._send({"dropped": index})
             self._problem(Problem("failed", candidate.label, self._explain(error)))
             return
-        for warning in document.warnings or (() if count else ("there is no text in it",)):
+        without_text = () if count or stored else ("there is no text in it",)
+        for warning in document.warnings or without_text:
             self._problem(Problem("warning", candidate.label, warning))
         self._send({"prepared": index, "chunks": count, "tokens": tokens})
 
@@ -141,11 +163,13 @@ def document_payload(
     language: str | None,
     chunks: list[dict[str, Any]],
     part: int,
+    stored: Stored | None = None,
 ) -> str:
     """Write a part as the JSON that is staged; the first has what is known of the document."""
     about: dict[str, Any] = {"chunks": chunks}
     if part == 0:
         about |= {
+            "expected_hash": stored.content_hash if stored else None,
             "source_key": document.source_key,
             # Chunks and hash are given, so the text itself is not needed once more.
             "content": "",

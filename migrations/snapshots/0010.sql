@@ -14453,6 +14453,31 @@ END;
 COMMENT ON FUNCTION pgblend._chunk_error(jsonb) IS
 'What is wrong with a chunk given to ingest_document, NULL where nothing is.';
 
+-- 90_ingest/_named_collection
+-- _named_collection: the collection of that name; an error where the caller sees none.
+CREATE OR REPLACE FUNCTION pgblend._named_collection(collection text)
+RETURNS pgblend_data.collection
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    found_collection pgblend_data.collection;
+BEGIN
+    SELECT c.* INTO found_collection FROM pgblend_data.collection AS c WHERE c.name = collection;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no collection % that % may read',
+            coalesce('"' || left(collection, 200) || '"', 'NULL'), current_user
+            USING ERRCODE = '42704',
+            HINT = 'SELECT name FROM pgblend.collections; an admin makes one: add_collection(…)';
+    END IF;
+    RETURN found_collection;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._named_collection(text) IS
+'The collection of that name; 42704 where the caller sees none.';
+
 -- 90_ingest/_bucket
 -- _bucket: the part (0 to 4095) of the store that a document belongs to, from its collection and
 -- key alone.
@@ -14578,31 +14603,6 @@ END;
 
 COMMENT ON FUNCTION pgblend._embedding_input(text, text, text, text) IS
 'The text that is embedded for a chunk: "title: … | text: …", or the text alone.';
-
--- 90_ingest/_named_collection
--- _named_collection: the collection of that name; an error where the caller sees none.
-CREATE OR REPLACE FUNCTION pgblend._named_collection(collection text)
-RETURNS pgblend_data.collection
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $function$
-DECLARE
-    found_collection pgblend_data.collection;
-BEGIN
-    SELECT c.* INTO found_collection FROM pgblend_data.collection AS c WHERE c.name = collection;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no collection % that % may read',
-            coalesce('"' || left(collection, 200) || '"', 'NULL'), current_user
-            USING ERRCODE = '42704',
-            HINT = 'SELECT name FROM pgblend.collections; an admin makes one: add_collection(…)';
-    END IF;
-    RETURN found_collection;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._named_collection(text) IS
-'The collection of that name; 42704 where the caller sees none.';
 
 -- 90_ingest/_split_content
 -- _split_content: split a text into chunks, as ingest_document takes them, with approximate token
@@ -15081,6 +15081,250 @@ COMMENT ON FUNCTION pgblend._append_chunks(bigint, jsonb) IS
 'Add chunks to those that a document has, chunk_index continuing after the highest; returns how '
 'many.';
 
+-- 90_ingest/_writable_collection
+-- _writable_collection: the collection of that name; an error where the caller may not write to it.
+CREATE OR REPLACE FUNCTION pgblend._writable_collection(collection text)
+RETURNS pgblend_data.collection
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.collection := pgblend._named_collection(collection);
+BEGIN
+    IF NOT pgblend._may_write(target.id) THEN
+        RAISE EXCEPTION '% may not write to collection "%"', current_user, target.name
+            USING ERRCODE = '42501',
+            HINT = 'An admin grants it: grant_collection(collection, role, ''write'')';
+    END IF;
+    RETURN target;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._writable_collection(text) IS
+'The collection of that name; 42501 where the caller may not write to it.';
+
+-- 90_ingest/delete_document
+-- delete_document: delete a document, its chunks and vectors; false where there is none to delete.
+CREATE OR REPLACE FUNCTION pgblend.delete_document(document_id bigint)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    DELETE FROM pgblend_data.document AS d WHERE d.id = delete_document.document_id;
+    RETURN FOUND;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.delete_document(bigint) IS
+'Delete a document, its chunks and vectors; false where there is none to delete.';
+
+CREATE OR REPLACE FUNCTION pgblend.delete_document(collection text, source_key text)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    DELETE FROM pgblend_data.document AS d
+    WHERE d.collection_id = (pgblend._named_collection(delete_document.collection)).id
+        AND d.source_key = delete_document.source_key;
+    RETURN FOUND;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.delete_document(text, text) IS
+'Delete the document with that key of a collection; false where there is none to delete.';
+
+-- 90_ingest/lexical_status
+-- lexical_status: the lexical index of a collection, or of all that the caller may read.
+-- A chunk is in a segment (sealed) or pending, and is found either way. status: building while
+-- another session writes segments; error where the last attempt failed, or chunks are missing from
+-- the index; uninitialized where there are chunks and no index; empty without chunks; else ready. A
+-- name that the caller sees no collection of is an error.
+CREATE OR REPLACE FUNCTION pgblend.lexical_status(collection text DEFAULT NULL)
+RETURNS TABLE (
+    collection_name text,
+    status text,
+    chunks bigint,
+    sealed bigint,
+    pending bigint,
+    dead bigint,
+    segments bigint,
+    bytes bigint,
+    sealed_at timestamptz,
+    last_error text,
+    failed_at timestamptz
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.collection;
+BEGIN
+    IF lexical_status.collection IS NOT NULL THEN
+        target := pgblend._named_collection(lexical_status.collection);
+    END IF;
+    RETURN QUERY
+    SELECT
+        c.name,
+        CASE
+            WHEN pgblend._is_building(c.id) THEN 'building'
+            WHEN f.failed_at IS NOT NULL THEN 'error'
+            WHEN n.chunks = n.live + n.pending AND n.chunks = 0 THEN 'empty'
+            WHEN n.chunks = n.live + n.pending THEN 'ready'
+            WHEN n.live + n.pending = 0 THEN 'uninitialized'
+            ELSE 'error'
+        END,
+        n.chunks,
+        n.live,
+        n.pending,
+        n.dead,
+        n.segments,
+        n.bytes,
+        n.sealed_at,
+        coalesce(f.message, CASE WHEN n.chunks <> n.live + n.pending THEN format(
+            'the index holds %s of %s chunks: run lexical_rebuild', n.live + n.pending, n.chunks)
+        END),
+        f.failed_at
+    FROM pgblend_data.collection AS c
+    CROSS JOIN LATERAL (
+        SELECT
+            (SELECT count(*) FROM pgblend_data.chunk AS h WHERE h.collection_id = c.id) AS chunks,
+            (SELECT count(*) FROM pgblend_data.pending AS p WHERE p.collection_id = c.id)
+                AS pending,
+            coalesce(s.total, 0) - coalesce(s.dead, 0) - t.dead AS live,
+            coalesce(s.dead, 0) + t.dead AS dead,
+            s.segments,
+            coalesce(s.bytes, 0) AS bytes,
+            s.sealed_at
+        FROM (
+            SELECT
+                count(*) AS segments,
+                sum(g.n)::bigint AS total,
+                sum(octet_length(g.dead) / 4)::bigint AS dead,
+                sum(g.bytes)::bigint AS bytes,
+                max(g.created_at) AS sealed_at
+            FROM pgblend_data.segment AS g
+            WHERE g.collection_id = c.id
+        ) AS s
+        CROSS JOIN (
+            SELECT count(*) AS dead FROM pgblend_data.tombstone AS b WHERE b.collection_id = c.id
+        ) AS t
+    ) AS n
+    LEFT JOIN pgblend_data.lexical_failure AS f ON f.collection_id = c.id
+    WHERE c.id = coalesce(target.id, c.id)
+    ORDER BY c.name;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.lexical_status(text) IS
+'The lexical index of a collection, or of all that the caller may read: status (uninitialized, '
+'building, ready, empty or error), counts of chunks, bytes, the last error and seal.';
+
+-- 90_ingest/set_collection_settings
+-- set_collection_settings: change settings of a collection, all or none; the others stay.
+-- A JSON null takes a setting back. Searches of the collection alone follow at once; chunk sizes
+-- hold for what is ingested from now on. An unknown collection, unknown settings and wrong values
+-- are errors. NULL and {} change nothing.
+CREATE OR REPLACE FUNCTION pgblend.set_collection_settings(collection text, settings jsonb)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    collection_id bigint := (pgblend._named_collection(set_collection_settings.collection)).id;
+    in_force jsonb;
+BEGIN
+    PERFORM pgblend._check_settings(
+        set_collection_settings.settings, ARRAY['search', 'collection'], 'collection settings');
+    UPDATE pgblend_data.collection AS c
+    SET settings = (
+        SELECT coalesce(jsonb_object_agg(e.key, e.value), '{}')
+        FROM jsonb_each(c.settings || set_collection_settings.settings) AS e
+        WHERE e.value <> 'null')
+    WHERE c.id = collection_id AND set_collection_settings.settings <> '{}'
+    RETURNING c.settings INTO in_force;
+    IF FOUND THEN
+        PERFORM pgblend._check_chunk_sizes(pgblend._collection_settings(in_force));
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.set_collection_settings(text, jsonb) IS
+'Change settings of a collection, all or none, the others staying; null takes one back. Unknown '
+'settings and wrong values raise 22023. Members of pgblend_admin may.';
+
+-- 90_ingest/grant_collection
+-- grant_collection: let a role (and its members) read or write a collection; write includes read.
+-- An unknown collection, role or privilege is an error; granting again changes nothing.
+CREATE OR REPLACE FUNCTION pgblend.grant_collection(
+    collection text,
+    role_name name,
+    privilege text DEFAULT 'read'
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    PERFORM pgblend._check_privilege(grant_collection.privilege);
+    PERFORM pgblend._check_role(grant_collection.role_name);
+    INSERT INTO pgblend_data.collection_grant (collection_id, role_name, privilege)
+    VALUES (
+        (pgblend._named_collection(grant_collection.collection)).id,
+        grant_collection.role_name, grant_collection.privilege)
+    ON CONFLICT ON CONSTRAINT collection_grant_pkey DO NOTHING;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.grant_collection(text, name, text) IS
+'Let a role, and its members, read or write a collection. The role also needs membership in '
+'pgblend_reader or pgblend_writer.';
+
+-- 90_ingest/revoke_collection
+-- revoke_collection: take a grant on a collection back; revoking read takes write as well.
+-- An unknown collection, role or privilege is an error; returns whether there was a grant.
+CREATE OR REPLACE FUNCTION pgblend.revoke_collection(
+    collection text,
+    role_name name,
+    privilege text DEFAULT 'read'
+)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    PERFORM pgblend._check_privilege(revoke_collection.privilege);
+    DELETE FROM pgblend_data.collection_grant AS g
+    WHERE g.collection_id = (pgblend._named_collection(revoke_collection.collection)).id
+        AND g.role_name = revoke_collection.role_name
+        AND (revoke_collection.privilege = 'read' OR g.privilege = 'write');
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    PERFORM pgblend._check_role(revoke_collection.role_name);
+    RETURN false;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.revoke_collection(text, name, text) IS
+'Take a grant on a collection back; revoking read takes write as well. Returns whether there was '
+'one.';
+
 -- 90_ingest/_document_row
 -- _document_row: the document that an ingest means, checked, without an id.
 CREATE OR REPLACE FUNCTION pgblend._document_row(
@@ -15269,249 +15513,47 @@ END;
 COMMENT ON FUNCTION pgblend._next_embeddings(text, integer) IS
 'Chunks that wait for a vector in a space, locked for this transaction, with the text to embed.';
 
--- 90_ingest/_writable_collection
--- _writable_collection: the collection of that name; an error where the caller may not write to it.
-CREATE OR REPLACE FUNCTION pgblend._writable_collection(collection text)
-RETURNS pgblend_data.collection
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $function$
-DECLARE
-    target pgblend_data.collection := pgblend._named_collection(collection);
-BEGIN
-    IF NOT pgblend._may_write(target.id) THEN
-        RAISE EXCEPTION '% may not write to collection "%"', current_user, target.name
-            USING ERRCODE = '42501',
-            HINT = 'An admin grants it: grant_collection(collection, role, ''write'')';
-    END IF;
-    RETURN target;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._writable_collection(text) IS
-'The collection of that name; 42501 where the caller may not write to it.';
-
--- 90_ingest/delete_document
--- delete_document: delete a document, its chunks and vectors; false where there is none to delete.
-CREATE OR REPLACE FUNCTION pgblend.delete_document(document_id bigint)
-RETURNS boolean
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-AS $function$
-#variable_conflict use_column
-BEGIN
-    DELETE FROM pgblend_data.document AS d WHERE d.id = delete_document.document_id;
-    RETURN FOUND;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend.delete_document(bigint) IS
-'Delete a document, its chunks and vectors; false where there is none to delete.';
-
-CREATE OR REPLACE FUNCTION pgblend.delete_document(collection text, source_key text)
-RETURNS boolean
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-AS $function$
-#variable_conflict use_column
-BEGIN
-    DELETE FROM pgblend_data.document AS d
-    WHERE d.collection_id = (pgblend._named_collection(delete_document.collection)).id
-        AND d.source_key = delete_document.source_key;
-    RETURN FOUND;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend.delete_document(text, text) IS
-'Delete the document with that key of a collection; false where there is none to delete.';
-
--- 90_ingest/grant_collection
--- grant_collection: let a role (and its members) read or write a collection; write includes read.
--- An unknown collection, role or privilege is an error; granting again changes nothing.
-CREATE OR REPLACE FUNCTION pgblend.grant_collection(
+-- 90_ingest/_append_document
+-- _append_document: add chunks of new messages to a document; returns its id and how many.
+-- expected_hash is the content hash that the caller saw: where the document has another by now,
+-- somebody else appended meanwhile, which is an error, as an unknown document is. No chunk goes.
+CREATE OR REPLACE FUNCTION pgblend._append_document(
     collection text,
-    role_name name,
-    privilege text DEFAULT 'read'
+    source_key text,
+    expected_hash text,
+    content_hash text,
+    modified_at timestamptz,
+    chunks jsonb,
+    OUT document_id bigint,
+    OUT added integer
 )
-RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
-#variable_conflict use_column
-BEGIN
-    PERFORM pgblend._check_privilege(grant_collection.privilege);
-    PERFORM pgblend._check_role(grant_collection.role_name);
-    INSERT INTO pgblend_data.collection_grant (collection_id, role_name, privilege)
-    VALUES (
-        (pgblend._named_collection(grant_collection.collection)).id,
-        grant_collection.role_name, grant_collection.privilege)
-    ON CONFLICT ON CONSTRAINT collection_grant_pkey DO NOTHING;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend.grant_collection(text, name, text) IS
-'Let a role, and its members, read or write a collection. The role also needs membership in '
-'pgblend_reader or pgblend_writer.';
-
--- 90_ingest/lexical_status
--- lexical_status: the lexical index of a collection, or of all that the caller may read.
--- A chunk is in a segment (sealed) or pending, and is found either way. status: building while
--- another session writes segments; error where the last attempt failed, or chunks are missing from
--- the index; uninitialized where there are chunks and no index; empty without chunks; else ready. A
--- name that the caller sees no collection of is an error.
-CREATE OR REPLACE FUNCTION pgblend.lexical_status(collection text DEFAULT NULL)
-RETURNS TABLE (
-    collection_name text,
-    status text,
-    chunks bigint,
-    sealed bigint,
-    pending bigint,
-    dead bigint,
-    segments bigint,
-    bytes bigint,
-    sealed_at timestamptz,
-    last_error text,
-    failed_at timestamptz
-)
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-ROWS 10
-SET search_path FROM CURRENT
-AS $function$
-#variable_conflict use_column
 DECLARE
-    target pgblend_data.collection;
+    target pgblend_data.collection := pgblend._named_collection(_append_document.collection);
 BEGIN
-    IF lexical_status.collection IS NOT NULL THEN
-        target := pgblend._named_collection(lexical_status.collection);
+    UPDATE pgblend_data.document AS d
+    SET content_hash = _append_document.content_hash,
+        modified_at = greatest(d.modified_at, _append_document.modified_at),
+        ingested_at = now()
+    WHERE d.collection_id = target.id
+        AND d.source_key = _append_document.source_key
+        AND d.content_hash = expected_hash
+    RETURNING d.id INTO document_id;
+    IF document_id IS NULL THEN
+        RAISE EXCEPTION 'document "%" was changed or deleted meanwhile',
+            left(_append_document.source_key, 200)
+            USING ERRCODE = '40001', HINT = 'Run it again.';
     END IF;
-    RETURN QUERY
-    SELECT
-        c.name,
-        CASE
-            WHEN pgblend._is_building(c.id) THEN 'building'
-            WHEN f.failed_at IS NOT NULL THEN 'error'
-            WHEN n.chunks = n.live + n.pending AND n.chunks = 0 THEN 'empty'
-            WHEN n.chunks = n.live + n.pending THEN 'ready'
-            WHEN n.live + n.pending = 0 THEN 'uninitialized'
-            ELSE 'error'
-        END,
-        n.chunks,
-        n.live,
-        n.pending,
-        n.dead,
-        n.segments,
-        n.bytes,
-        n.sealed_at,
-        coalesce(f.message, CASE WHEN n.chunks <> n.live + n.pending THEN format(
-            'the index holds %s of %s chunks: run lexical_rebuild', n.live + n.pending, n.chunks)
-        END),
-        f.failed_at
-    FROM pgblend_data.collection AS c
-    CROSS JOIN LATERAL (
-        SELECT
-            (SELECT count(*) FROM pgblend_data.chunk AS h WHERE h.collection_id = c.id) AS chunks,
-            (SELECT count(*) FROM pgblend_data.pending AS p WHERE p.collection_id = c.id)
-                AS pending,
-            coalesce(s.total, 0) - coalesce(s.dead, 0) - t.dead AS live,
-            coalesce(s.dead, 0) + t.dead AS dead,
-            s.segments,
-            coalesce(s.bytes, 0) AS bytes,
-            s.sealed_at
-        FROM (
-            SELECT
-                count(*) AS segments,
-                sum(g.n)::bigint AS total,
-                sum(octet_length(g.dead) / 4)::bigint AS dead,
-                sum(g.bytes)::bigint AS bytes,
-                max(g.created_at) AS sealed_at
-            FROM pgblend_data.segment AS g
-            WHERE g.collection_id = c.id
-        ) AS s
-        CROSS JOIN (
-            SELECT count(*) AS dead FROM pgblend_data.tombstone AS b WHERE b.collection_id = c.id
-        ) AS t
-    ) AS n
-    LEFT JOIN pgblend_data.lexical_failure AS f ON f.collection_id = c.id
-    WHERE c.id = coalesce(target.id, c.id)
-    ORDER BY c.name;
+    added := pgblend._append_chunks(document_id, _append_document.chunks);
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.lexical_status(text) IS
-'The lexical index of a collection, or of all that the caller may read: status (uninitialized, '
-'building, ready, empty or error), counts of chunks, bytes, the last error and seal.';
-
--- 90_ingest/revoke_collection
--- revoke_collection: take a grant on a collection back; revoking read takes write as well.
--- An unknown collection, role or privilege is an error; returns whether there was a grant.
-CREATE OR REPLACE FUNCTION pgblend.revoke_collection(
-    collection text,
-    role_name name,
-    privilege text DEFAULT 'read'
-)
-RETURNS boolean
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-AS $function$
-#variable_conflict use_column
-BEGIN
-    PERFORM pgblend._check_privilege(revoke_collection.privilege);
-    DELETE FROM pgblend_data.collection_grant AS g
-    WHERE g.collection_id = (pgblend._named_collection(revoke_collection.collection)).id
-        AND g.role_name = revoke_collection.role_name
-        AND (revoke_collection.privilege = 'read' OR g.privilege = 'write');
-    IF FOUND THEN
-        RETURN true;
-    END IF;
-    PERFORM pgblend._check_role(revoke_collection.role_name);
-    RETURN false;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend.revoke_collection(text, name, text) IS
-'Take a grant on a collection back; revoking read takes write as well. Returns whether there was '
-'one.';
-
--- 90_ingest/set_collection_settings
--- set_collection_settings: change settings of a collection, all or none; the others stay.
--- A JSON null takes a setting back. Searches of the collection alone follow at once; chunk sizes
--- hold for what is ingested from now on. An unknown collection, unknown settings and wrong values
--- are errors. NULL and {} change nothing.
-CREATE OR REPLACE FUNCTION pgblend.set_collection_settings(collection text, settings jsonb)
-RETURNS void
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-AS $function$
-#variable_conflict use_column
-DECLARE
-    collection_id bigint := (pgblend._named_collection(set_collection_settings.collection)).id;
-    in_force jsonb;
-BEGIN
-    PERFORM pgblend._check_settings(
-        set_collection_settings.settings, ARRAY['search', 'collection'], 'collection settings');
-    UPDATE pgblend_data.collection AS c
-    SET settings = (
-        SELECT coalesce(jsonb_object_agg(e.key, e.value), '{}')
-        FROM jsonb_each(c.settings || set_collection_settings.settings) AS e
-        WHERE e.value <> 'null')
-    WHERE c.id = collection_id AND set_collection_settings.settings <> '{}'
-    RETURNING c.settings INTO in_force;
-    IF FOUND THEN
-        PERFORM pgblend._check_chunk_sizes(pgblend._collection_settings(in_force));
-    END IF;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend.set_collection_settings(text, jsonb) IS
-'Change settings of a collection, all or none, the others staying; null takes one back. Unknown '
-'settings and wrong values raise 22023. Members of pgblend_admin may.';
+COMMENT ON FUNCTION pgblend._append_document(text, text, text, text, timestamptz, jsonb) IS
+'Add chunks of new messages to a document, chunk_index continuing after the highest; returns its '
+'id and how many. An error where its content hash is not the expected one.';
 
 -- 90_ingest/_replace_chunks
 -- _replace_chunks: put chunks in place of those that a document has; chunk_index is the place in
@@ -16869,6 +16911,7 @@ pgblend.set_metadata
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
 pgblend._append_chunks,
+pgblend._append_document,
 pgblend._approximate_tokens,
 pgblend._bucket,
 pgblend._check_can_index,

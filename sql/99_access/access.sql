@@ -182,6 +182,7 @@ pgblend.set_metadata
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
 pgblend._append_chunks,
+pgblend._append_document,
 pgblend._approximate_tokens,
 pgblend._bucket,
 pgblend._check_can_index,
