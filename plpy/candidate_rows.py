@@ -1,6 +1,7 @@
 """The rows that may be among the best, by sums in single precision."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,36 +11,54 @@ PROBE_SHARE = 16
 SMALL_TERM = 4096
 FEW_BLOCKS, MANY_BLOCKS = 512, 4096
 ROUNDING = 1e-5
+HAS_FAST_ADD = np.lib.NumpyVersion(np.__version__) >= "1.25.0"
 
 
 def candidate_rows(
-    postings: Sequence[tuple[Any, Any]],
+    postings: Mapping[str, Any],
     weights: Sequence[float],
     sums: Any,
     depth: int,
     drift: float,
     check: Callable[[], None],
 ) -> Any:
-    """Return the rows, ascending, whose sum of weight · impact may be among the `depth` largest.
+    """Return the rows, ascending, whose sum of values may be among the `depth` largest.
 
-    `postings` has of each term the rows, ascending, and impacts, which may be a share of `drift`
+    `postings` is what joined_postings made with the `weights`, its values up to a share of `drift`
     off. Ties and rounding are included, rows with a sum of 0 are not. `sums` is an array of zeros,
     one a row, and has zeros again afterwards. `check` is called between steps.
     """
     slack = 1 - ROUNDING - 2 * drift
-    by_count = sorted(range(len(postings)), key=lambda term: len(postings[term][0]))
-    by_count = [term for term in by_count if len(postings[term][0])]
-    if sum(len(rows) for rows, _ in postings) * MANY < len(sums):
-        rows, reached = gathered(postings, weights, sums, by_count)
-        check()
-        best = largest(reached, depth, slack)
-        return np.sort(rows[best])
-    rows = added_up(postings, weights, sums, by_count, depth, slack, check)
-    reached = sums if rows is None else sums[rows]
-    best = largest(reached, depth, slack)
+    if len(postings["rows"]) * MANY < len(sums):
+        return gathered(postings, sums, depth, slack)
+    rows = added_up(postings, weights, sums, depth, slack, check)
+    places = largest(sums if rows is None else sums[rows], depth, slack)
     sums.fill(0)
     check()
-    return best if rows is None else rows[best]
+    return places if rows is None else rows[places]
+
+
+def gathered(postings: Mapping[str, Any], sums: Any, depth: int, slack: float) -> Any:
+    """Add up at the rows that occur: nothing here takes time by row of the view."""
+    rows, values, starts = postings["rows"], postings["values"], postings["starts"]
+    if len(starts) == 2:
+        return rows[largest(values, depth, slack)]
+    add_up(sums, rows, values, starts)
+    reached = sums[rows]
+    sums[rows] = 0
+    # A row is there once for each of its terms, so this many places have the best rows.
+    places = largest(reached, depth * (len(starts) - 1), slack)
+    distinct, firsts = np.unique(rows[places], return_index=True)
+    return distinct[largest(reached[places[firsts]], depth, slack)]
+
+
+def add_up(sums: Any, rows: Any, values: Any, starts: Sequence[int]) -> None:
+    """Add the values to the sums of their rows; a row occurs once between two starts."""
+    if HAS_FAST_ADD:
+        np.add.at(sums, rows, values)
+        return
+    for start, end in pairwise(starts):
+        sums[rows[start:end]] += values[start:end]
 
 
 def largest(values: Any, count: int, slack: float) -> Any:
@@ -49,8 +68,8 @@ def largest(values: Any, count: int, slack: float) -> Any:
     """
     threshold = np.float32(kth_of_blocks(values, count) * slack)
     places = np.flatnonzero(values >= threshold if threshold > 0 else values > 0)
-    reached = values[places]
-    if len(reached) > count:
+    if len(places) > count:
+        reached = values[places]
         cut = np.partition(reached, len(reached) - count)[len(reached) - count]
         places = places[reached >= cut * np.float32(slack)]
     return places
@@ -70,39 +89,10 @@ def kth_of_blocks(values: Any, k: int) -> float:
     return float(np.partition(maxima, blocks - k)[blocks - k])
 
 
-def gathered(
-    postings: Sequence[tuple[Any, Any]],
-    weights: Sequence[float],
-    sums: Any,
-    by_count: Sequence[int],
-) -> tuple[Any, Any]:
-    """Add up at the rows that occur and collect them: nothing here takes time by row of the view.
-
-    A row is collected with the largest of its terms; with the others its sum is 0 again.
-    """
-    for term in by_count[:-1]:
-        rows, impacts = postings[term]
-        sums[rows] += impacts * np.float32(weights[term])
-    all_rows, all_sums = [np.empty(0, np.intp)], [np.empty(0, np.float32)]
-    for place, term in enumerate(reversed(by_count)):
-        rows, impacts = postings[term]
-        if len(by_count) == 1:
-            reached = impacts * np.float32(weights[term])
-        else:
-            reached = sums[rows]
-            sums[rows] = 0
-            if place == 0:
-                reached += impacts * np.float32(weights[term])
-        all_rows.append(rows)
-        all_sums.append(reached)
-    return np.concatenate(all_rows), np.concatenate(all_sums)
-
-
 def added_up(
-    postings: Sequence[tuple[Any, Any]],
+    postings: Mapping[str, Any],
     weights: Sequence[float],
     sums: Any,
-    by_count: Sequence[int],
     depth: int,
     slack: float,
     check: Callable[[], None],
@@ -112,18 +102,26 @@ def added_up(
     Once no row without one of the first terms can reach the best `depth`, the common ones are only
     looked up for the rows that still can.
     """
-    candidates = None
+    starts, candidates = postings["starts"], None
+    by_count = sorted(range(len(weights)), key=lambda term: starts[term + 1] - starts[term])
     for place, term in enumerate(by_count):
-        rows, impacts = postings[term]
-        if candidates is None and len(rows) > max(SMALL_TERM, len(sums) // PROBE_SHARE):
+        rows, values = (
+            postings[name][starts[term] : starts[term + 1]] for name in ("rows", "values")
+        )
+        later = sum(weights[other] for other in by_count[place:])
+        if (
+            candidates is None
+            and len(rows) > max(SMALL_TERM, len(sums) // PROBE_SHARE)
+            and later < sum(weights[other] for other in by_count[:place])
+        ):
             check()
-            bound = sum(weights[later] for later in by_count[place:])
-            candidates = contenders(sums, depth, slack, bound, len(rows))
-        if candidates is not None:
+            candidates = contenders(sums, depth, slack, later, len(rows))
+        if candidates is None:
+            add_up(sums, rows, values, [0, len(rows)])
+        elif len(rows):
             places = np.searchsorted(rows, candidates)
             found = rows.take(places, mode="clip") == candidates
-            rows, impacts = candidates[found], impacts[places[found]]
-        sums[rows] += impacts * np.float32(weights[term])
+            sums[candidates[found]] += values[places[found]]
     return candidates
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-FANOUT = 8
+FANOUT = 4
 CAPACITY = 65_536
 DEAD_SHARE = 0.2
 
@@ -10,7 +10,7 @@ DEAD_SHARE = 0.2
 def choose_merge(sizes: Sequence[int], live: Sequence[int], pending: int) -> list[int]:
     """Return the places of the segments to merge with `pending` new rows into one.
 
-    Sizes fall into tiers, each eight times the one below; a tier is merged when it would hold eight
+    Sizes fall into tiers, each four times the one below; a tier is merged when it would hold four
     segments, and the result may fill the next. A segment with more than a fifth of its rows dead is
     merged as well. The merged segment holds at most 65,536 live rows.
     """
@@ -34,7 +34,7 @@ def choose_merge(sizes: Sequence[int], live: Sequence[int], pending: int) -> lis
 
 
 def tier(rows: int) -> int:
-    """Return the tier of a size: 0 up to 1,024 rows, then one for each factor of eight."""
+    """Return the tier of a size: 0 up to 1,024 rows, then one for each factor of four."""
     result, limit = 0, 1024
     while rows > limit:
         result, limit = result + 1, limit * FANOUT

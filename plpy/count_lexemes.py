@@ -1,6 +1,7 @@
 """The statistics of BM25 over segments and pending chunks."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,6 @@ def count_lexemes(
         chunks = len(pending["lengths"])
         n += chunks
         total_length += int(pending["lengths"].sum())
-        waiting, _ = pending_postings(pending, terms, 0, chunks)
-        df = [count + len(rows) for count, (rows, _) in zip(df, waiting, strict=True)]
+        starts = pending_postings(pending, terms, 0, chunks)["starts"]
+        df = [count + end - start for count, (start, end) in zip(df, pairwise(starts), strict=True)]
     return n, total_length, df

@@ -1,13 +1,13 @@
 """BM25 of some rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 
 def exact_scores(
-    postings: Sequence[tuple[Any, Any]],
+    postings: Mapping[str, Any],
     frequencies: Any,
     idf: Sequence[float],
     k1: float,
@@ -16,15 +16,24 @@ def exact_scores(
 ) -> Any:
     """Return Σ idf · tf · (k1 + 1) / (tf + norm) of each of `rows`, in double precision.
 
-    Summed in the order of the terms. `postings` has of each term the rows, ascending, and codes,
-    which are places in `frequencies`; `norms` are those of `rows`: k1 · (1 - b + b · length /
-    average length).
+    Summed in the order of the terms. `postings` has `rows`, ascending within a term, `codes`, which
+    are places in `frequencies`, and `starts` of the terms; `norms` are those of `rows`:
+    k1 · (1 - b + b · length / average length).
     """
+    starts = postings["starts"]
     scores = np.zeros(len(rows))
-    for (term_rows, codes), value in zip(postings, idf, strict=True):
-        if len(term_rows):
-            places = np.searchsorted(term_rows, rows)
-            tf = frequencies[codes.take(places, mode="clip")]
-            tf[term_rows.take(places, mode="clip") != rows] = 0
-            scores += np.divide(value * tf * (k1 + 1), tf + norms, out=tf, where=tf > 0)
+    if starts[-1] == 0:
+        return scores
+    places = np.empty((len(idf), len(rows)), np.intp)
+    for term, start in enumerate(starts[:-1]):
+        places[term] = postings["rows"][start : starts[term + 1]].searchsorted(rows)
+    places += np.array(starts[:-1])[:, None]
+    found = postings["rows"].take(places, mode="clip") == rows
+    found &= places < np.array(starts[1:])[:, None]
+    tf = frequencies[postings["codes"].take(places, mode="clip")] * found
+    parts = np.array(idf)[:, None] * tf
+    parts *= k1 + 1
+    np.divide(parts, tf + norms, out=parts, where=tf > 0)
+    for part in parts:
+        scores += part
     return scores

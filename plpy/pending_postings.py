@@ -1,6 +1,7 @@
 """The pending chunks' postings of a query's terms."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -8,24 +9,27 @@ import numpy as np
 
 def pending_postings(
     pending: dict[str, Any], terms: Sequence[int], start: int, end: int
-) -> tuple[list[tuple[Any, Any]], Any]:
-    """Return the postings of each term among the chunks start to end, and the frequencies' table.
+) -> dict[str, Any]:
+    """Return the postings of the terms among the chunks start to end, one term after the other.
 
-    Postings are (rows, codes): rows ascending, codes are places in the table, whose columns are
-    occurrences in title, headings and body, the chunk's own and repeated ones.
+    The result has `rows`, ascending within a term, `codes`, `starts` of the terms with the end of
+    the last at its end, and `fields`: for each code the occurrences in title, headings and body,
+    the chunk's own and repeated ones.
     """
-    places = pending["places"]
+    kept = pending["places"]
+    places = []
     for term in terms:
-        if term not in places:
-            places[term] = np.flatnonzero(pending["terms"] == term)
-    postings, counts, first = [], [pending["counts"][:0]], 0
-    for term in terms:
-        here = places[term]
-        rows = pending["ordinals"][here]
+        if term not in kept:
+            kept[term] = np.flatnonzero(pending["terms"] == term)
+        here = kept[term]
         if start > 0 or end < len(pending["lengths"]):
-            inside = (rows >= start) & (rows < end)
-            here, rows = here[inside], rows[inside]
-        postings.append((rows, np.arange(first, first + len(rows))))
-        counts.append(pending["counts"][here])
-        first += len(rows)
-    return postings, np.concatenate(counts)
+            rows = pending["ordinals"][here]
+            here = here[(rows >= start) & (rows < end)]
+        places.append(here)
+    joined = np.concatenate([np.empty(0, np.intp), *places])
+    return {
+        "rows": pending["ordinals"][joined],
+        "codes": np.arange(len(joined)),
+        "starts": [*accumulate(map(len, places), initial=0)],
+        "fields": pending["counts"][joined],
+    }

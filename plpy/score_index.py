@@ -8,7 +8,7 @@ import numpy as np
 from pgblend.plpy.best_chunks import best_chunks
 from pgblend.plpy.candidate_rows import candidate_rows
 from pgblend.plpy.exact_scores import exact_scores
-from pgblend.plpy.find_rows import find_rows
+from pgblend.plpy.joined_postings import joined_postings
 from pgblend.plpy.pending_postings import pending_postings
 from pgblend.plpy.row_norms import row_norms
 from pgblend.plpy.term_impacts import term_impacts
@@ -62,6 +62,8 @@ def best_sealed(
     norms = row_norms(view, opened["live"], **formula)
     impacts = term_impacts(view["impacts"], terms, postings, norms["norms"], norms["tf"])
     start, end = view["ranges"][config]
+    if not terms:
+        return view, np.empty(0, np.intp), np.empty(0)
     lists = [(*pair, values) for pair, values in zip(postings, impacts, strict=True)]
     if end - start < len(view["lengths"]):
         lists = [part_of(one, start, end) for one in lists]
@@ -73,18 +75,12 @@ def best_sealed(
     sums = view["sums"] if view["sums"] is not None else np.zeros(len(view["lengths"]), np.float32)
     view["sums"] = None  # lost where a step fails before they are zeros again
     k1 = formula["k1"]
-    rows = candidate_rows(
-        [(rows, values) for rows, _, values in lists],
-        [value * (k1 + 1) for value in idf],
-        sums[: end - start],
-        depth,
-        norms["drift"],
-        check,
-    )
+    weights = [value * (k1 + 1) for value in idf]
+    joined = joined_postings(lists, weights)
+    rows = candidate_rows(joined, weights, sums[: end - start], depth, norms["drift"], check)
     view["sums"] = sums
     exact = exact_norms(view["lengths"][start + rows], formula)
-    pairs = [(rows, codes) for rows, codes, _ in lists]
-    return view, start + rows, exact_scores(pairs, norms["tf"], idf, k1, exact, rows)
+    return view, start + rows, exact_scores(joined, norms["tf"], idf, k1, exact, rows)
 
 
 def part_of(one: tuple[Any, ...], start: int, end: int) -> tuple[Any, ...]:
@@ -109,16 +105,10 @@ def all_pending(
     allowed: Any | None,
 ) -> tuple[dict[str, Any], Any, Any]:
     """Return the pending chunks, and rows and scores of those that have any of the terms."""
-    postings, fields = pending_postings(pending, terms, *pending["ranges"][config])
-    frequencies = fields @ np.array([*formula["field_weights"]] * 2, np.float64)
-    has_any = np.zeros(len(pending["lengths"]), np.bool_)
-    for rows, codes in postings:
-        has_any[rows] |= frequencies[codes] > 0
+    postings = pending_postings(pending, terms, *pending["ranges"][config])
+    frequencies = postings["fields"] @ np.array([*formula["field_weights"]] * 2, np.float64)
+    rows = np.unique(postings["rows"][frequencies > 0])
     if allowed is not None:
-        passes = np.zeros_like(has_any)
-        order = np.argsort(pending["chunk_ids"], kind="stable")
-        passes[order[find_rows(pending["chunk_ids"][order], allowed)]] = True
-        has_any &= passes
-    rows = np.flatnonzero(has_any)
+        rows = rows[np.isin(pending["chunk_ids"][rows], allowed)]
     norms = exact_norms(pending["lengths"][rows], formula)
     return pending, rows, exact_scores(postings, frequencies, idf, formula["k1"], norms, rows)

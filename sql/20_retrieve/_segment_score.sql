@@ -28,6 +28,7 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
+#include plpy/array_record.py
 #include plpy/deadline_check.py
 #include plpy/open_index.py
 #include plpy/prepared_statements.py
@@ -42,8 +43,8 @@ check()
 formula = {
     "k1": k1, "b": b, "average_length": average_length, "field_weights": field_weights}
 ids = None if allowed is None else np.sort(np.array(allowed, np.int64))
-return score_index(
-    opened, config_name, term_ids(lexemes), idf, formula, depth, ids, run, check)
+return array_record(score_index(
+    opened, config_name, term_ids(lexemes), idf, formula, depth, ids, run, check))
 $python$;
 
 COMMENT ON FUNCTION pgblend._segment_score(

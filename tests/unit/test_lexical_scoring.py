@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pgblend.plpy import candidate_rows as engine
 from pgblend.plpy.count_lexemes import count_lexemes
+from pgblend.plpy.joined_postings import joined_postings
 from pgblend.plpy.merge_postings import merge_postings
 from pgblend.plpy.open_index import open_index
 from pgblend.plpy.prepared_statements import prepared_statements
@@ -169,10 +170,11 @@ def by_hand(chunks, terms, idf, average, depth):
     return [(i, document, index, -s) for s, document, index, i in sorted(found)[:depth]]
 
 
-@pytest.fixture(params=["gathered", "added up", "probing"])
+@pytest.fixture(params=["gathered", "added up", "probing", "gathered by term"])
 def path(request, monkeypatch):
     """Make the small cases of these tests take each way through the engine."""
-    monkeypatch.setattr(engine, "MANY", 0 if request.param == "gathered" else 10**9)
+    monkeypatch.setattr(engine, "MANY", 0 if "gathered" in request.param else 10**9)
+    monkeypatch.setattr(engine, "HAS_FAST_ADD", "by term" not in request.param)
     monkeypatch.setattr(engine, "FEW_BLOCKS", 4)
     if request.param == "probing":
         monkeypatch.setattr(engine, "SMALL_TERM", 2)
@@ -284,8 +286,9 @@ def test_common_words_are_looked_up_once_a_rare_one_decides(monkeypatch):
     monkeypatch.setattr(engine, "FEW_BLOCKS", 256)
     common = np.arange(100_000)
     rare = np.arange(0, 100_000, 1000)
-    postings = [(rows, np.full(len(rows), 0.5, np.float32)) for rows in (common, rare)]
+    lists = [(rows, rows, np.full(len(rows), 0.5, np.float32)) for rows in (common, rare)]
     sums = np.zeros(100_000, np.float32)
+    postings = joined_postings(lists, [0.1, 9])
     rows = engine.candidate_rows(postings, [0.1, 9], sums, 10, 0, lambda: None)
     assert rows.tolist() == rare.tolist()
     assert [found.tolist() for found in limits] == [rare.tolist()]
@@ -296,12 +299,9 @@ def test_the_check_is_called_and_may_raise():
     def stop():
         raise TimeoutError
 
-    rows = np.arange(5)
-    for size in (5, 5000):
-        with pytest.raises(TimeoutError):
-            engine.candidate_rows(
-                [(rows, np.ones(5, np.float32))], [1], np.zeros(size, np.float32), 1, 0, stop
-            )
+    postings = joined_postings([(np.arange(5), np.arange(5), np.ones(5, np.float32))], [1])
+    with pytest.raises(TimeoutError):
+        engine.candidate_rows(postings, [1], np.zeros(5, np.float32), 1, 0, stop)
 
 
 def test_a_search_that_was_stopped_leaves_no_sums_behind():
