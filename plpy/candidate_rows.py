@@ -22,25 +22,28 @@ def candidate_rows(
     drift: float,
     check: Callable[[], None],
 ) -> Any:
-    """Return the rows, ascending, whose sum of values may be among the `depth` largest.
+    """Return the rows, ascending, whose sum of weight · impact may be among the `depth` largest.
 
-    `postings` is what joined_postings made with the `weights`, its values up to a share of `drift`
-    off. Ties and rounding are included, rows with a sum of 0 are not. `sums` is an array of zeros,
-    one a row, and has zeros again afterwards. `check` is called between steps.
+    `postings` is what joined_postings returns, with impacts that may be a share of `drift` off;
+    `weights` are those of the terms. Ties and rounding are included, rows with a sum of 0 are not.
+    `sums` is an array of zeros, one a row, and has zeros again afterwards. `check` is called
+    between steps.
     """
     slack = 1 - ROUNDING - 2 * drift
-    if len(postings["rows"]) * MANY < len(sums):
-        return gathered(postings, sums, depth, slack)
-    rows = added_up(postings, weights, sums, depth, slack, check)
+    counts = np.diff(postings["starts"])
+    values = postings["impacts"] * np.repeat(np.array(weights, np.float32), counts)
+    if len(values) * MANY < len(sums):
+        return gathered(postings, values, sums, depth, slack)
+    rows = added_up(postings, values, weights, sums, depth, slack, check)
     places = largest(sums if rows is None else sums[rows], depth, slack)
     sums.fill(0)
     check()
     return places if rows is None else rows[places]
 
 
-def gathered(postings: Mapping[str, Any], sums: Any, depth: int, slack: float) -> Any:
+def gathered(postings: Mapping[str, Any], values: Any, sums: Any, depth: int, slack: float) -> Any:
     """Add up at the rows that occur: nothing here takes time by row of the view."""
-    rows, values, starts = postings["rows"], postings["values"], postings["starts"]
+    rows, starts = postings["rows"], postings["starts"]
     if len(starts) == 2:
         return rows[largest(values, depth, slack)]
     add_up(sums, rows, values, starts)
@@ -91,6 +94,7 @@ def kth_of_blocks(values: Any, k: int) -> float:
 
 def added_up(
     postings: Mapping[str, Any],
+    values: Any,
     weights: Sequence[float],
     sums: Any,
     depth: int,
@@ -105,9 +109,8 @@ def added_up(
     starts, candidates = postings["starts"], None
     by_count = sorted(range(len(weights)), key=lambda term: starts[term + 1] - starts[term])
     for place, term in enumerate(by_count):
-        rows, values = (
-            postings[name][starts[term] : starts[term + 1]] for name in ("rows", "values")
-        )
+        span = slice(starts[term], starts[term + 1])
+        rows, of_term = postings["rows"][span], values[span]
         later = sum(weights[other] for other in by_count[place:])
         if (
             candidates is None
@@ -117,11 +120,11 @@ def added_up(
             check()
             candidates = contenders(sums, depth, slack, later, len(rows))
         if candidates is None:
-            add_up(sums, rows, values, [0, len(rows)])
+            add_up(sums, rows, of_term, [0, len(rows)])
         elif len(rows):
             places = np.searchsorted(rows, candidates)
             found = rows.take(places, mode="clip") == candidates
-            sums[candidates[found]] += values[places[found]]
+            sums[candidates[found]] += of_term[places[found]]
     return candidates
 
 

@@ -9,9 +9,9 @@ from pgblend.plpy.best_chunks import best_chunks
 from pgblend.plpy.candidate_rows import candidate_rows
 from pgblend.plpy.exact_scores import exact_scores
 from pgblend.plpy.joined_postings import joined_postings
+from pgblend.plpy.part_of_postings import part_of_postings
 from pgblend.plpy.pending_postings import pending_postings
 from pgblend.plpy.row_norms import row_norms
-from pgblend.plpy.term_impacts import term_impacts
 from pgblend.plpy.view_postings import view_postings
 from pgblend.plpy.view_rows import view_rows
 
@@ -59,35 +59,22 @@ def best_sealed(
     view = opened["view"]
     postings = view_postings(view, terms, run)
     check()
-    norms = row_norms(view, opened["live"], **formula)
-    impacts = term_impacts(view["impacts"], terms, postings, norms["norms"], norms["tf"])
-    start, end = view["ranges"][config]
     if not terms:
         return view, np.empty(0, np.intp), np.empty(0)
-    lists = [(*pair, values) for pair, values in zip(postings, impacts, strict=True)]
-    if end - start < len(view["lengths"]):
-        lists = [part_of(one, start, end) for one in lists]
-    if allowed is not None:
-        passes = np.zeros(end - start, np.bool_)
-        rows = view_rows(view, allowed)
-        passes[rows[(rows >= start) & (rows < end)] - start] = True
-        lists = [tuple(part[passes[one[0]]] for part in one) for one in lists]
+    norms = row_norms(view, opened["live"], **formula)
+    joined = joined_postings(terms, postings, view["impacts"], norms["norms"], norms["tf"])
+    start, end = view["ranges"][config]
+    if allowed is not None or end - start < len(view["lengths"]):
+        wanted = None if allowed is None else view_rows(view, allowed)
+        joined = part_of_postings(joined, start, end, wanted)
     sums = view["sums"] if view["sums"] is not None else np.zeros(len(view["lengths"]), np.float32)
     view["sums"] = None  # lost where a step fails before they are zeros again
     k1 = formula["k1"]
     weights = [value * (k1 + 1) for value in idf]
-    joined = joined_postings(lists, weights)
     rows = candidate_rows(joined, weights, sums[: end - start], depth, norms["drift"], check)
     view["sums"] = sums
     exact = exact_norms(view["lengths"][start + rows], formula)
     return view, start + rows, exact_scores(joined, norms["tf"], idf, k1, exact, rows)
-
-
-def part_of(one: tuple[Any, ...], start: int, end: int) -> tuple[Any, ...]:
-    """Return the part of a term's rows, codes and impacts between two rows, from the first on."""
-    rows, codes, values = one
-    first, last = np.searchsorted(rows, (start, end))
-    return rows[first:last] - start, codes[first:last], values[first:last]
 
 
 def exact_norms(lengths: Any, formula: Mapping[str, Any]) -> Any:

@@ -1,7 +1,6 @@
 """The sealed postings of a query's terms."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,27 +43,25 @@ def unpack_lists(
     `stored` has, of each list by term and segment, its term, the segment's place in the view
     (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
     """
-    lists: dict[int, tuple[Any, Any]] = dict.fromkeys(
-        terms, (np.empty(0, np.intp), np.empty(0, view["code_type"]))
-    )
-    if stored["terms"]:
-        places = np.array(stored["segments"]) - 1
-        counts = np.array(stored["counts"])
-        ends = np.cumsum(counts)
-        rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
-        codes = joined_codes(view, places.tolist(), counts.tolist(), stored["codes"])
-        if len(view["segment_ids"]) > 1:
-            rows += np.repeat(view["offsets"][places], counts)
-            codes += np.repeat(view["code_offsets"][places], counts)
-        firsts = [
-            place
-            for place, term in enumerate(stored["terms"])
-            if place == 0 or term != stored["terms"][place - 1]
-        ]
-        bounds = [0, *(ends[first - 1] for first in firsts[1:]), len(rows)]
-        for first, (start, end) in zip(firsts, pairwise(bounds), strict=True):
-            lists[stored["terms"][first]] = rows[start:end], codes[start:end]
-    return lists
+    nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+    lists: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+    if not stored["terms"]:
+        return lists
+    places = [place - 1 for place in stored["segments"]]
+    rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
+    codes = joined_codes(view, places, stored["counts"], stored["codes"])
+    if len(view["segment_ids"]) > 1:
+        rows += np.repeat(view["offsets"][places], stored["counts"])
+        codes += np.repeat(view["code_offsets"][places], stored["counts"])
+    spans: dict[int, tuple[int, int]] = {}
+    end = 0
+    for term, count in zip(stored["terms"], stored["counts"], strict=True):
+        start = spans[term][0] if term in spans else end
+        end += count
+        spans[term] = start, end
+    return lists | {
+        term: (rows[start:end], codes[start:end]) for term, (start, end) in spans.items()
+    }
 
 
 def joined_codes(

@@ -19,22 +19,39 @@ LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 SET client_min_messages = warning
+SET plan_cache_mode = force_generic_plan
 AS $function$
 DECLARE
     config regconfig := pgblend._regconfig(config_name);
     parsed jsonb := CASE
         WHEN query ~* '["-]|\mor\M' THEN pgblend._query_groups(query)
         ELSE jsonb_build_object('words', query, 'groups', '[]'::jsonb) END;  -- no operators
-    words tsvector := ts_delete(
-        to_tsvector(config, pgblend._indexable_text(regexp_replace(
-            parsed ->> 'words', '([[:alpha:]])[''’](m|d|s|t|ll|re|ve)\M', '\1', 'gi'))),
-        tsvector_to_array(to_tsvector(config, array_to_string(stop_words, ' '))));
-    identifiers text[] := pgblend._identifiers(parsed ->> 'words', false);
-    in_identifiers integer := length(
-        to_tsvector(config, pgblend._indexable_text(array_to_string(identifiers, ' '))));
+    words tsvector := to_tsvector(config, pgblend._indexable_text(regexp_replace(
+        parsed ->> 'words', '([[:alpha:]])[''’](m|d|s|t|ll|re|ve)\M', '\1', 'gi')));
+    identifiers text[] := CASE
+        WHEN query ~ '[^[:alnum:][:space:]]|[a-z]{2}[A-Z]'  -- no others are found: a quick look
+        THEN pgblend._identifiers(parsed ->> 'words', false) ELSE '{}' END;
+    in_identifiers integer;
+    query_groups jsonb := parsed -> 'groups';
     query_group jsonb;
     group_condition tsquery;
 BEGIN
+    IF stop_words <> '{}' THEN
+        words := ts_delete(
+            words, tsvector_to_array(to_tsvector(config, array_to_string(stop_words, ' '))));
+    END IF;
+    IF identifiers = '{}' AND query_groups = '[]' THEN  -- plain words: what follows, in less time
+        SELECT
+            coalesce(array_agg(w.lexeme ORDER BY w.lexeme COLLATE "C"), '{}'),
+            coalesce(array_agg(
+                11.0::double precision * cardinality(w.positions) / (10 + cardinality(w.positions))
+                ORDER BY w.lexeme COLLATE "C"), '{}')
+        INTO lexemes, boosts
+        FROM unnest(words) AS w;
+        RETURN;
+    END IF;
+    in_identifiers := length(
+        to_tsvector(config, pgblend._indexable_text(array_to_string(identifiers, ' '))));
     SELECT
         coalesce(array_agg(term.lexeme ORDER BY term.lexeme COLLATE "C"), '{}'),
         coalesce(array_agg(term.boost ORDER BY term.lexeme COLLATE "C"), '{}')
@@ -51,9 +68,9 @@ BEGIN
         FROM unnest(identifiers) AS i (identifier)
         WHERE 2 * in_identifiers >= length(words)
     ) AS term;
-    FOR query_group IN SELECT g.value FROM jsonb_array_elements(parsed -> 'groups') AS g LOOP
+    FOR query_group IN SELECT g.value FROM jsonb_array_elements(query_groups) AS g LOOP
         group_condition := pgblend._group_condition(
-            config, query_group, jsonb_array_length(parsed -> 'groups') > 1);
+            config, query_group, jsonb_array_length(query_groups) > 1);
         IF group_condition IS NULL THEN
             condition := NULL;
             RETURN;

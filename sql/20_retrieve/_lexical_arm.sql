@@ -43,8 +43,15 @@ DECLARE
     lexeme_configs text[] := '{}';
     statistics record;
     of_language record;
+    average_length double precision;
     idf double precision[];
+    total_idf double precision := 0;
+    best record;
+    has_numpy boolean := pgblend._has_numpy();
     k1 double precision := settings ->> 'k1';
+    b double precision := settings ->> 'b';
+    field_weights double precision[] := ARRAY[
+        settings ->> 'title_weight', settings ->> 'heading_weight', '1'];
     depth integer := settings ->> 'candidate_depth';
     deadline double precision := pgblend._monotonic_deadline(
         (settings #>> '{timeouts_ms,lexical}')::integer);
@@ -55,8 +62,6 @@ BEGIN
         RETURN;
     ELSIF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
-    ELSIF settings ->> 'lexical_index' IS NULL THEN
-        PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;
     FOREACH config_name IN ARRAY configs LOOP
         parsed := pgblend._parse_query(query, config_name, stop_words);
@@ -67,24 +72,30 @@ BEGIN
         ends := ends || cardinality(lexemes);
         conditions := array_append(conditions, parsed.condition);
     END LOOP;
-    IF cardinality(lexemes) = 0 THEN
-        RETURN;
-    ELSIF pgblend._has_numpy() THEN
+    IF cardinality(lexemes) > 0 AND has_numpy THEN
         statistics := pgblend._lexical_statistics(collection_ids, lexemes, deadline, reading);
-    ELSE
+    ELSIF cardinality(lexemes) > 0 THEN
         statistics := pgblend._tsvector_statistics(collection_ids, lexemes);
         PERFORM pgblend._check_deadline(deadline);
     END IF;
-    IF statistics.total_length = 0 THEN
+    -- A collection of which the index counted words has one.
+    IF settings ->> 'lexical_index' IS NULL
+        AND (cardinality(lexemes) = 0 OR statistics.total_length = 0 OR NOT has_numpy
+            OR cardinality(collection_ids) > 1)
+    THEN
+        PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
+    END IF;
+    IF cardinality(lexemes) = 0 OR statistics.total_length = 0 THEN
         RETURN;
     END IF;
+    average_length := statistics.total_length::double precision / statistics.n;
     IF cardinality(configs) = 1 THEN
-        idf := ARRAY(
-            SELECT pgblend._bm25_idf(statistics.n, u.df)
-            FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
-            ORDER BY u.place);
+        FOR place IN 1..cardinality(lexemes) LOOP
+            idf[place] := pgblend._bm25_idf(
+                statistics.n, (statistics.document_frequencies)[place]);
+        END LOOP;
     ELSE
-        IF pgblend._has_numpy() THEN
+        IF has_numpy THEN
             of_language := pgblend._language_statistics(
                 collection_ids, lexeme_configs, lexemes, false, deadline, reading);
         ELSE
@@ -95,10 +106,21 @@ BEGIN
             lexeme_configs, statistics.n, statistics.document_frequencies, of_language.n,
             of_language.document_frequencies);
     END IF;
-    idf := ARRAY(
-        SELECT u.idf * u.boost
-        FROM unnest(idf, boosts) WITH ORDINALITY AS u (idf, boost, place)
-        ORDER BY u.place);
+    FOR place IN 1..cardinality(lexemes) LOOP
+        idf[place] := idf[place] * boosts[place];
+        total_idf := total_idf + idf[place];
+    END LOOP;
+    IF cardinality(configs) = 1 AND conditions[1] IS NULL AND filter IS NULL AND has_numpy THEN
+        -- What _lexical_score would do, in half of the time.
+        best := pgblend._segment_score(
+            collection_ids, configs[1], lexemes, idf, average_length, k1, b, field_weights, depth,
+            deadline, NULL, reading);
+        RETURN QUERY
+        SELECT u.place, u.chunk_id, u.document_id, u.chunk_index, u.score, total_idf * (k1 + 1)
+        FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
+            WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place);
+        RETURN;
+    END IF;
     RETURN QUERY
     SELECT
         row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
@@ -115,9 +137,7 @@ BEGIN
     CROSS JOIN LATERAL pgblend._lexical_score(
         collection_ids, p.config_name, lexemes[p.before + 1:p.last], p.condition,
         idf[p.before + 1:p.last],
-        statistics.total_length::double precision / statistics.n,
-        k1, (settings ->> 'b')::double precision,
-        ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
+        average_length, k1, b, field_weights,
         filter, depth, deadline, reading
     ) AS s
     ORDER BY place

@@ -2,7 +2,8 @@
 -- filter.
 -- Candidates come from the segments; phrases, exclusions and filters are checked on them by their
 -- ids, at each turn as many as the share that passed calls for (at least four times as many), until
--- depth rows pass or no candidates are left. At most depth rows, best first, ties by (document,
+-- depth rows pass or no candidates are left. Where few of them pass a filter, and at most 10,000
+-- chunks do, these chunks alone are scored. At most depth rows, best first, ties by (document,
 -- chunk index). `reading` is that of _lexical_statistics. deadline is on the monotonic clock
 -- (_monotonic_deadline): PB009 once it is over. Without numpy the tsvectors are scored.
 CREATE OR REPLACE FUNCTION pgblend._lexical_score(
@@ -36,6 +37,9 @@ AS $function$
 DECLARE
     wanted integer := depth;
     candidates_each bigint := 0;  -- candidates to one that passes
+    unchecked jsonb := filter;
+    looked_up boolean := false;
+    allowed bigint[];  -- where few chunks pass the filter
     passed record;
 BEGIN
     IF NOT pgblend._has_numpy() THEN
@@ -59,7 +63,7 @@ BEGIN
         INTO passed
         FROM pgblend._segment_score(
             collection_ids, config_name, lexemes, idf, average_length, k1, b,
-            field_weights, wanted, deadline, NULL, reading) AS best
+            field_weights, wanted, deadline, allowed, reading) AS best
         CROSS JOIN LATERAL (
             SELECT
                 count(*) AS count,
@@ -69,8 +73,8 @@ BEGIN
                 array_agg(u.score ORDER BY u.place) AS scores
             FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
                 WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place)
-            INNER JOIN unnest(CASE WHEN filter IS NULL THEN best.chunk_ids
-                ELSE pgblend._filter_candidates(best.chunk_ids, filter) END)
+            INNER JOIN unnest(CASE WHEN unchecked IS NULL THEN best.chunk_ids
+                ELSE pgblend._filter_candidates(best.chunk_ids, unchecked) END)
                 AS passing (chunk_id) ON passing.chunk_id = u.chunk_id
             WHERE condition IS NULL OR (
                 SELECT c.lexemes @@ condition
@@ -78,6 +82,15 @@ BEGIN
         ) AS hit;
         EXIT WHEN passed.count >= depth OR passed.found < wanted;
         candidates_each := passed.found / greatest(passed.count, 1);
+        IF candidates_each > 20 AND unchecked IS NOT NULL AND NOT looked_up THEN
+            looked_up := true;
+            allowed := pgblend._filter_chunks(filter, collection_ids, 10000);
+            IF allowed IS NOT NULL THEN
+                unchecked := NULL;
+                candidates_each := 0;
+                wanted := depth;
+            END IF;
+        END IF;
     END LOOP;
     RETURN QUERY
     SELECT p.*

@@ -286,9 +286,9 @@ def test_common_words_are_looked_up_once_a_rare_one_decides(monkeypatch):
     monkeypatch.setattr(engine, "FEW_BLOCKS", 256)
     common = np.arange(100_000)
     rare = np.arange(0, 100_000, 1000)
-    lists = [(rows, rows, np.full(len(rows), 0.5, np.float32)) for rows in (common, rare)]
+    lists = [(rows, np.zeros_like(rows)) for rows in (common, rare)]
     sums = np.zeros(100_000, np.float32)
-    postings = joined_postings(lists, [0.1, 9])
+    postings = joined_postings([1, 2], lists, {}, np.ones(100_000, np.float32), np.ones(1))
     rows = engine.candidate_rows(postings, [0.1, 9], sums, 10, 0, lambda: None)
     assert rows.tolist() == rare.tolist()
     assert [found.tolist() for found in limits] == [rare.tolist()]
@@ -299,7 +299,8 @@ def test_the_check_is_called_and_may_raise():
     def stop():
         raise TimeoutError
 
-    postings = joined_postings([(np.arange(5), np.arange(5), np.ones(5, np.float32))], [1])
+    rows = np.arange(5)
+    postings = joined_postings([1], [(rows, rows)], {}, np.ones(5, np.float32), np.ones(5))
     with pytest.raises(TimeoutError):
         engine.candidate_rows(postings, [1], np.zeros(5, np.float32), 1, 0, stop)
 
