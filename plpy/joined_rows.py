@@ -1,6 +1,7 @@
 """Sealed and pending chunks as one space of rows, with the document of each."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,15 +35,15 @@ def joined_rows(
     columns = {name: view[name] for name in names}
     if pending is not None:
         rows, codes, chunks = len(alive), len(counts), len(pending["lengths"])
-        waiting, added = pending_postings(pending, terms, 0, chunks)
+        waiting = pending_postings(pending, terms, 0, chunks)
         postings = [
             (
-                np.concatenate((left[0], right[0] + rows)),
-                np.concatenate((left[1], right[1] + codes)),
+                np.concatenate((sealed[0], waiting["rows"][start:end] + rows)),
+                np.concatenate((sealed[1], waiting["codes"][start:end] + codes)),
             )
-            for left, right in zip(postings, waiting, strict=True)
+            for sealed, (start, end) in zip(postings, pairwise(waiting["starts"]), strict=True)
         ]
-        counts = np.concatenate((counts, added))
+        counts = np.concatenate((counts, waiting["fields"]))
         first, last = (0, chunks) if config is None else pending["ranges"].get(config, (0, 0))
         alive = np.concatenate((alive, within((first, last), chunks)))
         columns = {name: np.concatenate((columns[name], pending[name])) for name in names}
