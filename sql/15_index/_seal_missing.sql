@@ -18,7 +18,7 @@ AS $python$
 #include plpy/unpack_pending.py
 import numpy as np
 
-BATCH = 32_768
+BATCH = 65_536
 write = plpy.prepare(
     "SELECT pgblend._write_segment("
     "$1, $2, $3, $4, $5::text::bigint[], $6::text::integer[], $7::text::integer[], $8, $9, $10)",

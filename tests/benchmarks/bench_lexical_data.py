@@ -51,12 +51,19 @@ class Corpus:
             "eight, common": [pick(4, 0, 60) + pick(4, 60, 3000) for _ in range(QUERIES)],
         }
         own = {} if self.passages else {"own": self.own_queries()}
+        if self.text_search_config == "english":  # about many things, as the passages are
+            own["questions"] = [row["text"] for row in queries_of("xquad-en")[: 4 * QUERIES : 4]]
         return own | {kind: [" ".join(some) for some in lists] for kind, lists in made.items()}
 
     def own_queries(self) -> list[str]:
         """Return the first of the judged collection's queries."""
-        lines = (DATA / self.name / "queries.jsonl").read_text(encoding="utf-8").splitlines()
-        return [json.loads(line)["text"] for line in lines[:QUERIES]]
+        return [row["text"] for row in queries_of(self.name)[:QUERIES]]
+
+
+def queries_of(name: str) -> list[dict[str, str]]:
+    """Return the queries of a judged collection."""
+    lines = (DATA / name / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def zipf_texts(passages: int) -> Iterator[str]:

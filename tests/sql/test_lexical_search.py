@@ -148,3 +148,29 @@ def test_the_answer_has_all_of_the_row(db: Database) -> None:
         *("c", "file:///k", "Title", "<mark>word</mark>", "word", 3, 4, [7], {"a": 1, "b": 2}),
         "k",
     )
+
+
+def test_filters_find_the_same_rows_however_few_pass(db: Database) -> None:
+    db.rows("SELECT add_collection('c', 'simple')")
+    db.rows(  # those that pass a rare filter are long, so that they are not at the top
+        "SELECT ingest_document('c', n::text, concat('apple', repeat(' pear', mod(n, 200)),"
+        " ' own', translate(n::text, '0123456789', 'abcdefghij')), metadata => jsonb_build_object("
+        " '1', true, '2', mod(n, 2) = 1, '40', mod(n, 40) = 39, '200', mod(n, 200) = 199))"
+        " FROM generate_series(1, 400) AS n"
+    )
+    every = (
+        "SELECT source_key, score FROM lexical_search(%s, 10000,"
+        " options => '{\"candidate_depth\": 10000}')"
+    )
+    some = (
+        "SELECT source_key, score FROM lexical_search(%s, 7, filter => %s,"
+        " options => '{\"candidate_depth\": 7}')"
+    )
+    for _ in ("pending", "sealed"):
+        for words in ("apple", "apple -kiwi"):
+            rows = db.rows(every, words)
+            assert len(rows) == 400
+            for share in (1, 2, 40, 200):
+                passing = [row for row in rows if int(row[0]) % share == share - 1]
+                assert db.rows(some, words, f'{{"{share}": true}}') == passing[:7]
+        db.rows("SELECT lexical_seal('c')")
