@@ -43,6 +43,7 @@ DECLARE
     lexeme_configs text[] := '{}';
     statistics record;
     of_language record;
+    total_length bigint := 0;
     average_length double precision;
     idf double precision[];
     total_idf double precision := 0;
@@ -72,23 +73,25 @@ BEGIN
         ends := ends || cardinality(lexemes);
         conditions := array_append(conditions, parsed.condition);
     END LOOP;
-    IF cardinality(lexemes) > 0 AND has_numpy THEN
-        statistics := pgblend._lexical_statistics(collection_ids, lexemes, deadline, reading);
-    ELSIF cardinality(lexemes) > 0 THEN
-        statistics := pgblend._tsvector_statistics(collection_ids, lexemes);
-        PERFORM pgblend._check_deadline(deadline);
+    IF cardinality(lexemes) > 0 THEN
+        IF has_numpy THEN
+            statistics := pgblend._lexical_statistics(collection_ids, lexemes, deadline, reading);
+        ELSE
+            statistics := pgblend._tsvector_statistics(collection_ids, lexemes);
+            PERFORM pgblend._check_deadline(deadline);
+        END IF;
+        total_length := statistics.total_length;
     END IF;
     -- A collection of which the index counted words has one.
     IF settings ->> 'lexical_index' IS NULL
-        AND (cardinality(lexemes) = 0 OR statistics.total_length = 0 OR NOT has_numpy
-            OR cardinality(collection_ids) > 1)
+        AND (total_length = 0 OR NOT has_numpy OR cardinality(collection_ids) > 1)
     THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;
-    IF cardinality(lexemes) = 0 OR statistics.total_length = 0 THEN
+    IF total_length = 0 THEN
         RETURN;
     END IF;
-    average_length := statistics.total_length::double precision / statistics.n;
+    average_length := total_length::double precision / statistics.n;
     IF cardinality(configs) = 1 THEN
         FOR place IN 1..cardinality(lexemes) LOOP
             idf[place] := pgblend._bm25_idf(

@@ -18,7 +18,8 @@ from pgblend.migrations import runner
 CHUNKS = 20_000
 SEARCH = """
     SELECT count(*), sum(score) FROM lexical_search(
-        'word7', 10000, options => '{"candidate_depth": 10000, "timeouts_ms": {"lexical": 60000}}')
+        'word7', 10000, options => '{"candidate_depth": 10000, "dedup": "off",
+            "timeouts_ms": {"lexical": 60000}}')
 """
 STATUS = "SELECT status, chunks, sealed, pending, segments FROM lexical_status()"
 

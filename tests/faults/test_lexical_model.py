@@ -24,7 +24,7 @@ WORDS = [f"word{letter}" for letter in "abcdefghijkl"]  # with digits they were 
 CHUNKS = "SELECT id, document_id, chunk_index, content FROM pgblend_data.chunk"
 FOUND = """
     SELECT chunk_id, (arms #>> '{lexical,score}')::double precision
-    FROM lexical_search(%s, 10000, options => '{"candidate_depth": 10000}')
+    FROM lexical_search(%s, 10000, options => '{"candidate_depth": 10000, "dedup": "off"}')
 """
 
 
