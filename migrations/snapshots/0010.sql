@@ -1718,22 +1718,39 @@ LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 SET client_min_messages = warning
+SET plan_cache_mode = force_generic_plan
 AS $function$
 DECLARE
     config regconfig := pgblend._regconfig(config_name);
     parsed jsonb := CASE
         WHEN query ~* '["-]|\mor\M' THEN pgblend._query_groups(query)
         ELSE jsonb_build_object('words', query, 'groups', '[]'::jsonb) END;  -- no operators
-    words tsvector := ts_delete(
-        to_tsvector(config, pgblend._indexable_text(regexp_replace(
-            parsed ->> 'words', '([[:alpha:]])[''’](m|d|s|t|ll|re|ve)\M', '\1', 'gi'))),
-        tsvector_to_array(to_tsvector(config, array_to_string(stop_words, ' '))));
-    identifiers text[] := pgblend._identifiers(parsed ->> 'words', false);
-    in_identifiers integer := length(
-        to_tsvector(config, pgblend._indexable_text(array_to_string(identifiers, ' '))));
+    words tsvector := to_tsvector(config, pgblend._indexable_text(regexp_replace(
+        parsed ->> 'words', '([[:alpha:]])[''’](m|d|s|t|ll|re|ve)\M', '\1', 'gi')));
+    identifiers text[] := CASE
+        WHEN query ~ '[^[:alnum:][:space:]]|[a-z]{2}[A-Z]'  -- no others are found: a quick look
+        THEN pgblend._identifiers(parsed ->> 'words', false) ELSE '{}' END;
+    in_identifiers integer;
+    query_groups jsonb := parsed -> 'groups';
     query_group jsonb;
     group_condition tsquery;
 BEGIN
+    IF stop_words <> '{}' THEN
+        words := ts_delete(
+            words, tsvector_to_array(to_tsvector(config, array_to_string(stop_words, ' '))));
+    END IF;
+    IF identifiers = '{}' AND query_groups = '[]' THEN  -- plain words: what follows, in less time
+        SELECT
+            coalesce(array_agg(w.lexeme ORDER BY w.lexeme COLLATE "C"), '{}'),
+            coalesce(array_agg(
+                11.0::double precision * cardinality(w.positions) / (10 + cardinality(w.positions))
+                ORDER BY w.lexeme COLLATE "C"), '{}')
+        INTO lexemes, boosts
+        FROM unnest(words) AS w;
+        RETURN;
+    END IF;
+    in_identifiers := length(
+        to_tsvector(config, pgblend._indexable_text(array_to_string(identifiers, ' '))));
     SELECT
         coalesce(array_agg(term.lexeme ORDER BY term.lexeme COLLATE "C"), '{}'),
         coalesce(array_agg(term.boost ORDER BY term.lexeme COLLATE "C"), '{}')
@@ -1750,9 +1767,9 @@ BEGIN
         FROM unnest(identifiers) AS i (identifier)
         WHERE 2 * in_identifiers >= length(words)
     ) AS term;
-    FOR query_group IN SELECT g.value FROM jsonb_array_elements(parsed -> 'groups') AS g LOOP
+    FOR query_group IN SELECT g.value FROM jsonb_array_elements(query_groups) AS g LOOP
         group_condition := pgblend._group_condition(
-            config, query_group, jsonb_array_length(parsed -> 'groups') > 1);
+            config, query_group, jsonb_array_length(query_groups) > 1);
         IF group_condition IS NULL THEN
             condition := NULL;
             RETURN;
@@ -2652,7 +2669,7 @@ if "choose_merge" not in SD:
 
     from collections.abc import Sequence
 
-    FANOUT = 8
+    FANOUT = 4
     CAPACITY = 65_536
     DEAD_SHARE = 0.2
 
@@ -2660,7 +2677,7 @@ if "choose_merge" not in SD:
     def choose_merge(sizes: Sequence[int], live: Sequence[int], pending: int) -> list[int]:
         """Return the places of the segments to merge with `pending` new rows into one.
 
-        Sizes fall into tiers, each eight times the one below; a tier is merged when it would hold eight
+        Sizes fall into tiers, each four times the one below; a tier is merged when it would hold four
         segments, and the result may fill the next. A segment with more than a fifth of its rows dead is
         merged as well. The merged segment holds at most 65,536 live rows.
         """
@@ -2684,7 +2701,7 @@ if "choose_merge" not in SD:
 
 
     def tier(rows: int) -> int:
-        """Return the tier of a size: 0 up to 1,024 rows, then one for each factor of eight."""
+        """Return the tier of a size: 0 up to 1,024 rows, then one for each factor of four."""
         result, limit = 0, 1024
         while rows > limit:
             result, limit = result + 1, limit * FANOUT
@@ -3118,7 +3135,7 @@ unpack_pending = SD["unpack_pending"]
 
 import numpy as np
 
-BATCH = 32_768
+BATCH = 65_536
 write = plpy.prepare(
     "SELECT pgblend._write_segment("
     "$1, $2, $3, $4, $5::text::bigint[], $6::text::integer[], $7::text::integer[], $8, $9, $10)",
@@ -4106,6 +4123,7 @@ if "pending_postings" not in SD:
     """The pending chunks' postings of a query's terms."""
 
     from collections.abc import Sequence
+    from itertools import accumulate
     from typing import Any
 
     import numpy as np
@@ -4113,34 +4131,36 @@ if "pending_postings" not in SD:
 
     def pending_postings(
         pending: dict[str, Any], terms: Sequence[int], start: int, end: int
-    ) -> tuple[list[tuple[Any, Any]], Any]:
-        """Return the postings of each term among the chunks start to end, and the frequencies' table.
+    ) -> dict[str, Any]:
+        """Return the postings of the terms among the chunks start to end, one term after the other.
 
-        Postings are (rows, codes): rows ascending, codes are places in the table, whose columns are
-        occurrences in title, headings and body, the chunk's own and repeated ones.
+        The result has `rows`, ascending within a term, `codes`, `starts` of the terms with the end of
+        the last at its end, and `fields`: for each code the occurrences in title, headings and body,
+        the chunk's own and repeated ones.
         """
-        places = pending["places"]
+        kept = pending["places"]
+        places = []
         for term in terms:
-            if term not in places:
-                places[term] = np.flatnonzero(pending["terms"] == term)
-        postings, counts, first = [], [pending["counts"][:0]], 0
-        for term in terms:
-            here = places[term]
-            rows = pending["ordinals"][here]
+            if term not in kept:
+                kept[term] = np.flatnonzero(pending["terms"] == term)
+            here = kept[term]
             if start > 0 or end < len(pending["lengths"]):
-                inside = (rows >= start) & (rows < end)
-                here, rows = here[inside], rows[inside]
-            postings.append((rows, np.arange(first, first + len(rows))))
-            counts.append(pending["counts"][here])
-            first += len(rows)
-        return postings, np.concatenate(counts)
+                rows = pending["ordinals"][here]
+                here = here[(rows >= start) & (rows < end)]
+            places.append(here)
+        joined = np.concatenate([np.empty(0, np.intp), *places])
+        return {
+            "rows": pending["ordinals"][joined],
+            "codes": np.arange(len(joined)),
+            "starts": [*accumulate(map(len, places), initial=0)],
+            "fields": pending["counts"][joined],
+        }
     SD["pending_postings"] = pending_postings
 pending_postings = SD["pending_postings"]
 if "view_postings" not in SD:
     """The sealed postings of a query's terms."""
 
     from collections.abc import Callable, Mapping, Sequence
-    from itertools import pairwise
     from typing import Any
 
     import numpy as np
@@ -4183,27 +4203,25 @@ if "view_postings" not in SD:
         `stored` has, of each list by term and segment, its term, the segment's place in the view
         (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
         """
-        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(
-            terms, (np.empty(0, np.intp), np.empty(0, view["code_type"]))
-        )
-        if stored["terms"]:
-            places = np.array(stored["segments"]) - 1
-            counts = np.array(stored["counts"])
-            ends = np.cumsum(counts)
-            rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
-            codes = joined_codes(view, places.tolist(), counts.tolist(), stored["codes"])
-            if len(view["segment_ids"]) > 1:
-                rows += np.repeat(view["offsets"][places], counts)
-                codes += np.repeat(view["code_offsets"][places], counts)
-            firsts = [
-                place
-                for place, term in enumerate(stored["terms"])
-                if place == 0 or term != stored["terms"][place - 1]
-            ]
-            bounds = [0, *(ends[first - 1] for first in firsts[1:]), len(rows)]
-            for first, (start, end) in zip(firsts, pairwise(bounds), strict=True):
-                lists[stored["terms"][first]] = rows[start:end], codes[start:end]
-        return lists
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not stored["terms"]:
+            return lists
+        places = [place - 1 for place in stored["segments"]]
+        rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
+        codes = joined_codes(view, places, stored["counts"], stored["codes"])
+        if len(view["segment_ids"]) > 1:
+            rows += np.repeat(view["offsets"][places], stored["counts"])
+            codes += np.repeat(view["code_offsets"][places], stored["counts"])
+        spans: dict[int, tuple[int, int]] = {}
+        end = 0
+        for term, count in zip(stored["terms"], stored["counts"], strict=True):
+            start = spans[term][0] if term in spans else end
+            end += count
+            spans[term] = start, end
+        return lists | {
+            term: (rows[start:end], codes[start:end]) for term, (start, end) in spans.items()
+        }
 
 
     def joined_codes(
@@ -4224,6 +4242,7 @@ if "joined_rows" not in SD:
     """Sealed and pending chunks as one space of rows, with the document of each."""
 
     from collections.abc import Callable, Mapping, Sequence
+    from itertools import pairwise
     from typing import Any
 
     import numpy as np
@@ -4254,15 +4273,15 @@ if "joined_rows" not in SD:
         columns = {name: view[name] for name in names}
         if pending is not None:
             rows, codes, chunks = len(alive), len(counts), len(pending["lengths"])
-            waiting, added = pending_postings(pending, terms, 0, chunks)
+            waiting = pending_postings(pending, terms, 0, chunks)
             postings = [
                 (
-                    np.concatenate((left[0], right[0] + rows)),
-                    np.concatenate((left[1], right[1] + codes)),
+                    np.concatenate((sealed[0], waiting["rows"][start:end] + rows)),
+                    np.concatenate((sealed[1], waiting["codes"][start:end] + codes)),
                 )
-                for left, right in zip(postings, waiting, strict=True)
+                for sealed, (start, end) in zip(postings, pairwise(waiting["starts"]), strict=True)
             ]
-            counts = np.concatenate((counts, added))
+            counts = np.concatenate((counts, waiting["fields"]))
             first, last = (0, chunks) if config is None else pending["ranges"].get(config, (0, 0))
             alive = np.concatenate((alive, within((first, last), chunks)))
             columns = {name: np.concatenate((columns[name], pending[name])) for name in names}
@@ -4854,6 +4873,7 @@ if "pending_postings" not in SD:
     """The pending chunks' postings of a query's terms."""
 
     from collections.abc import Sequence
+    from itertools import accumulate
     from typing import Any
 
     import numpy as np
@@ -4861,34 +4881,36 @@ if "pending_postings" not in SD:
 
     def pending_postings(
         pending: dict[str, Any], terms: Sequence[int], start: int, end: int
-    ) -> tuple[list[tuple[Any, Any]], Any]:
-        """Return the postings of each term among the chunks start to end, and the frequencies' table.
+    ) -> dict[str, Any]:
+        """Return the postings of the terms among the chunks start to end, one term after the other.
 
-        Postings are (rows, codes): rows ascending, codes are places in the table, whose columns are
-        occurrences in title, headings and body, the chunk's own and repeated ones.
+        The result has `rows`, ascending within a term, `codes`, `starts` of the terms with the end of
+        the last at its end, and `fields`: for each code the occurrences in title, headings and body,
+        the chunk's own and repeated ones.
         """
-        places = pending["places"]
+        kept = pending["places"]
+        places = []
         for term in terms:
-            if term not in places:
-                places[term] = np.flatnonzero(pending["terms"] == term)
-        postings, counts, first = [], [pending["counts"][:0]], 0
-        for term in terms:
-            here = places[term]
-            rows = pending["ordinals"][here]
+            if term not in kept:
+                kept[term] = np.flatnonzero(pending["terms"] == term)
+            here = kept[term]
             if start > 0 or end < len(pending["lengths"]):
-                inside = (rows >= start) & (rows < end)
-                here, rows = here[inside], rows[inside]
-            postings.append((rows, np.arange(first, first + len(rows))))
-            counts.append(pending["counts"][here])
-            first += len(rows)
-        return postings, np.concatenate(counts)
+                rows = pending["ordinals"][here]
+                here = here[(rows >= start) & (rows < end)]
+            places.append(here)
+        joined = np.concatenate([np.empty(0, np.intp), *places])
+        return {
+            "rows": pending["ordinals"][joined],
+            "codes": np.arange(len(joined)),
+            "starts": [*accumulate(map(len, places), initial=0)],
+            "fields": pending["counts"][joined],
+        }
     SD["pending_postings"] = pending_postings
 pending_postings = SD["pending_postings"]
 if "view_postings" not in SD:
     """The sealed postings of a query's terms."""
 
     from collections.abc import Callable, Mapping, Sequence
-    from itertools import pairwise
     from typing import Any
 
     import numpy as np
@@ -4931,27 +4953,25 @@ if "view_postings" not in SD:
         `stored` has, of each list by term and segment, its term, the segment's place in the view
         (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
         """
-        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(
-            terms, (np.empty(0, np.intp), np.empty(0, view["code_type"]))
-        )
-        if stored["terms"]:
-            places = np.array(stored["segments"]) - 1
-            counts = np.array(stored["counts"])
-            ends = np.cumsum(counts)
-            rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
-            codes = joined_codes(view, places.tolist(), counts.tolist(), stored["codes"])
-            if len(view["segment_ids"]) > 1:
-                rows += np.repeat(view["offsets"][places], counts)
-                codes += np.repeat(view["code_offsets"][places], counts)
-            firsts = [
-                place
-                for place, term in enumerate(stored["terms"])
-                if place == 0 or term != stored["terms"][place - 1]
-            ]
-            bounds = [0, *(ends[first - 1] for first in firsts[1:]), len(rows)]
-            for first, (start, end) in zip(firsts, pairwise(bounds), strict=True):
-                lists[stored["terms"][first]] = rows[start:end], codes[start:end]
-        return lists
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not stored["terms"]:
+            return lists
+        places = [place - 1 for place in stored["segments"]]
+        rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
+        codes = joined_codes(view, places, stored["counts"], stored["codes"])
+        if len(view["segment_ids"]) > 1:
+            rows += np.repeat(view["offsets"][places], stored["counts"])
+            codes += np.repeat(view["code_offsets"][places], stored["counts"])
+        spans: dict[int, tuple[int, int]] = {}
+        end = 0
+        for term, count in zip(stored["terms"], stored["counts"], strict=True):
+            start = spans[term][0] if term in spans else end
+            end += count
+            spans[term] = start, end
+        return lists | {
+            term: (rows[start:end], codes[start:end]) for term, (start, end) in spans.items()
+        }
 
 
     def joined_codes(
@@ -4972,6 +4992,7 @@ if "joined_rows" not in SD:
     """Sealed and pending chunks as one space of rows, with the document of each."""
 
     from collections.abc import Callable, Mapping, Sequence
+    from itertools import pairwise
     from typing import Any
 
     import numpy as np
@@ -5002,15 +5023,15 @@ if "joined_rows" not in SD:
         columns = {name: view[name] for name in names}
         if pending is not None:
             rows, codes, chunks = len(alive), len(counts), len(pending["lengths"])
-            waiting, added = pending_postings(pending, terms, 0, chunks)
+            waiting = pending_postings(pending, terms, 0, chunks)
             postings = [
                 (
-                    np.concatenate((left[0], right[0] + rows)),
-                    np.concatenate((left[1], right[1] + codes)),
+                    np.concatenate((sealed[0], waiting["rows"][start:end] + rows)),
+                    np.concatenate((sealed[1], waiting["codes"][start:end] + codes)),
                 )
-                for left, right in zip(postings, waiting, strict=True)
+                for sealed, (start, end) in zip(postings, pairwise(waiting["starts"]), strict=True)
             ]
-            counts = np.concatenate((counts, added))
+            counts = np.concatenate((counts, waiting["fields"]))
             first, last = (0, chunks) if config is None else pending["ranges"].get(config, (0, 0))
             alive = np.concatenate((alive, within((first, last), chunks)))
             columns = {name: np.concatenate((columns[name], pending[name])) for name in names}
@@ -5797,6 +5818,7 @@ if "pending_postings" not in SD:
     """The pending chunks' postings of a query's terms."""
 
     from collections.abc import Sequence
+    from itertools import accumulate
     from typing import Any
 
     import numpy as np
@@ -5804,34 +5826,36 @@ if "pending_postings" not in SD:
 
     def pending_postings(
         pending: dict[str, Any], terms: Sequence[int], start: int, end: int
-    ) -> tuple[list[tuple[Any, Any]], Any]:
-        """Return the postings of each term among the chunks start to end, and the frequencies' table.
+    ) -> dict[str, Any]:
+        """Return the postings of the terms among the chunks start to end, one term after the other.
 
-        Postings are (rows, codes): rows ascending, codes are places in the table, whose columns are
-        occurrences in title, headings and body, the chunk's own and repeated ones.
+        The result has `rows`, ascending within a term, `codes`, `starts` of the terms with the end of
+        the last at its end, and `fields`: for each code the occurrences in title, headings and body,
+        the chunk's own and repeated ones.
         """
-        places = pending["places"]
+        kept = pending["places"]
+        places = []
         for term in terms:
-            if term not in places:
-                places[term] = np.flatnonzero(pending["terms"] == term)
-        postings, counts, first = [], [pending["counts"][:0]], 0
-        for term in terms:
-            here = places[term]
-            rows = pending["ordinals"][here]
+            if term not in kept:
+                kept[term] = np.flatnonzero(pending["terms"] == term)
+            here = kept[term]
             if start > 0 or end < len(pending["lengths"]):
-                inside = (rows >= start) & (rows < end)
-                here, rows = here[inside], rows[inside]
-            postings.append((rows, np.arange(first, first + len(rows))))
-            counts.append(pending["counts"][here])
-            first += len(rows)
-        return postings, np.concatenate(counts)
+                rows = pending["ordinals"][here]
+                here = here[(rows >= start) & (rows < end)]
+            places.append(here)
+        joined = np.concatenate([np.empty(0, np.intp), *places])
+        return {
+            "rows": pending["ordinals"][joined],
+            "codes": np.arange(len(joined)),
+            "starts": [*accumulate(map(len, places), initial=0)],
+            "fields": pending["counts"][joined],
+        }
     SD["pending_postings"] = pending_postings
 pending_postings = SD["pending_postings"]
 if "view_postings" not in SD:
     """The sealed postings of a query's terms."""
 
     from collections.abc import Callable, Mapping, Sequence
-    from itertools import pairwise
     from typing import Any
 
     import numpy as np
@@ -5874,27 +5898,25 @@ if "view_postings" not in SD:
         `stored` has, of each list by term and segment, its term, the segment's place in the view
         (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
         """
-        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(
-            terms, (np.empty(0, np.intp), np.empty(0, view["code_type"]))
-        )
-        if stored["terms"]:
-            places = np.array(stored["segments"]) - 1
-            counts = np.array(stored["counts"])
-            ends = np.cumsum(counts)
-            rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
-            codes = joined_codes(view, places.tolist(), counts.tolist(), stored["codes"])
-            if len(view["segment_ids"]) > 1:
-                rows += np.repeat(view["offsets"][places], counts)
-                codes += np.repeat(view["code_offsets"][places], counts)
-            firsts = [
-                place
-                for place, term in enumerate(stored["terms"])
-                if place == 0 or term != stored["terms"][place - 1]
-            ]
-            bounds = [0, *(ends[first - 1] for first in firsts[1:]), len(rows)]
-            for first, (start, end) in zip(firsts, pairwise(bounds), strict=True):
-                lists[stored["terms"][first]] = rows[start:end], codes[start:end]
-        return lists
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not stored["terms"]:
+            return lists
+        places = [place - 1 for place in stored["segments"]]
+        rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
+        codes = joined_codes(view, places, stored["counts"], stored["codes"])
+        if len(view["segment_ids"]) > 1:
+            rows += np.repeat(view["offsets"][places], stored["counts"])
+            codes += np.repeat(view["code_offsets"][places], stored["counts"])
+        spans: dict[int, tuple[int, int]] = {}
+        end = 0
+        for term, count in zip(stored["terms"], stored["counts"], strict=True):
+            start = spans[term][0] if term in spans else end
+            end += count
+            spans[term] = start, end
+        return lists | {
+            term: (rows[start:end], codes[start:end]) for term, (start, end) in spans.items()
+        }
 
 
     def joined_codes(
@@ -5915,6 +5937,7 @@ if "joined_rows" not in SD:
     """Sealed and pending chunks as one space of rows, with the document of each."""
 
     from collections.abc import Callable, Mapping, Sequence
+    from itertools import pairwise
     from typing import Any
 
     import numpy as np
@@ -5945,15 +5968,15 @@ if "joined_rows" not in SD:
         columns = {name: view[name] for name in names}
         if pending is not None:
             rows, codes, chunks = len(alive), len(counts), len(pending["lengths"])
-            waiting, added = pending_postings(pending, terms, 0, chunks)
+            waiting = pending_postings(pending, terms, 0, chunks)
             postings = [
                 (
-                    np.concatenate((left[0], right[0] + rows)),
-                    np.concatenate((left[1], right[1] + codes)),
+                    np.concatenate((sealed[0], waiting["rows"][start:end] + rows)),
+                    np.concatenate((sealed[1], waiting["codes"][start:end] + codes)),
                 )
-                for left, right in zip(postings, waiting, strict=True)
+                for sealed, (start, end) in zip(postings, pairwise(waiting["starts"]), strict=True)
             ]
-            counts = np.concatenate((counts, added))
+            counts = np.concatenate((counts, waiting["fields"]))
             first, last = (0, chunks) if config is None else pending["ranges"].get(config, (0, 0))
             alive = np.concatenate((alive, within((first, last), chunks)))
             columns = {name: np.concatenate((columns[name], pending[name])) for name in names}
@@ -6541,6 +6564,7 @@ if "pending_postings" not in SD:
     """The pending chunks' postings of a query's terms."""
 
     from collections.abc import Sequence
+    from itertools import accumulate
     from typing import Any
 
     import numpy as np
@@ -6548,33 +6572,37 @@ if "pending_postings" not in SD:
 
     def pending_postings(
         pending: dict[str, Any], terms: Sequence[int], start: int, end: int
-    ) -> tuple[list[tuple[Any, Any]], Any]:
-        """Return the postings of each term among the chunks start to end, and the frequencies' table.
+    ) -> dict[str, Any]:
+        """Return the postings of the terms among the chunks start to end, one term after the other.
 
-        Postings are (rows, codes): rows ascending, codes are places in the table, whose columns are
-        occurrences in title, headings and body, the chunk's own and repeated ones.
+        The result has `rows`, ascending within a term, `codes`, `starts` of the terms with the end of
+        the last at its end, and `fields`: for each code the occurrences in title, headings and body,
+        the chunk's own and repeated ones.
         """
-        places = pending["places"]
+        kept = pending["places"]
+        places = []
         for term in terms:
-            if term not in places:
-                places[term] = np.flatnonzero(pending["terms"] == term)
-        postings, counts, first = [], [pending["counts"][:0]], 0
-        for term in terms:
-            here = places[term]
-            rows = pending["ordinals"][here]
+            if term not in kept:
+                kept[term] = np.flatnonzero(pending["terms"] == term)
+            here = kept[term]
             if start > 0 or end < len(pending["lengths"]):
-                inside = (rows >= start) & (rows < end)
-                here, rows = here[inside], rows[inside]
-            postings.append((rows, np.arange(first, first + len(rows))))
-            counts.append(pending["counts"][here])
-            first += len(rows)
-        return postings, np.concatenate(counts)
+                rows = pending["ordinals"][here]
+                here = here[(rows >= start) & (rows < end)]
+            places.append(here)
+        joined = np.concatenate([np.empty(0, np.intp), *places])
+        return {
+            "rows": pending["ordinals"][joined],
+            "codes": np.arange(len(joined)),
+            "starts": [*accumulate(map(len, places), initial=0)],
+            "fields": pending["counts"][joined],
+        }
     SD["pending_postings"] = pending_postings
 pending_postings = SD["pending_postings"]
 if "count_lexemes" not in SD:
     """The statistics of BM25 over segments and pending chunks."""
 
     from collections.abc import Sequence
+    from itertools import pairwise
     from typing import Any
 
     import numpy as np
@@ -6600,8 +6628,8 @@ if "count_lexemes" not in SD:
             chunks = len(pending["lengths"])
             n += chunks
             total_length += int(pending["lengths"].sum())
-            waiting, _ = pending_postings(pending, terms, 0, chunks)
-            df = [count + len(rows) for count, (rows, _) in zip(df, waiting, strict=True)]
+            starts = pending_postings(pending, terms, 0, chunks)["starts"]
+            df = [count + end - start for count, (start, end) in zip(df, pairwise(starts), strict=True)]
         return n, total_length, df
     SD["count_lexemes"] = count_lexemes
 count_lexemes = SD["count_lexemes"]
@@ -7050,7 +7078,6 @@ if "view_postings" not in SD:
     """The sealed postings of a query's terms."""
 
     from collections.abc import Callable, Mapping, Sequence
-    from itertools import pairwise
     from typing import Any
 
     import numpy as np
@@ -7093,27 +7120,25 @@ if "view_postings" not in SD:
         `stored` has, of each list by term and segment, its term, the segment's place in the view
         (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
         """
-        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(
-            terms, (np.empty(0, np.intp), np.empty(0, view["code_type"]))
-        )
-        if stored["terms"]:
-            places = np.array(stored["segments"]) - 1
-            counts = np.array(stored["counts"])
-            ends = np.cumsum(counts)
-            rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
-            codes = joined_codes(view, places.tolist(), counts.tolist(), stored["codes"])
-            if len(view["segment_ids"]) > 1:
-                rows += np.repeat(view["offsets"][places], counts)
-                codes += np.repeat(view["code_offsets"][places], counts)
-            firsts = [
-                place
-                for place, term in enumerate(stored["terms"])
-                if place == 0 or term != stored["terms"][place - 1]
-            ]
-            bounds = [0, *(ends[first - 1] for first in firsts[1:]), len(rows)]
-            for first, (start, end) in zip(firsts, pairwise(bounds), strict=True):
-                lists[stored["terms"][first]] = rows[start:end], codes[start:end]
-        return lists
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not stored["terms"]:
+            return lists
+        places = [place - 1 for place in stored["segments"]]
+        rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
+        codes = joined_codes(view, places, stored["counts"], stored["codes"])
+        if len(view["segment_ids"]) > 1:
+            rows += np.repeat(view["offsets"][places], stored["counts"])
+            codes += np.repeat(view["code_offsets"][places], stored["counts"])
+        spans: dict[int, tuple[int, int]] = {}
+        end = 0
+        for term, count in zip(stored["terms"], stored["counts"], strict=True):
+            start = spans[term][0] if term in spans else end
+            end += count
+            spans[term] = start, end
+        return lists | {
+            term: (rows[start:end], codes[start:end]) for term, (start, end) in spans.items()
+        }
 
 
     def joined_codes(
@@ -7388,6 +7413,20 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
+if "array_record" not in SD:
+    """Arrays as PostgreSQL writes a row of them."""
+
+    from collections.abc import Sequence
+
+
+    def array_record(arrays: Sequence[Sequence[float]]) -> str:
+        """Return the text of a row of arrays of numbers.
+
+        PL/Python takes a microsecond for each element of a list, a quarter of it this way.
+        """
+        return "(" + ",".join(['"{' + str(list(values))[1:-1] + '}"' for values in arrays]) + ")"
+    SD["array_record"] = array_record
+array_record = SD["array_record"]
 if "deadline_check" not in SD:
     """The time limit of the lexical arm."""
 
@@ -7850,7 +7889,8 @@ best_chunks = SD["best_chunks"]
 if "candidate_rows" not in SD:
     """The rows that may be among the best, by sums in single precision."""
 
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from itertools import pairwise
     from typing import Any
 
     import numpy as np
@@ -7860,10 +7900,11 @@ if "candidate_rows" not in SD:
     SMALL_TERM = 4096
     FEW_BLOCKS, MANY_BLOCKS = 512, 4096
     ROUNDING = 1e-5
+    HAS_FAST_ADD = np.lib.NumpyVersion(np.__version__) >= "1.25.0"
 
 
     def candidate_rows(
-        postings: Sequence[tuple[Any, Any]],
+        postings: Mapping[str, Any],
         weights: Sequence[float],
         sums: Any,
         depth: int,
@@ -7872,24 +7913,44 @@ if "candidate_rows" not in SD:
     ) -> Any:
         """Return the rows, ascending, whose sum of weight · impact may be among the `depth` largest.
 
-        `postings` has of each term the rows, ascending, and impacts, which may be a share of `drift`
-        off. Ties and rounding are included, rows with a sum of 0 are not. `sums` is an array of zeros,
-        one a row, and has zeros again afterwards. `check` is called between steps.
+        `postings` is what joined_postings returns, with impacts that may be a share of `drift` off;
+        `weights` are those of the terms. Ties and rounding are included, rows with a sum of 0 are not.
+        `sums` is an array of zeros, one a row, and has zeros again afterwards. `check` is called
+        between steps.
         """
         slack = 1 - ROUNDING - 2 * drift
-        by_count = sorted(range(len(postings)), key=lambda term: len(postings[term][0]))
-        by_count = [term for term in by_count if len(postings[term][0])]
-        if sum(len(rows) for rows, _ in postings) * MANY < len(sums):
-            rows, reached = gathered(postings, weights, sums, by_count)
-            check()
-            best = largest(reached, depth, slack)
-            return np.sort(rows[best])
-        rows = added_up(postings, weights, sums, by_count, depth, slack, check)
-        reached = sums if rows is None else sums[rows]
-        best = largest(reached, depth, slack)
+        counts = np.diff(postings["starts"])
+        values = postings["impacts"] * np.repeat(np.array(weights, np.float32), counts)
+        if len(values) * MANY < len(sums):
+            return gathered(postings, values, sums, depth, slack)
+        rows = added_up(postings, values, weights, sums, depth, slack, check)
+        places = largest(sums if rows is None else sums[rows], depth, slack)
         sums.fill(0)
         check()
-        return best if rows is None else rows[best]
+        return places if rows is None else rows[places]
+
+
+    def gathered(postings: Mapping[str, Any], values: Any, sums: Any, depth: int, slack: float) -> Any:
+        """Add up at the rows that occur: nothing here takes time by row of the view."""
+        rows, starts = postings["rows"], postings["starts"]
+        if len(starts) == 2:
+            return rows[largest(values, depth, slack)]
+        add_up(sums, rows, values, starts)
+        reached = sums[rows]
+        sums[rows] = 0
+        # A row is there once for each of its terms, so this many places have the best rows.
+        places = largest(reached, depth * (len(starts) - 1), slack)
+        distinct, firsts = np.unique(rows[places], return_index=True)
+        return distinct[largest(reached[places[firsts]], depth, slack)]
+
+
+    def add_up(sums: Any, rows: Any, values: Any, starts: Sequence[int]) -> None:
+        """Add the values to the sums of their rows; a row occurs once between two starts."""
+        if HAS_FAST_ADD:
+            np.add.at(sums, rows, values)
+            return
+        for start, end in pairwise(starts):
+            sums[rows[start:end]] += values[start:end]
 
 
     def largest(values: Any, count: int, slack: float) -> Any:
@@ -7899,8 +7960,8 @@ if "candidate_rows" not in SD:
         """
         threshold = np.float32(kth_of_blocks(values, count) * slack)
         places = np.flatnonzero(values >= threshold if threshold > 0 else values > 0)
-        reached = values[places]
-        if len(reached) > count:
+        if len(places) > count:
+            reached = values[places]
             cut = np.partition(reached, len(reached) - count)[len(reached) - count]
             places = places[reached >= cut * np.float32(slack)]
         return places
@@ -7920,39 +7981,11 @@ if "candidate_rows" not in SD:
         return float(np.partition(maxima, blocks - k)[blocks - k])
 
 
-    def gathered(
-        postings: Sequence[tuple[Any, Any]],
-        weights: Sequence[float],
-        sums: Any,
-        by_count: Sequence[int],
-    ) -> tuple[Any, Any]:
-        """Add up at the rows that occur and collect them: nothing here takes time by row of the view.
-
-        A row is collected with the largest of its terms; with the others its sum is 0 again.
-        """
-        for term in by_count[:-1]:
-            rows, impacts = postings[term]
-            sums[rows] += impacts * np.float32(weights[term])
-        all_rows, all_sums = [np.empty(0, np.intp)], [np.empty(0, np.float32)]
-        for place, term in enumerate(reversed(by_count)):
-            rows, impacts = postings[term]
-            if len(by_count) == 1:
-                reached = impacts * np.float32(weights[term])
-            else:
-                reached = sums[rows]
-                sums[rows] = 0
-                if place == 0:
-                    reached += impacts * np.float32(weights[term])
-            all_rows.append(rows)
-            all_sums.append(reached)
-        return np.concatenate(all_rows), np.concatenate(all_sums)
-
-
     def added_up(
-        postings: Sequence[tuple[Any, Any]],
+        postings: Mapping[str, Any],
+        values: Any,
         weights: Sequence[float],
         sums: Any,
-        by_count: Sequence[int],
         depth: int,
         slack: float,
         check: Callable[[], None],
@@ -7962,18 +7995,25 @@ if "candidate_rows" not in SD:
         Once no row without one of the first terms can reach the best `depth`, the common ones are only
         looked up for the rows that still can.
         """
-        candidates = None
+        starts, candidates = postings["starts"], None
+        by_count = sorted(range(len(weights)), key=lambda term: starts[term + 1] - starts[term])
         for place, term in enumerate(by_count):
-            rows, impacts = postings[term]
-            if candidates is None and len(rows) > max(SMALL_TERM, len(sums) // PROBE_SHARE):
+            span = slice(starts[term], starts[term + 1])
+            rows, of_term = postings["rows"][span], values[span]
+            later = sum(weights[other] for other in by_count[place:])
+            if (
+                candidates is None
+                and len(rows) > max(SMALL_TERM, len(sums) // PROBE_SHARE)
+                and later < sum(weights[other] for other in by_count[:place])
+            ):
                 check()
-                bound = sum(weights[later] for later in by_count[place:])
-                candidates = contenders(sums, depth, slack, bound, len(rows))
-            if candidates is not None:
+                candidates = contenders(sums, depth, slack, later, len(rows))
+            if candidates is None:
+                add_up(sums, rows, of_term, [0, len(rows)])
+            elif len(rows):
                 places = np.searchsorted(rows, candidates)
                 found = rows.take(places, mode="clip") == candidates
-                rows, impacts = candidates[found], impacts[places[found]]
-            sums[rows] += impacts * np.float32(weights[term])
+                sums[candidates[found]] += of_term[places[found]]
         return candidates
 
 
@@ -7993,14 +8033,14 @@ candidate_rows = SD["candidate_rows"]
 if "exact_scores" not in SD:
     """BM25 of some rows."""
 
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     import numpy as np
 
 
     def exact_scores(
-        postings: Sequence[tuple[Any, Any]],
+        postings: Mapping[str, Any],
         frequencies: Any,
         idf: Sequence[float],
         k1: float,
@@ -8009,24 +8049,110 @@ if "exact_scores" not in SD:
     ) -> Any:
         """Return Σ idf · tf · (k1 + 1) / (tf + norm) of each of `rows`, in double precision.
 
-        Summed in the order of the terms. `postings` has of each term the rows, ascending, and codes,
-        which are places in `frequencies`; `norms` are those of `rows`: k1 · (1 - b + b · length /
-        average length).
+        Summed in the order of the terms. `postings` has `rows`, ascending within a term, `codes`, which
+        are places in `frequencies`, and `starts` of the terms; `norms` are those of `rows`:
+        k1 · (1 - b + b · length / average length).
         """
+        starts = postings["starts"]
         scores = np.zeros(len(rows))
-        for (term_rows, codes), value in zip(postings, idf, strict=True):
-            if len(term_rows):
-                places = np.searchsorted(term_rows, rows)
-                tf = frequencies[codes.take(places, mode="clip")]
-                tf[term_rows.take(places, mode="clip") != rows] = 0
-                scores += np.divide(value * tf * (k1 + 1), tf + norms, out=tf, where=tf > 0)
+        if starts[-1] == 0:
+            return scores
+        places = np.empty((len(idf), len(rows)), np.intp)
+        for term, start in enumerate(starts[:-1]):
+            places[term] = postings["rows"][start : starts[term + 1]].searchsorted(rows)
+        places += np.array(starts[:-1])[:, None]
+        found = postings["rows"].take(places, mode="clip") == rows
+        found &= places < np.array(starts[1:])[:, None]
+        tf = frequencies[postings["codes"].take(places, mode="clip")] * found
+        parts = np.array(idf)[:, None] * tf
+        parts *= k1 + 1
+        np.divide(parts, tf + norms, out=parts, where=tf > 0)
+        for part in parts:
+            scores += part
         return scores
     SD["exact_scores"] = exact_scores
 exact_scores = SD["exact_scores"]
+if "joined_postings" not in SD:
+    """The postings of several terms in one array each."""
+
+    from collections.abc import MutableMapping, Sequence
+    from itertools import accumulate, pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+    def joined_postings(
+        terms: Sequence[int],
+        lists: Sequence[tuple[Any, Any]],
+        kept: MutableMapping[int, Any],
+        norms: Any,
+        frequencies: Any,
+    ) -> dict[str, Any]:
+        """Return the lists' rows and codes, one term after the other, where each starts, and impacts.
+
+        `lists` has of each term the (rows, codes), `frequencies` a tf for each code, `norms` the norm
+        of each row. An impact is tf / (tf + norm) in single precision, 0 for an infinite norm and for a
+        tf of 0; `kept` remembers them by term. The result has `rows`, ascending within a term, `codes`,
+        `impacts` and `starts`, with the end of the last term at its end.
+        """
+        starts = [*accumulate((len(rows) for rows, _ in lists), initial=0)]
+        if len(lists) == 1:
+            rows, codes = lists[0]
+        else:
+            rows, codes = (np.concatenate(parts) for parts in zip(*lists, strict=True))
+        if all(term in kept for term in terms):
+            impacts = np.concatenate([kept[term] for term in terms])
+        else:
+            impacts = norms[rows]
+            tf = frequencies.astype(np.float32)[codes]
+            impacts += tf
+            if not frequencies.all():  # words that stand only in fields of weight 0
+                impacts[tf == 0] = 1
+            np.divide(tf, impacts, out=impacts)
+            for term, (start, end) in zip(terms, pairwise(starts), strict=True):
+                kept[term] = impacts[start:end]
+        return {"rows": rows, "codes": codes, "impacts": impacts, "starts": starts}
+    SD["joined_postings"] = joined_postings
+joined_postings = SD["joined_postings"]
+if "part_of_postings" not in SD:
+    """The postings of some rows."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def part_of_postings(
+        postings: Mapping[str, Any], start: int, end: int, wanted: Any | None
+    ) -> dict[str, Any]:
+        """Return the postings of rows from `start` to before `end`, counted from the first of them.
+
+        Of those only the ones that `wanted` has (rows in any order), all where it is None. `postings`
+        is what joined_postings returns.
+        """
+        rows = postings["rows"]
+        if wanted is None:
+            kept = (rows >= start) & (rows < end)
+        else:
+            is_wanted = np.zeros(max(end, int(rows.max(initial=-1)) + 1), np.bool_)
+            is_wanted[wanted[(wanted >= start) & (wanted < end)]] = True
+            kept = is_wanted[rows]
+        before = np.concatenate(([0], np.cumsum(kept)))
+        return {
+            "rows": rows[kept] - start,
+            "codes": postings["codes"][kept],
+            "impacts": postings["impacts"][kept],
+            "starts": before[postings["starts"]].tolist(),
+        }
+    SD["part_of_postings"] = part_of_postings
+part_of_postings = SD["part_of_postings"]
 if "pending_postings" not in SD:
     """The pending chunks' postings of a query's terms."""
 
     from collections.abc import Sequence
+    from itertools import accumulate
     from typing import Any
 
     import numpy as np
@@ -8034,27 +8160,30 @@ if "pending_postings" not in SD:
 
     def pending_postings(
         pending: dict[str, Any], terms: Sequence[int], start: int, end: int
-    ) -> tuple[list[tuple[Any, Any]], Any]:
-        """Return the postings of each term among the chunks start to end, and the frequencies' table.
+    ) -> dict[str, Any]:
+        """Return the postings of the terms among the chunks start to end, one term after the other.
 
-        Postings are (rows, codes): rows ascending, codes are places in the table, whose columns are
-        occurrences in title, headings and body, the chunk's own and repeated ones.
+        The result has `rows`, ascending within a term, `codes`, `starts` of the terms with the end of
+        the last at its end, and `fields`: for each code the occurrences in title, headings and body,
+        the chunk's own and repeated ones.
         """
-        places = pending["places"]
+        kept = pending["places"]
+        places = []
         for term in terms:
-            if term not in places:
-                places[term] = np.flatnonzero(pending["terms"] == term)
-        postings, counts, first = [], [pending["counts"][:0]], 0
-        for term in terms:
-            here = places[term]
-            rows = pending["ordinals"][here]
+            if term not in kept:
+                kept[term] = np.flatnonzero(pending["terms"] == term)
+            here = kept[term]
             if start > 0 or end < len(pending["lengths"]):
-                inside = (rows >= start) & (rows < end)
-                here, rows = here[inside], rows[inside]
-            postings.append((rows, np.arange(first, first + len(rows))))
-            counts.append(pending["counts"][here])
-            first += len(rows)
-        return postings, np.concatenate(counts)
+                rows = pending["ordinals"][here]
+                here = here[(rows >= start) & (rows < end)]
+            places.append(here)
+        joined = np.concatenate([np.empty(0, np.intp), *places])
+        return {
+            "rows": pending["ordinals"][joined],
+            "codes": np.arange(len(joined)),
+            "starts": [*accumulate(map(len, places), initial=0)],
+            "fields": pending["counts"][joined],
+        }
     SD["pending_postings"] = pending_postings
 pending_postings = SD["pending_postings"]
 if "row_norms" not in SD:
@@ -8105,49 +8234,10 @@ if "row_norms" not in SD:
         return kept | {"drift": abs(average_length / kept["average_length"] - 1)}
     SD["row_norms"] = row_norms
 row_norms = SD["row_norms"]
-if "term_impacts" not in SD:
-    """What postings add to a score, before the weights of terms."""
-
-    from collections.abc import Sequence
-    from typing import Any
-
-    import numpy as np
-
-
-    def term_impacts(
-        impacts: dict[int, Any],
-        terms: Sequence[int],
-        postings: Sequence[tuple[Any, Any]],
-        norms: Any,
-        frequencies: Any,
-    ) -> list[Any]:
-        """Return for each term its postings' tf / (tf + norm) in single precision.
-
-        `impacts` keeps them by term. `frequencies` has a tf for each code, `norms` the norm of each
-        row; a norm that is infinite gives 0, and so does a tf of 0.
-        """
-        missing = [place for place, term in enumerate(terms) if term not in impacts]
-        if missing:
-            rows, codes = (
-                np.concatenate([postings[place][part] for place in missing]) for part in (0, 1)
-            )
-            tf = frequencies.astype(np.float32)[codes]
-            values = norms[rows]
-            values += tf
-            if not frequencies.all():  # words that stand only in fields of weight 0
-                values[tf == 0] = 1
-            np.divide(tf, values, out=values)
-            ends = np.cumsum([len(postings[place][0]) for place in missing])[:-1]
-            for place, part in zip(missing, np.split(values, ends), strict=True):
-                impacts[terms[place]] = part
-        return [impacts[term] for term in terms]
-    SD["term_impacts"] = term_impacts
-term_impacts = SD["term_impacts"]
 if "view_postings" not in SD:
     """The sealed postings of a query's terms."""
 
     from collections.abc import Callable, Mapping, Sequence
-    from itertools import pairwise
     from typing import Any
 
     import numpy as np
@@ -8190,27 +8280,25 @@ if "view_postings" not in SD:
         `stored` has, of each list by term and segment, its term, the segment's place in the view
         (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
         """
-        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(
-            terms, (np.empty(0, np.intp), np.empty(0, view["code_type"]))
-        )
-        if stored["terms"]:
-            places = np.array(stored["segments"]) - 1
-            counts = np.array(stored["counts"])
-            ends = np.cumsum(counts)
-            rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
-            codes = joined_codes(view, places.tolist(), counts.tolist(), stored["codes"])
-            if len(view["segment_ids"]) > 1:
-                rows += np.repeat(view["offsets"][places], counts)
-                codes += np.repeat(view["code_offsets"][places], counts)
-            firsts = [
-                place
-                for place, term in enumerate(stored["terms"])
-                if place == 0 or term != stored["terms"][place - 1]
-            ]
-            bounds = [0, *(ends[first - 1] for first in firsts[1:]), len(rows)]
-            for first, (start, end) in zip(firsts, pairwise(bounds), strict=True):
-                lists[stored["terms"][first]] = rows[start:end], codes[start:end]
-        return lists
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not stored["terms"]:
+            return lists
+        places = [place - 1 for place in stored["segments"]]
+        rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
+        codes = joined_codes(view, places, stored["counts"], stored["codes"])
+        if len(view["segment_ids"]) > 1:
+            rows += np.repeat(view["offsets"][places], stored["counts"])
+            codes += np.repeat(view["code_offsets"][places], stored["counts"])
+        spans: dict[int, tuple[int, int]] = {}
+        end = 0
+        for term, count in zip(stored["terms"], stored["counts"], strict=True):
+            start = spans[term][0] if term in spans else end
+            end += count
+            spans[term] = start, end
+        return lists | {
+            term: (rows[start:end], codes[start:end]) for term, (start, end) in spans.items()
+        }
 
 
     def joined_codes(
@@ -8280,39 +8368,22 @@ if "score_index" not in SD:
         view = opened["view"]
         postings = view_postings(view, terms, run)
         check()
+        if not terms:
+            return view, np.empty(0, np.intp), np.empty(0)
         norms = row_norms(view, opened["live"], **formula)
-        impacts = term_impacts(view["impacts"], terms, postings, norms["norms"], norms["tf"])
+        joined = joined_postings(terms, postings, view["impacts"], norms["norms"], norms["tf"])
         start, end = view["ranges"][config]
-        lists = [(*pair, values) for pair, values in zip(postings, impacts, strict=True)]
-        if end - start < len(view["lengths"]):
-            lists = [part_of(one, start, end) for one in lists]
-        if allowed is not None:
-            passes = np.zeros(end - start, np.bool_)
-            rows = view_rows(view, allowed)
-            passes[rows[(rows >= start) & (rows < end)] - start] = True
-            lists = [tuple(part[passes[one[0]]] for part in one) for one in lists]
+        if allowed is not None or end - start < len(view["lengths"]):
+            wanted = None if allowed is None else view_rows(view, allowed)
+            joined = part_of_postings(joined, start, end, wanted)
         sums = view["sums"] if view["sums"] is not None else np.zeros(len(view["lengths"]), np.float32)
         view["sums"] = None  # lost where a step fails before they are zeros again
         k1 = formula["k1"]
-        rows = candidate_rows(
-            [(rows, values) for rows, _, values in lists],
-            [value * (k1 + 1) for value in idf],
-            sums[: end - start],
-            depth,
-            norms["drift"],
-            check,
-        )
+        weights = [value * (k1 + 1) for value in idf]
+        rows = candidate_rows(joined, weights, sums[: end - start], depth, norms["drift"], check)
         view["sums"] = sums
         exact = exact_norms(view["lengths"][start + rows], formula)
-        pairs = [(rows, codes) for rows, codes, _ in lists]
-        return view, start + rows, exact_scores(pairs, norms["tf"], idf, k1, exact, rows)
-
-
-    def part_of(one: tuple[Any, ...], start: int, end: int) -> tuple[Any, ...]:
-        """Return the part of a term's rows, codes and impacts between two rows, from the first on."""
-        rows, codes, values = one
-        first, last = np.searchsorted(rows, (start, end))
-        return rows[first:last] - start, codes[first:last], values[first:last]
+        return view, start + rows, exact_scores(joined, norms["tf"], idf, k1, exact, rows)
 
 
     def exact_norms(lengths: Any, formula: Mapping[str, Any]) -> Any:
@@ -8330,17 +8401,11 @@ if "score_index" not in SD:
         allowed: Any | None,
     ) -> tuple[dict[str, Any], Any, Any]:
         """Return the pending chunks, and rows and scores of those that have any of the terms."""
-        postings, fields = pending_postings(pending, terms, *pending["ranges"][config])
-        frequencies = fields @ np.array([*formula["field_weights"]] * 2, np.float64)
-        has_any = np.zeros(len(pending["lengths"]), np.bool_)
-        for rows, codes in postings:
-            has_any[rows] |= frequencies[codes] > 0
+        postings = pending_postings(pending, terms, *pending["ranges"][config])
+        frequencies = postings["fields"] @ np.array([*formula["field_weights"]] * 2, np.float64)
+        rows = np.unique(postings["rows"][frequencies > 0])
         if allowed is not None:
-            passes = np.zeros_like(has_any)
-            order = np.argsort(pending["chunk_ids"], kind="stable")
-            passes[order[find_rows(pending["chunk_ids"][order], allowed)]] = True
-            has_any &= passes
-        rows = np.flatnonzero(has_any)
+            rows = rows[np.isin(pending["chunk_ids"][rows], allowed)]
         norms = exact_norms(pending["lengths"][rows], formula)
         return pending, rows, exact_scores(postings, frequencies, idf, formula["k1"], norms, rows)
     SD["score_index"] = score_index
@@ -8362,6 +8427,7 @@ term_ids = SD["term_ids"]
 
 
 
+
 import numpy as np
 
 check = deadline_check(deadline, plpy.error)
@@ -8371,8 +8437,8 @@ check()
 formula = {
     "k1": k1, "b": b, "average_length": average_length, "field_weights": field_weights}
 ids = None if allowed is None else np.sort(np.array(allowed, np.int64))
-return score_index(
-    opened, config_name, term_ids(lexemes), idf, formula, depth, ids, run, check)
+return array_record(score_index(
+    opened, config_name, term_ids(lexemes), idf, formula, depth, ids, run, check))
 $python$;
 
 COMMENT ON FUNCTION pgblend._segment_score(
@@ -9335,7 +9401,8 @@ COMMENT ON FUNCTION pgblend._document_candidates(
 -- filter.
 -- Candidates come from the segments; phrases, exclusions and filters are checked on them by their
 -- ids, at each turn as many as the share that passed calls for (at least four times as many), until
--- depth rows pass or no candidates are left. At most depth rows, best first, ties by (document,
+-- depth rows pass or no candidates are left. Where few of them pass a filter, and at most 10,000
+-- chunks do, these chunks alone are scored. At most depth rows, best first, ties by (document,
 -- chunk index). `reading` is that of _lexical_statistics. deadline is on the monotonic clock
 -- (_monotonic_deadline): PB009 once it is over. Without numpy the tsvectors are scored.
 CREATE OR REPLACE FUNCTION pgblend._lexical_score(
@@ -9369,6 +9436,9 @@ AS $function$
 DECLARE
     wanted integer := depth;
     candidates_each bigint := 0;  -- candidates to one that passes
+    unchecked jsonb := filter;
+    looked_up boolean := false;
+    allowed bigint[];  -- where few chunks pass the filter
     passed record;
 BEGIN
     IF NOT pgblend._has_numpy() THEN
@@ -9392,7 +9462,7 @@ BEGIN
         INTO passed
         FROM pgblend._segment_score(
             collection_ids, config_name, lexemes, idf, average_length, k1, b,
-            field_weights, wanted, deadline, NULL, reading) AS best
+            field_weights, wanted, deadline, allowed, reading) AS best
         CROSS JOIN LATERAL (
             SELECT
                 count(*) AS count,
@@ -9402,8 +9472,8 @@ BEGIN
                 array_agg(u.score ORDER BY u.place) AS scores
             FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
                 WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place)
-            INNER JOIN unnest(CASE WHEN filter IS NULL THEN best.chunk_ids
-                ELSE pgblend._filter_candidates(best.chunk_ids, filter) END)
+            INNER JOIN unnest(CASE WHEN unchecked IS NULL THEN best.chunk_ids
+                ELSE pgblend._filter_candidates(best.chunk_ids, unchecked) END)
                 AS passing (chunk_id) ON passing.chunk_id = u.chunk_id
             WHERE condition IS NULL OR (
                 SELECT c.lexemes @@ condition
@@ -9411,6 +9481,15 @@ BEGIN
         ) AS hit;
         EXIT WHEN passed.count >= depth OR passed.found < wanted;
         candidates_each := passed.found / greatest(passed.count, 1);
+        IF candidates_each > 20 AND unchecked IS NOT NULL AND NOT looked_up THEN
+            looked_up := true;
+            allowed := pgblend._filter_chunks(filter, collection_ids, 10000);
+            IF allowed IS NOT NULL THEN
+                unchecked := NULL;
+                candidates_each := 0;
+                wanted := depth;
+            END IF;
+        END IF;
     END LOOP;
     RETURN QUERY
     SELECT p.*
@@ -9673,8 +9752,16 @@ DECLARE
     lexeme_configs text[] := '{}';
     statistics record;
     of_language record;
+    total_length bigint := 0;
+    average_length double precision;
     idf double precision[];
+    total_idf double precision := 0;
+    best record;
+    has_numpy boolean := pgblend._has_numpy();
     k1 double precision := settings ->> 'k1';
+    b double precision := settings ->> 'b';
+    field_weights double precision[] := ARRAY[
+        settings ->> 'title_weight', settings ->> 'heading_weight', '1'];
     depth integer := settings ->> 'candidate_depth';
     deadline double precision := pgblend._monotonic_deadline(
         (settings #>> '{timeouts_ms,lexical}')::integer);
@@ -9685,8 +9772,6 @@ BEGIN
         RETURN;
     ELSIF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
-    ELSIF settings ->> 'lexical_index' IS NULL THEN
-        PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;
     FOREACH config_name IN ARRAY configs LOOP
         parsed := pgblend._parse_query(query, config_name, stop_words);
@@ -9697,24 +9782,32 @@ BEGIN
         ends := ends || cardinality(lexemes);
         conditions := array_append(conditions, parsed.condition);
     END LOOP;
-    IF cardinality(lexemes) = 0 THEN
-        RETURN;
-    ELSIF pgblend._has_numpy() THEN
-        statistics := pgblend._lexical_statistics(collection_ids, lexemes, deadline, reading);
-    ELSE
-        statistics := pgblend._tsvector_statistics(collection_ids, lexemes);
-        PERFORM pgblend._check_deadline(deadline);
+    IF cardinality(lexemes) > 0 THEN
+        IF has_numpy THEN
+            statistics := pgblend._lexical_statistics(collection_ids, lexemes, deadline, reading);
+        ELSE
+            statistics := pgblend._tsvector_statistics(collection_ids, lexemes);
+            PERFORM pgblend._check_deadline(deadline);
+        END IF;
+        total_length := statistics.total_length;
     END IF;
-    IF statistics.total_length = 0 THEN
+    -- A collection of which the index counted words has one.
+    IF settings ->> 'lexical_index' IS NULL
+        AND (total_length = 0 OR NOT has_numpy OR cardinality(collection_ids) > 1)
+    THEN
+        PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
+    END IF;
+    IF total_length = 0 THEN
         RETURN;
     END IF;
+    average_length := total_length::double precision / statistics.n;
     IF cardinality(configs) = 1 THEN
-        idf := ARRAY(
-            SELECT pgblend._bm25_idf(statistics.n, u.df)
-            FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
-            ORDER BY u.place);
+        FOR place IN 1..cardinality(lexemes) LOOP
+            idf[place] := pgblend._bm25_idf(
+                statistics.n, (statistics.document_frequencies)[place]);
+        END LOOP;
     ELSE
-        IF pgblend._has_numpy() THEN
+        IF has_numpy THEN
             of_language := pgblend._language_statistics(
                 collection_ids, lexeme_configs, lexemes, false, deadline, reading);
         ELSE
@@ -9725,10 +9818,21 @@ BEGIN
             lexeme_configs, statistics.n, statistics.document_frequencies, of_language.n,
             of_language.document_frequencies);
     END IF;
-    idf := ARRAY(
-        SELECT u.idf * u.boost
-        FROM unnest(idf, boosts) WITH ORDINALITY AS u (idf, boost, place)
-        ORDER BY u.place);
+    FOR place IN 1..cardinality(lexemes) LOOP
+        idf[place] := idf[place] * boosts[place];
+        total_idf := total_idf + idf[place];
+    END LOOP;
+    IF cardinality(configs) = 1 AND conditions[1] IS NULL AND filter IS NULL AND has_numpy THEN
+        -- What _lexical_score would do, in half of the time.
+        best := pgblend._segment_score(
+            collection_ids, configs[1], lexemes, idf, average_length, k1, b, field_weights, depth,
+            deadline, NULL, reading);
+        RETURN QUERY
+        SELECT u.place, u.chunk_id, u.document_id, u.chunk_index, u.score, total_idf * (k1 + 1)
+        FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
+            WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place);
+        RETURN;
+    END IF;
     RETURN QUERY
     SELECT
         row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
@@ -9745,9 +9849,7 @@ BEGIN
     CROSS JOIN LATERAL pgblend._lexical_score(
         collection_ids, p.config_name, lexemes[p.before + 1:p.last], p.condition,
         idf[p.before + 1:p.last],
-        statistics.total_length::double precision / statistics.n,
-        k1, (settings ->> 'b')::double precision,
-        ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
+        average_length, k1, b, field_weights,
         filter, depth, deadline, reading
     ) AS s
     ORDER BY place

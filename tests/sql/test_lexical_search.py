@@ -1,5 +1,5 @@
 from collections import Counter
-from math import log
+from math import log, sqrt
 
 import pytest
 
@@ -23,7 +23,10 @@ def library(db: Database) -> None:
 
 
 def bm25(terms: dict[str, list[str]], k1: float, b: float) -> dict[str, float]:
-    """Score each text by the textbook; `terms` gives the query's lexemes per configuration."""
+    """Score each text by the textbook; `terms` gives the query's lexemes per configuration.
+
+    With the idf of several languages: see _language_idf.
+    """
     texts = {key: ("simple", text.split()) for key, _, text in SIMPLE}
     stems = {"apple": "appl", "cherry": "cherri", "elderberry": "elderberri"}
     texts |= {
@@ -31,13 +34,21 @@ def bm25(terms: dict[str, list[str]], k1: float, b: float) -> dict[str, float]:
         for key, _, text in ENGLISH
     }
     average = sum(len(words) for _, words in texts.values()) / len(texts)
+    own = {name: [words for of, words in texts.values() if of == name] for name in terms}
+    known = {
+        name: sum(any(term in words for words in own[name]) for term in lexemes) / len(lexemes)
+        for name, lexemes in terms.items()
+    }
     scores = {}
     for key, (language, words) in texts.items():
         frequencies = Counter(words)
         score = 0.0
         for term in sorted(terms[language]):
             df = sum(term in other for _, other in texts.values())
+            own_df = sum(term in other for other in own[language])
+            df = (own_df + 100 * df / len(texts)) / (len(own[language]) + 100) * len(texts)
             idf = log(1 + (len(texts) - df + 0.5) / (df + 0.5))
+            idf *= sqrt(known[language] / max(known.values()))
             tf = frequencies[term]
             score += tf and idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * len(words) / average))
         if score:
