@@ -123,6 +123,27 @@ COMMENT ON TABLE pgblend_data.evaluation_result IS
 'What one query found in a run: documents by source key, best first, and its metrics.';
 """
 
+# Chosen on ten judged sets; the figures are in DECISIONS.md.
+BALANCED = """
+UPDATE pgblend_data.profile SET
+description =
+'The default: words and vectors by convex fusion, each counting the more, the further apart its '
+'scores are; the query''s vector is moved towards the first two passages.',
+settings = '{
+    "fusion": "convex", "normalization": {"method": "spread"},
+    "weights": {"lexical": 1, "vector": 3, "fuzzy": 1},
+    "feedback": {"passages": 2, "weight": 0.5, "pool": 50}
+}'
+WHERE name = 'balanced';
+"""
+
+RRF = """
+UPDATE pgblend_data.profile SET
+description = 'The default: reciprocal rank fusion of words and vectors, equal weights.',
+settings = '{}'
+WHERE name = 'balanced';
+"""
+
 SECURED_TABLES = (
     "judged_set",
     "judged_query",
@@ -153,8 +174,10 @@ def upgrade() -> None:
     execute_script(connection, TABLES)
     for table in SECURED_TABLES:
         execute_script(connection, SECURE_TABLE.format(table=table))
+    execute_script(connection, BALANCED)
 
 
 def downgrade() -> None:
+    execute_script(op.get_bind(), RRF)
     tables = ", ".join(f"pgblend_data.{table}" for table in reversed(SECURED_TABLES))
     execute_script(op.get_bind(), f"DROP TABLE {tables};")

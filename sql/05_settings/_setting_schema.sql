@@ -30,12 +30,16 @@ RETURN CASE value_type
                     "max_rank": {"type": "integer", "minimum": 1, "maximum": 10000},
                     "amount": {"type": "number", "minimum": 0, "maximum": 1000000}}}},
             "unit": {"type": "text", "allowed": ["absolute", "attainable"]}}}}}'::jsonb
+    WHEN 'feedback' THEN '{"type": "object", "keys": {
+        "passages": {"type": "integer", "minimum": 0, "maximum": 100},
+        "weight": {"type": "number", "minimum": 0, "maximum": 100},
+        "pool": {"type": "integer", "minimum": 1, "maximum": 10000}}}'::jsonb
     WHEN 'mmr' THEN '{"type": "object", "keys": {
         "lambda": {"type": "number", "minimum": 0, "maximum": 1},
         "pool": {"type": "integer", "minimum": 1, "maximum": 1000}}}'::jsonb
     WHEN 'normalization' THEN '{"type": "object", "keys": {
         "method": {"type": "text", "allowed":
-            ["minmax", "theoretical", "absolute", "zscore", "logistic"]},
+            ["minmax", "theoretical", "absolute", "zscore", "logistic", "spread"]},
         "center": {"type": "object", "keys": {
             "fuzzy": {"type": "number", "minimum": -1000000, "maximum": 1000000},
             "lexical": {"type": "number", "minimum": -1000000, "maximum": 1000000},
@@ -47,4 +51,5 @@ RETURN CASE value_type
 END;
 
 COMMENT ON FUNCTION pgblend._setting_schema(text) IS
-'What a nested setting (blend, bonus, mmr, normalization) looks like inside; NULL for other types.';
+'What a nested setting (blend, bonus, feedback, mmr, normalization) looks like inside; NULL for '
+'other types.';

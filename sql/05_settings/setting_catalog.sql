@@ -3,8 +3,8 @@
 -- Scopes: a 'search' setting may be given per call, collection and profile and for the whole
 -- database; a 'collection' setting per collection and for the database; a 'server' setting for the
 -- database only. For an object, allowed_values are its keys and the range holds for each value; the
--- types blend, bonus, mmr and normalization are described by _setting_schema. Objects are merged
--- key by key, but for those with a key "kind", which are wholes.
+-- types blend, bonus, feedback, mmr and normalization are described by _setting_schema. Objects are
+-- merged key by key, but for those with a key "kind", which are wholes.
 CREATE OR REPLACE FUNCTION pgblend.setting_catalog()
 RETURNS TABLE (
     name text,
@@ -54,6 +54,11 @@ BEGIN ATOMIC
             'Texts are almost the same from this Jaccard index of their three-word runs on.'),
         ('ef_search', 'search', 'integer', '100', 1, 1000, NULL,
             'HNSW: size of the search list; more is slower and more exact.'),
+        ('feedback', 'search', 'feedback', '{"passages": 0, "weight": 0.5, "pool": 50}', NULL, NULL,
+            NULL,
+            'Pseudo-relevance feedback in convex fusion: the query''s vector is moved by weight '
+            'towards the mean of the first passages, and the first pool candidates are fused anew '
+            'by their cosines to it; 0 passages is off.'),
         ('fused_scale', 'search', 'text', '"attainable"', NULL, NULL,
             ARRAY['attainable', 'minmax', 'raw'],
             'Scale of the fused score that blending and MMR see: over what a perfect match would '
@@ -89,7 +94,8 @@ BEGIN ATOMIC
         ('normalization', 'search', 'normalization', '{"method": "minmax"}', NULL, NULL, NULL,
             'How convex fusion makes scores comparable: minmax of each list; theoretical: from the '
             'lowest possible to the list''s best; absolute: lowest to highest possible; '
-            'zscore, cut at 3; logistic, with center and scale by arm (else the list''s own).'),
+            'zscore, cut at 3; logistic, with center and scale by arm (else the list''s own); '
+            'spread: minmax, and a list counts the more, the further apart its scores are.'),
         ('offset', 'search', 'integer', '0', 0, 10000, NULL,
             'Rows to skip, for pages.'),
         ('over_fetch', 'search', 'object', '{"factor": 0}', 0, 10000,

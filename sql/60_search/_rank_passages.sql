@@ -45,6 +45,7 @@ AS $python$
 #include plpy/rank_bonus.py
 #include plpy/recency_decay.py
 #include plpy/scale_fused.py
+#include plpy/spread_scores.py
 #include plpy/trace_candidates.py
 import json
 from time import perf_counter
@@ -69,6 +70,9 @@ TEXTS = (
     "SELECT c.id, c.content, c.start_offset, c.end_offset FROM pgblend_data.chunk AS c"
     " WHERE c.id = ANY($1)")
 AGES = "SELECT pgblend._document_ages($1) AS ages"
+FEEDBACK = (
+    "SELECT f.chunk_id, f.cosine FROM pgblend._feedback_cosines($1, $2, $3, $4,"
+    " (SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = $5)) AS f")
 in_force = json.loads(settings)
 weights = in_force["weights"]
 wanted = in_force["offset"] + result_limit
@@ -151,13 +155,40 @@ def possible(of_list):
     """The lowest and highest score that an arm can give."""
     return (-1.0, 1.0) if of_list["arm"] == "vector" else (0.0, of_list["perfect"] or 1.0)
 
-normal = None
-if in_force["fusion"] == "convex" and len(lists) > 1:
-    normal = [
+def comparable(list_scores):
+    """The lists' scores on one scale, and the lists' weights."""
+    given = [of_list["weight"] for of_list in lists]
+    if in_force["normalization"]["method"] == "spread":
+        floors = [None if arm == "vector" else 0.0 for arm in arms]
+        return spread_scores(list_scores, given, floors, depth)
+    return [
         normalize_scores(scores, *arm_normalization(
             in_force["normalization"], of_list["arm"], *possible(of_list)))
-        for of_list, scores in zip(lists, pool["scores"])]
+        for of_list, scores in zip(lists, list_scores)], given
+
+def learn_from_first(first, feedback):
+    """The vector list's scores for a query vector moved towards the first passages."""
+    rows = run(
+        FEEDBACK, ["bigint[]", "bigint[]", "vector", "double precision", "text"],
+        [ids[item] for item in first[:feedback["pool"]]],
+        [ids[item] for item in first[:feedback["passages"]]],
+        query_embedding, feedback["weight"], space)
+    moved = {row["chunk_id"]: row["cosine"] for row in rows if row["cosine"] is not None}
+    return [
+        [moved.get(chunk_id, score) for chunk_id, score in zip(ids, scores)]
+        if arm == "vector" else scores
+        for arm, scores in zip(arms, pool["scores"])]
+
+normal = None
+feedback = None
+if in_force["fusion"] == "convex" and len(lists) > 1:
+    normal, weighed = comparable(pool["scores"])
     fused, attainable = convex_fusion(normal, weighed), 1.0
+    if in_force["feedback"]["passages"] > 0 and "vector" in arms and count:
+        first = sorted(range(count), key=lambda item: -fused[item])
+        normal, weighed = comparable(learn_from_first(first, in_force["feedback"]))
+        fused = convex_fusion(normal, weighed)
+        feedback = [ids[item] for item in first[:in_force["feedback"]["passages"]]]
 elif len(lists) == 1 and in_force["fused_scale"] == "attainable":
     low, high = possible(lists[0])
     normal = [[max((score - low) / (high - low), 0.0) for score in pool["scores"][0]]]
@@ -194,7 +225,7 @@ def contributions():
 
 order = sorted(range(count), key=lambda item: -points[item])
 places = {"fuse": order}
-done("fuse", count)
+done("fuse", count, **({"details": {"feedback": feedback}} if feedback else {}))
 
 # --- refine: leave out what repeats a better row or is not good enough, as far as the page needs
 cosine_of = {}

@@ -39,6 +39,7 @@ CALLS = {
     " FROM pgblend_data.collection AS c",
     "_drop_duplicates": "('{a,a}', NULL, NULL, NULL, '{b,c}', 0.5, 0.8, NULL, 2)",
     "_embedding_input": "('title', 't', 'h', 'c')",
+    "_feedback_cosines": f"('{{1}}', '{{1}}', '{vector_of('x')}', 0.5, {SPACE})",
     "_few_vectors": f"({SPACE}, {IDS}, 10)",
     "_failed_conditions": "('{1}', '{\"a\": 1}')",
     "_document_operands": "('\"a fox\" -b', 'english')",

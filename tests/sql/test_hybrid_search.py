@@ -32,8 +32,9 @@ def test_scores_are_rrf_over_the_best_possible(library: Database) -> None:
     rows = library.rows(
         "SELECT source_key, score,"
         " (arms #>> '{lexical,rank}')::int, (arms #>> '{vector,rank}')::int"
-        " FROM hybrid_search('deploy production', query_embedding => %s)",
+        " FROM hybrid_search('deploy production', query_embedding => %s, options => %s)",
         vector_of("deploy production"),
+        '{"fusion": "rrf", "weights": {"vector": 1}}',
     )
     assert {row[0] for row in rows} == {"deploy", "care", "wine", "sea"}
     assert rows[0] == ("deploy", 1.0, 1, 1)  # first in every arm
@@ -49,7 +50,7 @@ def test_weights_and_k(library: Database) -> None:
         "SELECT score, (arms #>> '{lexical,rank}')::int, (arms #>> '{vector,rank}')::int"
         " FROM hybrid_search('deploy production', query_embedding => %s, options => %s)",
         vector_of("deploy production"),
-        '{"weights": {"vector": 3, "lexical": 0.5}, "rrf_k": 10}',
+        '{"fusion": "rrf", "weights": {"vector": 3, "lexical": 0.5}, "rrf_k": 10}',
     )
     for score, lexical, vector in rows:
         total = (0.5 / (10 + lexical) if lexical else 0) + (3 / (10 + vector) if vector else 0)

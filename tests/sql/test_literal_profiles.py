@@ -203,13 +203,14 @@ def test_a_search_by_each_profile(db: Database, profile: str) -> None:
     assert ("fuzzy" in arms) == (profile == "three_arm")
 
 
-def test_the_default_is_rrf_with_equal_weights(db: Database) -> None:
+def test_the_default_is_spread_fusion_with_feedback(db: Database) -> None:
     settings = settings_of(db, "balanced")
     assert settings == settings_of(db, None)  # type: ignore[arg-type]
-    assert (settings["fusion"], settings["rrf_k"], settings["bonus"]) == (
-        "rrf", 60, {"kind": "none"},
+    assert (settings["fusion"], settings["normalization"], settings["bonus"]) == (
+        "convex", {"method": "spread"}, {"kind": "none"},
     )  # fmt: skip
-    assert {settings["weights"][arm] for arm in ("lexical", "vector", "fuzzy")} == {1}
+    assert settings["feedback"] == {"passages": 2, "weight": 0.5, "pool": 50}
+    assert [settings["weights"][arm] for arm in ("lexical", "vector", "fuzzy")] == [1, 3, 1]
 
 
 # S3: cosine + 1 / (1 + depth); the profile comes with the graph arm.

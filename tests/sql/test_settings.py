@@ -39,6 +39,7 @@ SEARCH_SETTINGS = {
     "dedup_overlap": [0, 1.1, "half"],
     "dedup_similarity": [0, 1.1],
     "ef_search": [0, 1001, 2.5],
+    "feedback": [2, {"passages": -1}, {"passages": 1.5}, {"weight": -1}, {"pool": 0}, {"k": 1}],
     "fused_scale": ["log", 1],
     "fusion": ["sum", 1],
     "fuzzy": ["maybe", True],

@@ -1,0 +1,131 @@
+"""Spread fusion and feedback in a search, against the formulas worked out by hand."""
+
+import json
+import math
+
+import pytest
+
+from support.database import Database, add_documents, stage, vector_literal
+
+# Vectors of two numbers: angles to the query's (1, 0) in degrees.
+ANGLES = {"a": 10, "b": 20, "c": 30, "d": 60}
+DOCUMENTS = [
+    ("a", "A", "sea"),
+    ("b", "B", "wine wine"),
+    ("c", "C", "wine"),
+    ("d", "D", "wine wind"),
+]
+QUERY = vector_literal([1, 0])
+
+
+def unit(angle: float) -> tuple[float, float]:
+    return math.cos(math.radians(angle)), math.sin(math.radians(angle))
+
+
+@pytest.fixture
+def library(db: Database) -> Database:
+    """Four documents, whose words are found in b, c and d, and vectors at known angles."""
+    db.rows("SELECT create_embedding_space('flat', 'openai/test-embedding', 2)")
+    db.rows("SELECT add_collection('c', 'simple')")
+    add_documents(db, "c", DOCUMENTS)
+    rows = db.rows("SELECT chunk_id, input FROM pgblend._next_embeddings('flat', NULL)")
+    keys = dict(
+        db.rows(
+            "SELECT h.chunk_id, d.source_key FROM chunks AS h"
+            " JOIN documents AS d USING (document_id)"
+        )
+    )
+    stage(db, [(chunk, unit(ANGLES[keys[chunk]])) for chunk, _ in rows])
+    db.rows("SELECT pgblend._store_embeddings('flat')")
+    return db
+
+
+def search(db: Database, **options: object) -> dict[str, tuple[float, float | None]]:
+    """Scores and raw BM25 by source key, best first."""
+    rows = db.rows(
+        "SELECT source_key, score, (arms #>> '{lexical,score}')::float8"
+        " FROM hybrid_search('wine', query_embedding => %s, options => %s)",
+        QUERY,
+        json.dumps(options),
+    )
+    return {key: (score, raw) for key, score, raw in rows}
+
+
+def expected(words: dict[str, float], cosines: dict[str, float]) -> dict[str, float]:
+    """Fuse by the definition: no list is full, so words begin at 0, and cosines at the least."""
+    best, near, far = max(words.values()), max(cosines.values()), min(cosines.values())
+    weights = 1.0, 3 * (near - far)  # (best - 0) / best, and 3 * spread
+    return {
+        key: (words.get(key, 0) / best + 3 * (cosine - far)) / sum(weights)
+        for key, cosine in cosines.items()
+    }
+
+
+def test_spread_fusion_without_feedback(library: Database) -> None:
+    found = search(library, feedback={"passages": 0})
+    words = {key: raw for key, (_, raw) in found.items() if raw is not None}
+    assert set(words) == {"b", "c", "d"}
+    fused = expected(words, {key: unit(angle)[0] for key, angle in ANGLES.items()})
+    assert {key: score for key, (score, _) in found.items()} == pytest.approx(fused, abs=1e-6)
+    assert list(found) == sorted(fused, key=lambda key: -fused[key])
+
+
+def test_feedback_moves_the_query_towards_the_first_passages(library: Database) -> None:
+    before = search(library, feedback={"passages": 0})
+    first = list(before)[:2]
+    x = 1 + 0.5 * sum(unit(ANGLES[key])[0] for key in first) / 2
+    y = 0.5 * sum(unit(ANGLES[key])[1] for key in first) / 2
+    moved = math.degrees(math.atan2(y, x))
+    cosines = {key: math.cos(math.radians(angle - moved)) for key, angle in ANGLES.items()}
+    words = {key: raw for key, (_, raw) in before.items() if raw is not None}
+    found = search(library)
+    fused = expected(words, cosines)
+    assert {key: score for key, (score, _) in found.items()} == pytest.approx(fused, abs=1e-6)
+
+
+def test_the_pool_of_feedback_is_limited(library: Database) -> None:
+    one = search(library, feedback={"pool": 1, "passages": 1})
+    assert one.keys() == ANGLES.keys()
+    assert one != search(library, feedback={"pool": 4, "passages": 1})
+
+
+def test_relevance_and_arms_keep_the_querys_own_cosine(library: Database) -> None:
+    rows = library.rows(
+        "SELECT source_key, relevance, (arms #>> '{vector,score}')::float8"
+        " FROM hybrid_search('wine', query_embedding => %s)",
+        QUERY,
+    )
+    for key, relevance, raw in rows:
+        assert relevance == raw == pytest.approx(unit(ANGLES[key])[0], abs=1e-6)
+
+
+def test_scores_stay_in_bounds_and_do_not_depend_on_the_page(library: Database) -> None:
+    rows = library.rows(
+        "SELECT source_key, score FROM hybrid_search('wine', query_embedding => %s)", QUERY
+    )
+    assert all(0 <= score <= 1 for _, score in rows)
+    assert [score for _, score in rows] == sorted((score for _, score in rows), reverse=True)
+    two = library.rows(
+        "SELECT source_key, score FROM hybrid_search('wine', 2, query_embedding => %s)", QUERY
+    )
+    assert two == rows[:2]
+
+
+def test_a_word_that_nothing_has_leaves_the_vectors(library: Database) -> None:
+    rows = library.column(
+        "SELECT source_key FROM hybrid_search('submarine', query_embedding => %s)", QUERY
+    )
+    assert rows == ["a", "b", "c", "d"]
+
+
+def test_feedback_cosines_of_nothing(library: Database) -> None:
+    call = (
+        "SELECT count(*) FROM _feedback_cosines(%s, %s, %s, 0.5, (SELECT s FROM"
+        " pgblend_data.embedding_space AS s WHERE s.name = %s))"
+    )
+    chunks = library.column("SELECT chunk_id FROM chunks")
+    assert library.value(call, chunks, chunks[:1], QUERY, "flat") == 4
+    assert library.value(call, chunks, [], QUERY, "flat") == 4  # the query's own cosines
+    assert library.value(call, [], chunks, QUERY, "flat") == 0
+    assert library.value(call, chunks, chunks, None, "flat") == 0
+    assert library.value(call, chunks, chunks, QUERY, "none") == 0

@@ -1,0 +1,55 @@
+"""Spread fusion: normal scores, and weights by how far apart a list's scores are."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgblend.plpy.spread_scores import spread_scores
+
+SCORES = st.lists(st.one_of(st.none(), st.floats(0, 100)), min_size=1, max_size=12)
+
+
+def test_a_full_list_begins_at_its_least_and_a_short_one_at_its_floor() -> None:
+    words, cosines = [8.0, 4.0, None], [0.9, None, 0.5]
+    normal, weights = spread_scores([words, cosines], [1, 3], [0.0, None], 2)
+    assert normal == [[1, 0, None], [pytest.approx(1), None, 0]]
+    assert weights == pytest.approx([0.5, 1.2])
+    normal, weights = spread_scores([words, cosines], [1, 3], [0.0, None], 3)
+    assert normal == [[1, 0.5, None], [pytest.approx(1), None, 0]]
+    assert weights == pytest.approx([1, 1.2])
+
+
+def test_a_single_match_of_words_counts_in_full() -> None:
+    normal, weights = spread_scores([[7.0, None], [0.41, 0.4]], [1, 3], [0.0, None], 100)
+    assert normal[0] == [1, None]
+    assert weights == pytest.approx([1, 0.03])
+
+
+def test_lists_that_tell_nothing_apart_keep_their_weights() -> None:
+    assert spread_scores([[None], [0.5]], [1, 3], [0.0, None], 1) == ([[None], [1.0]], [1, 3])
+    assert spread_scores([[2.0, 2.0], []], [1, 3], [0.0, None], 2) == ([[1, 1], []], [1, 3])
+    assert spread_scores([], [], [], 100) == ([], [])
+
+
+@given(SCORES, SCORES, st.integers(1, 20))
+def test_bounds_and_order(
+    words: list[float | None], cosines: list[float | None], depth: int
+) -> None:
+    normal, weights = spread_scores([words, cosines], [1, 3], [0.0, None], depth)
+    assert all(weight >= 0 for weight in weights)
+    assert weights[0] <= 1
+    for scores, places in zip((words, cosines), normal, strict=True):
+        assert [score is None for score in scores] == [place is None for place in places]
+        assert all(place is None or 0 <= place <= 1 for place in places)
+        pairs = [(s, p) for s, p in zip(scores, places, strict=True) if s is not None]
+        assert all(p <= q for s, p in pairs for r, q in pairs if s <= r)
+
+
+@given(SCORES, st.floats(0.01, 100), st.integers(1, 20))
+def test_the_unit_of_bm25_does_not_matter(
+    words: list[float | None], factor: float, depth: int
+) -> None:
+    scaled = [None if score is None else score * factor for score in words]
+    _, weights = spread_scores([words, [0.1, 0.9]], [1, 3], [0.0, None], depth)
+    _, again = spread_scores([scaled, [0.1, 0.9]], [1, 3], [0.0, None], depth)
+    assert again == pytest.approx(weights, abs=1e-6)
