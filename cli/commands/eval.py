@@ -13,7 +13,7 @@ from pgblend.cli.database import fetch_rows, open_database
 from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.evaluate import options
 from pgblend.cli.evaluate.metrics import RELEVANCE
-from pgblend.cli.parameters import KeyValue, merge_pairs
+from pgblend.cli.parameters import JsonObject, KeyValue, merge_pairs
 
 ARMS = ("lexical", "vector", "fuzzy")
 _SET_COLUMNS = ("name", "collection", "judged_queries", "judgements", "embedding_model")
@@ -43,6 +43,20 @@ _COMPARED_COLUMNS = (
     "ties",
 )
 _QUERY_COLUMNS = ("query_key", "query", "a", "b", "difference", "explain")
+_AUDIT = """
+    SELECT * FROM pgblend.audit_recall(
+        %(collections)s::text[], %(sample)s, %(limit)s, %(filters)s::jsonb[], %(options)s::jsonb)
+"""
+_AUDIT_COLUMNS = (
+    "filter",
+    "selectivity",
+    "queries",
+    "recall",
+    "worst_recall",
+    "short_pages",
+    "index_ms",
+    "exact_ms",
+)
 _SETS = "SELECT * FROM pgblend.judged_sets ORDER BY name"
 _RUNS = """
     SELECT * FROM pgblend.evaluation_runs
@@ -285,6 +299,115 @@ def report(
         runs = read_runs(connection, judged_set, run_id)
     out.write_text(render_report(runs), encoding="utf-8")
     click.echo(f"wrote {out}: {len(runs)} runs", err=True)
+
+
+@command.command()
+@options.judged_set
+@click.option("--profile", metavar="NAME", help="Profile to start from. Default: the default one.")
+@click.option(
+    "--trials",
+    type=click.IntRange(1, 100000),
+    default=150,
+    show_default=True,
+    help="Settings to try.",
+)
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.5,
+    show_default=True,
+    help="Share of the queries to tune on; the others are held back.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Which queries, which trials.")
+@click.option("--save", metavar="NAME", help="Save the settings as this profile.")
+@output.output_options("json")
+@click.pass_obj
+def tune(
+    database_url: str | None,
+    judged_set: str,
+    profile: str | None,
+    trials: int,
+    share: float,
+    seed: int,
+    save: str | None,
+    output_format: str,
+) -> None:
+    """Choose fusion settings on one part of a judged set, and measure them on the other.
+
+    What is reported comes from queries that no trial has seen: the mean nDCG@10 before (a) and
+    after (b), the difference with 95 % confidence, and the same against each arm alone.
+    """
+    from pgblend.cli.evaluate.tune import TuneRequest
+    from pgblend.cli.evaluate.tune import tune as tune_settings
+    from pgblend.cli.ingest.progress import progress_bars
+
+    request = TuneRequest(judged_set, profile, trials, share, seed, save)
+    with open_database(database_url) as connection, progress_bars() as start_bar:
+        result = tune_settings(connection, request, start_bar)
+    if output_format == "json":
+        output.echo_json(result)
+        return
+    held_back = result["held_back"]
+    rows = [{"tuned against": name} | held_back[name] for name in ("start", "lexical", "vector")]
+    columns = ("tuned against", *_COMPARED_COLUMNS[1:])
+    output.echo_rows(options.rounded(rows, output_format), columns, output_format)
+    click.echo(json.dumps(result["settings"], ensure_ascii=False))
+
+
+@command.command()
+@click.option("-c", "--collection", multiple=True, metavar="NAME", help="Only this collection.")
+@click.option(
+    "--sample",
+    type=click.IntRange(1, 1000),
+    default=50,
+    show_default=True,
+    help="Query vectors to try.",
+)
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=10,
+    show_default=True,
+    help="Passages to ask for.",
+)
+@click.option(
+    "--filter",
+    "filters",
+    type=JsonObject(),
+    multiple=True,
+    help="Search with this filter (repeatable). Default: none, and conditions on the documents' "
+    "metadata that pass about 10, 1 and 0.1 percent.",
+)
+@click.option(
+    "--option", type=KeyValue(), multiple=True, metavar="KEY=JSON", help="A search option."
+)
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def audit(
+    database_url: str | None,
+    collection: tuple[str, ...],
+    sample: int,
+    limit: int,
+    filters: tuple[dict[str, Any], ...],
+    option: tuple[tuple[str, Any], ...],
+    output_format: str,
+) -> None:
+    """Check how many of the nearest passages the vector index finds."""
+    parameters = {
+        "collections": list(collection) or None,
+        "sample": sample,
+        "limit": limit,
+        "filters": [json.dumps(each) for each in filters] or None,
+        "options": json.dumps(merge_pairs(option)),
+    }
+    with open_database(database_url) as connection:
+        rows = fetch_rows(connection, _AUDIT, parameters)
+    if not rows:
+        raise UserError(
+            "no passage has a vector", hint="pgblend ingest with a model gateway makes them"
+        )
+    output.echo_list("audits", options.rounded(rows, output_format), _AUDIT_COLUMNS, output_format)
 
 
 @command.command("list")

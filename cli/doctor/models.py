@@ -12,6 +12,14 @@ _EMBED = """
 """
 _SPACES = "SELECT name, model, dimensions, active, waiting FROM pgblend.embedding_spaces ORDER BY 1"
 _TIMEOUT_SECONDS = 5
+# Below this share of the nearest passages, the vectors' part of a search is not what it could be.
+LEAST_RECALL = 0.95
+_RECALL_ROWS = 10
+_RECALL = """
+    SELECT a.recall FROM pgblend.audit_recall(
+        sample_size => 10, result_limit => 10, filters => ARRAY[NULL]::jsonb[]) AS a
+    WHERE a.recall IS NOT NULL
+"""
 
 
 def gateway(connection: Connection) -> Iterator[Check]:
@@ -78,4 +86,20 @@ def embedding_spaces(connection: Connection) -> Iterator[Check]:
             yield Check(label, "ok", found)
 
 
-CHECKS = (gateway, embedding, embedding_spaces)
+def index_recall(connection: Connection) -> Iterator[Check]:
+    """Check on a small sample that the vector index finds what is nearest."""
+    for row in fetch_rows(connection, _RECALL):
+        found = f"the index finds {row['recall']:.0%} of the {_RECALL_ROWS} nearest passages"
+        if row["recall"] < LEAST_RECALL:
+            yield Check(
+                "vector index",
+                "warning",
+                found,
+                "raise ef_search (pgblend config set ef_search 200), or make the index anew "
+                "(REINDEX); pgblend eval audit says more",
+            )
+        else:
+            yield Check("vector index", "ok", found)
+
+
+CHECKS = (gateway, embedding, embedding_spaces, index_recall)

@@ -36,6 +36,7 @@ GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
 
 -- The public surface for readers.
 GRANT EXECUTE ON FUNCTION
+pgblend.audit_recall,
 pgblend.blend_scores,
 pgblend.chunk_embeddings,
 pgblend.convex_fusion,
@@ -63,6 +64,7 @@ pgblend._active_space,
 pgblend._arm_depth,
 pgblend._arm_facts,
 pgblend._arm_settings,
+pgblend._audit_filters,
 pgblend._binding_conditions,
 pgblend._blend_score,
 pgblend._blend_scores,
@@ -135,6 +137,7 @@ pgblend._regconfig,
 pgblend._request_embeddings,
 pgblend._scale_fused,
 pgblend._schema_error,
+pgblend._sample_vectors,
 pgblend._seal_lock,
 pgblend._search,
 pgblend._search_filter,

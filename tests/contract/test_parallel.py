@@ -85,6 +85,7 @@ CALLS = {
     "_recency_decay": "('{1}', '{2}', 3)",
     "_regconfig": "('english')",
     "_run_versions": "(s) FROM pgblend_data.judged_set AS s",
+    "_sample_vectors": f"({IDS}, 10)",
     "_scale_fused": "('{1,2}', 2, 'attainable')",
     "_schema_error": "('1', pgblend._setting_schema('mmr'))",
     "_seal_lock": "(1)",
