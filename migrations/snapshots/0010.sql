@@ -59,8 +59,8 @@ COMMENT ON FUNCTION pgblend._check_own_profile(text) IS
 -- Scopes: a 'search' setting may be given per call, collection and profile and for the whole
 -- database; a 'collection' setting per collection and for the database; a 'server' setting for the
 -- database only. For an object, allowed_values are its keys and the range holds for each value; the
--- types blend, bonus, mmr and normalization are described by _setting_schema. Objects are merged
--- key by key, but for those with a key "kind", which are wholes.
+-- types blend, bonus, feedback, mmr and normalization are described by _setting_schema. Objects are
+-- merged key by key, but for those with a key "kind", which are wholes.
 CREATE OR REPLACE FUNCTION pgblend.setting_catalog()
 RETURNS TABLE (
     name text,
@@ -110,6 +110,11 @@ BEGIN ATOMIC
             'Texts are almost the same from this Jaccard index of their three-word runs on.'),
         ('ef_search', 'search', 'integer', '100', 1, 1000, NULL,
             'HNSW: size of the search list; more is slower and more exact.'),
+        ('feedback', 'search', 'feedback', '{"passages": 0, "weight": 0.5, "pool": 50}', NULL, NULL,
+            NULL,
+            'Pseudo-relevance feedback in convex fusion: the query''s vector is moved by weight '
+            'towards the mean of the first passages, and the first pool candidates are fused anew '
+            'by their cosines to it; 0 passages is off.'),
         ('fused_scale', 'search', 'text', '"attainable"', NULL, NULL,
             ARRAY['attainable', 'minmax', 'raw'],
             'Scale of the fused score that blending and MMR see: over what a perfect match would '
@@ -145,7 +150,8 @@ BEGIN ATOMIC
         ('normalization', 'search', 'normalization', '{"method": "minmax"}', NULL, NULL, NULL,
             'How convex fusion makes scores comparable: minmax of each list; theoretical: from the '
             'lowest possible to the list''s best; absolute: lowest to highest possible; '
-            'zscore, cut at 3; logistic, with center and scale by arm (else the list''s own).'),
+            'zscore, cut at 3; logistic, with center and scale by arm (else the list''s own); '
+            'spread: minmax, and a list counts the more, the further apart its scores are.'),
         ('offset', 'search', 'integer', '0', 0, 10000, NULL,
             'Rows to skip, for pages.'),
         ('over_fetch', 'search', 'object', '{"factor": 0}', 0, 10000,
@@ -447,12 +453,16 @@ RETURN CASE value_type
                     "max_rank": {"type": "integer", "minimum": 1, "maximum": 10000},
                     "amount": {"type": "number", "minimum": 0, "maximum": 1000000}}}},
             "unit": {"type": "text", "allowed": ["absolute", "attainable"]}}}}}'::jsonb
+    WHEN 'feedback' THEN '{"type": "object", "keys": {
+        "passages": {"type": "integer", "minimum": 0, "maximum": 100},
+        "weight": {"type": "number", "minimum": 0, "maximum": 100},
+        "pool": {"type": "integer", "minimum": 1, "maximum": 10000}}}'::jsonb
     WHEN 'mmr' THEN '{"type": "object", "keys": {
         "lambda": {"type": "number", "minimum": 0, "maximum": 1},
         "pool": {"type": "integer", "minimum": 1, "maximum": 1000}}}'::jsonb
     WHEN 'normalization' THEN '{"type": "object", "keys": {
         "method": {"type": "text", "allowed":
-            ["minmax", "theoretical", "absolute", "zscore", "logistic"]},
+            ["minmax", "theoretical", "absolute", "zscore", "logistic", "spread"]},
         "center": {"type": "object", "keys": {
             "fuzzy": {"type": "number", "minimum": -1000000, "maximum": 1000000},
             "lexical": {"type": "number", "minimum": -1000000, "maximum": 1000000},
@@ -464,7 +474,8 @@ RETURN CASE value_type
 END;
 
 COMMENT ON FUNCTION pgblend._setting_schema(text) IS
-'What a nested setting (blend, bonus, mmr, normalization) looks like inside; NULL for other types.';
+'What a nested setting (blend, bonus, feedback, mmr, normalization) looks like inside; NULL for '
+'other types.';
 
 -- 05_settings/_setting_record_history
 -- _setting_record_history: trigger that keeps every change of a setting.
@@ -11964,6 +11975,49 @@ COMMENT ON FUNCTION pgblend._degrade(text, text, text, text, jsonb) IS
 'Note that a search goes on without a stage: a WARNING, and the text for degraded; with the '
 'setting strict an error.';
 
+-- 60_search/_feedback_cosines
+-- _feedback_cosines: cosines of passages to a query vector that was moved towards other passages.
+-- The moved vector is q/|q| + weight · mean(m/|m|) over `model_ids` (Rocchio's relevance feedback);
+-- without a vector of theirs it is the query's own. A passage without a vector gives no row, and
+-- neither does any without a space or a query vector; a zero vector has no cosine (NULL).
+CREATE OR REPLACE FUNCTION pgblend._feedback_cosines(
+    chunk_ids bigint[],
+    model_ids bigint[],
+    query_embedding vector,
+    weight double precision,
+    space pgblend_data.embedding_space
+)
+RETURNS TABLE (chunk_id bigint, cosine double precision)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 50
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF query_embedding IS NULL OR space.name IS NULL THEN
+        RETURN;
+    END IF;
+    RETURN QUERY EXECUTE format(
+        'WITH moved AS MATERIALIZED (
+            SELECT (l2_normalize($3) + coalesce(
+                avg(l2_normalize(e.embedding::vector))
+                    * array_fill($4::real, ARRAY[%2$s])::vector,
+                array_fill(0::real, ARRAY[%2$s])::vector))::%1$s AS embedding
+            FROM pgblend_data.%3$I AS e WHERE e.chunk_id = ANY($2)
+        )
+        SELECT e.chunk_id, nullif(1 - (e.embedding <=> m.embedding), ''NaN'')
+        FROM pgblend_data.%3$I AS e CROSS JOIN moved AS m WHERE e.chunk_id = ANY($1)',
+        format('%I(%s)', space.storage, space.dimensions), space.dimensions, space.table_name)
+    USING chunk_ids, model_ids, query_embedding, weight;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._feedback_cosines(
+    bigint[], bigint[], vector, double precision, pgblend_data.embedding_space
+) IS
+'Cosines of passages to a query vector that was moved towards other passages (Rocchio''s relevance '
+'feedback).';
+
 -- 60_search/_has_vectors
 -- _has_vectors: whether any visible passage of the collections has a vector in the space.
 CREATE OR REPLACE FUNCTION pgblend._has_vectors(
@@ -12066,6 +12120,194 @@ $function$;
 COMMENT ON FUNCTION pgblend._query_embedding(text, vector, pgblend_data.embedding_space, integer) IS
 'The vector of a query in the active space: the caller''s, else the gateway''s; where there is '
 'none, what the problem is.';
+
+-- 60_search/_search_trace
+-- _search_trace: what a search did, as one JSON document: settings, stages, rows.
+-- {"query", "profile", "mode", "collections", "settings": {name: {"value", "source"}}, "stages":
+-- [{"name", "ms", "rows", …}], "degraded", "total_ms", "results": [{"rank", "score", …, "arms",
+-- "places"}]}, and "candidates" where each candidate was traced. `page_trace` is what
+-- _search_page says and `embed_stage` the stage before; NULL for a blank query, which runs
+-- neither.
+CREATE OR REPLACE FUNCTION pgblend._search_trace(
+    query text,
+    profile text,
+    collection_ids bigint[],
+    options jsonb,
+    settings jsonb,
+    degraded text[],
+    results pgblend.search_result[],
+    page_trace jsonb,
+    embed_stage jsonb,
+    total_ms double precision
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN jsonb_build_object(
+        'query', query,
+        'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
+        'mode', settings ->> 'mode',
+        'collections', (
+            SELECT coalesce(jsonb_agg(c.name ORDER BY c.name), '[]')
+            FROM pgblend_data.collection AS c WHERE c.id = ANY(collection_ids)),
+        'settings', (
+            SELECT jsonb_object_agg(s.name, jsonb_build_object(
+                'value', settings -> s.name, 'source', s.source))
+            FROM pgblend._setting_sources(options, profile, collection_ids) AS s),
+        'degraded', to_jsonb(degraded),
+        'total_ms', total_ms,
+        'results', (
+            SELECT coalesce(jsonb_agg(
+                to_jsonb(r) - '{content,metadata,context_before,context_after,degraded}'::text[]
+                || (page_trace -> 'rows' -> (r.rank - results[1].rank)) ORDER BY r.rank), '[]')
+            FROM unnest(results) AS r),
+        'stages', coalesce(jsonb_build_array(embed_stage) || (page_trace -> 'stages'), '[]')
+    ) || coalesce(page_trace - '{stages,rows}'::text[], '{}');
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_trace(
+    text, text, bigint[], jsonb, jsonb, text[], pgblend.search_result[], jsonb, jsonb,
+    double precision
+) IS
+'What a search did, as one JSON document: settings and where each came from, stages with their '
+'times, and how each row came to its place.';
+
+-- 60_search/_vectors_waiting
+-- _vectors_waiting: whether some passages of the collections still need a vector in the space.
+CREATE OR REPLACE FUNCTION pgblend._vectors_waiting(space text, collection_ids bigint[])
+RETURNS boolean
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM pgblend_data.embedding_queue AS q
+        WHERE q.space = _vectors_waiting.space AND q.collection_id = ANY(collection_ids));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._vectors_waiting(text, bigint[]) IS
+'Whether some passages of the collections still need a vector in the space.';
+
+-- 60_search/_fetch_page
+-- _fetch_page: the rows of a page, made of its passages' ids: texts, snippets, places.
+-- The one place where a search reads stored texts. The arrays have an element for each row; a
+-- passage that is not there, or that the caller may not see, gives no row.
+CREATE OR REPLACE FUNCTION pgblend._fetch_page(
+    query text,
+    chunk_ids bigint[],
+    ranks integer[],
+    scores double precision[],
+    relevances double precision[],
+    arms jsonb[],
+    details jsonb[],
+    degraded text[]
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $function$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH passage AS MATERIALIZED (
+        SELECT
+            p.*,
+            c.content,
+            c.text_search_config,
+            c.start_line,
+            c.end_line,
+            c.pages,
+            d.metadata || c.metadata AS metadata,
+            d.id AS document_id,
+            d.uri,
+            d.title,
+            d.source_key,
+            o.name AS collection
+        FROM unnest(
+            _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
+            _fetch_page.arms, _fetch_page.details
+        ) AS p (chunk_id, rank, score, relevance, arms, details)
+        INNER JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
+        INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+        INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
+    )
+
+    SELECT
+        p.rank,
+        p.score,
+        p.relevance,
+        p.document_id,
+        p.chunk_id,
+        p.collection,
+        p.uri,
+        p.title,
+        s.snippet,
+        p.content,
+        p.start_line,
+        p.end_line,
+        p.pages,
+        p.metadata,
+        p.source_key,
+        NULL::text,
+        NULL::text,
+        p.arms,
+        _fetch_page.degraded,
+        p.details
+    FROM (
+        SELECT
+            array_agg(q.rank) AS ranks,
+            pgblend._snippets(
+                array_agg(q.content),
+                array_agg(CASE
+                    WHEN q.arms ? 'fuzzy' THEN
+                        concat_ws(' ', pgblend._corrected_words(q.arms), query)
+                    ELSE query END),
+                array_agg(q.text_search_config)) AS snippets
+        FROM passage AS q
+    ) AS told
+    CROSS JOIN LATERAL unnest(told.ranks, told.snippets) AS s (rank, snippet)
+    INNER JOIN passage AS p ON p.rank = s.rank
+    ORDER BY p.rank;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._fetch_page(
+    text, bigint[], integer[], double precision[], double precision[], jsonb[], jsonb[], text[]
+) IS
+'The rows of a page, made of its passages'' ids: texts, snippets, places.';
+
+-- 60_search/_degrade_mode
+-- _degrade_mode: note the stages that the mode given in a call asks for and cannot have.
+-- `missing` is what _missing_stages gives. With the setting strict it is an error (PB010).
+CREATE OR REPLACE FUNCTION pgblend._degrade_mode(missing jsonb, settings jsonb)
+RETURNS text[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    degraded text[] := '{}';
+    stage record;
+BEGIN
+    FOR stage IN SELECT s.key AS name, s.value AS problem FROM jsonb_each_text(missing) AS s LOOP
+        degraded := degraded || pgblend._degrade(
+            stage.name, stage.problem, 'PB010', 'the mode fast does without', settings);
+    END LOOP;
+    RETURN degraded;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._degrade_mode(jsonb, jsonb) IS
+'Note the stages that the mode given in a call asks for and cannot have; with strict raise PB010.';
 
 -- 60_search/_rank_passages
 -- _rank_passages: the places, scores and arms of one page: all arms, fused, cut to the page.
@@ -12686,6 +12928,53 @@ if "scale_fused" not in SD:
         return [min(value / attainable, 1.0) if attainable > 0 else 0.0 for value in fused]
     SD["scale_fused"] = scale_fused
 scale_fused = SD["scale_fused"]
+if "spread_scores" not in SD:
+    """Scores of several lists made comparable, and how much each list tells."""
+
+    from collections.abc import Sequence
+
+
+    def spread_scores(
+        lists: Sequence[Sequence[float | None]],
+        weights: Sequence[float],
+        floors: Sequence[float | None],
+        depth: int,
+    ) -> tuple[list[list[float | None]], list[float]]:
+        """Return each list's scores in [0, 1], None where it lacks an item, and the lists' weights.
+
+        A score's place between the list's least and best is its normal score. A list that ends before
+        `depth` has all that it could find: what it lacks has the score `floors` says (BM25: 0), which
+        is then the least; None stands for a list in which nothing lacks a score (cosines).
+
+        A list's weight is multiplied by its spread: best - least for cosines, whose scale is the same
+        for all queries, and (best - least) / best where there is a floor, since BM25 has no unit. An
+        arm that takes its candidates for nearly alike cannot tell which is better, and then counts
+        less. Where no list has a spread the weights stay. Convex fusion takes both; adding a constant
+        to all cosines, or multiplying all BM25 scores by one, changes nothing.
+        """
+        normal: list[list[float | None]] = []
+        spread_weights = []
+        for scores, weight, floor in zip(lists, weights, floors, strict=True):
+            present = [score for score in scores if score is not None]
+            best = max(present, default=0.0)
+            least = min(present, default=0.0)
+            if floor is not None and len(present) < depth:
+                least = min(least, floor)
+            width = best - least
+            spread = width if floor is None or width <= 0 else width / max(abs(best), width)
+            normal.append([_place(score, least, width) for score in scores])
+            spread_weights.append(weight * spread)
+        if not any(spread_weights):
+            return normal, list(weights)
+        return normal, spread_weights
+
+
+    def _place(score: float | None, least: float, width: float) -> float | None:
+        if score is None:
+            return None
+        return (score - least) / width if width > 0 else 1.0
+    SD["spread_scores"] = spread_scores
+spread_scores = SD["spread_scores"]
 if "trace_candidates" not in SD:
     """How candidates came to their places."""
 
@@ -12744,6 +13033,7 @@ trace_candidates = SD["trace_candidates"]
 
 
 
+
 import json
 from time import perf_counter
 
@@ -12767,6 +13057,9 @@ TEXTS = (
     "SELECT c.id, c.content, c.start_offset, c.end_offset FROM pgblend_data.chunk AS c"
     " WHERE c.id = ANY($1)")
 AGES = "SELECT pgblend._document_ages($1) AS ages"
+FEEDBACK = (
+    "SELECT f.chunk_id, f.cosine FROM pgblend._feedback_cosines($1, $2, $3, $4,"
+    " (SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = $5)) AS f")
 in_force = json.loads(settings)
 weights = in_force["weights"]
 wanted = in_force["offset"] + result_limit
@@ -12849,13 +13142,40 @@ def possible(of_list):
     """The lowest and highest score that an arm can give."""
     return (-1.0, 1.0) if of_list["arm"] == "vector" else (0.0, of_list["perfect"] or 1.0)
 
-normal = None
-if in_force["fusion"] == "convex" and len(lists) > 1:
-    normal = [
+def comparable(list_scores):
+    """The lists' scores on one scale, and the lists' weights."""
+    given = [of_list["weight"] for of_list in lists]
+    if in_force["normalization"]["method"] == "spread":
+        floors = [None if arm == "vector" else 0.0 for arm in arms]
+        return spread_scores(list_scores, given, floors, depth)
+    return [
         normalize_scores(scores, *arm_normalization(
             in_force["normalization"], of_list["arm"], *possible(of_list)))
-        for of_list, scores in zip(lists, pool["scores"])]
+        for of_list, scores in zip(lists, list_scores)], given
+
+def learn_from_first(first, feedback):
+    """The vector list's scores for a query vector moved towards the first passages."""
+    rows = run(
+        FEEDBACK, ["bigint[]", "bigint[]", "vector", "double precision", "text"],
+        [ids[item] for item in first[:feedback["pool"]]],
+        [ids[item] for item in first[:feedback["passages"]]],
+        query_embedding, feedback["weight"], space)
+    moved = {row["chunk_id"]: row["cosine"] for row in rows if row["cosine"] is not None}
+    return [
+        [moved.get(chunk_id, score) for chunk_id, score in zip(ids, scores)]
+        if arm == "vector" else scores
+        for arm, scores in zip(arms, pool["scores"])]
+
+normal = None
+feedback = None
+if in_force["fusion"] == "convex" and len(lists) > 1:
+    normal, weighed = comparable(pool["scores"])
     fused, attainable = convex_fusion(normal, weighed), 1.0
+    if in_force["feedback"]["passages"] > 0 and "vector" in arms and count:
+        first = sorted(range(count), key=lambda item: -fused[item])
+        normal, weighed = comparable(learn_from_first(first, in_force["feedback"]))
+        fused = convex_fusion(normal, weighed)
+        feedback = [ids[item] for item in first[:in_force["feedback"]["passages"]]]
 elif len(lists) == 1 and in_force["fused_scale"] == "attainable":
     low, high = possible(lists[0])
     normal = [[max((score - low) / (high - low), 0.0) for score in pool["scores"][0]]]
@@ -12892,7 +13212,7 @@ def contributions():
 
 order = sorted(range(count), key=lambda item: -points[item])
 places = {"fuse": order}
-done("fuse", count)
+done("fuse", count, **({"details": {"feedback": feedback}} if feedback else {}))
 
 # --- refine: leave out what repeats a better row or is not good enough, as far as the page needs
 cosine_of = {}
@@ -13065,194 +13385,6 @@ COMMENT ON FUNCTION pgblend._rank_passages(
 ) IS
 'The places, scores and arms of one page of a search: all arms, fused, cut to the page; how many '
 'candidates there were, and a trace of the stages.';
-
--- 60_search/_search_trace
--- _search_trace: what a search did, as one JSON document: settings, stages, rows.
--- {"query", "profile", "mode", "collections", "settings": {name: {"value", "source"}}, "stages":
--- [{"name", "ms", "rows", …}], "degraded", "total_ms", "results": [{"rank", "score", …, "arms",
--- "places"}]}, and "candidates" where each candidate was traced. `page_trace` is what
--- _search_page says and `embed_stage` the stage before; NULL for a blank query, which runs
--- neither.
-CREATE OR REPLACE FUNCTION pgblend._search_trace(
-    query text,
-    profile text,
-    collection_ids bigint[],
-    options jsonb,
-    settings jsonb,
-    degraded text[],
-    results pgblend.search_result[],
-    page_trace jsonb,
-    embed_stage jsonb,
-    total_ms double precision
-)
-RETURNS jsonb
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $function$
-BEGIN
-    RETURN jsonb_build_object(
-        'query', query,
-        'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
-        'mode', settings ->> 'mode',
-        'collections', (
-            SELECT coalesce(jsonb_agg(c.name ORDER BY c.name), '[]')
-            FROM pgblend_data.collection AS c WHERE c.id = ANY(collection_ids)),
-        'settings', (
-            SELECT jsonb_object_agg(s.name, jsonb_build_object(
-                'value', settings -> s.name, 'source', s.source))
-            FROM pgblend._setting_sources(options, profile, collection_ids) AS s),
-        'degraded', to_jsonb(degraded),
-        'total_ms', total_ms,
-        'results', (
-            SELECT coalesce(jsonb_agg(
-                to_jsonb(r) - '{content,metadata,context_before,context_after,degraded}'::text[]
-                || (page_trace -> 'rows' -> (r.rank - results[1].rank)) ORDER BY r.rank), '[]')
-            FROM unnest(results) AS r),
-        'stages', coalesce(jsonb_build_array(embed_stage) || (page_trace -> 'stages'), '[]')
-    ) || coalesce(page_trace - '{stages,rows}'::text[], '{}');
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._search_trace(
-    text, text, bigint[], jsonb, jsonb, text[], pgblend.search_result[], jsonb, jsonb,
-    double precision
-) IS
-'What a search did, as one JSON document: settings and where each came from, stages with their '
-'times, and how each row came to its place.';
-
--- 60_search/_vectors_waiting
--- _vectors_waiting: whether some passages of the collections still need a vector in the space.
-CREATE OR REPLACE FUNCTION pgblend._vectors_waiting(space text, collection_ids bigint[])
-RETURNS boolean
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $function$
-BEGIN
-    RETURN EXISTS (
-        SELECT FROM pgblend_data.embedding_queue AS q
-        WHERE q.space = _vectors_waiting.space AND q.collection_id = ANY(collection_ids));
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._vectors_waiting(text, bigint[]) IS
-'Whether some passages of the collections still need a vector in the space.';
-
--- 60_search/_fetch_page
--- _fetch_page: the rows of a page, made of its passages' ids: texts, snippets, places.
--- The one place where a search reads stored texts. The arrays have an element for each row; a
--- passage that is not there, or that the caller may not see, gives no row.
-CREATE OR REPLACE FUNCTION pgblend._fetch_page(
-    query text,
-    chunk_ids bigint[],
-    ranks integer[],
-    scores double precision[],
-    relevances double precision[],
-    arms jsonb[],
-    details jsonb[],
-    degraded text[]
-)
-RETURNS SETOF pgblend.search_result
-LANGUAGE plpgsql
-STABLE PARALLEL UNSAFE
-ROWS 10
-SET search_path FROM CURRENT
-SET plan_cache_mode = force_generic_plan
-AS $function$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    WITH passage AS MATERIALIZED (
-        SELECT
-            p.*,
-            c.content,
-            c.text_search_config,
-            c.start_line,
-            c.end_line,
-            c.pages,
-            d.metadata || c.metadata AS metadata,
-            d.id AS document_id,
-            d.uri,
-            d.title,
-            d.source_key,
-            o.name AS collection
-        FROM unnest(
-            _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
-            _fetch_page.arms, _fetch_page.details
-        ) AS p (chunk_id, rank, score, relevance, arms, details)
-        INNER JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
-        INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
-        INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
-    )
-
-    SELECT
-        p.rank,
-        p.score,
-        p.relevance,
-        p.document_id,
-        p.chunk_id,
-        p.collection,
-        p.uri,
-        p.title,
-        s.snippet,
-        p.content,
-        p.start_line,
-        p.end_line,
-        p.pages,
-        p.metadata,
-        p.source_key,
-        NULL::text,
-        NULL::text,
-        p.arms,
-        _fetch_page.degraded,
-        p.details
-    FROM (
-        SELECT
-            array_agg(q.rank) AS ranks,
-            pgblend._snippets(
-                array_agg(q.content),
-                array_agg(CASE
-                    WHEN q.arms ? 'fuzzy' THEN
-                        concat_ws(' ', pgblend._corrected_words(q.arms), query)
-                    ELSE query END),
-                array_agg(q.text_search_config)) AS snippets
-        FROM passage AS q
-    ) AS told
-    CROSS JOIN LATERAL unnest(told.ranks, told.snippets) AS s (rank, snippet)
-    INNER JOIN passage AS p ON p.rank = s.rank
-    ORDER BY p.rank;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._fetch_page(
-    text, bigint[], integer[], double precision[], double precision[], jsonb[], jsonb[], text[]
-) IS
-'The rows of a page, made of its passages'' ids: texts, snippets, places.';
-
--- 60_search/_degrade_mode
--- _degrade_mode: note the stages that the mode given in a call asks for and cannot have.
--- `missing` is what _missing_stages gives. With the setting strict it is an error (PB010).
-CREATE OR REPLACE FUNCTION pgblend._degrade_mode(missing jsonb, settings jsonb)
-RETURNS text[]
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-AS $function$
-DECLARE
-    degraded text[] := '{}';
-    stage record;
-BEGIN
-    FOR stage IN SELECT s.key AS name, s.value AS problem FROM jsonb_each_text(missing) AS s LOOP
-        degraded := degraded || pgblend._degrade(
-            stage.name, stage.problem, 'PB010', 'the mode fast does without', settings);
-    END LOOP;
-    RETURN degraded;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._degrade_mode(jsonb, jsonb) IS
-'Note the stages that the mode given in a call asks for and cannot have; with strict raise PB010.';
 
 -- 60_search/_vectors_may_answer
 -- _vectors_may_answer: whether vectors may stand in for a query whose words are nowhere.
@@ -15916,6 +16048,59 @@ COMMENT ON FUNCTION pgblend.ingest_document(
 'Store one document and its chunks in one call; idempotent. status: added, replaced, updated '
 '(chunks kept) or unchanged. The text is findable at once; vectors follow (embedding_queue).';
 
+-- 92_evaluate/_audit_filters
+-- _audit_filters: the filters that an audit tries, each with the share of passages that pass it.
+-- Given filters stand for themselves (one that is NULL for none). NULL stands for no filter and, of
+-- the documents' own metadata, the equal conditions nearest to a tenth, a hundredth and a
+-- thousandth of the documents, where any is within a factor of 3.
+CREATE OR REPLACE FUNCTION pgblend._audit_filters(collection_ids bigint[], filters jsonb[])
+RETURNS TABLE (filter jsonb, selectivity double precision)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 4
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    total bigint;
+BEGIN
+    IF filters IS NOT NULL THEN
+        total := (
+            SELECT count(*) FROM pgblend_data.chunk AS c
+            WHERE c.collection_id = ANY(collection_ids));
+        RETURN QUERY SELECT f.filter,
+            coalesce(cardinality(pgblend._filter_chunks(f.filter, collection_ids, NULL)), 0)
+                / nullif(total, 0)::double precision
+        FROM unnest(filters) WITH ORDINALITY AS f (filter, place) ORDER BY f.place;
+        RETURN;
+    END IF;
+    total := (
+        SELECT count(*) FROM pgblend_data.document AS d
+        WHERE d.collection_id = ANY(collection_ids));
+    RETURN QUERY SELECT NULL::jsonb, 1::double precision;
+    RETURN QUERY
+    WITH share AS MATERIALIZED (
+        SELECT m.key, m.value, count(*)::double precision / total AS share
+        FROM pgblend_data.document AS d
+        CROSS JOIN LATERAL jsonb_each(d.metadata) AS m
+        WHERE d.collection_id = ANY(collection_ids)
+            AND jsonb_typeof(m.value) IN ('string', 'number', 'boolean')
+        GROUP BY m.key, m.value
+    )
+    SELECT jsonb_build_object(n.key, n.value), n.share
+    FROM unnest(ARRAY[0.1, 0.01, 0.001]) AS target
+    CROSS JOIN LATERAL (
+        SELECT s.* FROM share AS s
+        WHERE abs(ln(s.share / target)) < ln(3)
+        ORDER BY abs(ln(s.share / target)), s.key COLLATE "C", s.value LIMIT 1
+    ) AS n
+    ORDER BY target DESC;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._audit_filters(bigint[], jsonb[]) IS
+'The filters that an audit tries, each with the share of passages that pass it.';
+
 -- 92_evaluate/_finish_run
 -- _finish_run: store a run's metrics, one object a query and one for all, and mark it done.
 -- Arrays of different lengths, an unknown run and a query that is not in it are errors.
@@ -16085,6 +16270,43 @@ COMMENT ON FUNCTION pgblend._run_versions(pgblend_data.judged_set) IS
 'What a run''s figures depend on beside its settings: versions and numbers of documents, queries '
 'and judgements.';
 
+-- 92_evaluate/_sample_vectors
+-- _sample_vectors: points halfway between two stored vectors of the active space, for an audit.
+-- The same ids give the same points. No space or no visible vectors give an empty array; where
+-- there are fewer than 2 · sample_size, fewer points.
+CREATE OR REPLACE FUNCTION pgblend._sample_vectors(collection_ids bigint[], sample_size integer)
+RETURNS vector[]
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    space pgblend_data.embedding_space := pgblend._active_space();
+    sample vector[];
+BEGIN
+    IF space.name IS NOT NULL THEN
+        EXECUTE format(
+            'SELECT array_agg(p.middle) FROM (
+                SELECT l2_normalize(e.embedding::vector)
+                    + l2_normalize(lead(e.embedding::vector) OVER (ORDER BY e.place)) AS middle,
+                    e.place
+                FROM (
+                    SELECT s.embedding, row_number() OVER (
+                        ORDER BY md5(s.chunk_id::text), s.chunk_id) AS place
+                    FROM pgblend_data.%I AS s
+                    WHERE s.collection_id = ANY($1) AND vector_norm(s.embedding::vector) > 0
+                    ORDER BY md5(s.chunk_id::text), s.chunk_id LIMIT 2 * $2
+                ) AS e
+            ) AS p WHERE p.place %% 2 = 1 AND vector_norm(p.middle) > 0', space.table_name)
+        INTO sample USING collection_ids, sample_size;
+    END IF;
+    RETURN coalesce(sample, '{}');
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._sample_vectors(bigint[], integer) IS
+'Points halfway between two stored vectors of the active space, the same for the same ids.';
+
 -- 92_evaluate/add_judged_set
 -- add_judged_set: make a judged set on one collection, or with NULL on all, and return its id.
 -- A name in use, an empty one and an unknown collection are errors. On all collections: admins
@@ -16203,6 +16425,110 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._writable_judged_set(text) IS
 'The judged set of that name; 42501 where the caller may not write to it.';
+
+-- 92_evaluate/audit_recall
+-- audit_recall: how many of the nearest passages the HNSW index finds, by filter.
+-- Queries are `sample_size` points halfway between two stored vectors, chosen by a digest of their
+-- ids, so that a repeated audit asks the same. Each is searched by the index and exactly, with each
+-- filter; NULL filters are no filter and, of the metadata that documents have, the ones that pass
+-- about a tenth, a hundredth and a thousandth. recall is the share of the exact rows that the index
+-- found (equally near ones count), NULL where nothing passes; times are medians. No vectors give no
+-- rows; a sample beyond 1 to 1000 and a result_limit beyond 1 to 1000 are errors.
+CREATE OR REPLACE FUNCTION pgblend.audit_recall(
+    collections text[] DEFAULT NULL,
+    sample_size integer DEFAULT 50,
+    result_limit integer DEFAULT 10,
+    filters jsonb[] DEFAULT NULL,
+    options jsonb DEFAULT '{}'
+)
+RETURNS TABLE (
+    filter jsonb,
+    selectivity double precision,
+    queries integer,
+    recall double precision,
+    worst_recall double precision,
+    short_pages integer,
+    index_ms double precision,
+    exact_ms double precision
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 4
+SET search_path FROM CURRENT
+SET client_min_messages = 'error'
+AS $function$
+#variable_conflict use_column
+DECLARE
+    collection_ids bigint[] := pgblend._searched_collections(collections);
+    sample vector[];
+    one vector;
+    found record;
+    recalls double precision[];
+    index_times double precision[];
+    exact_times double precision[];
+    started timestamptz;
+    between_times timestamptz;
+    by_index double precision[];
+    by_scan double precision[];
+BEGIN
+    IF sample_size IS NULL OR sample_size NOT BETWEEN 1 AND 1000
+        OR result_limit IS NULL OR result_limit NOT BETWEEN 1 AND 1000
+    THEN
+        RAISE EXCEPTION 'sample_size is %, result_limit %: expected whole numbers from 1 to 1000',
+            coalesce(sample_size::text, 'NULL'), coalesce(result_limit::text, 'NULL')
+            USING ERRCODE = '22023', HINT = '50 and 10 are the defaults.';
+    END IF;
+    sample := pgblend._sample_vectors(collection_ids, sample_size);
+    FOR found IN
+        SELECT f.filter, f.selectivity
+        FROM pgblend._audit_filters(collection_ids, filters) AS f
+        WHERE cardinality(sample) > 0
+    LOOP
+        recalls := '{}';
+        index_times := '{}';
+        exact_times := '{}';
+        short_pages := 0;
+        FOREACH one IN ARRAY sample LOOP
+            started := clock_timestamp();
+            by_index := ARRAY(
+                SELECT r.relevance FROM pgblend.vector_search(
+                    NULL, result_limit, collections, found.filter,
+                    options || '{"vector_scan": "index"}', one) AS r);
+            between_times := clock_timestamp();
+            by_scan := ARRAY(
+                SELECT r.relevance FROM pgblend.vector_search(
+                    NULL, result_limit, collections, found.filter,
+                    options || '{"vector_scan": "exact"}', one) AS r);
+            index_times := index_times
+                || (extract(EPOCH FROM between_times - started) * 1000)::double precision;
+            exact_times := exact_times
+                || (extract(EPOCH FROM clock_timestamp() - between_times) * 1000)::double precision;
+            IF cardinality(by_scan) > 0 THEN
+                recalls := recalls || (
+                    SELECT count(*)::double precision / cardinality(by_scan)
+                    FROM unnest(by_index) AS c
+                    WHERE c >= (SELECT min(s) FROM unnest(by_scan) AS s) - 1e-6);
+                short_pages := short_pages
+                    + (cardinality(by_index) < cardinality(by_scan))::integer;
+            END IF;
+        END LOOP;
+        filter := found.filter;
+        selectivity := found.selectivity;
+        queries := cardinality(sample);
+        SELECT avg(least(r, 1)), min(least(r, 1)) INTO recall, worst_recall
+        FROM unnest(recalls) AS r;
+        index_ms := (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t)
+            FROM unnest(index_times) AS t);
+        exact_ms := (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t)
+            FROM unnest(exact_times) AS t);
+        RETURN NEXT;
+    END LOOP;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.audit_recall(text[], integer, integer, jsonb[], jsonb) IS
+'How many of the nearest passages the HNSW index finds, against comparing all vectors, on a sample '
+'and by filter: recall, pages that came back short, and median times.';
 
 -- 92_evaluate/evaluate_queries
 -- evaluate_queries: search a run's next queries and store what they found; returns how many.
@@ -16867,6 +17193,7 @@ GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
 
 -- The public surface for readers.
 GRANT EXECUTE ON FUNCTION
+pgblend.audit_recall,
 pgblend.blend_scores,
 pgblend.chunk_embeddings,
 pgblend.convex_fusion,
@@ -16894,6 +17221,7 @@ pgblend._active_space,
 pgblend._arm_depth,
 pgblend._arm_facts,
 pgblend._arm_settings,
+pgblend._audit_filters,
 pgblend._binding_conditions,
 pgblend._blend_score,
 pgblend._blend_scores,
@@ -16919,6 +17247,7 @@ pgblend._document_facts,
 pgblend._drop_duplicates,
 pgblend._failed_conditions,
 pgblend._fetch_page,
+pgblend._feedback_cosines,
 pgblend._few_vectors,
 pgblend._filter_candidates,
 pgblend._filter_chunks,
@@ -16965,6 +17294,7 @@ pgblend._regconfig,
 pgblend._request_embeddings,
 pgblend._scale_fused,
 pgblend._schema_error,
+pgblend._sample_vectors,
 pgblend._seal_lock,
 pgblend._search,
 pgblend._search_filter,

@@ -52,7 +52,9 @@ def test_a_filter_that_passes_nothing(library: Database) -> None:
 def test_words_that_are_nowhere_leave_the_vectors(library: Database) -> None:
     rows = search(library, "source_key, arms", "xyzzy", fuzzy="off")
     assert [list(arms) for _, arms in rows] == [["vector"]] * 4
-    assert search(library, "score", "xyzzy", fuzzy="off")[0][0] == pytest.approx(0.5)
+    assert search(library, "score", "xyzzy", fuzzy="off")[0][0] == 1  # the words tell nothing
+    options = {"fuzzy": "off", "fusion": "rrf", "weights": {"vector": 1}}
+    assert search(library, "score", "xyzzy", **options)[0][0] == pytest.approx(0.5)
 
 
 def test_one_row(db: Database) -> None:
@@ -83,7 +85,11 @@ def test_huge_weights_make_an_arm_decide(
 ) -> None:
     for fusion in ("rrf", "convex"):
         rows = search(
-            library, f"arms #>> '{{{shown},rank}}', score", weights=weights, fusion=fusion
+            library,
+            f"arms #>> '{{{shown},rank}}', score",
+            weights=weights,
+            fusion=fusion,
+            feedback={"passages": 0},
         )
         ranks = [int(rank) for rank, _ in rows if rank]
         assert ranks == sorted(ranks)
@@ -105,6 +111,8 @@ def test_convex_scores(library: Database) -> None:
         library,
         "(arms #>> '{lexical,score}')::float8, (arms #>> '{vector,score}')::float8, score",
         fusion="convex",
+        normalization={"method": "minmax"},
+        feedback={"passages": 0},
         weights={"lexical": 1, "vector": 3},
     )
     words = [row[0] for row in rows if row[0] is not None]
@@ -123,7 +131,7 @@ def test_a_bonus_is_part_of_what_can_be_reached(library: Database) -> None:
     told = library.value(
         "SELECT search_explain(%s, options => %s, query_embedding => %s)",
         QUERY,
-        json.dumps({"bonus": bonus}),
+        json.dumps({"bonus": bonus, "fusion": "rrf", "weights": {"vector": 1}}),
         vector_of(QUERY),
     )
     attainable = 2 / 61 + 0.05
