@@ -1223,6 +1223,8 @@ if "query_groups" not in SD:
     import re
     from typing import Any
 
+    PROSE_WORDS = 10
+
 
     def query_groups(query: str) -> dict[str, Any]:
         """Parse `query` with the operators of websearch_to_tsquery: "phrase", or, -exclusion.
@@ -1230,12 +1232,19 @@ if "query_groups" not in SD:
         Returns a dict: `words`, the text whose lexemes rank (plain words and the words of phrases),
         and `groups`, the alternatives between `or`, each a dict of `words` (any may occur), `phrases`
         (must occur) and `excluded` (must not). An `or` with nothing before or after it is left out. A
-        quote that is never closed reaches to the end.
+        quote that is never closed reaches to the end. Prose has no operators: it is all words.
         """
         token = re.compile(r'(-?)"([^"]*)(?:"|$)|(\S+)')
         ranking: list[str] = []
         groups: list[dict[str, list[str]]] = []
         alternative = True
+        if is_prose(query):
+            query = re.sub(r'"|(?<!\S)-+', " ", query)
+            words = query.split()
+            return {
+                "words": " ".join(words),
+                "groups": [{"words": words, "phrases": [], "excluded": []}],
+            }
         for match in token.finditer(query):
             minus, phrase, word = match.groups()
             if word is not None and word.lower() == "or":
@@ -1253,6 +1262,15 @@ if "query_groups" not in SD:
                 groups[-1]["words"].append(word)
                 ranking.append(word)
         return {"words": " ".join(ranking), "groups": groups}
+
+
+    def is_prose(query: str) -> bool:
+        """Tell whether a query was written as sentences, in which quotes and dashes are punctuation.
+
+        It has more than ten words outside quotes, and a sentence ends in it.
+        """
+        outside = re.sub(r'"[^"]*(?:"|$)', " ", query)
+        return len(outside.split()) > PROSE_WORDS and bool(re.search(r"[.?!](?:\s|$)", outside))
     SD["query_groups"] = query_groups
 query_groups = SD["query_groups"]
 import json
@@ -1328,6 +1346,8 @@ if "query_groups" not in SD:
     import re
     from typing import Any
 
+    PROSE_WORDS = 10
+
 
     def query_groups(query: str) -> dict[str, Any]:
         """Parse `query` with the operators of websearch_to_tsquery: "phrase", or, -exclusion.
@@ -1335,12 +1355,19 @@ if "query_groups" not in SD:
         Returns a dict: `words`, the text whose lexemes rank (plain words and the words of phrases),
         and `groups`, the alternatives between `or`, each a dict of `words` (any may occur), `phrases`
         (must occur) and `excluded` (must not). An `or` with nothing before or after it is left out. A
-        quote that is never closed reaches to the end.
+        quote that is never closed reaches to the end. Prose has no operators: it is all words.
         """
         token = re.compile(r'(-?)"([^"]*)(?:"|$)|(\S+)')
         ranking: list[str] = []
         groups: list[dict[str, list[str]]] = []
         alternative = True
+        if is_prose(query):
+            query = re.sub(r'"|(?<!\S)-+', " ", query)
+            words = query.split()
+            return {
+                "words": " ".join(words),
+                "groups": [{"words": words, "phrases": [], "excluded": []}],
+            }
         for match in token.finditer(query):
             minus, phrase, word = match.groups()
             if word is not None and word.lower() == "or":
@@ -1358,6 +1385,15 @@ if "query_groups" not in SD:
                 groups[-1]["words"].append(word)
                 ranking.append(word)
         return {"words": " ".join(ranking), "groups": groups}
+
+
+    def is_prose(query: str) -> bool:
+        """Tell whether a query was written as sentences, in which quotes and dashes are punctuation.
+
+        It has more than ten words outside quotes, and a sentence ends in it.
+        """
+        outside = re.sub(r'"[^"]*(?:"|$)', " ", query)
+        return len(outside.split()) > PROSE_WORDS and bool(re.search(r"[.?!](?:\s|$)", outside))
     SD["query_groups"] = query_groups
 query_groups = SD["query_groups"]
 if "spaced_bigrams" not in SD:
@@ -12457,6 +12493,49 @@ if "convex_fusion" not in SD:
         return [reduce(add, sorted(row)) / total for row in zip(*terms, strict=True)]
     SD["convex_fusion"] = convex_fusion
 convex_fusion = SD["convex_fusion"]
+if "documents_once" not in SD:
+    """Ranked lists of passages as ranked lists of documents."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def documents_once(lists: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return the lists with each document once, where its first passage stood, ranks anew from 1.
+
+        All lists show a document by the same passage: the first that the list of the largest weight
+        has, of equal ones the first list. Columns are those of merge_lists; `notes` follow their ranks.
+        """
+        shown: dict[int, tuple[int, int]] = {}
+        for of_list in sorted(lists, key=lambda one: -one["weight"]):
+            for document, passage in zip(
+                of_list["document_ids"],
+                zip(of_list["chunk_ids"], of_list["chunk_indexes"], strict=True),
+                strict=True,
+            ):
+                shown.setdefault(document, passage)
+        found = []
+        for of_list in lists:
+            first: dict[int, int] = {}
+            by_rank = sorted(range(len(of_list["ranks"])), key=of_list["ranks"].__getitem__)
+            for place in by_rank:
+                first.setdefault(of_list["document_ids"][place], place)
+            notes = of_list.get("notes", {})
+            ranks = [of_list["ranks"][place] for place in first.values()]
+            found.append(
+                {
+                    **of_list,
+                    "ranks": list(range(1, len(first) + 1)),
+                    "chunk_ids": [shown[document][0] for document in first],
+                    "document_ids": list(first),
+                    "chunk_indexes": [shown[document][1] for document in first],
+                    "scores": [of_list["scores"][place] for place in first.values()],
+                    "notes": {new: notes[old] for new, old in enumerate(ranks, 1) if old in notes},
+                }
+            )
+        return found
+    SD["documents_once"] = documents_once
+documents_once = SD["documents_once"]
 if "drop_duplicates" not in SD:
     """Items of a ranked list that repeat a better one."""
 
@@ -13034,6 +13113,7 @@ trace_candidates = SD["trace_candidates"]
 
 
 
+
 import json
 from time import perf_counter
 
@@ -13131,6 +13211,8 @@ if weights["lexical"] > 0 and (traced != "none" or "expand" in not_run):
         "strong": strong, "top": top, "expansion": "skipped_strong" if strong else "wanted"})
 
 # --- fuse: points in [0, 1], and the scale that later stages compare on
+if in_force["level"] == "document":
+    lists = documents_once(lists)
 pool = merge_lists(lists)
 ids, ranks = pool["chunk_ids"], pool["ranks"]
 keys = list(zip(pool["document_ids"], pool["chunk_indexes"]))

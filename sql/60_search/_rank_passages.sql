@@ -34,6 +34,7 @@ AS $python$
 #include plpy/arm_normalization.py
 #include plpy/candidate_arms.py
 #include plpy/convex_fusion.py
+#include plpy/documents_once.py
 #include plpy/drop_duplicates.py
 #include plpy/fuse_ranks.py
 #include plpy/is_strong_signal.py
@@ -144,6 +145,8 @@ if weights["lexical"] > 0 and (traced != "none" or "expand" in not_run):
         "strong": strong, "top": top, "expansion": "skipped_strong" if strong else "wanted"})
 
 # --- fuse: points in [0, 1], and the scale that later stages compare on
+if in_force["level"] == "document":
+    lists = documents_once(lists)
 pool = merge_lists(lists)
 ids, ranks = pool["chunk_ids"], pool["ranks"]
 keys = list(zip(pool["document_ids"], pool["chunk_indexes"]))

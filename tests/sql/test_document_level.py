@@ -9,7 +9,7 @@ import bm25s
 import psycopg
 import pytest
 
-from support.database import Database
+from support.database import Database, add_space, embed_waiting, vector_of
 
 NAMES = "apple banana cherry date elder fig grape hazel iris juniper kiwi lemon mango"
 WORDS = NAMES.split()
@@ -262,3 +262,21 @@ def test_an_unknown_level_is_an_error(db: Database) -> None:
     error = db.error("SELECT * FROM lexical_search('a', options => '{\"level\": \"page\"}')")
     assert error.sqlstate == "22023"
     assert "level" in (error.message_primary or "")
+
+
+def test_a_hybrid_search_gives_each_document_once(db: Database) -> None:
+    db.rows("SELECT add_collection('docs', 'simple')")
+    for key in ("a", "b"):
+        words = [["apple", key], ["kiwi", key], ["apple", "kiwi", key]]
+        ingest(db, key, "", [(None, [], one) for one in words])
+    add_space(db)
+    embed_waiting(db)
+    search = (
+        "SELECT source_key, content, arms ? 'vector', arms ? 'lexical'"
+        " FROM hybrid_search('apple kiwi', 10, options => %s, query_embedding => %s)"
+    )
+    assert len(db.rows(search, '{"level": "chunk"}', vector_of("apple kiwi"))) == 6
+    assert sorted(db.rows(search, '{"level": "document"}', vector_of("apple kiwi"))) == [
+        ("a", "apple kiwi a", True, True),
+        ("b", "apple kiwi b", True, True),
+    ]

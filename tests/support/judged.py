@@ -70,12 +70,16 @@ def plain(query: str) -> str:
     return " ".join(word for word in words if word.lower() != "or")
 
 
-def ndcg_at_10(judged: Judged, search: Callable[[str], Iterable[tuple[str, float]]]) -> float:
+def ndcg_at_10(
+    judged: Judged,
+    search: Callable[[str], Iterable[tuple[str, float]]],
+    rewrite: Callable[[str], str] = plain,
+) -> float:
     """Return the mean nDCG@10 of a search, which gives (key, score), best first."""
     found = [
         ScoredDoc(query_id, key.removeprefix(f"{judged.name}/"), -float(rank))
         for query_id, query in judged.queries.items()
-        for rank, (key, _) in enumerate(search(plain(query)))
+        for rank, (key, _) in enumerate(search(rewrite(query)))
     ]
     judgements = [item for item in judged.judgements if item.query_id in judged.queries]
     return float(ir_measures.calc_aggregate([nDCG @ 10], judgements, found)[nDCG @ 10])

@@ -1,0 +1,53 @@
+"""Lists of passages as lists of documents."""
+
+from pgblend.plpy.documents_once import documents_once
+
+
+def a_list(arm, weight, passages, **more):
+    """A list of (document, chunk id), best first; a chunk's index is its id's last digit."""
+    return {
+        "arm": arm,
+        "weight": weight,
+        "ranks": list(range(1, len(passages) + 1)),
+        "document_ids": [document for document, _ in passages],
+        "chunk_ids": [chunk for _, chunk in passages],
+        "chunk_indexes": [chunk % 10 for _, chunk in passages],
+        "scores": [1 / place for place in range(1, len(passages) + 1)],
+        **more,
+    }
+
+
+def test_each_document_once_by_one_passage():
+    words, vectors = documents_once(
+        [
+            a_list("lexical", 1, [(1, 11), (2, 20)]),
+            a_list("vector", 1, [(2, 21), (2, 20), (3, 30), (1, 12)]),
+        ]
+    )
+    assert (words["document_ids"], words["chunk_ids"]) == ([1, 2], [11, 20])
+    assert vectors["document_ids"] == [2, 3, 1]
+    assert vectors["chunk_ids"] == [20, 30, 11]
+    assert vectors["chunk_indexes"] == [0, 0, 1]
+    assert vectors["ranks"] == [1, 2, 3]
+    assert vectors["scores"] == [1, 1 / 3, 1 / 4]
+
+
+def test_the_heaviest_list_chooses_the_passage_and_notes_follow():
+    notes = {1: {"a": 1}, 2: {"a": 2}, 3: {"a": 3}}
+    words, fuzzy = documents_once(
+        [
+            a_list("lexical", 1 / 8, [(1, 11)]),
+            a_list("fuzzy", 1, [(1, 12), (1, 11), (2, 20)], notes=notes),
+        ]
+    )
+    assert words["chunk_ids"] == [12]
+    assert fuzzy["chunk_ids"] == [12, 20]
+    assert fuzzy["notes"] == {1: {"a": 1}, 2: {"a": 3}}
+
+
+def test_order_is_by_rank_and_empty_lists_stay():
+    backwards = a_list("vector", 1, [(1, 10), (2, 20)]) | {"ranks": [2, 1]}
+    empty, found = documents_once([a_list("lexical", 1, []), backwards])
+    assert empty["ranks"] == empty["chunk_ids"] == []
+    assert (found["document_ids"], found["scores"]) == ([2, 1], [1 / 2, 1])
+    assert documents_once([]) == []
