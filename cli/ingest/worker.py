@@ -10,6 +10,7 @@ import os
 import resource
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -136,8 +137,7 @@ class Worker:
         seconds = self._limits.seconds_for(size)
         self._send({"at": place, "label": label, "seconds": seconds})
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        end = int(usage.ru_utime + usage.ru_stime + seconds) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
+        _limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime + seconds) + 1)
 
     def _explain(self, error: BaseException) -> str:
         if isinstance(error, ParseError):
@@ -189,6 +189,14 @@ def _source_file(values: list[Any]) -> SourceFile:
     return SourceFile(Path(path), *others)
 
 
+def _limit(kind: int, value: int) -> None:
+    """Set a soft limit, within what the system allows; not every system knows every limit."""
+    hard = resource.getrlimit(kind)[1]
+    soft = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(kind, (soft, hard))
+
+
 def main() -> None:
     """Read the configuration, take on the limits, and serve."""
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
@@ -196,9 +204,8 @@ def main() -> None:
     config = read_frame(requests)
     if config is None:
         return
-    memory = config["limits"]["memory_bytes"]
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _limit(resource.RLIMIT_AS, config["limits"]["memory_bytes"])
+    _limit(resource.RLIMIT_CORE, 0)
     try:
         Worker(requests, answers, config).serve()
     except BrokenPipeError:  # the run is gone

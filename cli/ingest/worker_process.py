@@ -16,6 +16,9 @@ from pgblend.cli.ingest.frames import read_frame, write_frame
 # Waiting counts here too (a slow disk, other processes), so it is more than the processor's time.
 _WALL_FACTOR = 5
 _WALL_SECONDS = 60.0
+_LAST_WORDS_BYTES = 64 << 10
+# What Python, Rust and C++ say before they end.
+_OUT_OF_MEMORY = ("MemoryError", "memory allocation of", "bad_alloc")
 _EXIT_SECONDS = 5.0
 
 
@@ -115,15 +118,17 @@ class WorkerProcess:
         if code == -signal.SIGKILL:
             reason = "its parser was killed, as happens where memory runs out"
             return WorkerDied(reason, killed=True)
+        said = self._last_words()
+        if any(words in said for words in _OUT_OF_MEMORY):
+            return WorkerDied(f"reading it takes more than {self._memory >> 20:,} MB of memory")
         if code < 0:
             return WorkerDied(f"its parser crashed ({signal.Signals(-code).name})")
-        last = self._last_error()
-        if "MemoryError" in last:
-            return WorkerDied(f"reading it takes more than {self._memory >> 20:,} MB of memory")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        last = lines[-1] if lines else "no message"
         raise UserError(f"the parsing process ended with code {code}: {last}")
 
-    def _last_error(self) -> str:
+    def _last_words(self) -> str:
+        """Return the end of what the process wrote on standard error."""
         self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(self._errors.tell() - 2000, 0))
-        lines = self._errors.read().decode(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "no message")
+        self._errors.seek(max(self._errors.tell() - _LAST_WORDS_BYTES, 0))
+        return self._errors.read().decode(errors="replace")

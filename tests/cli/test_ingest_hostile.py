@@ -10,6 +10,7 @@ import zipfile
 
 import psutil
 import pytest
+from xlsxwriter import Workbook
 
 from pgblend.cli.ingest.run import IngestRequest, Run
 from pgblend.cli.ingest.settings import Limits
@@ -86,11 +87,23 @@ def test_a_line_of_a_gigabyte_among_records(run, connection, tmp_path):
 
 
 def test_memory_is_limited(run, connection, tmp_path):
-    (tmp_path / "big.txt").write_text("😀 text " * (4 * MEGABYTE))
+    with (tmp_path / "big.txt").open("wb") as file:
+        file.truncate(250 * MEGABYTE)
     (tmp_path / "small.txt").write_text("small")
-    report = run(tmp_path, memory_bytes=500 * MEGABYTE)
-    assert failures(report) == {"big.txt": "reading it takes more than 500 MB of memory"}
+    report = run(tmp_path, memory_bytes=450 * MEGABYTE)
+    assert failures(report) == {"big.txt": "reading it takes more than 450 MB of memory"}
     assert stored(connection) == ["small.txt"]
+
+
+def test_a_sheet_of_billions_of_cells(run, connection, tmp_path):
+    with Workbook(tmp_path / "wide.xlsx") as book:
+        sheet = book.add_worksheet()
+        sheet.write(0, 0, "first")
+        sheet.write(1_048_575, 16_383, "last")
+    (tmp_path / "z.txt").write_text("small")
+    report = run(tmp_path)
+    assert failures(report) == {"wide.xlsx": "reading it takes more than 3,072 MB of memory"}
+    assert stored(connection) == ["z.txt"]
 
 
 def test_time_is_limited(run, connection, tmp_path):
