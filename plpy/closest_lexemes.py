@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 OPENING, EXTENSION = 0.5, 0.25
 SHARE = 0.34
+FAR = float("inf")
 
 
 def closest_lexemes(
@@ -36,35 +37,33 @@ def edit_cost(source: str, target: str, limit: float) -> float:
     was not typed out. Above `limit` it is infinite, and found out early.
     """
     width = len(target)
+    reach = int(min(limit, len(source) + width))  # a cell further off the diagonal costs more
     row_before: list[float] = []
-    row = [float(column) for column in range(width + 1)]
+    row = [float(column) if column <= reach else FAR for column in range(width + 1)]
     best = row[width] + ending(len(source))
+    before = ""
     for place, letter in enumerate(source, 1):
-        previous, row = row, [float(place)]
-        for column, other in enumerate(target, 1):
-            cost = min(
-                previous[column] + 1, row[column - 1] + 1, previous[column - 1] + (letter != other)
-            )
-            if is_swap(source, target, place, column):
+        previous, row = row, [FAR] * (width + 1)
+        if place <= reach:
+            row[0] = float(place)
+        for column in range(max(1, place - reach), min(width, place + reach) + 1):
+            other = target[column - 1]
+            cost = previous[column - 1] + (letter != other)
+            if previous[column] + 1 < cost:
+                cost = previous[column] + 1
+            if row[column - 1] + 1 < cost:
+                cost = row[column - 1] + 1
+            # Two neighbours swapped.
+            if before == other and column > 1 and letter == target[column - 2]:
                 cost = min(cost, row_before[column - 2] + 1)
-            row.append(cost)
-        row_before = previous
+            row[column] = cost
+        row_before, before = previous, letter
         best = min(best, row[width] + ending(len(source) - place))
         if min(row) > limit and min(previous) > limit:
             break
     else:
         best = min(best, *(row[column] + ending(width - column) for column in range(width + 1)))
-    return best if best <= limit else float("inf")
-
-
-def is_swap(source: str, target: str, place: int, column: int) -> bool:
-    """Tell whether the two letters before these places are the same ones, swapped."""
-    return (
-        place > 1
-        and column > 1
-        and source[place - 1] == target[column - 2]
-        and source[place - 2] == target[column - 1]
-    )
+    return best if best <= limit else FAR
 
 
 def ending(letters: int) -> float:

@@ -1,10 +1,12 @@
 """Edit distance with cheap endings."""
 
+import psycopg
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgblend.plpy.closest_lexemes import closest_lexemes, edit_cost
+from pgblend.sql import _splice
 
 FAR = 1000.0
 WORDS = st.text("abcde", max_size=8)
@@ -101,3 +103,33 @@ def test_the_closest_come_first_and_none_is_missed(
     )
     found = closest_lexemes(word, word, candidates, most)
     assert [(cost, candidate) for candidate, cost in found] == expected[:most]
+
+
+DEPLOYED = """
+CREATE FUNCTION pg_temp.closest(word text, lexeme text, candidates text[], most integer)
+RETURNS jsonb LANGUAGE plpython3u AS $python$
+#include plpy/closest_lexemes.py
+import json
+return json.dumps(closest_lexemes(word, lexeme, candidates, most))
+$python$;
+"""
+
+
+@pytest.fixture(scope="module")
+def deployed(module_connection: psycopg.Connection) -> psycopg.Connection:
+    module_connection.execute(_splice(DEPLOYED))  # type: ignore[call-overload]
+    return module_connection
+
+
+@given(word=WORDS, cut=st.integers(0, 3), candidates=st.lists(WORDS, max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_the_deployed_function_gives_the_same(
+    deployed: psycopg.Connection, word: str, cut: int, candidates: list[str]
+) -> None:
+    lexeme = word[: len(word) - cut]
+    row = deployed.execute(
+        "SELECT pg_temp.closest(%s, %s, %s, 5)", [word, lexeme, candidates]
+    ).fetchone()
+    expected = closest_lexemes(word, lexeme, candidates, 5)
+    assert row is not None
+    assert [tuple(pair) for pair in row[0]] == expected
