@@ -13203,11 +13203,16 @@ else:
     if weights["lexical"] > 0 and any(fuzzy["corrections"]):
         lists[0]["weight"] /= 8
 not_run = in_force.get("not_run", {})
+of_all = {
+    "mode": in_force["mode"], **({"not_run": not_run} if not_run else {}),
+    "relevance_basis": None if query_embedding is None else "cosine"}
 if weights["lexical"] > 0 and (traced != "none" or "expand" in not_run):
     strong, top = is_strong_signal(
         lists[0]["scores"], lists[0]["perfect"], in_force["strong_signal"])
-    done("strong_signal", len(top), details={
-        "strong": strong, "top": top, "expansion": "skipped_strong" if strong else "wanted"})
+    expansion = "skipped_strong" if strong else "wanted"
+    done("strong_signal", len(top), details={"strong": strong, "top": top, "expansion": expansion})
+    if "expand" in not_run:
+        of_all["expansion"] = expansion
 
 # --- fuse: points in [0, 1], and the scale that later stages compare on
 if in_force["level"] == "document":
@@ -13307,7 +13312,8 @@ def embeddings(items, column, *values):
         return {}
     found = run(
         "SELECT format('%I(%s)', s.storage, s.dimensions) AS type,"
-        " quote_ident(s.table_name) AS name FROM pgblend_data.embedding_space AS s WHERE s.name = $1", ["text"], space)[0]
+        " quote_ident(s.table_name) AS name FROM pgblend_data.embedding_space AS s"
+        " WHERE s.name = $1", ["text"], space)[0]
     rows = run(
         f"SELECT e.chunk_id, {column.format(type=found['type'])} AS value"
         f" FROM pgblend_data.{found['name']} AS e WHERE e.chunk_id = ANY($1)",
@@ -13440,9 +13446,6 @@ if traced != "none":
 if in_force["fused_scale"] != "attainable":
     for item, of_item in zip(page, said):
         of_item["fused"] = {"rank": order.index(item) + 1, "score": fused[item]}
-of_all = {
-    "mode": in_force["mode"], **({"not_run": not_run} if not_run else {}),
-    "relevance_basis": None if query_embedding is None else "cosine"}
 details = [
     {**of_all, **({"recency": recency[item]} if recency else {}),
      "cursor": {

@@ -190,6 +190,7 @@ def test_a_mode_by_default_asks_for_nothing_that_is_missing(library: Database) -
 def test_a_mode_that_is_asked_for_says_what_is_missing(library: Database) -> None:
     (row,) = search(library, "details, degraded", limit=1, mode="thorough")
     assert row[0]["not_run"].keys() == {"expand", "rerank"}
+    assert row[0]["expansion"] == "wanted"
     assert sorted(note.partition(":")[0] for note in row[1]) == ["expand", "rerank"]
     assert sorted(library.warnings()) == [
         f"searching without the {stage} stage: no model is set for it; the mode fast does without"
@@ -202,6 +203,14 @@ def test_a_mode_that_is_asked_for_says_what_is_missing(library: Database) -> Non
         vector_of(QUERY),
     )
     assert (error.sqlstate, bool(error.message_hint)) == ("PB010", True)
+
+
+def test_words_that_have_found_the_answer_need_no_expansion(library: Database) -> None:
+    weak = {"score": 0.1, "gap": 0, "center": 0, "scale": 0}
+    (row,) = search(library, "details", limit=1, mode="thorough", strong_signal=weak)
+    assert row[0]["expansion"] == "skipped_strong"
+    (row,) = search(library, "details", limit=1, mode="default", strong_signal=weak)
+    assert "expansion" not in row[0]
 
 
 PLANS = [
