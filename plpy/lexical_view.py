@@ -52,6 +52,7 @@ def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "live": None,
         "documents": None,
         "postings": {},
+        "kept_postings": 0,
         "norms": None,
         "impacts": {},
         "sums": None,

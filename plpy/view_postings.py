@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 MOST_POSTINGS = 1_500_000
+TERM_COST = 40
 
 
 def view_postings(
@@ -16,14 +17,15 @@ def view_postings(
     """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
 
     `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
-    million postings (14 bytes each with their impacts, which go with them).
+    million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
     """
     kept = view["postings"]
     missing = [term for term in dict.fromkeys(terms) if term not in kept]
     if missing:
-        if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+        if view["kept_postings"] > MOST_POSTINGS:
             kept.clear()
             view["impacts"].clear()
+            view["kept_postings"] = 0
             missing = list(dict.fromkeys(terms))
         stored = run(
             "SELECT * FROM pgblend._term_postings($1, $2)",
@@ -32,6 +34,7 @@ def view_postings(
             missing,
         )[0]
         kept.update(unpack_lists(view, missing, stored))
+        view["kept_postings"] += sum(stored["counts"] or ()) + TERM_COST * len(missing)
     return [kept[term] for term in terms]
 
 

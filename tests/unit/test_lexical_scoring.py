@@ -345,10 +345,12 @@ def test_a_view_keeps_postings_up_to_a_limit(monkeypatch):
     for terms in ([1], [1, 2], [2, 1, 1], [9], [9]):
         assert [len(rows) for rows, _ in index.postings(terms)] == [3 * (t != 9) for t in terms]
     assert [wanted for _, _, wanted in index.asked] == [[1], [2], [9]]
+    assert index.view["kept_postings"] == 6 + 3 * module.TERM_COST
     monkeypatch.setattr(module, "MOST_POSTINGS", 5)
     index.postings([1, 4])
     assert [wanted for _, _, wanted in index.asked[3:]] == [[1, 4]]
     assert index.view["postings"].keys() == {1, 4}
+    assert index.view["kept_postings"] == 3 + 2 * module.TERM_COST
 
 
 def test_what_a_reading_found_serves_the_same_reading_only():
