@@ -25,9 +25,10 @@ def open_index(
     if opened is None or reading is None or opened["reading"] != reading:
         state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
         view = session_view(
+            collection_ids,
             state["segment_ids"],
             state["versions"],
-            session.setdefault("pgblend_views", {}),
+            session.setdefault("pgblend_kept_views", {}),
             lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
             unpack_segment,
             lexical_view,

@@ -4213,6 +4213,7 @@ if "view_postings" not in SD:
     import numpy as np
 
     MOST_POSTINGS = 1_500_000
+    TERM_COST = 40
 
 
     def view_postings(
@@ -4223,14 +4224,15 @@ if "view_postings" not in SD:
         """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
 
         `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
-        million postings (14 bytes each with their impacts, which go with them).
+        million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
         """
         kept = view["postings"]
         missing = [term for term in dict.fromkeys(terms) if term not in kept]
         if missing:
-            if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+            if view["kept_postings"] > MOST_POSTINGS:
                 kept.clear()
                 view["impacts"].clear()
+                view["kept_postings"] = 0
                 missing = list(dict.fromkeys(terms))
             stored = run(
                 "SELECT * FROM pgblend._term_postings($1, $2)",
@@ -4239,6 +4241,7 @@ if "view_postings" not in SD:
                 missing,
             )[0]
             kept.update(unpack_lists(view, missing, stored))
+            view["kept_postings"] += sum(stored["counts"] or ()) + TERM_COST * len(missing)
         return [kept[term] for term in terms]
 
 
@@ -4418,6 +4421,7 @@ if "lexical_view" not in SD:
             "live": None,
             "documents": None,
             "postings": {},
+            "kept_postings": 0,
             "norms": None,
             "impacts": {},
             "sums": None,
@@ -4628,6 +4632,7 @@ if "session_view" not in SD:
 
 
     def session_view(
+        collection_ids: Sequence[int],
         segment_ids: Sequence[int],
         versions: Sequence[str],
         cache: MutableMapping[Any, Any],
@@ -4635,19 +4640,24 @@ if "session_view" not in SD:
         unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
         join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
     ) -> dict[str, Any]:
-        """Return the view of these segments, from `cache` where it has it.
+        """Return the view of these segments of the collections, from `cache` where it has it.
 
         `versions` change with a segment's dead list, and where an id is given anew.
         `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
-        cache is emptied first when it holds more than four million rows (33 bytes each).
+        cache has one view for the same collections, and is emptied first when it holds more than four
+        million rows (37 bytes each).
         """
+        owner = tuple(collection_ids)
         key = tuple(zip(segment_ids, versions, strict=True))
-        view: dict[str, Any] | None = cache.get(key)
-        if view is None:
-            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
-                cache.clear()
-            rows = fetch(list(segment_ids)) if segment_ids else []
-            view = cache[key] = join([unpack(row) for row in rows])
+        kept_key, kept = cache.get(owner, (None, None))
+        if kept_key == key:
+            view: dict[str, Any] = kept
+            return view
+        cache.pop(owner, None)
+        if sum(len(other["lengths"]) for _, other in cache.values()) > MOST_ROWS:
+            cache.clear()
+        view = join([unpack(row) for row in (fetch(list(segment_ids)) if segment_ids else [])])
+        cache[owner] = key, view
         return view
     SD["session_view"] = session_view
 session_view = SD["session_view"]
@@ -4707,9 +4717,10 @@ if "open_index" not in SD:
         if opened is None or reading is None or opened["reading"] != reading:
             state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
             view = session_view(
+                collection_ids,
                 state["segment_ids"],
                 state["versions"],
-                session.setdefault("pgblend_views", {}),
+                session.setdefault("pgblend_kept_views", {}),
                 lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
                 unpack_segment,
                 lexical_view,
@@ -4963,6 +4974,7 @@ if "view_postings" not in SD:
     import numpy as np
 
     MOST_POSTINGS = 1_500_000
+    TERM_COST = 40
 
 
     def view_postings(
@@ -4973,14 +4985,15 @@ if "view_postings" not in SD:
         """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
 
         `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
-        million postings (14 bytes each with their impacts, which go with them).
+        million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
         """
         kept = view["postings"]
         missing = [term for term in dict.fromkeys(terms) if term not in kept]
         if missing:
-            if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+            if view["kept_postings"] > MOST_POSTINGS:
                 kept.clear()
                 view["impacts"].clear()
+                view["kept_postings"] = 0
                 missing = list(dict.fromkeys(terms))
             stored = run(
                 "SELECT * FROM pgblend._term_postings($1, $2)",
@@ -4989,6 +5002,7 @@ if "view_postings" not in SD:
                 missing,
             )[0]
             kept.update(unpack_lists(view, missing, stored))
+            view["kept_postings"] += sum(stored["counts"] or ()) + TERM_COST * len(missing)
         return [kept[term] for term in terms]
 
 
@@ -5226,6 +5240,7 @@ if "lexical_view" not in SD:
             "live": None,
             "documents": None,
             "postings": {},
+            "kept_postings": 0,
             "norms": None,
             "impacts": {},
             "sums": None,
@@ -5436,6 +5451,7 @@ if "session_view" not in SD:
 
 
     def session_view(
+        collection_ids: Sequence[int],
         segment_ids: Sequence[int],
         versions: Sequence[str],
         cache: MutableMapping[Any, Any],
@@ -5443,19 +5459,24 @@ if "session_view" not in SD:
         unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
         join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
     ) -> dict[str, Any]:
-        """Return the view of these segments, from `cache` where it has it.
+        """Return the view of these segments of the collections, from `cache` where it has it.
 
         `versions` change with a segment's dead list, and where an id is given anew.
         `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
-        cache is emptied first when it holds more than four million rows (33 bytes each).
+        cache has one view for the same collections, and is emptied first when it holds more than four
+        million rows (37 bytes each).
         """
+        owner = tuple(collection_ids)
         key = tuple(zip(segment_ids, versions, strict=True))
-        view: dict[str, Any] | None = cache.get(key)
-        if view is None:
-            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
-                cache.clear()
-            rows = fetch(list(segment_ids)) if segment_ids else []
-            view = cache[key] = join([unpack(row) for row in rows])
+        kept_key, kept = cache.get(owner, (None, None))
+        if kept_key == key:
+            view: dict[str, Any] = kept
+            return view
+        cache.pop(owner, None)
+        if sum(len(other["lengths"]) for _, other in cache.values()) > MOST_ROWS:
+            cache.clear()
+        view = join([unpack(row) for row in (fetch(list(segment_ids)) if segment_ids else [])])
+        cache[owner] = key, view
         return view
     SD["session_view"] = session_view
 session_view = SD["session_view"]
@@ -5515,9 +5536,10 @@ if "open_index" not in SD:
         if opened is None or reading is None or opened["reading"] != reading:
             state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
             view = session_view(
+                collection_ids,
                 state["segment_ids"],
                 state["versions"],
-                session.setdefault("pgblend_views", {}),
+                session.setdefault("pgblend_kept_views", {}),
                 lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
                 unpack_segment,
                 lexical_view,
@@ -5908,6 +5930,7 @@ if "view_postings" not in SD:
     import numpy as np
 
     MOST_POSTINGS = 1_500_000
+    TERM_COST = 40
 
 
     def view_postings(
@@ -5918,14 +5941,15 @@ if "view_postings" not in SD:
         """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
 
         `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
-        million postings (14 bytes each with their impacts, which go with them).
+        million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
         """
         kept = view["postings"]
         missing = [term for term in dict.fromkeys(terms) if term not in kept]
         if missing:
-            if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+            if view["kept_postings"] > MOST_POSTINGS:
                 kept.clear()
                 view["impacts"].clear()
+                view["kept_postings"] = 0
                 missing = list(dict.fromkeys(terms))
             stored = run(
                 "SELECT * FROM pgblend._term_postings($1, $2)",
@@ -5934,6 +5958,7 @@ if "view_postings" not in SD:
                 missing,
             )[0]
             kept.update(unpack_lists(view, missing, stored))
+            view["kept_postings"] += sum(stored["counts"] or ()) + TERM_COST * len(missing)
         return [kept[term] for term in terms]
 
 
@@ -6113,6 +6138,7 @@ if "lexical_view" not in SD:
             "live": None,
             "documents": None,
             "postings": {},
+            "kept_postings": 0,
             "norms": None,
             "impacts": {},
             "sums": None,
@@ -6323,6 +6349,7 @@ if "session_view" not in SD:
 
 
     def session_view(
+        collection_ids: Sequence[int],
         segment_ids: Sequence[int],
         versions: Sequence[str],
         cache: MutableMapping[Any, Any],
@@ -6330,19 +6357,24 @@ if "session_view" not in SD:
         unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
         join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
     ) -> dict[str, Any]:
-        """Return the view of these segments, from `cache` where it has it.
+        """Return the view of these segments of the collections, from `cache` where it has it.
 
         `versions` change with a segment's dead list, and where an id is given anew.
         `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
-        cache is emptied first when it holds more than four million rows (33 bytes each).
+        cache has one view for the same collections, and is emptied first when it holds more than four
+        million rows (37 bytes each).
         """
+        owner = tuple(collection_ids)
         key = tuple(zip(segment_ids, versions, strict=True))
-        view: dict[str, Any] | None = cache.get(key)
-        if view is None:
-            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
-                cache.clear()
-            rows = fetch(list(segment_ids)) if segment_ids else []
-            view = cache[key] = join([unpack(row) for row in rows])
+        kept_key, kept = cache.get(owner, (None, None))
+        if kept_key == key:
+            view: dict[str, Any] = kept
+            return view
+        cache.pop(owner, None)
+        if sum(len(other["lengths"]) for _, other in cache.values()) > MOST_ROWS:
+            cache.clear()
+        view = join([unpack(row) for row in (fetch(list(segment_ids)) if segment_ids else [])])
+        cache[owner] = key, view
         return view
     SD["session_view"] = session_view
 session_view = SD["session_view"]
@@ -6402,9 +6434,10 @@ if "open_index" not in SD:
         if opened is None or reading is None or opened["reading"] != reading:
             state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
             view = session_view(
+                collection_ids,
                 state["segment_ids"],
                 state["versions"],
-                session.setdefault("pgblend_views", {}),
+                session.setdefault("pgblend_kept_views", {}),
                 lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
                 unpack_segment,
                 lexical_view,
@@ -6774,6 +6807,7 @@ if "lexical_view" not in SD:
             "live": None,
             "documents": None,
             "postings": {},
+            "kept_postings": 0,
             "norms": None,
             "impacts": {},
             "sums": None,
@@ -6984,6 +7018,7 @@ if "session_view" not in SD:
 
 
     def session_view(
+        collection_ids: Sequence[int],
         segment_ids: Sequence[int],
         versions: Sequence[str],
         cache: MutableMapping[Any, Any],
@@ -6991,19 +7026,24 @@ if "session_view" not in SD:
         unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
         join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
     ) -> dict[str, Any]:
-        """Return the view of these segments, from `cache` where it has it.
+        """Return the view of these segments of the collections, from `cache` where it has it.
 
         `versions` change with a segment's dead list, and where an id is given anew.
         `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
-        cache is emptied first when it holds more than four million rows (33 bytes each).
+        cache has one view for the same collections, and is emptied first when it holds more than four
+        million rows (37 bytes each).
         """
+        owner = tuple(collection_ids)
         key = tuple(zip(segment_ids, versions, strict=True))
-        view: dict[str, Any] | None = cache.get(key)
-        if view is None:
-            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
-                cache.clear()
-            rows = fetch(list(segment_ids)) if segment_ids else []
-            view = cache[key] = join([unpack(row) for row in rows])
+        kept_key, kept = cache.get(owner, (None, None))
+        if kept_key == key:
+            view: dict[str, Any] = kept
+            return view
+        cache.pop(owner, None)
+        if sum(len(other["lengths"]) for _, other in cache.values()) > MOST_ROWS:
+            cache.clear()
+        view = join([unpack(row) for row in (fetch(list(segment_ids)) if segment_ids else [])])
+        cache[owner] = key, view
         return view
     SD["session_view"] = session_view
 session_view = SD["session_view"]
@@ -7063,9 +7103,10 @@ if "open_index" not in SD:
         if opened is None or reading is None or opened["reading"] != reading:
             state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
             view = session_view(
+                collection_ids,
                 state["segment_ids"],
                 state["versions"],
-                session.setdefault("pgblend_views", {}),
+                session.setdefault("pgblend_kept_views", {}),
                 lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
                 unpack_segment,
                 lexical_view,
@@ -7130,6 +7171,7 @@ if "view_postings" not in SD:
     import numpy as np
 
     MOST_POSTINGS = 1_500_000
+    TERM_COST = 40
 
 
     def view_postings(
@@ -7140,14 +7182,15 @@ if "view_postings" not in SD:
         """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
 
         `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
-        million postings (14 bytes each with their impacts, which go with them).
+        million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
         """
         kept = view["postings"]
         missing = [term for term in dict.fromkeys(terms) if term not in kept]
         if missing:
-            if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+            if view["kept_postings"] > MOST_POSTINGS:
                 kept.clear()
                 view["impacts"].clear()
+                view["kept_postings"] = 0
                 missing = list(dict.fromkeys(terms))
             stored = run(
                 "SELECT * FROM pgblend._term_postings($1, $2)",
@@ -7156,6 +7199,7 @@ if "view_postings" not in SD:
                 missing,
             )[0]
             kept.update(unpack_lists(view, missing, stored))
+            view["kept_postings"] += sum(stored["counts"] or ()) + TERM_COST * len(missing)
         return [kept[term] for term in terms]
 
 
@@ -7567,6 +7611,7 @@ if "lexical_view" not in SD:
             "live": None,
             "documents": None,
             "postings": {},
+            "kept_postings": 0,
             "norms": None,
             "impacts": {},
             "sums": None,
@@ -7777,6 +7822,7 @@ if "session_view" not in SD:
 
 
     def session_view(
+        collection_ids: Sequence[int],
         segment_ids: Sequence[int],
         versions: Sequence[str],
         cache: MutableMapping[Any, Any],
@@ -7784,19 +7830,24 @@ if "session_view" not in SD:
         unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
         join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
     ) -> dict[str, Any]:
-        """Return the view of these segments, from `cache` where it has it.
+        """Return the view of these segments of the collections, from `cache` where it has it.
 
         `versions` change with a segment's dead list, and where an id is given anew.
         `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
-        cache is emptied first when it holds more than four million rows (33 bytes each).
+        cache has one view for the same collections, and is emptied first when it holds more than four
+        million rows (37 bytes each).
         """
+        owner = tuple(collection_ids)
         key = tuple(zip(segment_ids, versions, strict=True))
-        view: dict[str, Any] | None = cache.get(key)
-        if view is None:
-            if sum(len(kept["lengths"]) for kept in cache.values()) > MOST_ROWS:
-                cache.clear()
-            rows = fetch(list(segment_ids)) if segment_ids else []
-            view = cache[key] = join([unpack(row) for row in rows])
+        kept_key, kept = cache.get(owner, (None, None))
+        if kept_key == key:
+            view: dict[str, Any] = kept
+            return view
+        cache.pop(owner, None)
+        if sum(len(other["lengths"]) for _, other in cache.values()) > MOST_ROWS:
+            cache.clear()
+        view = join([unpack(row) for row in (fetch(list(segment_ids)) if segment_ids else [])])
+        cache[owner] = key, view
         return view
     SD["session_view"] = session_view
 session_view = SD["session_view"]
@@ -7856,9 +7907,10 @@ if "open_index" not in SD:
         if opened is None or reading is None or opened["reading"] != reading:
             state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
             view = session_view(
+                collection_ids,
                 state["segment_ids"],
                 state["versions"],
-                session.setdefault("pgblend_views", {}),
+                session.setdefault("pgblend_kept_views", {}),
                 lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
                 unpack_segment,
                 lexical_view,
@@ -8289,6 +8341,7 @@ if "view_postings" not in SD:
     import numpy as np
 
     MOST_POSTINGS = 1_500_000
+    TERM_COST = 40
 
 
     def view_postings(
@@ -8299,14 +8352,15 @@ if "view_postings" not in SD:
         """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
 
         `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
-        million postings (14 bytes each with their impacts, which go with them).
+        million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
         """
         kept = view["postings"]
         missing = [term for term in dict.fromkeys(terms) if term not in kept]
         if missing:
-            if sum(len(rows) for rows, _ in kept.values()) > MOST_POSTINGS:
+            if view["kept_postings"] > MOST_POSTINGS:
                 kept.clear()
                 view["impacts"].clear()
+                view["kept_postings"] = 0
                 missing = list(dict.fromkeys(terms))
             stored = run(
                 "SELECT * FROM pgblend._term_postings($1, $2)",
@@ -8315,6 +8369,7 @@ if "view_postings" not in SD:
                 missing,
             )[0]
             kept.update(unpack_lists(view, missing, stored))
+            view["kept_postings"] += sum(stored["counts"] or ()) + TERM_COST * len(missing)
         return [kept[term] for term in terms]
 
 

@@ -18,7 +18,6 @@ from pgblend.plpy.open_index import open_index
 from pgblend.plpy.prepared_statements import prepared_statements
 from pgblend.plpy.score_index import score_index
 from pgblend.plpy.session_pending import session_pending
-from pgblend.plpy.session_view import session_view
 from pgblend.plpy.view_postings import view_postings
 from support.lexical_chunks import CHUNKS, as_source, length, own_length, with_ids
 
@@ -412,11 +411,14 @@ def test_statements_are_prepared_once():
     assert made == [("SELECT $1", ["text"])]
 
 
-def test_a_view_is_made_anew_when_a_segment_changes():
+def test_a_view_is_made_anew_when_a_segment_changes(monkeypatch):
+    from pgblend.plpy import session_view as module
+
     cache, fetched = {}, []
 
-    def view(ids, versions):
-        return session_view(
+    def view(collections, ids, versions):
+        return module.session_view(
+            collections,
             ids,
             versions,
             cache,
@@ -425,8 +427,14 @@ def test_a_view_is_made_anew_when_a_segment_changes():
             lambda rows: {"lengths": rows},
         )
 
-    first = view([1, 2], ["a", "b"])
-    assert view([1, 2], ["a", "b"]) is first
-    assert view([1, 2], ["a", "c"]) is not first
-    assert view([], []) == {"lengths": []}
-    assert fetched == [[1, 2], [1, 2]]
+    first = view([7], [1, 2], ["a", "b"])
+    assert view([7], [1, 2], ["a", "b"]) is first
+    assert view([7], [1, 2], ["a", "c"]) is not first
+    assert len(cache) == 1  # the one before is not kept
+    assert view([8], [], []) == {"lengths": []}
+    assert view([7, 8], [1, 2], ["a", "c"]) == first
+    assert fetched == [[1, 2]] * 3
+    assert len(cache) == 3
+    monkeypatch.setattr(module, "MOST_ROWS", 3)
+    view([9], [3], ["a"])
+    assert list(cache) == [(9,)]
