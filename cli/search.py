@@ -74,10 +74,12 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
         filter: dict[str, Any] | None,
         min_score: float | None,
         lang: str | None,
+        since: str | None,
+        until: str | None,
         option: tuple[tuple[str, Any], ...],
         **kwargs: Any,
     ) -> None:
-        named = {"min_score": min_score, "language": lang}
+        named = {"min_score": min_score, "language": lang, "since": since, "until": until}
         pairs = [(key, value) for key, value in named.items() if value is not None]
         request = SearchRequest(
             query=query,
@@ -108,7 +110,8 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--filter",
             type=JsonObject(),
-            help='Only rows with these metadata: {"author": "knuth"}.',
+            help='Only rows that pass: {"author": "knuth", "year": {"gte": 1974}, '
+            '"$uri": {"prefix": "docs/"}}.',
         ),
         click.option("--min-score", type=Fraction(), help="Leave out results below this score."),
         click.option(
@@ -116,6 +119,8 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
             metavar="NAME",
             help="Only documents of this text search configuration, such as german.",
         ),
+        click.option("--since", metavar="DATE", help="Only documents of this date or later."),
+        click.option("--until", metavar="DATE", help="Only documents of this date or earlier."),
         click.option(
             "--option",
             type=KeyValue(),

@@ -8,7 +8,7 @@ from typing import Any
 
 COLUMNS = {
     "$chunk_id": "c.id",
-    "$document_id": "c.document_id",
+    "$document_id": "d.id",
     "$ingested_at": "d.ingested_at",
     "$kind": "c.kind",
     "$language": "d.text_search_config",

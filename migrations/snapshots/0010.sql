@@ -3505,7 +3505,7 @@ if "compile_filter" not in SD:
 
     COLUMNS = {
         "$chunk_id": "c.id",
-        "$document_id": "c.document_id",
+        "$document_id": "d.id",
         "$ingested_at": "d.ingested_at",
         "$kind": "c.kind",
         "$language": "d.text_search_config",
@@ -6580,6 +6580,57 @@ COMMENT ON FUNCTION pgblend._document_score(
 'depth documents, best first, ties by id, each with its best chunk, or with every_chunk all that '
 'have a lexeme.';
 
+-- 20_retrieve/_document_containing
+-- _document_containing: the caller's documents whose metadata contain one of the JSON objects in
+-- the session's parameter pgblend.filter_alternatives, a jsonb[].
+-- It reads document as its owner and asks itself which collections the caller may read: operator @>
+-- is not leakproof, so that row security would keep it from the GIN index. A security barrier: no
+-- condition of the caller's sees a row before. The parameter is no secret and grants nothing.
+CREATE OR REPLACE VIEW pgblend._document_containing WITH (security_barrier = true) AS
+SELECT
+    d.id AS document_id,
+    d.collection_id
+FROM pgblend_data.document AS d
+WHERE
+    d.metadata @> ANY(nullif(current_setting('pgblend.filter_alternatives', true), '')::jsonb[])
+    AND (
+        (SELECT pg_has_role('pgblend_admin', 'USAGE'))
+        OR d.collection_id IN (
+            SELECT g.collection_id
+            FROM pgblend_data.collection_grant AS g
+            INNER JOIN pg_catalog.pg_roles AS r ON g.role_name = r.rolname
+            WHERE pg_has_role(r.oid, 'USAGE')
+        )
+    );
+
+COMMENT ON VIEW pgblend._document_containing IS
+'The documents, of collections that the caller may read, whose metadata contain one of the JSON '
+'objects in the parameter pgblend.filter_alternatives.';
+COMMENT ON COLUMN pgblend._document_containing.document_id IS 'The document.';
+COMMENT ON COLUMN pgblend._document_containing.collection_id IS 'Its collection.';
+
+-- 20_retrieve/_documents_decide
+-- _documents_decide: whether a filter can be checked on documents alone, without their chunks.
+-- on_document and keys are those of _filter_condition. So it is where the condition does not look
+-- at chunks and no chunk of the collections has metadata of its own, or none are looked at.
+CREATE OR REPLACE FUNCTION pgblend._documents_decide(
+    on_document text,
+    keys text[],
+    collection_ids bigint[]
+)
+RETURNS boolean
+LANGUAGE sql
+STABLE PARALLEL SAFE
+RETURN on_document !~ '\mc\.' AND (
+    keys = '{}' OR NOT EXISTS (
+        SELECT FROM pgblend_data.chunk AS c
+        WHERE c.collection_id = ANY(collection_ids) AND c.metadata <> '{}'
+    )
+);
+
+COMMENT ON FUNCTION pgblend._documents_decide(text, text[], bigint[]) IS
+'Whether a filter can be checked on documents alone, without their chunks.';
+
 -- 20_retrieve/_few_vectors
 -- _few_vectors: whether the caller sees at most `most` vectors of the collections in a space.
 -- The planner's row count answers for a small table; of a large one, vectors are counted where the
@@ -6617,6 +6668,49 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._few_vectors(pgblend_data.embedding_space, bigint[], integer) IS
 'Whether the caller sees at most so many vectors of the collections in a space.';
+
+-- 20_retrieve/_filter_estimate
+-- _filter_estimate: about how many chunks of collections pass a filter, from a sample of documents.
+-- The condition is that of _filter_condition on the document, with parameter 2. NULL where the
+-- tables are small or were never analyzed, where the condition looks at chunks too, and where fewer
+-- than ten documents of the sample pass, since then the figure says little. The same tables give
+-- the same sample.
+CREATE OR REPLACE FUNCTION pgblend._filter_estimate(
+    on_document text,
+    operands text[],
+    collection_ids bigint[]
+)
+RETURNS double precision
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    documents real;
+    pages integer;
+    chunks real;
+    percent double precision;
+    passing bigint;
+BEGIN
+    SELECT c.reltuples, c.relpages INTO documents, pages
+    FROM pg_catalog.pg_class AS c WHERE c.oid = 'pgblend_data.document'::regclass;
+    SELECT c.reltuples INTO chunks
+    FROM pg_catalog.pg_class AS c WHERE c.oid = 'pgblend_data.chunk'::regclass;
+    IF documents < 5000 OR on_document ~ '\mc\.' THEN
+        RETURN NULL;
+    END IF;
+    percent := least(100, 100 * greatest(500 / documents, 20.0 / pages));
+    EXECUTE format(
+        'SELECT count(*) FROM pgblend_data.document AS d TABLESAMPLE SYSTEM ($3) REPEATABLE (0)
+        WHERE d.collection_id = ANY($1) AND %s', on_document)
+    INTO passing USING collection_ids, operands, percent;
+    RETURN CASE WHEN passing >= 10 THEN passing * (100 / percent) * (chunks / documents) END;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._filter_estimate(text, text[], bigint[]) IS
+'About how many chunks of collections pass a filter, from a sample of documents; NULL where that '
+'says little.';
 
 -- 20_retrieve/_lexical_statistics
 -- _lexical_statistics: what BM25 needs to know of the collections: exact integers over visible,
@@ -8752,9 +8846,13 @@ COMMENT ON FUNCTION pgblend._filter_candidates(bigint[], jsonb) IS
 -- 20_retrieve/_filter_chunks
 -- _filter_chunks: the chunks of collections that pass a filter, in no order; NULL where more than
 -- `most` do.
--- A NULL `most` asks for all. A NULL filter lets all pass. Where the filter asks for values that
--- metadata contain, GIN indexes find them. Otherwise documents are looked at once each, for the
--- chunks that have none of the filter's keys themselves, and then the chunks that do.
+-- A NULL `most` asks for all. A NULL filter lets all pass. Where a sample of documents says that
+-- half as many again pass, none are looked for: so NULL may rarely stand for fewer. Where the
+-- filter asks for values that metadata contain, GIN indexes find them. Otherwise documents are
+-- looked at once each, for the chunks that have none of the filter's keys themselves, and then the
+-- chunks that do. Where documents decide, as is usual, an index alone tells their chunks. Under row
+-- security a view (_document_containing) uses the index. The SET clause puts the caller's value
+-- back.
 CREATE OR REPLACE FUNCTION pgblend._filter_chunks(
     filter jsonb,
     collection_ids bigint[],
@@ -8762,8 +8860,9 @@ CREATE OR REPLACE FUNCTION pgblend._filter_chunks(
 )
 RETURNS bigint[]
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET "pgblend.filter_alternatives" = '{}'
 AS $function$
 DECLARE
     compiled record;
@@ -8773,20 +8872,35 @@ DECLARE
     by_chunk text := 'SELECT c.id FROM pgblend_data.chunk AS c
         INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
         WHERE c.collection_id = ANY($1) AND c.metadata <> ''{}'' AND ';
+    contains text := 'd.metadata @> ANY($4) AND ';
     statement text;
     passing bigint[];
 BEGIN
     SELECT f.* INTO compiled FROM pgblend._filter_condition(coalesce(filter, '{}'), 2) AS f;
-    statement := CASE
-        WHEN compiled.keys = '{}' THEN by_document || compiled.on_document
-        WHEN compiled.alternatives IS NULL THEN concat(
+    IF pgblend._filter_estimate(compiled.on_document, compiled.operands, collection_ids)
+        > 1.5 * most::bigint
+    THEN
+        RETURN NULL;
+    END IF;
+    IF row_security_active('pgblend_data.document') THEN
+        PERFORM set_config('pgblend.filter_alternatives', compiled.alternatives::text, true);
+        contains := 'd.id IN (SELECT m.document_id FROM pgblend._document_containing AS m) AND ';
+    END IF;
+    IF compiled.keys = '{}'
+        OR pgblend._documents_decide(compiled.on_document, compiled.keys, collection_ids)
+    THEN
+        statement := concat(
+            by_document, CASE WHEN compiled.alternatives IS NOT NULL THEN contains END,
+            compiled.on_document);
+    ELSIF compiled.alternatives IS NULL THEN
+        statement := concat(
             by_document, '(c.metadata ?| $3) IS NOT TRUE AND ', compiled.on_document,
-            ' UNION ALL ', by_chunk, 'c.metadata ?| $3 AND ', compiled.on_chunk)
-        ELSE concat(
-            by_document, 'd.metadata @> ANY($4) AND (c.metadata @> ANY($5)) IS NOT TRUE AND ',
-            compiled.on_chunk,
-            ' UNION ALL ', by_chunk, 'c.metadata @> ANY($5) AND ', compiled.on_chunk)
-    END;
+            ' UNION ALL ', by_chunk, 'c.metadata ?| $3 AND ', compiled.on_chunk);
+    ELSE
+        statement := concat(
+            by_document, contains, '(c.metadata @> ANY($5)) IS NOT TRUE AND ', compiled.on_chunk,
+            ' UNION ALL ', by_chunk, 'c.metadata @> ANY($5) AND ', compiled.on_chunk);
+    END IF;
     EXECUTE format(
         'SELECT coalesce(array_agg(p.id), ''{}'') FROM (%s LIMIT $6) AS p', statement)
     INTO passing
@@ -9014,7 +9128,7 @@ RETURNS TABLE (
     corrections jsonb
 )
 LANGUAGE sql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 ROWS 100
 BEGIN ATOMIC
     WITH words AS MATERIALIZED (
@@ -9090,7 +9204,7 @@ RETURNS TABLE (
     score double precision
 )
 LANGUAGE sql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 ROWS 100
 BEGIN ATOMIC
     WITH term AS (
@@ -9228,7 +9342,7 @@ RETURNS TABLE (
     score double precision
 )
 LANGUAGE sql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 ROWS 100
 BEGIN ATOMIC
     SELECT
@@ -9288,10 +9402,10 @@ COMMENT ON FUNCTION pgblend._tsvector_score(
 -- index until `depth` of n vectors pass where m do takes depth · n / m of them, comparing takes m,
 -- so few is the square root of depth · n. Where more pass, an iterative scan goes on until enough
 -- did, and should it give up first, all are compared after all. 'index' never compares all, 'exact'
--- always does. The conditions are checked in the scan; _vector_scan says how it is written. Where
--- `binding_query` is given, its phrases and exclusions must hold; those alone do not make it
--- compare all. The SET clauses put the caller's values back: set_config inside lasts to the end of
--- the function, not of the transaction.
+-- always does. The conditions are checked in the scan, as expressions, of which the planner makes
+-- no join. Where `binding_query` is given, its phrases and exclusions must hold; those alone do not
+-- make it compare all. The SET clauses put the caller's values back: set_config inside lasts to the
+-- end of the function, not of the transaction.
 CREATE OR REPLACE FUNCTION pgblend._vector_arm(
     query_embedding vector,
     space pgblend_data.embedding_space,
@@ -9330,7 +9444,7 @@ DECLARE
         SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids));
     few integer;
     passing bigint[];
-    on_chunk text;
+    compiled record;
     operands text[];
     conditions text := '';
     configs text[];
@@ -9354,19 +9468,26 @@ BEGIN
             scan := 'exact';
             conditions := ' AND e.chunk_id = ANY($5)';
         ELSE
-            SELECT f.on_chunk, f.operands INTO on_chunk, operands
-            FROM pgblend._filter_condition(narrowed, 3) AS f;
-            conditions := format('%s AND EXISTS (
-                SELECT FROM pgblend_data.chunk AS c
-                INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
-                WHERE c.id = e.chunk_id AND %s)', conditions, on_chunk);
+            SELECT f.* INTO compiled FROM pgblend._filter_condition(narrowed, 3) AS f;
+            operands := compiled.operands;
+            conditions := format(
+                CASE WHEN pgblend._documents_decide(
+                    compiled.on_document, compiled.keys, collection_ids)
+                THEN '%1$s AND (
+                    SELECT true FROM pgblend_data.document AS d
+                    WHERE d.id = e.document_id AND %2$s)'
+                ELSE '%1$s AND (
+                    SELECT true FROM pgblend_data.chunk AS c
+                    INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+                    WHERE c.id = e.chunk_id AND %3$s)' END,
+                conditions, compiled.on_document, compiled.on_chunk);
         END IF;
     END IF;
     SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, phrases
     FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
     IF configs IS NOT NULL THEN
-        conditions := conditions || ' AND EXISTS (
-            SELECT FROM pgblend_data.chunk AS c
+        conditions := conditions || ' AND (
+            SELECT true FROM pgblend_data.chunk AS c
             WHERE c.id = e.chunk_id
                 AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))';
     END IF;
@@ -12065,6 +12186,108 @@ COMMENT ON FUNCTION pgblend._degrade(text, text, text, text, jsonb) IS
 'Note that a search goes on without a stage: a WARNING, and the text for degraded; with the '
 'setting strict an error.';
 
+-- 60_search/_facet_values
+-- _facet_values: what the chunks of a pool have under keys: one row for each chunk, key and value.
+-- Keys are those of filters: of metadata, the chunk's over the document's, or built-in fields;
+-- $date, $modified_at and $ingested_at give days in UTC. An array gives its elements, each once.
+-- value is NULL where there is none: the key is missing, or null, or an array without elements.
+CREATE OR REPLACE FUNCTION pgblend._facet_values(chunk_ids bigint[], keys text[])
+RETURNS TABLE (key_place bigint, chunk_id bigint, document_id bigint, value jsonb)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+ROWS 500
+BEGIN ATOMIC
+    WITH passage AS MATERIALIZED (
+        SELECT
+            c.id,
+            c.document_id,
+            d.metadata || c.metadata AS metadata,
+            jsonb_build_object(
+                '$chunk_id', c.id,
+                '$collection', n.name,
+                '$date', (
+                    coalesce(
+                        d.modified_at, pgblend._iso_timestamp(d.metadata ->> 'date'), d.ingested_at
+                    ) AT TIME ZONE 'UTC'
+                )::date,
+                '$document_id', d.id,
+                '$ingested_at', (d.ingested_at AT TIME ZONE 'UTC')::date,
+                '$kind', c.kind,
+                '$language', d.text_search_config,
+                '$media_type', d.media_type,
+                '$modified_at', (d.modified_at AT TIME ZONE 'UTC')::date,
+                '$source_key', d.source_key,
+                '$title', d.title,
+                '$uri', d.uri
+            ) AS fields
+        FROM pgblend_data.chunk AS c
+        INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
+        INNER JOIN pgblend_data.collection AS n ON d.collection_id = n.id
+        WHERE c.id = ANY(chunk_ids)
+    ),
+
+    asked AS MATERIALIZED (
+        SELECT
+            k.place,
+            k.name,
+            k.name LIKE '$%' AND k.name NOT LIKE '$metadata.%' AS is_field,
+            regexp_replace(k.name, '^\$metadata\.', '') AS whole
+        FROM unnest(keys) WITH ORDINALITY AS k (name, place)
+    ),
+
+    way AS MATERIALIZED (
+        SELECT
+            a.*,
+            (
+                SELECT ('strict $' || string_agg('.' || to_json(s.step)::text, '' ORDER BY s.place))
+                FROM string_to_table(a.whole, '.') WITH ORDINALITY AS s (step, place)
+            )::jsonpath AS path
+        FROM asked AS a
+    ),
+
+    found AS MATERIALIZED (
+        SELECT
+            w.place,
+            p.id,
+            p.document_id,
+            CASE
+                WHEN w.is_field THEN p.fields -> w.name
+                ELSE coalesce(
+                    p.metadata -> w.whole,
+                    jsonb_path_query_first(p.metadata, w.path, '{}', silent => true)
+                )
+            END AS value
+        FROM way AS w
+        CROSS JOIN passage AS p
+    ),
+
+    element AS MATERIALIZED (
+        SELECT DISTINCT
+            f.place,
+            f.id,
+            e.value
+        FROM found AS f
+        CROSS JOIN LATERAL jsonb_array_elements(
+            CASE jsonb_typeof(f.value) WHEN 'array' THEN f.value
+                ELSE jsonb_build_array(f.value)
+            END
+        ) AS e
+        WHERE e.value <> 'null'
+    )
+
+    SELECT
+        f.place,
+        f.id,
+        f.document_id,
+        e.value
+    FROM found AS f
+    LEFT JOIN element AS e ON f.place = e.place AND f.id = e.id;
+END;
+
+COMMENT ON FUNCTION pgblend._facet_values(bigint[], text[]) IS
+'What chunks have under keys of the filter language: one row for each chunk, key and value, '
+'elements of arrays each; NULL where there is none.';
+
 -- 60_search/_feedback_cosines
 -- _feedback_cosines: cosines of passages to a query vector that was moved towards other passages.
 -- The moved vector is q/|q| + weight · mean(m/|m|) over `model_ids` (Rocchio's relevance feedback);
@@ -13926,6 +14149,110 @@ $function$;
 COMMENT ON FUNCTION pgblend.search_explain(text, integer, text[], jsonb, text, jsonb, vector) IS
 'hybrid_search told as one JSON document: settings in force and where each came from, stages with '
 'times and counts, and how each row came to its place.';
+
+-- 60_search/search_facets
+-- search_facets: how many of a search's candidates have each value of some keys.
+-- What is counted is the pool that pages are cut from, not one page: all candidates that the arms
+-- gave and that min_score, min_relevance and the other stages left, so at most candidate_depth
+-- from each arm; pool_size says how many. Passages beyond it are not counted. Keys are those of
+-- filters (metadata, "a.b", "$language", …), dates by day; a value can be put into a filter. Of
+-- arrays each element counts once. By key as asked, then by count, then by value; at most
+-- result_limit values a key. A last row of each key with value NULL counts the passages without
+-- one (missing, null or an empty array), where there are any. Collections, filter, profile,
+-- options, query_embedding and errors are those of hybrid_search; offset counts for nothing, and
+-- no stage runs that could only reorder the pool. NULL or blank query: no rows.
+CREATE OR REPLACE FUNCTION pgblend.search_facets(
+    query text,
+    keys text[],
+    result_limit integer DEFAULT 10,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    profile text DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL
+)
+RETURNS TABLE (
+    key text,
+    value jsonb,
+    count bigint,
+    document_count bigint,
+    pool_size bigint
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+ROWS 20
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    problem text;
+    problem_hint text;
+    search record;
+    pool bigint[];
+BEGIN
+    PERFORM pgblend._check_result_limit(result_limit);
+    IF coalesce(cardinality(keys), 0) NOT BETWEEN 1 AND 100 OR array_position(keys, NULL) > 0 THEN
+        RAISE EXCEPTION 'keys is %: expected from 1 to 100 keys, none of them NULL',
+            coalesce(left(keys::text, 200), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: ARRAY[''author'', ''$language'']';
+    END IF;
+    SELECT regexp_replace(f.problem, '^filter', 'keys'), f.hint INTO problem, problem_hint
+    FROM unnest(keys) AS k
+    CROSS JOIN LATERAL pgblend._filter_condition(
+        jsonb_build_object(k, '{"exists": true}'::jsonb), 1) AS f
+    WHERE k LIKE '$%' AND f.problem IS NOT NULL
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION '%', problem USING ERRCODE = '22023', HINT = problem_hint;
+    END IF;
+    search := pgblend._search(
+        query, 0, collections, filter, profile, options, query_embedding, traced => 'pool');
+    pool := ARRAY(
+        SELECT (c ->> 'chunk_id')::bigint
+        FROM jsonb_array_elements(search.trace -> 'candidates') AS c
+        WHERE c -> 'places' ? 'page');
+    RETURN QUERY
+    WITH counted AS (
+        SELECT
+            v.key_place,
+            (array_agg(v.value ORDER BY v.value::text COLLATE "C"))[1] AS value,
+            count(*) AS count,
+            count(DISTINCT v.document_id) AS document_count
+        FROM pgblend._facet_values(pool, keys) AS v
+        GROUP BY v.key_place, v.value
+    ),
+
+    ranked AS (
+        SELECT
+            c.*,
+            row_number() OVER (
+                PARTITION BY c.key_place
+                ORDER BY c.value IS NULL, c.count DESC,
+                    CASE jsonb_typeof(c.value) WHEN 'number' THEN (c.value #>> '{}')::numeric END,
+                    (c.value #>> '{}') COLLATE "C", jsonb_typeof(c.value)
+            ) AS place
+        FROM counted AS c
+    )
+
+    SELECT
+        keys[r.key_place],
+        r.value,
+        r.count,
+        r.document_count,
+        cardinality(pool)::bigint
+    FROM ranked AS r
+    WHERE r.value IS NULL OR r.place <= result_limit
+    ORDER BY r.key_place, r.place;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.search_facets(
+    text, text[], integer, text[], jsonb, text, jsonb, vector
+) IS
+'How many of a search''s candidates (the whole pool of candidate_depth, not one page) have each '
+'value of some keys: SELECT * FROM search_facets(''wine'', ARRAY[''author'', ''$language'']). By '
+'count, then value; value NULL counts the passages without one.';
 
 -- 60_search/vector_search
 -- vector_search: the best passages for a query by its vector alone.
@@ -17305,7 +17632,7 @@ GRANT SELECT ON
 pgblend.chunks, pgblend.collections, pgblend.documents, pgblend.embedding_spaces,
 pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
 pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.settings,
-pgblend._similar_lexeme
+pgblend._document_containing, pgblend._similar_lexeme
 TO pgblend_reader;
 GRANT SELECT ON pgblend.setting_changes TO pgblend_admin;
 
@@ -17351,6 +17678,7 @@ pgblend.recency_decay,
 pgblend.rrf,
 pgblend.search_diagnose,
 pgblend.search_explain,
+pgblend.search_facets,
 pgblend.setting_catalog,
 pgblend.vector_search
 TO pgblend_reader;
@@ -17375,6 +17703,7 @@ pgblend._corrected_words,
 pgblend._degrade,
 pgblend._degrade_mode,
 pgblend._document_ages,
+pgblend._documents_decide,
 pgblend._document_arm,
 pgblend._document_candidates,
 pgblend._document_operands,
@@ -17384,6 +17713,7 @@ pgblend._document_statistics,
 pgblend._diagnosis,
 pgblend._document_facts,
 pgblend._drop_duplicates,
+pgblend._facet_values,
 pgblend._failed_conditions,
 pgblend._fetch_page,
 pgblend._feedback_cosines,
@@ -17391,6 +17721,7 @@ pgblend._few_vectors,
 pgblend._filter_candidates,
 pgblend._filter_chunks,
 pgblend._filter_condition,
+pgblend._filter_estimate,
 pgblend._find_document,
 pgblend._fuse_ranks,
 pgblend._fuzzy_arm,

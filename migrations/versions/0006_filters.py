@@ -21,6 +21,8 @@ CREATE INDEX document_language_btree
 ON pgblend_data.document USING btree (collection_id, text_search_config);
 CREATE INDEX document_uri_spgist
 ON pgblend_data.document USING spgist (uri);
+CREATE INDEX chunk_document_id_btree
+ON pgblend_data.chunk USING btree (document_id) INCLUDE (id);
 CREATE INDEX chunk_metadata_gin
 ON pgblend_data.chunk USING gin (metadata jsonb_path_ops) WHERE metadata <> '{}';
 CREATE INDEX chunk_own_metadata_btree
@@ -30,6 +32,7 @@ ON pgblend_data.chunk USING btree (collection_id) WHERE metadata <> '{}';
 DROP_INDEXES = """
 DROP INDEX
 pgblend_data.chunk_own_metadata_btree, pgblend_data.chunk_metadata_gin,
+pgblend_data.chunk_document_id_btree,
 pgblend_data.document_uri_spgist, pgblend_data.document_language_btree,
 pgblend_data.document_modified_at_btree,
 pgblend_data.document_metadata_gin;

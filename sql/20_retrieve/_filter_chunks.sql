@@ -1,8 +1,12 @@
 -- _filter_chunks: the chunks of collections that pass a filter, in no order; NULL where more than
 -- `most` do.
--- A NULL `most` asks for all. A NULL filter lets all pass. Where the filter asks for values that
--- metadata contain, GIN indexes find them. Otherwise documents are looked at once each, for the
--- chunks that have none of the filter's keys themselves, and then the chunks that do.
+-- A NULL `most` asks for all. A NULL filter lets all pass. Where a sample of documents says that
+-- half as many again pass, none are looked for: so NULL may rarely stand for fewer. Where the
+-- filter asks for values that metadata contain, GIN indexes find them. Otherwise documents are
+-- looked at once each, for the chunks that have none of the filter's keys themselves, and then the
+-- chunks that do. Where documents decide, as is usual, an index alone tells their chunks. Under row
+-- security a view (_document_containing) uses the index. The SET clause puts the caller's value
+-- back.
 CREATE OR REPLACE FUNCTION pgblend._filter_chunks(
     filter jsonb,
     collection_ids bigint[],
@@ -10,8 +14,9 @@ CREATE OR REPLACE FUNCTION pgblend._filter_chunks(
 )
 RETURNS bigint[]
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET "pgblend.filter_alternatives" = '{}'
 AS $function$
 DECLARE
     compiled record;
@@ -21,20 +26,35 @@ DECLARE
     by_chunk text := 'SELECT c.id FROM pgblend_data.chunk AS c
         INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
         WHERE c.collection_id = ANY($1) AND c.metadata <> ''{}'' AND ';
+    contains text := 'd.metadata @> ANY($4) AND ';
     statement text;
     passing bigint[];
 BEGIN
     SELECT f.* INTO compiled FROM pgblend._filter_condition(coalesce(filter, '{}'), 2) AS f;
-    statement := CASE
-        WHEN compiled.keys = '{}' THEN by_document || compiled.on_document
-        WHEN compiled.alternatives IS NULL THEN concat(
+    IF pgblend._filter_estimate(compiled.on_document, compiled.operands, collection_ids)
+        > 1.5 * most::bigint
+    THEN
+        RETURN NULL;
+    END IF;
+    IF row_security_active('pgblend_data.document') THEN
+        PERFORM set_config('pgblend.filter_alternatives', compiled.alternatives::text, true);
+        contains := 'd.id IN (SELECT m.document_id FROM pgblend._document_containing AS m) AND ';
+    END IF;
+    IF compiled.keys = '{}'
+        OR pgblend._documents_decide(compiled.on_document, compiled.keys, collection_ids)
+    THEN
+        statement := concat(
+            by_document, CASE WHEN compiled.alternatives IS NOT NULL THEN contains END,
+            compiled.on_document);
+    ELSIF compiled.alternatives IS NULL THEN
+        statement := concat(
             by_document, '(c.metadata ?| $3) IS NOT TRUE AND ', compiled.on_document,
-            ' UNION ALL ', by_chunk, 'c.metadata ?| $3 AND ', compiled.on_chunk)
-        ELSE concat(
-            by_document, 'd.metadata @> ANY($4) AND (c.metadata @> ANY($5)) IS NOT TRUE AND ',
-            compiled.on_chunk,
-            ' UNION ALL ', by_chunk, 'c.metadata @> ANY($5) AND ', compiled.on_chunk)
-    END;
+            ' UNION ALL ', by_chunk, 'c.metadata ?| $3 AND ', compiled.on_chunk);
+    ELSE
+        statement := concat(
+            by_document, contains, '(c.metadata @> ANY($5)) IS NOT TRUE AND ', compiled.on_chunk,
+            ' UNION ALL ', by_chunk, 'c.metadata @> ANY($5) AND ', compiled.on_chunk);
+    END IF;
     EXECUTE format(
         'SELECT coalesce(array_agg(p.id), ''{}'') FROM (%s LIMIT $6) AS p', statement)
     INTO passing

@@ -4,10 +4,10 @@
 -- index until `depth` of n vectors pass where m do takes depth · n / m of them, comparing takes m,
 -- so few is the square root of depth · n. Where more pass, an iterative scan goes on until enough
 -- did, and should it give up first, all are compared after all. 'index' never compares all, 'exact'
--- always does. The conditions are checked in the scan; _vector_scan says how it is written. Where
--- `binding_query` is given, its phrases and exclusions must hold; those alone do not make it
--- compare all. The SET clauses put the caller's values back: set_config inside lasts to the end of
--- the function, not of the transaction.
+-- always does. The conditions are checked in the scan, as expressions, of which the planner makes
+-- no join. Where `binding_query` is given, its phrases and exclusions must hold; those alone do not
+-- make it compare all. The SET clauses put the caller's values back: set_config inside lasts to the
+-- end of the function, not of the transaction.
 CREATE OR REPLACE FUNCTION pgblend._vector_arm(
     query_embedding vector,
     space pgblend_data.embedding_space,
@@ -46,7 +46,7 @@ DECLARE
         SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids));
     few integer;
     passing bigint[];
-    on_chunk text;
+    compiled record;
     operands text[];
     conditions text := '';
     configs text[];
@@ -70,19 +70,26 @@ BEGIN
             scan := 'exact';
             conditions := ' AND e.chunk_id = ANY($5)';
         ELSE
-            SELECT f.on_chunk, f.operands INTO on_chunk, operands
-            FROM pgblend._filter_condition(narrowed, 3) AS f;
-            conditions := format('%s AND EXISTS (
-                SELECT FROM pgblend_data.chunk AS c
-                INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
-                WHERE c.id = e.chunk_id AND %s)', conditions, on_chunk);
+            SELECT f.* INTO compiled FROM pgblend._filter_condition(narrowed, 3) AS f;
+            operands := compiled.operands;
+            conditions := format(
+                CASE WHEN pgblend._documents_decide(
+                    compiled.on_document, compiled.keys, collection_ids)
+                THEN '%1$s AND (
+                    SELECT true FROM pgblend_data.document AS d
+                    WHERE d.id = e.document_id AND %2$s)'
+                ELSE '%1$s AND (
+                    SELECT true FROM pgblend_data.chunk AS c
+                    INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+                    WHERE c.id = e.chunk_id AND %3$s)' END,
+                conditions, compiled.on_document, compiled.on_chunk);
         END IF;
     END IF;
     SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, phrases
     FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
     IF configs IS NOT NULL THEN
-        conditions := conditions || ' AND EXISTS (
-            SELECT FROM pgblend_data.chunk AS c
+        conditions := conditions || ' AND (
+            SELECT true FROM pgblend_data.chunk AS c
             WHERE c.id = e.chunk_id
                 AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))';
     END IF;

@@ -9,7 +9,7 @@ GRANT SELECT ON
 pgblend.chunks, pgblend.collections, pgblend.documents, pgblend.embedding_spaces,
 pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
 pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.settings,
-pgblend._similar_lexeme
+pgblend._document_containing, pgblend._similar_lexeme
 TO pgblend_reader;
 GRANT SELECT ON pgblend.setting_changes TO pgblend_admin;
 
@@ -55,6 +55,7 @@ pgblend.recency_decay,
 pgblend.rrf,
 pgblend.search_diagnose,
 pgblend.search_explain,
+pgblend.search_facets,
 pgblend.setting_catalog,
 pgblend.vector_search
 TO pgblend_reader;
@@ -79,6 +80,7 @@ pgblend._corrected_words,
 pgblend._degrade,
 pgblend._degrade_mode,
 pgblend._document_ages,
+pgblend._documents_decide,
 pgblend._document_arm,
 pgblend._document_candidates,
 pgblend._document_operands,
@@ -88,6 +90,7 @@ pgblend._document_statistics,
 pgblend._diagnosis,
 pgblend._document_facts,
 pgblend._drop_duplicates,
+pgblend._facet_values,
 pgblend._failed_conditions,
 pgblend._fetch_page,
 pgblend._feedback_cosines,
@@ -95,6 +98,7 @@ pgblend._few_vectors,
 pgblend._filter_candidates,
 pgblend._filter_chunks,
 pgblend._filter_condition,
+pgblend._filter_estimate,
 pgblend._find_document,
 pgblend._fuse_ranks,
 pgblend._fuzzy_arm,

@@ -100,6 +100,11 @@ NARROWING = (
     (["--filter", '{"author": "hugh"}'], 1),
     (["--filter", '{"author": "nobody"}'], 0),
     (["--filter", "{}"], 2),
+    (["--filter", '{"year": {"gte": 1974}}'], 1),
+    (["--filter", '{"not": {"author": {"in": ["knuth"]}}}'], 1),
+    (["--filter", '{"$uri": {"prefix": "file:///w"}}'], 1),
+    (["--since", "2001-01-01"], 2),
+    (["--until", "2001-01-01T12:00:00Z"], 0),
     (["-c", "library"], 2),
     (["--collection", "library", "--collection", "other"], 2),
     (["--collection", "other"], 0),
@@ -131,6 +136,8 @@ REFUSED = (
     (["--collection", "nope"], "nope"),
     (["--lang", "klingon"], "klingon"),
     (["--filter", '{"a": [1]}'], "filter"),
+    (["--filter", '{"a": {"like": 1}}'], "like"),
+    (["--since", "soon"], "since"),
     (["-n", "99999999999"], "out of range"),
 )
 

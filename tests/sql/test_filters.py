@@ -470,3 +470,37 @@ def test_the_model_knows_the_library(random_library: RandomLibrary) -> None:
     some = sum(passes({"a": {"exists": True}}, passage) for _, passage in passages)
     assert 0 < some < len(passages)
     assert passages[0][1].columns["$ingested_at"] == datetime(2026, 1, 31, 23, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ({"type": "slack"}, ["s1", "s2"]),
+        ({"type": {"in": ["slack", "linear"]}, "slackAuthor": {"ne": "ann"}}, ["l1", "s2"]),
+        ({"slackChannelId": "C1", "slackAuthor": "ann"}, ["s1"]),
+        ({"notionPageId": {"exists": True}}, ["n1"]),
+        ({"or": [{"linearIssueId": {"prefix": "ENG-"}}, {"slackChannelId": "C2"}]}, ["l1", "s2"]),
+    ],
+    ids=json.dumps,
+)
+def test_keys_of_several_sources(
+    db: Database, conditions: dict[str, Any], expected: list[str]
+) -> None:
+    db.rows("SELECT add_collection('team')")
+    for key, metadata in {
+        "s1": {"type": "slack", "slackChannelId": "C1", "slackAuthor": "ann"},
+        "s2": {"type": "slack", "slackChannelId": "C2", "slackAuthor": "bob"},
+        "n1": {"type": "notion", "notionPageId": "3f2c"},
+        "l1": {"type": "linear", "linearIssueId": "ENG-42"},
+    }.items():
+        db.rows(
+            "SELECT ingest_document('team', %s, %s, metadata => %s)",
+            key,
+            f"word {key}",
+            json.dumps(metadata),
+        )
+    found = db.column(
+        "SELECT source_key FROM hybrid_search('word', collections => '{team}', filter => %s)",
+        json.dumps(conditions),
+    )
+    assert sorted(found) == expected

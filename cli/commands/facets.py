@@ -1,0 +1,69 @@
+"""`pgblend facets`: how many of a search's candidates have each value of some keys."""
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import collect_warnings, fetch_rows, open_database
+from pgblend.cli.search import SearchRequest, search_options
+
+_FACETS = """
+    SELECT key, value, count, document_count, pool_size FROM pgblend.search_facets(
+        query => %(query)s::text, keys => %(keys)s::text[], result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        profile => %(profile)s::text, options => %(options)s::jsonb)
+"""
+_COLUMNS = ("key", "value", "count", "document_count")
+
+
+@click.command()
+@search_options
+@output.output_options("json", "csv", "md")
+@click.option(
+    "-k",
+    "--key",
+    "keys",
+    multiple=True,
+    required=True,
+    metavar="KEY",
+    help="Count this key's values (repeatable): of metadata, such as author or a.b, or "
+    "$collection, $language, $kind, $media_type, $date, $uri, $source_key, $title.",
+)
+@click.option("--profile", metavar="NAME", help="Named set of search options, such as balanced.")
+@click.pass_obj
+def command(
+    database_url: str | None,
+    request: SearchRequest,
+    keys: tuple[str, ...],
+    profile: str | None,
+    output_format: str,
+) -> None:
+    """Count values over all candidates of a search.
+
+    QUERY is that of `pgblend query`. Counted are passages, and the documents that they are in, of
+    the whole pool that pages are cut from (the option candidate_depth), not of one page. --limit
+    is the most values of each key; passages without one are counted last.
+    """
+    parameters = request.parameters() | {"keys": list(keys), "profile": profile}
+    with open_database(database_url) as connection:
+        warnings = collect_warnings(connection)
+        rows = fetch_rows(connection, _FACETS, parameters)
+    pool_size = rows[0]["pool_size"] if rows else 0
+    facets = [{column: row[column] for column in _COLUMNS} for row in rows]
+    if output_format == "json":
+        output.echo_json(
+            {
+                "query": request.query,
+                "pool_size": pool_size,
+                "facets": facets,
+                "warnings": warnings,
+            }
+        )
+    elif output_format == "csv":
+        output.echo_csv(facets, _COLUMNS)
+    elif not rows:
+        click.echo("pgblend: no results", err=True)
+    else:
+        shown = [{**row, "value": "(none)" if row["value"] is None else row["value"]}
+                 for row in facets]  # fmt: skip
+        output.echo_rows(shown, _COLUMNS, output_format)
+        click.echo(f"pgblend: counted over {pool_size} passages", err=True)

@@ -1,0 +1,27 @@
+-- _document_containing: the caller's documents whose metadata contain one of the JSON objects in
+-- the session's parameter pgblend.filter_alternatives, a jsonb[].
+-- It reads document as its owner and asks itself which collections the caller may read: operator @>
+-- is not leakproof, so that row security would keep it from the GIN index. A security barrier: no
+-- condition of the caller's sees a row before. The parameter is no secret and grants nothing.
+CREATE OR REPLACE VIEW pgblend._document_containing WITH (security_barrier = true) AS
+SELECT
+    d.id AS document_id,
+    d.collection_id
+FROM pgblend_data.document AS d
+WHERE
+    d.metadata @> ANY(nullif(current_setting('pgblend.filter_alternatives', true), '')::jsonb[])
+    AND (
+        (SELECT pg_has_role('pgblend_admin', 'USAGE'))
+        OR d.collection_id IN (
+            SELECT g.collection_id
+            FROM pgblend_data.collection_grant AS g
+            INNER JOIN pg_catalog.pg_roles AS r ON g.role_name = r.rolname
+            WHERE pg_has_role(r.oid, 'USAGE')
+        )
+    );
+
+COMMENT ON VIEW pgblend._document_containing IS
+'The documents, of collections that the caller may read, whose metadata contain one of the JSON '
+'objects in the parameter pgblend.filter_alternatives.';
+COMMENT ON COLUMN pgblend._document_containing.document_id IS 'The document.';
+COMMENT ON COLUMN pgblend._document_containing.collection_id IS 'Its collection.';

@@ -1,0 +1,20 @@
+-- _documents_decide: whether a filter can be checked on documents alone, without their chunks.
+-- on_document and keys are those of _filter_condition. So it is where the condition does not look
+-- at chunks and no chunk of the collections has metadata of its own, or none are looked at.
+CREATE OR REPLACE FUNCTION pgblend._documents_decide(
+    on_document text,
+    keys text[],
+    collection_ids bigint[]
+)
+RETURNS boolean
+LANGUAGE sql
+STABLE PARALLEL SAFE
+RETURN on_document !~ '\mc\.' AND (
+    keys = '{}' OR NOT EXISTS (
+        SELECT FROM pgblend_data.chunk AS c
+        WHERE c.collection_id = ANY(collection_ids) AND c.metadata <> '{}'
+    )
+);
+
+COMMENT ON FUNCTION pgblend._documents_decide(text, text[], bigint[]) IS
+'Whether a filter can be checked on documents alone, without their chunks.';

@@ -1,0 +1,102 @@
+-- search_facets: how many of a search's candidates have each value of some keys.
+-- What is counted is the pool that pages are cut from, not one page: all candidates that the arms
+-- gave and that min_score, min_relevance and the other stages left, so at most candidate_depth
+-- from each arm; pool_size says how many. Passages beyond it are not counted. Keys are those of
+-- filters (metadata, "a.b", "$language", …), dates by day; a value can be put into a filter. Of
+-- arrays each element counts once. By key as asked, then by count, then by value; at most
+-- result_limit values a key. A last row of each key with value NULL counts the passages without
+-- one (missing, null or an empty array), where there are any. Collections, filter, profile,
+-- options, query_embedding and errors are those of hybrid_search; offset counts for nothing, and
+-- no stage runs that could only reorder the pool. NULL or blank query: no rows.
+CREATE OR REPLACE FUNCTION pgblend.search_facets(
+    query text,
+    keys text[],
+    result_limit integer DEFAULT 10,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    profile text DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL
+)
+RETURNS TABLE (
+    key text,
+    value jsonb,
+    count bigint,
+    document_count bigint,
+    pool_size bigint
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+ROWS 20
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    problem text;
+    problem_hint text;
+    search record;
+    pool bigint[];
+BEGIN
+    PERFORM pgblend._check_result_limit(result_limit);
+    IF coalesce(cardinality(keys), 0) NOT BETWEEN 1 AND 100 OR array_position(keys, NULL) > 0 THEN
+        RAISE EXCEPTION 'keys is %: expected from 1 to 100 keys, none of them NULL',
+            coalesce(left(keys::text, 200), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: ARRAY[''author'', ''$language'']';
+    END IF;
+    SELECT regexp_replace(f.problem, '^filter', 'keys'), f.hint INTO problem, problem_hint
+    FROM unnest(keys) AS k
+    CROSS JOIN LATERAL pgblend._filter_condition(
+        jsonb_build_object(k, '{"exists": true}'::jsonb), 1) AS f
+    WHERE k LIKE '$%' AND f.problem IS NOT NULL
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION '%', problem USING ERRCODE = '22023', HINT = problem_hint;
+    END IF;
+    search := pgblend._search(
+        query, 0, collections, filter, profile, options, query_embedding, traced => 'pool');
+    pool := ARRAY(
+        SELECT (c ->> 'chunk_id')::bigint
+        FROM jsonb_array_elements(search.trace -> 'candidates') AS c
+        WHERE c -> 'places' ? 'page');
+    RETURN QUERY
+    WITH counted AS (
+        SELECT
+            v.key_place,
+            (array_agg(v.value ORDER BY v.value::text COLLATE "C"))[1] AS value,
+            count(*) AS count,
+            count(DISTINCT v.document_id) AS document_count
+        FROM pgblend._facet_values(pool, keys) AS v
+        GROUP BY v.key_place, v.value
+    ),
+
+    ranked AS (
+        SELECT
+            c.*,
+            row_number() OVER (
+                PARTITION BY c.key_place
+                ORDER BY c.value IS NULL, c.count DESC,
+                    CASE jsonb_typeof(c.value) WHEN 'number' THEN (c.value #>> '{}')::numeric END,
+                    (c.value #>> '{}') COLLATE "C", jsonb_typeof(c.value)
+            ) AS place
+        FROM counted AS c
+    )
+
+    SELECT
+        keys[r.key_place],
+        r.value,
+        r.count,
+        r.document_count,
+        cardinality(pool)::bigint
+    FROM ranked AS r
+    WHERE r.value IS NULL OR r.place <= result_limit
+    ORDER BY r.key_place, r.place;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.search_facets(
+    text, text[], integer, text[], jsonb, text, jsonb, vector
+) IS
+'How many of a search''s candidates (the whole pool of candidate_depth, not one page) have each '
+'value of some keys: SELECT * FROM search_facets(''wine'', ARRAY[''author'', ''$language'']). By '
+'count, then value; value NULL counts the passages without one.';
