@@ -8917,7 +8917,8 @@ COMMENT ON FUNCTION pgblend._filter_chunks(jsonb, bigint[], integer) IS
 -- _fuzzy_terms: what the fuzzy arm looks for: [{config_name, lexemes, idf, total, average_length,
 -- condition, corrections}], one object a text search configuration.
 -- A correction's idf is times its likelihood, (df + 1)^0.4 · e^(-3 · cost), over that of the
--- likeliest, and that of the most frequent one at most: a rare word is no better guess. NULL where
+-- likeliest, and that of the most frequent one at most: a rare word is no better guess. A word
+-- misspelt in several ways counts as one that is repeated (_parse_query). NULL where
 -- there is nothing to do: no lexeme is unknown (unless the setting fuzzy is 'on'), or there are no
 -- chunks. Of many unknown lexemes of a configuration, 16 are looked at.
 CREATE OR REPLACE FUNCTION pgblend._fuzzy_terms(
@@ -9027,7 +9028,7 @@ BEGIN
             SELECT
                 t.config_name,
                 t.lexeme COLLATE "C" AS lexeme,
-                max(t.idf) AS idf
+                11 * sum(t.idf) / (10 + sum(t.idf) / max(t.idf)) AS idf
             FROM (
                 SELECT c.config_name, c.guess AS lexeme,
                     c.weight * pgblend._bm25_idf(statistics.n, c.most_df) AS idf

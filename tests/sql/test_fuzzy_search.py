@@ -244,3 +244,18 @@ def test_the_trigram_index_serves_a_reader(two_collections: Any) -> None:
             )
         ]
     assert ["vocabulary_lexeme_gin" in plan for plan in plans] == [True, False]
+
+
+def test_a_word_misspelt_in_two_ways_counts_as_repeated(db: Database) -> None:
+    db.rows("SELECT add_collection('docs', 'simple')")
+    for key, text in (("a", "protein membrane"), ("b", "membrane protein"), ("c", "other words")):
+        db.rows("SELECT ingest_document('docs', %s, %s)", key, text)
+    scores = [
+        db.rows(
+            "SELECT (arms #>> '{fuzzy,score}')::float8 FROM fuzzy_search(%s, options => %s)",
+            query,
+            '{"title_weight": 0}',
+        )[0][0]
+        for query in ("protien", "protien protine")
+    ]
+    assert scores[1] == pytest.approx(scores[0] * 11 * 2 / 12, rel=0.1)
