@@ -4,7 +4,7 @@ PGBLEND := $(VENV)/bin/pgblend
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test test-slow test-relevance bench-hybrid bench-lexical lint format up down freeze docs golden clean
+.PHONY: help setup setup-run demo test test-slow relevance bench-hybrid bench-lexical lint format up down freeze docs golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -29,7 +29,8 @@ test-slow: setup ## The tests that need minutes
 
 bench-hybrid: setup ## hybrid_search beside its arms, hand-written SQL and langchain-postgres (an hour at first)
 	$(VENV)/bin/python tests/benchmarks/bench_hybrid.py $(PASSAGES)
-test-relevance: setup ## nDCG and recall on all judged collections (twenty minutes)
+
+relevance: setup ## nDCG and recall on all judged collections: fails where a figure falls (twenty minutes)
 	$(PYTEST) tests/relevance -m data
 
 bench-lexical: setup ## The lexical arm beside pg_textsearch, ts_rank_cd and bm25s (root; an hour at first)

@@ -1,6 +1,6 @@
 """nDCG@10 of lexical_search on judged collections, against the reference figures of the data.
 
-The default run has a part of them; `make test-relevance` runs all (some twenty minutes).
+The default run has a part of them; `make relevance` runs all (some twenty minutes).
 """
 
 import json

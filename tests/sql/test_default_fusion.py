@@ -129,3 +129,24 @@ def test_feedback_cosines_of_nothing(library: Database) -> None:
     assert library.value(call, [], chunks, QUERY, "flat") == 0
     assert library.value(call, chunks, chunks, None, "flat") == 0
     assert library.value(call, chunks, chunks, QUERY, "none") == 0
+
+
+def test_feedback_in_a_space_of_half_precision(db: Database) -> None:
+    db.rows("SELECT create_embedding_space('half', 'openai/test-embedding', 2, 'halfvec')")
+    db.rows("SELECT add_collection('c', 'simple')")
+    add_documents(db, "c", DOCUMENTS)
+    waiting = db.rows("SELECT chunk_id FROM pgblend._next_embeddings('half', NULL)")
+    chunks = [chunk for (chunk,) in waiting]
+    stage(db, [(chunk, unit(angle)) for chunk, angle in zip(chunks, (10, 20, 30, 60), strict=True)])
+    db.rows("SELECT pgblend._store_embeddings('half')")
+    found = db.column(
+        "SELECT cosine FROM _feedback_cosines(%s, %s, %s, 1, (SELECT s FROM"
+        " pgblend_data.embedding_space AS s)) ORDER BY chunk_id",
+        chunks,
+        chunks[3:],
+        QUERY,
+    )
+    moved = 30  # halfway between 0 and 60 degrees
+    assert found == pytest.approx(
+        [math.cos(math.radians(angle - moved)) for angle in (10, 20, 30, 60)], abs=1e-3
+    )
