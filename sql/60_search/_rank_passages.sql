@@ -275,8 +275,10 @@ def distinct(items):
     column = lambda name: [texts.get(ids[item], {}).get(name) for item in items]
     spans = kind in ("overlap", "near")
     contents = column("content") if kind != "off" else None
+    # Without text, titles tell passages apart.
+    texted = contents and [text if text and text.strip() else None for text in contents]
     repeats = drop_duplicates(
-        contents, [keys[item][0] for item in items],
+        texted, [keys[item][0] for item in items],
         column("start_offset") if spans else None, column("end_offset") if spans else None,
         near_duplicates(contents, in_force["dedup_similarity"]) if kind == "near" else None,
         in_force["dedup_overlap"], cap, len(items))

@@ -185,3 +185,15 @@ def test_filters_find_the_same_rows_however_few_pass(db: Database) -> None:
                 passing = [row for row in rows if int(row[0]) % share == share - 1]
                 assert db.rows(some, words, f'{{"{share}": true}}') == passing[:7]
         db.rows("SELECT lexical_seal('c')")
+
+
+def test_passages_without_text_are_no_repetitions(db: Database) -> None:
+    db.rows("SELECT add_collection('titles', 'simple')")
+    for key in ("a", "b"):
+        db.rows(
+            "SELECT ingest_document('titles', %s, '', %s, chunks => '[{\"content\": \"\"}]')",
+            key,
+            f"algebra {key}",
+        )
+    found = db.column("SELECT source_key FROM lexical_search('algebra', 10, '{titles}')")
+    assert sorted(found) == ["a", "b"]
