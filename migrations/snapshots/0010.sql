@@ -2277,7 +2277,8 @@ COMMENT ON FUNCTION pgblend._segment_arrays(bigint[]) IS
 -- _term_postings: the postings of some terms in some segments as one row of arrays, by term, then
 -- in the order of segment_ids.
 -- terms, segments (places in segment_ids, from 1) and counts are of each list, ordinals and codes
--- those of all lists, one after the other; NULL for none.
+-- those of all lists, one after the other; NULL for none. A join with the segments would read the
+-- whole index where the table has not been analyzed.
 CREATE OR REPLACE FUNCTION pgblend._term_postings(segment_ids bigint[], wanted bigint[])
 RETURNS TABLE (
     terms bigint[], segments integer[], counts integer[], ordinals bytea, codes bytea
@@ -2287,21 +2288,20 @@ STABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT
         array_agg(l.term) AS terms,
-        array_agg(l.place::integer) AS segments,
+        array_agg(l.place) AS segments,
         array_agg(l.df) AS counts,
         string_agg(l.ordinals, '') AS ordinals,
         string_agg(l.codes, '') AS codes
     FROM (
         SELECT
             p.term,
-            s.place,
             p.df,
             p.ordinals,
-            p.codes
-        FROM unnest(segment_ids) WITH ORDINALITY AS s (id, place)
-        INNER JOIN pgblend_data.posting AS p ON s.id = p.segment_id
-        WHERE p.term = ANY(wanted)
-        ORDER BY p.term, s.place
+            p.codes,
+            array_position(segment_ids, p.segment_id) AS place
+        FROM pgblend_data.posting AS p
+        WHERE p.segment_id = ANY(segment_ids) AND p.term = ANY(wanted)
+        ORDER BY p.term ASC, place ASC
     ) AS l;
 END;
 
@@ -9662,6 +9662,8 @@ DECLARE
     unchecked jsonb := filter;
     looked_up boolean := false;
     allowed bigint[];  -- where few chunks pass the filter
+    best record;
+    passing bigint[];
     passed record;
 BEGIN
     IF NOT pgblend._has_numpy() THEN
@@ -9679,29 +9681,26 @@ BEGIN
     END IF;
     LOOP
         wanted := least(greatest(4 * wanted::bigint, 3 * depth * candidates_each), 2147483647)::integer;
-        SELECT
-            coalesce(cardinality(best.chunk_ids), 0) AS found,
-            hit.*
-        INTO passed
-        FROM pgblend._segment_score(
+        best := pgblend._segment_score(
             collection_ids, config_name, lexemes, idf, average_length, k1, b,
-            field_weights, wanted, deadline, allowed, reading) AS best
-        CROSS JOIN LATERAL (
-            SELECT
-                count(*) AS count,
-                array_agg(u.chunk_id ORDER BY u.place) AS chunk_ids,
-                array_agg(u.document_id ORDER BY u.place) AS document_ids,
-                array_agg(u.chunk_index ORDER BY u.place) AS chunk_indexes,
-                array_agg(u.score ORDER BY u.place) AS scores
-            FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
-                WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place)
-            INNER JOIN unnest(CASE WHEN unchecked IS NULL THEN best.chunk_ids
-                ELSE pgblend._filter_candidates(best.chunk_ids, unchecked) END)
-                AS passing (chunk_id) ON passing.chunk_id = u.chunk_id
-            WHERE condition IS NULL OR (
+            field_weights, wanted, deadline, allowed, reading);
+        passing := CASE
+            WHEN unchecked IS NULL THEN best.chunk_ids
+            ELSE pgblend._filter_candidates(best.chunk_ids, unchecked) END;
+        SELECT
+            cardinality(best.chunk_ids) AS found,
+            count(*) AS count,
+            array_agg(u.chunk_id ORDER BY u.place) AS chunk_ids,
+            array_agg(u.document_id ORDER BY u.place) AS document_ids,
+            array_agg(u.chunk_index ORDER BY u.place) AS chunk_indexes,
+            array_agg(u.score ORDER BY u.place) AS scores
+        INTO passed
+        FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
+            WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place)
+        WHERE (u.chunk_id IN (SELECT p.id FROM unnest(passing) AS p (id))) IS TRUE  -- hashed
+            AND (condition IS NULL OR (
                 SELECT c.lexemes @@ condition
-                FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id)
-        ) AS hit;
+                FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id));
         EXIT WHEN passed.count >= depth OR passed.found < wanted;
         candidates_each := passed.found / greatest(passed.count, 1);
         IF candidates_each > 20 AND unchecked IS NOT NULL AND NOT looked_up THEN

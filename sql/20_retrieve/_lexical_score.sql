@@ -40,6 +40,8 @@ DECLARE
     unchecked jsonb := filter;
     looked_up boolean := false;
     allowed bigint[];  -- where few chunks pass the filter
+    best record;
+    passing bigint[];
     passed record;
 BEGIN
     IF NOT pgblend._has_numpy() THEN
@@ -57,29 +59,26 @@ BEGIN
     END IF;
     LOOP
         wanted := least(greatest(4 * wanted::bigint, 3 * depth * candidates_each), 2147483647)::integer;
-        SELECT
-            coalesce(cardinality(best.chunk_ids), 0) AS found,
-            hit.*
-        INTO passed
-        FROM pgblend._segment_score(
+        best := pgblend._segment_score(
             collection_ids, config_name, lexemes, idf, average_length, k1, b,
-            field_weights, wanted, deadline, allowed, reading) AS best
-        CROSS JOIN LATERAL (
-            SELECT
-                count(*) AS count,
-                array_agg(u.chunk_id ORDER BY u.place) AS chunk_ids,
-                array_agg(u.document_id ORDER BY u.place) AS document_ids,
-                array_agg(u.chunk_index ORDER BY u.place) AS chunk_indexes,
-                array_agg(u.score ORDER BY u.place) AS scores
-            FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
-                WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place)
-            INNER JOIN unnest(CASE WHEN unchecked IS NULL THEN best.chunk_ids
-                ELSE pgblend._filter_candidates(best.chunk_ids, unchecked) END)
-                AS passing (chunk_id) ON passing.chunk_id = u.chunk_id
-            WHERE condition IS NULL OR (
+            field_weights, wanted, deadline, allowed, reading);
+        passing := CASE
+            WHEN unchecked IS NULL THEN best.chunk_ids
+            ELSE pgblend._filter_candidates(best.chunk_ids, unchecked) END;
+        SELECT
+            cardinality(best.chunk_ids) AS found,
+            count(*) AS count,
+            array_agg(u.chunk_id ORDER BY u.place) AS chunk_ids,
+            array_agg(u.document_id ORDER BY u.place) AS document_ids,
+            array_agg(u.chunk_index ORDER BY u.place) AS chunk_indexes,
+            array_agg(u.score ORDER BY u.place) AS scores
+        INTO passed
+        FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
+            WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place)
+        WHERE (u.chunk_id IN (SELECT p.id FROM unnest(passing) AS p (id))) IS TRUE  -- hashed
+            AND (condition IS NULL OR (
                 SELECT c.lexemes @@ condition
-                FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id)
-        ) AS hit;
+                FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id));
         EXIT WHEN passed.count >= depth OR passed.found < wanted;
         candidates_each := passed.found / greatest(passed.count, 1);
         IF candidates_each > 20 AND unchecked IS NOT NULL AND NOT looked_up THEN
