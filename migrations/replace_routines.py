@@ -12,6 +12,7 @@ from sqlalchemy import Connection, text
 _CREATED = re.compile(
     r"^CREATE OR REPLACE (?P<kind>FUNCTION|PROCEDURE|VIEW) pgblend\.(?P<name>\w+)", re.MULTILINE
 )
+_ACCESS = "-- 99_access/access\n"
 _COMMENT = "pgblend: hybrid search. Routines: sha256 "
 _SOURCES = text(
     "SELECT string_agg(concat_ws(' ', proname, prosrc), chr(10) ORDER BY proname, prosrc)"
@@ -43,19 +44,22 @@ def execute_script(connection: Connection, script: str) -> None:
 
 
 def replace_routines(connection: Connection, script: str | None, previous: str | None) -> None:
-    """Run `script`, then drop what `previous` created and `script` did not touch.
+    """Run `script`, drop what `previous` created and `script` did not touch, then grant rights.
 
     All drops go into one statement, since bodies that call each other block single ones, and never
     with CASCADE: a user's view on a routine that goes away makes the migration fail and roll back.
+    Rights come last: they name routines without arguments, of which there may be one of a name.
     """
+    objects, access, rights = (script or "").partition(_ACCESS)
     before = _rows(connection, previous) if previous else {}
-    comment = ""  # takes it away
-    if script:
-        execute_script(connection, script)
-        comment = f"{_COMMENT}{_installed(connection, script)}"
-    connection.exec_driver_sql(f"COMMENT ON SCHEMA pgblend IS '{comment}'")
+    if objects:
+        execute_script(connection, objects)
     after = _rows(connection, previous) if previous else {}
     _drop(connection, [key for key, ctid in before.items() if after.get(key) == ctid])
+    if rights:
+        execute_script(connection, access + rights)
+    comment = f"{_COMMENT}{_installed(connection, script)}" if script else ""  # "" takes it away
+    connection.exec_driver_sql(f"COMMENT ON SCHEMA pgblend IS '{comment}'")
 
 
 def differs(connection: Connection, script: str) -> bool:

@@ -170,6 +170,17 @@ def test_replacing_keeps_grants_owners_and_what_is_the_users(empty: str) -> None
         assert list(connection.exec_driver_sql(OBJECTS).scalars()) == ["users"]
 
 
+def test_a_routine_with_other_arguments_takes_the_place_of_the_old(empty: str) -> None:
+    rights = "\n-- 99_access/access\nGRANT EXECUTE ON FUNCTION pgblend.stays TO pg_monitor;"
+    more = FIRST.replace("stays()", "stays(n int DEFAULT 1)")
+    with runner._session(empty) as connection:
+        connection.exec_driver_sql("CREATE SCHEMA pgblend")
+        replace_routines(connection, FIRST + rights, None)
+        replace_routines(connection, more + rights, FIRST + rights)
+        arguments = "SELECT pronargs FROM pg_proc WHERE proname = 'stays'"
+        assert list(connection.exec_driver_sql(arguments).scalars()) == [1]
+
+
 def test_many_upgrade_at_once(empty: str, fresh_schema: str) -> None:
     errors: list[BaseException] = []
 
