@@ -7361,14 +7361,16 @@ COMMENT ON FUNCTION pgblend._lexical_statistics(bigint[], text[], double precisi
 'and per lexeme the number of chunks that have it. Exact integers over visible, live chunks.';
 
 -- 20_retrieve/_similar_lexemes
--- _similar_lexemes: for each lexeme that is not in the index up to 12 that are, and that it may
--- stand for, the closest first, with the cost of the edits.
--- Trigrams choose 50 candidates: at first those that one edit leaves alike, by the lexeme's length
--- (swaps, which change most trigrams, are looked up as they are), then, where no candidate is one
--- edit away, all of similarity .25. words are what the lexemes were made from. Lexemes under 3 and
--- over 60 letters have none. Adding nothing to the collection's id hides the b-tree index, through
--- all of which the planner would walk before the table is analyzed. The SET clauses put the
--- caller's values back.
+-- _similar_lexemes: for each lexeme that is not in the index up to 24 that are, and that it may
+-- stand for, with the cost of the edits, the least first.
+-- words are what the lexemes were made from. At first whatever one edit of the word gives, stemmed
+-- (a stemmer cuts a misspelt ending elsewhere than the right one): cost 1 each; and the lexemes
+-- that go on where word or lexeme of four letters and more end, for an ending's cost. Where there
+-- are none of these, or the alphabet is another, of 50 candidates by trigrams those not too many
+-- edits away. Lexemes under 3 and over 60 letters have none. Adding nothing to the collection's id
+-- hides the b-tree index, through all of which the planner would walk before the table is analyzed.
+-- BETWEEN a word and itself is = for which the trigram index, slow for that, is no way. The SET
+-- clauses put the caller's values back.
 CREATE OR REPLACE FUNCTION pgblend._similar_lexemes(
     collection_ids bigint[],
     config_name text,
@@ -7381,6 +7383,7 @@ STABLE PARALLEL UNSAFE
 STRICT
 ROWS 20
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 SET "pg_trgm.similarity_threshold" = 0.25
 SET "pgblend.fuzzy_lexeme" = ''
 AS $python$
@@ -7458,51 +7461,140 @@ if "closest_lexemes" not in SD:
         return OPENING + EXTENSION * letters if letters else 0.0
     SD["closest_lexemes"] = closest_lexemes
 closest_lexemes = SD["closest_lexemes"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
 
-def run(query, types, *values):
-    if query not in SD:
-        SD[query] = plpy.prepare(query, types)
-    return SD[query].execute(list(values))
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
 
-def candidates(lexeme, threshold):
-    run(
-        "SELECT set_config('pgblend.fuzzy_lexeme', $1, true),"
-        " set_config('pg_trgm.similarity_threshold', $2, true)",
-        ["text", "text"], lexeme, str(threshold))
-    swapped = [
-        lexeme[:place] + lexeme[place + 1] + lexeme[place] + lexeme[place + 2:]
-        for place in range(len(lexeme) - 1)]
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
+if "single_edits" not in SD:
+    """The words that one typo may have turned into a given one."""
+
+    LATIN = "abcdefghijklmnopqrstuvwxyz"
+    LAST_LATIN = "\u024f"
+    GREEK = "αβγδεζηθικλμνξοπρςστυφχψωάέήίόύώ"
+    CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
+    ACCENTED = {
+        "a": "àáâãäåāăą", "c": "çćč", "d": "ďđ", "e": "èéêëēęě", "g": "ğ", "i": "ìíîïīı", "l": "ł",
+        "n": "ñńň", "o": "òóôõöøőō", "r": "ř", "s": "śşšș", "t": "ťţț", "u": "ùúûüůűū", "y": "ýÿ",
+        "z": "źżž",
+    }  # fmt: skip
+
+
+    def single_edits(word: str) -> list[str]:
+        """Return the words from which one edit makes `word` (lower case), each once, in byte order.
+
+        Edits are letters inserted, deleted, replaced and two neighbours swapped; letters are those of
+        the alphabet that the word begins in and its own, and accents may be missing. Some 60 words a
+        letter. None where the alphabet is not Latin, Greek or Cyrillic.
+        """
+        first = word[:1]
+        if not first.isalpha():
+            return []
+        alphabet = next((letters for letters in (GREEK, CYRILLIC) if first in letters), "")
+        if not alphabet:
+            if first > LAST_LATIN:
+                return []
+            alphabet = LATIN
+        letters = sorted(set(alphabet) | {letter for letter in word if letter.isalpha()})
+        edits: set[str] = set()
+        for place in range(len(word) + 1):
+            start, end = word[:place], word[place:]
+            edits.update(start + letter + end for letter in letters)
+            if end:
+                edits.add(start + end[1:])
+                edits.update(start + letter + end[1:] for letter in letters)
+                edits.update(start + letter + end[1:] for letter in ACCENTED.get(end[0], ""))
+            if len(end) > 1:
+                edits.add(start + end[1] + end[0] + end[2:])
+        return sorted(edits - {word, ""})
+    SD["single_edits"] = single_edits
+single_edits = SD["single_edits"]
+
+
+
+run = prepared_statements(plpy.prepare, SD)
+MOST = 24
+KNOWN = (
+    " CROSS JOIN LATERAL (SELECT v.lexeme FROM pgblend_data.vocabulary AS v"
+    " WHERE v.collection_id = ANY($1) AND v.text_search_config = $2")
+
+def edited(edits):
     found = run(
-        "SELECT known.lexeme FROM unnest($3) AS swapped (lexeme) CROSS JOIN LATERAL ("
-        " SELECT v.lexeme FROM pgblend_data.vocabulary AS v"
-        " WHERE v.collection_id = ANY($1) AND v.text_search_config = $2"
-        " AND v.lexeme = swapped.lexeme LIMIT 1) AS known"
-        " UNION ALL"
-        " (SELECT s.lexeme FROM pgblend._similar_lexeme AS s"
+        "SELECT e.place, known.lexeme FROM unnest($3) WITH ORDINALITY AS e (edits, place)"
+        " CROSS JOIN LATERAL unnest(tsvector_to_array("
+        "to_tsvector(pgblend._regconfig($2), e.edits))) AS stem" + KNOWN +
+        " AND v.lexeme BETWEEN stem AND stem LIMIT 1) AS known",
+        ["bigint[]", "text", "text[]"],
+        collection_ids, config_name, edits)
+    return [(row["place"] - 1, row["lexeme"], 1.0) for row in found]
+
+def finished(words, lexemes, edits):
+    begun = [
+        (place, start, start[:-1] + chr(ord(start[-1]) + 1))
+        for place, pair in enumerate(zip(words, lexemes))
+        for start in sorted(set(pair))
+        if len(start) >= 4 and edits[place]]
+    found = run(
+        "SELECT b.place, known.lexeme FROM unnest($3, $4, $5) AS b (place, start, beyond)" + KNOWN +
+        " AND v.lexeme >= b.start AND v.lexeme < b.beyond"
+        " AND char_length(v.lexeme) <= 2 * char_length(b.start)"
+        " ORDER BY v.lexeme LIMIT 50) AS known",
+        ["bigint[]", "text", "integer[]", "text[]", "text[]"],
+        collection_ids, config_name, *(list(part) for part in zip(*begun))) if begun else []
+    return [
+        (row["place"], candidate, cost)
+        for row in found
+        for candidate, cost in closest_lexemes(
+            words[row["place"]], lexemes[row["place"]], [row["lexeme"]], 1)]
+
+def alike(word, lexeme):
+    run("SELECT set_config('pgblend.fuzzy_lexeme', $1, true)", ["text"], lexeme)
+    found = run(
+        "SELECT s.lexeme FROM pgblend._similar_lexeme AS s"
         " WHERE s.collection_id + 0 = ANY($1) AND s.text_search_config || '' = $2"
-        " ORDER BY s.likeness DESC, s.lexeme LIMIT 50)",
-        ["bigint[]", "text", "text[]"], collection_ids, config_name, swapped)
-    return [row["lexeme"] for row in found]
+        " ORDER BY s.likeness DESC, s.lexeme LIMIT 50",
+        ["bigint[]", "text"], collection_ids, config_name)
+    return closest_lexemes(word, lexeme, [row["lexeme"] for row in found], MOST)
 
-def closest(word, lexeme):
-    letters = len(lexeme)
-    if not 3 <= letters <= 60:
-        return []
-    first = 0.33 if letters < 6 else 0.4 if letters < 8 else 0.45
-    near = closest_lexemes(word, lexeme, candidates(lexeme, first), 12)
-    if near and near[0][1] <= 1:
-        return near
-    return closest_lexemes(word, lexeme, candidates(lexeme, 0.25), 12)
-
+pairs = [pair for pair in zip(words, lexemes) if 3 <= len(pair[1]) <= 60 and len(pair[0]) <= 60]
+if not pairs:
+    return []
+costs = [{} for pair in pairs]
+edits = [" ".join(single_edits(word)) for word, _ in pairs]
+for place, candidate, cost in edited(edits) + finished(*zip(*pairs), edits):
+    costs[place][candidate] = min(cost, costs[place].get(candidate, cost))
 return [
     (lexeme, candidate, cost)
-    for word, lexeme in zip(words, lexemes)
-    for candidate, cost in closest(word, lexeme)]
+    for (word, lexeme), near in zip(pairs, costs)
+    for candidate, cost in (
+        sorted(near.items(), key=lambda item: item[::-1])[:MOST] if near else alike(word, lexeme))]
 $python$;
 
 COMMENT ON FUNCTION pgblend._similar_lexemes(bigint[], text, text[], text[]) IS
-'For each lexeme that is not in the index up to 12 that are and that it may stand for, the closest '
-'first, with the cost of the edits.';
+'For each lexeme that is not in the index up to 24 that are and that it may stand for, with the '
+'cost of the edits, the least first.';
 
 -- 20_retrieve/_tsvector_statistics
 -- _tsvector_statistics: what BM25 needs to know of the collections: exact integers, from visible
@@ -8920,7 +9012,7 @@ COMMENT ON FUNCTION pgblend._filter_chunks(jsonb, bigint[], integer) IS
 -- likeliest, and that of the most frequent one at most: a rare word is no better guess. A word
 -- misspelt in several ways counts as one that is repeated (_parse_query). NULL where
 -- there is nothing to do: no lexeme is unknown (unless the setting fuzzy is 'on'), or there are no
--- chunks. Of many unknown lexemes of a configuration, 16 are looked at.
+-- chunks. Of many unknown lexemes of a configuration, 64 are looked at.
 CREATE OR REPLACE FUNCTION pgblend._fuzzy_terms(
     query text,
     collection_ids bigint[],
@@ -8955,9 +9047,9 @@ BEGIN
                 SELECT true FROM pgblend_data.vocabulary AS v
                 WHERE v.collection_id = ANY(collection_ids)
                     AND v.text_search_config = config_name
-                    AND v.lexeme = u.lexeme
+                    AND v.lexeme BETWEEN u.lexeme AND u.lexeme  -- not by the trigram index
                 LIMIT 1) IS NULL  -- one look into the index each, analyzed or not
-            LIMIT 16))))
+            LIMIT 64))))
     INTO parsed
     FROM unnest(configs) AS config_name
     CROSS JOIN LATERAL pgblend._parse_query(query, config_name, stop_words) AS p

@@ -4,7 +4,7 @@
 -- likeliest, and that of the most frequent one at most: a rare word is no better guess. A word
 -- misspelt in several ways counts as one that is repeated (_parse_query). NULL where
 -- there is nothing to do: no lexeme is unknown (unless the setting fuzzy is 'on'), or there are no
--- chunks. Of many unknown lexemes of a configuration, 16 are looked at.
+-- chunks. Of many unknown lexemes of a configuration, 64 are looked at.
 CREATE OR REPLACE FUNCTION pgblend._fuzzy_terms(
     query text,
     collection_ids bigint[],
@@ -39,9 +39,9 @@ BEGIN
                 SELECT true FROM pgblend_data.vocabulary AS v
                 WHERE v.collection_id = ANY(collection_ids)
                     AND v.text_search_config = config_name
-                    AND v.lexeme = u.lexeme
+                    AND v.lexeme BETWEEN u.lexeme AND u.lexeme  -- not by the trigram index
                 LIMIT 1) IS NULL  -- one look into the index each, analyzed or not
-            LIMIT 16))))
+            LIMIT 64))))
     INTO parsed
     FROM unnest(configs) AS config_name
     CROSS JOIN LATERAL pgblend._parse_query(query, config_name, stop_words) AS p

@@ -53,6 +53,7 @@ def corrections(db: Database, query: str) -> dict[str, list[str]]:
         ("homocystene concentraton", "vitamin"),
         ("homocys", "vitamin"),
         ("deploym", "deploy"),
+        ("rasies", "vitamin"),  # stemmed as rasi, and raises as rais
         ("VITAMN", "vitamin"),
         ("caretakr's", "quote"),
         ("obrein naïvté", "quote"),
