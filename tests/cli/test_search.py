@@ -11,7 +11,15 @@ from click.testing import Result
 
 Pgblend = Callable[..., Result]
 ParseValid = Callable[[Result, str], Any]
-pytestmark = pytest.mark.usefixtures("library")
+pytestmark = pytest.mark.usefixtures("library", "patience")
+
+
+@pytest.fixture
+def patience(connection: psycopg.Connection) -> None:
+    """A busy machine may take longer than a search of the command line should."""
+    connection.execute(
+        "SELECT set_setting('timeouts_ms', '{\"lexical\": 60000, \"embed\": 60000}')"
+    )
 
 
 def keys(result: Result, parse_valid: ParseValid) -> list[str]:
@@ -75,11 +83,11 @@ def test_files(pgblend: Pgblend, connection: psycopg.Connection) -> None:
     chunks = (
         '[{"content": "twice", "own_start": 0, "start_offset": 0, "end_offset": 5,'
         ' "start_line": 1, "end_line": 1, "token_count": 1},'
-        ' {"content": "twice", "own_start": 0, "start_offset": 6, "end_offset": 11,'
+        ' {"content": "Twice", "own_start": 0, "start_offset": 6, "end_offset": 11,'
         ' "start_line": 2, "end_line": 2, "token_count": 1}]'
     )
     connection.execute(
-        "SELECT ingest_document('library', 'twice.md', E'twice\\ntwice', chunks => %s::jsonb)",
+        "SELECT ingest_document('library', 'twice.md', E'twice\\nTwice', chunks => %s::jsonb)",
         [chunks],
     )
     assert pgblend("search", "twice", "--csv").stdout.count("twice.md") == 2

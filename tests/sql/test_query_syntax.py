@@ -74,7 +74,8 @@ def test_blank_queries_find_nothing(db: Database, query: str | None) -> None:
     ids=["words", "quotes", "minus", "or", "accents", "one-word"],
 )
 def test_a_hundred_kilobytes(db: Database, query: str) -> None:
-    found = db.column("SELECT source_key FROM lexical_search(%s)", query)
+    patient = '{"timeouts_ms": {"lexical": 60000}}'
+    found = db.column("SELECT source_key FROM lexical_search(%s, options => %s)", query, patient)
     assert set(found) == ({"red", "brown"} if query.startswith("fox ") else set())
     assert db.notices == []
 
