@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +21,7 @@ _LAST_WORDS_BYTES = 64 << 10
 # What Python, Rust and C++ say before they end.
 _OUT_OF_MEMORY = ("MemoryError", "memory allocation of", "bad_alloc")
 _EXIT_SECONDS = 5.0
+_STEP_SECONDS = 0.2
 
 
 class WorkerDied(Exception):
@@ -64,14 +66,20 @@ class WorkerProcess:
     def receive(self) -> dict[str, Any]:
         """Return the next answer; WorkerDied where there is none in time."""
         patience = _WALL_SECONDS + _WALL_FACTOR * self.seconds
-        try:
-            answer = self._answers.get(timeout=patience)
-        except queue.Empty:
-            self.kill()
-            raise WorkerDied(f"reading it did not end within {patience:,.0f} s") from None
-        if answer is None:
-            raise self._death()
-        return answer
+        end = time.monotonic() + patience
+        while True:
+            try:
+                answer = self._answers.get(timeout=_STEP_SECONDS)
+            except queue.Empty:
+                if self._closing.is_set():
+                    raise WorkerDied("the run was ended") from None
+                if time.monotonic() > end:
+                    self.kill()
+                    raise WorkerDied(f"reading it did not end within {patience:,.0f} s") from None
+            else:
+                if answer is None:
+                    raise self._death()
+                return answer
 
     def kill(self) -> None:
         """End the process at once."""

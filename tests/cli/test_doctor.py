@@ -40,7 +40,7 @@ def examine(pgblend: Pgblend, parse_valid: Callable[[Result, str], Any]) -> Exam
 @pytest.mark.usefixtures("vectors")
 def test_all_is_well(pgblend: Pgblend, examine: Examine, gateway: GatewayProcess) -> None:
     checks = examine()
-    rest = {"search_path", "indexes", "row security", "gateway", "embedding"}
+    rest = {"search_path", "indexes", "row security", "gateway", "embedding", "vector index"}
     assert set(checks) == ALWAYS | rest | {"embedding space test"}
     del checks["extension vector"]  # a warning on servers with an older pgvector
     assert [check for check in checks.values() if check["status"] != "ok"] == []

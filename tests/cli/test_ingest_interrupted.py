@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-DOCUMENTS = 4000
+DOCUMENTS = 2000
 
 
 @pytest.fixture
