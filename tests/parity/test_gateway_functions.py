@@ -13,7 +13,7 @@ from pgblend.plpy.gateway_answer import gateway_answer
 from pgblend.plpy.gateway_token import gateway_token
 from pgblend.sql import _splice
 
-FUNCTIONS = """
+TOKEN = """
 CREATE FUNCTION pg_temp.token(environment text, content text, mode integer) RETURNS text
 LANGUAGE plpython3u AS $python$
 #include plpy/gateway_token.py
@@ -32,6 +32,8 @@ with tempfile.TemporaryDirectory() as folder:
     finally:
         del os.environ["PGBLEND_GATEWAY_TOKEN"]
 $python$;
+"""
+ANSWER = """
 CREATE FUNCTION pg_temp.answer(status integer, body text) RETURNS jsonb
 LANGUAGE plpython3u AS $python$
 #include plpy/gateway_answer.py
@@ -43,7 +45,8 @@ $python$;
 
 @pytest.fixture(scope="module")
 def deployed(module_connection: psycopg.Connection) -> psycopg.Connection:
-    module_connection.execute(_splice(FUNCTIONS))  # type: ignore[call-overload]
+    for function in (TOKEN, ANSWER):
+        module_connection.execute(_splice(function))  # type: ignore[call-overload]
     return module_connection
 
 

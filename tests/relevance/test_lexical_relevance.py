@@ -41,7 +41,7 @@ CLASSIC = {
     "cacm": 0.500 - 0.005,
     "npl": 0.436 - 0.005,
 }
-QUICK_CLASSIC = {"scifact", "cranfield"}
+QUICK_CLASSIC = {"cranfield"}
 PATIENT = json.dumps({"timeouts_ms": {"lexical": 60_000, "total": 60_000}})
 
 

@@ -6,7 +6,11 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.spread_scores import spread_scores
 
-SCORES = st.lists(st.one_of(st.none(), st.floats(0, 100)), min_size=1, max_size=12)
+SCORES = st.lists(
+    st.one_of(st.none(), st.floats(0, 100).map(lambda score: round(score, 6))),
+    min_size=1,
+    max_size=12,
+)
 
 
 def test_a_full_list_begins_at_its_least_and_a_short_one_at_its_floor() -> None:
