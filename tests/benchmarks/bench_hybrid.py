@@ -52,20 +52,20 @@ BARE_INDEX = f"""
 HAND_WRITTEN = """
     WITH words AS (
         SELECT p.id, row_number() OVER (ORDER BY ts_rank_cd(p.content_tsv, q) DESC, p.id) AS rank
-        FROM peer AS p, to_tsquery('english', %s) AS q
+        FROM public.peer AS p, to_tsquery('english', %s) AS q
         WHERE p.content_tsv @@ q
         ORDER BY ts_rank_cd(p.content_tsv, q) DESC, p.id LIMIT 100
     ), vectors AS (
         SELECT n.id, row_number() OVER (ORDER BY n.distance, n.id) AS rank
         FROM (
             SELECT p.id, p.embedding <=> %s AS distance
-            FROM peer AS p ORDER BY distance LIMIT 100
+            FROM public.peer AS p ORDER BY distance LIMIT 100
         ) AS n
     )
     SELECT p.id, p.content,
         coalesce(1.0 / (60 + w.rank), 0) + coalesce(1.0 / (60 + v.rank), 0) AS score
     FROM words AS w FULL JOIN vectors AS v ON v.id = w.id
-    INNER JOIN peer AS p ON p.id = coalesce(w.id, v.id)
+    INNER JOIN public.peer AS p ON p.id = coalesce(w.id, v.id)
     ORDER BY score DESC, p.id LIMIT 10
 """
 Question = tuple[str, str]  # the text, and its vector as SQL text
@@ -216,7 +216,7 @@ def main() -> None:
     given = parser.parse_args()
     report = {}
     with nullcontext() if given.server else throwaway_server() as parts:
-        server = given.server or "postgresql://{user}@{host}:{port}".format(**parts)
+        server = given.server or "postgresql://{user}:{password}@{host}:{port}".format(**parts)
         for passages in given.passages:
             report[str(passages)] = Bench(server, Size(passages)).run()
             show(passages, report[str(passages)])

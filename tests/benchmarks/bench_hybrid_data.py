@@ -23,17 +23,17 @@ STATEMENTS = (
     """INSERT INTO pgblend_data.document (
         collection_id, bucket, source_key, title, text_search_config, metadata, content_hash)
     SELECT c.id, p.id % 4096, p.id::text, '', c.text_search_config, '{}', p.id::text
-    FROM peer AS p, pgblend_data.collection AS c ORDER BY p.id""",
+    FROM public.peer AS p, pgblend_data.collection AS c ORDER BY p.id""",
     """INSERT INTO pgblend_data.chunk (
         document_id, chunk_index, collection_id, bucket, content, kind, own_start, token_count,
         metadata, text_search_config, lexemes, length)
     SELECT d.id, 0, d.collection_id, d.bucket, p.content, 'doc', 0, 0, '{}',
         d.text_search_config, '', 0
-    FROM peer AS p INNER JOIN pgblend_data.document AS d ON d.source_key = p.id::text
+    FROM public.peer AS p INNER JOIN pgblend_data.document AS d ON d.source_key = p.id::text
     ORDER BY p.id""",
     f"""INSERT INTO pgblend_data.embedding_{SPACE}
     SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket, p.embedding
-    FROM peer AS p
+    FROM public.peer AS p
     INNER JOIN pgblend_data.document AS d ON d.source_key = p.id::text
     INNER JOIN pgblend_data.chunk AS c ON c.document_id = d.id
     ORDER BY p.id""",
@@ -126,10 +126,10 @@ def fill(connection: psycopg.Connection, size: Size) -> None:
     """Store passages and vectors, and build all indexes."""
     connection.execute("SET maintenance_work_mem = '1GB'")
     connection.execute(
-        f"CREATE TABLE peer (id int, content text NOT NULL, embedding vector({DIMENSIONS}))"
+        f"CREATE TABLE public.peer (id int, content text NOT NULL, embedding vector({DIMENSIONS}))"
     )
     texts = enumerate(size.texts())
-    with connection.cursor().copy("COPY peer FROM STDIN") as copy:
+    with connection.cursor().copy("COPY public.peer FROM STDIN") as copy:
         for vectors in size.vectors():
             for vector in vectors:
                 copy.write_row((*next(texts), Vector(vector).to_text()))
@@ -147,9 +147,9 @@ def fill(connection: psycopg.Connection, size: Size) -> None:
         f"CREATE INDEX {index} ON pgblend_data.embedding_{SPACE}"
         " USING hnsw (embedding vector_cosine_ops)"
     )
-    connection.execute("ALTER TABLE peer ADD PRIMARY KEY (id), ADD content_tsv tsvector")
-    connection.execute("UPDATE peer SET content_tsv = to_tsvector('english', content)")
-    connection.execute("VACUUM FULL peer")
-    connection.execute("CREATE INDEX ON peer USING gin (content_tsv)")
-    connection.execute("CREATE INDEX ON peer USING hnsw (embedding vector_cosine_ops)")
+    connection.execute("ALTER TABLE public.peer ADD PRIMARY KEY (id), ADD content_tsv tsvector")
+    connection.execute("UPDATE public.peer SET content_tsv = to_tsvector('english', content)")
+    connection.execute("VACUUM FULL public.peer")
+    connection.execute("CREATE INDEX ON public.peer USING gin (content_tsv)")
+    connection.execute("CREATE INDEX ON public.peer USING hnsw (embedding vector_cosine_ops)")
     connection.execute("VACUUM ANALYZE")
