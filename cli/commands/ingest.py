@@ -8,7 +8,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import resolve_database_url
 from pgblend.cli.errors import ExitCode
-from pgblend.cli.ingest.language import AUTO
+from pgblend.cli.ingest.options import source_options
 from pgblend.cli.ingest.progress import progress_bars
 from pgblend.cli.ingest.report import Report
 from pgblend.cli.ingest.run import IngestRequest, Run, exit_code
@@ -32,21 +32,11 @@ def _parse_map(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
-@click.option("--collection", required=True, metavar="NAME", help="Made where it does not exist.")
+@source_options
 @click.option(
     "--text-config",
     metavar="NAME",
     help="Text search configuration of a collection that is made (english if not given).",
-)
-@click.option(
-    "--lang",
-    "language",
-    default=AUTO,
-    show_default=True,
-    metavar="auto|NAME",
-    help="Text search configuration of the documents; auto finds each one's language, and short "
-    "texts get the collection's.",
 )
 @click.option(
     "--map",
@@ -56,22 +46,11 @@ def _parse_map(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
     metavar="PART=FIELD,…",
     help="Fields of JSON records: text=body,title=name,id=_id,uri=url; other fields are metadata.",
 )
-@click.option("--include", multiple=True, metavar="GLOB", help="In folders, take these files only.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="In folders, leave these files out.")
-@click.option(
-    "--root",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Keys are paths below this folder, not below each PATH.",
-)
-@click.option("--embed/--no-embed", default=True, help="Ask the gateway for vectors.")
-@click.option("--prune", is_flag=True, help="Delete documents whose file is gone from a PATH.")
 @click.option(
     "--resume",
     is_flag=True,
     help="Do not even read files whose document is as new as the file, whatever the settings.",
 )
-@click.option("--dry-run", is_flag=True, help="Change nothing; tell documents, tokens and cost.")
-@click.option("--json", "as_json", is_flag=True, help="Print a report as JSON.")
 @click.pass_obj
 def command(
     database_url: str | None,

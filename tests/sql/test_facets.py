@@ -266,7 +266,7 @@ def test_facets_of_news(stories: tuple[Database, dict[str, dict[str, Any]]]) -> 
             lambda m: "earn" in m["topics"] or "usa" not in m["places"],
         ),
     ],
-    ids=str,
+    ids=lambda value: json.dumps(value) if isinstance(value, dict) else "",
 )
 def test_filters_of_news(
     stories: tuple[Database, dict[str, dict[str, Any]]], conditions: dict[str, Any], keeps: Any

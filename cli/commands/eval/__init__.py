@@ -1,0 +1,14 @@
+"""`pgblend eval`: judged sets, runs on them, and what the runs say."""
+
+import click
+
+from pgblend.cli.commands.eval import audit, compare, import_set, list_runs, report, run, show, tune
+
+
+@click.group()
+def command() -> None:
+    """Measure search quality on judged queries, inside the database."""
+
+
+for _module in (import_set, run, compare, report, tune, audit, list_runs, show):
+    command.add_command(_module.command)

@@ -1,0 +1,33 @@
+"""`pgblend eval report`: a page about runs."""
+
+from pathlib import Path
+
+import click
+
+from pgblend.cli.database import open_database
+
+
+@click.command("report")
+@click.option(
+    "--set", "judged_set", multiple=True, metavar="NAME", help="Only this set (repeatable)."
+)
+@click.option("--run", "run_id", multiple=True, type=int, help="Only this run (repeatable).")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    required=True,
+    help="The page to write.",
+)
+@click.pass_obj
+def command(
+    database_url: str | None, judged_set: tuple[str, ...], run_id: tuple[int, ...], out: Path
+) -> None:
+    """Write a page about the newest run of each way to search: metrics, pictures, worst queries."""
+    from pgblend.cli.evaluate.report import read_runs, render_report
+
+    with open_database(database_url) as connection:
+        runs = read_runs(connection, judged_set, run_id)
+    out.write_text(render_report(runs), encoding="utf-8")
+    click.echo(f"wrote {out}: {len(runs)} runs", err=True)

@@ -1,0 +1,85 @@
+"""`pgblend eval run`: all queries of a judged set, searched."""
+
+import json
+from functools import partial
+from typing import Any
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import open_database
+from pgblend.cli.evaluate import options
+from pgblend.cli.parameters import KeyValue, merge_pairs
+
+ARMS = ("lexical", "vector", "fuzzy")
+
+
+@click.command("run")
+@options.judged_set
+@click.option(
+    "--profile", multiple=True, metavar="NAME", help="Search by this profile (repeatable)."
+)
+@click.option(
+    "--arm",
+    multiple=True,
+    type=click.Choice(ARMS),
+    help="Search by this arm alone (repeatable), beside the profiles that are named.",
+)
+@click.option(
+    "--option",
+    type=KeyValue(),
+    multiple=True,
+    metavar="KEY=JSON",
+    help="A search option for all of them (repeatable), such as rrf_k=20.",
+)
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(1, 10000),
+    default=100,
+    show_default=True,
+    help="Passages to ask for; times are those of a search of this size.",
+)
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def command(
+    database_url: str | None,
+    judged_set: str,
+    profile: tuple[str, ...],
+    arm: tuple[str, ...],
+    option: tuple[tuple[str, Any], ...],
+    limit: int,
+    output_format: str,
+) -> None:
+    """Search all queries of a judged set, by profiles and arms side by side.
+
+    Without --profile and --arm it is the default profile. An interrupted run continues where it
+    was. With --json each run is one object on a line of its own.
+    """
+    from pgblend.cli.evaluate.run import RunRequest, evaluate
+    from pgblend.cli.ingest.progress import progress_bars
+
+    ways: list[tuple[str, str | None]] = [("hybrid", each) for each in dict.fromkeys(profile)]
+    ways += [(each, None) for each in dict.fromkeys(arm)]
+    given = merge_pairs(option)
+    rows = []
+    with open_database(database_url) as connection, progress_bars() as start_bar:
+        for each, name in ways or [("hybrid", None)]:
+            label = f"{judged_set} {name or each}"
+            result = evaluate(
+                connection,
+                RunRequest(judged_set, each, name, given, limit),
+                partial(start_bar, label),
+            )
+            rows.append(result)
+            if output_format == "json":
+                click.echo(json.dumps(result, ensure_ascii=False))
+            if result["degraded_queries"]:
+                click.echo(
+                    f"pgblend: warning: {label}: {result['degraded_queries']} of "
+                    f"{result['queries']} searches went on without a stage: see degraded in "
+                    f"`pgblend eval show {result['run_id']} --json`",
+                    err=True,
+                )
+    if output_format != "json":
+        options.echo_runs(rows, output_format)

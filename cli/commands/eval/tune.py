@@ -1,0 +1,75 @@
+"""`pgblend eval tune`: fusion settings chosen on judged queries."""
+
+import json
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import open_database
+from pgblend.cli.evaluate import options
+
+_COMPARED_COLUMNS = (
+    "metric",
+    "mean_a",
+    "mean_b",
+    "difference",
+    "low",
+    "high",
+    "p_value",
+    "wins",
+    "losses",
+    "ties",
+)
+
+
+@click.command("tune")
+@options.judged_set
+@click.option("--profile", metavar="NAME", help="Profile to start from. Default: the default one.")
+@click.option(
+    "--trials",
+    type=click.IntRange(1, 100000),
+    default=150,
+    show_default=True,
+    help="Settings to try.",
+)
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.5,
+    show_default=True,
+    help="Share of the queries to tune on; the others are held back.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Which queries, which trials.")
+@click.option("--save", metavar="NAME", help="Save the settings as this profile.")
+@output.output_options("json")
+@click.pass_obj
+def command(
+    database_url: str | None,
+    judged_set: str,
+    profile: str | None,
+    trials: int,
+    share: float,
+    seed: int,
+    save: str | None,
+    output_format: str,
+) -> None:
+    """Choose fusion settings on one part of a judged set, and measure them on the other.
+
+    What is reported comes from queries that no trial has seen: the mean nDCG@10 before (a) and
+    after (b), the difference with 95 % confidence, and the same against each arm alone.
+    """
+    from pgblend.cli.evaluate.tune import TuneRequest
+    from pgblend.cli.evaluate.tune import tune as tune_settings
+    from pgblend.cli.ingest.progress import progress_bars
+
+    request = TuneRequest(judged_set, profile, trials, share, seed, save)
+    with open_database(database_url) as connection, progress_bars() as start_bar:
+        result = tune_settings(connection, request, start_bar)
+    if output_format == "json":
+        output.echo_json(result)
+        return
+    held_back = result["held_back"]
+    rows = [{"tuned against": name} | held_back[name] for name in ("start", "lexical", "vector")]
+    columns = ("tuned against", *_COMPARED_COLUMNS[1:])
+    output.echo_rows(options.rounded(rows, output_format), columns, output_format)
+    click.echo(json.dumps(result["settings"], ensure_ascii=False))
