@@ -12526,6 +12526,1619 @@ COMMENT ON FUNCTION pgblend._query_embedding(text, vector, pgblend_data.embeddin
 'The vector of a query in the active space: the caller''s, else the gateway''s; where there is '
 'none, what the problem is.';
 
+-- 60_search/_rank_passages
+-- _rank_passages: the places, scores and arms of one page: all arms, fused, cut to the page.
+-- The order of all candidates depends on the settings alone, never on result_limit or offset. An
+-- arm of weight 0 does not run, nor the vector arm without a query vector, nor the fuzzy arm by the
+-- setting fuzzy (off, or auto with the words' arm not running). score is what fusion gave, divided
+-- by what a passage first in every list would get; of a single list it is that arm's own: BM25 over
+-- what no passage can reach, or (1 + cosine) / 2. With recency_half_life_days it is times what the
+-- document's age leaves (recency in details). relevance is the exact cosine, NULL without a query
+-- vector. `trace` says what each stage did: with `traced` page also how each row of the page
+-- came to its place, with pool each candidate; with none it is NULL. Where words count, phrases and
+-- exclusions bind the vectors too. Ties go by (document, chunk index).
+CREATE OR REPLACE FUNCTION pgblend._rank_passages(
+    query text,
+    result_limit integer,
+    query_embedding vector,
+    space text,
+    collection_ids bigint[],
+    filter jsonb,
+    settings jsonb,
+    traced text,
+    OUT chunk_ids bigint[],
+    OUT ranks integer[],
+    OUT scores double precision[],
+    OUT relevances double precision[],
+    OUT arms jsonb[],
+    OUT details jsonb[],
+    OUT candidate_count integer,
+    OUT trace jsonb
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $python$
+if "arm_depth" not in SD:
+    """How many candidates an arm is asked for."""
+
+    from collections.abc import Mapping
+
+
+    def arm_depth(
+        over_fetch: Mapping[str, float],
+        candidate_depth: int,
+        wanted: int,
+        reranked: bool,
+        variant: bool,
+    ) -> int:
+        """Return candidate_depth, or, by a literal profile's rule, a multiple of the rows wanted.
+
+        With a `factor` above 0 in `over_fetch` it is max(minimum, factor · wanted) (S1: 2; S3: 2 and
+        minimum 20). `variant_factor` holds for the lists of an expanded query (S1: 1) and
+        `rerank_factor` where a reranker follows (S2: 3), each where it is given. `wanted` is offset +
+        limit: only these profiles depend on it. At least 1, at most 10,000.
+        """
+        factor = over_fetch.get("factor", 0)
+        if factor == 0:
+            return candidate_depth
+        if variant:
+            factor = over_fetch.get("variant_factor", factor)
+        elif reranked:
+            factor = over_fetch.get("rerank_factor", factor)
+        return int(min(max(over_fetch.get("minimum", 1), factor * wanted, 1), 10_000))
+    SD["arm_depth"] = arm_depth
+arm_depth = SD["arm_depth"]
+if "arm_list" not in SD:
+    """One arm's list of candidates."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    _WORDS = {
+        "rank": "ranks",
+        "chunk_id": "chunk_ids",
+        "document_id": "document_ids",
+        "chunk_index": "chunk_indexes",
+        "score": "scores",
+    }
+    _COSINES = {"cosine" if name == "score" else name: column for name, column in _WORDS.items()}
+    _ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
+    _NAMED_SPACE = "(SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = $6)"
+
+
+    def _statement(source: str, arrays: Mapping[str, str], more: str) -> str:
+        """Return the statement that gives an arm's rows as one row of arrays."""
+        columns = [f"array_agg(a.{name}) AS {column}" for name, column in arrays.items()]
+        return f"SELECT {', '.join(columns)}{more} FROM pgblend.{source} AS a"
+
+
+    _PERFECT = ", max(a.perfect_score) AS perfect"
+    _ARMS = {
+        "lexical": (_statement("_lexical_arm($1, $2, $3, $4)", _WORDS, _PERFECT), _ASKED),
+        "vector": (
+            _statement(f"_vector_arm($5, {_NAMED_SPACE}, $2, $1, $3, $4)", _COSINES, ""),
+            [*_ASKED, "vector", "text"],
+        ),
+        "fuzzy": (
+            _statement(
+                "_fuzzy_arm($1, $2, $3, $4)", {**_WORDS, "corrections": "corrections"}, _PERFECT
+            ),
+            _ASKED,
+        ),
+    }
+
+
+    def arm_list(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        kind: str,
+        arm: str,
+        weight: float,
+        values: Sequence[object],
+    ) -> dict[str, Any]:
+        """Return the candidates of one arm (lexical, vector, fuzzy), best first, as columns.
+
+        `run` executes (statement, types, *values); `values` are query (for vectors the one whose
+        phrases and exclusions bind, or None), collection ids, filter and settings, for vectors also the
+        vector and the space's name. `arm` is what the list is called (an expanded query has several of
+        a kind) and `weight` what it counts in fusion. The list has `ranks` (from 1), `chunk_ids`,
+        `document_ids`, `chunk_indexes` and `scores`; `perfect`, what no passage can reach, is None for
+        cosines.
+        """
+        row = run(*_ARMS[kind], *values)[0]
+        columns = {name: value or [] for name, value in row.items() if name != "perfect"}
+        return {
+            "arm": arm,
+            "kind": kind,
+            "by_vector": kind == "vector",
+            "weight": weight,
+            "perfect": row.get("perfect"),
+            **columns,
+        }
+    SD["arm_list"] = arm_list
+arm_list = SD["arm_list"]
+if "candidate_arms" not in SD:
+    """What each arm says of one candidate."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def candidate_arms(
+        item: int,
+        lists: Sequence[Mapping[str, Any]],
+        ranks: Sequence[Sequence[int | None]],
+        scores: Sequence[Sequence[float | None]],
+    ) -> dict[str, dict[str, Any]]:
+        """Return {arm: {rank, score}} of the arms that found it; an arm's `notes` of the rank as well.
+
+        `ranks[list][item]` and `scores[list][item]` as merge_lists gives them; `lists` have `arm`, and
+        may have `notes`, {rank: {name: value}}.
+        """
+        return {
+            of_list["arm"]: {
+                "rank": of_ranks[item],
+                "score": of_scores[item],
+                **of_list.get("notes", {}).get(of_ranks[item], {}),
+            }
+            for of_list, of_ranks, of_scores in zip(lists, ranks, scores, strict=True)
+            if of_ranks[item] is not None
+        }
+    SD["candidate_arms"] = candidate_arms
+candidate_arms = SD["candidate_arms"]
+if "drop_duplicates" not in SD:
+    """Items of a ranked list that repeat a better one."""
+
+    from collections import defaultdict
+    from collections.abc import Callable, Sequence
+
+    Dropped = tuple[int, str, float | None]  # index of the kept one, reason, similarity or share
+
+
+    def drop_duplicates(
+        hashes: Sequence[str | None] | None,
+        document_ids: Sequence[int | None] | None,
+        starts: Sequence[int | None] | None,
+        ends: Sequence[int | None] | None,
+        near: tuple[Callable[[int], tuple[int, float] | None], Callable[[int], None]] | None,
+        overlap: float,
+        per_document: int | None,
+        n: int,
+    ) -> list[Dropped | None]:
+        """Return for each of n items, best first, why it is dropped, None where it is kept.
+
+        Each item is compared with the kept ones before it, in this order of reasons:
+        - content: the same hash.
+        - overlap: of the same document, and the shared part of their spans [start, end) is at least
+          `overlap` of the shorter one.
+        - similar: `near`, as near_duplicates returns it.
+        - per_document: the document has that many kept items (its first one is named).
+        None for an array, or for an item in it, leaves the check out.
+        """
+        by_hash: dict[str, int] = {}
+        of_document: dict[int, list[int]] = defaultdict(list)
+        result: list[Dropped | None] = []
+        for index in range(n):
+            content = hashes[index] if hashes else None
+            document = document_ids[index] if document_ids else None
+            siblings = [] if document is None else of_document[document]
+            dropped: Dropped | None = None
+            if content is not None and content in by_hash:
+                dropped = by_hash[content], "content", None
+            if dropped is None and starts and ends:
+                dropped = _overlapping(index, siblings, starts, ends, overlap)
+            if dropped is None and near is not None and (match := near[0](index)) is not None:
+                dropped = match[0], "similar", match[1]
+            if dropped is None and per_document is not None and len(siblings) >= per_document:
+                dropped = siblings[0], "per_document", None
+            if dropped is None:
+                if content is not None:
+                    by_hash[content] = index
+                siblings.append(index)
+                if near is not None:
+                    near[1](index)
+            result.append(dropped)
+        return result
+
+
+    def _overlapping(
+        index: int,
+        others: Sequence[int],
+        starts: Sequence[int | None],
+        ends: Sequence[int | None],
+        overlap: float,
+    ) -> Dropped | None:
+        """Return the first other item whose span shares enough with this one's."""
+        start, end = starts[index], ends[index]
+        if start is None or end is None:
+            return None
+        for other in others:
+            other_start, other_end = starts[other], ends[other]
+            if other_start is None or other_end is None:
+                continue
+            shared = min(end, other_end) - max(start, other_start)
+            share = shared / max(min(end - start, other_end - other_start), 1)
+            if shared > 0 and share >= overlap:
+                return other, "overlap", share
+        return None
+    SD["drop_duplicates"] = drop_duplicates
+drop_duplicates = SD["drop_duplicates"]
+if "near_duplicates" not in SD:
+    """Texts that say almost the same."""
+
+    import re
+    from collections import Counter, defaultdict
+    from collections.abc import Callable, Sequence
+
+    Match = tuple[int, float]  # index and similarity
+
+    # A word, or one character of a script that puts no spaces between words (Thai, Lao, Burmese,
+    # Khmer, kana, Han, Hangul).
+    _SPACELESS = (
+        "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    )
+    _WORD = re.compile(f"[{_SPACELESS}]|[^\\W{_SPACELESS}]+")
+
+
+    def near_duplicates(
+        contents: Sequence[str | None], similarity: float
+    ) -> tuple[Callable[[int], Match | None], Callable[[int], None]]:
+        """Return `find(index)` and `keep(index)` for texts whose shingles are alike.
+
+        `find` gives the first kept text whose Jaccard index with this one, over the sets of their runs
+        of three words (Broder 1997), is at least `similarity` (above 0), and that index. A text without
+        a word is like no other. Exact, by prefix filtering (Bayardo, Ma and Srikant 2007): two similar
+        sets share one of their rarest members, so only those are looked up.
+        """
+        sets = [_shingles(content or "") for content in contents]
+        frequency = Counter(shingle for of_text in sets for shingle in of_text)
+        holders: dict[tuple[str, ...], list[int]] = defaultdict(list)  # kept texts by rare shingles
+
+        def rarest(index: int) -> list[tuple[str, ...]]:
+            shared = int(similarity * len(sets[index]) * (1 - 1e-12))  # at least so many are
+            ordered = sorted(sets[index], key=lambda shingle: (frequency[shingle], shingle))
+            return ordered[: len(ordered) - shared + 1]
+
+        def find(index: int) -> Match | None:
+            for other in sorted({other for shingle in rarest(index) for other in holders[shingle]}):
+                shared = len(sets[index] & sets[other])
+                jaccard = shared / (len(sets[index]) + len(sets[other]) - shared)
+                if jaccard >= similarity:
+                    return other, jaccard
+            return None
+
+        def keep(index: int) -> None:
+            for shingle in rarest(index):
+                holders[shingle].append(index)
+
+        return find, keep
+
+
+    def _shingles(text: str) -> set[tuple[str, ...]]:
+        """Return every run of three words, case-folded; a shorter text is one run."""
+        words = _WORD.findall(text.casefold())
+        if len(words) < 3:
+            return {tuple(words)} if words else set()
+        return set(zip(words, words[1:], words[2:], strict=False))
+    SD["near_duplicates"] = near_duplicates
+near_duplicates = SD["near_duplicates"]
+if "distinct_items" not in SD:
+    """The candidates that repeat no better one."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+
+
+    def distinct_items(
+        items: Sequence[int],
+        pool: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        texts_of: Callable[[Sequence[int]], Mapping[int, Mapping[str, Any]]],
+    ) -> tuple[list[int], dict[int, dict[str, Any]]]:
+        """Return those of the items, best first, that the settings dedup and per_document leave.
+
+        And why each other one is dropped. `texts_of` gives content, start_offset and end_offset of
+        chunk ids. Without text, titles tell passages apart: such passages do not repeat each other.
+        """
+        kind, most = settings["dedup"], settings["per_document"]
+        if kind == "off" and most is None:
+            return list(items), {}
+        ids = pool["chunk_ids"]
+        texts = texts_of([ids[item] for item in items]) if kind != "off" else {}
+
+        def column(name: str) -> list[Any]:
+            return [texts.get(ids[item], {}).get(name) for item in items]
+
+        spans = kind in ("overlap", "near")
+        contents = column("content")
+        texted = [text if text and text.strip() else None for text in contents]
+        repeats = drop_duplicates(
+            texted,
+            [pool["document_ids"][item] for item in items],
+            column("start_offset") if spans else None,
+            column("end_offset") if spans else None,
+            near_duplicates(contents, settings["dedup_similarity"]) if kind == "near" else None,
+            settings["dedup_overlap"],
+            most,
+            len(items),
+        )
+        dropped = {
+            item: {
+                "stage": "dedup",
+                "reason": repeat[1],
+                "likeness": repeat[2],
+                "duplicate_of": ids[items[repeat[0]]],
+            }
+            for item, repeat in zip(items, repeats, strict=True)
+            if repeat is not None
+        }
+        return [item for item in items if item not in dropped], dropped
+    SD["distinct_items"] = distinct_items
+distinct_items = SD["distinct_items"]
+if "good_items" not in SD:
+    """The candidates that are good enough."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def good_items(
+        items: Sequence[int],
+        scores: Sequence[float],
+        relevances: Sequence[float | None],
+        settings: Mapping[str, Any],
+    ) -> tuple[list[int], dict[int, dict[str, Any]]]:
+        """Return the items that reach min_score and min_relevance, and why the others do not.
+
+        `scores` and `relevances` are those of the items; one without a relevance reaches none.
+        """
+        least, relevant = settings["min_score"], settings["min_relevance"]
+        kept = []
+        dropped: dict[int, dict[str, Any]] = {}
+        for item, score, relevance in zip(items, scores, relevances, strict=True):
+            if score < least:
+                dropped[item] = {"stage": "page", "reason": "min_score"}
+            elif relevant is not None and (relevance is None or relevance < relevant):
+                dropped[item] = {"stage": "page", "reason": "min_relevance"}
+            else:
+                kept.append(item)
+        return kept, dropped
+    SD["good_items"] = good_items
+good_items = SD["good_items"]
+if "choose_passages" not in SD:
+    """The candidates that may be shown, as far down as a page needs."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+
+
+    def choose_passages(
+        pool: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        needed: int,
+        looked_at: int,
+        texts_of: Callable[[Sequence[int]], Mapping[int, Mapping[str, Any]]],
+        relevance_of: Callable[[Sequence[int]], Sequence[float | None]],
+    ) -> dict[str, Any]:
+        """Return {distinct, good, dropped, looked_at} of the pool's items, best first.
+
+        Repetitions and what is not good enough are left out of the first `looked_at` items, of four
+        times as many where fewer than `needed` are left: a choice does not change when more is looked
+        at, so pages are parts of one list. `relevance_of` gives relevances of items; it is asked only
+        where min_relevance is set.
+        """
+        order, points = pool["order"], pool["points"]
+        while True:
+            distinct, dropped = distinct_items(order[:looked_at], pool, settings, texts_of)
+            relevances: Sequence[float | None] = [None] * len(distinct)
+            if settings["min_relevance"] is not None:
+                relevances = relevance_of(distinct)
+            good, not_good = good_items(
+                distinct, [points[item] for item in distinct], relevances, settings
+            )
+            if len(good) >= needed or looked_at >= len(order):
+                return {
+                    "distinct": distinct,
+                    "good": good,
+                    "dropped": {**dropped, **not_good},
+                    "looked_at": min(looked_at, len(order)),
+                }
+            looked_at *= 4
+    SD["choose_passages"] = choose_passages
+choose_passages = SD["choose_passages"]
+if "mmr_select" not in SD:
+    """Maximal marginal relevance: relevant, and unlike what was chosen before."""
+
+    import json
+    from collections.abc import Sequence
+    from math import fsum, sqrt
+    from operator import mul
+    from typing import Any
+
+    try:
+        import numpy as np
+    except ImportError:
+        np = None  # type: ignore[assignment]
+
+
+    def mmr_select(
+        scores: Sequence[float], vectors: Sequence[Any], relevance: float, pool: int, most: int | None
+    ) -> list[tuple[int, float, float | None]]:
+        """Choose from the `pool` best items, one after the other, the one with the greatest objective.
+
+        The objective is relevance · score - (1 - relevance) · the largest cosine to any item chosen
+        before, which for the first is 0 (Carbonell and Goldstein 1998; relevance is S4's lambda, 0.7,
+        its pool 50). A vector is numbers, or text such as [1,2]; a missing one (None, or all 0) has
+        similarity 0 to every other. Cosines are rounded to 12 decimals, so that no server's way of
+        adding decides; ties go to the item that comes first.
+
+        Return (index, objective, largest cosine) of each in the order chosen, then the items outside
+        the pool by score, as if nothing were chosen before them (cosine None, as for the first). `most`
+        cuts the list and changes nothing else.
+        """
+        order = sorted(range(len(scores)), key=lambda index: -scores[index])
+        most = len(order) if most is None else most
+        inside = sorted(order[:pool])
+        units = _unit_rows([vectors[index] for index in inside])
+        nearest = [-1.0] * len(inside)
+        waiting = list(range(len(inside)))
+        chosen: list[tuple[int, float, float | None]] = []
+        while waiting and len(chosen) < most:
+            objectives = [
+                relevance * scores[inside[row]] - (1 - relevance) * (nearest[row] if chosen else 0.0)
+                for row in waiting
+            ]
+            best = objectives.index(max(objectives))
+            row = waiting.pop(best)
+            chosen.append((inside[row], objectives[best], nearest[row] if chosen else None))
+            nearest = list(map(max, nearest, _cosines(units, row)))
+        outside = [(index, relevance * scores[index], None) for index in order[pool:]]
+        return (chosen + outside)[:most]
+
+
+    def _unit_rows(vectors: Sequence[Any]) -> Any:
+        """Return vectors of length 1 as rows; a missing one is all 0."""
+        lists = [json.loads(vector) if isinstance(vector, str) else vector for vector in vectors]
+        zero = [0.0] * max((len(vector) for vector in lists if vector is not None), default=0)
+        if np is not None and lists:
+            rows = np.array([zero if vector is None else vector for vector in lists], np.float64)
+            lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
+            return rows / np.where(lengths > 0, lengths, 1)
+        return [_unit(zero if vector is None else vector) for vector in lists]
+
+
+    def _unit(vector: Sequence[float]) -> list[float]:
+        length = sqrt(fsum(map(mul, vector, vector))) or 1.0
+        return [value / length for value in vector]
+
+
+    def _cosines(units: Any, row: int) -> list[float]:
+        """Return the cosine of a row to every row."""
+        if np is not None:
+            return [round(value, 12) for value in (units @ units[row]).tolist()]
+        return [round(fsum(map(mul, unit, units[row])), 12) for unit in units]
+    SD["mmr_select"] = mmr_select
+mmr_select = SD["mmr_select"]
+if "diverse_items" not in SD:
+    """Items put in order by maximal marginal relevance."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+
+
+    def diverse_items(
+        items: Sequence[int],
+        scores: Sequence[float],
+        chunk_ids: Sequence[int],
+        mmr: Mapping[str, Any],
+        vectors_of: Callable[[Sequence[int]], Mapping[int, str]],
+    ) -> list[int]:
+        """Return the items in the order that MMR chooses them; `scores` are theirs.
+
+        `mmr` is the setting, `chunk_ids` those of all items, and `vectors_of` gives vectors of chunk
+        ids.
+        """
+        vectors = vectors_of([chunk_ids[item] for item in items[: mmr["pool"]]])
+        chosen = mmr_select(
+            list(scores),
+            [vectors.get(chunk_ids[item]) for item in items],
+            mmr["lambda"],
+            mmr["pool"],
+            None,
+        )
+        return [items[index] for index, _, _ in chosen]
+    SD["diverse_items"] = diverse_items
+diverse_items = SD["diverse_items"]
+if "documents_once" not in SD:
+    """Ranked lists of passages as ranked lists of documents."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def documents_once(lists: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return the lists with each document once, where its first passage stood, ranks anew from 1.
+
+        All lists show a document by the same passage: the first that the list of the largest weight
+        has, of equal ones the first list. Columns are those of merge_lists; `notes` follow their ranks.
+        """
+        shown: dict[int, tuple[int, int]] = {}
+        for of_list in sorted(lists, key=lambda one: -one["weight"]):
+            for document, passage in zip(
+                of_list["document_ids"],
+                zip(of_list["chunk_ids"], of_list["chunk_indexes"], strict=True),
+                strict=True,
+            ):
+                shown.setdefault(document, passage)
+        found = []
+        for of_list in lists:
+            first: dict[int, int] = {}
+            by_rank = sorted(range(len(of_list["ranks"])), key=of_list["ranks"].__getitem__)
+            for place in by_rank:
+                first.setdefault(of_list["document_ids"][place], place)
+            notes = of_list.get("notes", {})
+            ranks = [of_list["ranks"][place] for place in first.values()]
+            found.append(
+                {
+                    **of_list,
+                    "ranks": list(range(1, len(first) + 1)),
+                    "chunk_ids": [shown[document][0] for document in first],
+                    "document_ids": list(first),
+                    "chunk_indexes": [shown[document][1] for document in first],
+                    "scores": [of_list["scores"][place] for place in first.values()],
+                    "notes": {new: notes[old] for new, old in enumerate(ranks, 1) if old in notes},
+                }
+            )
+        return found
+    SD["documents_once"] = documents_once
+documents_once = SD["documents_once"]
+if "rank_bonus" not in SD:
+    """The bonus for high ranks."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def rank_bonus(
+        ranks: Sequence[Sequence[int | None]], bonus: Mapping[str, Any], attainable: float
+    ) -> tuple[list[float], float]:
+        """Return each item's bonus and the largest that there is, to be added to the fused sum.
+
+        `ranks[list][item]` as in fuse_ranks. Kinds:
+        - none: nothing.
+        - both_top: `amount` where at least two lists have the item in their first `depth` (S0: 0.1, 5).
+          Give one list for each way of searching: the best rank over its variants.
+        - tiers: of `tiers`, [{max_rank, amount}] by rising max_rank, the first that the item's best
+          rank in any list reaches, once (S1: 0.05 to rank 1, 0.02 to rank 3).
+
+        With `unit` attainable the amounts are fractions of `attainable`, what the sum without them can
+        attain (fuse_ranks gives it); else (absolute) they count as they are.
+        """
+        rows = zip(*ranks, strict=True)
+        unit = attainable if bonus.get("unit") == "attainable" else 1.0
+        if bonus["kind"] == "both_top":
+            depth, amount = bonus["depth"], bonus["amount"] * unit
+            return [
+                amount if sum(rank is not None and rank <= depth for rank in row) > 1 else 0.0
+                for row in rows
+            ], amount
+        if bonus["kind"] == "tiers":
+            tiers = [(tier["max_rank"], tier["amount"] * unit) for tier in bonus["tiers"]]
+            best = (min((rank for rank in row if rank is not None), default=None) for row in rows)
+            return [
+                0.0
+                if rank is None
+                else next((amount for max_rank, amount in tiers if rank <= max_rank), 0.0)
+                for rank in best
+            ], max(amount for _, amount in tiers)
+        return [0.0 for _ in rows], 0.0
+    SD["rank_bonus"] = rank_bonus
+rank_bonus = SD["rank_bonus"]
+if "bonus_by_ways" not in SD:
+    """Bonuses for passages that stand high."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+
+    def bonus_by_ways(
+        lists: Sequence[Mapping[str, Any]],
+        ranks: Sequence[Sequence[int | None]],
+        bonus: Mapping[str, Any],
+        attainable: float,
+    ) -> tuple[list[float], float]:
+        """Return the bonus of each item and the largest possible one (rank_bonus).
+
+        Words and vectors are two ways of searching; the lists of one way, the arms of words above all,
+        count as one, in which an item has its best rank.
+        """
+        ways = [
+            [
+                of_ranks
+                for of_list, of_ranks in zip(lists, ranks, strict=True)
+                if of_list["by_vector"] == by_vector
+            ]
+            for by_vector in (False, True)
+        ]
+        best_ranks = [
+            [
+                min((rank for rank in of_item if rank is not None), default=None)
+                for of_item in zip(*of_way, strict=True)
+            ]
+            for of_way in ways
+            if of_way
+        ]
+        return rank_bonus(best_ranks, bonus, attainable)
+    SD["bonus_by_ways"] = bonus_by_ways
+bonus_by_ways = SD["bonus_by_ways"]
+if "arm_normalization" not in SD:
+    """How one arm's scores are normalised for convex fusion."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+
+    def arm_normalization(
+        normalization: Mapping[str, Any], arm: str, low: float, high: float
+    ) -> tuple[str, dict[str, float | None]]:
+        """Return method and parameters for normalize_scores, from the setting normalization.
+
+        `low` and `high` are the arm's lowest and highest possible scores (BM25: 0 and its perfect
+        score; cosine: -1 and 1). theoretical takes the lowest possible and the list's best (Bruch, Gai
+        and Ingber 2023), absolute both possible ones, so that scores do not depend on the other items;
+        zscore is cut at 3 deviations, so that it lies in [0, 1].
+        """
+        method = normalization["method"]
+        if method == "theoretical":
+            return "minmax", {"low": low}
+        if method == "absolute":
+            return "minmax", {"low": low, "high": high}
+        if method == "zscore":
+            return "zscore", {"clamp": 3.0}
+        if method == "logistic":
+            return "logistic", {key: normalization.get(key, {}).get(arm) for key in ("center", "scale")}
+        return "minmax", {}
+    SD["arm_normalization"] = arm_normalization
+arm_normalization = SD["arm_normalization"]
+if "normalize_scores" not in SD:
+    """Scores of one list brought to a scale that other lists share."""
+
+    from collections.abc import Mapping, Sequence
+    from math import exp, fsum, sqrt
+
+
+    def normalize_scores(
+        scores: Sequence[float | None], method: str, parameters: Mapping[str, float | None]
+    ) -> list[float | None]:
+        """Return the scores on a common scale; None stays None.
+
+        - minmax: (score - low) / (high - low), clamped to [0, 1]; `low` and `high` are the list's own
+          where they are not given (with bounds that hold for every query, scores can be compared
+          between queries).
+        - zscore: (score - mean) / standard deviation of the list; with `clamp` c, cut to ±c and brought
+          to [0, 1] (c = 3: distribution-based score fusion).
+        - logistic: 1 / (1 + exp(-(score - center) / scale)); `center` and `scale` are the list's mean
+          and standard deviation where they are not given.
+
+        A range, deviation or scale under `epsilon` (1e-9) tells nothing apart: minmax gives 1 from
+        high - epsilon on and else 0, zscore the middle, and logistic takes epsilon for it.
+        """
+        present = [score for score in scores if score is not None]
+        given = {key: value for key, value in parameters.items() if value is not None}
+        epsilon = given.get("epsilon", 1e-9)
+        if not present:
+            return list(scores)
+        if method == "minmax":
+            low = given.get("low", min(present))
+            high = given.get("high", max(present))
+            return [None if s is None else _place_between(s, low, high, epsilon) for s in scores]
+        mean = fsum(present) / len(present)
+        deviation = sqrt(fsum((score - mean) ** 2 for score in present) / len(present))
+        if method == "zscore":
+            divisor = deviation if deviation >= epsilon else float("inf")
+            standard = [None if s is None else (s - mean) / divisor for s in scores]
+            if "clamp" not in given:
+                return standard
+            clamp = given["clamp"]
+            return [None if z is None else _place_between(z, -clamp, clamp, 0) for z in standard]
+        center = given.get("center", mean)
+        scale = max(given.get("scale", deviation), epsilon)
+        return [None if s is None else _logistic((s - center) / scale) for s in scores]
+
+
+    def _place_between(score: float, low: float, high: float, epsilon: float) -> float:
+        if high - low < epsilon:
+            return 1.0 if score >= high - epsilon else 0.0
+        return min(max((score - low) / (high - low), 0.0), 1.0)
+
+
+    def _logistic(x: float) -> float:
+        return 1 / (1 + exp(-x)) if x >= 0 else exp(x) / (1 + exp(x))  # neither overflows
+    SD["normalize_scores"] = normalize_scores
+normalize_scores = SD["normalize_scores"]
+if "score_range" not in SD:
+    """The scores that an arm can give."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+
+    def score_range(of_list: Mapping[str, Any]) -> tuple[float, float]:
+        """Return the lowest and highest possible score of a list: of cosines, or of BM25."""
+        return (-1.0, 1.0) if of_list["by_vector"] else (0.0, of_list["perfect"] or 1.0)
+    SD["score_range"] = score_range
+score_range = SD["score_range"]
+if "spread_scores" not in SD:
+    """Scores of several lists made comparable, and how much each list tells."""
+
+    from collections.abc import Sequence
+
+
+    def spread_scores(
+        lists: Sequence[Sequence[float | None]],
+        weights: Sequence[float],
+        floors: Sequence[float | None],
+        depth: int,
+    ) -> tuple[list[list[float | None]], list[float]]:
+        """Return each list's scores in [0, 1], None where it lacks an item, and the lists' weights.
+
+        A score's place between the list's least and best is its normal score. A list that ends before
+        `depth` has all that it could find: what it lacks has the score `floors` says (BM25: 0), which
+        is then the least; None stands for a list in which nothing lacks a score (cosines).
+
+        A list's weight is multiplied by its spread: best - least for cosines, whose scale is the same
+        for all queries, and (best - least) / best where there is a floor, since BM25 has no unit. An
+        arm that takes its candidates for nearly alike cannot tell which is better, and then counts
+        less. Where no list has a spread the weights stay. Convex fusion takes both; adding a constant
+        to all cosines, or multiplying all BM25 scores by one, changes nothing.
+        """
+        normal: list[list[float | None]] = []
+        spread_weights = []
+        for scores, weight, floor in zip(lists, weights, floors, strict=True):
+            present = [score for score in scores if score is not None]
+            best = max(present, default=0.0)
+            least = min(present, default=0.0)
+            if floor is not None and len(present) < depth:
+                least = min(least, floor)
+            width = best - least
+            spread = width if floor is None or width <= 0 else width / max(abs(best), width)
+            normal.append([_place(score, least, width) for score in scores])
+            spread_weights.append(weight * spread)
+        if not any(spread_weights):
+            return normal, list(weights)
+        return normal, spread_weights
+
+
+    def _place(score: float | None, least: float, width: float) -> float | None:
+        if score is None:
+            return None
+        return (score - least) / width if width > 0 else 1.0
+    SD["spread_scores"] = spread_scores
+spread_scores = SD["spread_scores"]
+if "comparable_scores" not in SD:
+    """The scores of a search's lists on one scale."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    Scores = Sequence[Sequence[float | None]]
+
+
+    def comparable_scores(
+        lists: Sequence[Mapping[str, Any]],
+        scores: Scores,
+        normalization: Mapping[str, Any],
+        depth: int,
+    ) -> tuple[Scores, list[float]]:
+        """Return scores[list][item] in [0, 1], None where a list lacks an item, and lists' weights.
+
+        `normalization` is the setting; by spread, weights depend on the scores (spread_scores) and
+        `depth` is how many candidates each arm was asked for.
+        """
+        weights = [of_list["weight"] for of_list in lists]
+        if normalization["method"] == "spread":
+            floors = [None if of_list["by_vector"] else 0.0 for of_list in lists]
+            return spread_scores(scores, weights, floors, depth)
+        return [
+            normalize_scores(
+                of_scores, *arm_normalization(normalization, of_list["kind"], *score_range(of_list))
+            )
+            for of_list, of_scores in zip(lists, scores, strict=True)
+        ], weights
+    SD["comparable_scores"] = comparable_scores
+comparable_scores = SD["comparable_scores"]
+if "convex_fusion" not in SD:
+    """Convex combination of normalised scores over whole lists."""
+
+    from collections.abc import Sequence
+    from functools import reduce
+    from operator import add
+
+
+    def convex_fusion(
+        scores: Sequence[Sequence[float | None]], weights: Sequence[float]
+    ) -> list[float]:
+        """Return Σ weight · score / Σ weight of each item, in [0, 1] where the scores are.
+
+        `scores[list][item]` are normalised (normalize_scores); None, where the list lacks the item,
+        counts as 0. Weights that are all 0 give 0. Terms are added from the smallest, so the order of
+        the lists changes no bit. Bruch, Gai and Ingber 2023.
+        """
+        total = reduce(add, sorted(weights), 0.0)
+        if total == 0:
+            return [0.0] * (len(scores[0]) if scores else 0)
+        terms = [
+            [0.0 if score is None else weight * score for score in of_list]
+            for of_list, weight in zip(scores, weights, strict=True)
+        ]
+        return [reduce(add, sorted(row)) / total for row in zip(*terms, strict=True)]
+    SD["convex_fusion"] = convex_fusion
+convex_fusion = SD["convex_fusion"]
+if "fuse_ranks" not in SD:
+    """Weighted reciprocal rank fusion over whole lists."""
+
+    from collections.abc import Sequence
+    from functools import reduce
+    from operator import add
+
+
+    def fuse_ranks(
+        ranks: Sequence[Sequence[int | None]], weights: Sequence[float], k: float
+    ) -> tuple[list[float], float]:
+        """Return Σ weight / (k + rank) of each item, and what an item first in every list would get.
+
+        `ranks[list][item]` starts at 1; None where the list lacks the item, which adds nothing. Terms
+        are added from the smallest, so the order of the lists changes no bit and mirrored ranks tie
+        (Python's own `sum` rounds differently from 3.12 on). Cormack, Clarke and Büttcher 2009.
+        """
+        terms = [
+            [0.0 if rank is None else weight / (k + rank) for rank in of_list]
+            for of_list, weight in zip(ranks, weights, strict=True)
+        ]
+        attainable = reduce(add, sorted(weight / (k + 1) for weight in weights), 0.0)
+        if len(terms) == 2:
+            return list(map(add, *terms)), attainable
+        return [reduce(add, sorted(row)) for row in zip(*terms, strict=True)], attainable
+    SD["fuse_ranks"] = fuse_ranks
+fuse_ranks = SD["fuse_ranks"]
+if "merge_lists" not in SD:
+    """Ranked lists joined into one pool of candidates."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def merge_lists(lists: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the passages of all lists, each once, as columns.
+
+        A list has `chunk_ids`, `document_ids`, `chunk_indexes`, `ranks` (from 1) and `scores`. The pool
+        has the first three for all items, by (document id, chunk index), so that a stable sort by score
+        leaves ties in that order; and `ranks[list][item]` and `scores[list][item]`, None where the list
+        lacks the item.
+        """
+        keys = {
+            key
+            for of_list in lists
+            for key in zip(
+                of_list["document_ids"], of_list["chunk_indexes"], of_list["chunk_ids"], strict=True
+            )
+        }
+        ordered = sorted(keys)
+        chunk_ids = [chunk_id for _, _, chunk_id in ordered]
+
+        def column(of_list: Mapping[str, Any], name: str) -> list[Any]:
+            value_of = dict(zip(of_list["chunk_ids"], of_list[name], strict=True))
+            return list(map(value_of.get, chunk_ids))
+
+        return {
+            "chunk_ids": chunk_ids,
+            "document_ids": [document_id for document_id, _, _ in ordered],
+            "chunk_indexes": [chunk_index for _, chunk_index, _ in ordered],
+            "ranks": [column(of_list, "ranks") for of_list in lists],
+            "scores": [column(of_list, "scores") for of_list in lists],
+        }
+    SD["merge_lists"] = merge_lists
+merge_lists = SD["merge_lists"]
+if "recency_decay" not in SD:
+    """The decay of scores with age."""
+
+    from collections.abc import Sequence
+
+    MOST_HALVINGS = 1000.0  # a double has no smaller numbers than some halvings more give
+
+
+    def recency_decay(
+        scores: Sequence[float], ages_days: Sequence[float | None], half_life_days: float | None
+    ) -> list[float]:
+        """Return score · 0.5^(age / half-life) of each item, in the order given.
+
+        An age of one half-life halves a score, of two quarters it; scores in [0, 1] stay there. Ages
+        below 0 (dates to come) count as 0, and so does None, an age that nobody knows. A half-life of
+        None leaves all scores as they are.
+        """
+        if half_life_days is None:
+            return list(scores)
+        halvings = [min(max(age or 0.0, 0.0) / half_life_days, MOST_HALVINGS) for age in ages_days]
+        return [score * 0.5**count for score, count in zip(scores, halvings, strict=True)]
+    SD["recency_decay"] = recency_decay
+recency_decay = SD["recency_decay"]
+if "scale_fused" not in SD:
+    """Fused sums brought to the scale that blending and diversity see."""
+
+    from collections.abc import Sequence
+
+
+    def scale_fused(fused: Sequence[float], attainable: float, scale: str) -> list[float]:
+        """Return the sums on a scale: attainable, minmax or raw.
+
+        attainable: divided by what a perfect match would get, so in [0, 1] and independent of the other
+        items. minmax: (sum - lowest) / (highest - lowest), 1 for all where they do not differ (S1).
+        raw: as they are (S0, S2).
+        """
+        if scale == "raw" or not fused:
+            return list(fused)
+        if scale == "minmax":
+            low, high = min(fused), max(fused)
+            return [1.0 if high - low < 1e-9 else (value - low) / (high - low) for value in fused]
+        return [min(value / attainable, 1.0) if attainable > 0 else 0.0 for value in fused]
+    SD["scale_fused"] = scale_fused
+scale_fused = SD["scale_fused"]
+if "fuse_lists" not in SD:
+    """The lists of a search fused into one order."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+
+
+    def fuse_lists(
+        lists: Sequence[Mapping[str, Any]],
+        settings: Mapping[str, Any],
+        depth: int,
+        moved_cosines: Callable[[Sequence[int], Sequence[int]], Mapping[int, float]],
+        ages_days: Callable[[Sequence[int]], Sequence[float | None]],
+    ) -> dict[str, Any]:
+        """Return the pool of the lists' candidates (merge_lists) with their fused scores.
+
+        Columns by item: `sums`, what fusion gave with bonus and recency, of at most `attainable`;
+        `points`, the same in [0, 1]; `bonus`; `recency` (None without the setting). `order` has the
+        items, best first. By list: `normal` scores in convex fusion, else None, and `weights`.
+        `feedback` has the chunk ids that the query's vector was moved to: `moved_cosines` gives
+        cosines of chunks to a vector moved towards others, `ages_days` the ages of documents.
+        """
+        pool = merge_lists(lists)
+        count = len(pool["chunk_ids"])
+        weights = [of_list["weight"] for of_list in lists]
+        normal, feedback = None, None
+        if settings["fusion"] == "convex" and len(lists) > 1:
+            normal, weights = comparable_scores(lists, pool["scores"], settings["normalization"], depth)
+            sums, attainable = convex_fusion(normal, weights), 1.0
+            if settings["feedback"]["passages"] > 0 and count and _original(lists) is not None:
+                first = _best_first(sums)
+                scores = _moved_scores(lists, pool, first, settings["feedback"], moved_cosines)
+                normal, weights = comparable_scores(lists, scores, settings["normalization"], depth)
+                sums = convex_fusion(normal, weights)
+                passages = first[: settings["feedback"]["passages"]]
+                feedback = [pool["chunk_ids"][item] for item in passages]
+        elif len(lists) == 1 and settings["fused_scale"] == "attainable":
+            low, high = score_range(lists[0])
+            sums, attainable = (
+                [max((score - low) / (high - low), 0.0) for score in pool["scores"][0]],
+                1.0,
+            )
+            normal = [sums]
+        else:
+            sums, attainable = fuse_ranks(pool["ranks"], weights, settings["rrf_k"])
+        bonus = [0.0] * count
+        if settings["bonus"]["kind"] != "none" and (normal is None or len(lists) > 1):
+            bonus, largest = bonus_by_ways(lists, pool["ranks"], settings["bonus"], attainable)
+            sums = [sum(both) for both in zip(sums, bonus, strict=True)]
+            attainable += largest
+        recency = None
+        if settings["recency_half_life_days"] is not None and count:
+            ages = ages_days(pool["document_ids"])
+            recency = recency_decay([1.0] * count, ages, settings["recency_half_life_days"])
+            sums = [score * factor for score, factor in zip(sums, recency, strict=True)]
+        points = scale_fused(sums, attainable, "attainable")
+        return {
+            **pool,
+            "sums": sums,
+            "attainable": attainable,
+            "points": points,
+            "order": _best_first(points),
+            "bonus": bonus,
+            "recency": recency,
+            "normal": normal,
+            "weights": weights,
+            "feedback": feedback,
+        }
+
+
+    def _best_first(scores: Sequence[float]) -> list[int]:
+        return sorted(range(len(scores)), key=lambda item: -scores[item])
+
+
+    def _original(lists: Sequence[Mapping[str, Any]]) -> int | None:
+        """Return the place of the list by the query's own vector."""
+        return next((place for place, one in enumerate(lists) if one["arm"] == "vector"), None)
+
+
+    def _moved_scores(
+        lists: Sequence[Mapping[str, Any]],
+        pool: Mapping[str, Any],
+        first: Sequence[int],
+        feedback: Mapping[str, Any],
+        moved_cosines: Callable[[Sequence[int], Sequence[int]], Mapping[int, float]],
+    ) -> list[Any]:
+        """Return the lists' scores, those by vectors for a vector moved to the first passages."""
+        ids = pool["chunk_ids"]
+        moved = moved_cosines(
+            [ids[item] for item in first[: feedback["pool"]]],
+            [ids[item] for item in first[: feedback["passages"]]],
+        )
+        scores = list(pool["scores"])
+        place = _original(lists)
+        if place is not None:
+            scores[place] = [
+                moved.get(chunk_id, score) for chunk_id, score in zip(ids, scores[place], strict=True)
+            ]
+        return scores
+    SD["fuse_lists"] = fuse_lists
+fuse_lists = SD["fuse_lists"]
+if "is_strong_signal" not in SD:
+    """Whether the words alone have found the answer, so that expanding the query would be lost time."""
+
+    from collections.abc import Mapping, Sequence
+    from math import exp
+
+
+    def is_strong_signal(
+        scores: Sequence[float], perfect: float, signal: Mapping[str, float]
+    ) -> tuple[bool, list[float]]:
+        """Return whether the best BM25 score is high and well above the second, and the best five.
+
+        `scores` are BM25, best first. They are compared as shares of `perfect`, what no passage can
+        reach; or, where `signal` has a `scale` above 0, as 1 / (1 + exp(-(score - center) / scale)). A
+        strong one has at least `score`, and is at least `gap` above the second (0 where there is none).
+        """
+        center, scale = signal["center"], signal["scale"]
+        if scale > 0:
+            top = [1 / (1 + exp(min((center - score) / scale, 700))) for score in scores[:5]]
+        else:
+            top = [score / perfect for score in scores[:5]]
+        if not top:
+            return False, top
+        gap = top[0] - (top[1] if len(top) > 1 else 0.0)
+        return top[0] >= signal["score"] and gap >= signal["gap"], top
+    SD["is_strong_signal"] = is_strong_signal
+is_strong_signal = SD["is_strong_signal"]
+if "page_start" not in SD:
+    """Where a page begins in the order of all candidates."""
+
+    from collections.abc import Mapping, Sequence
+
+
+    def page_start(
+        order: Sequence[tuple[float, int, int]], after: Mapping[str, float] | None
+    ) -> int | None:
+        """Return the place, from 0, of the first row after the one that `after` names.
+
+        `order` has (score, document id, chunk index) of all rows, best first; `after` the same three by
+        name. No `after` gives 0. A row that is there is found by its document and chunk index, however
+        its score may have changed; one that is not (deleted since) stands where its score would put it.
+        Where rows are not in order of their scores, as after MMR, such a row has no place: None.
+        """
+        if not after:
+            return 0
+        key = (after["document_id"], after["chunk_index"])
+        for place, (_, document_id, chunk_index) in enumerate(order):
+            if (document_id, chunk_index) == key:
+                return place + 1
+        ranked = [(-score, document_id, chunk_index) for score, document_id, chunk_index in order]
+        if ranked != sorted(ranked):
+            return None
+        return sum(row < (-after["score"], *key) for row in ranked)
+    SD["page_start"] = page_start
+page_start = SD["page_start"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
+if "note_corrections" not in SD:
+    """What the fuzzy arm put right, beside its rows."""
+
+    import json
+    from typing import Any
+
+
+    def note_corrections(fuzzy: dict[str, Any], method: str) -> bool:
+        """Put method and corrections of each row into the list's `notes`; return whether any are there.
+
+        `corrections` of the list is a JSON text for each row, None for the method word_similarity.
+        """
+        told = fuzzy["corrections"]
+        notes = {
+            text: {"method": method, **({"corrections": json.loads(text)} if text else {})}
+            for text in set(told)
+        }
+        fuzzy["notes"] = {rank: notes[text] for rank, text in zip(fuzzy["ranks"], told, strict=True)}
+        return any(told)
+    SD["note_corrections"] = note_corrections
+note_corrections = SD["note_corrections"]
+if "search_lists" not in SD:
+    """The lists that a search's arms give."""
+
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+
+
+    def search_lists(
+        settings: Mapping[str, Any],
+        has_vector: bool,
+        search: Callable[[str], dict[str, Any]],
+        done: Callable[..., None],
+        skip: Callable[[str, str], None],
+    ) -> list[dict[str, Any]]:
+        """Return the lists of the arms that run, one each, those of words first.
+
+        `search` gives the list of an arm (arm_list). An arm of weight 0 does not run, nor the vector
+        arm without a vector, nor the fuzzy arm by the setting fuzzy (off, or auto with the words' arm
+        not running). A fuzzy arm that finds nothing to put right gives no list: a passage cannot be
+        missing there. Where it did, it has all that the words' arm has and more, which then only breaks
+        ties, by an eighth of its weight.
+        """
+        weights = settings["weights"]
+        lists = []
+        skipped = {
+            "lexical": weights["lexical"] == 0 and "its weight is 0",
+            "vector": (weights["vector"] == 0 and "its weight is 0")
+            or (not has_vector and "the query has no vector"),
+            "fuzzy": (weights["fuzzy"] == 0 and "its weight is 0")
+            or (
+                (settings["fuzzy"] == "off" or (settings["fuzzy"] == "auto" and not weights["lexical"]))
+                and "by the setting fuzzy"
+            ),
+        }
+        for arm, reason in skipped.items():
+            if reason:
+                skip(arm, reason)
+                continue
+            found = search(arm)
+            done(arm, len(found["ranks"]))
+            if arm != "fuzzy" or found["ranks"]:
+                lists.append(found)
+            if arm == "fuzzy" and note_corrections(found, settings["fuzzy_method"]):
+                for of_list in lists:
+                    if of_list["arm"] == "lexical":
+                        of_list["weight"] /= 8
+        return lists
+    SD["search_lists"] = search_lists
+search_lists = SD["search_lists"]
+if "fused_parts" not in SD:
+    """What each list gave to the fused scores."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+
+    def fused_parts(
+        lists: Sequence[Mapping[str, Any]], fused: Mapping[str, Any], rrf_k: float
+    ) -> tuple[dict[str, tuple[float, list[float]]], list[float]]:
+        """Return {arm: (weight, its part of the sum by item)} and the bonus's part, decay counted in.
+
+        `fused` is what fuse_lists returns.
+        """
+        left = fused["recency"] or [1.0] * len(fused["sums"])
+        if fused["normal"] is None:
+            parts = [
+                fuse_ranks([of_list], [weight], rrf_k)[0]
+                for of_list, weight in zip(fused["ranks"], fused["weights"], strict=True)
+            ]
+        else:
+            total = sum(fused["weights"]) or 1
+            parts = [
+                [weight * (score or 0.0) / total for score in of_list]
+                for of_list, weight in zip(fused["normal"], fused["weights"], strict=True)
+            ]
+
+        def decayed(values: Sequence[float]) -> list[float]:
+            return [value * share for value, share in zip(values, left, strict=True)]
+
+        return {
+            of_list["arm"]: (weight, decayed(part))
+            for of_list, weight, part in zip(lists, fused["weights"], parts, strict=True)
+        }, decayed(fused["bonus"])
+    SD["fused_parts"] = fused_parts
+fused_parts = SD["fused_parts"]
+if "trace_candidates" not in SD:
+    """How candidates came to their places."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def trace_candidates(
+        items: Sequence[int],
+        arms: Sequence[Mapping[str, dict[str, Any]]],
+        parts: Mapping[str, tuple[float, Sequence[float | None]]],
+        bonus: Sequence[float],
+        attainable: float,
+        places: Mapping[str, Sequence[int]],
+    ) -> list[dict[str, Any]]:
+        """Return {arms, places} of each item, and its bonus where there is one.
+
+        `arms` are those of the items (candidate_arms), to which the arm's weight and contribution to
+        the score are added: of `parts`, {arm: (weight, part of the fused sum by item)}, over
+        `attainable`. `places` has the items of each stage in their order; one that a stage left out has
+        no place there.
+        """
+        place_of = {
+            stage: {item: place for place, item in enumerate(order, 1)}
+            for stage, order in places.items()
+        }
+        return [
+            {
+                "arms": {
+                    arm: {
+                        **said,
+                        "weight": parts[arm][0],
+                        "contribution": (parts[arm][1][item] or 0.0) / attainable,
+                    }
+                    for arm, said in of_item.items()
+                },
+                **({"bonus": bonus[item] / attainable} if bonus[item] else {}),
+                "places": {stage: place[item] for stage, place in place_of.items() if item in place},
+            }
+            for item, of_item in zip(items, arms, strict=True)
+        ]
+    SD["trace_candidates"] = trace_candidates
+trace_candidates = SD["trace_candidates"]
+if "search_trace" not in SD:
+    """What a search did, for those who ask."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+
+    def search_trace(
+        page: Sequence[int],
+        lists: Sequence[Mapping[str, Any]],
+        fused: Mapping[str, Any],
+        rrf_k: float,
+        places: Mapping[str, Sequence[int]],
+        pool_facts: tuple[Mapping[int, float | None], Mapping[int, Mapping[str, Any]]] | None,
+    ) -> dict[str, Any]:
+        """Return {rows} of a page's items and, with `pool_facts`, {candidates} of the whole pool.
+
+        `fused` is what fuse_lists returns, `places` has the items of each stage in their order.
+        `pool_facts` are relevances by chunk id, and by item at which stage and why it was dropped.
+        """
+        parts, bonus = fused_parts(lists, fused, rrf_k)
+
+        def told(items: Sequence[int]) -> list[dict[str, Any]]:
+            arms = [candidate_arms(item, lists, fused["ranks"], fused["scores"]) for item in items]
+            return trace_candidates(items, arms, parts, bonus, fused["attainable"], places)
+
+        trace: dict[str, Any] = {"rows": told(page)}
+        if pool_facts is not None:
+            relevances, dropped = pool_facts
+            trace["candidates"] = [
+                {
+                    "chunk_id": fused["chunk_ids"][item],
+                    "document_id": fused["document_ids"][item],
+                    "chunk_index": fused["chunk_indexes"][item],
+                    "score": fused["points"][item],
+                    "relevance": relevances.get(fused["chunk_ids"][item]),
+                    **({"dropped": dropped[item]} if item in dropped else {}),
+                    **row,
+                }
+                for item, row in zip(fused["order"], told(fused["order"]), strict=True)
+            ]
+        return trace
+    SD["search_trace"] = search_trace
+search_trace = SD["search_trace"]
+if "stage_log" not in SD:
+    """What the stages of a search did, and how long each took."""
+
+    from collections.abc import Callable
+    from typing import Any
+
+
+    def stage_log(
+        clock: Callable[[], float],
+    ) -> tuple[list[dict[str, Any]], Callable[..., None], Callable[[str, str], None]]:
+        """Return the list of stages, and the functions done(stage, rows, …) and skip(stage, reason).
+
+        A stage that is done has taken the milliseconds since the one before; `clock` gives seconds.
+        What else `done` is given (details) goes into the stage as it is.
+        """
+        stages: list[dict[str, Any]] = []
+        last = [clock()]
+
+        def done(stage: str, rows: int, **more: Any) -> None:
+            now = clock()
+            stages.append({"name": stage, "ms": (now - last[0]) * 1000, "rows": rows, **more})
+            last[0] = now
+
+        def skip(stage: str, reason: str) -> None:
+            stages.append({"name": stage, "skipped": reason})
+
+        return stages, done, skip
+    SD["stage_log"] = stage_log
+stage_log = SD["stage_log"]
+if "stored_passages" not in SD:
+    """What a search reads of its candidates, by their ids."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    _TEXT_COLUMNS = "c.id, c.content, c.start_offset, c.end_offset"
+    _TEXTS = f"SELECT {_TEXT_COLUMNS} FROM pgblend_data.chunk AS c WHERE c.id = ANY($1)"
+    _AGES = "SELECT pgblend._document_ages($1) AS ages"
+    _SPACE = "SELECT {columns} FROM pgblend_data.embedding_space AS s WHERE s.name = ${place}"
+    _MOVED = f"pgblend._feedback_cosines($1, $2, $3, $4, ({_SPACE.format(columns='s', place=5)}))"
+    _FEEDBACK = f"SELECT f.chunk_id, f.cosine FROM {_MOVED} AS f"
+    _FEEDBACK_TYPES = ["bigint[]", "bigint[]", "vector", "double precision", "text"]
+    _TYPE = "format('%I(%s)', s.storage, s.dimensions) AS type, quote_ident(s.table_name) AS name"
+    _TABLE = _SPACE.format(columns=_TYPE, place=1)
+    _COLUMN = "SELECT e.chunk_id, {column} AS value FROM pgblend_data.{table} AS e {where}"
+    _WHERE = "WHERE e.chunk_id = ANY($1)"
+    _COSINE = "nullif(1 - (e.embedding <=> $2::{type}), 'NaN')"
+    _VECTOR = "e.embedding::text"
+
+
+    class StoredPassages:
+        """Texts, vectors and ages of passages and documents; each method is one statement."""
+
+        def __init__(
+            self,
+            run: Callable[..., Sequence[Mapping[str, Any]]],
+            query_embedding: str | None,
+            space: str | None,
+        ) -> None:
+            self.run = run
+            self.query_embedding = query_embedding
+            self.space = space
+
+        def texts(self, chunk_ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
+            """Return content, start_offset and end_offset by chunk id."""
+            return {row["id"]: row for row in self.run(_TEXTS, ["bigint[]"], chunk_ids)}
+
+        def ages_days(self, document_ids: Sequence[int]) -> Sequence[float | None]:
+            """Return how old the documents are, in their order."""
+            ages: Sequence[float | None] = self.run(_AGES, ["bigint[]"], document_ids)[0]["ages"]
+            return ages
+
+        def moved_cosines(
+            self, chunk_ids: Sequence[int], passages: Sequence[int], weight: float
+        ) -> dict[int, float]:
+            """Return cosines to the query's vector moved by `weight` towards passages."""
+            values = [chunk_ids, passages, self.query_embedding, weight, self.space]
+            rows = self.run(_FEEDBACK, _FEEDBACK_TYPES, *values)
+            return {row["chunk_id"]: row["cosine"] for row in rows if row["cosine"] is not None}
+
+        def cosines(self, chunk_ids: Sequence[int]) -> dict[int, float | None]:
+            """Return exact cosines to the query's vector; none without one, NULL for a zero vector."""
+            if self.query_embedding is None:
+                return {}
+            return self._column(_COSINE, chunk_ids, self.query_embedding)
+
+        def vectors(self, chunk_ids: Sequence[int]) -> dict[int, str]:
+            """Return the passages' vectors as texts."""
+            return self._column(_VECTOR, chunk_ids)
+
+        def _column(self, column: str, chunk_ids: Sequence[int], *values: str) -> dict[int, Any]:
+            if not chunk_ids or self.space is None:
+                return {}
+            table = self.run(_TABLE, ["text"], self.space)[0]
+            statement = _COLUMN.format(
+                column=column.format(type=table["type"]), table=table["name"], where=_WHERE
+            )
+            types = ["bigint[]", *["vector"] * len(values)]
+            return {
+                row["chunk_id"]: row["value"] for row in self.run(statement, types, chunk_ids, *values)
+            }
+
+
+    def stored_passages(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        query_embedding: str | None,
+        space: str | None,
+    ) -> StoredPassages:
+        """Return what reads passages for a query vector in an embedding space, which may be None.
+
+        `run` executes (statement, types, *values).
+        """
+        return StoredPassages(run, query_embedding, space)
+    SD["stored_passages"] = stored_passages
+stored_passages = SD["stored_passages"]
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+import json
+from time import perf_counter
+
+started = perf_counter()
+stages, done, skip = stage_log(perf_counter)
+run = prepared_statements(plpy.prepare, SD)
+stored = stored_passages(run, query_embedding, space)
+in_force = json.loads(settings)
+weights = in_force["weights"]
+after = in_force["after"]
+if after and len(after) < 3:
+    plpy.error(
+        f"options: \"after\" is {json.dumps(after)}: expected score, document_id and chunk_index",
+        sqlstate="22023", hint="Take details -> 'cursor' of the last row of the page before.")
+wanted = in_force["offset"] + result_limit
+depth = arm_depth(
+    in_force["over_fetch"], in_force["candidate_depth"], wanted, reranked=False, variant=False)
+
+# --- arms: one list each
+arm_settings = settings
+if depth != in_force["candidate_depth"]:
+    arm_settings = json.dumps(in_force | {"candidate_depth": depth})
+
+def search(arm):
+    asked = [query, collection_ids, filter, arm_settings]
+    if arm == "vector":
+        binding = query if weights["lexical"] > 0 else None
+        asked = [binding, *asked[1:], query_embedding, space]
+    return arm_list(run, arm, arm, weights[arm], asked)
+
+lists = search_lists(in_force, query_embedding is not None, search, done, skip)
+not_run = in_force.get("not_run", {})
+of_all = {
+    "mode": in_force["mode"], **({"not_run": not_run} if not_run else {}),
+    "relevance_basis": None if query_embedding is None else "cosine"}
+if weights["lexical"] > 0 and (traced != "none" or "expand" in not_run):
+    strong, top = is_strong_signal(
+        lists[0]["scores"], lists[0]["perfect"], in_force["strong_signal"])
+    expansion = "skipped_strong" if strong else "wanted"
+    done("strong_signal", len(top), details={"strong": strong, "top": top, "expansion": expansion})
+    if "expand" in not_run:
+        of_all["expansion"] = expansion
+
+# --- fuse: points in [0, 1], and the scale that later stages compare on
+if in_force["level"] == "document":
+    lists = documents_once(lists)
+fused = fuse_lists(
+    lists, in_force, depth,
+    lambda first, passages: stored.moved_cosines(first, passages, in_force["feedback"]["weight"]),
+    stored.ages_days)
+ids, points, count = fused["chunk_ids"], fused["points"], len(fused["order"])
+keys = list(zip(points, fused["document_ids"], fused["chunk_indexes"]))
+places = {"fuse": fused["order"]}
+feedback = fused["feedback"]
+done("fuse", count, **({"details": {"feedback": feedback}} if feedback else {}))
+
+# --- refine: leave out what repeats a better row or is not good enough, as far as the page needs
+cosine_of = next((
+    {chunk_id: score for chunk_id, score in zip(ids, scores) if score is not None}
+    for of_list, scores in zip(lists, fused["scores"]) if of_list["arm"] == "vector"), {})
+
+def relevance_of(items):
+    """Exact cosines, also of the rows that no arm gave one; a zero vector has none."""
+    chunk_ids = [ids[item] for item in items]
+    cosine_of.update(stored.cosines([one for one in chunk_ids if one not in cosine_of]))
+    return list(map(cosine_of.get, chunk_ids))
+
+def start_in(items):
+    return page_start([keys[item] for item in items] if after else [], after)
+
+diverse = in_force["mmr"]["lambda"] < 1
+needed = max(start_in(fused["order"]), in_force["mmr"]["pool"] if diverse else 0) + wanted
+chosen = choose_passages(
+    fused, in_force, needed, count if traced == "pool" else needed + 5, stored.texts, relevance_of)
+best, places["dedup"] = chosen["good"], chosen["distinct"]
+if in_force["dedup"] == "off" and in_force["per_document"] is None:
+    skip("dedup", "by the setting dedup")
+else:
+    kept = len(chosen["distinct"])
+    done("dedup", kept, details={
+        "looked_at": chosen["looked_at"], "dropped": chosen["looked_at"] - kept})
+
+for stage in ("rerank", "blend"):
+    skip(stage, not_run.get("rerank", f"by the mode {in_force['mode']}"))
+
+# --- diversify
+if diverse:
+    scaled = scale_fused(fused["sums"], fused["attainable"], in_force["fused_scale"])
+    best = places["mmr"] = diverse_items(
+        best, [scaled[item] for item in best], ids, in_force["mmr"], stored.vectors)
+    done("mmr", len(best))
+else:
+    skip("mmr", "lambda is 1")
+
+# --- page
+start = start_in(best)
+if start is None:
+    plpy.error(
+        "the row of the option after is no longer found", sqlstate="22023",
+        hint="Begin again without after, or use offset.")
+start += in_force["offset"]
+if start + result_limit > depth:
+    plpy.warning(
+        f"rows beyond candidate_depth ({depth}) are not found: offset {start} + limit"
+        f" {result_limit} asks for more", hint="Raise the option candidate_depth.")
+page = best[start:min(start + result_limit, depth)]
+relevances = relevance_of(page)
+places["page"] = best
+done("page", len(page))
+
+trace = None
+if traced != "none":
+    trace = {
+        "stages": stages, "ms": (perf_counter() - started) * 1000, **search_trace(
+            page, lists, fused, in_force["rrf_k"], places,
+            (cosine_of, chosen["dropped"]) if traced == "pool" else None)}
+arms = [candidate_arms(item, lists, fused["ranks"], fused["scores"]) for item in page]
+if in_force["fused_scale"] != "attainable":
+    for item, of_item in zip(page, arms):
+        of_item["fused"] = {"rank": fused["order"].index(item) + 1, "score": fused["sums"][item]}
+details = [
+    {**of_all, **({"recency": fused["recency"][item]} if fused["recency"] else {}),
+     "cursor": dict(zip(("score", "document_id", "chunk_index"), keys[item]))}
+    for item in page]
+return {
+    "chunk_ids": [ids[item] for item in page],
+    "ranks": list(range(start + 1, start + 1 + len(page))),
+    "scores": [points[item] for item in page],
+    "relevances": relevances,
+    "arms": list(map(json.dumps, arms)),
+    "details": list(map(json.dumps, details)),
+    "candidate_count": count,
+    "trace": trace and json.dumps(trace),
+}
+$python$;
+
+COMMENT ON FUNCTION pgblend._rank_passages(
+    text, integer, vector, text, bigint[], jsonb, jsonb, text
+) IS
+'The places, scores and arms of one page of a search: all arms, fused, cut to the page; how many '
+'candidates there were, and a trace of the stages.';
+
 -- 60_search/_search_trace
 -- _search_trace: what a search did, as one JSON document: settings, stages, rows.
 -- {"query", "profile", "mode", "collections", "settings": {name: {"value", "source"}}, "stages":
@@ -12713,1134 +14326,6 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._degrade_mode(jsonb, jsonb) IS
 'Note the stages that the mode given in a call asks for and cannot have; with strict raise PB010.';
-
--- 60_search/_rank_passages
--- _rank_passages: the places, scores and arms of one page: all arms, fused, cut to the page.
--- The order of all candidates depends on the settings alone, never on result_limit or offset. An
--- arm of weight 0 does not run, nor the vector arm without a query vector, nor the fuzzy arm by the
--- setting fuzzy (off, or auto with the words' arm not running). score is what fusion gave, divided
--- by what a passage first in every list would get; of a single list it is that arm's own: BM25 over
--- what no passage can reach, or (1 + cosine) / 2. With recency_half_life_days it is times what the
--- document's age leaves (recency in details). relevance is the exact cosine, NULL without a query
--- vector. `trace` says what each stage did: with `traced` page also how each row of the page
--- came to its place, with pool each candidate; with none it is NULL. Where words count, phrases and
--- exclusions bind the vectors too. Ties go by (document, chunk index).
-CREATE OR REPLACE FUNCTION pgblend._rank_passages(
-    query text,
-    result_limit integer,
-    query_embedding vector,
-    space text,
-    collection_ids bigint[],
-    filter jsonb,
-    settings jsonb,
-    traced text,
-    OUT chunk_ids bigint[],
-    OUT ranks integer[],
-    OUT scores double precision[],
-    OUT relevances double precision[],
-    OUT arms jsonb[],
-    OUT details jsonb[],
-    OUT candidate_count integer,
-    OUT trace jsonb
-)
-LANGUAGE plpython3u
-STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-AS $python$
-if "arm_depth" not in SD:
-    """How many candidates an arm is asked for."""
-
-    from collections.abc import Mapping
-
-
-    def arm_depth(
-        over_fetch: Mapping[str, float],
-        candidate_depth: int,
-        wanted: int,
-        reranked: bool,
-        variant: bool,
-    ) -> int:
-        """Return candidate_depth, or, by a literal profile's rule, a multiple of the rows wanted.
-
-        With a `factor` above 0 in `over_fetch` it is max(minimum, factor · wanted) (S1: 2; S3: 2 and
-        minimum 20). `variant_factor` holds for the lists of an expanded query (S1: 1) and
-        `rerank_factor` where a reranker follows (S2: 3), each where it is given. `wanted` is offset +
-        limit: only these profiles depend on it. At least 1, at most 10,000.
-        """
-        factor = over_fetch.get("factor", 0)
-        if factor == 0:
-            return candidate_depth
-        if variant:
-            factor = over_fetch.get("variant_factor", factor)
-        elif reranked:
-            factor = over_fetch.get("rerank_factor", factor)
-        return int(min(max(over_fetch.get("minimum", 1), factor * wanted, 1), 10_000))
-    SD["arm_depth"] = arm_depth
-arm_depth = SD["arm_depth"]
-if "arm_normalization" not in SD:
-    """How one arm's scores are normalised for convex fusion."""
-
-    from collections.abc import Mapping
-    from typing import Any
-
-
-    def arm_normalization(
-        normalization: Mapping[str, Any], arm: str, low: float, high: float
-    ) -> tuple[str, dict[str, float | None]]:
-        """Return method and parameters for normalize_scores, from the setting normalization.
-
-        `low` and `high` are the arm's lowest and highest possible scores (BM25: 0 and its perfect
-        score; cosine: -1 and 1). theoretical takes the lowest possible and the list's best (Bruch, Gai
-        and Ingber 2023), absolute both possible ones, so that scores do not depend on the other items;
-        zscore is cut at 3 deviations, so that it lies in [0, 1].
-        """
-        method = normalization["method"]
-        if method == "theoretical":
-            return "minmax", {"low": low}
-        if method == "absolute":
-            return "minmax", {"low": low, "high": high}
-        if method == "zscore":
-            return "zscore", {"clamp": 3.0}
-        if method == "logistic":
-            return "logistic", {key: normalization.get(key, {}).get(arm) for key in ("center", "scale")}
-        return "minmax", {}
-    SD["arm_normalization"] = arm_normalization
-arm_normalization = SD["arm_normalization"]
-if "candidate_arms" not in SD:
-    """What each arm says of one candidate."""
-
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-
-    def candidate_arms(
-        item: int,
-        lists: Sequence[Mapping[str, Any]],
-        ranks: Sequence[Sequence[int | None]],
-        scores: Sequence[Sequence[float | None]],
-    ) -> dict[str, dict[str, Any]]:
-        """Return {arm: {rank, score}} of the arms that found it; an arm's `notes` of the rank as well.
-
-        `ranks[list][item]` and `scores[list][item]` as merge_lists gives them; `lists` have `arm`, and
-        may have `notes`, {rank: {name: value}}.
-        """
-        return {
-            of_list["arm"]: {
-                "rank": of_ranks[item],
-                "score": of_scores[item],
-                **of_list.get("notes", {}).get(of_ranks[item], {}),
-            }
-            for of_list, of_ranks, of_scores in zip(lists, ranks, scores, strict=True)
-            if of_ranks[item] is not None
-        }
-    SD["candidate_arms"] = candidate_arms
-candidate_arms = SD["candidate_arms"]
-if "convex_fusion" not in SD:
-    """Convex combination of normalised scores over whole lists."""
-
-    from collections.abc import Sequence
-    from functools import reduce
-    from operator import add
-
-
-    def convex_fusion(
-        scores: Sequence[Sequence[float | None]], weights: Sequence[float]
-    ) -> list[float]:
-        """Return Σ weight · score / Σ weight of each item, in [0, 1] where the scores are.
-
-        `scores[list][item]` are normalised (normalize_scores); None, where the list lacks the item,
-        counts as 0. Weights that are all 0 give 0. Terms are added from the smallest, so the order of
-        the lists changes no bit. Bruch, Gai and Ingber 2023.
-        """
-        total = reduce(add, sorted(weights), 0.0)
-        if total == 0:
-            return [0.0] * (len(scores[0]) if scores else 0)
-        terms = [
-            [0.0 if score is None else weight * score for score in of_list]
-            for of_list, weight in zip(scores, weights, strict=True)
-        ]
-        return [reduce(add, sorted(row)) / total for row in zip(*terms, strict=True)]
-    SD["convex_fusion"] = convex_fusion
-convex_fusion = SD["convex_fusion"]
-if "documents_once" not in SD:
-    """Ranked lists of passages as ranked lists of documents."""
-
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-
-    def documents_once(lists: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return the lists with each document once, where its first passage stood, ranks anew from 1.
-
-        All lists show a document by the same passage: the first that the list of the largest weight
-        has, of equal ones the first list. Columns are those of merge_lists; `notes` follow their ranks.
-        """
-        shown: dict[int, tuple[int, int]] = {}
-        for of_list in sorted(lists, key=lambda one: -one["weight"]):
-            for document, passage in zip(
-                of_list["document_ids"],
-                zip(of_list["chunk_ids"], of_list["chunk_indexes"], strict=True),
-                strict=True,
-            ):
-                shown.setdefault(document, passage)
-        found = []
-        for of_list in lists:
-            first: dict[int, int] = {}
-            by_rank = sorted(range(len(of_list["ranks"])), key=of_list["ranks"].__getitem__)
-            for place in by_rank:
-                first.setdefault(of_list["document_ids"][place], place)
-            notes = of_list.get("notes", {})
-            ranks = [of_list["ranks"][place] for place in first.values()]
-            found.append(
-                {
-                    **of_list,
-                    "ranks": list(range(1, len(first) + 1)),
-                    "chunk_ids": [shown[document][0] for document in first],
-                    "document_ids": list(first),
-                    "chunk_indexes": [shown[document][1] for document in first],
-                    "scores": [of_list["scores"][place] for place in first.values()],
-                    "notes": {new: notes[old] for new, old in enumerate(ranks, 1) if old in notes},
-                }
-            )
-        return found
-    SD["documents_once"] = documents_once
-documents_once = SD["documents_once"]
-if "drop_duplicates" not in SD:
-    """Items of a ranked list that repeat a better one."""
-
-    from collections import defaultdict
-    from collections.abc import Callable, Sequence
-
-    Dropped = tuple[int, str, float | None]  # index of the kept one, reason, similarity or share
-
-
-    def drop_duplicates(
-        hashes: Sequence[str | None] | None,
-        document_ids: Sequence[int | None] | None,
-        starts: Sequence[int | None] | None,
-        ends: Sequence[int | None] | None,
-        near: tuple[Callable[[int], tuple[int, float] | None], Callable[[int], None]] | None,
-        overlap: float,
-        per_document: int | None,
-        n: int,
-    ) -> list[Dropped | None]:
-        """Return for each of n items, best first, why it is dropped, None where it is kept.
-
-        Each item is compared with the kept ones before it, in this order of reasons:
-        - content: the same hash.
-        - overlap: of the same document, and the shared part of their spans [start, end) is at least
-          `overlap` of the shorter one.
-        - similar: `near`, as near_duplicates returns it.
-        - per_document: the document has that many kept items (its first one is named).
-        None for an array, or for an item in it, leaves the check out.
-        """
-        by_hash: dict[str, int] = {}
-        of_document: dict[int, list[int]] = defaultdict(list)
-        result: list[Dropped | None] = []
-        for index in range(n):
-            content = hashes[index] if hashes else None
-            document = document_ids[index] if document_ids else None
-            siblings = [] if document is None else of_document[document]
-            dropped: Dropped | None = None
-            if content is not None and content in by_hash:
-                dropped = by_hash[content], "content", None
-            if dropped is None and starts and ends:
-                dropped = _overlapping(index, siblings, starts, ends, overlap)
-            if dropped is None and near is not None and (match := near[0](index)) is not None:
-                dropped = match[0], "similar", match[1]
-            if dropped is None and per_document is not None and len(siblings) >= per_document:
-                dropped = siblings[0], "per_document", None
-            if dropped is None:
-                if content is not None:
-                    by_hash[content] = index
-                siblings.append(index)
-                if near is not None:
-                    near[1](index)
-            result.append(dropped)
-        return result
-
-
-    def _overlapping(
-        index: int,
-        others: Sequence[int],
-        starts: Sequence[int | None],
-        ends: Sequence[int | None],
-        overlap: float,
-    ) -> Dropped | None:
-        """Return the first other item whose span shares enough with this one's."""
-        start, end = starts[index], ends[index]
-        if start is None or end is None:
-            return None
-        for other in others:
-            other_start, other_end = starts[other], ends[other]
-            if other_start is None or other_end is None:
-                continue
-            shared = min(end, other_end) - max(start, other_start)
-            share = shared / max(min(end - start, other_end - other_start), 1)
-            if shared > 0 and share >= overlap:
-                return other, "overlap", share
-        return None
-    SD["drop_duplicates"] = drop_duplicates
-drop_duplicates = SD["drop_duplicates"]
-if "fuse_ranks" not in SD:
-    """Weighted reciprocal rank fusion over whole lists."""
-
-    from collections.abc import Sequence
-    from functools import reduce
-    from operator import add
-
-
-    def fuse_ranks(
-        ranks: Sequence[Sequence[int | None]], weights: Sequence[float], k: float
-    ) -> tuple[list[float], float]:
-        """Return Σ weight / (k + rank) of each item, and what an item first in every list would get.
-
-        `ranks[list][item]` starts at 1; None where the list lacks the item, which adds nothing. Terms
-        are added from the smallest, so the order of the lists changes no bit and mirrored ranks tie
-        (Python's own `sum` rounds differently from 3.12 on). Cormack, Clarke and Büttcher 2009.
-        """
-        terms = [
-            [0.0 if rank is None else weight / (k + rank) for rank in of_list]
-            for of_list, weight in zip(ranks, weights, strict=True)
-        ]
-        attainable = reduce(add, sorted(weight / (k + 1) for weight in weights), 0.0)
-        if len(terms) == 2:
-            return list(map(add, *terms)), attainable
-        return [reduce(add, sorted(row)) for row in zip(*terms, strict=True)], attainable
-    SD["fuse_ranks"] = fuse_ranks
-fuse_ranks = SD["fuse_ranks"]
-if "is_strong_signal" not in SD:
-    """Whether the words alone have found the answer, so that expanding the query would be lost time."""
-
-    from collections.abc import Mapping, Sequence
-    from math import exp
-
-
-    def is_strong_signal(
-        scores: Sequence[float], perfect: float, signal: Mapping[str, float]
-    ) -> tuple[bool, list[float]]:
-        """Return whether the best BM25 score is high and well above the second, and the best five.
-
-        `scores` are BM25, best first. They are compared as shares of `perfect`, what no passage can
-        reach; or, where `signal` has a `scale` above 0, as 1 / (1 + exp(-(score - center) / scale)). A
-        strong one has at least `score`, and is at least `gap` above the second (0 where there is none).
-        """
-        center, scale = signal["center"], signal["scale"]
-        if scale > 0:
-            top = [1 / (1 + exp(min((center - score) / scale, 700))) for score in scores[:5]]
-        else:
-            top = [score / perfect for score in scores[:5]]
-        if not top:
-            return False, top
-        gap = top[0] - (top[1] if len(top) > 1 else 0.0)
-        return top[0] >= signal["score"] and gap >= signal["gap"], top
-    SD["is_strong_signal"] = is_strong_signal
-is_strong_signal = SD["is_strong_signal"]
-if "merge_lists" not in SD:
-    """Ranked lists joined into one pool of candidates."""
-
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-
-    def merge_lists(lists: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the passages of all lists, each once, as columns.
-
-        A list has `chunk_ids`, `document_ids`, `chunk_indexes`, `ranks` (from 1) and `scores`. The pool
-        has the first three for all items, by (document id, chunk index), so that a stable sort by score
-        leaves ties in that order; and `ranks[list][item]` and `scores[list][item]`, None where the list
-        lacks the item.
-        """
-        keys = {
-            key
-            for of_list in lists
-            for key in zip(
-                of_list["document_ids"], of_list["chunk_indexes"], of_list["chunk_ids"], strict=True
-            )
-        }
-        ordered = sorted(keys)
-        chunk_ids = [chunk_id for _, _, chunk_id in ordered]
-
-        def column(of_list: Mapping[str, Any], name: str) -> list[Any]:
-            value_of = dict(zip(of_list["chunk_ids"], of_list[name], strict=True))
-            return list(map(value_of.get, chunk_ids))
-
-        return {
-            "chunk_ids": chunk_ids,
-            "document_ids": [document_id for document_id, _, _ in ordered],
-            "chunk_indexes": [chunk_index for _, chunk_index, _ in ordered],
-            "ranks": [column(of_list, "ranks") for of_list in lists],
-            "scores": [column(of_list, "scores") for of_list in lists],
-        }
-    SD["merge_lists"] = merge_lists
-merge_lists = SD["merge_lists"]
-if "mmr_select" not in SD:
-    """Maximal marginal relevance: relevant, and unlike what was chosen before."""
-
-    import json
-    from collections.abc import Sequence
-    from math import fsum, sqrt
-    from operator import mul
-    from typing import Any
-
-    try:
-        import numpy as np
-    except ImportError:
-        np = None  # type: ignore[assignment]
-
-
-    def mmr_select(
-        scores: Sequence[float], vectors: Sequence[Any], relevance: float, pool: int, most: int | None
-    ) -> list[tuple[int, float, float | None]]:
-        """Choose from the `pool` best items, one after the other, the one with the greatest objective.
-
-        The objective is relevance · score - (1 - relevance) · the largest cosine to any item chosen
-        before, which for the first is 0 (Carbonell and Goldstein 1998; relevance is S4's lambda, 0.7,
-        its pool 50). A vector is numbers, or text such as [1,2]; a missing one (None, or all 0) has
-        similarity 0 to every other. Cosines are rounded to 12 decimals, so that no server's way of
-        adding decides; ties go to the item that comes first.
-
-        Return (index, objective, largest cosine) of each in the order chosen, then the items outside
-        the pool by score, as if nothing were chosen before them (cosine None, as for the first). `most`
-        cuts the list and changes nothing else.
-        """
-        order = sorted(range(len(scores)), key=lambda index: -scores[index])
-        most = len(order) if most is None else most
-        inside = sorted(order[:pool])
-        units = _unit_rows([vectors[index] for index in inside])
-        nearest = [-1.0] * len(inside)
-        waiting = list(range(len(inside)))
-        chosen: list[tuple[int, float, float | None]] = []
-        while waiting and len(chosen) < most:
-            objectives = [
-                relevance * scores[inside[row]] - (1 - relevance) * (nearest[row] if chosen else 0.0)
-                for row in waiting
-            ]
-            best = objectives.index(max(objectives))
-            row = waiting.pop(best)
-            chosen.append((inside[row], objectives[best], nearest[row] if chosen else None))
-            nearest = list(map(max, nearest, _cosines(units, row)))
-        outside = [(index, relevance * scores[index], None) for index in order[pool:]]
-        return (chosen + outside)[:most]
-
-
-    def _unit_rows(vectors: Sequence[Any]) -> Any:
-        """Return vectors of length 1 as rows; a missing one is all 0."""
-        lists = [json.loads(vector) if isinstance(vector, str) else vector for vector in vectors]
-        zero = [0.0] * max((len(vector) for vector in lists if vector is not None), default=0)
-        if np is not None and lists:
-            rows = np.array([zero if vector is None else vector for vector in lists], np.float64)
-            lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
-            return rows / np.where(lengths > 0, lengths, 1)
-        return [_unit(zero if vector is None else vector) for vector in lists]
-
-
-    def _unit(vector: Sequence[float]) -> list[float]:
-        length = sqrt(fsum(map(mul, vector, vector))) or 1.0
-        return [value / length for value in vector]
-
-
-    def _cosines(units: Any, row: int) -> list[float]:
-        """Return the cosine of a row to every row."""
-        if np is not None:
-            return [round(value, 12) for value in (units @ units[row]).tolist()]
-        return [round(fsum(map(mul, unit, units[row])), 12) for unit in units]
-    SD["mmr_select"] = mmr_select
-mmr_select = SD["mmr_select"]
-if "near_duplicates" not in SD:
-    """Texts that say almost the same."""
-
-    import re
-    from collections import Counter, defaultdict
-    from collections.abc import Callable, Sequence
-
-    Match = tuple[int, float]  # index and similarity
-
-    # A word, or one character of a script that puts no spaces between words (Thai, Lao, Burmese,
-    # Khmer, kana, Han, Hangul).
-    _SPACELESS = (
-        "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-    )
-    _WORD = re.compile(f"[{_SPACELESS}]|[^\\W{_SPACELESS}]+")
-
-
-    def near_duplicates(
-        contents: Sequence[str | None], similarity: float
-    ) -> tuple[Callable[[int], Match | None], Callable[[int], None]]:
-        """Return `find(index)` and `keep(index)` for texts whose shingles are alike.
-
-        `find` gives the first kept text whose Jaccard index with this one, over the sets of their runs
-        of three words (Broder 1997), is at least `similarity` (above 0), and that index. A text without
-        a word is like no other. Exact, by prefix filtering (Bayardo, Ma and Srikant 2007): two similar
-        sets share one of their rarest members, so only those are looked up.
-        """
-        sets = [_shingles(content or "") for content in contents]
-        frequency = Counter(shingle for of_text in sets for shingle in of_text)
-        holders: dict[tuple[str, ...], list[int]] = defaultdict(list)  # kept texts by rare shingles
-
-        def rarest(index: int) -> list[tuple[str, ...]]:
-            shared = int(similarity * len(sets[index]) * (1 - 1e-12))  # at least so many are
-            ordered = sorted(sets[index], key=lambda shingle: (frequency[shingle], shingle))
-            return ordered[: len(ordered) - shared + 1]
-
-        def find(index: int) -> Match | None:
-            for other in sorted({other for shingle in rarest(index) for other in holders[shingle]}):
-                shared = len(sets[index] & sets[other])
-                jaccard = shared / (len(sets[index]) + len(sets[other]) - shared)
-                if jaccard >= similarity:
-                    return other, jaccard
-            return None
-
-        def keep(index: int) -> None:
-            for shingle in rarest(index):
-                holders[shingle].append(index)
-
-        return find, keep
-
-
-    def _shingles(text: str) -> set[tuple[str, ...]]:
-        """Return every run of three words, case-folded; a shorter text is one run."""
-        words = _WORD.findall(text.casefold())
-        if len(words) < 3:
-            return {tuple(words)} if words else set()
-        return set(zip(words, words[1:], words[2:], strict=False))
-    SD["near_duplicates"] = near_duplicates
-near_duplicates = SD["near_duplicates"]
-if "normalize_scores" not in SD:
-    """Scores of one list brought to a scale that other lists share."""
-
-    from collections.abc import Mapping, Sequence
-    from math import exp, fsum, sqrt
-
-
-    def normalize_scores(
-        scores: Sequence[float | None], method: str, parameters: Mapping[str, float | None]
-    ) -> list[float | None]:
-        """Return the scores on a common scale; None stays None.
-
-        - minmax: (score - low) / (high - low), clamped to [0, 1]; `low` and `high` are the list's own
-          where they are not given (with bounds that hold for every query, scores can be compared
-          between queries).
-        - zscore: (score - mean) / standard deviation of the list; with `clamp` c, cut to ±c and brought
-          to [0, 1] (c = 3: distribution-based score fusion).
-        - logistic: 1 / (1 + exp(-(score - center) / scale)); `center` and `scale` are the list's mean
-          and standard deviation where they are not given.
-
-        A range, deviation or scale under `epsilon` (1e-9) tells nothing apart: minmax gives 1 from
-        high - epsilon on and else 0, zscore the middle, and logistic takes epsilon for it.
-        """
-        present = [score for score in scores if score is not None]
-        given = {key: value for key, value in parameters.items() if value is not None}
-        epsilon = given.get("epsilon", 1e-9)
-        if not present:
-            return list(scores)
-        if method == "minmax":
-            low = given.get("low", min(present))
-            high = given.get("high", max(present))
-            return [None if s is None else _place_between(s, low, high, epsilon) for s in scores]
-        mean = fsum(present) / len(present)
-        deviation = sqrt(fsum((score - mean) ** 2 for score in present) / len(present))
-        if method == "zscore":
-            divisor = deviation if deviation >= epsilon else float("inf")
-            standard = [None if s is None else (s - mean) / divisor for s in scores]
-            if "clamp" not in given:
-                return standard
-            clamp = given["clamp"]
-            return [None if z is None else _place_between(z, -clamp, clamp, 0) for z in standard]
-        center = given.get("center", mean)
-        scale = max(given.get("scale", deviation), epsilon)
-        return [None if s is None else _logistic((s - center) / scale) for s in scores]
-
-
-    def _place_between(score: float, low: float, high: float, epsilon: float) -> float:
-        if high - low < epsilon:
-            return 1.0 if score >= high - epsilon else 0.0
-        return min(max((score - low) / (high - low), 0.0), 1.0)
-
-
-    def _logistic(x: float) -> float:
-        return 1 / (1 + exp(-x)) if x >= 0 else exp(x) / (1 + exp(x))  # neither overflows
-    SD["normalize_scores"] = normalize_scores
-normalize_scores = SD["normalize_scores"]
-if "page_start" not in SD:
-    """Where a page begins in the order of all candidates."""
-
-    from collections.abc import Mapping, Sequence
-
-
-    def page_start(
-        order: Sequence[tuple[float, int, int]], after: Mapping[str, float] | None
-    ) -> int | None:
-        """Return the place, from 0, of the first row after the one that `after` names.
-
-        `order` has (score, document id, chunk index) of all rows, best first; `after` the same three by
-        name. No `after` gives 0. A row that is there is found by its document and chunk index, however
-        its score may have changed; one that is not (deleted since) stands where its score would put it.
-        Where rows are not in order of their scores, as after MMR, such a row has no place: None.
-        """
-        if not after:
-            return 0
-        key = (after["document_id"], after["chunk_index"])
-        for place, (_, document_id, chunk_index) in enumerate(order):
-            if (document_id, chunk_index) == key:
-                return place + 1
-        ranked = [(-score, document_id, chunk_index) for score, document_id, chunk_index in order]
-        if ranked != sorted(ranked):
-            return None
-        return sum(row < (-after["score"], *key) for row in ranked)
-    SD["page_start"] = page_start
-page_start = SD["page_start"]
-if "rank_bonus" not in SD:
-    """The bonus for high ranks."""
-
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-
-    def rank_bonus(
-        ranks: Sequence[Sequence[int | None]], bonus: Mapping[str, Any], attainable: float
-    ) -> tuple[list[float], float]:
-        """Return each item's bonus and the largest that there is, to be added to the fused sum.
-
-        `ranks[list][item]` as in fuse_ranks. Kinds:
-        - none: nothing.
-        - both_top: `amount` where at least two lists have the item in their first `depth` (S0: 0.1, 5).
-          Give one list for each way of searching: the best rank over its variants.
-        - tiers: of `tiers`, [{max_rank, amount}] by rising max_rank, the first that the item's best
-          rank in any list reaches, once (S1: 0.05 to rank 1, 0.02 to rank 3).
-
-        With `unit` attainable the amounts are fractions of `attainable`, what the sum without them can
-        attain (fuse_ranks gives it); else (absolute) they count as they are.
-        """
-        rows = zip(*ranks, strict=True)
-        unit = attainable if bonus.get("unit") == "attainable" else 1.0
-        if bonus["kind"] == "both_top":
-            depth, amount = bonus["depth"], bonus["amount"] * unit
-            return [
-                amount if sum(rank is not None and rank <= depth for rank in row) > 1 else 0.0
-                for row in rows
-            ], amount
-        if bonus["kind"] == "tiers":
-            tiers = [(tier["max_rank"], tier["amount"] * unit) for tier in bonus["tiers"]]
-            best = (min((rank for rank in row if rank is not None), default=None) for row in rows)
-            return [
-                0.0
-                if rank is None
-                else next((amount for max_rank, amount in tiers if rank <= max_rank), 0.0)
-                for rank in best
-            ], max(amount for _, amount in tiers)
-        return [0.0 for _ in rows], 0.0
-    SD["rank_bonus"] = rank_bonus
-rank_bonus = SD["rank_bonus"]
-if "recency_decay" not in SD:
-    """The decay of scores with age."""
-
-    from collections.abc import Sequence
-
-    MOST_HALVINGS = 1000.0  # a double has no smaller numbers than some halvings more give
-
-
-    def recency_decay(
-        scores: Sequence[float], ages_days: Sequence[float | None], half_life_days: float | None
-    ) -> list[float]:
-        """Return score · 0.5^(age / half-life) of each item, in the order given.
-
-        An age of one half-life halves a score, of two quarters it; scores in [0, 1] stay there. Ages
-        below 0 (dates to come) count as 0, and so does None, an age that nobody knows. A half-life of
-        None leaves all scores as they are.
-        """
-        if half_life_days is None:
-            return list(scores)
-        halvings = [min(max(age or 0.0, 0.0) / half_life_days, MOST_HALVINGS) for age in ages_days]
-        return [score * 0.5**count for score, count in zip(scores, halvings, strict=True)]
-    SD["recency_decay"] = recency_decay
-recency_decay = SD["recency_decay"]
-if "scale_fused" not in SD:
-    """Fused sums brought to the scale that blending and diversity see."""
-
-    from collections.abc import Sequence
-
-
-    def scale_fused(fused: Sequence[float], attainable: float, scale: str) -> list[float]:
-        """Return the sums on a scale: attainable, minmax or raw.
-
-        attainable: divided by what a perfect match would get, so in [0, 1] and independent of the other
-        items. minmax: (sum - lowest) / (highest - lowest), 1 for all where they do not differ (S1).
-        raw: as they are (S0, S2).
-        """
-        if scale == "raw" or not fused:
-            return list(fused)
-        if scale == "minmax":
-            low, high = min(fused), max(fused)
-            return [1.0 if high - low < 1e-9 else (value - low) / (high - low) for value in fused]
-        return [min(value / attainable, 1.0) if attainable > 0 else 0.0 for value in fused]
-    SD["scale_fused"] = scale_fused
-scale_fused = SD["scale_fused"]
-if "spread_scores" not in SD:
-    """Scores of several lists made comparable, and how much each list tells."""
-
-    from collections.abc import Sequence
-
-
-    def spread_scores(
-        lists: Sequence[Sequence[float | None]],
-        weights: Sequence[float],
-        floors: Sequence[float | None],
-        depth: int,
-    ) -> tuple[list[list[float | None]], list[float]]:
-        """Return each list's scores in [0, 1], None where it lacks an item, and the lists' weights.
-
-        A score's place between the list's least and best is its normal score. A list that ends before
-        `depth` has all that it could find: what it lacks has the score `floors` says (BM25: 0), which
-        is then the least; None stands for a list in which nothing lacks a score (cosines).
-
-        A list's weight is multiplied by its spread: best - least for cosines, whose scale is the same
-        for all queries, and (best - least) / best where there is a floor, since BM25 has no unit. An
-        arm that takes its candidates for nearly alike cannot tell which is better, and then counts
-        less. Where no list has a spread the weights stay. Convex fusion takes both; adding a constant
-        to all cosines, or multiplying all BM25 scores by one, changes nothing.
-        """
-        normal: list[list[float | None]] = []
-        spread_weights = []
-        for scores, weight, floor in zip(lists, weights, floors, strict=True):
-            present = [score for score in scores if score is not None]
-            best = max(present, default=0.0)
-            least = min(present, default=0.0)
-            if floor is not None and len(present) < depth:
-                least = min(least, floor)
-            width = best - least
-            spread = width if floor is None or width <= 0 else width / max(abs(best), width)
-            normal.append([_place(score, least, width) for score in scores])
-            spread_weights.append(weight * spread)
-        if not any(spread_weights):
-            return normal, list(weights)
-        return normal, spread_weights
-
-
-    def _place(score: float | None, least: float, width: float) -> float | None:
-        if score is None:
-            return None
-        return (score - least) / width if width > 0 else 1.0
-    SD["spread_scores"] = spread_scores
-spread_scores = SD["spread_scores"]
-if "trace_candidates" not in SD:
-    """How candidates came to their places."""
-
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-
-    def trace_candidates(
-        items: Sequence[int],
-        arms: Sequence[Mapping[str, dict[str, Any]]],
-        parts: Mapping[str, tuple[float, Sequence[float | None]]],
-        bonus: Sequence[float],
-        attainable: float,
-        places: Mapping[str, Sequence[int]],
-    ) -> list[dict[str, Any]]:
-        """Return {arms, places} of each item, and its bonus where there is one.
-
-        `arms` are those of the items (candidate_arms), to which the arm's weight and contribution to
-        the score are added: of `parts`, {arm: (weight, part of the fused sum by item)}, over
-        `attainable`. `places` has the items of each stage in their order; one that a stage left out has
-        no place there.
-        """
-        place_of = {
-            stage: {item: place for place, item in enumerate(order, 1)}
-            for stage, order in places.items()
-        }
-        return [
-            {
-                "arms": {
-                    arm: {
-                        **said,
-                        "weight": parts[arm][0],
-                        "contribution": (parts[arm][1][item] or 0.0) / attainable,
-                    }
-                    for arm, said in of_item.items()
-                },
-                **({"bonus": bonus[item] / attainable} if bonus[item] else {}),
-                "places": {stage: place[item] for stage, place in place_of.items() if item in place},
-            }
-            for item, of_item in zip(items, arms, strict=True)
-        ]
-    SD["trace_candidates"] = trace_candidates
-trace_candidates = SD["trace_candidates"]
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-import json
-from time import perf_counter
-
-ARM = (
-    "SELECT array_agg(a.rank) AS ranks, array_agg(a.chunk_id) AS chunk_ids,"
-    " array_agg(a.document_id) AS document_ids, array_agg(a.chunk_index) AS chunk_indexes,"
-    " array_agg(a.{score}) AS scores{more} FROM {arm} AS a")
-WORDS = ARM.format(
-    score="score", more=", max(a.perfect_score) AS perfect",
-    arm="pgblend._lexical_arm($1, $2, $3, $4)")
-VECTORS = ARM.format(
-    score="cosine", more="",
-    arm="pgblend._vector_arm($5, (SELECT s FROM pgblend_data.embedding_space AS s"
-    " WHERE s.name = $6), $2, $1, $3, $4)")
-FUZZY = ARM.format(
-    score="score",
-    more=", max(a.perfect_score) AS perfect, array_agg(a.corrections) AS corrections",
-    arm="pgblend._fuzzy_arm($1, $2, $3, $4)")
-ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
-TEXTS = (
-    "SELECT c.id, c.content, c.start_offset, c.end_offset FROM pgblend_data.chunk AS c"
-    " WHERE c.id = ANY($1)")
-AGES = "SELECT pgblend._document_ages($1) AS ages"
-FEEDBACK = (
-    "SELECT f.chunk_id, f.cosine FROM pgblend._feedback_cosines($1, $2, $3, $4,"
-    " (SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = $5)) AS f")
-in_force = json.loads(settings)
-weights = in_force["weights"]
-wanted = in_force["offset"] + result_limit
-depth = arm_depth(
-    in_force["over_fetch"], in_force["candidate_depth"], wanted, reranked=False, variant=False)
-stages = []
-started = perf_counter()
-clock = [started]
-
-def run(statement, types, *values):
-    if statement not in SD:
-        SD[statement] = plpy.prepare(statement, types)
-    return SD[statement].execute(list(values))
-
-def done(stage, rows, **more):
-    now = perf_counter()
-    stages.append({"name": stage, "ms": (now - clock[0]) * 1000, "rows": rows, **more})
-    clock[0] = now
-
-def skip(stage, reason):
-    stages.append({"name": stage, "skipped": reason})
-
-# --- arms: one list each
-if depth == in_force["candidate_depth"]:
-    asked = [query, collection_ids, filter, settings]
-else:
-    asked = [query, collection_ids, filter, json.dumps(in_force | {"candidate_depth": depth})]
-lists = []
-
-def search(arm, statement, types, *values):
-    row = run(statement, types, *values)[0]
-    columns = {name: value or [] for name, value in row.items() if name != "perfect"}
-    done(arm, len(columns["ranks"]))
-    lists.append({"arm": arm, "weight": weights[arm], "perfect": row.get("perfect"), **columns})
-    return lists[-1]
-
-if weights["lexical"] > 0:
-    search("lexical", WORDS, ASKED, *asked)
-else:
-    skip("lexical", "its weight is 0")
-if weights["vector"] == 0 or query_embedding is None:
-    skip("vector", "its weight is 0" if weights["vector"] == 0 else "the query has no vector")
-else:
-    binding = query if weights["lexical"] > 0 else None
-    search("vector", VECTORS, [*ASKED, "vector", "text"],
-           binding, *asked[1:], query_embedding, space)
-if weights["fuzzy"] == 0 or in_force["fuzzy"] == "off" or (
-        in_force["fuzzy"] == "auto" and weights["lexical"] == 0):
-    skip("fuzzy", "its weight is 0" if weights["fuzzy"] == 0 else "by the setting fuzzy")
-else:
-    fuzzy = search("fuzzy", FUZZY, ASKED, *asked)
-    method = {"method": in_force["fuzzy_method"]}
-    parsed = {
-        text: method | ({"corrections": json.loads(text)} if text else {})
-        for text in set(fuzzy["corrections"])}
-    fuzzy["notes"] = {
-        rank: parsed[text] for rank, text in zip(fuzzy["ranks"], fuzzy["corrections"])}
-    # It may find nothing to put right: then it is no list that a passage could miss. Where it
-    # did, it has all that the words' arm has and more, which then only breaks ties.
-    if not fuzzy["ranks"]:
-        lists.pop()
-    if weights["lexical"] > 0 and any(fuzzy["corrections"]):
-        lists[0]["weight"] /= 8
-not_run = in_force.get("not_run", {})
-of_all = {
-    "mode": in_force["mode"], **({"not_run": not_run} if not_run else {}),
-    "relevance_basis": None if query_embedding is None else "cosine"}
-if weights["lexical"] > 0 and (traced != "none" or "expand" in not_run):
-    strong, top = is_strong_signal(
-        lists[0]["scores"], lists[0]["perfect"], in_force["strong_signal"])
-    expansion = "skipped_strong" if strong else "wanted"
-    done("strong_signal", len(top), details={"strong": strong, "top": top, "expansion": expansion})
-    if "expand" in not_run:
-        of_all["expansion"] = expansion
-
-# --- fuse: points in [0, 1], and the scale that later stages compare on
-if in_force["level"] == "document":
-    lists = documents_once(lists)
-pool = merge_lists(lists)
-ids, ranks = pool["chunk_ids"], pool["ranks"]
-keys = list(zip(pool["document_ids"], pool["chunk_indexes"]))
-count = len(ids)
-arms = [of_list["arm"] for of_list in lists]
-weighed = [of_list["weight"] for of_list in lists]
-
-def possible(of_list):
-    """The lowest and highest score that an arm can give."""
-    return (-1.0, 1.0) if of_list["arm"] == "vector" else (0.0, of_list["perfect"] or 1.0)
-
-def comparable(list_scores):
-    """The lists' scores on one scale, and the lists' weights."""
-    given = [of_list["weight"] for of_list in lists]
-    if in_force["normalization"]["method"] == "spread":
-        floors = [None if arm == "vector" else 0.0 for arm in arms]
-        return spread_scores(list_scores, given, floors, depth)
-    return [
-        normalize_scores(scores, *arm_normalization(
-            in_force["normalization"], of_list["arm"], *possible(of_list)))
-        for of_list, scores in zip(lists, list_scores)], given
-
-def learn_from_first(first, feedback):
-    """The vector list's scores for a query vector moved towards the first passages."""
-    rows = run(
-        FEEDBACK, ["bigint[]", "bigint[]", "vector", "double precision", "text"],
-        [ids[item] for item in first[:feedback["pool"]]],
-        [ids[item] for item in first[:feedback["passages"]]],
-        query_embedding, feedback["weight"], space)
-    moved = {row["chunk_id"]: row["cosine"] for row in rows if row["cosine"] is not None}
-    return [
-        [moved.get(chunk_id, score) for chunk_id, score in zip(ids, scores)]
-        if arm == "vector" else scores
-        for arm, scores in zip(arms, pool["scores"])]
-
-normal = None
-feedback = None
-if in_force["fusion"] == "convex" and len(lists) > 1:
-    normal, weighed = comparable(pool["scores"])
-    fused, attainable = convex_fusion(normal, weighed), 1.0
-    if in_force["feedback"]["passages"] > 0 and "vector" in arms and count:
-        first = sorted(range(count), key=lambda item: -fused[item])
-        normal, weighed = comparable(learn_from_first(first, in_force["feedback"]))
-        fused = convex_fusion(normal, weighed)
-        feedback = [ids[item] for item in first[:in_force["feedback"]["passages"]]]
-elif len(lists) == 1 and in_force["fused_scale"] == "attainable":
-    low, high = possible(lists[0])
-    normal = [[max((score - low) / (high - low), 0.0) for score in pool["scores"][0]]]
-    fused, attainable = normal[0], 1.0
-else:
-    fused, attainable = fuse_ranks(ranks, weighed, in_force["rrf_k"])
-bonus, largest_bonus = [0.0] * count, 0.0
-if in_force["bonus"]["kind"] != "none" and (normal is None or len(lists) > 1):
-    # Words and vectors are two ways of searching; the arms of words are one.
-    ways = [[of_list for arm, of_list in zip(arms, ranks) if (arm == "vector") == by_vector]
-            for by_vector in (False, True)]
-    best_ranks = [
-        [min((rank for rank in of_item if rank is not None), default=None)
-         for of_item in zip(*of_way)]
-        for of_way in ways if of_way]
-    bonus, largest_bonus = rank_bonus(best_ranks, in_force["bonus"], attainable)
-    fused = [sum(both) for both in zip(fused, bonus)]
-    attainable += largest_bonus
-recency = None
-if in_force["recency_half_life_days"] is not None and count:
-    ages = run(AGES, ["bigint[]"], pool["document_ids"])[0]["ages"]
-    recency = recency_decay([1.0] * count, ages, in_force["recency_half_life_days"])
-    fused = [score * factor for score, factor in zip(fused, recency)]
-points = scale_fused(fused, attainable, "attainable")
-
-def contributions():
-    """Each list's part of the fused sums, by item."""
-    if normal is None:
-        return [fuse_ranks([of_list], [weight], in_force["rrf_k"])[0]
-                for of_list, weight in zip(ranks, weighed)]
-    total = sum(weighed) or 1
-    return [[weight * (score or 0.0) / total for score in of_list]
-            for of_list, weight in zip(normal, weighed)]
-
-order = sorted(range(count), key=lambda item: -points[item])
-places = {"fuse": order}
-done("fuse", count, **({"details": {"feedback": feedback}} if feedback else {}))
-
-# --- refine: leave out what repeats a better row or is not good enough, as far as the page needs
-cosine_of = {}
-if "vector" in arms:
-    list_scores = pool["scores"][arms.index("vector")]
-    cosine_of = {ids[item]: score for item, score in enumerate(list_scores) if score is not None}
-
-def embeddings(items, column, *values):
-    """A column of the space's table for some items, by chunk id."""
-    if not items or space is None:
-        return {}
-    found = run(
-        "SELECT format('%I(%s)', s.storage, s.dimensions) AS type,"
-        " quote_ident(s.table_name) AS name FROM pgblend_data.embedding_space AS s"
-        " WHERE s.name = $1", ["text"], space)[0]
-    rows = run(
-        f"SELECT e.chunk_id, {column.format(type=found['type'])} AS value"
-        f" FROM pgblend_data.{found['name']} AS e WHERE e.chunk_id = ANY($1)",
-        ["bigint[]", *["vector"] * len(values)], [ids[item] for item in items], *values)
-    return {row["chunk_id"]: row["value"] for row in rows}
-
-def learn_cosines(items):
-    """Exact cosines of the rows that no arm gave one; a zero vector has none."""
-    if query_embedding is not None:
-        cosine_of.update(embeddings(
-            [item for item in items if ids[item] not in cosine_of],
-            "nullif(1 - (e.embedding <=> $2::{type}), 'NaN')", query_embedding))
-
-dropped = {}
-
-def distinct(items):
-    kind, cap = in_force["dedup"], in_force["per_document"]
-    if kind == "off" and cap is None:
-        return items
-    texts = {}
-    if kind != "off":
-        rows = run(TEXTS, ["bigint[]"], [ids[item] for item in items])
-        texts = {row["id"]: row for row in rows}
-    column = lambda name: [texts.get(ids[item], {}).get(name) for item in items]
-    spans = kind in ("overlap", "near")
-    contents = column("content") if kind != "off" else None
-    # Without text, titles tell passages apart.
-    texted = contents and [text if text and text.strip() else None for text in contents]
-    repeats = drop_duplicates(
-        texted, [keys[item][0] for item in items],
-        column("start_offset") if spans else None, column("end_offset") if spans else None,
-        near_duplicates(contents, in_force["dedup_similarity"]) if kind == "near" else None,
-        in_force["dedup_overlap"], cap, len(items))
-    for item, repeat in zip(items, repeats):
-        if repeat:
-            dropped[item] = {
-                "stage": "dedup", "reason": repeat[1], "likeness": repeat[2],
-                "duplicate_of": ids[items[repeat[0]]]}
-    return [item for item, repeat in zip(items, repeats) if repeat is None]
-
-def good(items):
-    least, relevant = in_force["min_score"], in_force["min_relevance"]
-    if relevant is not None:
-        learn_cosines(items)
-    kept = []
-    for item in items:
-        relevance = cosine_of.get(ids[item])
-        if points[item] < least:
-            dropped[item] = {"stage": "page", "reason": "min_score"}
-        elif relevant is not None and (relevance is None or relevance < relevant):
-            dropped[item] = {"stage": "page", "reason": "min_relevance"}
-        else:
-            kept.append(item)
-    return kept
-
-after = in_force["after"]
-if after and len(after) < 3:
-    plpy.error(
-        f"options: \"after\" is {json.dumps(after)}: expected score, document_id and chunk_index",
-        sqlstate="22023", hint="Take details -> 'cursor' of the last row of the page before.")
-
-def start_in(items):
-    return page_start([(points[item], *keys[item]) for item in items] if after else [], after)
-
-diverse = in_force["mmr"]["lambda"] < 1
-needed = max(start_in(order), in_force["mmr"]["pool"] if diverse else 0) + wanted
-looked_at = count if traced == "pool" else needed + 5
-while True:
-    kept = distinct(order[:looked_at])
-    best = good(kept)
-    if len(best) >= needed or looked_at >= count:
-        break
-    looked_at *= 4
-places["dedup"] = kept
-if in_force["dedup"] == "off" and in_force["per_document"] is None:
-    skip("dedup", "by the setting dedup")
-else:
-    done("dedup", len(kept), details={
-        "looked_at": min(looked_at, count), "dropped": min(looked_at, count) - len(kept)})
-
-for stage in ("rerank", "blend"):
-    skip(stage, not_run.get("rerank", f"by the mode {in_force['mode']}"))
-
-# --- diversify
-if diverse:
-    vectors = embeddings(best[:in_force["mmr"]["pool"]], "e.embedding::text")
-    scaled = scale_fused(fused, attainable, in_force["fused_scale"])
-    chosen = mmr_select(
-        [scaled[item] for item in best], [vectors.get(ids[item]) for item in best],
-        in_force["mmr"]["lambda"], in_force["mmr"]["pool"], None)
-    best = [best[index] for index, _, _ in chosen]
-    places["mmr"] = best
-    done("mmr", len(best))
-else:
-    skip("mmr", "lambda is 1")
-
-# --- page
-start = start_in(best)
-if start is None:
-    plpy.error(
-        "the row of the option after is no longer found", sqlstate="22023",
-        hint="Begin again without after, or use offset.")
-start += in_force["offset"]
-if start + result_limit > depth:
-    plpy.warning(
-        f"rows beyond candidate_depth ({depth}) are not found: offset {start} + limit"
-        f" {result_limit} asks for more", hint="Raise the option candidate_depth.")
-page = best[start:min(start + result_limit, depth)]
-learn_cosines(page)
-places["page"] = best
-done("page", len(page))
-
-said = [candidate_arms(item, lists, ranks, pool["scores"]) for item in page]
-trace = None
-if traced != "none":
-    left = recency or [1.0] * count
-    parts = {
-        arm: (weight, [part * share for part, share in zip(of_list, left)])
-        for arm, weight, of_list in zip(arms, weighed, contributions())}
-    bonus = [part * share for part, share in zip(bonus, left)]
-    trace = {
-        "stages": stages, "ms": (perf_counter() - started) * 1000,
-        "rows": trace_candidates(page, said, parts, bonus, attainable, places)}
-    if traced == "pool":
-        told = [candidate_arms(item, lists, ranks, pool["scores"]) for item in order]
-        trace["candidates"] = [
-            {"chunk_id": ids[item], "document_id": keys[item][0], "chunk_index": keys[item][1],
-             "score": points[item], "relevance": cosine_of.get(ids[item]),
-             **({"dropped": dropped[item]} if item in dropped else {}), **row}
-            for item, row in zip(
-                order, trace_candidates(order, told, parts, bonus, attainable, places))]
-if in_force["fused_scale"] != "attainable":
-    for item, of_item in zip(page, said):
-        of_item["fused"] = {"rank": order.index(item) + 1, "score": fused[item]}
-details = [
-    {**of_all, **({"recency": recency[item]} if recency else {}),
-     "cursor": {
-         "score": points[item], "document_id": keys[item][0], "chunk_index": keys[item][1]}}
-    for item in page]
-
-return {
-    "chunk_ids": [ids[item] for item in page],
-    "ranks": list(range(start + 1, start + 1 + len(page))),
-    "scores": [points[item] for item in page],
-    "relevances": [cosine_of.get(ids[item]) for item in page],
-    "arms": list(map(json.dumps, said)),
-    "details": list(map(json.dumps, details)),
-    "candidate_count": count,
-    "trace": trace and json.dumps(trace),
-}
-$python$;
-
-COMMENT ON FUNCTION pgblend._rank_passages(
-    text, integer, vector, text, bigint[], jsonb, jsonb, text
-) IS
-'The places, scores and arms of one page of a search: all arms, fused, cut to the page; how many '
-'candidates there were, and a trace of the stages.';
 
 -- 60_search/_vectors_may_answer
 -- _vectors_may_answer: whether vectors may stand in for a query whose words are nowhere.

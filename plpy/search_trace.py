@@ -1,0 +1,45 @@
+"""What a search did, for those who ask."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pgblend.plpy.candidate_arms import candidate_arms
+from pgblend.plpy.fused_parts import fused_parts
+from pgblend.plpy.trace_candidates import trace_candidates
+
+
+def search_trace(
+    page: Sequence[int],
+    lists: Sequence[Mapping[str, Any]],
+    fused: Mapping[str, Any],
+    rrf_k: float,
+    places: Mapping[str, Sequence[int]],
+    pool_facts: tuple[Mapping[int, float | None], Mapping[int, Mapping[str, Any]]] | None,
+) -> dict[str, Any]:
+    """Return {rows} of a page's items and, with `pool_facts`, {candidates} of the whole pool.
+
+    `fused` is what fuse_lists returns, `places` has the items of each stage in their order.
+    `pool_facts` are relevances by chunk id, and by item at which stage and why it was dropped.
+    """
+    parts, bonus = fused_parts(lists, fused, rrf_k)
+
+    def told(items: Sequence[int]) -> list[dict[str, Any]]:
+        arms = [candidate_arms(item, lists, fused["ranks"], fused["scores"]) for item in items]
+        return trace_candidates(items, arms, parts, bonus, fused["attainable"], places)
+
+    trace: dict[str, Any] = {"rows": told(page)}
+    if pool_facts is not None:
+        relevances, dropped = pool_facts
+        trace["candidates"] = [
+            {
+                "chunk_id": fused["chunk_ids"][item],
+                "document_id": fused["document_ids"][item],
+                "chunk_index": fused["chunk_indexes"][item],
+                "score": fused["points"][item],
+                "relevance": relevances.get(fused["chunk_ids"][item]),
+                **({"dropped": dropped[item]} if item in dropped else {}),
+                **row,
+            }
+            for item, row in zip(fused["order"], told(fused["order"]), strict=True)
+        ]
+    return trace
