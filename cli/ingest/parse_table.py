@@ -46,7 +46,7 @@ def parse_csv(data: bytes) -> Document:
         delimiter, source, first_row = first[-1], rest, 2
     else:
         delimiter, first_row = _find_delimiter(source), 1
-    csv.field_size_limit(max(len(source), 1))
+    csv.field_size_limit(max(len(source), csv.field_size_limit()))
     builder = TextBuilder()
     reader = csv.reader(io.StringIO(source, newline=""), delimiter=delimiter)
     try:

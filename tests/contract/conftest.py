@@ -6,18 +6,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgblend.cli.database import connect
-
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 Golden = Callable[[str, str], None]
 
 
-@pytest.fixture(scope="session")
-def catalogue(server: object, template: str) -> psycopg.Connection:
+@pytest.fixture(scope="module")
+def catalogue(module_connection: psycopg.Connection) -> psycopg.Connection:
     """A connection to a migrated database, to read only."""
-    with connect(server.url(template)) as connection:  # type: ignore[attr-defined]
-        connection.execute("SET default_transaction_read_only = on")
-        yield connection
+    module_connection.execute("SET default_transaction_read_only = on")
+    return module_connection
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Formats with structure: what becomes of pages, sheets, rows, headings and lines."""
 
+import csv
 import io
 import zipfile
 from email.message import EmailMessage
@@ -188,6 +189,12 @@ def test_xlsx_by_sheet_and_row():
         first_row, last_row = chunk["metadata"]["rows"]
         assert chunk["content"].count("\n") == last_row - first_row
         assert chunk["content"].split(" | ")[0] in ("Article", f"article {first_row - 1}")
+
+
+def test_a_short_csv_lowers_no_limit_for_others():
+    before = csv.field_size_limit()
+    parse(b"a,b\n1,2\n", "x.csv")
+    assert csv.field_size_limit() == before
 
 
 def test_csv_rows_count_from_the_header_and_quoted_cells_may_span_lines():
