@@ -7,8 +7,6 @@ import click
 
 from pgblend.cli.errors import UserError
 
-_MEBIBYTE = 1024 * 1024
-
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
@@ -68,17 +66,16 @@ def command(
 ) -> None:
     """Run the model gateway.
 
-    It serves embeddings to the database and to `pgblend ingest` in the shape of OpenAI's API:
-    local/all-minilm-l6-v2 from the extra pgblend[local], every other model through litellm with
-    the keys of its environment or of --env-file.
+    It serves embeddings, chat completions, rerank scores and query expansions to the database and
+    to `pgblend ingest`, in the shapes of OpenAI's and Cohere's APIs: local/all-minilm-l6-v2 from
+    the extra pgblend[local], every other model through litellm with the keys of its environment or
+    of --env-file.
     """
     from pgblend.cli.gateway.access import read_env_file, read_token
     from pgblend.cli.gateway.app import create_app
-    from pgblend.cli.gateway.cache import EmbeddingCache
-    from pgblend.cli.gateway.embeddings import Embedder
     from pgblend.cli.gateway.listen import is_loopback, listen_tcp, listen_unix
-    from pgblend.cli.gateway.providers import Providers
     from pgblend.cli.gateway.serve import serve
+    from pgblend.cli.gateway.services import Services
 
     if env_file:
         os.environ.update(read_env_file(env_file))
@@ -91,7 +88,7 @@ def command(
             f"{host} can be reached from other machines, and there is no token",
             hint="add --token-file FILE, or listen on 127.0.0.1 or a --socket",
         )
-    embedder = Embedder(EmbeddingCache(cache_size * _MEBIBYTE), Providers(provider_timeout))
+    services = Services(provider_timeout_seconds=provider_timeout, cache_mebibytes=cache_size)
     check_host = loopback and socket_path is None
-    app = create_app(embedder, token=token, loopback=check_host, preload=preload)
+    app = create_app(services, token=token, loopback=check_host, preload=preload)
     serve(app, listener, ready_file)

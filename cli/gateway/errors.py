@@ -1,5 +1,7 @@
 """Errors as OpenAI's API shapes them, so that every OpenAI client understands them."""
 
+from typing import Any
+
 from starlette.responses import JSONResponse
 
 _TYPES = {
@@ -35,15 +37,24 @@ class GatewayError(Exception):
         other = "api_error" if self.status >= 500 else "invalid_request_error"
         return _TYPES.get(self.status, other)
 
-    def response(self) -> JSONResponse:
-        """Return the answer that tells a client about this error."""
-        body = {
+    def body(self) -> dict[str, Any]:
+        """Return the error as OpenAI's API writes it."""
+        error = {
             "message": self.message,
             "type": self.type,
             "param": self.param,
             "code": self.code,
         }
+        return {"error": error}
+
+    def response(self) -> JSONResponse:
+        """Return the answer that tells a client about this error."""
         headers = {"WWW-Authenticate": "Bearer"} if self.code == "invalid_token" else {}
         if self.retry_after:
             headers["Retry-After"] = self.retry_after
-        return JSONResponse({"error": body}, status_code=self.status, headers=headers)
+        return JSONResponse(self.body(), status_code=self.status, headers=headers)
+
+
+def bad_answer(message: str) -> GatewayError:
+    """Return the error for an answer of a model that cannot be used."""
+    return GatewayError(502, "provider_bad_response", message, param="model")

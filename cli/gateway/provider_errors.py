@@ -22,7 +22,12 @@ _UNREACHABLE = (httpx.TransportError, OSError)
 
 
 def to_gateway_error(
-    litellm: Any, error: Exception, model: str, provider: str, openai_key: str | None
+    litellm: Any,
+    error: Exception,
+    model: str,
+    provider: str,
+    openai_key: str | None,
+    kind: str = "embedding",
 ) -> GatewayError:
     """Return the error that a caller sees for whatever a call through litellm raised."""
     status = getattr(error, "status_code", None)
@@ -36,7 +41,7 @@ def to_gateway_error(
     if any(isinstance(cause, _UNREACHABLE) for cause in causes):
         return GatewayError(502, "provider_unreachable", f"{provider} cannot be reached")
     if status == 404 or isinstance(error, litellm.LiteLLMUnknownProvider):
-        message = f"{provider} has no embedding model {model!r}"
+        message = f"{provider} has no {kind} model {model!r}"
         return GatewayError(404, "model_not_found", message, param="model")
     if status in (401, 403) or not _answered(error):
         key = openai_key if provider == "openai" else None

@@ -1,23 +1,25 @@
 """Hosted models: every name that is not local goes through litellm."""
 
 import asyncio
-import importlib
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
-import numpy as np
-
+from pgblend.cli.gateway.deadline import Deadline
 from pgblend.cli.gateway.errors import GatewayError
+from pgblend.cli.gateway.litellm_library import import_litellm
 from pgblend.cli.gateway.provider_errors import to_gateway_error
 
 _OPENAI_KEY = "OPENAI_API_KEY"
+Kind = Literal["chat", "embedding", "rerank"]
+_FUNCTIONS = {"chat": "acompletion", "embedding": "aembedding", "rerank": "arerank"}
 
 
 class Providers:
     """Calls providers through litellm, which is imported at first use: it costs seconds."""
 
     def __init__(self, timeout_seconds: float) -> None:
-        self._timeout_seconds = timeout_seconds
+        self.timeout_seconds = timeout_seconds
         self._loading: asyncio.Task[Any] | None = None
         self._openai_key: str | None = None
 
@@ -35,13 +37,11 @@ class Providers:
             # a provider whose own key is missing would be sent it. So it is only passed by hand.
             self._openai_key = os.environ.pop(_OPENAI_KEY, None)
             os.environ.pop("OPENAI_ADMIN_KEY", None)
-            self._loading = asyncio.create_task(asyncio.to_thread(_import_litellm))
+            self._loading = asyncio.create_task(asyncio.to_thread(import_litellm))
         return await asyncio.shield(self._loading)  # a caller who leaves must not stop the import
 
-    async def embed(
-        self, model: str, texts: list[str], dimensions: int | None
-    ) -> tuple[list[bytes], int]:
-        """Return one float32 vector a text, and how many tokens the provider counted."""
+    async def provider_of(self, model: str) -> str:
+        """Return the name of a model's provider, or raise that there is none."""
         litellm = await self.load()
         try:
             _, provider, _, _ = litellm.get_llm_provider(model)
@@ -50,75 +50,29 @@ class Providers:
             raise GatewayError(
                 404, "model_not_found", f"{message} openai/text-embedding-3-small", param="model"
             ) from None
-        key = self._openai_key if provider == "openai" else None
+        return str(provider)
+
+    async def call(self, kind: Kind, model: str, deadline: Deadline, **arguments: Any) -> Any:
+        """Return litellm's answer to one call, or raise a GatewayError that says what to do."""
+        litellm = await self.load()
+        provider = await self.provider_of(model)
+        function: Callable[..., Any] = getattr(litellm, _FUNCTIONS[kind])
         try:
-            async with asyncio.timeout(self._timeout_seconds):
-                answer = await litellm.aembedding(
+            async with asyncio.timeout(deadline.remaining):
+                return await function(
                     model=model,
-                    input=texts,
-                    dimensions=dimensions,
-                    timeout=self._timeout_seconds,
+                    timeout=deadline.remaining,
                     max_retries=0,
-                    api_key=key,
-                    allowed_openai_params=_dimensions_pass(litellm, provider, model),
+                    api_key=self._openai_key if provider == "openai" else None,
+                    **arguments,
                 )
         except Exception as error:
-            raise to_gateway_error(litellm, error, model, provider, self._openai_key) from error
-        return _vectors(answer, model, len(texts), dimensions), _tokens(answer)
+            raise self.to_gateway_error(error, model, provider, kind) from error
 
-
-def _import_litellm() -> Any:
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it downloads a price list
-    os.environ["LITELLM_MODE"] = "PRODUCTION"  # else it reads .env files that nobody named
-    os.environ.setdefault("LITELLM_LOG", "CRITICAL")  # its log lines may quote requests
-    litellm: Any = importlib.import_module("litellm")
-    litellm.telemetry = False
-    litellm.suppress_debug_info = True
-    litellm.drop_params = True
-    # Who calls the gateway has a deadline and decides about retries; it reads a 0 as "not given".
-    litellm.DEFAULT_MAX_RETRIES = 0
-    return litellm
-
-
-def _dimensions_pass(litellm: Any, provider: str, model: str) -> list[str]:
-    """Name `dimensions` for OpenAI-compatible models that litellm knows nothing about.
-
-    litellm drops it from them; for those it knows, it is right about who takes it.
-    """
-    unknown = model not in litellm.model_cost and model.split("/")[-1] not in litellm.model_cost
-    return ["dimensions"] if provider == "openai" and unknown else []
-
-
-def _vectors(answer: Any, model: str, count: int, dimensions: int | None) -> list[bytes]:
-    try:
-        rows = sorted(answer.data, key=lambda row: int(row["index"]))
-        vectors = [np.asarray(row["embedding"], dtype="<f4") for row in rows]
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise _bad_answer(f"{model} gave an answer without vectors") from None
-    if len(vectors) != count:
-        raise _bad_answer(f"{model} gave {len(vectors)} vectors for {count} texts")
-    if any(vector.ndim != 1 or not np.isfinite(vector).all() for vector in vectors):
-        raise _bad_answer(f"{model} gave a vector that is not a list of finite numbers")
-    _check_dimensions(model, {vector.size for vector in vectors}, dimensions)
-    return [vector.tobytes() for vector in vectors]
-
-
-def _check_dimensions(model: str, sizes: set[int], wanted: int | None) -> None:
-    if len(sizes) > 1 or 0 in sizes:
-        raise _bad_answer(f"{model} gave vectors of {sorted(sizes)} dimensions in one answer")
-    if wanted is not None and sizes != {wanted}:
-        raise GatewayError(
-            502,
-            "dimension_mismatch",
-            f"{model} gave {sizes.pop()} dimensions where {wanted} were asked for",
-            param="dimensions",
-        )
-
-
-def _tokens(answer: Any) -> int:
-    usage = getattr(answer, "usage", None)
-    return int(getattr(usage, "prompt_tokens", 0) or 0)
-
-
-def _bad_answer(message: str) -> GatewayError:
-    return GatewayError(502, "provider_bad_response", message, param="model")
+    def to_gateway_error(
+        self, error: Exception, model: str, provider: str, kind: Kind
+    ) -> GatewayError:
+        """Return what the caller is told about an error that litellm raised."""
+        assert self._loading is not None
+        litellm = self._loading.result()
+        return to_gateway_error(litellm, error, model, provider, self._openai_key, kind)

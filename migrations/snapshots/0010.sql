@@ -205,12 +205,25 @@ BEGIN ATOMIC
             '"title: … | text: …", none nothing.'),
         ('min_chunk_size_tokens', 'collection', 'integer', '40', 0, 100000, NULL,
             'A smaller piece is joined to its neighbour.'),
+        ('answer_model', 'server', 'text', 'null', NULL, NULL, NULL,
+            'Chat model that answers questions from passages; null: passages only.'),
         ('default_profile', 'server', 'profile', '"balanced"', NULL, NULL, NULL,
             'Profile of a search that names none.'),
         ('embedding_model', 'server', 'text', '"local/all-minilm-l6-v2"', NULL, NULL, NULL,
             'Model that the first embedding space is made with.'),
+        ('entity_model', 'server', 'text', 'null', NULL, NULL, NULL,
+            'Chat model that finds the things which documents speak of; null: no entities.'),
+        ('expansion_model', 'server', 'text', 'null', NULL, NULL, NULL,
+            'Chat model that expands queries; null: queries are not expanded.'),
         ('gateway_url', 'server', 'url', 'null', NULL, NULL, NULL,
-            'Where the model gateway listens: http://host:port or unix:/path.')
+            'Where the model gateway listens: http://host:port or unix:/path.'),
+        ('rerank_model', 'server', 'text', 'null', NULL, NULL, NULL,
+            'Model that scores passages against the query: a rerank model or, slower, a chat '
+            'model; null: passages keep their fused order.'),
+        ('summary_model', 'server', 'text', 'null', NULL, NULL, NULL,
+            'Chat model that sums documents up at ingest; null: no summaries.'),
+        ('vision_model', 'server', 'text', 'null', NULL, NULL, NULL,
+            'Chat model that reads pictures at ingest; null: pictures are left out.')
     ) AS v (
         name, scope, value_type, default_value, minimum, maximum, allowed_values, description
     );

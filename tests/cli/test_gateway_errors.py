@@ -8,11 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from pgblend.cli.gateway.app import MAX_BODY_BYTES, create_app
-from pgblend.cli.gateway.cache import EmbeddingCache
-from pgblend.cli.gateway.embeddings import Embedder
+from pgblend.cli.gateway.app import create_app
 from pgblend.cli.gateway.local_model import LocalModel
-from pgblend.cli.gateway.providers import Providers
+from pgblend.cli.gateway.routes import MAX_BODY_BYTES
+from pgblend.cli.gateway.services import Services
 from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
 
 NEVER_IN_A_MESSAGE = (DEFAULT_TOKEN, "Traceback", "litellm.")
@@ -242,11 +241,11 @@ def test_a_provider_that_is_not_there() -> None:
         error_of(post(gateway, body), 502, "provider_unreachable")
 
 
-def in_process(embedder: Embedder, *calls: tuple[str, str, object]) -> list[httpx.Response]:
+def in_process(services: Services, *calls: tuple[str, str, object]) -> list[httpx.Response]:
     """Answers of the application itself, for what a process cannot be brought to."""
 
     async def run() -> list[httpx.Response]:
-        transport = httpx.ASGITransport(create_app(embedder), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(create_app(services), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return [await client.request(method, url, json=body) for method, url, body in calls]
 
@@ -254,11 +253,11 @@ def in_process(embedder: Embedder, *calls: tuple[str, str, object]) -> list[http
 
 
 def test_without_the_extra() -> None:
-    embedder = Embedder(EmbeddingCache(1000), Providers(1))
+    services = Services(provider_timeout_seconds=1)
     missing = LocalModel("local/all-minilm-l6-v2", "a_package_that_nobody_installed", 384)
-    embedder.local_models = {missing.name: missing}
+    services.embedder.local_models = {missing.name: missing}
     health, models, embeddings = in_process(
-        embedder,
+        services,
         ("GET", "/health", None),
         ("GET", "/v1/models", None),
         ("POST", "/v1/embeddings", {"model": missing.name, "input": "a text"}),
@@ -270,19 +269,19 @@ def test_without_the_extra() -> None:
 
 
 def test_weights_that_do_not_load() -> None:
-    embedder = Embedder(EmbeddingCache(1000), Providers(1))
+    services = Services(provider_timeout_seconds=1)
     broken = LocalModel("local/broken", "json", 384)  # a package, but not one with weights
     broken_call = ("POST", "/v1/embeddings", {"model": broken.name, "input": "a text"})
     if not broken.installed:
         pytest.skip("needs sentence-transformers: pip install 'pgblend[local]'")
-    embedder.local_models = {broken.name: broken}
-    embeddings, health = in_process(embedder, broken_call, ("GET", "/health", None))
+    services.embedder.local_models = {broken.name: broken}
+    embeddings, health = in_process(services, broken_call, ("GET", "/health", None))
     error_of(embeddings, 503, "local_model_failed")
     assert health.json()["models"] == {broken.name: "failed"}
 
 
 def test_a_failure_of_the_gateway_itself() -> None:
-    embedder = Embedder(EmbeddingCache(1000), Providers(1))
-    embedder.local_models = {"local/broken": None}  # type: ignore[dict-item]
-    (health,) = in_process(embedder, ("GET", "/health", None))
+    services = Services(provider_timeout_seconds=1)
+    services.embedder.local_models = {"local/broken": None}  # type: ignore[dict-item]
+    (health,) = in_process(services, ("GET", "/health", None))
     error_of(health, 500, "internal_error")

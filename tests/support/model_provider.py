@@ -1,38 +1,44 @@
-"""A model provider for tests: a real HTTP server that answers in OpenAI's embeddings shape.
+"""A model provider for tests: a real HTTP server in the shapes of OpenAI and Cohere.
 
     from support.model_provider import Behaviour, GatewayProcess, ModelProvider
 
     with ModelProvider() as provider, GatewayProcess(provider=provider) as gateway:
         httpx.post(f"{gateway.url}/v1/embeddings", json={"model": provider.model, "input": "…"})
-        provider.behaviour = Behaviour(status=429, retry_after=7)
+        provider.behaviour = Behaviour(status=429, retry_after=7)  # of every path
+        provider.behaviours["chat"] = Behaviour(hang=True)  # of one: embed, chat or rerank
+        provider.reply = lambda body: "what the chat model says"
 
-The same text always gets the same vector, and texts that share words get close ones.
+The same request always gets the same answer. Texts that share words get close vectors; a rerank
+score is the share of the query's words that a document has; a chat model answers with JSON where
+a schema asks for it.
 """
 
-import base64
-import hashlib
 import json
 import os
-import re
 import select
 import socket
-import subprocess
 import sys
-import tempfile
 import threading
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
+from support.gateway_process import GatewayProcess
+from support.model_answers import (
+    DEFAULT_DIMENSIONS,
+    chat_answer,
+    chat_events,
+    chat_reply,
+    embed,
+    embeddings_answer,
+    rerank_answer,
+)
 
-DEFAULT_DIMENSIONS = 384
+__all__ = ["DEFAULT_DIMENSIONS", "Behaviour", "GatewayProcess", "ModelProvider", "embed"]
+
 DEFAULT_TOKEN = "test-provider-key"
+_TASKS = {"/embeddings": "embed", "/chat/completions": "chat", "/rerank": "rerank"}
 
 
 @dataclass(frozen=True)
@@ -42,27 +48,18 @@ class Behaviour:
     delay_seconds: float = 0.0
     hang: bool = False  # never answers; ends when the caller leaves or the provider stops
     drop: bool = False  # closes the connection without an answer
+    drop_halfway: bool = False  # closes it in the middle of a streamed answer
     status: int = 200  # anything else: an error answer with this status
     retry_after: float | None = None  # sent with an error answer
     error_message: str = "told to fail"
+    failures: int | None = None  # this many calls fail so, the ones after it get an answer
     garbage: bool = False  # status 200 with a body that is not JSON
+    wrong_schema: bool = False  # JSON of another shape than the path's
+    invalid_utf8: bool = False  # JSON in a text with bytes that are not UTF-8
+    huge_bytes: int = 0  # an endless text in the answer's first field: this many bytes
     dimensions: int | None = None  # ignores what was asked for
     missing_vectors: int = 0  # leaves out this many at the end
     not_a_number: bool = False  # the first component of each vector is NaN
-
-
-@lru_cache(maxsize=50_000)
-def _word_vector(word: str, dimensions: int) -> NDArray[np.float64]:
-    digest = hashlib.shake_128(word.encode("utf-8", "surrogatepass")).digest(dimensions)
-    return np.frombuffer(digest, np.uint8) - 127.5
-
-
-def embed(text: str, dimensions: int = DEFAULT_DIMENSIONS) -> list[float]:
-    """Return the provider's vector of a text: the normalised sum of its words' hashes."""
-    words = re.findall(r"\w+", text.lower()) or [text]
-    total = np.sum([_word_vector(word, dimensions) for word in words], axis=0)
-    unit: list[float] = (total / np.linalg.norm(total)).astype(np.float32).tolist()
-    return unit
 
 
 class _Server(ThreadingHTTPServer):
@@ -91,24 +88,66 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         provider = self.server.provider
-        behaviour = provider.behaviour
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         provider.record(self.path, dict(self.headers), body)
+        task = next((t for end, t in _TASKS.items() if self.path.endswith(end)), None)
+        behaviour = provider.next_behaviour(task)
         if behaviour.delay_seconds:
             provider.stopping.wait(behaviour.delay_seconds)
         if behaviour.hang:
             self._hang(provider)
         if behaviour.hang or behaviour.drop:
             self.close_connection = True
-            return
-        if not self.path.endswith("/embeddings"):
+        elif task is None:
             self._send(404, {"error": {"message": f"no such path: {self.path}"}})
         elif behaviour.status != 200:
             self._send_error_answer(behaviour)
-        elif behaviour.garbage:
-            self._send_bytes(200, b"<html>502 from some proxy</html>", "text/html")
+        elif not self._send_nonsense(behaviour):
+            self._send_answer(task, body, behaviour)
+
+    def _send_answer(self, task: str, body: dict[str, Any], behaviour: Behaviour) -> None:
+        if task == "rerank":
+            self._send(200, rerank_answer(body))
+        elif task == "embed":
+            answer = embeddings_answer(
+                body, behaviour.dimensions, behaviour.missing_vectors, behaviour.not_a_number
+            )
+            self._send(200, answer)
         else:
-            self._send(200, _answer(body, behaviour))
+            reply = (self.server.provider.reply or chat_reply)(body)
+            if body.get("stream"):
+                self._send_events(chat_events(body, reply), behaviour.drop_halfway)
+            else:
+                self._send(200, chat_answer(body, reply))
+
+    def _send_nonsense(self, behaviour: Behaviour) -> bool:
+        if behaviour.garbage:
+            self._send_bytes(200, b"<html>502 from some proxy</html>", "text/html")
+        elif behaviour.wrong_schema:
+            self._send(200, {"data": 5, "choices": {"a": 1}, "results": "none"})
+        elif behaviour.invalid_utf8:
+            self._send_bytes(200, b'{"id": "\xff\xfe\xc3"}', "application/json")
+        elif behaviour.huge_bytes:
+            self._send_huge(behaviour.huge_bytes)
+        else:
+            return False
+        return True
+
+    def _send_huge(self, size: int) -> None:
+        self._start(200, "application/json", {"Content-Length": str(size + 10)})
+        self.wfile.write(b'{"id": "')
+        for start in range(0, size, 65536):
+            self.wfile.write(b"x" * min(65536, size - start))
+        self.wfile.write(b'"}')
+
+    def _send_events(self, events: Iterable[bytes], drop_halfway: bool) -> None:
+        self._start(200, "text/event-stream", {"Transfer-Encoding": "chunked"})
+        for number, event in enumerate(events):
+            if drop_halfway and number == 3:
+                self.close_connection = True
+                return
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+        self.wfile.write(b"0\r\n\r\n")
 
     def _hang(self, provider: "ModelProvider") -> None:
         while not provider.stopping.is_set():
@@ -139,48 +178,36 @@ class _Handler(BaseHTTPRequestHandler):
         content_type: str,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(content)))
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.end_headers()
+        self._start(status, content_type, {"Content-Length": str(len(content)), **(headers or {})})
         self.wfile.write(content)
 
-
-def _answer(body: dict[str, Any], behaviour: Behaviour) -> dict[str, Any]:
-    texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
-    dimensions = behaviour.dimensions or body.get("dimensions") or DEFAULT_DIMENSIONS
-    vectors: list[Any] = [embed(text, dimensions) for text in texts]
-    vectors = vectors[: len(vectors) - behaviour.missing_vectors]
-    if behaviour.not_a_number:
-        vectors = [[float("nan"), *vector[1:]] for vector in vectors]
-    if body.get("encoding_format") == "base64":
-        vectors = [base64.b64encode(np.array(v, "<f4").tobytes()).decode() for v in vectors]
-    tokens = sum(len(text.split()) for text in texts)
-    return {
-        "object": "list",
-        "model": body["model"],
-        "data": [
-            {"object": "embedding", "index": index, "embedding": vector}
-            for index, vector in enumerate(vectors)
-        ],
-        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
-    }
+    def _start(self, status: int, content_type: str, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
 
 
 class ModelProvider:
     """The server as a context manager; change `behaviour` at any time, read `requests` after."""
 
-    model = "openai/test-embedding"  # what a caller of the gateway names
+    # What a caller of the gateway names.
+    model = "openai/test-embedding"
+    chat_model = "openai/gpt-4o-mini"  # litellm knows that it takes a JSON Schema
+    plain_chat_model = "openai/test-chat"  # and nothing of this one
+    rerank_model = "cohere/rerank-v3.5"
 
     def __init__(self) -> None:
         self.behaviour = Behaviour()
+        self.behaviours: dict[str, Behaviour] = {}  # by task: embed, chat, rerank
+        self.reply: Callable[[dict[str, Any]], str] | None = None  # a chat model's, by the request
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []  # names in lower case; the path as `:path`
         self.abandoned = 0  # calls that hung until their caller left
         self.stopping = threading.Event()
         self._lock = threading.Lock()
+        self._failed = 0
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.provider = self
         self._thread = threading.Thread(
@@ -200,15 +227,32 @@ class ModelProvider:
     @property
     def environment(self) -> dict[str, str]:
         """What a gateway's environment needs to reach this provider through litellm."""
-        return {"OPENAI_API_BASE": f"{self.url}/v1", "OPENAI_API_KEY": DEFAULT_TOKEN}
+        return {
+            "OPENAI_API_BASE": f"{self.url}/v1",
+            "OPENAI_API_KEY": DEFAULT_TOKEN,
+            "COHERE_API_BASE": self.url,
+            "COHERE_API_KEY": DEFAULT_TOKEN,
+        }
 
     def reset(self) -> None:
         """Answer normally again and forget what was seen."""
         with self._lock:
             self.behaviour = Behaviour()
+            self.behaviours.clear()
+            self.reply = None
             self.bodies.clear()
             self.headers.clear()
             self.abandoned = 0
+            self._failed = 0
+
+    def next_behaviour(self, task: str | None) -> Behaviour:
+        """Return what to do with a call that has just come."""
+        with self._lock:
+            behaviour = self.behaviours.get(task or "", self.behaviour)
+            if behaviour.failures is None:
+                return behaviour
+            self._failed += 1
+            return behaviour if self._failed <= behaviour.failures else Behaviour()
 
     def record(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> None:
         with self._lock:
@@ -229,94 +273,3 @@ class ModelProvider:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-
-class GatewayProcess:
-    """`pgblend gateway` as a real process on a free port; a context manager.
-
-    It sees none of this process's keys: only PATH and HOME, what `provider` needs and what
-    `environment` adds.
-    """
-
-    def __init__(
-        self,
-        *options: str,
-        provider: ModelProvider | None = None,
-        environment: Mapping[str, str] | None = None,
-        token: str | None = None,
-    ) -> None:
-        self.options = options
-        self.token = token
-        self.environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name in ("PATH", "HOME") or name.startswith("COVERAGE")
-        }
-        self.environment |= provider.environment if provider else {}
-        self.environment |= environment or {}
-        self.url = ""
-        self.pid = 0
-
-    def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix="pgblend-gateway-")
-        folder = Path(self._folder.name)
-        self.ready_file = folder / "ready.json"
-        self._log = folder / "stderr.txt"
-        options = [*self.options, "--ready-file", str(self.ready_file)]
-        if "--socket" not in options and "--port" not in options:
-            options += ["--port", "0"]
-        if self.token is not None:
-            token_file = folder / "token"
-            token_file.touch(0o600)
-            token_file.write_text(self.token)
-            options += ["--token-file", str(token_file)]
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "pgblend.cli.main", "gateway", *options],
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        try:
-            ready = self._wait_until_ready()
-        except BaseException:
-            self.__exit__()
-            raise
-        self.url = ready["url"]
-        self.pid = ready["pid"]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-        self._folder.cleanup()
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """What a caller sends: the token, where there is one."""
-        return {"Authorization": f"Bearer {self.token}"} if self.token is not None else {}
-
-    @property
-    def stderr(self) -> str:
-        """All that the process has printed so far."""
-        return self._log.read_text()
-
-    def stop(self) -> int:
-        """End the process with SIGTERM, or SIGKILL after twenty seconds; return its exit code."""
-        self.process.terminate()  # does nothing when it has ended
-        try:
-            return self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.wait()
-
-    def _wait_until_ready(self, seconds: float = 30.0) -> dict[str, Any]:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if self.ready_file.exists():
-                ready: dict[str, Any] = json.loads(self.ready_file.read_text())
-                return ready
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.01)
-        raise RuntimeError(f"the gateway did not start: {self.stderr}")

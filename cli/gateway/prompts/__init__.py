@@ -1,0 +1,26 @@
+"""The prompts, as data: one file for each task and language."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+Task = Literal["expansion", "hyde"]
+_LANGUAGES = ("de", "en")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt's text and its version, which changes with the text."""
+
+    text: str
+    version: str
+
+
+@cache
+def prompt_for(task: Task, language: str) -> Prompt:
+    """Return the prompt for queries of a language (ISO 639-1), else the one for all languages."""
+    name = f"{task}-{language if language in _LANGUAGES else 'multilingual'}"
+    text = resources.files(__name__).joinpath(f"{name}.txt").read_text("utf-8")
+    return Prompt(text, f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}")

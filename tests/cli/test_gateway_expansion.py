@@ -1,0 +1,185 @@
+"""Expansion and HyDE: what is asked of the model, what is taken from its answer, and the cache."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from support.model_provider import GatewayProcess, ModelProvider
+
+MODEL = ModelProvider.chat_model
+QUERY = "how do I deploy to production"
+
+
+@pytest.fixture(scope="module")
+def shared_provider() -> Iterator[ModelProvider]:
+    with ModelProvider() as provider:
+        yield provider
+
+
+@pytest.fixture(scope="module")
+def gateway(shared_provider: ModelProvider) -> Iterator[GatewayProcess]:
+    with GatewayProcess("--provider-timeout", "3", provider=shared_provider) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def provider(shared_provider: ModelProvider) -> Iterator[ModelProvider]:
+    shared_provider.reset()
+    yield shared_provider
+    shared_provider.reset()
+
+
+def post(gateway: GatewayProcess, path: str, query: str, **fields: Any) -> httpx.Response:
+    body = {"model": MODEL, "query": query, **fields}
+    return httpx.post(f"{gateway.url}/v1/{path}", json=body, timeout=30)
+
+
+def said(**fields: object) -> str:
+    content = {"lexicalQueries": [], "vectorQueries": [], "hyde": "", "notes": "", **fields}
+    return json.dumps(content)
+
+
+def test_a_model_that_takes_a_schema(gateway: GatewayProcess, provider: ModelProvider) -> None:
+    answer = post(gateway, "expand", QUERY).json()
+    assert answer == {
+        "lexicalQueries": [f"{QUERY} lexicalQueries 1", f"{QUERY} lexicalQueries 2"],
+        "vectorQueries": [f"{QUERY} vectorQueries 1", f"{QUERY} vectorQueries 2"],
+        "hyde": f"{QUERY} hyde",
+        "notes": f"{QUERY} notes",
+        "queryLanguage": "en",
+        "promptVersion": answer["promptVersion"],
+        "cached": False,
+    }
+    assert answer["promptVersion"].startswith("expansion-en-")
+    (asked,) = provider.bodies
+    assert asked["response_format"]["type"] == "json_schema"
+    assert asked["messages"][1] == {"role": "user", "content": QUERY}
+    assert asked["temperature"] == 0
+
+
+def test_the_cache(gateway: GatewayProcess, provider: ModelProvider) -> None:
+    first = post(gateway, "expand", "asked once")
+    second = post(gateway, "expand", "  asked   once ")
+    assert "x-pgblend-cached" not in first.headers
+    assert second.headers["x-pgblend-cached"] == "1"
+    assert second.json() == {**first.json(), "cached": True}
+    assert provider.requests == 1
+    post(gateway, "expand", "asked once", language="de")
+    post(gateway, "expand", "asked once", model=ModelProvider.plain_chat_model)
+    assert provider.requests == 3
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '```json\n{"lexicalQueries": ["ship it"], "vectorQueries": []}\n```',
+        'Sure! {"lexicalQueries": ["ship it"], "vectorQueries": [],}',
+        '{"lexicalQueries": ["ship it"], "vectorQueries": [], "hyde": null, "notes": "cut',
+        "{'lexicalQueries': ['ship it'], 'vectorQueries': []}",
+    ],
+)
+def test_json_that_can_be_read(
+    gateway: GatewayProcess, provider: ModelProvider, reply: str
+) -> None:
+    provider.reply = lambda body: reply
+    model = ModelProvider.plain_chat_model
+    answer = post(gateway, "expand", f"release {abs(hash(reply))}", model=model).json()
+    assert answer["lexicalQueries"] == ["ship it"]
+    assert answer["vectorQueries"] == []
+    assert answer["hyde"] is None
+    assert "response_format" not in provider.bodies[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("I cannot do that.", "it holds no JSON object"),
+        ("[1, 2]", "it is not a JSON object"),
+        ('{"lexicalQueries": "a"}', "lexicalQueries is not a list of texts"),
+        ('{"lexicalQueries": [], "vectorQueries": [5]}', "vectorQueries is not a list of texts"),
+        (said(hyde=["a"]), "hyde is not a text"),
+    ],
+)
+def test_answers_that_are_not_taken(
+    gateway: GatewayProcess, provider: ModelProvider, reply: str, reason: str
+) -> None:
+    provider.reply = lambda body: reply
+    for _ in range(2):  # and nothing of them is kept
+        response = post(gateway, "expand", "a query that gets nonsense")
+        assert response.status_code == 502
+        error = response.json()["error"]
+        assert error["code"] == "provider_bad_response"
+        assert error["message"].endswith(reason)
+    assert provider.requests == 2
+
+
+def test_guardrails(gateway: GatewayProcess, provider: ModelProvider) -> None:
+    provider.reply = lambda body: said(
+        lexicalQueries=['"fix" the fault -linux', "ERR-1042"], hyde="Nothing of the kind."
+    )
+    answer = post(gateway, "expand", 'error ERR-1042 "out of memory" -windows').json()
+    assert answer["lexicalQueries"] == [
+        'fix the fault linux ERR-1042 "out of memory" -windows',
+        'ERR-1042 "out of memory" -windows',
+    ]
+    assert answer["hyde"] is None
+
+
+def test_hyde(gateway: GatewayProcess, provider: ModelProvider) -> None:
+    provider.reply = lambda body: " To deploy,\nrun make deploy. "
+    answer = post(gateway, "hyde", QUERY).json()
+    assert answer["hyde"] == "To deploy, run make deploy."
+    assert answer["promptVersion"].startswith("hyde-en-")
+    assert post(gateway, "hyde", QUERY).json() == {**answer, "cached": True}
+    assert provider.requests == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "given", "language", "prompt"),
+    [
+        ("was ist ein Mietvertrag", None, "de", "expansion-de-"),
+        ("comment faire du pain", None, "fr", "expansion-multilingual-"),
+        ("ERR-1042", None, "und", "expansion-multilingual-"),
+        ("wine", "en-GB", "en", "expansion-en-"),
+    ],
+)
+def test_languages(
+    gateway: GatewayProcess,
+    provider: ModelProvider,
+    query: str,
+    given: str | None,
+    language: str,
+    prompt: str,
+) -> None:
+    fields = {"language": given} if given else {}
+    answer = post(gateway, "expand", query, **fields).json()
+    assert answer["queryLanguage"] == language
+    assert answer["promptVersion"].startswith(prompt)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "param"),
+    [
+        ({"query": " "}, "empty_input", "query"),
+        ({"query": "a" * 4001}, "query_too_long", "query"),
+        ({"language": "English"}, "invalid_language", "language"),
+        ({"prompt": "mine"}, "unknown_parameter", "prompt"),
+    ],
+)
+def test_what_cannot_be_taken(
+    gateway: GatewayProcess,
+    provider: ModelProvider,
+    fields: dict[str, Any],
+    code: str,
+    param: str,
+) -> None:
+    for path in ("expand", "hyde"):
+        body = {"model": MODEL, "query": "a", **fields}
+        response = httpx.post(f"{gateway.url}/v1/{path}", json=body)
+        assert response.status_code == 400
+        error = response.json()["error"]
+        assert (error["code"], error["param"]) == (code, param)
+    assert provider.requests == 0
