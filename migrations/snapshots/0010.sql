@@ -217,6 +217,9 @@ BEGIN ATOMIC
             'Chat model that expands queries; null: queries are not expanded.'),
         ('gateway_url', 'server', 'url', 'null', NULL, NULL, NULL,
             'Where the model gateway listens: http://host:port or unix:/path.'),
+        ('log_queries', 'server', 'text', '"on"', NULL, NULL, ARRAY['on', 'off', 'hash'],
+            'Whether the search log has the text of queries, nothing of it, or its sha256; only '
+            'admins read the log.'),
         ('rerank_model', 'server', 'text', 'null', NULL, NULL, NULL,
             'Model that scores passages against the query: a rerank model or, slower, a chat '
             'model; null: passages keep their fused order.'),
@@ -17890,6 +17893,44 @@ COMMENT ON COLUMN pgblend.collections.chunks_without_vector IS
 'Chunks that wait for a vector in the active embedding space.';
 COMMENT ON COLUMN pgblend.collections.created_at IS 'When it was made.';
 
+-- 95_views/degraded_searches
+-- degraded_searches: what searches went on without, a day and a stage.
+CREATE OR REPLACE VIEW pgblend.degraded_searches WITH (security_invoker = true) AS
+WITH daily AS (
+    SELECT
+        date_trunc('day', l.searched_at) AS day,
+        count(*) AS searches
+    FROM pgblend_data.search_log AS l
+    GROUP BY 1
+),
+
+without AS (
+    SELECT
+        date_trunc('day', l.searched_at) AS day,
+        split_part(d.reason, ':', 1) AS stage,
+        count(DISTINCT l.search_id) AS searches,
+        mode() WITHIN GROUP (ORDER BY d.reason) AS most_often
+    FROM pgblend_data.search_log AS l
+    CROSS JOIN LATERAL unnest(l.degraded) AS d (reason)
+    GROUP BY 1, 2
+)
+
+SELECT
+    w.day,
+    w.stage,
+    w.searches,
+    w.searches::double precision / a.searches AS share,
+    w.most_often
+FROM without AS w
+INNER JOIN daily AS a ON w.day = a.day;
+
+COMMENT ON VIEW pgblend.degraded_searches IS 'What searches went on without, a day and a stage.';
+COMMENT ON COLUMN pgblend.degraded_searches.day IS 'Beginning of the day.';
+COMMENT ON COLUMN pgblend.degraded_searches.stage IS 'The stage that was left out.';
+COMMENT ON COLUMN pgblend.degraded_searches.searches IS 'Number of searches without it.';
+COMMENT ON COLUMN pgblend.degraded_searches.share IS 'Their share of the day''s searches.';
+COMMENT ON COLUMN pgblend.degraded_searches.most_often IS 'The reason given most often.';
+
 -- 95_views/documents
 -- documents: the documents that the caller may read.
 CREATE OR REPLACE VIEW pgblend.documents WITH (security_invoker = true) AS
@@ -18136,6 +18177,39 @@ COMMENT ON COLUMN pgblend.judgements.grade IS 'Above 0 relevant, the higher the 
 COMMENT ON COLUMN pgblend.judgements.judged_by IS 'Who judged.';
 COMMENT ON COLUMN pgblend.judgements.judged_at IS 'When.';
 
+-- 95_views/model_costs
+-- model_costs: what calls to models cost, a day, task and model.
+CREATE OR REPLACE VIEW pgblend.model_costs WITH (security_invoker = true) AS
+SELECT
+    date_trunc('day', c.called_at) AS day,
+    c.task,
+    c.model,
+    count(*) AS calls,
+    count(*) FILTER (WHERE c.outcome <> 'ok') AS failed,
+    sum(c.input_tokens)::bigint AS input_tokens,
+    sum(c.output_tokens)::bigint AS output_tokens,
+    sum(c.cost_usd) AS cost_usd,
+    count(*) FILTER (WHERE c.outcome = 'ok' AND c.cost_usd IS NULL) AS without_price,
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY c.milliseconds) AS p50_ms,
+    percentile_cont(0.95) WITHIN GROUP (ORDER BY c.milliseconds) AS p95_ms
+FROM pgblend_data.model_call AS c
+GROUP BY 1, 2, 3;
+
+COMMENT ON VIEW pgblend.model_costs IS 'What calls to models cost, a day, task and model.';
+COMMENT ON COLUMN pgblend.model_costs.day IS 'Beginning of the day.';
+COMMENT ON COLUMN pgblend.model_costs.task IS
+'What was asked for: embedding, rerank, expansion, hyde, answer, …';
+COMMENT ON COLUMN pgblend.model_costs.model IS 'Model.';
+COMMENT ON COLUMN pgblend.model_costs.calls IS 'Number of calls; answers from a cache are none.';
+COMMENT ON COLUMN pgblend.model_costs.failed IS 'Those that gave no answer.';
+COMMENT ON COLUMN pgblend.model_costs.input_tokens IS 'Tokens that the model read.';
+COMMENT ON COLUMN pgblend.model_costs.output_tokens IS 'Tokens that it wrote.';
+COMMENT ON COLUMN pgblend.model_costs.cost_usd IS
+'Their price in US dollars by litellm''s list; NULL where it has none.';
+COMMENT ON COLUMN pgblend.model_costs.without_price IS 'Calls that are not in cost_usd.';
+COMMENT ON COLUMN pgblend.model_costs.p50_ms IS 'Median time of a call in milliseconds.';
+COMMENT ON COLUMN pgblend.model_costs.p95_ms IS '95 % took at most this long.';
+
 -- 95_views/profiles
 -- profiles: the named ranking recipes.
 CREATE OR REPLACE VIEW pgblend.profiles WITH (security_invoker = true) AS
@@ -18156,6 +18230,88 @@ COMMENT ON COLUMN pgblend.profiles.settings IS 'Its search settings.';
 COMMENT ON COLUMN pgblend.profiles.built_in IS 'Whether it comes with pgblend and stays as it is.';
 COMMENT ON COLUMN pgblend.profiles.changed_by IS 'Who made or last changed it.';
 COMMENT ON COLUMN pgblend.profiles.changed_at IS 'When it was made or last changed.';
+
+-- 95_views/queries_without_results
+-- queries_without_results: queries that found nothing, whatever their case and spaces.
+CREATE OR REPLACE VIEW pgblend.queries_without_results WITH (security_invoker = true) AS
+SELECT
+    lower(regexp_replace(btrim(l.query), '\s+', ' ', 'g')) AS query,
+    count(*) AS searches,
+    max(l.searched_at) AS last_searched_at
+FROM pgblend_data.search_log AS l
+WHERE l.result_count = 0 AND l.query IS NOT NULL
+GROUP BY 1;
+
+COMMENT ON VIEW pgblend.queries_without_results IS
+'Queries that found nothing, whatever their case and spaces.';
+COMMENT ON COLUMN pgblend.queries_without_results.query IS
+'The query in lower case, or its digest (log_queries hash).';
+COMMENT ON COLUMN pgblend.queries_without_results.searches IS 'How often it found nothing.';
+COMMENT ON COLUMN pgblend.queries_without_results.last_searched_at IS 'When it did so last.';
+
+-- 95_views/search_latency
+-- search_latency: how long searches took each hour, in all (stage NULL) and by stage.
+CREATE OR REPLACE VIEW pgblend.search_latency WITH (security_invoker = true) AS
+WITH timing AS (
+    SELECT
+        l.searched_at,
+        NULL::text AS stage,
+        l.milliseconds
+    FROM pgblend_data.search_log AS l
+    UNION ALL
+    SELECT
+        l.searched_at,
+        s.stage ->> 'name' AS stage,
+        (s.stage ->> 'ms')::double precision AS milliseconds
+    FROM pgblend_data.search_log AS l
+    CROSS JOIN LATERAL jsonb_array_elements(l.stages) AS s (stage)
+    WHERE s.stage ->> 'ms' IS NOT NULL
+)
+
+SELECT
+    date_trunc('hour', t.searched_at) AS hour,
+    t.stage,
+    count(*) AS searches,
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY t.milliseconds) AS p50_ms,
+    percentile_cont(0.95) WITHIN GROUP (ORDER BY t.milliseconds) AS p95_ms,
+    percentile_cont(0.99) WITHIN GROUP (ORDER BY t.milliseconds) AS p99_ms,
+    max(t.milliseconds) AS max_ms
+FROM timing AS t
+GROUP BY 1, 2;
+
+COMMENT ON VIEW pgblend.search_latency IS
+'How long searches took each hour, in all and by stage.';
+COMMENT ON COLUMN pgblend.search_latency.hour IS 'Beginning of the hour.';
+COMMENT ON COLUMN pgblend.search_latency.stage IS 'Stage; NULL for the whole search.';
+COMMENT ON COLUMN pgblend.search_latency.searches IS 'Number of searches that ran it.';
+COMMENT ON COLUMN pgblend.search_latency.p50_ms IS 'Median, in milliseconds.';
+COMMENT ON COLUMN pgblend.search_latency.p95_ms IS '95 % took at most this long.';
+COMMENT ON COLUMN pgblend.search_latency.p99_ms IS '99 % took at most this long.';
+COMMENT ON COLUMN pgblend.search_latency.max_ms IS 'The longest.';
+
+-- 95_views/search_volume
+-- search_volume: how many searches each hour had, by profile and mode, and how they went.
+CREATE OR REPLACE VIEW pgblend.search_volume WITH (security_invoker = true) AS
+SELECT
+    date_trunc('hour', l.searched_at) AS hour,
+    l.profile,
+    l.mode,
+    count(*) AS searches,
+    count(*) FILTER (WHERE l.result_count = 0) AS without_results,
+    count(*) FILTER (WHERE cardinality(l.degraded) > 0) AS degraded,
+    avg((cardinality(l.degraded) > 0)::integer)::double precision AS degraded_share
+FROM pgblend_data.search_log AS l
+GROUP BY 1, 2, 3;
+
+COMMENT ON VIEW pgblend.search_volume IS
+'How many searches each hour had, by profile and mode, and how they went.';
+COMMENT ON COLUMN pgblend.search_volume.hour IS 'Beginning of the hour.';
+COMMENT ON COLUMN pgblend.search_volume.profile IS 'Profile.';
+COMMENT ON COLUMN pgblend.search_volume.mode IS 'Mode: fast, default or thorough.';
+COMMENT ON COLUMN pgblend.search_volume.searches IS 'Number of searches.';
+COMMENT ON COLUMN pgblend.search_volume.without_results IS 'Those that found nothing.';
+COMMENT ON COLUMN pgblend.search_volume.degraded IS 'Those that went on without a stage.';
+COMMENT ON COLUMN pgblend.search_volume.degraded_share IS 'Their share, from 0 to 1.';
 
 -- 95_views/setting_changes
 -- setting_changes: who changed which setting when; a NULL value means that it was not set.
@@ -18226,7 +18382,10 @@ pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
 pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.settings,
 pgblend._document_containing, pgblend._similar_lexeme
 TO pgblend_reader;
-GRANT SELECT ON pgblend.setting_changes TO pgblend_admin;
+GRANT SELECT ON
+pgblend.degraded_searches, pgblend.model_costs, pgblend.queries_without_results,
+pgblend.search_latency, pgblend.search_volume, pgblend.setting_changes
+TO pgblend_admin;
 
 GRANT SELECT ON
 pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
@@ -18248,6 +18407,12 @@ pgblend_data.collection, pgblend_data.collection_grant, pgblend_data.embedding_s
 pgblend_data.profile, pgblend_data.setting
 TO pgblend_admin;
 GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
+GRANT SELECT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_admin;
+-- What the gateway's own connection may do; it reads a log's times to drop what is old.
+GRANT SELECT, INSERT, DELETE ON pgblend_data.model_answer TO pgblend_gateway;
+GRANT INSERT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_gateway;
+GRANT SELECT (called_at) ON pgblend_data.model_call TO pgblend_gateway;
+GRANT SELECT (searched_at) ON pgblend_data.search_log TO pgblend_gateway;
 
 -- The public surface for readers.
 GRANT EXECUTE ON FUNCTION

@@ -27,23 +27,28 @@ BEGIN
         END IF;
         previous_role := role_name;
     END LOOP;
+    -- Its own: it writes logs and nothing else.
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = 'pgblend_gateway') THEN
+        CREATE ROLE pgblend_gateway NOLOGIN;
+    END IF;
 END
 $do$;
 
 CREATE SCHEMA pgblend;
 GRANT USAGE ON SCHEMA pgblend, pgblend_data TO pgblend_reader;
+GRANT USAGE ON SCHEMA pgblend_data TO pgblend_gateway;
 COMMENT ON SCHEMA pgblend_data IS 'pgblend: tables. Query them through the schema pgblend.';
 """
 
 # Roles belong to the whole server: another database may still use them, and then they stay.
 DROP_ROLES = """
 DROP SCHEMA pgblend;
-DROP OWNED BY pgblend_reader, pgblend_writer, pgblend_admin;
+DROP OWNED BY pgblend_reader, pgblend_writer, pgblend_admin, pgblend_gateway;
 DO $do$
 BEGIN
-    DROP ROLE pgblend_admin, pgblend_writer, pgblend_reader;
+    DROP ROLE pgblend_admin, pgblend_writer, pgblend_reader, pgblend_gateway;
 EXCEPTION WHEN dependent_objects_still_exist THEN
-    RAISE NOTICE 'the roles pgblend_reader, pgblend_writer and pgblend_admin stay: %', SQLERRM;
+    RAISE NOTICE 'the roles pgblend_reader, _writer, _admin and _gateway stay: %', SQLERRM;
 END
 $do$;
 """

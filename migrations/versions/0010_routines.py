@@ -5,7 +5,7 @@ from alembic import op
 from pgblend.migrations.replace_routines import execute_script, replace_routines, snapshot
 
 revision = "0010"
-down_revision = "0006"
+down_revision = "0007"
 branch_labels = None
 depends_on = None
 
@@ -87,7 +87,7 @@ pgblend_data.posting, pgblend_data.segment, pgblend_data.pending;
 # What the routines' last stage granted on the tables that stay.
 REVOKE = """
 REVOKE ALL ON ALL TABLES IN SCHEMA pgblend_data
-FROM pgblend_reader, pgblend_writer, pgblend_admin;
+FROM pgblend_reader, pgblend_writer, pgblend_admin, pgblend_gateway;
 """
 
 

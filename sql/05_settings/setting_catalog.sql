@@ -161,6 +161,9 @@ BEGIN ATOMIC
             'Chat model that expands queries; null: queries are not expanded.'),
         ('gateway_url', 'server', 'url', 'null', NULL, NULL, NULL,
             'Where the model gateway listens: http://host:port or unix:/path.'),
+        ('log_queries', 'server', 'text', '"on"', NULL, NULL, ARRAY['on', 'off', 'hash'],
+            'Whether the search log has the text of queries, nothing of it, or its sha256; only '
+            'admins read the log.'),
         ('rerank_model', 'server', 'text', 'null', NULL, NULL, NULL,
             'Model that scores passages against the query: a rerank model or, slower, a chat '
             'model; null: passages keep their fused order.'),

@@ -11,7 +11,10 @@ pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
 pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.settings,
 pgblend._document_containing, pgblend._similar_lexeme
 TO pgblend_reader;
-GRANT SELECT ON pgblend.setting_changes TO pgblend_admin;
+GRANT SELECT ON
+pgblend.degraded_searches, pgblend.model_costs, pgblend.queries_without_results,
+pgblend.search_latency, pgblend.search_volume, pgblend.setting_changes
+TO pgblend_admin;
 
 GRANT SELECT ON
 pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
@@ -33,6 +36,12 @@ pgblend_data.collection, pgblend_data.collection_grant, pgblend_data.embedding_s
 pgblend_data.profile, pgblend_data.setting
 TO pgblend_admin;
 GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
+GRANT SELECT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_admin;
+-- What the gateway's own connection may do; it reads a log's times to drop what is old.
+GRANT SELECT, INSERT, DELETE ON pgblend_data.model_answer TO pgblend_gateway;
+GRANT INSERT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_gateway;
+GRANT SELECT (called_at) ON pgblend_data.model_call TO pgblend_gateway;
+GRANT SELECT (searched_at) ON pgblend_data.search_log TO pgblend_gateway;
 
 -- The public surface for readers.
 GRANT EXECUTE ON FUNCTION

@@ -1,0 +1,38 @@
+-- search_latency: how long searches took each hour, in all (stage NULL) and by stage.
+CREATE OR REPLACE VIEW pgblend.search_latency WITH (security_invoker = true) AS
+WITH timing AS (
+    SELECT
+        l.searched_at,
+        NULL::text AS stage,
+        l.milliseconds
+    FROM pgblend_data.search_log AS l
+    UNION ALL
+    SELECT
+        l.searched_at,
+        s.stage ->> 'name' AS stage,
+        (s.stage ->> 'ms')::double precision AS milliseconds
+    FROM pgblend_data.search_log AS l
+    CROSS JOIN LATERAL jsonb_array_elements(l.stages) AS s (stage)
+    WHERE s.stage ->> 'ms' IS NOT NULL
+)
+
+SELECT
+    date_trunc('hour', t.searched_at) AS hour,
+    t.stage,
+    count(*) AS searches,
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY t.milliseconds) AS p50_ms,
+    percentile_cont(0.95) WITHIN GROUP (ORDER BY t.milliseconds) AS p95_ms,
+    percentile_cont(0.99) WITHIN GROUP (ORDER BY t.milliseconds) AS p99_ms,
+    max(t.milliseconds) AS max_ms
+FROM timing AS t
+GROUP BY 1, 2;
+
+COMMENT ON VIEW pgblend.search_latency IS
+'How long searches took each hour, in all and by stage.';
+COMMENT ON COLUMN pgblend.search_latency.hour IS 'Beginning of the hour.';
+COMMENT ON COLUMN pgblend.search_latency.stage IS 'Stage; NULL for the whole search.';
+COMMENT ON COLUMN pgblend.search_latency.searches IS 'Number of searches that ran it.';
+COMMENT ON COLUMN pgblend.search_latency.p50_ms IS 'Median, in milliseconds.';
+COMMENT ON COLUMN pgblend.search_latency.p95_ms IS '95 % took at most this long.';
+COMMENT ON COLUMN pgblend.search_latency.p99_ms IS '99 % took at most this long.';
+COMMENT ON COLUMN pgblend.search_latency.max_ms IS 'The longest.';
