@@ -11,6 +11,14 @@ _EMBED = """
     SELECT vector_dims((pgblend.embed_text(ARRAY['pgblend doctor'], timeout_ms => 30000))[1])
 """
 _SPACES = "SELECT name, model, dimensions, active, waiting FROM pgblend.embedding_spaces ORDER BY 1"
+# Half an hour is long for a queue that somebody works on.
+_QUEUE = """
+    SELECT p.space, p.waiting, p.dead, p.oldest_at, p.workers,
+        p.oldest_at < now() - interval '30 minutes' AS stuck,
+        (SELECT l.reason FROM pgblend.embedding_dead_letters AS l
+         WHERE l.space = p.space ORDER BY l.dead_at DESC LIMIT 1) AS reason
+    FROM pgblend.embedding_progress AS p ORDER BY p.space
+"""
 _TIMEOUT_SECONDS = 5
 # Below this share of the nearest passages, the vectors' part of a search is not what it could be.
 LEAST_RECALL = 0.95
@@ -81,9 +89,33 @@ def embedding_spaces(connection: Connection) -> Iterator[Check]:
         found = f"{space['model']}, {space['dimensions']} dimensions"
         if space["waiting"]:
             waiting = f"{found}, {space['waiting']} chunks wait for their vector"
-            yield Check(label, "warning", waiting, "run: pgblend ingest, with the gateway running")
+            yield Check(label, "warning", waiting, "run: pgblend worker, with the gateway running")
         else:
             yield Check(label, "ok", found)
+
+
+def embedding_queue(connection: Connection) -> Iterator[Check]:
+    """Check that the queue moves: nothing was given up, and nothing waits with nobody at work."""
+    rows = fetch_rows(connection, _QUEUE)
+    for row in rows:
+        label = f"embedding queue {row['space']}"
+        if row["dead"]:
+            yield Check(
+                label,
+                "warning",
+                f"{row['dead']} chunks were given up; the last: {row['reason']}",
+                "see pgblend worker dead; mended, run: pgblend worker retry",
+            )
+        if row["stuck"]:
+            yield Check(
+                label,
+                "warning",
+                f"{row['waiting']} chunks wait, the oldest since "
+                f"{row['oldest_at']:%Y-%m-%d %H:%M}, with {row['workers']} workers",
+                "run: pgblend worker" if not row["workers"] else "see what pgblend worker says",
+            )
+    if rows and not any(row["dead"] or row["stuck"] for row in rows):
+        yield Check("embedding queue", "ok", "it moves")
 
 
 def index_recall(connection: Connection) -> Iterator[Check]:
@@ -102,4 +134,4 @@ def index_recall(connection: Connection) -> Iterator[Check]:
             yield Check("vector index", "ok", found)
 
 
-CHECKS = (gateway, embedding, embedding_spaces, index_recall)
+CHECKS = (gateway, embedding, embedding_spaces, embedding_queue, index_recall)

@@ -3,14 +3,14 @@
 from pgblend.cli.database import Connection
 from pgblend.cli.ingest.embedding import (
     BATCHES_IN_FLIGHT,
-    create_first_space,
     embed_waiting,
-    may_create_spaces,
+    ensure_first_space,
 )
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.ingest.progress import StartBar
 from pgblend.cli.ingest.report import Report
 from pgblend.cli.ingest.spaces import Space, get_setting, read_spaces
+from pgblend.cli.worker.batch import Outcome
 
 _EMBEDDINGS = "embeddings"
 
@@ -43,28 +43,30 @@ class EmbedStep:
 
     def _spaces(self, connection: Connection, client: GatewayClient) -> list[Space]:
         """Return the embedding spaces; the first one is made for the model of the settings."""
-        spaces = read_spaces(connection)
-        if not spaces and self._has_chunks(connection):
-            if not may_create_spaces(connection):
-                self._report.degrade(
-                    _EMBEDDINGS,
-                    "there is no embedding space yet, and only an admin can make one",
-                    "have a member of pgblend_admin run this command once",
-                )
-                return []
-            create_first_space(connection, client, get_setting(connection, "embedding_model"))
-            spaces = read_spaces(connection)
-        return [space for space in spaces if space.waiting]
-
-    def _has_chunks(self, connection: Connection) -> bool:
-        row = connection.execute("SELECT EXISTS (SELECT FROM pgblend_data.chunk)").fetchone()
-        return bool(row and row[0])
+        if not ensure_first_space(connection, client):
+            self._report.degrade(
+                _EMBEDDINGS,
+                "there is no embedding space yet, and only an admin can make one",
+                "have a member of pgblend_admin run this command once",
+            )
+        return [space for space in read_spaces(connection) if space.waiting]
 
     def _embed_space(self, space: Space, client: GatewayClient) -> None:
         move_bar = self._start_bar("Embedding", space.waiting, "chunks")
+        refused: list[Outcome] = []
 
-        def advance(count: int) -> None:
-            self._report.embedded += count
-            move_bar(count)
+        def advance(outcome: Outcome) -> None:
+            self._report.embedded += outcome.stored
+            if outcome.failed:
+                refused.append(outcome)
+            move_bar(outcome.claimed)
 
         embed_waiting(space, client, self._connections[:BATCHES_IN_FLIGHT], advance)
+        if refused:
+            count = sum(outcome.failed for outcome in refused)
+            self._report.degrade(
+                _EMBEDDINGS,
+                f"the model refused {count:,} of the chunks: {refused[0].reason}",
+                "pgblend worker tries them again; see pgblend.embedding_progress and "
+                "pgblend.embedding_dead_letters",
+            )

@@ -4,24 +4,19 @@ import threading
 import time
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pgblend.cli.database import Connection
-from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.gateway_client import GatewayClient
-from pgblend.cli.ingest.spaces import Space
+from pgblend.cli.ingest.spaces import Space, get_setting
+from pgblend.cli.worker.batch import Outcome, embed_batch
+from pgblend.cli.worker.queue import Queue
 
 BATCH_SIZE = 100
 # While one batch is at the model, the other is read or stored.
 BATCHES_IN_FLIGHT = 2
 _INTERRUPT_SECONDS = 2.0
+_LIMITED_SECONDS = 0.5
 FIRST_SPACE = "default"
 _PROBE_TEXT = "How many dimensions has a vector of this model?"
-_STAGE = """
-    CREATE TEMP TABLE IF NOT EXISTS embedding_stage (chunk_id bigint, embedding vector)
-    ON COMMIT DELETE ROWS
-"""
 
 
 def may_create_spaces(connection: Connection) -> bool:
@@ -38,27 +33,39 @@ def create_first_space(connection: Connection, client: GatewayClient, model: str
     )
 
 
+def ensure_first_space(connection: Connection, client: GatewayClient) -> bool:
+    """Make the first space where there are chunks and none; False where only an admin may."""
+    row = connection.execute(
+        "SELECT EXISTS (SELECT FROM pgblend_data.chunk)"
+        " AND NOT EXISTS (SELECT FROM pgblend_data.embedding_space)"
+    ).fetchone()
+    if row and row[0]:
+        if not may_create_spaces(connection):
+            return False
+        create_first_space(connection, client, get_setting(connection, "embedding_model"))
+    return True
+
+
 def embed_waiting(
     space: Space,
     client: GatewayClient,
     connections: list[Connection],
-    advance: Callable[[int], None],
+    advance: Callable[[Outcome], None],
 ) -> None:
-    """Embed everything that waits in a space, a batch and a transaction at a time.
+    """Embed everything that waits in a space, a batch at a time.
 
-    Each connection has a thread of its own. The first error ends all of them; the batches that were
-    stored before it stay.
+    Each connection has a thread of its own. The first error ends all of them; what was stored
+    before it stays.
     """
     stop = threading.Event()
     errors: list[BaseException] = []
 
     def work(connection: Connection) -> None:
         try:
-            while not stop.is_set() and (stored := _embed_batch(space, client, connection)):
-                advance(stored)
+            with Queue(connection) as queue:
+                _embed_all(space, client, queue, advance, stop)
         except BaseException as error:
             errors.append(error)
-        finally:
             stop.set()
 
     # Daemons, so that Ctrl-C need not wait for a model that does not answer.
@@ -78,33 +85,19 @@ def embed_waiting(
         raise errors[0]
 
 
-def _embed_batch(space: Space, client: GatewayClient, connection: Connection) -> int:
-    """Embed one batch; 0 when nothing waits that nobody else works on."""
-    connection.execute(_STAGE)
-    with connection.transaction(), connection.cursor() as cursor:
-        rows = cursor.execute(
-            "SELECT chunk_id, input FROM pgblend._next_embeddings(%s, %s)", [space.name, BATCH_SIZE]
-        ).fetchall()
-        if not rows:
-            return 0
-        vectors = client.embed(space.model, [text for _, text in rows])
-        _check_dimensions(space, vectors)
-        with cursor.copy(
-            "COPY pg_temp.embedding_stage (chunk_id, embedding) FROM STDIN (FORMAT binary)"
-        ) as copy:
-            copy.set_types(["int8", "vector"])
-            for (chunk_id, _), vector in zip(rows, vectors, strict=True):
-                copy.write_row((chunk_id, vector))
-        cursor.execute("SELECT pgblend._store_embeddings(%s)", [space.name])
-    return len(rows)
-
-
-def _check_dimensions(space: Space, vectors: list[NDArray[np.float32]]) -> None:
-    for vector in vectors:
-        if vector.size != space.dimensions:
-            raise UserError(
-                f"model {space.model!r} gave a vector of {vector.size} dimensions, embedding space "
-                f"{space.name!r} holds {space.dimensions}",
-                hint="nothing of this batch was stored; give the gateway the model that the space "
-                "was made with, or make a new space for this one",
-            )
+def _embed_all(
+    space: Space,
+    client: GatewayClient,
+    queue: Queue,
+    advance: Callable[[Outcome], None],
+    stop: threading.Event,
+) -> None:
+    """Embed batches until nothing is left to take; wait where the rate is limited."""
+    while not stop.is_set():
+        outcome = embed_batch(queue, client, space, BATCH_SIZE)
+        if outcome.claimed:
+            advance(outcome)
+        elif queue.is_limited(space):
+            stop.wait(_LIMITED_SECONDS)
+        else:
+            return

@@ -15,23 +15,39 @@ _TOKEN_VARIABLE = "PGBLEND_GATEWAY_TOKEN"
 _TIMEOUT = httpx.Timeout(120, connect=5)
 _ATTEMPTS = 4
 _RETRIED = {429, 502, 503, 504}
+# What a gateway or its model says to a text that it cannot take, or breaks on.
+_MAY_BE_THE_TEXT = {400, 413, 422, 500, 502, 504}
 _LONGEST_WAIT_SECONDS = 30.0
 
 
 class GatewayUnavailableError(Exception):
-    """No vectors are to be had: the reason, and what to do."""
+    """No vectors are to be had: the reason, and what to do.
 
-    def __init__(self, reason: str, hint: str) -> None:
+    `may_be_the_text` where another text might get its vector; `retry_after` (seconds) where the
+    gateway said when to come again.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        hint: str,
+        *,
+        may_be_the_text: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.hint = hint
+        self.may_be_the_text = may_be_the_text
+        self.retry_after = retry_after
 
 
 class GatewayClient:
     """Speaks to http://host:port or unix:/path; a context manager, safe in several threads."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, attempts: int = _ATTEMPTS) -> None:
         self._url = url
+        self._attempts = attempts
         is_socket = url.startswith("unix:")
         transport = httpx.HTTPTransport(uds=url.removeprefix("unix:")) if is_socket else None
         token = os.environ.get(_TOKEN_VARIABLE)
@@ -52,9 +68,9 @@ class GatewayClient:
     def embed(self, model: str, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Return a vector for each text; waits and tries again when the model is overloaded."""
         body = {"model": model, "input": list(texts), "encoding_format": "base64"}
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, self._attempts + 1):
             response = self._post(body)
-            if response.status_code not in _RETRIED or attempt == _ATTEMPTS:
+            if response.status_code not in _RETRIED or attempt == self._attempts:
                 break
             time.sleep(_wait_seconds(response, attempt))
         if response.status_code != httpx.codes.OK:
@@ -66,7 +82,9 @@ class GatewayClient:
             return self._client.post("/v1/embeddings", json=body)
         except httpx.TimeoutException:
             reason = f"the model gateway at {self._url} did not answer in time"
-            raise GatewayUnavailableError(reason, "see its log, then run this again") from None
+            raise GatewayUnavailableError(
+                reason, "see its log, then run this again", may_be_the_text=True
+            ) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise GatewayUnavailableError(
                 f"the model gateway at {self._url} cannot be reached ({error})",
@@ -84,6 +102,7 @@ class GatewayClient:
             raise GatewayUnavailableError(
                 f"the answer of {self._url} is not {count} embeddings",
                 "check that gateway_url names an OpenAI-compatible /v1/embeddings",
+                may_be_the_text=True,
             )
         return vectors
 
@@ -96,11 +115,16 @@ def _vector(value: str | list[float]) -> NDArray[np.float32]:
 
 
 def _wait_seconds(response: httpx.Response, attempt: int) -> float:
+    asked = _retry_after(response)
+    return min(0.5 * 2**attempt if asked is None else asked, _LONGEST_WAIT_SECONDS)
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    """Return the seconds that the gateway asks to wait; None where it names none."""
     try:
-        asked = float(response.headers.get("Retry-After", ""))
+        return max(float(response.headers.get("Retry-After", "")), 0.0)
     except ValueError:
-        asked = 0.5 * 2**attempt
-    return min(max(asked, 0.0), _LONGEST_WAIT_SECONDS)
+        return None
 
 
 def _refusal(response: httpx.Response, model: str) -> GatewayUnavailableError:
@@ -112,4 +136,9 @@ def _refusal(response: httpx.Response, model: str) -> GatewayUnavailableError:
     hint = "run this again once it is mended: what is missing a vector is remembered"
     if response.status_code in (401, 403):
         hint = f"put the gateway's token into {_TOKEN_VARIABLE}"
-    return GatewayUnavailableError(f"model {model!r}: {' '.join(message.split())}", hint)
+    return GatewayUnavailableError(
+        f"model {model!r}: {' '.join(message.split())}",
+        hint,
+        may_be_the_text=response.status_code in _MAY_BE_THE_TEXT,
+        retry_after=_retry_after(response),
+    )

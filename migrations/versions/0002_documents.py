@@ -146,24 +146,69 @@ COMMENT ON TABLE pgblend_data.embedding_space IS
 'Registry of embedding spaces: one model, one table of vectors and one HNSW index each; searches '
 'use the active one.';
 
+CREATE TABLE pgblend_data.embedding_worker (
+    id integer GENERATED ALWAYS AS IDENTITY,
+    host text NOT NULL,
+    process integer NOT NULL,
+    started_by name NOT NULL DEFAULT session_user,
+    started_at timestamptz NOT NULL DEFAULT now(),
+    seen_at timestamptz NOT NULL DEFAULT now(),
+    stored bigint NOT NULL DEFAULT 0,
+    failed bigint NOT NULL DEFAULT 0,
+    CONSTRAINT embedding_worker_pkey PRIMARY KEY (id)
+);
+COMMENT ON TABLE pgblend_data.embedding_worker IS
+'Sessions that make vectors. One lives as long as it holds its advisory lock; what a dead one had '
+'claimed is free.';
+
 CREATE TABLE pgblend_data.embedding_queue (
     space text NOT NULL,
     chunk_id bigint NOT NULL,
     document_id bigint NOT NULL,
     collection_id bigint NOT NULL,
     bucket smallint NOT NULL,
+    queued_at timestamptz NOT NULL DEFAULT now(),
+    worker integer,
+    attempts integer NOT NULL DEFAULT 0,
+    not_before timestamptz,
+    last_error text,
+    dead_at timestamptz,
     CONSTRAINT embedding_queue_pkey PRIMARY KEY (space, chunk_id),
     CONSTRAINT embedding_queue_space_fkey FOREIGN KEY (space)
     REFERENCES pgblend_data.embedding_space (name) ON DELETE CASCADE,
     CONSTRAINT embedding_queue_chunk_id_fkey FOREIGN KEY (chunk_id)
     REFERENCES pgblend_data.chunk (id) ON DELETE CASCADE
+) WITH (
+    fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000
 );
 CREATE INDEX embedding_queue_chunk_id_btree
 ON pgblend_data.embedding_queue USING btree (chunk_id);
 CREATE INDEX embedding_queue_collection_id_btree
 ON pgblend_data.embedding_queue USING btree (collection_id);
+CREATE INDEX embedding_queue_dead_btree
+ON pgblend_data.embedding_queue USING btree (space, chunk_id) WHERE dead_at IS NOT NULL;
 COMMENT ON TABLE pgblend_data.embedding_queue IS
 'Chunks that still need a vector in a space; written with the chunk, deleted with the vector.';
+COMMENT ON COLUMN pgblend_data.embedding_queue.worker IS
+'Who works on it (embedding_worker.id); NULL or a dead worker''s: nobody. Queueing it anew sets '
+'NULL, and what the worker then brings is too late.';
+COMMENT ON COLUMN pgblend_data.embedding_queue.attempts IS
+'How often the model refused this very text.';
+COMMENT ON COLUMN pgblend_data.embedding_queue.not_before IS 'When to try again; NULL: at once.';
+COMMENT ON COLUMN pgblend_data.embedding_queue.dead_at IS
+'When it was given up; NULL while it waits. retry_embeddings() queues it anew.';
+
+CREATE TABLE pgblend_data.embedding_allowance (
+    space text NOT NULL,
+    texts double precision NOT NULL,
+    counted_at timestamptz NOT NULL,
+    CONSTRAINT embedding_allowance_pkey PRIMARY KEY (space),
+    CONSTRAINT embedding_allowance_space_fkey FOREIGN KEY (space)
+    REFERENCES pgblend_data.embedding_space (name) ON DELETE CASCADE
+);
+COMMENT ON TABLE pgblend_data.embedding_allowance IS
+'How many texts all workers together may send for a space at once, and when that was counted; only '
+'while the setting embedding_texts_per_minute is set.';
 """
 
 # A grant of either kind lets a role see; pg_has_role makes members of a granted role see as well.
@@ -268,7 +313,8 @@ BEGIN
 END
 $do$;
 DROP TABLE
-pgblend_data.embedding_queue, pgblend_data.embedding_space,
+pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.embedding_worker,
+pgblend_data.embedding_space,
 pgblend_data.chunk, pgblend_data.document,
 pgblend_data.collection_language, pgblend_data.collection_grant, pgblend_data.collection;
 """

@@ -10,6 +10,9 @@ BEGIN
     SELECT s.name, c.id, c.document_id, c.collection_id, c.bucket
     FROM new_chunk AS c
     CROSS JOIN pgblend_data.embedding_space AS s;
+    IF FOUND THEN
+        PERFORM pgblend._wake_workers();
+    END IF;
     RETURN NULL;
 END;
 $function$;

@@ -59,7 +59,8 @@ BEGIN
         table_name, table_name || '_admin');
     EXECUTE format('ALTER TABLE pgblend_data.%1$I ENABLE ROW LEVEL SECURITY', table_name);
     EXECUTE format('GRANT SELECT ON pgblend_data.%1$I TO pgblend_reader', table_name);
-    EXECUTE format('GRANT INSERT, DELETE ON pgblend_data.%1$I TO pgblend_writer', table_name);
+    EXECUTE format(
+        'GRANT INSERT, UPDATE, DELETE ON pgblend_data.%1$I TO pgblend_writer', table_name);
 END;
 $function$;
 

@@ -61,6 +61,7 @@ BEGIN
     INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)
     SELECT create_embedding_space.name, c.id, c.document_id, c.collection_id, c.bucket
     FROM pgblend_data.chunk AS c;
+    PERFORM pgblend._wake_workers();
 END;
 $function$;
 

@@ -1,9 +1,9 @@
 -- _store_embeddings: move vectors from the temporary table embedding_stage (chunk_id, embedding) to
--- a space.
--- The client fills the stage by COPY. Chunks deleted meanwhile are left out; their queue rows went
--- with them. A vector of the wrong size and NULL are errors, and nothing is stored. Returns the
--- number stored.
-CREATE OR REPLACE FUNCTION pgblend._store_embeddings(space text)
+-- a space, and take their chunks off the queue; returns how many.
+-- The client fills the stage by COPY. Chunks that are not queued (any more), or whose claim the
+-- worker lost (deleted, queued anew, taken over), are left out; without a worker claims do not
+-- count. A vector of the wrong size and NULL are errors, and nothing is stored.
+CREATE OR REPLACE FUNCTION pgblend._store_embeddings(space text, worker integer DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -13,7 +13,7 @@ AS $function$
 DECLARE
     target pgblend_data.embedding_space;
     wrong integer;
-    stored bigint;
+    fresh bigint;
 BEGIN
     SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
     WHERE s.name = _store_embeddings.space;
@@ -30,20 +30,27 @@ BEGIN
             HINT = format('Its model is "%s"; make another space for another model.', target.model);
     END IF;
     EXECUTE format(
-        'INSERT INTO pgblend_data.%1$I AS e (
+        'WITH done AS (
+            DELETE FROM pgblend_data.embedding_queue AS q
+            USING pg_temp.embedding_stage AS s
+            WHERE q.space = $1 AND q.chunk_id = s.chunk_id AND ($2 IS NULL OR q.worker = $2)
+            RETURNING s.chunk_id, s.embedding
+        )
+        INSERT INTO pgblend_data.%1$I AS e (
             chunk_id, document_id, chunk_index, collection_id, bucket, embedding)
-        SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket, s.embedding
-        FROM pg_temp.embedding_stage AS s
-        INNER JOIN pgblend_data.chunk AS c ON c.id = s.chunk_id
-        ON CONFLICT (chunk_id) DO NOTHING', target.table_name);
-    GET DIAGNOSTICS stored = ROW_COUNT;
-    EXECUTE 'DELETE FROM pgblend_data.embedding_queue AS q
-        USING pg_temp.embedding_stage AS s
-        WHERE q.space = $1 AND q.chunk_id = s.chunk_id' USING target.name;
-    RETURN stored;
+        SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket, d.embedding
+        FROM done AS d
+        INNER JOIN pgblend_data.chunk AS c ON c.id = d.chunk_id
+        ON CONFLICT (chunk_id) DO UPDATE SET embedding = excluded.embedding', target.table_name)
+    USING target.name, worker;
+    GET DIAGNOSTICS fresh = ROW_COUNT;
+    UPDATE pgblend_data.embedding_worker AS w
+    SET stored = w.stored + fresh, seen_at = now()
+    WHERE w.id = worker;
+    RETURN fresh;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._store_embeddings(text) IS
+COMMENT ON FUNCTION pgblend._store_embeddings(text, integer) IS
 'Move vectors from the temporary table embedding_stage (chunk_id, embedding), which the client '
-'filled by COPY, to a space; returns the number stored.';
+'filled by COPY, to a space, and take their chunks off the queue; returns how many.';

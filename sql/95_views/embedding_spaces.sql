@@ -10,9 +10,14 @@ SELECT
     (
         SELECT count(*)
         FROM pgblend_data.embedding_queue AS q
-        WHERE q.space = s.name
+        WHERE q.space = s.name AND q.dead_at IS NULL
     ) AS waiting,
-    s.created_at
+    s.created_at,
+    (
+        SELECT count(*)
+        FROM pgblend_data.embedding_queue AS q
+        WHERE q.space = s.name AND q.dead_at IS NOT NULL
+    ) AS dead
 FROM pgblend_data.embedding_space AS s;
 
 COMMENT ON VIEW pgblend.embedding_spaces IS
@@ -25,3 +30,5 @@ COMMENT ON COLUMN pgblend.embedding_spaces.active IS 'Whether searches use it.';
 COMMENT ON COLUMN pgblend.embedding_spaces.table_name IS 'Its table in pgblend_data.';
 COMMENT ON COLUMN pgblend.embedding_spaces.waiting IS 'Chunks that wait for a vector.';
 COMMENT ON COLUMN pgblend.embedding_spaces.created_at IS 'When it was made.';
+COMMENT ON COLUMN pgblend.embedding_spaces.dead IS
+'Chunks given up: pgblend.embedding_dead_letters.';

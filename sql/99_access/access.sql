@@ -6,7 +6,8 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgblend
 FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
 
 GRANT SELECT ON
-pgblend.chunks, pgblend.collections, pgblend.documents, pgblend.embedding_spaces,
+pgblend.chunks, pgblend.collections, pgblend.documents,
+pgblend.embedding_dead_letters, pgblend.embedding_progress, pgblend.embedding_spaces,
 pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
 pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.settings,
 pgblend._document_containing, pgblend._similar_lexeme
@@ -18,15 +19,17 @@ TO pgblend_admin;
 
 GRANT SELECT ON
 pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
-pgblend_data.collection_language, pgblend_data.document, pgblend_data.embedding_queue,
-pgblend_data.embedding_space, pgblend_data.evaluation_result, pgblend_data.evaluation_run,
+pgblend_data.collection_language, pgblend_data.document, pgblend_data.embedding_allowance,
+pgblend_data.embedding_queue, pgblend_data.embedding_space, pgblend_data.embedding_worker,
+pgblend_data.evaluation_result, pgblend_data.evaluation_run,
 pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
 pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.profile,
 pgblend_data.segment, pgblend_data.setting, pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_reader;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.chunk, pgblend_data.collection_language, pgblend_data.document,
-pgblend_data.embedding_queue, pgblend_data.evaluation_result, pgblend_data.evaluation_run,
+pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.embedding_worker,
+pgblend_data.evaluation_result, pgblend_data.evaluation_run,
 pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
 pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.segment,
 pgblend_data.tombstone, pgblend_data.vocabulary
@@ -128,6 +131,7 @@ pgblend._lexical_arm,
 pgblend._lexical_score,
 pgblend._lexical_state,
 pgblend._lexical_statistics,
+pgblend._live_workers,
 pgblend._merge_settings,
 pgblend._milliseconds,
 pgblend._missing_stages,
@@ -182,7 +186,8 @@ pgblend._vector_arm,
 pgblend._vector_scan,
 pgblend._vectors_may_answer,
 pgblend._vectors_waiting,
-pgblend._word_of_lexeme
+pgblend._word_of_lexeme,
+pgblend._worker_lock
 TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION
@@ -195,6 +200,7 @@ pgblend.lexical_rebuild,
 pgblend.lexical_seal,
 pgblend.record_judgement,
 pgblend.remove_judged_set,
+pgblend.retry_embeddings,
 pgblend.set_metadata
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
@@ -210,7 +216,9 @@ pgblend._collection_settings,
 pgblend._document_change,
 pgblend._document_row,
 pgblend._drop_segments,
+pgblend._embedding_allowance,
 pgblend._embedding_input,
+pgblend._fail_embeddings,
 pgblend._finish_run,
 pgblend._found_documents,
 pgblend._identifier_vector,
@@ -230,18 +238,23 @@ pgblend._passage_metrics,
 pgblend._plain_query,
 pgblend._rebuild_collection,
 pgblend._rebuild_vocabulary,
+pgblend._release_embeddings,
 pgblend._replace_chunks,
 pgblend._run_versions,
 pgblend._seal_batch,
 pgblend._seal_collection,
 pgblend._seal_missing,
+pgblend._seal_waiting,
 pgblend._segment_postings,
 pgblend._split_content,
 pgblend._start_run,
+pgblend._start_worker,
+pgblend._stop_worker,
 pgblend._store_embeddings,
 pgblend._take_pending,
 pgblend._take_tombstones,
 pgblend._vocabulary_lock,
+pgblend._wake_workers,
 pgblend._writable_collection,
 pgblend._writable_judged_set,
 pgblend._write_segment

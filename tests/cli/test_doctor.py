@@ -41,7 +41,7 @@ def examine(pgblend: Pgblend, parse_valid: Callable[[Result, str], Any]) -> Exam
 def test_all_is_well(pgblend: Pgblend, examine: Examine, gateway: GatewayProcess) -> None:
     checks = examine()
     rest = {"search_path", "indexes", "row security", "gateway", "embedding", "vector index"}
-    assert set(checks) == ALWAYS | rest | {"embedding space test"}
+    assert set(checks) == ALWAYS | rest | {"embedding space test", "embedding queue"}
     del checks["extension vector"]  # a warning on servers with an older pgvector
     assert [check for check in checks.values() if check["status"] != "ok"] == []
     assert gateway.url in checks["gateway"]["found"]

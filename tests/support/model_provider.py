@@ -20,7 +20,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -60,6 +60,7 @@ class Behaviour:
     dimensions: int | None = None  # ignores what was asked for
     missing_vectors: int = 0  # leaves out this many at the end
     not_a_number: bool = False  # the first component of each vector is NaN
+    poison: str = ""  # a call whose input has this word is refused with status 400
 
 
 class _Server(ThreadingHTTPServer):
@@ -100,6 +101,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         elif task is None:
             self._send(404, {"error": {"message": f"no such path: {self.path}"}})
+        elif behaviour.poison and behaviour.poison in str(body.get("input")):
+            self._send_error_answer(replace(behaviour, status=400))
         elif behaviour.status != 200:
             self._send_error_answer(behaviour)
         elif not self._send_nonsense(behaviour):

@@ -1,0 +1,153 @@
+"""`pgblend worker`: vectors for what waits, in the background."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import call, fetch_rows, open_database, resolve_database_url
+from pgblend.cli.errors import ExitCode
+
+_COLUMNS = (
+    "space",
+    "model",
+    "embedded",
+    "waiting",
+    "claimed",
+    "retrying",
+    "dead",
+    "oldest_at",
+    "workers",
+    "per_second",
+    "remaining",
+)
+_PROGRESS = """
+    SELECT space, model, embedded, waiting, claimed, retrying, dead, oldest_at, workers,
+        round(per_second::numeric, 1)::double precision AS per_second, remaining::text AS remaining
+    FROM pgblend.embedding_progress ORDER BY space
+"""
+_DEAD_LETTERS = """
+    SELECT space, collection, source_key, chunk_id, attempts, reason, dead_at
+    FROM pgblend.embedding_dead_letters ORDER BY dead_at DESC, chunk_id LIMIT %(limit)s
+"""
+_DEAD_COLUMNS = (
+    "space",
+    "collection",
+    "source_key",
+    "chunk_id",
+    "attempts",
+    "reason",
+    "dead_at",
+)
+
+
+@click.group(invoke_without_command=True)
+@click.option("--once", is_flag=True, help="End when there is nothing to take now.")
+@click.option(
+    "--drain", is_flag=True, help="End when nothing waits: what failed is waited for and tried."
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    help="Batches at the model at a time.",
+)
+@click.option(
+    "--batch-size",
+    type=click.IntRange(1, 2000),
+    default=100,
+    show_default=True,
+    help="Most texts of a batch.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a report as JSON at the end.")
+@click.pass_context
+def command(
+    ctx: click.Context, once: bool, drain: bool, concurrency: int, batch_size: int, as_json: bool
+) -> None:
+    """Give vectors to the chunks that wait for one, and go on as more come.
+
+    Several workers may run, on several machines. A text that the model refuses is tried again
+    later, and given up after embedding_max_attempts; where the model does not answer, the worker
+    waits for it. It also seals the lexical index. On SIGTERM or Ctrl-C the batches at the model
+    are finished. Exit code 4: texts were given up (--once, --drain).
+    """
+    if ctx.invoked_subcommand is None:
+        if once and drain:
+            raise click.UsageError("--once and --drain exclude each other")
+        _run(ctx, once, drain, concurrency, batch_size, as_json)
+
+
+def _run(
+    ctx: click.Context, once: bool, drain: bool, concurrency: int, batch_size: int, as_json: bool
+) -> None:
+    from pgblend.cli.worker.loop import Until, Worker
+
+    until = Until.ONCE if once else Until.DRAINED if drain else Until.STOPPED
+    worker = Worker(resolve_database_url(ctx.obj), until, concurrency, batch_size, _note)
+    if threading.current_thread() is threading.main_thread():
+        _stop_on_signals(worker.stop)
+    _note(f"working, {concurrency} batches at a time; Ctrl-C ends it")
+    try:
+        worker.run()
+    finally:
+        totals = asdict(worker.totals)
+        seconds = time.monotonic() - totals.pop("started")
+        _note(
+            f"{worker.totals.stored:,} vectors stored, {worker.totals.failed:,} texts refused, "
+            f"{worker.totals.dead:,} given up, {seconds:.1f} s"
+        )
+        if as_json:
+            output.echo_json(totals | {"seconds": round(seconds, 3)})
+    if until is not Until.STOPPED and worker.totals.dead:
+        ctx.exit(ExitCode.PARTIAL)
+
+
+def _stop_on_signals(stop: Callable[[], None]) -> None:
+    """Finish on the first SIGTERM or SIGINT; the second one ends the process at once."""
+
+    def handle(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        _note("stopping; what is at the model is finished first")
+        stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
+
+
+@command.command()
+@click.option("--space", metavar="NAME", help="This embedding space only.")
+@click.pass_obj
+def retry(database_url: str | None, space: str | None) -> None:
+    """Queue what was given up, or waits to be tried again, anew."""
+    count = call(database_url, "SELECT pgblend.retry_embeddings(%(space)s::text)", {"space": space})
+    click.echo(f"queued {count:,} chunks", err=True)
+
+
+@command.command()
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def status(database_url: str | None, output_format: str) -> None:
+    """Show how far each embedding space is, and how fast it goes."""
+    with open_database(database_url) as connection:
+        rows = fetch_rows(connection, _PROGRESS)
+    output.echo_list("spaces", rows, _COLUMNS, output_format)
+
+
+@command.command()
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Most rows.")
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def dead(database_url: str | None, limit: int, output_format: str) -> None:
+    """List chunks that were given up, the last first, and why."""
+    with open_database(database_url) as connection:
+        rows = fetch_rows(connection, _DEAD_LETTERS, {"limit": limit})
+    output.echo_list("dead_letters", rows, _DEAD_COLUMNS, output_format)
+
+
+def _note(text: str) -> None:
+    click.echo(f"pgblend: {output.one_line(text)}", err=True)

@@ -1,0 +1,1 @@
+"""The embedding queue's other end: claim chunks, ask the model, store vectors."""

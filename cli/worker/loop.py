@@ -1,0 +1,249 @@
+"""The worker: sessions that embed what waits, sleep until there is more, and end when asked to."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from pgblend.cli.database import Connection, connect, translate
+from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.ingest.embedding import ensure_first_space
+from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
+from pgblend.cli.ingest.spaces import Space, get_setting
+from pgblend.cli.worker.backoff import Backoff
+from pgblend.cli.worker.batch import Outcome, embed_batch
+from pgblend.cli.worker.queue import Queue
+
+# The active space first: searches wait for it.
+_SPACES = """
+    SELECT s.name, s.model, s.dimensions, 0 FROM pgblend_data.embedding_space AS s
+    ORDER BY s.active DESC, s.name
+"""
+_SEAL_AT_LEAST = 1000
+_SLICE_SECONDS = 0.5
+# A notification may be missed, and what failed comes due without one: look by itself.
+_LONGEST_REST_SECONDS = 30.0
+
+
+class Until(Enum):
+    """When a worker ends by itself: never, with nothing to take now, or with nothing waiting."""
+
+    STOPPED = "stopped"
+    ONCE = "once"
+    DRAINED = "drained"
+
+
+@dataclass
+class Totals:
+    """What a worker did."""
+
+    stored: int = 0
+    failed: int = 0
+    dead: int = 0
+    sealed: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+
+class Worker:
+    """`concurrency` sessions, each with one batch at a time; `say` tells people what goes wrong."""
+
+    def __init__(
+        self, url: str, until: Until, concurrency: int, batch_size: int, say: Callable[[str], None]
+    ) -> None:
+        self._url = url
+        self._until = until
+        self._concurrency = concurrency
+        self._batch_size = batch_size
+        self._say = say
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._backoffs: dict[str, Backoff] = {}
+        self._errors: list[BaseException] = []
+        self.totals = Totals()
+
+    def stop(self) -> None:
+        """Take nothing more; what is at the model is still stored."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Work until the end; the first error that no waiting mends is raised."""
+        threads = [
+            threading.Thread(target=self._session, args=[number == 0], daemon=True)
+            for number in range(self._concurrency)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():  # a signal is seen between two joins
+                thread.join(_SLICE_SECONDS)
+        if self._errors:
+            raise self._errors[0]
+
+    def _session(self, seals: bool) -> None:
+        """Serve on a connection, and on a new one where the server was away."""
+        backoff = Backoff()
+        while not self._stopping.is_set():
+            try:
+                with (
+                    connect(self._url, application_name="pgblend worker") as connection,
+                    Queue(connection) as queue,
+                ):
+                    backoff.succeed()
+                    _Session(self, queue, seals).serve()
+                return
+            except BaseException as error:
+                advice = error if isinstance(error, UserError) else translate(error)
+                if advice is None or self._until is not Until.STOPPED:
+                    self._errors.append(error)
+                    self.stop()
+                    return
+                self._wait(advice.message, backoff)
+
+    def _wait(self, problem: str, backoff: Backoff, retry_after: float | None = None) -> None:
+        seconds = backoff.fail(retry_after)
+        self._say(f"{problem}; again in {seconds:.0f} s")
+        self._stopping.wait(seconds)
+
+    def backoff(self, name: str) -> Backoff:
+        """Return what all sessions know of how a space's model fares."""
+        with self._lock:
+            return self._backoffs.setdefault(name, Backoff())
+
+    def count(self, outcome: Outcome, space: Space) -> None:
+        """Add what became of a batch, and tell of texts that were given up."""
+        with self._lock:
+            self.totals.stored += outcome.stored
+            self.totals.failed += outcome.failed
+            self.totals.dead += outcome.dead
+        if outcome.dead:
+            self._say(f"gave up {outcome.dead:,} chunks of {space.name}: {outcome.reason}")
+
+    def count_sealed(self, chunks: int) -> None:
+        """Add chunks that were sealed."""
+        with self._lock:
+            self.totals.sealed += chunks
+
+    @property
+    def until(self) -> Until:
+        """When to end."""
+        return self._until
+
+    @property
+    def batch_size(self) -> int:
+        """Most texts of a call."""
+        return self._batch_size
+
+    @property
+    def stopping(self) -> threading.Event:
+        """Set when no more is to be taken."""
+        return self._stopping
+
+    def say(self, text: str) -> None:
+        """Tell people."""
+        self._say(text)
+
+
+class _Session:
+    """One session of a worker."""
+
+    def __init__(self, worker: Worker, queue: Queue, seals: bool) -> None:
+        self._worker = worker
+        self._queue = queue
+        self._connection: Connection = queue.connection
+        self._seals = seals
+        self._listens = False
+
+    def serve(self) -> None:
+        """Embed batch after batch; rest where there is none."""
+        self._connection.execute("LISTEN pgblend_embedding")
+        rests = 0
+        while not self._worker.stopping.is_set():
+            if self._embed_one():
+                rests = 0
+                self._listen(False)
+            elif self._is_done():
+                return
+            elif not self._listens:
+                self._listen(True)  # and look once more: what came before sent no notification
+            else:
+                notified = self._rest(min(2.0**rests, _LONGEST_REST_SECONDS))
+                rests = 0 if notified else rests + 1
+
+    def _embed_one(self) -> bool:
+        """Embed a batch of the first space that has one; tell whether there was one."""
+        url = get_setting(self._connection, "gateway_url")
+        if not url:
+            problem = UserError(
+                "no model gateway is set",
+                hint="start one (pgblend gateway), and name it: pgblend config set gateway_url URL",
+                exit_code=ExitCode.VECTORS_UNAVAILABLE,
+            )
+            self._give_way("", problem)
+            return False
+        with GatewayClient(url, attempts=1) as client:
+            try:
+                ensure_first_space(self._connection, client)
+            except GatewayUnavailableError as error:
+                self._unavailable("", error)
+                return False
+            rows = self._connection.execute(_SPACES).fetchall()
+            return any(self._embed_batch(Space(*row), client) for row in rows)
+
+    def _embed_batch(self, space: Space, client: GatewayClient) -> bool:
+        backoff = self._worker.backoff(space.name)
+        if not backoff.is_over():
+            return False
+        try:
+            outcome = embed_batch(self._queue, client, space, self._worker.batch_size)
+        except GatewayUnavailableError as error:
+            self._unavailable(space.name, error)
+            return False
+        except UserError as error:  # vectors that the space does not hold
+            self._give_way(space.name, error)
+            return False
+        if outcome.claimed:
+            backoff.succeed()
+            self._worker.count(outcome, space)
+        return outcome.claimed > 0
+
+    def _unavailable(self, name: str, error: GatewayUnavailableError) -> None:
+        problem = UserError(error.reason, error.hint, ExitCode.VECTORS_UNAVAILABLE)
+        self._give_way(name, problem, error.retry_after)
+
+    def _give_way(self, name: str, problem: UserError, retry_after: float | None = None) -> None:
+        """Leave a model alone for a while; a run that is to end by itself ends here."""
+        backoff = self._worker.backoff(name)
+        if self._worker.until is Until.ONCE:
+            raise problem
+        if backoff.is_over():  # sessions fail together: one of them says so
+            seconds = backoff.fail(retry_after)
+            self._worker.say(f"{problem.message}; again in {seconds:.0f} s")
+
+    def _is_done(self) -> bool:
+        if self._seals:
+            sealed = self._connection.execute(
+                "SELECT pgblend._seal_waiting(%s)", [_SEAL_AT_LEAST]
+            ).fetchone()
+            self._worker.count_sealed(sealed[0] if sealed else 0)
+        if self._worker.until is Until.STOPPED:
+            return False
+        spaces = [Space(*row) for row in self._connection.execute(_SPACES).fetchall()]
+        if self._worker.until is Until.ONCE:
+            return not any(self._queue.is_limited(space) for space in spaces)
+        return self._queue.remaining(spaces) == 0
+
+    def _listen(self, listens: bool) -> None:
+        """Let writers know that this session waits for a notification, or does not."""
+        if listens != self._listens:
+            call = "pg_advisory_lock_shared" if listens else "pg_advisory_unlock_shared"
+            self._connection.execute(f"SELECT {call}(pgblend._worker_lock(), 0)")
+            self._listens = listens
+
+    def _rest(self, seconds: float) -> bool:
+        """Wait for a notification; tell whether one came."""
+        end = time.monotonic() + seconds
+        while not self._worker.stopping.is_set() and time.monotonic() < end:
+            for _ in self._connection.notifies(timeout=_SLICE_SECONDS, stop_after=1):
+                return True
+        return False

@@ -1,0 +1,101 @@
+"""A session's side of the embedding queue: claim, store, set aside, give back."""
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgblend.cli.database import Connection
+from pgblend.cli.ingest.spaces import Space
+
+Vector = NDArray[np.float32]
+_STAGE = """
+    CREATE TEMP TABLE IF NOT EXISTS embedding_stage (chunk_id bigint, embedding vector)
+    ON COMMIT DELETE ROWS
+"""
+_COPY = "COPY pg_temp.embedding_stage (chunk_id, embedding) FROM STDIN (FORMAT binary)"
+
+
+class Queue:
+    """A context manager: inside, the session is a worker, and what it claimed is its own.
+
+    Each call is a transaction of its own, so nothing is locked while a model is asked. If the
+    process dies, its session ends, and with that its claims.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._worker = 0
+
+    def __enter__(self) -> Self:
+        row = self.connection.execute(
+            "SELECT pgblend._start_worker(%s, %s)", [socket.gethostname(), os.getpid()]
+        ).fetchone()
+        assert row is not None
+        self._worker = row[0]
+        self.connection.execute(_STAGE)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self.connection.closed and not self.connection.broken:
+            self.connection.execute("SELECT pgblend._stop_worker(%s)", [self._worker])
+
+    def claim(self, space: Space, batch_size: int) -> dict[int, str]:
+        """Return texts by chunk id; none when there is nothing to take now."""
+        rows = self.connection.execute(
+            "SELECT chunk_id, input FROM pgblend._next_embeddings(%s, %s, %s)",
+            [space.name, batch_size, self._worker],
+        ).fetchall()
+        return dict(rows)
+
+    def store(self, space: Space, vectors: Mapping[int, Vector]) -> int:
+        """Store vectors by chunk id; return how many, without those whose claim was lost."""
+        with self.connection.transaction(), self.connection.cursor() as cursor:
+            with cursor.copy(_COPY) as copy:
+                copy.set_types(["int8", "vector"])
+                for row in vectors.items():
+                    copy.write_row(row)
+            stored = cursor.execute(
+                "SELECT pgblend._store_embeddings(%s, %s)", [space.name, self._worker]
+            ).fetchone()
+        return int(stored[0]) if stored else 0
+
+    def fail(self, space: Space, reasons: Mapping[int, str]) -> int:
+        """Set chunks aside, to be tried later; return how many were given up for good."""
+        row = self.connection.execute(
+            "SELECT pgblend._fail_embeddings(%s, %s, %s, %s)",
+            [space.name, self._worker, list(reasons), list(reasons.values())],
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    def release(self) -> None:
+        """Give back what is claimed."""
+        self.connection.execute("SELECT pgblend._release_embeddings(%s)", [self._worker])
+
+    def is_limited(self, space: Space) -> bool:
+        """Whether nothing can be claimed just now because embedding_texts_per_minute are spent."""
+        row = self.connection.execute(
+            "SELECT EXISTS (SELECT FROM pgblend_data.embedding_allowance AS a"
+            " WHERE a.space = %s AND a.texts < 1)"
+            " AND pgblend.get_setting('embedding_texts_per_minute') <> 'null'",
+            [space.name],
+        ).fetchone()
+        return bool(row and row[0])
+
+    def remaining(self, spaces: Sequence[Space]) -> int:
+        """Return how many chunks wait in these spaces, now or later, with whomever."""
+        row = self.connection.execute(
+            "SELECT count(*) FROM pgblend_data.embedding_queue AS q"
+            " WHERE q.dead_at IS NULL AND q.space = ANY(%s)",
+            [[space.name for space in spaces]],
+        ).fetchone()
+        return int(row[0]) if row else 0

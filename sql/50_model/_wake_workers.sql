@@ -1,0 +1,21 @@
+-- _wake_workers: tell workers that wait that there is work, once this transaction commits.
+-- Only where one waits: a NOTIFY makes the commits of all sessions go one after another. A worker
+-- that begins to wait just then misses it, and looks by itself soon after.
+CREATE OR REPLACE FUNCTION pgblend._wake_workers()
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    IF pg_try_advisory_lock(pgblend._worker_lock(), 0) THEN
+        PERFORM pg_advisory_unlock(pgblend._worker_lock(), 0);
+    ELSE
+        PERFORM pg_notify('pgblend_embedding', '');
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._wake_workers() IS
+'Tell workers that wait (LISTEN pgblend_embedding) that there is work, once this transaction '
+'commits.';

@@ -1,0 +1,49 @@
+-- _fail_embeddings: set texts aside that the model refused one by one; returns how many were given
+-- up.
+-- Each waits embedding_retry_seconds · 2^(attempts - 1), half of it to one and a half times it at
+-- random, at most a day; after embedding_max_attempts it is a dead letter. Chunks that the worker
+-- has no claim to (any more) are left as they are.
+CREATE OR REPLACE FUNCTION pgblend._fail_embeddings(
+    space text,
+    worker integer,
+    chunk_ids bigint[],
+    reasons text[]
+)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    most_attempts integer := (pgblend.get_setting('embedding_max_attempts') #>> '{}')::integer;
+    base_seconds double precision :=
+        (pgblend.get_setting('embedding_retry_seconds') #>> '{}')::double precision;
+    dead bigint;
+    refused bigint;
+BEGIN
+    WITH failure AS (
+        UPDATE pgblend_data.embedding_queue AS q
+        SET worker = NULL,
+            attempts = q.attempts + 1,
+            last_error = left(f.reason, 1000),
+            not_before = clock_timestamp() + make_interval(secs => least(
+                86400, base_seconds * 2 ^ least(q.attempts, 30) * (0.5 + random()))),
+            dead_at = CASE WHEN q.attempts + 1 >= most_attempts THEN clock_timestamp() END
+        FROM unnest(chunk_ids, reasons) AS f (chunk_id, reason)
+        WHERE q.space = _fail_embeddings.space
+            AND q.chunk_id = f.chunk_id
+            AND q.worker = _fail_embeddings.worker
+        RETURNING q.dead_at
+    )
+    SELECT count(f.dead_at), count(*) INTO dead, refused FROM failure AS f;
+    UPDATE pgblend_data.embedding_worker AS w
+    SET failed = w.failed + refused, seen_at = now()
+    WHERE w.id = _fail_embeddings.worker;
+    RETURN dead;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._fail_embeddings(text, integer, bigint[], text[]) IS
+'Set texts aside that the model refused one by one, to be tried later or, after '
+'embedding_max_attempts, given up; returns how many were given up.';

@@ -1,0 +1,15 @@
+-- _stop_worker: give back what this session's worker claimed, and let its session be another's.
+CREATE OR REPLACE FUNCTION pgblend._stop_worker(worker integer)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    PERFORM pgblend._release_embeddings(worker);
+    PERFORM pg_advisory_unlock(pgblend._worker_lock(), worker);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._stop_worker(integer) IS
+'Give back what this session''s worker claimed, and let go of its advisory lock.';

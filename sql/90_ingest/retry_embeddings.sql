@@ -1,0 +1,36 @@
+-- retry_embeddings: queue dead letters and chunks that wait to be tried again anew, as if they had
+-- never failed; returns how many.
+-- NULL means all spaces; an unknown space is an error. Only chunks of collections that the caller
+-- may write.
+CREATE OR REPLACE FUNCTION pgblend.retry_embeddings(space text DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    queued bigint;
+BEGIN
+    IF retry_embeddings.space IS NOT NULL AND NOT EXISTS (
+        SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = retry_embeddings.space)
+    THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(retry_embeddings.space, 200)
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+    END IF;
+    UPDATE pgblend_data.embedding_queue AS q
+    SET attempts = 0, not_before = NULL, dead_at = NULL, queued_at = now()
+    WHERE q.space = coalesce(retry_embeddings.space, q.space)
+        AND (q.dead_at IS NOT NULL OR q.not_before IS NOT NULL)
+        AND pgblend._may_write(q.collection_id);
+    GET DIAGNOSTICS queued = ROW_COUNT;
+    IF queued > 0 THEN
+        PERFORM pgblend._wake_workers();
+    END IF;
+    RETURN queued;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.retry_embeddings(text) IS
+'Queue dead letters and chunks that wait to be tried again anew, as if they had never failed; '
+'returns how many.';

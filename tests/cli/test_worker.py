@@ -1,0 +1,207 @@
+"""`pgblend worker` with a real gateway whose model answers well, refuses texts, or is away."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from support.model_provider import DEFAULT_DIMENSIONS, Behaviour
+
+
+@pytest.fixture
+def library(gateway_connection, model_provider):
+    """Return a function that puts texts into the collection `c`."""
+    gateway_connection.execute("SELECT add_collection('c')")
+    gateway_connection.execute(
+        "SELECT create_embedding_space('s', %s, %s)", [model_provider.model, DEFAULT_DIMENSIONS]
+    )
+    gateway_connection.execute("SELECT set_setting('embedding_retry_seconds', '0.2')")
+
+    def add(*texts):
+        with gateway_connection.transaction():
+            for text in texts:
+                gateway_connection.execute("SELECT ingest_document('c', %s, %s)", [text, text])
+
+    return add
+
+
+def value(connection, query):
+    return connection.execute(query).fetchone()[0]
+
+
+def vectors(connection):
+    return value(connection, "SELECT count(*) FROM pgblend_data.embedding_s")
+
+
+def work(pgblend, *options):
+    result = pgblend("worker", *options, "--json")
+    return result.exit_code, json.loads(result.stdout) if result.stdout else None, result.stderr
+
+
+def test_once_embeds_what_waits(pgblend, gateway_connection, library, model_provider):
+    library(*(f"walrus {number}" for number in range(25)))
+    code, report, _ = work(pgblend, "--once", "--batch-size", "10")
+    assert (code, report["stored"], report["failed"], report["dead"]) == (0, 25, 0, 0)
+    assert vectors(gateway_connection) == 25
+    assert max(len(body["input"]) for body in model_provider.bodies) == 10
+    assert work(pgblend, "--once")[1]["stored"] == 0
+
+
+def test_the_first_space_is_made(pgblend, gateway_connection):
+    gateway_connection.execute("SELECT add_collection('c')")
+    gateway_connection.execute("SELECT ingest_document('c', 'k', 'a walrus')")
+    assert work(pgblend, "--once")[1]["stored"] == 1
+
+
+def test_one_bad_text_does_not_sink_the_good_ones(
+    pgblend, gateway_connection, library, model_provider
+):
+    library(*(f"walrus {number}" for number in range(40)), "poison here", "and poison there")
+    model_provider.behaviour = Behaviour(poison="poison", error_message="the model chokes")
+    gateway_connection.execute("SELECT set_setting('embedding_max_attempts', '2')")
+    code, report, stderr = work(pgblend, "--drain")
+    assert (code, report["stored"], report["failed"], report["dead"]) == (4, 40, 4, 2)
+    assert vectors(gateway_connection) == 40
+    assert "gave up 1 chunks of s" in stderr or "gave up 2 chunks of s" in stderr
+    rows = json.loads(pgblend("worker", "dead", "--json").stdout)["dead_letters"]
+    assert {row["source_key"] for row in rows} == {"poison here", "and poison there"}
+    assert all("the model chokes" in row["reason"] for row in rows)
+    model_provider.reset()
+    assert pgblend("worker", "retry").stderr == "queued 2 chunks\n"
+    assert work(pgblend, "--drain")[:1] == (0,)
+    assert vectors(gateway_connection) == 42
+
+
+def test_a_model_that_is_away_costs_no_attempts(
+    pgblend, gateway_connection, library, model_provider
+):
+    library("walrus", "narwhal")
+    for behaviour in (Behaviour(status=500), Behaviour(status=401), Behaviour(status=429)):
+        model_provider.behaviour = behaviour
+        code, report, stderr = work(pgblend, "--once")
+        assert (code, report["stored"], report["failed"]) == (5, 0, 0)
+        assert model_provider.model in stderr
+    assert value(gateway_connection, "SELECT sum(attempts) FROM pgblend_data.embedding_queue") == 0
+    assert value(gateway_connection, "SELECT count(worker) FROM pgblend_data.embedding_queue") == 0
+
+
+def test_ingest_sets_bad_texts_aside_too(pgblend, library, model_provider, tmp_path):
+    for name in ("good", "poison"):
+        (tmp_path / f"{name}.txt").write_text(f"a {name} walrus")
+    model_provider.behaviour = Behaviour(poison="poison")
+    result = pgblend("ingest", str(tmp_path), "--collection", "c", "--json")
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["embedded"], report["waiting"]) == (0, 1, 1)
+    assert "refused 1 of the chunks" in report["degraded"][0]["reason"]
+
+
+def test_status_lists_the_spaces(pgblend, parse_valid, library):
+    library("walrus")
+    rows = parse_valid(pgblend("worker", "status", "--json"), "worker-status")["spaces"]
+    assert [(row["space"], row["embedded"], row["waiting"]) for row in rows] == [("s", 0, 1)]
+    assert "s" in pgblend("worker", "status").stdout
+
+
+def test_once_and_drain_exclude_each_other(pgblend):
+    assert pgblend("worker", "--once", "--drain").exit_code == 2
+
+
+def test_without_a_gateway(pgblend, connection):
+    result = pgblend("worker", "--once")
+    assert result.exit_code == 5
+    assert "no model gateway is set" in result.stderr
+
+
+def test_doctor_tells_of_dead_letters_and_of_a_queue_that_stands_still(
+    pgblend, gateway_connection, library
+):
+    library("walrus", "narwhal")
+    gateway_connection.execute(
+        "UPDATE pgblend_data.embedding_queue SET queued_at = now() - interval '1 hour'"
+    )
+    gateway_connection.execute(
+        "UPDATE pgblend_data.embedding_queue SET dead_at = now(), last_error = 'too strange'"
+        " WHERE chunk_id = (SELECT min(chunk_id) FROM pgblend_data.embedding_queue)"
+    )
+    checks = json.loads(pgblend("doctor", "--json").stdout)["checks"]
+    found = [check["found"] for check in checks if check["name"] == "embedding queue s"]
+    assert found[0] == "1 chunks were given up; the last: too strange"
+    assert found[1].startswith("1 chunks wait, the oldest since")
+
+
+class Process:
+    """`pgblend worker` as a process."""
+
+    def __init__(self, url, *options):
+        command = [sys.executable, "-m", "pgblend.cli.main", "--database-url", url, "worker"]
+        self.process = subprocess.Popen(
+            [*command, "--json", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ,
+        )  # fmt: skip
+
+    def finish(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        output, errors = self.process.communicate(timeout=60)
+        return self.process.returncode, json.loads(output), errors
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_worker_embeds_what_comes_and_ends_when_asked(
+    gateway_connection, database_url, library, model_provider
+):
+    worker = Process(database_url, "--concurrency", "1")
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 0"
+    wait_until(lambda: value(gateway_connection, waiting) == 1)
+    library("walrus", "narwhal")  # wakes it
+    wait_until(lambda: vectors(gateway_connection) == 2)
+    model_provider.behaviour = Behaviour(delay_seconds=1.0)
+    library("belated walrus")
+    wait_until(lambda: "belated" in str(model_provider.bodies[-1:]))
+    code, report, errors = worker.finish()  # while the model thinks
+    assert (code, report["stored"]) == (0, 3), errors
+    assert vectors(gateway_connection) == 3
+    assert value(gateway_connection, "SELECT _live_workers()") == []
+
+
+@pytest.mark.slow
+def test_killed_at_any_point_nothing_is_lost_and_nothing_done_twice(
+    gateway_connection, database_url, library, model_provider
+):
+    count = 400
+    library(*(f"walrus {number}" for number in range(count)))
+    gateway_connection.execute("CREATE TABLE stored_log (chunk_id bigint)")
+    gateway_connection.execute(
+        "CREATE FUNCTION log_stored() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " INSERT INTO public.stored_log VALUES (NEW.chunk_id); RETURN NULL; END $$;"
+        "CREATE TRIGGER log_stored AFTER INSERT OR UPDATE ON pgblend_data.embedding_s"
+        " FOR EACH ROW EXECUTE FUNCTION log_stored()"
+    )
+    model_provider.behaviour = Behaviour(delay_seconds=0.02)
+    kills = 0
+    while vectors(gateway_connection) < count:
+        before = vectors(gateway_connection)
+        workers = [Process(database_url, "--batch-size", "5") for _ in range(2)]
+        wait_until(lambda: vectors(gateway_connection) > before)  # noqa: B023
+        time.sleep(kills % 7 * 0.01)
+        for worker in workers:
+            worker.process.kill()
+            worker.process.wait()
+            kills += 1
+        assert kills < 200
+    Process(database_url, "--drain").process.wait(60)
+    assert kills > 4
+    assert vectors(gateway_connection) == count
+    assert value(gateway_connection, "SELECT count(*) FROM pgblend_data.embedding_queue") == 0
+    repeated = "SELECT count(*) - count(DISTINCT chunk_id) FROM stored_log"
+    assert value(gateway_connection, repeated) == 0
+    assert value(gateway_connection, "SELECT count(*) FROM embedding_dead_letters") == 0
