@@ -209,8 +209,14 @@ BEGIN ATOMIC
             'Chat model that answers questions from passages; null: passages only.'),
         ('default_profile', 'server', 'profile', '"balanced"', NULL, NULL, NULL,
             'Profile of a search that names none.'),
+        ('embedding_max_attempts', 'server', 'integer', '5', 1, 100, NULL,
+            'How often a text that the model refuses is tried before it is a dead letter.'),
         ('embedding_model', 'server', 'text', '"local/all-minilm-l6-v2"', NULL, NULL, NULL,
             'Model that the first embedding space is made with.'),
+        ('embedding_retry_seconds', 'server', 'number', '10', 0, 86400, NULL,
+            'Seconds until a text that the model refused is tried again; doubled each time.'),
+        ('embedding_texts_per_minute', 'server', 'integer', 'null', 1, 1000000000, NULL,
+            'Most texts that all workers together send to the model of a space; null is no limit.'),
         ('entity_model', 'server', 'text', 'null', NULL, NULL, NULL,
             'Chat model that finds the things which documents speak of; null: no entities.'),
         ('expansion_model', 'server', 'text', 'null', NULL, NULL, NULL,
@@ -11877,26 +11883,6 @@ COMMENT ON FUNCTION pgblend._post_to_gateway(text, text, text, integer, text) IS
 'POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint": text}. Ends within '
 'timeout_ms and soon after a cancel.';
 
--- 50_model/_chunk_enqueue
--- _chunk_enqueue: trigger that queues new chunks for a vector in every embedding space.
-CREATE OR REPLACE FUNCTION pgblend._chunk_enqueue()
-RETURNS trigger
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-AS $function$
-BEGIN
-    INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)
-    SELECT s.name, c.id, c.document_id, c.collection_id, c.bucket
-    FROM new_chunk AS c
-    CROSS JOIN pgblend_data.embedding_space AS s;
-    RETURN NULL;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._chunk_enqueue() IS
-'Trigger that queues new chunks for a vector in every embedding space.';
-
 -- 50_model/_create_embedding_table
 -- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
 -- Runs with its owner's rights: the tables belong to whoever owns the others. Only admins may call
@@ -11959,12 +11945,26 @@ BEGIN
         table_name, table_name || '_admin');
     EXECUTE format('ALTER TABLE pgblend_data.%1$I ENABLE ROW LEVEL SECURITY', table_name);
     EXECUTE format('GRANT SELECT ON pgblend_data.%1$I TO pgblend_reader', table_name);
-    EXECUTE format('GRANT INSERT, DELETE ON pgblend_data.%1$I TO pgblend_writer', table_name);
+    EXECUTE format(
+        'GRANT INSERT, UPDATE, DELETE ON pgblend_data.%1$I TO pgblend_writer', table_name);
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._create_embedding_table(name, text, integer) IS
 'The table of one embedding space, with its HNSW index, row security and grants.';
+
+-- 50_model/_worker_lock
+-- _worker_lock: first key of the workers' advisory locks.
+-- The second is the worker's id, held while it lives; or 0, held shared while it waits for work.
+CREATE OR REPLACE FUNCTION pgblend._worker_lock()
+RETURNS integer
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN 1885823596;  -- "pgbl"
+
+COMMENT ON FUNCTION pgblend._worker_lock() IS
+'First key of the workers'' advisory locks; the second is a worker''s id, or 0 while one waits for '
+'work.';
 
 -- 50_model/drop_embedding_space
 -- drop_embedding_space: delete an embedding space with its vectors; false where there is none to
@@ -12028,6 +12028,109 @@ $function$;
 COMMENT ON FUNCTION pgblend._call_gateway(text, jsonb, integer) IS
 'POST to the model gateway and return its answer. Raises PB008 when there is no gateway, no answer '
 'within timeout_ms, or an error for an answer.';
+
+-- 50_model/_live_workers
+-- _live_workers: the embedding workers whose sessions live: those that hold their advisory lock.
+-- A session that ends in any way, kill -9 and a pulled plug included, loses its locks.
+CREATE OR REPLACE FUNCTION pgblend._live_workers()
+RETURNS integer[]
+LANGUAGE sql
+VOLATILE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT coalesce(array_agg(l.objid::bigint::integer ORDER BY l.objid::bigint), '{}')
+    FROM pg_catalog.pg_locks AS l
+    INNER JOIN pg_catalog.pg_database AS d ON l.database = d.oid
+    WHERE d.datname = current_database()
+        AND l.locktype = 'advisory'
+        AND l.classid::bigint::integer = pgblend._worker_lock()
+        AND l.objid <> 0
+        AND l.objsubid = 2
+        AND l.granted;
+END;
+
+COMMENT ON FUNCTION pgblend._live_workers() IS
+'The embedding workers whose sessions live: those that hold their advisory lock.';
+
+-- 50_model/_wake_workers
+-- _wake_workers: tell workers that wait that there is work, once this transaction commits.
+-- Only where one waits: a NOTIFY makes the commits of all sessions go one after another. A worker
+-- that begins to wait just then misses it, and looks by itself soon after.
+CREATE OR REPLACE FUNCTION pgblend._wake_workers()
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    IF pg_try_advisory_lock(pgblend._worker_lock(), 0) THEN
+        PERFORM pg_advisory_unlock(pgblend._worker_lock(), 0);
+    ELSE
+        PERFORM pg_notify('pgblend_embedding', '');
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._wake_workers() IS
+'Tell workers that wait (LISTEN pgblend_embedding) that there is work, once this transaction '
+'commits.';
+
+-- 50_model/_request_embeddings
+-- _request_embeddings: the gateway's answer for texts in the model of a space: [{"index",
+-- "embedding"}, …].
+-- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
+-- path or model; for that its search_path holds nothing that others can write to. A NULL space
+-- stands for the model of the setting embedding_model.
+CREATE OR REPLACE FUNCTION pgblend._request_embeddings(
+    texts text[],
+    space text,
+    timeout_ms integer
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+COST 100000
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    model text;
+BEGIN
+    SELECT s.model INTO model FROM pgblend_data.embedding_space AS s WHERE s.name = space;
+    RETURN pgblend._call_gateway(
+        '/v1/embeddings',
+        jsonb_build_object(
+            'model', coalesce(model, pgblend.get_setting('embedding_model') #>> '{}'),
+            'input', texts),
+        coalesce(timeout_ms, (pgblend.get_setting('timeouts_ms') ->> 'embed')::numeric::integer)
+    ) -> 'data';
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._request_embeddings(text[], text, integer) IS
+'The gateway''s answer for texts in the model of a space: [{"index", "embedding"}, …].';
+
+-- 50_model/_chunk_enqueue
+-- _chunk_enqueue: trigger that queues new chunks for a vector in every embedding space.
+CREATE OR REPLACE FUNCTION pgblend._chunk_enqueue()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)
+    SELECT s.name, c.id, c.document_id, c.collection_id, c.bucket
+    FROM new_chunk AS c
+    CROSS JOIN pgblend_data.embedding_space AS s;
+    IF FOUND THEN
+        PERFORM pgblend._wake_workers();
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_enqueue() IS
+'Trigger that queues new chunks for a vector in every embedding space.';
 
 -- 50_model/create_embedding_space
 -- create_embedding_space: register a model's vectors: a table, an HNSW index and a queue of all
@@ -12093,47 +12196,13 @@ BEGIN
     INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)
     SELECT create_embedding_space.name, c.id, c.document_id, c.collection_id, c.bucket
     FROM pgblend_data.chunk AS c;
+    PERFORM pgblend._wake_workers();
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend.create_embedding_space(text, text, integer, text, boolean) IS
 'Register a model''s vectors: a table, an HNSW index and a queue of all chunks; an active space '
 'takes the place of the one that was. For members of pgblend_admin.';
-
--- 50_model/_request_embeddings
--- _request_embeddings: the gateway's answer for texts in the model of a space: [{"index",
--- "embedding"}, …].
--- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
--- path or model; for that its search_path holds nothing that others can write to. A NULL space
--- stands for the model of the setting embedding_model.
-CREATE OR REPLACE FUNCTION pgblend._request_embeddings(
-    texts text[],
-    space text,
-    timeout_ms integer
-)
-RETURNS jsonb
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SECURITY DEFINER
-COST 100000
-SET search_path = pg_catalog, pg_temp
-AS $function$
-DECLARE
-    model text;
-BEGIN
-    SELECT s.model INTO model FROM pgblend_data.embedding_space AS s WHERE s.name = space;
-    RETURN pgblend._call_gateway(
-        '/v1/embeddings',
-        jsonb_build_object(
-            'model', coalesce(model, pgblend.get_setting('embedding_model') #>> '{}'),
-            'input', texts),
-        coalesce(timeout_ms, (pgblend.get_setting('timeouts_ms') ->> 'embed')::numeric::integer)
-    ) -> 'data';
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._request_embeddings(text[], text, integer) IS
-'The gateway''s answer for texts in the model of a space: [{"index", "embedding"}, …].';
 
 -- 50_model/embed_text
 -- embed_text: vectors of texts, by the model of an embedding space, through the gateway.
@@ -15873,6 +15942,43 @@ END;
 COMMENT ON FUNCTION pgblend._document_change(pgblend_data.document, pgblend_data.document) IS
 'What a new version of a document asks for: replaced, updated or unchanged.';
 
+-- 90_ingest/_embedding_allowance
+-- _embedding_allowance: how many of the wanted texts may be sent to a space's model now.
+-- A bucket that all workers share: embedding_texts_per_minute flow in evenly, and it holds ten
+-- seconds' worth. Locks the bucket until the transaction ends; whoever takes texts counts them off.
+-- Without that setting everything may; a NULL wanted means as many as there are.
+CREATE OR REPLACE FUNCTION pgblend._embedding_allowance(space text, wanted integer)
+RETURNS integer
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    per_second double precision :=
+        (pgblend.get_setting('embedding_texts_per_minute') #>> '{}')::double precision / 60;
+    holds double precision := greatest(per_second * 10, 1);
+    available double precision;
+BEGIN
+    IF per_second IS NULL THEN
+        RETURN wanted;
+    END IF;
+    INSERT INTO pgblend_data.embedding_allowance AS a (space, texts, counted_at)
+    SELECT s.name, holds, clock_timestamp()
+    FROM pgblend_data.embedding_space AS s
+    WHERE s.name = _embedding_allowance.space
+    ON CONFLICT ON CONSTRAINT embedding_allowance_pkey DO UPDATE
+    SET texts = least(
+            holds, a.texts + per_second * extract(epoch FROM excluded.counted_at - a.counted_at)),
+        counted_at = excluded.counted_at
+    RETURNING a.texts INTO available;
+    RETURN least(floor(greatest(available, 0)), wanted);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._embedding_allowance(text, integer) IS
+'How many of the wanted texts may be sent to a space''s model now, by embedding_texts_per_minute.';
+
 -- 90_ingest/_embedding_input
 -- _embedding_input: the text that is embedded for a chunk: its own, with its context before it.
 -- 'title' gives "title: … | text: …", with the heading after the title where there is one; 'none'
@@ -15898,6 +16004,117 @@ END;
 
 COMMENT ON FUNCTION pgblend._embedding_input(text, text, text, text) IS
 'The text that is embedded for a chunk: "title: … | text: …", or the text alone.';
+
+-- 90_ingest/_fail_embeddings
+-- _fail_embeddings: set texts aside that the model refused one by one; returns how many were given
+-- up.
+-- Each waits embedding_retry_seconds · 2^(attempts - 1), half of it to one and a half times it at
+-- random, at most a day; after embedding_max_attempts it is a dead letter. Chunks that the worker
+-- has no claim to (any more) are left as they are.
+CREATE OR REPLACE FUNCTION pgblend._fail_embeddings(
+    space text,
+    worker integer,
+    chunk_ids bigint[],
+    reasons text[]
+)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    most_attempts integer := (pgblend.get_setting('embedding_max_attempts') #>> '{}')::integer;
+    base_seconds double precision :=
+        (pgblend.get_setting('embedding_retry_seconds') #>> '{}')::double precision;
+    dead bigint;
+    refused bigint;
+BEGIN
+    WITH failure AS (
+        UPDATE pgblend_data.embedding_queue AS q
+        SET worker = NULL,
+            attempts = q.attempts + 1,
+            last_error = left(f.reason, 1000),
+            not_before = clock_timestamp() + make_interval(secs => least(
+                86400, base_seconds * 2 ^ least(q.attempts, 30) * (0.5 + random()))),
+            dead_at = CASE WHEN q.attempts + 1 >= most_attempts THEN clock_timestamp() END
+        FROM unnest(chunk_ids, reasons) AS f (chunk_id, reason)
+        WHERE q.space = _fail_embeddings.space
+            AND q.chunk_id = f.chunk_id
+            AND q.worker = _fail_embeddings.worker
+        RETURNING q.dead_at
+    )
+    SELECT count(f.dead_at), count(*) INTO dead, refused FROM failure AS f;
+    UPDATE pgblend_data.embedding_worker AS w
+    SET failed = w.failed + refused, seen_at = now()
+    WHERE w.id = _fail_embeddings.worker;
+    RETURN dead;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._fail_embeddings(text, integer, bigint[], text[]) IS
+'Set texts aside that the model refused one by one, to be tried later or, after '
+'embedding_max_attempts, given up; returns how many were given up.';
+
+-- 90_ingest/_release_embeddings
+-- _release_embeddings: give back what a worker claimed and did not do; returns how many chunks.
+CREATE OR REPLACE FUNCTION pgblend._release_embeddings(worker integer)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    released bigint;
+BEGIN
+    UPDATE pgblend_data.embedding_queue AS q
+    SET worker = NULL
+    WHERE q.worker = _release_embeddings.worker;
+    GET DIAGNOSTICS released = ROW_COUNT;
+    RETURN released;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._release_embeddings(integer) IS
+'Give back what a worker claimed and did not do; returns how many chunks.';
+
+-- 90_ingest/_seal_waiting
+-- _seal_waiting: seal the collections that at least so many chunks wait in; returns how many.
+-- For workers: what many small transactions left, whose own seal at commit is one in 256 chunks. A
+-- collection that failed within the last minute is left alone; 0 without numpy.
+CREATE OR REPLACE FUNCTION pgblend._seal_waiting(at_least integer)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target bigint;
+    total bigint := 0;
+BEGIN
+    IF NOT pgblend._has_numpy() THEN
+        RETURN 0;
+    END IF;
+    FOR target IN
+        SELECT p.collection_id
+        FROM pgblend_data.pending AS p
+        WHERE pgblend._may_write(p.collection_id)
+            AND NOT EXISTS (
+                SELECT FROM pgblend_data.lexical_failure AS f
+                WHERE f.collection_id = p.collection_id
+                    AND f.failed_at > now() - interval '1 minute')
+        GROUP BY p.collection_id
+        HAVING count(*) >= at_least
+        ORDER BY p.collection_id
+    LOOP
+        total := total + coalesce(pgblend._index_collection(target, 'seal', at_least), 0);
+    END LOOP;
+    RETURN total;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._seal_waiting(integer) IS
+'Seal the collections that at least so many chunks wait in; returns how many chunks.';
 
 -- 90_ingest/_split_content
 -- _split_content: split a text into chunks, as ingest_document takes them, with approximate token
@@ -16182,13 +16399,42 @@ $python$;
 COMMENT ON FUNCTION pgblend._split_content(text, jsonb) IS
 'Split a text into chunks, as ingest_document takes them, with approximate token counts.';
 
+-- 90_ingest/_start_worker
+-- _start_worker: register this session as an embedding worker; returns its id.
+-- The session holds the worker's advisory lock until it ends, which frees all that it claimed. A
+-- host that vanishes is noticed within two minutes. Workers that ended a week ago are forgotten.
+CREATE OR REPLACE FUNCTION pgblend._start_worker(host text, process integer)
+RETURNS integer
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    worker integer;
+BEGIN
+    DELETE FROM pgblend_data.embedding_worker AS w
+    WHERE w.seen_at < now() - interval '7 days'
+        AND w.id <> ALL((SELECT pgblend._live_workers())::integer[]);
+    INSERT INTO pgblend_data.embedding_worker (host, process) VALUES (host, process)
+    RETURNING id INTO worker;
+    PERFORM pg_advisory_lock(pgblend._worker_lock(), worker);
+    PERFORM set_config('tcp_keepalives_idle', '60', false),
+        set_config('tcp_keepalives_interval', '15', false),
+        set_config('tcp_keepalives_count', '4', false);
+    RETURN worker;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._start_worker(text, integer) IS
+'Register this session as an embedding worker, which lives as long as the session; returns its id.';
+
 -- 90_ingest/_store_embeddings
 -- _store_embeddings: move vectors from the temporary table embedding_stage (chunk_id, embedding) to
--- a space.
--- The client fills the stage by COPY. Chunks deleted meanwhile are left out; their queue rows went
--- with them. A vector of the wrong size and NULL are errors, and nothing is stored. Returns the
--- number stored.
-CREATE OR REPLACE FUNCTION pgblend._store_embeddings(space text)
+-- a space, and take their chunks off the queue; returns how many.
+-- The client fills the stage by COPY. Chunks that are not queued (any more), or whose claim the
+-- worker lost (deleted, queued anew, taken over), are left out; without a worker claims do not
+-- count. A vector of the wrong size and NULL are errors, and nothing is stored.
+CREATE OR REPLACE FUNCTION pgblend._store_embeddings(space text, worker integer DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -16198,7 +16444,7 @@ AS $function$
 DECLARE
     target pgblend_data.embedding_space;
     wrong integer;
-    stored bigint;
+    fresh bigint;
 BEGIN
     SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
     WHERE s.name = _store_embeddings.space;
@@ -16215,23 +16461,30 @@ BEGIN
             HINT = format('Its model is "%s"; make another space for another model.', target.model);
     END IF;
     EXECUTE format(
-        'INSERT INTO pgblend_data.%1$I AS e (
+        'WITH done AS (
+            DELETE FROM pgblend_data.embedding_queue AS q
+            USING pg_temp.embedding_stage AS s
+            WHERE q.space = $1 AND q.chunk_id = s.chunk_id AND ($2 IS NULL OR q.worker = $2)
+            RETURNING s.chunk_id, s.embedding
+        )
+        INSERT INTO pgblend_data.%1$I AS e (
             chunk_id, document_id, chunk_index, collection_id, bucket, embedding)
-        SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket, s.embedding
-        FROM pg_temp.embedding_stage AS s
-        INNER JOIN pgblend_data.chunk AS c ON c.id = s.chunk_id
-        ON CONFLICT (chunk_id) DO NOTHING', target.table_name);
-    GET DIAGNOSTICS stored = ROW_COUNT;
-    EXECUTE 'DELETE FROM pgblend_data.embedding_queue AS q
-        USING pg_temp.embedding_stage AS s
-        WHERE q.space = $1 AND q.chunk_id = s.chunk_id' USING target.name;
-    RETURN stored;
+        SELECT c.id, c.document_id, c.chunk_index, c.collection_id, c.bucket, d.embedding
+        FROM done AS d
+        INNER JOIN pgblend_data.chunk AS c ON c.id = d.chunk_id
+        ON CONFLICT (chunk_id) DO UPDATE SET embedding = excluded.embedding', target.table_name)
+    USING target.name, worker;
+    GET DIAGNOSTICS fresh = ROW_COUNT;
+    UPDATE pgblend_data.embedding_worker AS w
+    SET stored = w.stored + fresh, seen_at = now()
+    WHERE w.id = worker;
+    RETURN fresh;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._store_embeddings(text) IS
+COMMENT ON FUNCTION pgblend._store_embeddings(text, integer) IS
 'Move vectors from the temporary table embedding_stage (chunk_id, embedding), which the client '
-'filled by COPY, to a space; returns the number stored.';
+'filled by COPY, to a space, and take their chunks off the queue; returns how many.';
 
 -- 90_ingest/remove_collection
 -- remove_collection: delete a collection with all its documents; false where there is none to
@@ -16269,6 +16522,44 @@ $function$;
 
 COMMENT ON FUNCTION pgblend.remove_collection(text) IS
 'Delete a collection with all its documents; false where there is none to delete.';
+
+-- 90_ingest/retry_embeddings
+-- retry_embeddings: queue dead letters and chunks that wait to be tried again anew, as if they had
+-- never failed; returns how many.
+-- NULL means all spaces; an unknown space is an error. Only chunks of collections that the caller
+-- may write.
+CREATE OR REPLACE FUNCTION pgblend.retry_embeddings(space text DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    queued bigint;
+BEGIN
+    IF retry_embeddings.space IS NOT NULL AND NOT EXISTS (
+        SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = retry_embeddings.space)
+    THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(retry_embeddings.space, 200)
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+    END IF;
+    UPDATE pgblend_data.embedding_queue AS q
+    SET attempts = 0, not_before = NULL, dead_at = NULL, queued_at = now()
+    WHERE q.space = coalesce(retry_embeddings.space, q.space)
+        AND (q.dead_at IS NOT NULL OR q.not_before IS NOT NULL)
+        AND pgblend._may_write(q.collection_id);
+    GET DIAGNOSTICS queued = ROW_COUNT;
+    IF queued > 0 THEN
+        PERFORM pgblend._wake_workers();
+    END IF;
+    RETURN queued;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.retry_embeddings(text) IS
+'Queue dead letters and chunks that wait to be tried again anew, as if they had never failed; '
+'returns how many.';
 
 -- 90_ingest/set_metadata
 -- set_metadata: change a document's metadata without touching its chunks or vectors; returns the
@@ -16773,40 +17064,89 @@ COMMENT ON FUNCTION pgblend.create_unaccent_config(text) IS
 'dictionaries. Returns its name, base_unaccent.';
 
 -- 90_ingest/_next_embeddings
--- _next_embeddings: chunks that wait for a vector in a space, locked for this transaction, with
--- their input.
--- Rows that another worker holds are skipped; no rows mean that nothing is left to take. A NULL
--- batch_size takes all; an unknown space has none.
-CREATE OR REPLACE FUNCTION pgblend._next_embeddings(space text, batch_size integer)
+-- _next_embeddings: chunks that wait for a vector in a space, with the text to embed, claimed for a
+-- worker.
+-- A claim holds no row lock, so a chunk can be deleted while the model thinks; it ends with
+-- _store_embeddings, _fail_embeddings, _release_embeddings, or the worker's session. Without a
+-- worker the rows are locked for this transaction instead. Rows of other workers are skipped, as
+-- are those to be tried later and dead letters; no rows mean that there is nothing to take now. A
+-- NULL batch_size takes all; an unknown space has none. embedding_texts_per_minute bounds what all
+-- workers take together.
+CREATE OR REPLACE FUNCTION pgblend._next_embeddings(
+    space text,
+    batch_size integer,
+    worker integer DEFAULT NULL
+)
 RETURNS TABLE (chunk_id bigint, input text)
-LANGUAGE sql
+LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 100
-BEGIN ATOMIC
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    chunk_ids bigint[];
+BEGIN
+    IF worker IS NOT NULL THEN
+        batch_size := pgblend._embedding_allowance(_next_embeddings.space, batch_size);
+    END IF;
     WITH batch AS MATERIALIZED (
         SELECT q.chunk_id
         FROM pgblend_data.embedding_queue AS q
         WHERE q.space = _next_embeddings.space
+            AND q.dead_at IS NULL
+            AND (q.not_before IS NULL OR q.not_before <= clock_timestamp())
+            AND (q.worker IS NULL OR q.worker <> ALL((SELECT pgblend._live_workers())::integer[]))
         ORDER BY q.chunk_id
         LIMIT batch_size
         FOR UPDATE SKIP LOCKED
+    ), claim AS (
+        UPDATE pgblend_data.embedding_queue AS q
+        SET worker = _next_embeddings.worker
+        FROM batch AS b
+        WHERE q.space = _next_embeddings.space AND q.chunk_id = b.chunk_id
+            AND _next_embeddings.worker IS NOT NULL
     )
-
+    SELECT array_agg(b.chunk_id) INTO chunk_ids FROM batch AS b;
+    IF worker IS NOT NULL AND chunk_ids IS NOT NULL THEN
+        UPDATE pgblend_data.embedding_allowance AS a
+        SET texts = a.texts - cardinality(chunk_ids)
+        WHERE a.space = _next_embeddings.space;
+    END IF;
+    RETURN QUERY
     SELECT
-        b.chunk_id,
+        c.id,
         pgblend._embedding_input(
             pgblend._collection_settings(collection.settings) ->> 'embedding_prefix',
-            d.title, c.heading, c.content
-        ) AS input
-    FROM batch AS b
-    INNER JOIN pgblend_data.chunk AS c ON b.chunk_id = c.id
+            d.title, c.heading, c.content)
+    FROM pgblend_data.chunk AS c
     INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
     INNER JOIN pgblend_data.collection AS collection ON d.collection_id = collection.id
-    ORDER BY b.chunk_id;
+    WHERE c.id = ANY(chunk_ids)
+    ORDER BY c.id;
 END;
+$function$;
 
-COMMENT ON FUNCTION pgblend._next_embeddings(text, integer) IS
-'Chunks that wait for a vector in a space, locked for this transaction, with the text to embed.';
+COMMENT ON FUNCTION pgblend._next_embeddings(text, integer, integer) IS
+'Chunks that wait for a vector in a space, with the text to embed: claimed for a worker, or '
+'without one locked for this transaction.';
+
+-- 90_ingest/_stop_worker
+-- _stop_worker: give back what this session's worker claimed, and let its session be another's.
+CREATE OR REPLACE FUNCTION pgblend._stop_worker(worker integer)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    PERFORM pgblend._release_embeddings(worker);
+    PERFORM pg_advisory_unlock(pgblend._worker_lock(), worker);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._stop_worker(integer) IS
+'Give back what this session''s worker claimed, and let go of its advisory lock.';
 
 -- 90_ingest/_append_document
 -- _append_document: add chunks of new messages to a document; returns its id and how many.
@@ -17974,6 +18314,110 @@ COMMENT ON COLUMN pgblend.documents.tokens IS 'Tokens of its chunks, overlaps co
 COMMENT ON COLUMN pgblend.documents.ingested_at IS 'When it was last added, replaced or updated.';
 COMMENT ON COLUMN pgblend.documents.modified_at IS 'When its source was modified.';
 
+-- 95_views/embedding_dead_letters
+-- embedding_dead_letters: chunks that were given up, and why.
+CREATE OR REPLACE VIEW pgblend.embedding_dead_letters WITH (security_invoker = true) AS
+SELECT
+    q.space,
+    k.name AS collection,
+    q.document_id,
+    d.source_key,
+    q.chunk_id,
+    q.attempts,
+    q.last_error AS reason,
+    q.dead_at
+FROM pgblend_data.embedding_queue AS q
+INNER JOIN pgblend_data.document AS d ON q.document_id = d.id
+INNER JOIN pgblend_data.collection AS k ON q.collection_id = k.id
+WHERE q.dead_at IS NOT NULL;
+
+COMMENT ON VIEW pgblend.embedding_dead_letters IS
+'Chunks that were given up, and why; pgblend.retry_embeddings() queues them anew.';
+COMMENT ON COLUMN pgblend.embedding_dead_letters.space IS 'Name of the embedding space.';
+COMMENT ON COLUMN pgblend.embedding_dead_letters.collection IS 'Name of the collection.';
+COMMENT ON COLUMN pgblend.embedding_dead_letters.document_id IS 'The document.';
+COMMENT ON COLUMN pgblend.embedding_dead_letters.source_key IS 'Its key.';
+COMMENT ON COLUMN pgblend.embedding_dead_letters.chunk_id IS 'The passage.';
+COMMENT ON COLUMN pgblend.embedding_dead_letters.attempts IS 'How often the model refused it.';
+COMMENT ON COLUMN pgblend.embedding_dead_letters.reason IS 'What the model said last.';
+COMMENT ON COLUMN pgblend.embedding_dead_letters.dead_at IS 'When it was given up.';
+
+-- 95_views/embedding_progress
+-- embedding_progress: how far each embedding space is, how fast it goes, and how long it takes.
+CREATE OR REPLACE VIEW pgblend.embedding_progress WITH (security_invoker = true) AS
+WITH live AS (
+    SELECT pgblend._live_workers() AS ids
+),
+
+total AS (
+    SELECT count(*) AS chunks
+    FROM pgblend_data.chunk
+),
+
+worker AS (
+    SELECT
+        count(*) AS workers,
+        sum(
+            w.stored / greatest(extract(EPOCH FROM w.seen_at - w.started_at), 1)
+        )::double precision AS per_second
+    FROM pgblend_data.embedding_worker AS w
+    CROSS JOIN live
+    WHERE w.id = any(live.ids)
+),
+
+queue AS (
+    SELECT
+        e.space,
+        count(*) FILTER (WHERE e.dead_at IS NULL) AS waiting,
+        count(*) FILTER (WHERE e.worker = any(live.ids)) AS claimed,
+        count(*) FILTER (WHERE e.dead_at IS NULL AND e.attempts > 0) AS retrying,
+        count(*) FILTER (WHERE e.dead_at IS NOT NULL) AS dead,
+        min(e.queued_at) FILTER (WHERE e.dead_at IS NULL) AS oldest_at
+    FROM pgblend_data.embedding_queue AS e
+    CROSS JOIN live
+    GROUP BY e.space
+)
+
+SELECT
+    s.name AS space,
+    s.model,
+    total.chunks - coalesce(q.waiting, 0) - coalesce(q.dead, 0) AS embedded,
+    coalesce(q.waiting, 0) AS waiting,
+    coalesce(q.claimed, 0) AS claimed,
+    coalesce(q.retrying, 0) AS retrying,
+    coalesce(q.dead, 0) AS dead,
+    q.oldest_at,
+    worker.workers,
+    worker.per_second,
+    CASE
+        WHEN worker.per_second > 0
+            THEN make_interval(secs => round(coalesce(q.waiting, 0) / worker.per_second))
+    END AS remaining
+FROM pgblend_data.embedding_space AS s
+CROSS JOIN total
+CROSS JOIN worker
+LEFT JOIN queue AS q ON s.name = q.space;
+
+COMMENT ON VIEW pgblend.embedding_progress IS
+'How far each embedding space is, how fast it goes, and how long it takes.';
+COMMENT ON COLUMN pgblend.embedding_progress.space IS 'Name of the embedding space.';
+COMMENT ON COLUMN pgblend.embedding_progress.model IS 'Model that makes its vectors.';
+COMMENT ON COLUMN pgblend.embedding_progress.embedded IS 'Chunks that have a vector.';
+COMMENT ON COLUMN pgblend.embedding_progress.waiting IS
+'Chunks that wait for one, those at work and those to be tried again included.';
+COMMENT ON COLUMN pgblend.embedding_progress.claimed IS 'Of these, chunks that a worker has.';
+COMMENT ON COLUMN pgblend.embedding_progress.retrying IS 'Of these, chunks that failed before.';
+COMMENT ON COLUMN pgblend.embedding_progress.dead IS
+'Chunks given up: pgblend.embedding_dead_letters.';
+COMMENT ON COLUMN pgblend.embedding_progress.oldest_at IS
+'Since when the oldest of those that wait does.';
+COMMENT ON COLUMN pgblend.embedding_progress.workers IS
+'Sessions of workers that live, whatever space they work for.';
+COMMENT ON COLUMN pgblend.embedding_progress.per_second IS
+'Vectors that these stored a second, since each began.';
+COMMENT ON COLUMN pgblend.embedding_progress.remaining IS
+'How long those that wait take at this speed; NULL where nobody works.';
+
 -- 95_views/embedding_spaces
 -- embedding_spaces: the embedding spaces, with the chunks that still wait for a vector.
 CREATE OR REPLACE VIEW pgblend.embedding_spaces WITH (security_invoker = true) AS
@@ -17987,9 +18431,14 @@ SELECT
     (
         SELECT count(*)
         FROM pgblend_data.embedding_queue AS q
-        WHERE q.space = s.name
+        WHERE q.space = s.name AND q.dead_at IS NULL
     ) AS waiting,
-    s.created_at
+    s.created_at,
+    (
+        SELECT count(*)
+        FROM pgblend_data.embedding_queue AS q
+        WHERE q.space = s.name AND q.dead_at IS NOT NULL
+    ) AS dead
 FROM pgblend_data.embedding_space AS s;
 
 COMMENT ON VIEW pgblend.embedding_spaces IS
@@ -18002,6 +18451,8 @@ COMMENT ON COLUMN pgblend.embedding_spaces.active IS 'Whether searches use it.';
 COMMENT ON COLUMN pgblend.embedding_spaces.table_name IS 'Its table in pgblend_data.';
 COMMENT ON COLUMN pgblend.embedding_spaces.waiting IS 'Chunks that wait for a vector.';
 COMMENT ON COLUMN pgblend.embedding_spaces.created_at IS 'When it was made.';
+COMMENT ON COLUMN pgblend.embedding_spaces.dead IS
+'Chunks given up: pgblend.embedding_dead_letters.';
 
 -- 95_views/evaluation_metrics
 -- evaluation_metrics: every metric of every run that is done, one row each.
@@ -18377,7 +18828,8 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgblend
 FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
 
 GRANT SELECT ON
-pgblend.chunks, pgblend.collections, pgblend.documents, pgblend.embedding_spaces,
+pgblend.chunks, pgblend.collections, pgblend.documents,
+pgblend.embedding_dead_letters, pgblend.embedding_progress, pgblend.embedding_spaces,
 pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
 pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.settings,
 pgblend._document_containing, pgblend._similar_lexeme
@@ -18389,15 +18841,17 @@ TO pgblend_admin;
 
 GRANT SELECT ON
 pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
-pgblend_data.collection_language, pgblend_data.document, pgblend_data.embedding_queue,
-pgblend_data.embedding_space, pgblend_data.evaluation_result, pgblend_data.evaluation_run,
+pgblend_data.collection_language, pgblend_data.document, pgblend_data.embedding_allowance,
+pgblend_data.embedding_queue, pgblend_data.embedding_space, pgblend_data.embedding_worker,
+pgblend_data.evaluation_result, pgblend_data.evaluation_run,
 pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
 pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.profile,
 pgblend_data.segment, pgblend_data.setting, pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_reader;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.chunk, pgblend_data.collection_language, pgblend_data.document,
-pgblend_data.embedding_queue, pgblend_data.evaluation_result, pgblend_data.evaluation_run,
+pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.embedding_worker,
+pgblend_data.evaluation_result, pgblend_data.evaluation_run,
 pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
 pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.segment,
 pgblend_data.tombstone, pgblend_data.vocabulary
@@ -18499,6 +18953,7 @@ pgblend._lexical_arm,
 pgblend._lexical_score,
 pgblend._lexical_state,
 pgblend._lexical_statistics,
+pgblend._live_workers,
 pgblend._merge_settings,
 pgblend._milliseconds,
 pgblend._missing_stages,
@@ -18553,7 +19008,8 @@ pgblend._vector_arm,
 pgblend._vector_scan,
 pgblend._vectors_may_answer,
 pgblend._vectors_waiting,
-pgblend._word_of_lexeme
+pgblend._word_of_lexeme,
+pgblend._worker_lock
 TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION
@@ -18566,6 +19022,7 @@ pgblend.lexical_rebuild,
 pgblend.lexical_seal,
 pgblend.record_judgement,
 pgblend.remove_judged_set,
+pgblend.retry_embeddings,
 pgblend.set_metadata
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
@@ -18581,7 +19038,9 @@ pgblend._collection_settings,
 pgblend._document_change,
 pgblend._document_row,
 pgblend._drop_segments,
+pgblend._embedding_allowance,
 pgblend._embedding_input,
+pgblend._fail_embeddings,
 pgblend._finish_run,
 pgblend._found_documents,
 pgblend._identifier_vector,
@@ -18601,18 +19060,23 @@ pgblend._passage_metrics,
 pgblend._plain_query,
 pgblend._rebuild_collection,
 pgblend._rebuild_vocabulary,
+pgblend._release_embeddings,
 pgblend._replace_chunks,
 pgblend._run_versions,
 pgblend._seal_batch,
 pgblend._seal_collection,
 pgblend._seal_missing,
+pgblend._seal_waiting,
 pgblend._segment_postings,
 pgblend._split_content,
 pgblend._start_run,
+pgblend._start_worker,
+pgblend._stop_worker,
 pgblend._store_embeddings,
 pgblend._take_pending,
 pgblend._take_tombstones,
 pgblend._vocabulary_lock,
+pgblend._wake_workers,
 pgblend._writable_collection,
 pgblend._writable_judged_set,
 pgblend._write_segment

@@ -5,12 +5,11 @@ RETURNS integer[]
 LANGUAGE sql
 VOLATILE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT coalesce(array_agg(l.objid::bigint::integer), '{}')
+    SELECT coalesce(array_agg(l.objid::bigint::integer ORDER BY l.objid::bigint), '{}')
     FROM pg_catalog.pg_locks AS l
-    WHERE l.locktype = 'advisory'
-        AND l.database = (
-            SELECT d.oid FROM pg_catalog.pg_database AS d WHERE d.datname = current_database()
-        )
+    INNER JOIN pg_catalog.pg_database AS d ON l.database = d.oid
+    WHERE d.datname = current_database()
+        AND l.locktype = 'advisory'
         AND l.classid::bigint::integer = pgblend._worker_lock()
         AND l.objid <> 0
         AND l.objsubid = 2

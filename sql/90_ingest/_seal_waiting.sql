@@ -1,4 +1,4 @@
--- _seal_waiting: seal the collections that at least so many chunks wait in; returns how many chunks.
+-- _seal_waiting: seal the collections that at least so many chunks wait in; returns how many.
 -- For workers: what many small transactions left, whose own seal at commit is one in 256 chunks. A
 -- collection that failed within the last minute is left alone; 0 without numpy.
 CREATE OR REPLACE FUNCTION pgblend._seal_waiting(at_least integer)

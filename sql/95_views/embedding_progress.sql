@@ -1,44 +1,57 @@
 -- embedding_progress: how far each embedding space is, how fast it goes, and how long it takes.
 CREATE OR REPLACE VIEW pgblend.embedding_progress WITH (security_invoker = true) AS
+WITH live AS (
+    SELECT pgblend._live_workers() AS ids
+),
+
+total AS (
+    SELECT count(*) AS chunks
+    FROM pgblend_data.chunk
+),
+
+worker AS (
+    SELECT
+        count(*) AS workers,
+        sum(
+            w.stored / greatest(extract(EPOCH FROM w.seen_at - w.started_at), 1)
+        )::double precision AS per_second
+    FROM pgblend_data.embedding_worker AS w
+    CROSS JOIN live
+    WHERE w.id = any(live.ids)
+),
+
+queue AS (
+    SELECT
+        e.space,
+        count(*) FILTER (WHERE e.dead_at IS NULL) AS waiting,
+        count(*) FILTER (WHERE e.worker = any(live.ids)) AS claimed,
+        count(*) FILTER (WHERE e.dead_at IS NULL AND e.attempts > 0) AS retrying,
+        count(*) FILTER (WHERE e.dead_at IS NOT NULL) AS dead,
+        min(e.queued_at) FILTER (WHERE e.dead_at IS NULL) AS oldest_at
+    FROM pgblend_data.embedding_queue AS e
+    CROSS JOIN live
+    GROUP BY e.space
+)
+
 SELECT
     s.name AS space,
     s.model,
-    n.chunks - coalesce(q.waiting, 0) - coalesce(q.dead, 0) AS embedded,
+    total.chunks - coalesce(q.waiting, 0) - coalesce(q.dead, 0) AS embedded,
     coalesce(q.waiting, 0) AS waiting,
     coalesce(q.claimed, 0) AS claimed,
     coalesce(q.retrying, 0) AS retrying,
     coalesce(q.dead, 0) AS dead,
     q.oldest_at,
-    w.workers,
-    w.per_second,
+    worker.workers,
+    worker.per_second,
     CASE
-        WHEN w.per_second > 0
-            THEN make_interval(secs => round(coalesce(q.waiting, 0) / w.per_second))
+        WHEN worker.per_second > 0
+            THEN make_interval(secs => round(coalesce(q.waiting, 0) / worker.per_second))
     END AS remaining
 FROM pgblend_data.embedding_space AS s
-CROSS JOIN (SELECT count(*) AS chunks FROM pgblend_data.chunk AS c) AS n
-CROSS JOIN (
-    SELECT
-        count(*) AS workers,
-        sum(
-            v.stored / greatest(extract(EPOCH FROM v.seen_at - v.started_at), 1)
-        )::double precision AS per_second
-    FROM pgblend_data.embedding_worker AS v
-    WHERE v.id = ANY((SELECT pgblend._live_workers())::integer [])
-) AS w
-LEFT JOIN (
-    SELECT
-        e.space,
-        count(*) FILTER (WHERE e.dead_at IS NULL) AS waiting,
-        count(*) FILTER (
-            WHERE e.worker = ANY((SELECT pgblend._live_workers())::integer [])
-        ) AS claimed,
-        count(*) FILTER (WHERE e.dead_at IS NULL AND e.attempts > 0) AS retrying,
-        count(*) FILTER (WHERE e.dead_at IS NOT NULL) AS dead,
-        min(e.queued_at) FILTER (WHERE e.dead_at IS NULL) AS oldest_at
-    FROM pgblend_data.embedding_queue AS e
-    GROUP BY e.space
-) AS q ON s.name = q.space;
+CROSS JOIN total
+CROSS JOIN worker
+LEFT JOIN queue AS q ON s.name = q.space;
 
 COMMENT ON VIEW pgblend.embedding_progress IS
 'How far each embedding space is, how fast it goes, and how long it takes.';

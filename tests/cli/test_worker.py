@@ -37,52 +37,54 @@ def vectors(connection):
     return value(connection, "SELECT count(*) FROM pgblend_data.embedding_s")
 
 
-def work(pgblend, *options):
-    result = pgblend("worker", *options, "--json")
-    return result.exit_code, json.loads(result.stdout) if result.stdout else None, result.stderr
+@pytest.fixture
+def work(pgblend, parse_valid):
+    def run(*options):
+        result = pgblend("worker", *options, "--json")
+        return result.exit_code, parse_valid(result, "worker"), result.stderr
+
+    return run
 
 
-def test_once_embeds_what_waits(pgblend, gateway_connection, library, model_provider):
+def test_once_embeds_what_waits(work, gateway_connection, library, model_provider):
     library(*(f"walrus {number}" for number in range(25)))
-    code, report, _ = work(pgblend, "--once", "--batch-size", "10")
+    code, report, _ = work("--once", "--batch-size", "10")
     assert (code, report["stored"], report["failed"], report["dead"]) == (0, 25, 0, 0)
     assert vectors(gateway_connection) == 25
     assert max(len(body["input"]) for body in model_provider.bodies) == 10
-    assert work(pgblend, "--once")[1]["stored"] == 0
+    assert work("--once")[1]["stored"] == 0
 
 
-def test_the_first_space_is_made(pgblend, gateway_connection):
+def test_the_first_space_is_made(work, gateway_connection):
     gateway_connection.execute("SELECT add_collection('c')")
     gateway_connection.execute("SELECT ingest_document('c', 'k', 'a walrus')")
-    assert work(pgblend, "--once")[1]["stored"] == 1
+    assert work("--once")[1]["stored"] == 1
 
 
 def test_one_bad_text_does_not_sink_the_good_ones(
-    pgblend, gateway_connection, library, model_provider
+    pgblend, parse_valid, work, gateway_connection, library, model_provider
 ):
     library(*(f"walrus {number}" for number in range(40)), "poison here", "and poison there")
     model_provider.behaviour = Behaviour(poison="poison", error_message="the model chokes")
     gateway_connection.execute("SELECT set_setting('embedding_max_attempts', '2')")
-    code, report, stderr = work(pgblend, "--drain")
+    code, report, stderr = work("--drain")
     assert (code, report["stored"], report["failed"], report["dead"]) == (4, 40, 4, 2)
     assert vectors(gateway_connection) == 40
     assert "gave up 1 chunks of s" in stderr or "gave up 2 chunks of s" in stderr
-    rows = json.loads(pgblend("worker", "dead", "--json").stdout)["dead_letters"]
+    rows = parse_valid(pgblend("worker", "dead", "--json"), "worker-dead")["dead_letters"]
     assert {row["source_key"] for row in rows} == {"poison here", "and poison there"}
     assert all("the model chokes" in row["reason"] for row in rows)
     model_provider.reset()
     assert pgblend("worker", "retry").stderr == "queued 2 chunks\n"
-    assert work(pgblend, "--drain")[:1] == (0,)
+    assert work("--drain")[:1] == (0,)
     assert vectors(gateway_connection) == 42
 
 
-def test_a_model_that_is_away_costs_no_attempts(
-    pgblend, gateway_connection, library, model_provider
-):
+def test_a_model_that_is_away_costs_no_attempts(work, gateway_connection, library, model_provider):
     library("walrus", "narwhal")
     for behaviour in (Behaviour(status=500), Behaviour(status=401), Behaviour(status=429)):
         model_provider.behaviour = behaviour
-        code, report, stderr = work(pgblend, "--once")
+        code, report, stderr = work("--once")
         assert (code, report["stored"], report["failed"]) == (5, 0, 0)
         assert model_provider.model in stderr
     assert value(gateway_connection, "SELECT sum(attempts) FROM pgblend_data.embedding_queue") == 0

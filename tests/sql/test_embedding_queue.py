@@ -31,9 +31,7 @@ def start(session: Database) -> int:
 
 
 def claim(session: Database, worker: int | None, size: int | None = None) -> list[str]:
-    return session.column(
-        "SELECT input FROM _next_embeddings('test_space', %s, %s)", size, worker
-    )
+    return session.column("SELECT input FROM _next_embeddings('test_space', %s, %s)", size, worker)
 
 
 def claimed_ids(session: Database, worker: int) -> list[int]:
@@ -140,8 +138,10 @@ def test_failures_wait_ever_longer_and_end_as_dead_letters(queue: Database, sess
     assert 19 < waits[2] <= 60
     assert queue.rows("SELECT collection, source_key, attempts, reason"
                       " FROM embedding_dead_letters") == [("c", "one", 3, "refused 3")]  # fmt: skip
-    assert queue.row(
-        "SELECT waiting, dead FROM embedding_spaces WHERE name = 'test_space'") == (3, 1)
+    assert queue.row("SELECT waiting, dead FROM embedding_spaces WHERE name = 'test_space'") == (
+        3,
+        1,
+    )
     assert queue.row(
         "SELECT embedded, waiting, retrying, dead, workers FROM embedding_progress"
     ) == (0, 3, 0, 1, 2)
