@@ -10197,6 +10197,1151 @@ COMMENT ON FUNCTION pgblend._lexical_arm(text, bigint[], jsonb, jsonb) IS
 'The words'' candidates, best first, ranks from 1: one BM25 over all text search configurations in '
 'use, with statistics of the searched collections. perfect_score is what no passage can reach.';
 
+-- 25_graph/_node_facts
+-- _node_facts: what nodes are: kind, document, chunk, entity, title; and which part of the store
+-- they belong to.
+-- One that is not there, or that the caller may not see, gives no row.
+CREATE OR REPLACE FUNCTION pgblend._node_facts(nodes bigint[])
+RETURNS TABLE (
+    node bigint,
+    kind text,
+    document_id bigint,
+    chunk_id bigint,
+    entity_id bigint,
+    collection_id bigint,
+    bucket smallint,
+    title text,
+    source_key text
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT n, 'document', d.id, NULL::bigint, NULL::bigint, d.collection_id, d.bucket,
+        coalesce(nullif(d.title, ''), d.source_key), d.source_key
+    FROM unnest(nodes) AS n
+    INNER JOIN pgblend_data.document AS d ON d.id = n >> 2
+    WHERE n & 3 = 0
+    UNION ALL
+    SELECT n, 'chunk', d.id, c.id, NULL, c.collection_id, c.bucket,
+        concat_ws(': ', coalesce(nullif(d.title, ''), d.source_key), nullif(c.heading, '')),
+        d.source_key
+    FROM unnest(nodes) AS n
+    INNER JOIN pgblend_data.chunk AS c ON c.id = n >> 2
+    INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+    WHERE n & 3 = 1
+    UNION ALL
+    SELECT n, 'entity', NULL, NULL, t.id, t.collection_id, t.bucket, t.name, NULL
+    FROM unnest(nodes) AS n
+    INNER JOIN pgblend_data.entity AS t ON t.id = n >> 2
+    WHERE n & 3 = 2;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._node_facts(bigint[]) IS
+'What nodes are: kind, document, chunk, entity, title; one not to be seen gives no row.';
+
+-- 25_graph/_node_name
+-- _node_name: a node as kind:id, from its number; NULL for NULL.
+CREATE OR REPLACE FUNCTION pgblend._node_name(node bigint)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN (ARRAY['document', 'chunk', 'entity'])[(node & 3) + 1] || ':' || (node >> 2);
+
+COMMENT ON FUNCTION pgblend._node_name(bigint) IS 'A node as kind:id, from its number.';
+
+-- 25_graph/_check_graph_settings
+-- _check_graph_settings: raise unless a walk's depth, direction, edge types and limit are right.
+CREATE OR REPLACE FUNCTION pgblend._check_graph_settings(
+    depth integer,
+    direction text,
+    edge_types text[],
+    node_limit integer
+)
+RETURNS void
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF depth IS NULL OR depth NOT BETWEEN 0 AND 10 THEN
+        RAISE EXCEPTION 'depth is %: expected a number from 0 to 10', coalesce(depth::text, 'NULL')
+            USING ERRCODE = '22023', HINT = 'Each step multiplies the nodes; 1 to 3 is usual.';
+    ELSIF direction IS NULL OR direction NOT IN ('both', 'in', 'out') THEN
+        RAISE EXCEPTION 'direction is %: expected both, in or out',
+            coalesce('"' || left(direction, 200) || '"', 'NULL')
+            USING ERRCODE = '22023', HINT = 'out follows edges, in goes against them.';
+    ELSIF array_position(edge_types, NULL) IS NOT NULL THEN
+        RAISE EXCEPTION 'edge_types has a NULL: expected texts'
+            USING ERRCODE = '22023', HINT = 'SELECT DISTINCT edge_type FROM pgblend.edges';
+    ELSIF node_limit IS NULL OR node_limit NOT BETWEEN 1 AND 100000 THEN
+        RAISE EXCEPTION 'node_limit is %: expected a number from 1 to 100000',
+            coalesce(node_limit::text, 'NULL')
+            USING ERRCODE = '22023', HINT = 'The default is 1000.';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_graph_settings(integer, text, text[], integer) IS
+'Raise 22023 unless a walk''s depth, direction, edge types and limit are right.';
+
+-- 25_graph/_link_error
+-- _link_error: what is wrong with a link as it is given, NULL where nothing is.
+CREATE OR REPLACE FUNCTION pgblend._link_error(link jsonb)
+RETURNS text
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF jsonb_typeof(link) <> 'object' OR jsonb_typeof(link -> 'target') IS DISTINCT FROM 'string'
+        OR link ->> 'target' = ''
+    THEN
+        RETURN 'expected an object with a text "target"';
+    ELSIF coalesce(link ->> 'kind', 'key') NOT IN ('path', 'wiki', 'uri', 'key', 'name') THEN
+        RETURN '"kind": expected one of path, wiki, uri, key, name';
+    ELSIF jsonb_typeof(coalesce(nullif(link -> 'type', 'null'), '"link"')) <> 'string'
+        OR link ->> 'type' = '' OR octet_length(link ->> 'type') > 200
+    THEN
+        RETURN '"type": expected a text of 1 to 200 bytes';
+    ELSIF jsonb_typeof(coalesce(nullif(link -> 'weight', 'null'), '1')) <> 'number'
+        OR (link ->> 'weight')::numeric NOT BETWEEN 0 AND 1000000
+    THEN
+        RETURN '"weight": expected a number from 0 to 1000000';
+    ELSIF jsonb_typeof(coalesce(nullif(link -> 'line', 'null'), '1')) <> 'number'
+        OR (link ->> 'line')::numeric NOT BETWEEN 1 AND 2147483647 OR link ->> 'line' LIKE '%.%'
+    THEN
+        RETURN '"line": expected a whole number from 1';
+    ELSIF jsonb_typeof(coalesce(nullif(link -> 'metadata', 'null'), '{}')) <> 'object' THEN
+        RETURN '"metadata": expected an object';
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._link_error(jsonb) IS
+'What is wrong with a link as it is given, NULL where nothing is.';
+
+-- 25_graph/_drop_lone_entities
+-- _drop_lone_entities: delete those of some nodes that are entities without an edge.
+CREATE OR REPLACE FUNCTION pgblend._drop_lone_entities(nodes bigint[])
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    DELETE FROM pgblend_data.entity AS t
+    WHERE t.id IN (SELECT n >> 2 FROM unnest(nodes) AS n WHERE n & 3 = 2)
+        AND NOT EXISTS (SELECT FROM pgblend_data.edge AS e WHERE e.node = t.id * 4 + 2);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._drop_lone_entities(bigint[]) IS
+'Delete those of some nodes that are entities without an edge.';
+
+-- 25_graph/_chunk_neighbours
+-- _chunk_neighbours: edges that follow from what documents are made of: next, from a passage to the
+-- one after it, and part_of, from a passage to its document; only what is asked for.
+CREATE OR REPLACE FUNCTION pgblend._chunk_neighbours(
+    nodes bigint[],
+    ways boolean[],
+    edge_types text[]
+)
+RETURNS TABLE (
+    node bigint,
+    neighbour bigint,
+    is_reverse boolean,
+    edge_type text,
+    weight real
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT n, o.id * 4 + 1, way, 'next', 1::real
+    FROM unnest(nodes) AS n
+    CROSS JOIN unnest(ways) AS way
+    INNER JOIN pgblend_data.chunk AS c ON c.id = n >> 2
+    INNER JOIN pgblend_data.chunk AS o
+        ON o.document_id = c.document_id
+        AND o.chunk_index = c.chunk_index + CASE WHEN way THEN -1 ELSE 1 END
+    WHERE n & 3 = 1 AND 'next' = ANY(edge_types)
+    UNION ALL
+    SELECT n, c.document_id * 4, false, 'part_of', 1::real
+    FROM unnest(nodes) AS n
+    INNER JOIN pgblend_data.chunk AS c ON c.id = n >> 2
+    WHERE n & 3 = 1 AND 'part_of' = ANY(edge_types) AND false = ANY(ways)
+    UNION ALL
+    SELECT n, c.id * 4 + 1, true, 'part_of', 1::real
+    FROM unnest(nodes) AS n
+    INNER JOIN pgblend_data.chunk AS c ON c.document_id = n >> 2
+    WHERE n & 3 = 0 AND 'part_of' = ANY(edge_types) AND true = ANY(ways);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_neighbours(bigint[], boolean[], text[]) IS
+'Edges that follow from what documents are made of: next and part_of.';
+
+-- 25_graph/_document_clear_edges
+-- _document_clear_edges: trigger that empties the graph when the documents are truncated.
+CREATE OR REPLACE FUNCTION pgblend._document_clear_edges()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    TRUNCATE pgblend_data.edge, pgblend_data.entity;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._document_clear_edges() IS
+'Trigger that empties the graph when the documents are truncated.';
+
+-- 25_graph/_document_names
+-- _document_names: what links may call a document by, normalised: its path, the last part of it,
+-- its address in the web, its aliases (metadata: aliases or alias) and its title.
+CREATE OR REPLACE FUNCTION pgblend._document_names(
+    source_key text,
+    title text,
+    uri text,
+    metadata jsonb
+)
+RETURNS TABLE (name text, kind text, full_name text)
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+ROWS 4
+AS $python$
+if "link_name" not in SD:
+    """Names as links and texts write them, made comparable."""
+
+    import hashlib
+    import re
+    import unicodedata
+
+    LINK_WORD = re.compile(r"[^\W_]+")
+    LONGEST_NAME_BYTES = 800
+
+
+    def link_name(text: str) -> str:
+        """Return a name without case, punctuation and leading zeros: PEP-0008 is "pep 8".
+
+        Of a text that has no letter or digit its characters stay. A name too long for an index is its
+        hash.
+        """
+        folded = unicodedata.normalize("NFKC", text).casefold()
+        words = [
+            (word.lstrip("0") or "0") if word.isdecimal() else word
+            for word in LINK_WORD.findall(folded)
+        ]
+        name = " ".join(words) or " ".join(folded.split())
+        encoded = name.encode()
+        return name if len(encoded) <= LONGEST_NAME_BYTES else hashlib.sha256(encoded).hexdigest()
+    SD["link_name"] = link_name
+link_name = SD["link_name"]
+if "path_name" not in SD:
+    """Paths as links write them, made comparable."""
+
+    import re
+
+
+    # A page is often linked to by the name of what it is built from, or the other way round.
+    PAGE_SUFFIX = re.compile(r"\.(md|markdown|mdown|mkd|html?|xhtml|rst|txt|adoc|org|tex)$", re.I)
+
+
+    def path_name(path: str) -> str:
+        """Return a path with each part as link_name has it, without the suffix of a page.
+
+        The parts "." and ".." are followed, not above the root; empty ones are left out.
+        """
+        parts: list[str] = []
+        for part in PAGE_SUFFIX.sub("", path.replace("\\", "/")).split("/"):
+            if part == "..":
+                parts[-1:] = []
+            elif part not in ("", "."):
+                parts.append(part)
+        names = [link_name(part) for part in parts]
+        joined = "/".join(name for name in names if name)
+        return joined if len(joined.encode()) <= 800 else link_name(joined)
+    SD["path_name"] = path_name
+path_name = SD["path_name"]
+if "uri_name" not in SD:
+    """Addresses in the web, made comparable."""
+
+    from urllib.parse import unquote, urlsplit
+
+
+
+    def uri_name(uri: str) -> str | None:
+        """Return host and path of an http address, without the fragment; None for what is none."""
+        try:
+            parts = urlsplit(uri.strip())
+            host = parts.hostname
+        except ValueError:
+            return None
+        if parts.scheme.lower() not in ("http", "https") or not host:
+            return None
+        name = f"//{host.removeprefix('www.')}{unquote(parts.path).rstrip('/')}"
+        name += f"?{parts.query}" if parts.query else ""
+        return name if len(name.encode()) <= 800 else link_name(name)
+    SD["uri_name"] = uri_name
+uri_name = SD["uri_name"]
+if "document_names" not in SD:
+    """What a document may be called."""
+
+    from collections.abc import Iterable
+
+
+    # A folder's page is called by its folder.
+    FOLDER_PAGES = ("index", "readme")
+
+
+    def document_names(
+        source_key: str, title: str, uri: str | None, aliases: Iterable[str]
+    ) -> list[tuple[str, str, str]]:
+        """Return (name, kind, full name), each once: what links look a document up by.
+
+        Kinds: path, the whole source key; stem, its last part; uri, an http address; alias; title.
+        """
+        path = path_name(source_key)
+        folder, _, stem = path.rpartition("/")
+        found = {(path, "path", path), (stem, "stem", path)}
+        if stem in FOLDER_PAGES and folder:
+            found.add((folder, "path", folder))
+        address = uri_name(uri) if uri else None
+        if address:
+            found.add((address, "uri", address))
+        for alias in aliases:
+            whole = path_name(alias)
+            found.add((whole.rpartition("/")[2], "alias", whole))
+        found.add((link_name(title), "title", link_name(title)))
+        return sorted(names for names in found if names[0])
+    SD["document_names"] = document_names
+document_names = SD["document_names"]
+import json
+
+about = json.loads(metadata)
+aliases = []
+for key in ("alias", "aliases"):
+    value = about.get(key)
+    aliases += value if isinstance(value, list) else [value]
+return document_names(
+    source_key, title or "", uri, [alias for alias in aliases if isinstance(alias, str)])
+$python$;
+
+COMMENT ON FUNCTION pgblend._document_names(text, text, text, jsonb) IS
+'What links may call a document by, normalised: path, stem, uri, aliases and title.';
+
+-- 25_graph/_link_edges
+-- _link_edges: make the edges between some documents anew from the first ones' links to the others.
+CREATE OR REPLACE FUNCTION pgblend._link_edges(
+    source_document_ids bigint[],
+    target_document_ids bigint[]
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    ends bigint[] := ARRAY(SELECT t * 4 FROM unnest(target_document_ids) AS t);
+BEGIN
+    DELETE FROM pgblend_data.edge AS e
+    WHERE e.document_id = ANY(source_document_ids) AND e.origin IN ('text', 'data')
+        AND CASE WHEN e.is_reverse THEN e.node ELSE e.neighbour END = ANY(ends);
+    INSERT INTO pgblend_data.edge (
+        node, is_reverse, neighbour, edge_type, origin, document_id, collection_id,
+        neighbour_collection_id, bucket, weight, metadata)
+    SELECT
+        CASE WHEN way.is_reverse THEN said.target ELSE said.source END * 4,
+        way.is_reverse,
+        CASE WHEN way.is_reverse THEN said.source ELSE said.target END * 4,
+        said.edge_type, said.origin, said.source, said.collection_id, said.collection_id,
+        CASE WHEN way.is_reverse THEN d.bucket ELSE said.bucket END,
+        said.weight, said.metadata
+    FROM (
+        SELECT
+            l.document_id AS source,
+            l.target_document_id AS target,
+            l.edge_type,
+            l.origin,
+            l.collection_id,
+            l.bucket,
+            max(l.weight) AS weight,
+            (array_agg(l.metadata ORDER BY l.id))[1] || CASE
+                WHEN count(l.line) > 0 THEN jsonb_build_object(
+                    'lines', jsonb_agg(l.line ORDER BY l.line) FILTER (WHERE l.line IS NOT NULL))
+                ELSE '{}' END AS metadata
+        FROM pgblend_data.link AS l
+        WHERE l.document_id = ANY(source_document_ids)
+            AND l.target_document_id = ANY(target_document_ids)
+            AND l.document_id <> l.target_document_id
+        GROUP BY l.document_id, l.target_document_id, l.edge_type, l.origin, l.collection_id,
+            l.bucket
+    ) AS said
+    INNER JOIN pgblend_data.document AS d ON d.id = said.target
+    CROSS JOIN (VALUES (false), (true)) AS way (is_reverse);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._link_edges(bigint[], bigint[]) IS
+'Make the edges between some documents anew from the first ones'' links to the others.';
+
+-- 25_graph/_node_id
+-- _node_id: the number of a node: four times the id, plus 0 for a document, 1 for a chunk, 2 for an
+-- entity; NULL for NULL. Anything but kind:id is an error.
+CREATE OR REPLACE FUNCTION pgblend._node_id(node text)
+RETURNS bigint
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF node !~ '^(document|chunk|entity):[0-9]{1,18}$' THEN
+        RAISE EXCEPTION 'node "%" is none: expected document:ID, chunk:ID or entity:ID',
+            left(node, 200)
+            USING ERRCODE = '22023',
+            HINT = 'graph_node(collection, source_key) gives the node of a document.';
+    END IF;
+    RETURN split_part(node, ':', 2)::bigint * 4
+        + array_position(ARRAY['document', 'chunk', 'entity'], split_part(node, ':', 1)) - 1;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._node_id(text) IS
+'The number of a node kind:id: four times the id, plus 0 for a document, 1 for a chunk, 2 for an '
+'entity.';
+
+-- 25_graph/_check_edge
+-- _check_edge: raise unless an edge may be stored as it is given.
+CREATE OR REPLACE FUNCTION pgblend._check_edge(
+    source_node bigint,
+    target_node bigint,
+    edge_type text,
+    weight real,
+    metadata jsonb
+)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    missing bigint;
+    collection_name text;
+BEGIN
+    IF source_node IS NULL OR target_node IS NULL OR source_node = target_node THEN
+        RAISE EXCEPTION 'an edge from % to %: expected two different nodes',
+            coalesce(pgblend._node_name(source_node), 'NULL'),
+            coalesce(pgblend._node_name(target_node), 'NULL')
+            USING ERRCODE = '22023',
+            HINT = 'graph_node(collection, source_key) gives the node of a document.';
+    ELSIF coalesce(edge_type, '') = '' OR octet_length(edge_type) > 200 THEN
+        RAISE EXCEPTION 'edge_type is %: expected a text of 1 to 200 bytes',
+            coalesce('"' || left(edge_type, 100) || '"', 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: cites';
+    ELSIF weight IS NULL OR weight NOT BETWEEN 0 AND 1000000 THEN
+        RAISE EXCEPTION 'weight is %: expected a number from 0 to 1000000',
+            coalesce(weight::text, 'NULL')
+            USING ERRCODE = '22023', HINT = 'The default is 1.';
+    ELSIF jsonb_typeof(metadata) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'metadata is %: expected a JSON object',
+            coalesce(left(metadata::text, 200), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: {"page": 3}';
+    END IF;
+    SELECT n INTO missing FROM unnest(ARRAY[source_node, target_node]) AS n
+    WHERE NOT EXISTS (SELECT FROM pgblend._node_facts(ARRAY[n]));
+    IF FOUND THEN
+        RAISE EXCEPTION 'there is no node %', pgblend._node_name(missing)
+            USING ERRCODE = '42704',
+            HINT = 'graph_node(collection, source_key) gives the node of a document.';
+    END IF;
+    SELECT c.name INTO collection_name
+    FROM pgblend._node_facts(ARRAY[source_node, target_node]) AS f
+    INNER JOIN pgblend_data.collection AS c ON c.id = f.collection_id
+    WHERE NOT pgblend._may_write(f.collection_id);
+    IF FOUND THEN
+        RAISE EXCEPTION '% may not write to collection "%"', current_user, collection_name
+            USING ERRCODE = '42501',
+            HINT = 'An admin grants it: grant_collection(collection, role, ''write'')';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_edge(bigint, bigint, text, real, jsonb) IS
+'Raise unless an edge may be stored as it is given.';
+
+-- 25_graph/_check_links
+-- _check_links: raise unless links is an array of links as add_links takes them.
+CREATE OR REPLACE FUNCTION pgblend._check_links(links jsonb)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    wrong record;
+BEGIN
+    IF jsonb_typeof(links) IS DISTINCT FROM 'array' THEN
+        RAISE EXCEPTION 'links is %: expected an array of objects with "target"',
+            coalesce(left(links::text, 200), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: [{"target": "other.md"}]';
+    END IF;
+    SELECT e.link, e.place, pgblend._link_error(e.link) AS problem INTO wrong
+    FROM jsonb_array_elements(links) WITH ORDINALITY AS e (link, place)
+    WHERE pgblend._link_error(e.link) IS NOT NULL
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'link % is %: %', wrong.place, left(wrong.link::text, 200), wrong.problem
+            USING ERRCODE = '22023',
+            HINT = 'For example: {"target": "other.md", "type": "cites", "weight": 2}';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_links(jsonb) IS
+'Raise 22023 unless links is an array of links as add_links takes them.';
+
+-- 25_graph/_drop_edges
+-- _drop_edges: take edges away that touch some nodes, at both their ends, and entities that no edge
+-- leads to any more.
+CREATE OR REPLACE FUNCTION pgblend._drop_edges(nodes bigint[])
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    neighbours bigint[];
+BEGIN
+    WITH gone AS (
+        DELETE FROM pgblend_data.edge AS e WHERE e.node = ANY(nodes)
+        RETURNING e.neighbour
+    )
+
+    SELECT array_agg(DISTINCT g.neighbour) INTO neighbours FROM gone AS g;
+    IF neighbours IS NOT NULL THEN
+        DELETE FROM pgblend_data.edge AS e
+        WHERE e.node = ANY(neighbours) AND e.neighbour = ANY(nodes);
+        PERFORM pgblend._drop_lone_entities(neighbours);
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._drop_edges(bigint[]) IS
+'Take edges away that touch some nodes, at both their ends, and entities that no edge leads to any '
+'more.';
+
+-- 25_graph/_neighbours
+-- _neighbours: the edges of some nodes: one step of a walk, the heaviest first.
+-- direction: out follows edges, in goes against them, both does either. NULL edge_types are all
+-- that are stored. Two types are not stored and come where they are named: next leads from a
+-- passage to the one after it in its document, part_of from a passage to its document. Ties go by
+-- (neighbour, node).
+CREATE OR REPLACE FUNCTION pgblend._neighbours(
+    nodes bigint[],
+    direction text,
+    edge_types text[],
+    row_limit integer
+)
+RETURNS TABLE (
+    node bigint,
+    neighbour bigint,
+    is_reverse boolean,
+    edge_type text,
+    weight real
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 1000
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $function$
+#variable_conflict use_column
+DECLARE
+    ways boolean[] := CASE direction
+        WHEN 'out' THEN '{false}' WHEN 'in' THEN '{true}' ELSE '{false,true}' END;
+BEGIN
+    IF edge_types && '{next,part_of}' THEN
+        RETURN QUERY
+        SELECT s.* FROM (
+            SELECT e.node, e.neighbour, e.is_reverse, e.edge_type, e.weight
+            FROM pgblend_data.edge AS e
+            WHERE e.node = ANY(nodes) AND e.is_reverse = ANY(ways)
+                AND e.edge_type = ANY(edge_types)
+            UNION ALL
+            SELECT * FROM pgblend._chunk_neighbours(nodes, ways, edge_types)
+        ) AS s
+        ORDER BY s.weight DESC, s.neighbour, s.node, s.is_reverse, s.edge_type
+        LIMIT row_limit;
+    ELSE
+        RETURN QUERY
+        SELECT e.node, e.neighbour, e.is_reverse, e.edge_type, e.weight
+        FROM pgblend_data.edge AS e
+        WHERE e.node = ANY(nodes) AND e.is_reverse = ANY(ways)
+            AND (edge_types IS NULL OR e.edge_type = ANY(edge_types))
+        ORDER BY e.weight DESC, e.neighbour, e.node, e.is_reverse, e.edge_type
+        LIMIT row_limit;
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._neighbours(bigint[], text, text[], integer) IS
+'The edges of some nodes: one step of a walk, the heaviest first. Types next and part_of, between '
+'passages and documents, come where they are named.';
+
+-- 25_graph/_resolve_links
+-- _resolve_links: find anew what the links of some names mean, and bring their edges up to date;
+-- returns how many links lead elsewhere than before.
+-- NULL names are all. What a link means depends on the documents there are, not on the order in
+-- which they came. A document that two links mean has one edge of a type, of the larger weight.
+CREATE OR REPLACE FUNCTION pgblend._resolve_links(collection_id bigint, names text[])
+RETURNS bigint
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $python$
+if "resolve_link" not in SD:
+    """Which of the documents that go by its name a link means."""
+
+    from collections.abc import Sequence
+
+    # document id, source key, kind of name, full name
+    Candidate = tuple[int, str, str, str]
+    NAME_KINDS = ("path", "stem", "alias", "title")
+
+
+    def resolve_link(
+        kind: str, target: str, path: str, source_key: str, candidates: Sequence[Candidate]
+    ) -> int | None:
+        """Return the id of the document meant, None where there is none.
+
+        A key, a path and an address must be met as a whole. A wiki link and a name mean, of the
+        documents of that name, one below the folders written, else one whose own name it is, before an
+        alias and a title, then one written alike, then the nearest in folders, then the shortest path.
+        Folders that no document of the name is in are passed over where one document only has the name:
+        it was moved. Does not depend on the candidates' order.
+        """
+        fitting = [
+            candidate
+            for candidate in candidates
+            if (
+                candidate[1] == target
+                if kind == "key"
+                else candidate[2:] == (kind, path)
+                if kind in ("path", "uri")
+                else candidate[2] in NAME_KINDS
+            )
+        ]
+        if kind == "wiki" and "/" in path:
+            below = [each for each in fitting if f"/{each[3]}".endswith(f"/{path}")]
+            if below:
+                fitting = below
+            elif len({each[0] for each in fitting}) > 1:
+                fitting = []
+        written = target.partition("#")[0].partition("|")[0].strip().rpartition("/")[2]
+        folders = source_key.split("/")[:-1]
+
+        def order(candidate: Candidate) -> tuple[bool, int, bool, int, int, str, int]:
+            document_id, key, name_kind, full_name = candidate
+            *own_folders, own_name = key.split("/")
+            shared = 0
+            for ours, theirs in zip(folders, own_folders, strict=False):
+                if ours != theirs:
+                    break
+                shared += 1
+            return (
+                "/" not in path or full_name != path,
+                NAME_KINDS.index(name_kind) if name_kind in NAME_KINDS else 0,
+                written not in (own_name, own_name.rpartition(".")[0]),
+                -shared,
+                len(own_folders),
+                key,
+                document_id,
+            )
+
+        return min(fitting, key=order)[0] if fitting else None
+    SD["resolve_link"] = resolve_link
+resolve_link = SD["resolve_link"]
+from collections import defaultdict
+
+LINKS = (
+    "SELECT l.id, l.document_id, l.kind, l.target, l.path, l.name, l.target_document_id,"
+    " d.source_key FROM pgblend_data.link AS l"
+    " INNER JOIN pgblend_data.document AS d ON d.id = l.document_id"
+    " WHERE l.collection_id = $1 AND ($2 IS NULL OR l.name = ANY($2))")
+CANDIDATES = (
+    "SELECT n.name, n.document_id, d.source_key, n.kind, n.full_name"
+    " FROM pgblend_data.document_name AS n"
+    " INNER JOIN pgblend_data.document AS d ON d.id = n.document_id"
+    " WHERE n.collection_id = $1 AND n.name = ANY($2)")
+CHANGE = (
+    "UPDATE pgblend_data.link AS l SET target_document_id = u.target"
+    " FROM unnest($1, $2) AS u (id, target) WHERE l.id = u.id")
+
+def run(statement, types, *values):
+    if statement not in SD:
+        SD[statement] = plpy.prepare(statement, types)
+    return SD[statement].execute(list(values))
+
+links = run(LINKS, ["bigint", "text[]"], collection_id, names)
+by_name = defaultdict(list)
+wanted = sorted({link["name"] for link in links})
+if wanted:
+    for row in run(CANDIDATES, ["bigint", "text[]"], collection_id, wanted):
+        by_name[row["name"]].append(
+            (row["document_id"], row["source_key"], row["kind"], row["full_name"]))
+changed = []
+for link in links:
+    meant = resolve_link(
+        link["kind"], link["target"], link["path"], link["source_key"], by_name[link["name"]])
+    if meant != link["target_document_id"]:
+        changed.append((link, meant))
+if changed:
+    run(CHANGE, ["bigint[]", "bigint[]"],
+        [link["id"] for link, _ in changed], [meant for _, meant in changed])
+    ends = {meant for _, meant in changed} | {link["target_document_id"] for link, _ in changed}
+    run("SELECT pgblend._link_edges($1, $2)", ["bigint[]", "bigint[]"],
+        sorted({link["document_id"] for link, _ in changed}), sorted(ends - {None}))
+return len(changed)
+$python$;
+
+COMMENT ON FUNCTION pgblend._resolve_links(bigint, text[]) IS
+'Find anew what the links of some names (NULL: all) mean, and bring their edges up to date; '
+'returns how many links lead elsewhere than before.';
+
+-- 25_graph/_chunk_drop_edges
+-- _chunk_drop_edges: trigger that takes deleted chunks' edges away, and those that they told of.
+CREATE OR REPLACE FUNCTION pgblend._chunk_drop_edges()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    ids bigint[] := ARRAY(SELECT c.id FROM old_chunk AS c);
+    nodes bigint[];
+BEGIN
+    WITH gone AS (
+        DELETE FROM pgblend_data.edge AS e
+        WHERE e.chunk_id = ANY(ids) AND e.chunk_id <> 0 RETURNING e.node
+    )
+
+    SELECT array_agg(DISTINCT g.node) INTO nodes FROM gone AS g;
+    PERFORM pgblend._drop_lone_entities(nodes);
+    PERFORM pgblend._drop_edges(ARRAY(SELECT id * 4 + 1 FROM unnest(ids) AS id));
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._chunk_drop_edges() IS
+'Trigger that takes deleted chunks'' edges away, and those that they told of.';
+
+-- 25_graph/_walk
+-- _walk: nodes within some steps of seeds, with the nearest `sources` seeds of each.
+-- A seed is there itself, at depth 0, without an edge. At most node_limit nodes are found, the
+-- heaviest edges first, and `is_cut` says where there would have been more. Ties go by the node's
+-- number. See plpy/breadth_first.py.
+CREATE OR REPLACE FUNCTION pgblend._walk(
+    seeds bigint[],
+    depth integer,
+    direction text,
+    edge_types text[],
+    node_limit integer,
+    sources integer,
+    OUT nodes bigint[],
+    OUT depths integer[],
+    OUT seeds_of bigint[],
+    OUT via bigint[],
+    OUT reverses boolean[],
+    OUT types text[],
+    OUT weights real[],
+    OUT is_cut boolean
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $python$
+if "breadth_first" not in SD:
+    """A walk over a graph, breadth first, whole frontiers at a time."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    # node, neighbour, and whatever else a caller wants to know of the edge
+    Edge = Sequence[Any]
+
+
+    def breadth_first(
+        seeds: Sequence[int],
+        depth: int,
+        neighbours: Callable[[list[int]], Sequence[Edge]],
+        node_limit: int,
+        sources: int = 1,
+    ) -> tuple[dict[int, list[tuple[int, int, Edge | None]]], bool]:
+        """Return what is within `depth` steps of the seeds, and whether `node_limit` cut it short.
+
+        Each node found has the nearest `sources` seeds, as (distance, seed, edge that led there),
+        nearest first; a seed has itself, at distance 0 and without an edge, and with two sources the
+        nearest other seed. `neighbours` gives the edges of a whole frontier, the best first: of several
+        ways of one length the first counts, and where not all new nodes fit, the first ones stay.
+        Circles do no harm: a node takes each seed once.
+        """
+        found: dict[int, list[tuple[int, int, Edge | None]]] = {
+            seed: [(0, seed, None)] for seed in seeds
+        }
+        frontier: Mapping[int, list[int]] = {seed: [seed] for seed in found}
+        cut = False
+        for distance in range(1, depth + 1):
+            if not frontier:
+                break
+            reached: dict[int, list[int]] = {}
+            for edge in neighbours(sorted(frontier)):
+                node, neighbour = edge[0], edge[1]
+                if neighbour not in found:
+                    if len(found) >= node_limit:
+                        cut = True
+                        continue
+                    found[neighbour] = []
+                known = found[neighbour]
+                for seed in frontier[node]:
+                    if len(known) < sources and all(seed != other for _, other, _ in known):
+                        known.append((distance, seed, edge))
+                        reached.setdefault(neighbour, []).append(seed)
+            frontier = reached
+        return found, cut
+    SD["breadth_first"] = breadth_first
+breadth_first = SD["breadth_first"]
+STEP = (
+    "SELECT array_agg(n.node) AS nodes, array_agg(n.neighbour) AS neighbours,"
+    " array_agg(n.is_reverse) AS reverses, array_agg(n.edge_type) AS types,"
+    " array_agg(n.weight) AS weights FROM pgblend._neighbours($1, $2, $3, $4) AS n")
+ROWS = 1_000_000  # of one step: what a session can hold
+
+cut = []
+
+def step(frontier):
+    if STEP not in SD:
+        SD[STEP] = plpy.prepare(STEP, ["bigint[]", "text", "text[]", "integer"])
+    row = SD[STEP].execute([frontier, direction, edge_types, ROWS + 1])[0]
+    columns = (row[name] or [] for name in (
+        "nodes", "neighbours", "reverses", "types", "weights"))
+    edges = list(zip(*columns))
+    cut.append(len(edges) > ROWS)
+    return edges[:ROWS]
+
+found, full = breadth_first(seeds, depth, step, node_limit, sources)
+rows = [(node, *each) for node, of_node in found.items() for each in of_node]
+edges = [edge or (None,) * 5 for *_, edge in rows]
+return {
+    "nodes": [row[0] for row in rows], "depths": [row[1] for row in rows],
+    "seeds_of": [row[2] for row in rows], "via": [edge[0] for edge in edges],
+    "reverses": [edge[2] for edge in edges], "types": [edge[3] for edge in edges],
+    "weights": [edge[4] for edge in edges], "is_cut": full or any(cut)}
+$python$;
+
+COMMENT ON FUNCTION pgblend._walk(bigint[], integer, text, text[], integer, integer) IS
+'Nodes within some steps of seeds, breadth first, with the nearest seeds of each and the edge that '
+'led there; is_cut says whether node_limit left some out.';
+
+-- 25_graph/_document_drop_edges
+-- _document_drop_edges: trigger that takes deleted documents' edges away; links to them dangle, or
+-- lead to another document of the name.
+CREATE OR REPLACE FUNCTION pgblend._document_drop_edges()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    ids bigint[] := ARRAY(SELECT d.id FROM old_document AS d);
+    nodes bigint[];
+BEGIN
+    WITH gone AS (
+        DELETE FROM pgblend_data.edge AS e WHERE e.document_id = ANY(ids) RETURNING e.node
+    )
+
+    SELECT array_agg(DISTINCT g.node) INTO nodes FROM gone AS g;
+    PERFORM pgblend._drop_lone_entities(nodes);
+    PERFORM pgblend._drop_edges(ARRAY(SELECT id * 4 FROM unnest(ids) AS id));
+    PERFORM pgblend._resolve_links(l.collection_id, array_agg(DISTINCT l.name))
+    FROM pgblend_data.link AS l
+    WHERE l.target_document_id = ANY(ids)
+    GROUP BY l.collection_id;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._document_drop_edges() IS
+'Trigger that takes deleted documents'' edges away; links to them dangle, or lead to another '
+'document of the name.';
+
+-- 25_graph/_document_record_names
+-- _document_record_names: trigger that notes the names of a document, and has links of those names
+-- resolved.
+CREATE OR REPLACE FUNCTION pgblend._document_record_names()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    names text[];
+    changed text[];
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        IF (NEW.source_key, NEW.title, NEW.uri, NEW.metadata)
+            IS NOT DISTINCT FROM (OLD.source_key, OLD.title, OLD.uri, OLD.metadata)
+        THEN
+            RETURN NULL;
+        END IF;
+        WITH gone AS (
+            DELETE FROM pgblend_data.document_name AS n WHERE n.document_id = NEW.id
+            RETURNING n.name
+        )
+
+        SELECT array_agg(DISTINCT g.name) INTO names FROM gone AS g;
+    END IF;
+    WITH added AS (
+        INSERT INTO pgblend_data.document_name (
+            collection_id, document_id, bucket, name, kind, full_name)
+        SELECT NEW.collection_id, NEW.id, NEW.bucket, n.name, n.kind, n.full_name
+        FROM pgblend._document_names(NEW.source_key, NEW.title, NEW.uri, NEW.metadata) AS n
+        RETURNING name
+    )
+
+    SELECT array_agg(DISTINCT a.name) || names INTO names FROM added AS a;
+    SELECT array_agg(DISTINCT l.name) INTO changed
+    FROM pgblend_data.link AS l
+    WHERE l.collection_id = NEW.collection_id AND l.name = ANY(names);
+    IF changed IS NOT NULL THEN
+        PERFORM pgblend._resolve_links(NEW.collection_id, changed);
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._document_record_names() IS
+'Trigger that notes the names of a document, and has links of those names resolved.';
+
+-- 25_graph/_insert_links
+-- _insert_links: store links of documents of one collection, resolve them, and return how many
+-- were stored.
+-- links is an array of {target, kind, type, line, weight, metadata}; document_ids has the source of
+-- each. One that leads nowhere by its form (mailto:, a mere fragment) is left out.
+CREATE OR REPLACE FUNCTION pgblend._insert_links(
+    collection_id bigint,
+    document_ids bigint[],
+    links jsonb,
+    origin text
+)
+RETURNS bigint
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $python$
+if "link_name" not in SD:
+    """Names as links and texts write them, made comparable."""
+
+    import hashlib
+    import re
+    import unicodedata
+
+    LINK_WORD = re.compile(r"[^\W_]+")
+    LONGEST_NAME_BYTES = 800
+
+
+    def link_name(text: str) -> str:
+        """Return a name without case, punctuation and leading zeros: PEP-0008 is "pep 8".
+
+        Of a text that has no letter or digit its characters stay. A name too long for an index is its
+        hash.
+        """
+        folded = unicodedata.normalize("NFKC", text).casefold()
+        words = [
+            (word.lstrip("0") or "0") if word.isdecimal() else word
+            for word in LINK_WORD.findall(folded)
+        ]
+        name = " ".join(words) or " ".join(folded.split())
+        encoded = name.encode()
+        return name if len(encoded) <= LONGEST_NAME_BYTES else hashlib.sha256(encoded).hexdigest()
+    SD["link_name"] = link_name
+link_name = SD["link_name"]
+if "path_name" not in SD:
+    """Paths as links write them, made comparable."""
+
+    import re
+
+
+    # A page is often linked to by the name of what it is built from, or the other way round.
+    PAGE_SUFFIX = re.compile(r"\.(md|markdown|mdown|mkd|html?|xhtml|rst|txt|adoc|org|tex)$", re.I)
+
+
+    def path_name(path: str) -> str:
+        """Return a path with each part as link_name has it, without the suffix of a page.
+
+        The parts "." and ".." are followed, not above the root; empty ones are left out.
+        """
+        parts: list[str] = []
+        for part in PAGE_SUFFIX.sub("", path.replace("\\", "/")).split("/"):
+            if part == "..":
+                parts[-1:] = []
+            elif part not in ("", "."):
+                parts.append(part)
+        names = [link_name(part) for part in parts]
+        joined = "/".join(name for name in names if name)
+        return joined if len(joined.encode()) <= 800 else link_name(joined)
+    SD["path_name"] = path_name
+path_name = SD["path_name"]
+if "uri_name" not in SD:
+    """Addresses in the web, made comparable."""
+
+    from urllib.parse import unquote, urlsplit
+
+
+
+    def uri_name(uri: str) -> str | None:
+        """Return host and path of an http address, without the fragment; None for what is none."""
+        try:
+            parts = urlsplit(uri.strip())
+            host = parts.hostname
+        except ValueError:
+            return None
+        if parts.scheme.lower() not in ("http", "https") or not host:
+            return None
+        name = f"//{host.removeprefix('www.')}{unquote(parts.path).rstrip('/')}"
+        name += f"?{parts.query}" if parts.query else ""
+        return name if len(name.encode()) <= 800 else link_name(name)
+    SD["uri_name"] = uri_name
+uri_name = SD["uri_name"]
+if "link_target" not in SD:
+    """Where a link wants to lead."""
+
+    from urllib.parse import unquote, urljoin
+
+
+
+    def link_target(
+        kind: str, target: str, source_key: str, source_uri: str | None
+    ) -> tuple[str, str, str] | None:
+        """Return (kind, name, path): what the target is looked up by; None where it leads nowhere.
+
+        `kind` says how the target is written: path (relative to the source, as in Markdown and HTML),
+        wiki, uri, key (a source key) or name (a title, an alias). A path in a page of the web is an
+        address, and a path that is an address is one. Fragments lead to the document.
+        """
+        if kind == "key":
+            return kind, path_name(target), path_name(target)
+        if kind == "name":
+            return (kind, link_name(target), link_name(target)) if target.strip() else None
+        bare = target.partition("#")[0].strip()
+        if kind == "wiki":
+            path = path_name(bare.partition("|")[0])
+            return (kind, path.rpartition("/")[2], path) if path else None
+        if not bare:
+            return None
+        if source_uri and uri_name(source_uri) and kind == "path":
+            bare = urljoin(source_uri, bare)
+        address = uri_name(bare)
+        if address:
+            return "uri", address, address
+        if kind == "uri" or ":" in bare.partition("/")[0]:
+            return None  # mailto:, javascript:, another application's
+        folder = "" if bare.startswith("/") else source_key.rpartition("/")[0]
+        path = path_name(f"{folder}/{unquote(bare.partition('?')[0])}")
+        return ("path", path, path) if path else None
+    SD["link_target"] = link_target
+link_target = SD["link_target"]
+import json
+
+SOURCES = (
+    "SELECT d.id, d.source_key, d.uri FROM pgblend_data.document AS d WHERE d.id = ANY($1)")
+INSERT = (
+    "INSERT INTO pgblend_data.link (document_id, collection_id, bucket, origin, edge_type, kind,"
+    " target, name, path, line, weight, metadata)"
+    " SELECT d.id, d.collection_id, d.bucket, $1, u.edge_type, u.kind, u.target, u.name, u.path,"
+    " u.line, u.weight, u.metadata FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10)"
+    " WITH ORDINALITY AS u (document_id, edge_type, kind, target, name, path, line, weight,"
+    " metadata, place)"
+    " INNER JOIN pgblend_data.document AS d ON d.id = u.document_id ORDER BY u.place")
+TYPES = ["text", "bigint[]", "text[]", "text[]", "text[]", "text[]", "text[]", "integer[]",
+         "real[]", "jsonb[]"]
+
+def run(statement, types, *values):
+    if statement not in SD:
+        SD[statement] = plpy.prepare(statement, types)
+    return SD[statement].execute(list(values))
+
+sources = {row["id"]: row for row in run(SOURCES, ["bigint[]"], sorted(set(document_ids)))}
+rows = []
+for document_id, link in zip(document_ids, json.loads(links)):
+    source = sources.get(document_id)
+    meant = source and link_target(
+        link.get("kind") or "key", link["target"], source["source_key"], source["uri"])
+    if meant:
+        rows.append((
+            document_id, link.get("type") or "link", meant[0], link["target"], meant[1], meant[2],
+            link.get("line"), 1 if link.get("weight") is None else link["weight"],
+            json.dumps(link.get("metadata") or {})))
+if rows:
+    run(INSERT, TYPES, origin, *map(list, zip(*rows)))
+    names = sorted({row[4] for row in rows})
+    run("SELECT pgblend._resolve_links($1, $2)", ["bigint", "text[]"], collection_id, names)
+return len(rows)
+$python$;
+
+COMMENT ON FUNCTION pgblend._insert_links(bigint, bigint[], jsonb, text) IS
+'Store links of documents of one collection and resolve them; returns how many were stored.';
+
+-- 25_graph/_replace_links
+-- _replace_links: put links in place of those that a document's text had; returns how many.
+CREATE OR REPLACE FUNCTION pgblend._replace_links(document_id bigint, links jsonb)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    targets bigint[];
+    stored bigint := 0;
+BEGIN
+    PERFORM pgblend._check_links(links);
+    WITH gone AS (
+        DELETE FROM pgblend_data.link AS l
+        WHERE l.document_id = _replace_links.document_id AND l.origin = 'text'
+        RETURNING l.target_document_id
+    )
+
+    SELECT array_agg(DISTINCT g.target_document_id) INTO targets
+    FROM gone AS g WHERE g.target_document_id IS NOT NULL;
+    IF targets IS NOT NULL THEN
+        PERFORM pgblend._link_edges(ARRAY[_replace_links.document_id], targets);
+    END IF;
+    IF links <> '[]' THEN
+        SELECT pgblend._insert_links(
+            d.collection_id, array_fill(d.id, ARRAY[jsonb_array_length(links)]), links, 'text')
+        INTO stored
+        FROM pgblend_data.document AS d WHERE d.id = _replace_links.document_id;
+    END IF;
+    RETURN stored;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._replace_links(bigint, jsonb) IS
+'Put links in place of those that a document''s text had; returns how many.';
+
 -- 30_fuse/_arm_depth
 -- _arm_depth: candidates that an arm is asked for: candidate_depth, or as over_fetch says.
 -- `wanted` is offset + limit; a variant is a list of an expanded query. Takes settings in force.
@@ -15734,6 +16879,169 @@ COMMENT ON FUNCTION pgblend.search_diagnose(
 'Why a document (its id, source key or URI) is or is not among the results of hybrid_search: the '
 'stage where it was lost, what it would have needed, and a verdict in one sentence.';
 
+-- 70_graph/add_edge
+-- add_edge: join two nodes by an edge; true where it is new, false where weight and metadata of one
+-- that is there were set.
+-- The edge dies with either node, and stays when a document's text is replaced. The caller must be
+-- allowed to write to the collections of both. An unknown node, a loop, a weight outside 0 to
+-- 1,000,000 and metadata that is no object are errors.
+CREATE OR REPLACE FUNCTION pgblend.add_edge(
+    source text,
+    target text,
+    edge_type text DEFAULT 'link',
+    weight real DEFAULT 1,
+    metadata jsonb DEFAULT '{}'
+)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    source_node bigint := pgblend._node_id(add_edge.source);
+    target_node bigint := pgblend._node_id(add_edge.target);
+    is_new boolean;
+BEGIN
+    PERFORM pgblend._check_edge(source_node, target_node, edge_type, weight, metadata);
+    WITH stored AS (
+        INSERT INTO pgblend_data.edge AS e (
+            node, is_reverse, neighbour, edge_type, origin, collection_id,
+            neighbour_collection_id, bucket, weight, metadata)
+        SELECT own.node, way.is_reverse, other.node, add_edge.edge_type, 'hand',
+            own.collection_id, other.collection_id, own.bucket, add_edge.weight,
+            add_edge.metadata
+        FROM (VALUES (false, source_node, target_node), (true, target_node, source_node))
+            AS way (is_reverse, node, neighbour)
+        INNER JOIN pgblend._node_facts(ARRAY[source_node, target_node]) AS own
+            ON own.node = way.node
+        INNER JOIN pgblend._node_facts(ARRAY[source_node, target_node]) AS other
+            ON other.node = way.neighbour
+        ON CONFLICT ON CONSTRAINT edge_pkey
+        DO UPDATE SET weight = excluded.weight, metadata = excluded.metadata
+        RETURNING e.xmax = 0 AS is_new
+    )
+
+    SELECT bool_and(s.is_new) INTO is_new FROM stored AS s;
+    RETURN is_new;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.add_edge(text, text, text, real, jsonb) IS
+'Join two nodes (document:ID, chunk:ID, entity:ID) by an edge; true where it is new, false where '
+'one that is there was given weight and metadata.';
+
+-- 70_graph/delete_edge
+-- delete_edge: delete the edges between two nodes that were added by hand or from data; returns how
+-- many.
+-- NULL edge_type is all types. What a text says stays: it would come back with the next ingest.
+CREATE OR REPLACE FUNCTION pgblend.delete_edge(
+    source text,
+    target text,
+    edge_type text DEFAULT NULL
+)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    source_node bigint := pgblend._node_id(delete_edge.source);
+    target_node bigint := pgblend._node_id(delete_edge.target);
+    deleted bigint;
+BEGIN
+    DELETE FROM pgblend_data.link AS l
+    WHERE source_node & 3 = 0 AND target_node & 3 = 0
+        AND l.document_id = source_node >> 2 AND l.target_document_id = target_node >> 2
+        AND l.origin = 'data'
+        AND l.edge_type = coalesce(delete_edge.edge_type, l.edge_type);
+    DELETE FROM pgblend_data.edge AS e
+    WHERE e.node = target_node AND e.is_reverse AND e.neighbour = source_node
+        AND e.origin IN ('data', 'hand')
+        AND e.edge_type = coalesce(delete_edge.edge_type, e.edge_type);
+    DELETE FROM pgblend_data.edge AS e
+    WHERE e.node = source_node AND NOT e.is_reverse AND e.neighbour = target_node
+        AND e.origin IN ('data', 'hand')
+        AND e.edge_type = coalesce(delete_edge.edge_type, e.edge_type);
+    GET DIAGNOSTICS deleted = ROW_COUNT;
+    RETURN deleted;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.delete_edge(text, text, text) IS
+'Delete the edges between two nodes that were added by hand or from data; returns how many. NULL '
+'edge_type is all types.';
+
+-- 70_graph/graph_neighbors
+-- graph_neighbors: the nodes within some steps of a node, nearest first.
+-- Breadth first over whole frontiers, so each node comes once, with its least depth and the
+-- heaviest edge that leads there; circles do no harm. At most node_limit nodes, the heaviest edges
+-- first, with a WARNING where there are more. The node itself is no row. NULL gives no rows; a node
+-- that is not there is an error. Edge types next and part_of (of passages) come where they are
+-- named.
+CREATE OR REPLACE FUNCTION pgblend.graph_neighbors(
+    node text,
+    depth integer DEFAULT 1,
+    direction text DEFAULT 'both',
+    edge_types text[] DEFAULT NULL,
+    node_limit integer DEFAULT 1000
+)
+RETURNS TABLE (
+    neighbour text,
+    distance integer,
+    via text,
+    edge_type text,
+    is_reverse boolean,
+    weight real,
+    kind text,
+    document_id bigint,
+    chunk_id bigint,
+    entity_id bigint,
+    collection text,
+    source_key text,
+    title text
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    start bigint := pgblend._node_id(graph_neighbors.node);
+    walk record;
+BEGIN
+    PERFORM pgblend._check_graph_settings(depth, direction, edge_types, node_limit);
+    IF start IS NULL THEN
+        RETURN;
+    ELSIF NOT EXISTS (SELECT FROM pgblend._node_facts(ARRAY[start])) THEN
+        RAISE EXCEPTION 'there is no node %', graph_neighbors.node
+            USING ERRCODE = '42704',
+            HINT = 'graph_node(collection, source_key) gives the node of a document.';
+    END IF;
+    walk := pgblend._walk(ARRAY[start], depth, direction, edge_types, node_limit + 1, 1);
+    IF walk.is_cut THEN
+        RAISE WARNING 'there are more than % nodes: those of the heaviest edges are shown',
+            node_limit USING HINT = 'Raise node_limit, or name edge_types.';
+    END IF;
+    RETURN QUERY
+    SELECT pgblend._node_name(w.found), w.distance, pgblend._node_name(w.via), w.edge_type,
+        w.is_reverse, w.weight, f.kind, f.document_id, f.chunk_id, f.entity_id, o.name,
+        f.source_key, f.title
+    FROM unnest(walk.nodes, walk.depths, walk.via, walk.types, walk.reverses, walk.weights)
+        WITH ORDINALITY AS w (found, distance, via, edge_type, is_reverse, weight, place)
+    INNER JOIN pgblend._node_facts(walk.nodes) AS f ON f.node = w.found
+    INNER JOIN pgblend_data.collection AS o ON o.id = f.collection_id
+    WHERE w.found <> start
+    ORDER BY w.place;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.graph_neighbors(text, integer, text, text[], integer) IS
+'The nodes within some steps of a node (document:ID, chunk:ID, entity:ID), nearest first, each '
+'once with the edge that leads there. direction: out, in or both; NULL edge_types are all.';
+
 -- 90_ingest/_approximate_tokens
 -- _approximate_tokens: about how many cl100k_base tokens a text has; the server has no tokenizer.
 CREATE OR REPLACE FUNCTION pgblend._approximate_tokens(content text)
@@ -16726,6 +18034,35 @@ $function$;
 COMMENT ON FUNCTION pgblend.delete_document(text, text) IS
 'Delete the document with that key of a collection; false where there is none to delete.';
 
+-- 90_ingest/graph_node
+-- graph_node: the node of a document, for the functions that take nodes.
+-- An unknown document is an error.
+CREATE OR REPLACE FUNCTION pgblend.graph_node(collection text, source_key text)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.collection := pgblend._named_collection(graph_node.collection);
+    found_id bigint;
+BEGIN
+    SELECT d.id INTO found_id FROM pgblend_data.document AS d
+    WHERE d.collection_id = target.id AND d.source_key = graph_node.source_key;
+    IF found_id IS NULL THEN
+        RAISE EXCEPTION 'there is no document % in collection "%"',
+            coalesce('"' || left(graph_node.source_key, 200) || '"', 'NULL'), target.name
+            USING ERRCODE = '42704',
+            HINT = 'SELECT collection, source_key FROM pgblend.documents';
+    END IF;
+    RETURN pgblend._node_name(found_id * 4);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.graph_node(text, text) IS
+'The node of a document (document:ID), for the functions that take nodes.';
+
 -- 90_ingest/lexical_status
 -- lexical_status: the lexical index of a collection, or of all that the caller may read.
 -- A chunk is in a segment (sealed) or pending, and is found either way. status: building while
@@ -17211,6 +18548,62 @@ $function$;
 COMMENT ON FUNCTION pgblend._replace_chunks(bigint, jsonb) IS
 'Put chunks in place of those that a document has; chunk_index is the place in the array, from 0.';
 
+-- 90_ingest/_import_links
+-- _import_links: add links from the temporary table link_stage (source_key, target, edge_type,
+-- weight, metadata), by source key; returns how many were stored, how many of those dangle, and the
+-- sources that are not there.
+-- Links that are there with the same source, target and type are replaced.
+CREATE OR REPLACE FUNCTION pgblend._import_links(
+    collection text,
+    OUT stored bigint,
+    OUT dangling bigint,
+    OUT unknown_sources text[]
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.collection := pgblend._writable_collection(collection);
+    sources bigint[];
+    links jsonb;
+    last_id bigint;
+BEGIN
+    DELETE FROM pgblend_data.link AS l
+    USING pg_temp.link_stage AS s, pgblend_data.document AS d
+    WHERE d.collection_id = target.id AND d.source_key = s.source_key
+        AND l.document_id = d.id AND l.origin = 'data' AND l.kind = 'key'
+        AND l.target = s.target AND l.edge_type = s.edge_type;
+    SELECT coalesce(max(l.id), 0) INTO last_id FROM pgblend_data.link AS l;
+    SELECT array_agg(d.id ORDER BY s.place), coalesce(jsonb_agg(jsonb_build_object(
+        'target', s.target, 'type', s.edge_type, 'weight', s.weight, 'metadata', s.metadata)
+        ORDER BY s.place), '[]')
+    INTO sources, links
+    FROM (
+        SELECT DISTINCT ON (t.source_key, t.target, t.edge_type) t.*
+        FROM pg_temp.link_stage AS t
+        ORDER BY t.source_key, t.target, t.edge_type, t.place
+    ) AS s
+    INNER JOIN pgblend_data.document AS d
+        ON d.collection_id = target.id AND d.source_key = s.source_key;
+    PERFORM pgblend._check_links(links);
+    stored := pgblend._insert_links(target.id, sources, links, 'data');
+    SELECT count(*) INTO dangling
+    FROM pgblend_data.link AS l
+    WHERE l.collection_id = target.id AND l.id > last_id AND l.target_document_id IS NULL;
+    unknown_sources := ARRAY(
+        SELECT DISTINCT s.source_key FROM pg_temp.link_stage AS s
+        WHERE NOT EXISTS (
+            SELECT FROM pgblend_data.document AS d
+            WHERE d.collection_id = target.id AND d.source_key = s.source_key)
+        ORDER BY s.source_key);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._import_links(text) IS
+'Add links from the temporary table link_stage; returns how many were stored, how many of those '
+'dangle, and the sources that are not there.';
+
 -- 90_ingest/_load_segments
 -- _load_segments: put saved segments in place of those that a collection has; returns how many
 -- chunks they hold.
@@ -17367,6 +18760,62 @@ COMMENT ON FUNCTION pgblend.lexical_seal(text) IS
 'Seal what is pending of a collection now, or of all that the caller may write; returns how many '
 'chunks, 0 where another session seals already, NULL where it failed (see lexical_status).';
 
+-- 90_ingest/resolve_links
+-- resolve_links: find anew what all links of a collection mean; returns how many changed.
+-- Links are resolved when they and when their targets are stored; only where two sessions store
+-- both at the same time does neither see the other. pgblend ingest calls this at its end.
+CREATE OR REPLACE FUNCTION pgblend.resolve_links(collection text)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN pgblend._resolve_links((pgblend._writable_collection(collection)).id, NULL);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.resolve_links(text) IS
+'Find anew what all links of a collection mean, as after two sessions stored documents that link '
+'to each other at the same time; returns how many changed.';
+
+-- 90_ingest/add_links
+-- add_links: say what a document cites, as data; returns how many links are new.
+-- links: an array of {target, kind, type, weight, line, metadata}; kind key (the default) takes
+-- target as a source key of the collection, name as a title, alias or name of a document, path,
+-- wiki and uri as a text would write them. A link whose target is not there dangles until it
+-- arrives. Links stay when the document's text is replaced, and die with the document. One that is
+-- there with the same target, kind and type is replaced.
+CREATE OR REPLACE FUNCTION pgblend.add_links(collection text, source_key text, links jsonb)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    source bigint := pgblend._node_id(
+        pgblend.graph_node(add_links.collection, add_links.source_key)) >> 2;
+    replaced bigint;
+BEGIN
+    PERFORM pgblend._check_links(add_links.links);
+    DELETE FROM pgblend_data.link AS l
+    USING jsonb_array_elements(add_links.links) AS n
+    WHERE l.document_id = source AND l.origin = 'data' AND l.target = n ->> 'target'
+        AND l.kind = coalesce(n ->> 'kind', 'key')
+        AND l.edge_type = coalesce(n ->> 'type', 'link');
+    GET DIAGNOSTICS replaced = ROW_COUNT;
+    RETURN pgblend._insert_links(
+        (SELECT d.collection_id FROM pgblend_data.document AS d WHERE d.id = source),
+        array_fill(source, ARRAY[jsonb_array_length(add_links.links)]), add_links.links, 'data')
+        - replaced;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.add_links(text, text, jsonb) IS
+'Say what a document cites, as data: [{"target": "other-key", "type": "cites", "weight": 1}]; '
+'returns how many links are new. A target that is not there yet is found when it arrives.';
+
 -- 90_ingest/ingest_document
 -- ingest_document: store one document and its chunks in one call; idempotent.
 -- The same content_hash and title (and language) leave the chunks alone: status 'unchanged', or
@@ -17374,7 +18823,8 @@ COMMENT ON FUNCTION pgblend.lexical_seal(text) IS
 -- 'added' or 'replaced'. NULL chunks are split here, with an approximate token count; NULL
 -- content_hash is the sha256 of the content; NULL language means the collection's text search
 -- configuration. chunks: an array of {content, own_start, start_offset, end_offset, start_line,
--- end_line, pages, heading, kind, token_count, metadata}.
+-- end_line, pages, heading, kind, token_count, metadata}. links: what the text links to, as
+-- add_links takes it; they replace those it had, and NULL leaves an unchanged document's alone.
 CREATE OR REPLACE FUNCTION pgblend.ingest_document(
     collection text,
     source_key text,
@@ -17386,7 +18836,8 @@ CREATE OR REPLACE FUNCTION pgblend.ingest_document(
     chunks jsonb DEFAULT NULL,
     content_hash text DEFAULT NULL,
     media_type text DEFAULT NULL,
-    modified_at timestamptz DEFAULT NULL
+    modified_at timestamptz DEFAULT NULL,
+    links jsonb DEFAULT NULL
 )
 RETURNS TABLE (document_id bigint, status text, chunk_count integer)
 LANGUAGE plpgsql
@@ -17437,6 +18888,9 @@ BEGIN
         END IF;
         PERFORM pgblend._replace_chunks(document_id, ingest_document.chunks);
     END IF;
+    IF ingest_document.links IS NOT NULL OR status = 'replaced' THEN
+        PERFORM pgblend._replace_links(document_id, coalesce(ingest_document.links, '[]'));
+    END IF;
     SELECT count(*) INTO chunk_count
     FROM pgblend_data.chunk AS c WHERE c.document_id = ingest_document.document_id;
     RETURN NEXT;
@@ -17444,7 +18898,7 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend.ingest_document(
-    text, text, text, text, text, jsonb, text, jsonb, text, text, timestamptz
+    text, text, text, text, text, jsonb, text, jsonb, text, text, timestamptz, jsonb
 ) IS
 'Store one document and its chunks in one call; idempotent. status: added, replaced, updated '
 '(chunks kept) or unchanged. The text is findable at once; vectors follow (embedding_queue).';
@@ -18314,6 +19768,34 @@ COMMENT ON COLUMN pgblend.documents.tokens IS 'Tokens of its chunks, overlaps co
 COMMENT ON COLUMN pgblend.documents.ingested_at IS 'When it was last added, replaced or updated.';
 COMMENT ON COLUMN pgblend.documents.modified_at IS 'When its source was modified.';
 
+-- 95_views/edges
+-- edges: the edges whose both ends the caller may see, one row each.
+CREATE OR REPLACE VIEW pgblend.edges WITH (security_invoker = true) AS
+SELECT
+    pgblend._node_name(e.node) AS source,
+    pgblend._node_name(e.neighbour) AS target,
+    e.edge_type,
+    e.weight,
+    e.origin,
+    e.metadata,
+    c.name AS collection,
+    nullif(e.document_id, 0) AS document_id,
+    nullif(e.chunk_id, 0) AS chunk_id
+FROM pgblend_data.edge AS e
+INNER JOIN pgblend_data.collection AS c ON e.collection_id = c.id
+WHERE NOT e.is_reverse;
+
+COMMENT ON VIEW pgblend.edges IS 'The edges whose both ends the caller may see, one row each.';
+COMMENT ON COLUMN pgblend.edges.source IS 'Where it begins: document:ID, chunk:ID or entity:ID.';
+COMMENT ON COLUMN pgblend.edges.target IS 'Where it leads.';
+COMMENT ON COLUMN pgblend.edges.edge_type IS 'What it says: link, embed, cites, mentions, …';
+COMMENT ON COLUMN pgblend.edges.weight IS 'How much it counts; 1 unless given.';
+COMMENT ON COLUMN pgblend.edges.origin IS 'Who says so: text, data, hand, mention, model or key.';
+COMMENT ON COLUMN pgblend.edges.metadata IS 'What else is known: the lines of a link, for example.';
+COMMENT ON COLUMN pgblend.edges.collection IS 'Collection of its source.';
+COMMENT ON COLUMN pgblend.edges.document_id IS 'The document that says so; NULL where none does.';
+COMMENT ON COLUMN pgblend.edges.chunk_id IS 'The passage that says so; NULL where none does.';
+
 -- 95_views/embedding_dead_letters
 -- embedding_dead_letters: chunks that were given up, and why.
 CREATE OR REPLACE VIEW pgblend.embedding_dead_letters WITH (security_invoker = true) AS
@@ -18453,6 +19935,30 @@ COMMENT ON COLUMN pgblend.embedding_spaces.waiting IS 'Chunks that wait for a ve
 COMMENT ON COLUMN pgblend.embedding_spaces.created_at IS 'When it was made.';
 COMMENT ON COLUMN pgblend.embedding_spaces.dead IS
 'Chunks given up: pgblend.embedding_dead_letters.';
+
+-- 95_views/entities
+-- entities: people, places and things that passages speak of.
+CREATE OR REPLACE VIEW pgblend.entities WITH (security_invoker = true) AS
+SELECT
+    pgblend._node_name(t.id * 4 + 2) AS node,
+    c.name AS collection,
+    t.entity_type,
+    t.name,
+    t.description,
+    (
+        SELECT count(*) FROM pgblend_data.edge AS e
+        WHERE e.node = t.id * 4 + 2 AND e.is_reverse AND e.neighbour & 3 = 1
+    ) AS passages
+FROM pgblend_data.entity AS t
+INNER JOIN pgblend_data.collection AS c ON t.collection_id = c.id;
+
+COMMENT ON VIEW pgblend.entities IS 'People, places and things that passages speak of.';
+COMMENT ON COLUMN pgblend.entities.node IS 'The node in the graph: entity:ID.';
+COMMENT ON COLUMN pgblend.entities.collection IS 'Name of the collection.';
+COMMENT ON COLUMN pgblend.entities.entity_type IS 'What it is: person, place, …';
+COMMENT ON COLUMN pgblend.entities.name IS 'Its name, as it was first met.';
+COMMENT ON COLUMN pgblend.entities.description IS 'What the texts say it is.';
+COMMENT ON COLUMN pgblend.entities.passages IS 'How many passages speak of it.';
 
 -- 95_views/evaluation_metrics
 -- evaluation_metrics: every metric of every run that is done, one row each.
@@ -18627,6 +20133,45 @@ COMMENT ON COLUMN pgblend.judgements.source_key IS 'The judged document.';
 COMMENT ON COLUMN pgblend.judgements.grade IS 'Above 0 relevant, the higher the better.';
 COMMENT ON COLUMN pgblend.judgements.judged_by IS 'Who judged.';
 COMMENT ON COLUMN pgblend.judgements.judged_at IS 'When.';
+
+-- 95_views/links
+-- links: what documents say about others, as it is written, and what it means.
+CREATE OR REPLACE VIEW pgblend.links WITH (security_invoker = true) AS
+SELECT
+    c.name AS collection,
+    d.source_key,
+    l.edge_type,
+    l.kind,
+    l.target,
+    l.line,
+    l.weight,
+    l.origin,
+    l.metadata,
+    t.source_key AS target_key,
+    l.document_id,
+    l.target_document_id
+FROM pgblend_data.link AS l
+INNER JOIN pgblend_data.collection AS c ON l.collection_id = c.id
+INNER JOIN pgblend_data.document AS d ON l.document_id = d.id
+LEFT JOIN pgblend_data.document AS t ON l.target_document_id = t.id;
+
+COMMENT ON VIEW pgblend.links IS
+'What documents say about others, as it is written, and what it means.';
+COMMENT ON COLUMN pgblend.links.collection IS 'Name of the collection.';
+COMMENT ON COLUMN pgblend.links.source_key IS 'Key of the document that says so.';
+COMMENT ON COLUMN pgblend.links.edge_type IS 'What it says: link, embed, cites, …';
+COMMENT ON COLUMN pgblend.links.kind IS
+'How the target is written: path, wiki, uri, key or name.';
+COMMENT ON COLUMN pgblend.links.target IS 'The target as it is written.';
+COMMENT ON COLUMN pgblend.links.line IS 'Line of the source that it stands in.';
+COMMENT ON COLUMN pgblend.links.weight IS 'How much it counts; 1 unless given.';
+COMMENT ON COLUMN pgblend.links.origin IS 'Whether the text says so, or data.';
+COMMENT ON COLUMN pgblend.links.metadata IS 'What else is known of it.';
+COMMENT ON COLUMN pgblend.links.target_key IS
+'Key of the document that it means; NULL while that is not there.';
+COMMENT ON COLUMN pgblend.links.document_id IS 'The document that says so.';
+COMMENT ON COLUMN pgblend.links.target_document_id IS
+'The document that it means; NULL while that is not there.';
 
 -- 95_views/model_costs
 -- model_costs: what calls to models cost, a day, task and model.
@@ -19103,3 +20648,41 @@ pgblend._check_privilege,
 pgblend._check_role,
 pgblend._create_embedding_table
 TO pgblend_admin;
+
+-- The graph.
+GRANT SELECT ON
+pgblend.edges, pgblend.entities, pgblend.links, pgblend_data.document_name, pgblend_data.edge,
+pgblend_data.entity, pgblend_data.entity_extraction, pgblend_data.link
+TO pgblend_reader;
+GRANT INSERT, UPDATE, DELETE ON
+pgblend_data.document_name, pgblend_data.edge, pgblend_data.entity,
+pgblend_data.entity_extraction, pgblend_data.link
+TO pgblend_writer;
+GRANT EXECUTE ON FUNCTION
+pgblend.graph_neighbors,
+pgblend.graph_node,
+pgblend._check_graph_settings,
+pgblend._chunk_neighbours,
+pgblend._neighbours,
+pgblend._node_facts,
+pgblend._node_id,
+pgblend._node_name,
+pgblend._walk
+TO pgblend_reader;
+GRANT EXECUTE ON FUNCTION
+pgblend.add_edge,
+pgblend.add_links,
+pgblend.delete_edge,
+pgblend.resolve_links,
+pgblend._check_edge,
+pgblend._check_links,
+pgblend._document_names,
+pgblend._drop_edges,
+pgblend._drop_lone_entities,
+pgblend._import_links,
+pgblend._insert_links,
+pgblend._link_edges,
+pgblend._link_error,
+pgblend._replace_links,
+pgblend._resolve_links
+TO pgblend_writer;

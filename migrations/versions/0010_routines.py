@@ -5,7 +5,7 @@ from alembic import op
 from pgblend.migrations.replace_routines import execute_script, replace_routines, snapshot
 
 revision = "0010"
-down_revision = "0007"
+down_revision = "0008"
 branch_labels = None
 depends_on = None
 
@@ -21,6 +21,10 @@ INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
 SELECT DISTINCT c.collection_id, c.text_search_config, l.lexeme
 FROM pgblend_data.chunk AS c
 CROSS JOIN LATERAL unnest(c.lexemes) AS l;
+INSERT INTO pgblend_data.document_name (collection_id, document_id, bucket, name, kind, full_name)
+SELECT d.collection_id, d.id, d.bucket, n.name, n.kind, n.full_name
+FROM pgblend_data.document AS d
+CROSS JOIN LATERAL pgblend._document_names(d.source_key, d.title, d.uri, d.metadata) AS n;
 """
 
 TRIGGERS = """
@@ -59,9 +63,23 @@ FOR EACH ROW WHEN (new.id % 256 = 0) EXECUTE FUNCTION pgblend._chunk_seal();
 CREATE CONSTRAINT TRIGGER chunk_70_seal_deleted AFTER DELETE ON pgblend_data.chunk
 DEFERRABLE INITIALLY DEFERRED
 FOR EACH ROW WHEN (old.id % 256 = 0) EXECUTE FUNCTION pgblend._chunk_seal();
+CREATE TRIGGER chunk_80_drop_edges AFTER DELETE ON pgblend_data.chunk
+REFERENCING OLD TABLE AS old_chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_drop_edges();
+CREATE TRIGGER document_20_record_names AFTER INSERT OR UPDATE ON pgblend_data.document
+FOR EACH ROW EXECUTE FUNCTION pgblend._document_record_names();
+CREATE TRIGGER document_30_drop_edges AFTER DELETE ON pgblend_data.document
+REFERENCING OLD TABLE AS old_document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_drop_edges();
+CREATE TRIGGER document_40_clear_edges AFTER TRUNCATE ON pgblend_data.document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_clear_edges();
 """
 
 DROP_TRIGGERS = """
+DROP TRIGGER document_40_clear_edges ON pgblend_data.document;
+DROP TRIGGER document_30_drop_edges ON pgblend_data.document;
+DROP TRIGGER document_20_record_names ON pgblend_data.document;
+DROP TRIGGER chunk_80_drop_edges ON pgblend_data.chunk;
 DROP TRIGGER chunk_70_seal_deleted ON pgblend_data.chunk;
 DROP TRIGGER chunk_70_seal_added ON pgblend_data.chunk;
 DROP TRIGGER chunk_60_clear_index ON pgblend_data.chunk;
@@ -77,11 +95,11 @@ DROP TRIGGER chunk_20_immutable ON pgblend_data.chunk;
 DROP TRIGGER chunk_10_index_text ON pgblend_data.chunk;
 """
 
-# The lexical index is derived from the chunks; coming up again fills it anew.
+# The lexical index and the names are derived; coming up again fills them anew.
 EMPTY_INDEX = """
 TRUNCATE
 pgblend_data.lexical_failure, pgblend_data.vocabulary, pgblend_data.tombstone,
-pgblend_data.posting, pgblend_data.segment, pgblend_data.pending;
+pgblend_data.posting, pgblend_data.segment, pgblend_data.pending, pgblend_data.document_name;
 """
 
 # What the routines' last stage granted on the tables that stay.

@@ -4,7 +4,8 @@
 -- 'added' or 'replaced'. NULL chunks are split here, with an approximate token count; NULL
 -- content_hash is the sha256 of the content; NULL language means the collection's text search
 -- configuration. chunks: an array of {content, own_start, start_offset, end_offset, start_line,
--- end_line, pages, heading, kind, token_count, metadata}.
+-- end_line, pages, heading, kind, token_count, metadata}. links: what the text links to, as
+-- add_links takes it; they replace those it had, and NULL leaves an unchanged document's alone.
 CREATE OR REPLACE FUNCTION pgblend.ingest_document(
     collection text,
     source_key text,
@@ -16,7 +17,8 @@ CREATE OR REPLACE FUNCTION pgblend.ingest_document(
     chunks jsonb DEFAULT NULL,
     content_hash text DEFAULT NULL,
     media_type text DEFAULT NULL,
-    modified_at timestamptz DEFAULT NULL
+    modified_at timestamptz DEFAULT NULL,
+    links jsonb DEFAULT NULL
 )
 RETURNS TABLE (document_id bigint, status text, chunk_count integer)
 LANGUAGE plpgsql
@@ -67,6 +69,9 @@ BEGIN
         END IF;
         PERFORM pgblend._replace_chunks(document_id, ingest_document.chunks);
     END IF;
+    IF ingest_document.links IS NOT NULL OR status = 'replaced' THEN
+        PERFORM pgblend._replace_links(document_id, coalesce(ingest_document.links, '[]'));
+    END IF;
     SELECT count(*) INTO chunk_count
     FROM pgblend_data.chunk AS c WHERE c.document_id = ingest_document.document_id;
     RETURN NEXT;
@@ -74,7 +79,7 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend.ingest_document(
-    text, text, text, text, text, jsonb, text, jsonb, text, text, timestamptz
+    text, text, text, text, text, jsonb, text, jsonb, text, text, timestamptz, jsonb
 ) IS
 'Store one document and its chunks in one call; idempotent. status: added, replaced, updated '
 '(chunks kept) or unchanged. The text is findable at once; vectors follow (embedding_queue).';

@@ -281,3 +281,41 @@ pgblend._check_privilege,
 pgblend._check_role,
 pgblend._create_embedding_table
 TO pgblend_admin;
+
+-- The graph.
+GRANT SELECT ON
+pgblend.edges, pgblend.entities, pgblend.links, pgblend_data.document_name, pgblend_data.edge,
+pgblend_data.entity, pgblend_data.entity_extraction, pgblend_data.link
+TO pgblend_reader;
+GRANT INSERT, UPDATE, DELETE ON
+pgblend_data.document_name, pgblend_data.edge, pgblend_data.entity,
+pgblend_data.entity_extraction, pgblend_data.link
+TO pgblend_writer;
+GRANT EXECUTE ON FUNCTION
+pgblend.graph_neighbors,
+pgblend.graph_node,
+pgblend._check_graph_settings,
+pgblend._chunk_neighbours,
+pgblend._neighbours,
+pgblend._node_facts,
+pgblend._node_id,
+pgblend._node_name,
+pgblend._walk
+TO pgblend_reader;
+GRANT EXECUTE ON FUNCTION
+pgblend.add_edge,
+pgblend.add_links,
+pgblend.delete_edge,
+pgblend.resolve_links,
+pgblend._check_edge,
+pgblend._check_links,
+pgblend._document_names,
+pgblend._drop_edges,
+pgblend._drop_lone_entities,
+pgblend._import_links,
+pgblend._insert_links,
+pgblend._link_edges,
+pgblend._link_error,
+pgblend._replace_links,
+pgblend._resolve_links
+TO pgblend_writer;

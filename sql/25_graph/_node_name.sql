@@ -1,0 +1,8 @@
+-- _node_name: a node as kind:id, from its number; NULL for NULL.
+CREATE OR REPLACE FUNCTION pgblend._node_name(node bigint)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN (ARRAY['document', 'chunk', 'entity'])[(node & 3) + 1] || ':' || (node >> 2);
+
+COMMENT ON FUNCTION pgblend._node_name(bigint) IS 'A node as kind:id, from its number.';

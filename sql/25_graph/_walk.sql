@@ -1,0 +1,56 @@
+-- _walk: nodes within some steps of seeds, with the nearest `sources` seeds of each.
+-- A seed is there itself, at depth 0, without an edge. At most node_limit nodes are found, the
+-- heaviest edges first, and `is_cut` says where there would have been more. Ties go by the node's
+-- number. See plpy/breadth_first.py.
+CREATE OR REPLACE FUNCTION pgblend._walk(
+    seeds bigint[],
+    depth integer,
+    direction text,
+    edge_types text[],
+    node_limit integer,
+    sources integer,
+    OUT nodes bigint[],
+    OUT depths integer[],
+    OUT seeds_of bigint[],
+    OUT via bigint[],
+    OUT reverses boolean[],
+    OUT types text[],
+    OUT weights real[],
+    OUT is_cut boolean
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $python$
+#include plpy/breadth_first.py
+STEP = (
+    "SELECT array_agg(n.node) AS nodes, array_agg(n.neighbour) AS neighbours,"
+    " array_agg(n.is_reverse) AS reverses, array_agg(n.edge_type) AS types,"
+    " array_agg(n.weight) AS weights FROM pgblend._neighbours($1, $2, $3, $4) AS n")
+ROWS = 1_000_000  # of one step: what a session can hold
+
+cut = []
+
+def step(frontier):
+    if STEP not in SD:
+        SD[STEP] = plpy.prepare(STEP, ["bigint[]", "text", "text[]", "integer"])
+    row = SD[STEP].execute([frontier, direction, edge_types, ROWS + 1])[0]
+    columns = (row[name] or [] for name in (
+        "nodes", "neighbours", "reverses", "types", "weights"))
+    edges = list(zip(*columns))
+    cut.append(len(edges) > ROWS)
+    return edges[:ROWS]
+
+found, full = breadth_first(seeds, depth, step, node_limit, sources)
+rows = [(node, *each) for node, of_node in found.items() for each in of_node]
+edges = [edge or (None,) * 5 for *_, edge in rows]
+return {
+    "nodes": [row[0] for row in rows], "depths": [row[1] for row in rows],
+    "seeds_of": [row[2] for row in rows], "via": [edge[0] for edge in edges],
+    "reverses": [edge[2] for edge in edges], "types": [edge[3] for edge in edges],
+    "weights": [edge[4] for edge in edges], "is_cut": full or any(cut)}
+$python$;
+
+COMMENT ON FUNCTION pgblend._walk(bigint[], integer, text, text[], integer, integer) IS
+'Nodes within some steps of seeds, breadth first, with the nearest seeds of each and the edge that '
+'led there; is_cut says whether node_limit left some out.';
