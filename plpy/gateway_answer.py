@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,8 @@ def gateway_answer(
 ) -> dict[str, Any]:
     """Run `exchange` (which gives status and text) and return {"answer"} or {"problem", "hint"}.
 
-    Only what a gateway can do wrong becomes a problem: a cancel, above all, passes through.
+    Only what a gateway can do wrong becomes a problem: a cancel, above all, passes through. The
+    answer holds nothing that jsonb cannot: characters 0 are left out, lone surrogates replaced.
     """
     try:
         status, text = exchange()
@@ -27,6 +29,8 @@ def gateway_answer(
         }
     try:
         answer = json.loads(text, parse_constant=refuse_constant)
+        if re.search(r"\\u(0000|[dD][89a-fA-F])", text):
+            answer = storable(answer)
     except ValueError:
         answer = None
     if status != 200:
@@ -45,6 +49,17 @@ def gateway_answer(
 def refuse_constant(name: str) -> None:
     """Refuse NaN and Infinity, which Python reads but JSON does not have."""
     raise ValueError(f"{name} is no JSON")
+
+
+def storable(value: Any) -> Any:
+    """Return a JSON value with texts that jsonb can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode().replace("\0", "")
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(name): storable(item) for name, item in value.items()}
+    return value
 
 
 def error_message(answer: Any, text: str) -> str:

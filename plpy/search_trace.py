@@ -1,9 +1,8 @@
 """What a search did, for those who ask."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.candidate_arms import candidate_arms
 from pgblend.plpy.fused_parts import fused_parts
 from pgblend.plpy.trace_candidates import trace_candidates
 
@@ -14,18 +13,19 @@ def search_trace(
     fused: Mapping[str, Any],
     rrf_k: float,
     places: Mapping[str, Sequence[int]],
+    arms_of: Callable[[Sequence[int]], Sequence[Mapping[str, dict[str, Any]]]],
     pool_facts: tuple[Mapping[int, float | None], Mapping[int, Mapping[str, Any]]] | None,
 ) -> dict[str, Any]:
     """Return {rows} of a page's items and, with `pool_facts`, {candidates} of the whole pool.
 
-    `fused` is what fuse_lists returns, `places` has the items of each stage in their order.
+    `fused` is what fuse_lists returns, with final points; `places` has the items of each stage in
+    their order, and `arms_of` gives what arms and reranker say of items (candidate_arms).
     `pool_facts` are relevances by chunk id, and by item at which stage and why it was dropped.
     """
     parts, bonus = fused_parts(lists, fused, rrf_k)
 
     def told(items: Sequence[int]) -> list[dict[str, Any]]:
-        arms = [candidate_arms(item, lists, fused["ranks"], fused["scores"]) for item in items]
-        return trace_candidates(items, arms, parts, bonus, fused["attainable"], places)
+        return trace_candidates(items, arms_of(items), parts, bonus, fused["attainable"], places)
 
     trace: dict[str, Any] = {"rows": told(page)}
     if pool_facts is not None:

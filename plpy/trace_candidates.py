@@ -16,8 +16,8 @@ def trace_candidates(
 
     `arms` are those of the items (candidate_arms), to which the arm's weight and contribution to
     the score are added: of `parts`, {arm: (weight, part of the fused sum by item)}, over
-    `attainable`. `places` has the items of each stage in their order; one that a stage left out has
-    no place there.
+    `attainable`; what is no arm (rerank) gets none. `places` has the items of each stage in their
+    order; one that a stage left out has no place there.
     """
     place_of = {
         stage: {item: place for place, item in enumerate(order, 1)}
@@ -26,11 +26,7 @@ def trace_candidates(
     return [
         {
             "arms": {
-                arm: {
-                    **said,
-                    "weight": parts[arm][0],
-                    "contribution": (parts[arm][1][item] or 0.0) / attainable,
-                }
+                arm: {**said, **_part_of(parts, arm, item, attainable)}
                 for arm, said in of_item.items()
             },
             **({"bonus": bonus[item] / attainable} if bonus[item] else {}),
@@ -38,3 +34,15 @@ def trace_candidates(
         }
         for item, of_item in zip(items, arms, strict=True)
     ]
+
+
+def _part_of(
+    parts: Mapping[str, tuple[float, Sequence[float | None]]],
+    arm: str,
+    item: int,
+    attainable: float,
+) -> dict[str, float]:
+    if arm not in parts:
+        return {}
+    weight, part = parts[arm]
+    return {"weight": weight, "contribution": (part[item] or 0.0) / attainable}

@@ -83,7 +83,7 @@ INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
     "mmr": {"lambda": 1, "pool": 50},
     "bonus": {"kind": "none"},
     "blend": {"kind": "position", "rerank": 0.5, "fused": 0.3, "position": 0.2},
-    "over_fetch": {"factor": 2, "rerank_factor": 3}
+    "over_fetch": {"factor": 2, "rerank_factor": 3}, "hyde": "query"
 }'),
 ('rrf_mmr', true,
 'Words and vectors by RRF with k 60 and weights 1, then MMR with lambda 0.7 over a pool of 50, its '

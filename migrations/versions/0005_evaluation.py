@@ -131,7 +131,9 @@ description =
 'scores are; the query''s vector is moved towards the first two passages.',
 settings = '{
     "fusion": "convex", "normalization": {"method": "spread"},
-    "weights": {"lexical": 1, "vector": 3, "fuzzy": 1},
+    "weights": {
+        "lexical": 1, "vector": 3, "fuzzy": 1,
+        "lexical_variant": 0.5, "vector_variant": 1.5, "hyde": 2.1},
     "feedback": {"passages": 2, "weight": 0.5, "pool": 50}
 }'
 WHERE name = 'balanced';

@@ -35,6 +35,22 @@ BEGIN
         IF jsonb_typeof(value) <> 'boolean' THEN
             RETURN 'expected true or false';
         END IF;
+    ELSIF value_type = 'switch' AND jsonb_typeof(value) = 'boolean' THEN
+        RETURN NULL;
+    ELSIF value_type = 'scores' THEN
+        IF jsonb_typeof(value) <> 'object' THEN
+            RETURN 'expected an object with a score from 0 to 1 for each chunk id';
+        END IF;
+        SELECT e.key INTO entry FROM jsonb_each(value) AS e
+        WHERE e.key !~ '^[0-9]{1,19}$' OR NOT coalesce(
+            CASE jsonb_typeof(e.value) WHEN 'number' THEN
+                (e.value #>> '{}')::numeric BETWEEN minimum::numeric AND maximum::numeric END,
+            false)
+        LIMIT 1;
+        IF FOUND THEN
+            RETURN format('"%s": expected a chunk id with a number%s',
+                left(entry.key, 200), number_range);
+        END IF;
     ELSIF value_type = 'object' THEN
         IF jsonb_typeof(value) <> 'object' THEN
             RETURN format('expected an object with keys %s', array_to_string(allowed_values, ', '));
@@ -58,6 +74,9 @@ BEGIN
         RETURN format('expected one of %s', array_to_string(allowed_values, ', '));
     ELSIF value_type = 'url' AND plain !~ '^(https?://[^/\s]+(/\S*)?|unix:/.+)$' THEN
         RETURN 'expected http://host:port or unix:/path';
+    ELSIF value_type = 'address' AND plain !~ '^(unix:/.{1,100}|[^/\s:]+:[0-9]{1,5}|\[[0-9a-fA-F:]+\]:[0-9]{1,5})$'
+    THEN
+        RETURN 'expected host:port or unix:/path';
     ELSIF value_type = 'date' AND pgblend._iso_timestamp(plain) IS NULL THEN
         RETURN 'expected a date or a timestamp of ISO 8601, such as "2026-01-31"';
     ELSIF value_type = 'text_search_config' AND pgblend._regconfig(plain) IS NULL THEN

@@ -30,6 +30,16 @@ RETURN CASE value_type
                     "max_rank": {"type": "integer", "minimum": 1, "maximum": 10000},
                     "amount": {"type": "number", "minimum": 0, "maximum": 1000000}}}},
             "unit": {"type": "text", "allowed": ["absolute", "attainable"]}}}}}'::jsonb
+    WHEN 'expansion' THEN '{"type": "object", "keys": {
+        "lexicalQueries": {"type": "array", "most": 10, "items": {"type": "text", "most": 10000}},
+        "vectorQueries": {"type": "array", "most": 10, "items": {"type": "text", "most": 10000}},
+        "hyde": {"type": "text", "most": 100000, "nullable": true},
+        "embeddings": {"type": "array", "most": 11, "items": {"type": "array", "most": 16000,
+            "items": {"type": "number", "minimum": -1e38, "maximum": 1e38}}},
+        "notes": {"type": "text", "most": 100000, "nullable": true},
+        "queryLanguage": {"type": "text", "most": 100, "nullable": true},
+        "promptVersion": {"type": "text", "most": 1000, "nullable": true},
+        "cached": {"type": "boolean"}}}'::jsonb
     WHEN 'feedback' THEN '{"type": "object", "keys": {
         "passages": {"type": "integer", "minimum": 0, "maximum": 100},
         "weight": {"type": "number", "minimum": 0, "maximum": 100},
@@ -51,5 +61,5 @@ RETURN CASE value_type
 END;
 
 COMMENT ON FUNCTION pgblend._setting_schema(text) IS
-'What a nested setting (blend, bonus, feedback, mmr, normalization) looks like inside; NULL for '
-'other types.';
+'What a nested setting (blend, bonus, expansion, feedback, mmr, normalization) looks like inside; '
+'NULL for other types.';

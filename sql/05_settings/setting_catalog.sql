@@ -3,8 +3,9 @@
 -- Scopes: a 'search' setting may be given per call, collection and profile and for the whole
 -- database; a 'collection' setting per collection and for the database; a 'server' setting for the
 -- database only. For an object, allowed_values are its keys and the range holds for each value; the
--- types blend, bonus, feedback, mmr and normalization are described by _setting_schema. Objects are
--- merged key by key, but for those with a key "kind", which are wholes.
+-- types blend, bonus, expansion, feedback, mmr and normalization are described by _setting_schema; a
+-- switch may be a boolean. Objects are merged key by key, but for those with a key "kind", which are
+-- wholes.
 CREATE OR REPLACE FUNCTION pgblend.setting_catalog()
 RETURNS TABLE (
     name text,
@@ -54,6 +55,13 @@ BEGIN ATOMIC
             'Texts are almost the same from this Jaccard index of their three-word runs on.'),
         ('ef_search', 'search', 'integer', '100', 1, 1000, NULL,
             'HNSW: size of the search list; more is slower and more exact.'),
+        ('expand', 'search', 'switch', '"auto"', NULL, NULL, ARRAY['auto', 'on', 'off'],
+            'Whether a model expands the query: auto by the mode (thorough does). Skipped where the '
+            'words alone have found the answer (strong_signal).'),
+        ('expansion', 'search', 'expansion', '{}', NULL, NULL, NULL,
+            'An expansion of the query to use in place of a model''s: lexicalQueries, vectorQueries '
+            'and hyde, as expand_query gives them; embeddings has a vector for each vector query '
+            'and then one for hyde, else the gateway is asked for them.'),
         ('feedback', 'search', 'feedback', '{"passages": 0, "weight": 0.5, "pool": 50}', NULL, NULL,
             NULL,
             'Pseudo-relevance feedback in convex fusion: the query''s vector is moved by weight '
@@ -74,6 +82,10 @@ BEGIN ATOMIC
             'query and content from 0.3 on, which reads every content.'),
         ('heading_weight', 'search', 'number', '2', 0, 100, NULL,
             'BM25F: how many times a word in a heading counts; the length counts it once.'),
+        ('hyde', 'search', 'text', '"list"', NULL, NULL, ARRAY['list', 'query'],
+            'What a hypothetical answer (HyDE) is for: a list of its own beside other variants of '
+            'an expanded query; or query: it alone is asked for, and is joined to the query for '
+            'the vectors'' arm.'),
         ('k1', 'search', 'number', '1.2', 0, 100, NULL,
             'BM25: how soon repeated words stop counting.'),
         ('language', 'search', 'text_search_config', 'null', NULL, NULL, NULL,
@@ -87,10 +99,12 @@ BEGIN ATOMIC
         ('mmr', 'search', 'mmr', '{"lambda": 1, "pool": 50}', NULL, NULL, NULL,
             'Maximal marginal relevance among the first pool rows: lambda weighs the score against '
             'likeness to rows above; 1 is off, 0.7 is usual.'),
-        ('mode', 'search', 'text', '"default"', NULL, NULL, ARRAY['default', 'fast', 'thorough'],
+        ('mode', 'search', 'text', '"default"', NULL, NULL,
+            ARRAY['default', 'fast', 'thorough', 'agent', 'api', 'tool'],
             'What a search may ask models for beside the query''s vector: fast nothing, default to '
-            'rerank, thorough also to expand the query. Where no model is set, details says so '
-            '(not_run); a mode given in the call is then named in degraded as well.'),
+            'rerank, thorough also to expand the query; by caller, agent is thorough, api and tool '
+            'are fast. Where no model is set, details says so (not_run); a mode given in the call '
+            'is then named in degraded as well.'),
         ('normalization', 'search', 'normalization', '{"method": "minmax"}', NULL, NULL, NULL,
             'How convex fusion makes scores comparable: minmax of each list; theoretical: from the '
             'lowest possible to the list''s best; absolute: lowest to highest possible; '
@@ -107,6 +121,14 @@ BEGIN ATOMIC
         ('recency_half_life_days', 'search', 'number', 'null', 0.001, 1000000, NULL,
             'Halve the fused score with each half-life of a document''s age by its date: '
             'modified_at, else metadata''s date, else ingested_at.'),
+        ('rerank', 'search', 'switch', '"auto"', NULL, NULL, ARRAY['auto', 'on', 'off'],
+            'Whether a model scores the best passages against the query: auto by the mode (default '
+            'and thorough do).'),
+        ('rerank_depth', 'search', 'integer', '20', 1, 100, NULL,
+            'Documents whose best passages are reranked; the rest stay below.'),
+        ('rerank_scores', 'search', 'scores', '{}', 0, 1, NULL,
+            'Scores to use in place of a rerank model''s: by chunk id, of the passages that '
+            'rerank_candidates gives.'),
         ('rrf_k', 'search', 'number', '60', 0, 100000, NULL,
             'Reciprocal rank fusion: the constant added to each rank.'),
         ('since', 'search', 'date', 'null', NULL, NULL, NULL,
@@ -120,10 +142,12 @@ BEGIN ATOMIC
             'When the words alone have found the answer: the best passage has at least score and '
             'is at least gap above the second. BM25 as a share of what no passage can reach; with '
             'a scale above 0 as 1 / (1 + exp(-(BM25 - center) / scale)).'),
-        ('timeouts_ms', 'search', 'object', '{"embed": 2000, "lexical": 250, "total": 10000}', 1,
-            600000, ARRAY['embed', 'lexical', 'total'],
+        ('timeouts_ms', 'search', 'object',
+            '{"answer": 30000, "embed": 2000, "expand": 5000, "lexical": 250, "rerank": 2000,
+            "total": 10000}', 1, 600000,
+            ARRAY['answer', 'embed', 'expand', 'lexical', 'rerank', 'total'],
             'Milliseconds that a stage may wait for a model, that the words'' arm may take, and '
-            'that all may together.'),
+            'that all stages of a search may together.'),
         ('title_weight', 'search', 'number', '3', 0, 100, NULL,
             'BM25F: how many times a word in the title counts; the length counts it once.'),
         ('until', 'search', 'date', 'null', NULL, NULL, NULL,
@@ -167,9 +191,17 @@ BEGIN ATOMIC
             'Chat model that expands queries; null: queries are not expanded.'),
         ('gateway_url', 'server', 'url', 'null', NULL, NULL, NULL,
             'Where the model gateway listens: http://host:port or unix:/path.'),
+        ('log_address', 'server', 'address', 'null', NULL, NULL, NULL,
+            'Where each search is reported, by one datagram: host:port or unix:/path; null: none '
+            'is.'),
         ('log_queries', 'server', 'text', '"on"', NULL, NULL, ARRAY['on', 'off', 'hash'],
             'Whether the search log has the text of queries, nothing of it, or its sha256; only '
             'admins read the log.'),
+        ('model_calls', 'server', 'object', '{"most": 16, "first_key": 70939520000, "wait_ms": 0}',
+            0, 9007199254740991, ARRAY['first_key', 'most', 'wait_ms'],
+            'Model calls of all sessions at a time: most (0: any number), the first of so many '
+            'advisory locks that count them, and how long a call waits for its turn before its '
+            'stage is left out.'),
         ('rerank_model', 'server', 'text', 'null', NULL, NULL, NULL,
             'Model that scores passages against the query: a rerank model or, slower, a chat '
             'model; null: passages keep their fused order.'),

@@ -9,15 +9,9 @@ COST 100000
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    url text := pgblend.get_setting('gateway_url') #>> '{}';
-    outcome jsonb := pgblend._post_to_gateway(
-        url, path, body::text, timeout_ms, current_setting('data_directory'));
+    outcome jsonb := pgblend._post_to_gateway(pgblend._gateway_request(path, body, timeout_ms));
 BEGIN
-    IF url IS NULL THEN
-        RAISE EXCEPTION 'no model gateway is set'
-            USING ERRCODE = 'PB008',
-            HINT = 'Start one (pgblend gateway) and name it: pgblend config set gateway_url URL';
-    ELSIF outcome ? 'problem' THEN
+    IF outcome ? 'problem' THEN
         RAISE EXCEPTION '%', outcome ->> 'problem'
             USING ERRCODE = 'PB008', HINT = outcome ->> 'hint';
     END IF;

@@ -1,16 +1,12 @@
 -- _post_to_gateway: POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint":
 -- text}.
--- The token comes from the server's environment (PGBLEND_GATEWAY_TOKEN) or from the file
--- pgblend_gateway_token in the data directory (mode 0600). Ends within timeout_ms, and within 20 ms
--- of a cancel, statement_timeout or terminate. Problems are returned, since an error raised here
--- would be prefixed with "plpy.Error".
-CREATE OR REPLACE FUNCTION pgblend._post_to_gateway(
-    url text,
-    path text,
-    body text,
-    timeout_ms integer,
-    data_directory text
-)
+-- `request` has url, path, body (a text), timeout_ms, places (the setting model_calls) and
+-- data_directory. The token comes from the server's environment (PGBLEND_GATEWAY_TOKEN) or from the
+-- file pgblend_gateway_token in that directory (mode 0600). Ends within timeout_ms, and within 20
+-- ms of a cancel, statement_timeout or terminate. Problems are returned, since an error raised here
+-- would be prefixed with "plpy.Error". With `later` the request is only sent, and the call stands
+-- in GD under the uuid that comes back as "call", for _gateway_answer.
+CREATE OR REPLACE FUNCTION pgblend._post_to_gateway(request jsonb, later boolean DEFAULT false)
 RETURNS jsonb
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
@@ -18,23 +14,25 @@ STRICT
 COST 100000
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/gateway_answer.py
-#include plpy/gateway_token.py
-#include plpy/post_json.py
+#include plpy/gateway_call.py
+#include plpy/prepared_statements.py
 import json
+from uuid import uuid4
 
-if "check_interrupts" not in SD:
-    SD["check_interrupts"] = plpy.prepare("SELECT").execute
-    SD["connections"] = {}
-
-def exchange():
-    token = gateway_token(data_directory)
-    return post_json(
-        url, path, body, token, timeout_ms, SD["connections"], SD["check_interrupts"])
-
-return json.dumps(gateway_answer(url, timeout_ms, exchange))
+asked = json.loads(request)
+if asked["url"] is None:
+    return json.dumps({
+        "problem": "no model gateway is set",
+        "hint": "Start one (pgblend gateway) and name it: pgblend config set gateway_url URL"})
+run = prepared_statements(plpy.prepare, SD)
+call = gateway_call(run, asked, GD.setdefault("pgblend_connections", {}))
+if later:
+    key = str(uuid4())
+    GD.setdefault("pgblend_calls", {})[key] = call
+    return json.dumps({"call": key})
+return json.dumps(call.answer())
 $python$;
 
-COMMENT ON FUNCTION pgblend._post_to_gateway(text, text, text, integer, text) IS
+COMMENT ON FUNCTION pgblend._post_to_gateway(jsonb, boolean) IS
 'POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint": text}. Ends within '
-'timeout_ms and soon after a cancel.';
+'timeout_ms and soon after a cancel; later: only send it.';

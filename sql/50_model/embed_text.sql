@@ -16,8 +16,6 @@ SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target pgblend_data.embedding_space;
-    vectors vector[];
-    embedding vector;
 BEGIN
     IF array_position(texts, NULL) IS NOT NULL THEN
         RAISE EXCEPTION 'text % is NULL: expected a text', array_position(texts, NULL)
@@ -34,35 +32,9 @@ BEGIN
         RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
             USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
     END IF;
-    BEGIN
-        SELECT array_agg((e.value ->> 'embedding')::vector
-            ORDER BY (e.value ->> 'index')::integer, e.place)
-        INTO vectors
-        FROM jsonb_array_elements(pgblend._request_embeddings(texts, target.name, timeout_ms))
-            WITH ORDINALITY AS e (value, place);
-    EXCEPTION WHEN data_exception THEN
-        RAISE EXCEPTION 'the gateway''s answer has no vectors: %', left(SQLERRM, 200)
-            USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
-    END;
-    IF cardinality(vectors) IS DISTINCT FROM cardinality(texts) THEN
-        RAISE EXCEPTION 'the gateway gave % vectors for % texts',
-            coalesce(cardinality(vectors), 0), cardinality(texts)
-            USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
-    END IF;
-    FOREACH embedding IN ARRAY vectors LOOP
-        IF embedding IS NULL THEN
-            RAISE EXCEPTION 'the gateway''s answer lacks a vector'
-                USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
-        ELSIF vector_dims(embedding) <> coalesce(target.dimensions, vector_dims(vectors[1])) THEN
-            RAISE EXCEPTION 'the gateway gave % dimensions%', vector_dims(embedding), CASE
-                WHEN target.name IS NULL THEN format(' and %s in one answer', vector_dims(vectors[1]))
-                ELSE format(' for model "%s", embedding space "%s" holds %s',
-                    target.model, target.name, target.dimensions) END
-                USING ERRCODE = 'PB008',
-                HINT = 'The model behind the name has changed: make a new embedding space for it.';
-        END IF;
-    END LOOP;
-    RETURN vectors;
+    RETURN pgblend._answered_vectors(
+        pgblend._model_answer('embed', jsonb_build_object('input', texts), target.name, timeout_ms),
+        cardinality(texts), target);
 END;
 $function$;
 

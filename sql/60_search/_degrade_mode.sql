@@ -1,6 +1,7 @@
--- _degrade_mode: note the stages that the mode given in a call asks for and cannot have.
--- `missing` is what _missing_stages gives. With the setting strict it is an error (PB010).
-CREATE OR REPLACE FUNCTION pgblend._degrade_mode(missing jsonb, settings jsonb)
+-- _degrade_mode: note the stages that a call asks for and that have no model.
+-- `missing` is what _missing_stages gives; a call asks by the options mode, expand and rerank. With
+-- the setting strict it is an error (PB010).
+CREATE OR REPLACE FUNCTION pgblend._degrade_mode(missing jsonb, options jsonb, settings jsonb)
 RETURNS text[]
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -10,7 +11,13 @@ DECLARE
     degraded text[] := '{}';
     stage record;
 BEGIN
-    FOR stage IN SELECT s.key AS name, s.value AS problem FROM jsonb_each_text(missing) AS s LOOP
+    IF missing = '{}' THEN
+        RETURN degraded;
+    END IF;
+    FOR stage IN
+        SELECT s.key AS name, s.value AS problem FROM jsonb_each_text(missing) AS s
+        WHERE coalesce(options ->> 'mode', options ->> s.key) IS NOT NULL
+    LOOP
         degraded := degraded || pgblend._degrade(
             stage.name, stage.problem, 'PB010', 'the mode fast does without', settings);
     END LOOP;
@@ -18,5 +25,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._degrade_mode(jsonb, jsonb) IS
-'Note the stages that the mode given in a call asks for and cannot have; with strict raise PB010.';
+COMMENT ON FUNCTION pgblend._degrade_mode(jsonb, jsonb, jsonb) IS
+'Note the stages that a call asks for and that have no model; with strict raise PB010.';

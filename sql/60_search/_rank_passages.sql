@@ -24,6 +24,7 @@ CREATE OR REPLACE FUNCTION pgblend._rank_passages(
     OUT arms jsonb[],
     OUT details jsonb[],
     OUT candidate_count integer,
+    OUT degraded text[],
     OUT trace jsonb
 )
 LANGUAGE plpython3u
@@ -37,102 +38,157 @@ AS $python$
 #include plpy/diverse_items.py
 #include plpy/documents_once.py
 #include plpy/fuse_lists.py
-#include plpy/is_strong_signal.py
+#include plpy/gathered_lists.py
+#include plpy/model_stages.py
 #include plpy/page_start.py
 #include plpy/prepared_statements.py
+#include plpy/rerank_stage.py
 #include plpy/scale_fused.py
-#include plpy/search_lists.py
 #include plpy/search_trace.py
 #include plpy/stage_log.py
 #include plpy/stored_passages.py
 import json
-from time import perf_counter
+from time import monotonic, perf_counter
 
 started = perf_counter()
 stages, done, skip = stage_log(perf_counter)
 run = prepared_statements(plpy.prepare, SD)
-stored = stored_passages(run, query_embedding, space)
-in_force = json.loads(settings)
-weights = in_force["weights"]
-after = in_force["after"]
+in_force = json.loads(settings) | {"space": space, "traced": traced != "none" and traced}
+weights, not_run, after = in_force["weights"], in_force["not_run"], in_force["after"]
 if after and len(after) < 3:
     plpy.error(
         f"options: \"after\" is {json.dumps(after)}: expected score, document_id and chunk_index",
         sqlstate="22023", hint="Take details -> 'cursor' of the last row of the page before.")
 wanted = in_force["offset"] + result_limit
-depth = arm_depth(
-    in_force["over_fetch"], in_force["candidate_depth"], wanted, reranked=False, variant=False)
+reranks = in_force["stages"]["rerank"]
+depth_of_variants, depth = (
+    arm_depth(in_force["over_fetch"], in_force["candidate_depth"], wanted, reranks, is_variant)
+    for is_variant in (True, False))
+degraded = []
 
-# --- arms: one list each
-arm_settings = settings
-if depth != in_force["candidate_depth"]:
-    arm_settings = json.dumps(in_force | {"candidate_depth": depth})
+def degrade(stage, outcome):
+    """Name what the search goes on without; where a row needs the vector, or by strict, fail."""
+    problem, hint = outcome["problem"], outcome["hint"]
+    if stage == "vector" and in_force["only_arm"] == "vector":
+        plpy.error(
+            f"VECTORS_UNAVAILABLE: {problem}", sqlstate="PB008",
+            hint=f"{hint}; lexical_search needs no vectors")
+    degraded.extend(run(
+        "SELECT pgblend._degrade($1, $2, 'PB008', $3, $4) AS notes", ["text"] * 3 + ["jsonb"],
+        stage, problem, hint, settings)[0]["notes"])
 
-def search(arm):
-    asked = [query, collection_ids, filter, arm_settings]
-    if arm == "vector":
+# --- arms: a list each; models are asked meanwhile
+def search(kind, arm, weight, text=None, vector=None):
+    own_depth = depth if kind == arm or kind == "fuzzy" else depth_of_variants
+    asked = settings
+    if own_depth != in_force["candidate_depth"]:
+        asked = json.dumps(json.loads(settings) | {"candidate_depth": own_depth})
+    values = [text, collection_ids, filter, asked]
+    if kind == "vector":
         binding = query if weights["lexical"] > 0 else None
-        asked = [binding, *asked[1:], query_embedding, space]
-    return arm_list(run, arm, arm, weights[arm], asked)
+        values = [binding, *values[1:], vector, space]
+    return arm_list(run, kind, arm, weight, values)
 
-lists = search_lists(in_force, query_embedding is not None, search, done, skip)
-not_run = in_force.get("not_run", {})
-of_all = {
-    "mode": in_force["mode"], **({"not_run": not_run} if not_run else {}),
-    "relevance_basis": None if query_embedding is None else "cosine"}
-if weights["lexical"] > 0 and (traced != "none" or "expand" in not_run):
-    strong, top = is_strong_signal(
-        lists[0]["scores"], lists[0]["perfect"], in_force["strong_signal"])
-    expansion = "skipped_strong" if strong else "wanted"
-    done("strong_signal", len(top), details={"strong": strong, "top": top, "expansion": expansion})
-    if "expand" in not_run:
-        of_all["expansion"] = expansion
+def vectors_of(outcome, count):
+    """The vectors in the gateway's answer, where they are there."""
+    if "answer" in outcome:
+        try:
+            return run(
+                "SELECT pgblend._answered_vectors($1, $2, (SELECT s FROM"
+                " pgblend_data.embedding_space AS s WHERE s.name = $3))::text[] AS vectors",
+                ["jsonb", "integer", "text"],
+                json.dumps(outcome["answer"]), count, space)[0]["vectors"]
+        except plpy.SPIError as error:
+            if error.sqlstate != "PB008":
+                raise
+            outcome = {"problem": str(error), "hint": error.hint}
+    degrade("vector", outcome)
 
-# --- fuse: points in [0, 1], and the scale that later stages compare on
+tools = {"search": search, "vectors_of": vectors_of, "done": done, "skip": skip, "degrade": degrade}
+with model_stages(
+        run, GD.setdefault("pgblend_calls", {}), in_force["timeouts_ms"], in_force["deadline"],
+        monotonic) as models:
+    try:
+        gathered = gathered_lists(query, query_embedding, in_force, models, tools)
+    except ValueError as error:
+        plpy.error(str(error), sqlstate="22023", hint="expand_query gives the texts.")
+lists, vector = gathered["lists"], gathered["vector"]
+if vector is not None and not in_force.get("words_found", True):
+    degrade("lexical", {
+        "problem": "no passage was found by its words",
+        "hint": "these rows are the nearest by vectors; the option strict leaves them out"})
+stored = stored_passages(run, vector, space)
+
+# --- fuse: points in [0, 1]
 if in_force["level"] == "document":
     lists = documents_once(lists)
 fused = fuse_lists(
     lists, in_force, depth,
     lambda first, passages: stored.moved_cosines(first, passages, in_force["feedback"]["weight"]),
     stored.ages_days)
-ids, points, count = fused["chunk_ids"], fused["points"], len(fused["order"])
-keys = list(zip(points, fused["document_ids"], fused["chunk_indexes"]))
+ids, count = fused["chunk_ids"], len(fused["order"])
 places = {"fuse": fused["order"]}
 feedback = fused["feedback"]
 done("fuse", count, **({"details": {"feedback": feedback}} if feedback else {}))
 
-# --- refine: leave out what repeats a better row or is not good enough, as far as the page needs
+# --- refine: leave out repetitions, rerank, blend, leave out what is not good enough
 cosine_of = next((
     {chunk_id: score for chunk_id, score in zip(ids, scores) if score is not None}
     for of_list, scores in zip(lists, fused["scores"]) if of_list["arm"] == "vector"), {})
 
 def relevance_of(items):
-    """Exact cosines, also of the rows that no arm gave one; a zero vector has none."""
+    """The reranker's scores, else exact cosines; a zero vector has none."""
+    if reranker.scores:
+        return reranker.relevances(items)
     chunk_ids = [ids[item] for item in items]
     cosine_of.update(stored.cosines([one for one in chunk_ids if one not in cosine_of]))
     return list(map(cosine_of.get, chunk_ids))
 
-def start_in(items):
-    return page_start([keys[item] for item in items] if after else [], after)
+def dedup_done(kept):
+    if in_force["dedup"] == "off" and in_force["per_document"] is None:
+        skip("dedup", "by the setting dedup")
+    else:
+        done("dedup", kept)
+
+def start_in(items, points):
+    if not after:
+        return 0
+    return page_start(
+        [(points[item], fused["document_ids"][item], fused["chunk_indexes"][item])
+         for item in items], after)
 
 diverse = in_force["mmr"]["lambda"] < 1
-needed = max(start_in(fused["order"]), in_force["mmr"]["pool"] if diverse else 0) + wanted
-chosen = choose_passages(
-    fused, in_force, needed, count if traced == "pool" else needed + 5, stored.texts, relevance_of)
-best, places["dedup"] = chosen["good"], chosen["distinct"]
-if in_force["dedup"] == "off" and in_force["per_document"] is None:
-    skip("dedup", "by the setting dedup")
+needed = wanted + max(
+    start_in(fused["order"], fused["points"]), in_force["mmr"]["pool"] if diverse else 0)
+with model_stages(
+        run, GD["pgblend_calls"], in_force["timeouts_ms"], in_force["deadline"],
+        monotonic) as models:
+    reranker = rerank_stage(query, fused, in_force, models, {
+        "texts_of": stored.texts, "before": dedup_done, "done": done, "degrade": degrade})
+    chosen = choose_passages(
+        fused, in_force, needed, count if traced == "pool" else needed + 5, stored.texts,
+        reranker.order, relevance_of)
+best, points = chosen["good"], chosen["points"]
+kept = len(chosen["distinct"])
+if not reranks:
+    dedup_done(kept)
+    skip("rerank", not_run.get("rerank", in_force["no_rerank"]))
+places["dedup"] = chosen["distinct"]
+for stage in stages:
+    if stage["name"] == "dedup" and "ms" in stage:
+        stage.update(rows=kept, details={
+            "looked_at": chosen["looked_at"], "dropped": chosen["looked_at"] - kept})
+if reranker.scores:
+    order = sorted(reranker.scores, key=lambda item: -reranker.scores[item])
+    places["rerank"], places["blend"] = order, best
+    done("blend", len(best))
 else:
-    kept = len(chosen["distinct"])
-    done("dedup", kept, details={
-        "looked_at": chosen["looked_at"], "dropped": chosen["looked_at"] - kept})
-
-for stage in ("rerank", "blend"):
-    skip(stage, not_run.get("rerank", f"by the mode {in_force['mode']}"))
+    skip("blend", "nothing was reranked")
 
 # --- diversify
 if diverse:
-    scaled = scale_fused(fused["sums"], fused["attainable"], in_force["fused_scale"])
+    scaled = points if reranker.scores else scale_fused(
+        fused["sums"], fused["attainable"], in_force["fused_scale"])
     best = places["mmr"] = diverse_items(
         best, [scaled[item] for item in best], ids, in_force["mmr"], stored.vectors)
     done("mmr", len(best))
@@ -140,7 +196,7 @@ else:
     skip("mmr", "lambda is 1")
 
 # --- page
-start = start_in(best)
+start = start_in(best, points)
 if start is None:
     plpy.error(
         "the row of the option after is no longer found", sqlstate="22023",
@@ -155,28 +211,48 @@ relevances = relevance_of(page)
 places["page"] = best
 done("page", len(page))
 
+def arms_of(items):
+    """What each arm, and the reranker, say of items."""
+    told = [candidate_arms(item, lists, fused["ranks"], fused["scores"]) for item in items]
+    for item, of_item in zip(items, told):
+        if item in reranker.scores:
+            of_item["rerank"] = {
+                "rank": places["rerank"].index(item) + 1, "score": reranker.scores[item]}
+        if in_force["fused_scale"] != "attainable":
+            of_item["fused"] = {
+                "rank": fused["order"].index(item) + 1, "score": fused["sums"][item]}
+    return told
+
 trace = None
-if traced != "none":
+if traced == "rerank":
+    trace = {"passages": [
+        {"chunk_id": ids[item], "passage": passage}
+        for item, passage in zip(reranker.targets, reranker.passages(reranker.targets))]}
+elif traced != "none":
     trace = {
         "stages": stages, "ms": (perf_counter() - started) * 1000, **search_trace(
-            page, lists, fused, in_force["rrf_k"], places,
+            page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,
             (cosine_of, chosen["dropped"]) if traced == "pool" else None)}
-arms = [candidate_arms(item, lists, fused["ranks"], fused["scores"]) for item in page]
-if in_force["fused_scale"] != "attainable":
-    for item, of_item in zip(page, arms):
-        of_item["fused"] = {"rank": fused["order"].index(item) + 1, "score": fused["sums"][item]}
+of_all = {
+    "mode": in_force["mode"], **({"not_run": not_run} if not_run else {}),
+    **({"expansion": gathered["expansion"]} if in_force["stages"]["expand"] or "expand" in not_run
+       else {}),
+    "relevance_basis": "rerank" if reranker.scores else None if vector is None else "cosine"}
 details = [
     {**of_all, **({"recency": fused["recency"][item]} if fused["recency"] else {}),
-     "cursor": dict(zip(("score", "document_id", "chunk_index"), keys[item]))}
+     "cursor": {
+         "score": points[item], "document_id": fused["document_ids"][item],
+         "chunk_index": fused["chunk_indexes"][item]}}
     for item in page]
 return {
     "chunk_ids": [ids[item] for item in page],
     "ranks": list(range(start + 1, start + 1 + len(page))),
     "scores": [points[item] for item in page],
     "relevances": relevances,
-    "arms": list(map(json.dumps, arms)),
+    "arms": list(map(json.dumps, arms_of(page))),
     "details": list(map(json.dumps, details)),
     "candidate_count": count,
+    "degraded": degraded,
     "trace": trace and json.dumps(trace),
 }
 $python$;

@@ -1,10 +1,10 @@
 -- _search: one search from its arguments to its rows: what all search functions are made of.
--- Settings and collections are resolved, the query embedded where an arm needs it, then one page is
--- made (_search_page). `only_arm` (lexical, vector, fuzzy) runs that arm alone: vector raises where
+-- Settings and collections are resolved, then one page is made (_search_page). `only_arm` (lexical, vector, fuzzy) runs that arm alone: vector raises where
 -- there are no vectors; lexical, where no passage has any of the words and strict does not forbid
 -- it, gives the nearest by vectors, with a WARNING and a note in `degraded`. A NULL or blank query
 -- gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL with `traced`
--- 'none'; 'page' and 'pool' say ever more (_search_trace).
+-- 'none'; 'page' and 'pool' say ever more (_search_trace), 'rerank' only which passages a reranker
+-- would read.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,
@@ -24,13 +24,13 @@ SET search_path FROM CURRENT
 AS $function$
 DECLARE
     started_at timestamptz := clock_timestamp();
-    embedding_at timestamptz;
-    embedded_at timestamptz;
     collection_ids bigint[];
     settings jsonb;
+    wanted jsonb;
     missing jsonb;
     looked record;
     page record;
+    fallback record;
     is_blank boolean := coalesce(btrim(query, E' \t\r\n'), '') = '';
 BEGIN
     PERFORM pgblend._check_result_limit(result_limit);
@@ -44,48 +44,51 @@ BEGIN
         RAISE EXCEPTION 'options: "weights" are all 0: expected one above 0'
             USING ERRCODE = '22023', HINT = 'An arm of weight 0 is not run.';
     END IF;
-    missing := pgblend._missing_stages(settings ->> 'mode');
-    settings := settings || jsonb_build_object('not_run', missing);
-    SELECT NULL::text AS space, NULL::vector AS embedding, '{}'::text[] AS degraded INTO looked;
+    -- By one arm nothing is expanded, and reranked only where the call says so.
+    wanted := pgblend._wanted_stages(settings || CASE WHEN only_arm IS NULL THEN '{}'
+        ELSE jsonb_build_object('mode', coalesce(options ->> 'mode', 'fast'), 'expand', 'off') END);
+    missing := pgblend._missing_stages(wanted, settings);
+    settings := settings || jsonb_build_object(
+        'not_run', missing, 'only_arm', only_arm,
+        'stages', jsonb_build_object(
+            'expand', (wanted ->> 'expand')::boolean AND NOT missing ? 'expand',
+            'rerank', traced = 'rerank' OR (wanted ->> 'rerank')::boolean AND NOT missing ? 'rerank'),
+        'no_expansion', coalesce(missing ->> 'expand', pgblend._why_not('expand', settings)),
+        'no_rerank', coalesce(missing ->> 'rerank', pgblend._why_not('rerank', settings)),
+        'deadline', pgblend._monotonic_deadline(
+            (settings #>> '{timeouts_ms,total}')::numeric::integer));
+    SELECT NULL::text AS space, '{}'::text[] AS degraded INTO looked;
     SELECT '{}'::pgblend.search_result[] AS results, NULL::jsonb AS trace, 0 AS candidate_count,
         looked.degraded AS degraded INTO page;
-    embedding_at := clock_timestamp();
     IF NOT is_blank OR only_arm = 'vector' AND query_embedding IS NOT NULL THEN
         IF (settings #>> '{weights,vector}')::double precision > 0 THEN
-            looked := pgblend._search_vector(
-                query, query_embedding, collection_ids, settings, only_arm IS NOT NULL);
-        END IF;
-        embedded_at := clock_timestamp();
-        IF missing <> '{}' AND options ->> 'mode' IS NOT NULL THEN
-            looked.degraded := looked.degraded || pgblend._degrade_mode(missing, settings);
+            looked := pgblend._search_space(
+                query_embedding, collection_ids, settings, only_arm IS NOT NULL);
         END IF;
         page := pgblend._search_page(
-            query, result_limit, looked.embedding, looked.space, collection_ids, filter, settings,
-            traced, looked.degraded);
+            query, result_limit, query_embedding, looked.space, collection_ids, filter, settings,
+            traced, looked.degraded || pgblend._degrade_mode(missing, options, settings));
         IF only_arm = 'lexical' AND page.candidate_count = 0 AND result_limit > 0
             AND NOT (settings ->> 'strict')::boolean
             AND pgblend._vectors_may_answer(query, collection_ids)
         THEN
-            looked := pgblend._search_vector(query, NULL, collection_ids, settings, false);
-            IF looked.embedding IS NOT NULL THEN
-                page := pgblend._search_page(
-                    query, result_limit, looked.embedding, looked.space, collection_ids, filter,
-                    settings || pgblend._arm_settings('vector'), traced,
-                    looked.degraded || pgblend._degrade(
-                        'lexical', 'no passage was found by its words', 'PB003',
-                        'these rows are the nearest by vectors; the option strict leaves them out',
-                        settings));
+            looked := pgblend._search_space(NULL, collection_ids, settings, false);
+            fallback := pgblend._search_page(
+                query, result_limit, NULL, looked.space, collection_ids, filter,
+                settings || pgblend._arm_settings('vector') || '{"words_found": false}', traced,
+                looked.degraded);
+            IF fallback.candidate_count > 0 THEN
+                page := fallback;
             END IF;
         END IF;
     END IF;
     results := page.results;
-    IF traced <> 'none' THEN
+    IF traced IN ('page', 'pool') THEN
         trace := pgblend._search_trace(
             query, profile, collection_ids, options, settings, page.degraded, results, page.trace,
-            jsonb_build_object('name', 'embed',
-                'rows', (looked.embedding IS NOT NULL)::integer, 'ms', pgblend._milliseconds(
-                    embedding_at, embedded_at)),
             pgblend._milliseconds(started_at, clock_timestamp()));
+    ELSE
+        trace := page.trace;
     END IF;
 END;
 $function$;

@@ -41,14 +41,15 @@ BEGIN
                 ARRAY(
                     SELECT f FROM pgblend._fetch_page(
                         query, r.chunk_ids, r.ranks, r.scores, r.relevances, r.arms, r.details,
-                        _search_page.degraded) AS f),
+                        _search_page.degraded || r.degraded) AS f),
                 r.candidate_count,
-                r.trace
-            INTO results, candidate_count, trace
+                r.trace,
+                _search_page.degraded || r.degraded
+            INTO results, candidate_count, trace, degraded
             FROM pgblend._rank_passages(
                 query, result_limit, query_embedding, space, collection_ids, filter, settings,
                 traced) AS r;
-            IF traced <> 'none' THEN
+            IF trace ? 'stages' THEN
                 trace := jsonb_insert(trace, '{stages,-1}', jsonb_build_object(
                     'name', 'fetch', 'rows', cardinality(results),
                     'ms', pgblend._milliseconds(started_at, clock_timestamp())
@@ -56,8 +57,8 @@ BEGIN
             END IF;
             RETURN;
         EXCEPTION
-            WHEN SQLSTATE 'PB002' OR SQLSTATE 'PB003' OR SQLSTATE 'PB009' OR SQLSTATE '22023'
-                OR query_canceled
+            WHEN SQLSTATE 'PB002' OR SQLSTATE 'PB003' OR SQLSTATE 'PB008' OR SQLSTATE 'PB009'
+                OR SQLSTATE '22023' OR query_canceled
             THEN
                 GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
                 -- PL/Python puts the class of an error in front

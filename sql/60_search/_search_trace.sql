@@ -2,8 +2,7 @@
 -- {"query", "profile", "mode", "collections", "settings": {name: {"value", "source"}}, "stages":
 -- [{"name", "ms", "rows", …}], "degraded", "total_ms", "results": [{"rank", "score", …, "arms",
 -- "places"}]}, and "candidates" where each candidate was traced. `page_trace` is what
--- _search_page says and `embed_stage` the stage before; NULL for a blank query, which runs
--- neither.
+-- _search_page says, NULL for a blank query, which runs no stage.
 CREATE OR REPLACE FUNCTION pgblend._search_trace(
     query text,
     profile text,
@@ -13,7 +12,6 @@ CREATE OR REPLACE FUNCTION pgblend._search_trace(
     degraded text[],
     results pgblend.search_result[],
     page_trace jsonb,
-    embed_stage jsonb,
     total_ms double precision
 )
 RETURNS jsonb
@@ -40,13 +38,13 @@ BEGIN
                 to_jsonb(r) - '{content,metadata,context_before,context_after,degraded}'::text[]
                 || (page_trace -> 'rows' -> (r.rank - results[1].rank)) ORDER BY r.rank), '[]')
             FROM unnest(results) AS r),
-        'stages', coalesce(jsonb_build_array(embed_stage) || (page_trace -> 'stages'), '[]')
+        'stages', coalesce(page_trace -> 'stages', '[]')
     ) || coalesce(page_trace - '{stages,rows}'::text[], '{}');
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._search_trace(
-    text, text, bigint[], jsonb, jsonb, text[], pgblend.search_result[], jsonb, jsonb,
+    text, text, bigint[], jsonb, jsonb, text[], pgblend.search_result[], jsonb,
     double precision
 ) IS
 'What a search did, as one JSON document: settings and where each came from, stages with their '

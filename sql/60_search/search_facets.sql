@@ -54,7 +54,9 @@ BEGIN
         RAISE EXCEPTION '%', problem USING ERRCODE = '22023', HINT = problem_hint;
     END IF;
     search := pgblend._search(
-        query, 0, collections, filter, profile, options, query_embedding, traced => 'pool');
+        query, 0, collections, filter, profile,
+        coalesce(options, '{}') || '{"expand": "off", "rerank": "off"}', query_embedding,
+        traced => 'pool');
     pool := ARRAY(
         SELECT (c ->> 'chunk_id')::bigint
         FROM jsonb_array_elements(search.trace -> 'candidates') AS c

@@ -26,9 +26,9 @@ DECLARE
     own_candidates jsonb;
 BEGIN
     IF query_embedding IS NULL AND (settings #>> '{weights,vector}')::double precision > 0 THEN
-        query_embedding := (pgblend._query_embedding(
-            query, NULL, pgblend._active_space(), least((settings #>> '{timeouts_ms,embed}')::numeric,
-                (settings #>> '{timeouts_ms,total}')::numeric)::integer)).embedding;
+        query_embedding := pgblend._query_embedding(
+            query, least((settings #>> '{timeouts_ms,embed}')::numeric,
+                (settings #>> '{timeouts_ms,total}')::numeric)::integer);
     END IF;
     search := pgblend._search(
         query, result_limit, collections, filter, profile, options, query_embedding,

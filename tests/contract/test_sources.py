@@ -14,6 +14,9 @@ from pgblend.migrations.replace_routines import digest, snapshot
 from pgblend.sql import SourceFile, modules_of, render, source_files
 
 SOURCES = source_files()
+# STABLE although it waits for models, so that all it reads is of one snapshot; only _search_page,
+# which is VOLATILE, calls it, once a statement.
+ONE_SNAPSHOT = {"_rank_passages"}
 MODULES = sorted(Path(str(files("pgblend.plpy"))).glob("[!_]*.py"))
 CREATED = re.compile(r"^CREATE OR REPLACE (?:FUNCTION|VIEW) pgblend\.(\w+)", re.MULTILINE)
 CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
@@ -58,7 +61,9 @@ def test_a_caller_is_no_more_volatile_nor_safer_than_what_it_calls() -> None:
     for file in SOURCES:
         for name in file.calls & labels.keys() if file.name in labels else ():
             volatility, parallel = labels[file.name]
-            assert order.index(volatility) >= order.index(labels[name][0]), (file.name, name)
+            assert order.index(volatility) >= order.index(labels[name][0]) or (
+                file.name in ONE_SNAPSHOT
+            ), (file.name, name)
             assert not (parallel == "SAFE" and labels[name][1] == "UNSAFE"), (file.name, name)
 
 

@@ -305,5 +305,5 @@ def test_a_role_reaches_only_the_gateway_that_is_set(
     reader.rows("SET search_path = pg_temp, pgblend, pgblend_data, public")
     assert reader.value("SELECT cardinality(embed_text(ARRAY['x']))") == 1
     assert model_provider.requests == 2
-    for call in ("_call_gateway('/', '{}', 5)", "_post_to_gateway('http://x', '/', '', 5, '/')"):
+    for call in ("_call_gateway('/', '{}', 5)", "_post_to_gateway('{}')"):
         assert reader.error(f"SELECT pgblend.{call}").sqlstate == "42501"

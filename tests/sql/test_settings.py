@@ -39,12 +39,23 @@ SEARCH_SETTINGS = {
     "dedup_overlap": [0, 1.1, "half"],
     "dedup_similarity": [0, 1.1],
     "ef_search": [0, 1001, 2.5],
+    "expand": ["maybe", 1, {}],
+    "expansion": [
+        "words",
+        {"lexicalQueries": "a"},
+        {"vectorQueries": [1]},
+        {"lexicalQueries": ["x"] * 11},
+        {"hyde": 5},
+        {"embeddings": [[1, "a"]]},
+        {"queries": []},
+    ],
     "feedback": [2, {"passages": -1}, {"passages": 1.5}, {"weight": -1}, {"pool": 0}, {"k": 1}],
     "fused_scale": ["log", 1],
     "fusion": ["sum", 1],
     "fuzzy": ["maybe", True],
     "fuzzy_method": ["trigram", 1],
     "heading_weight": [-1, 101, "much"],
+    "hyde": ["always", True],
     "k1": [-1, 101, {}],
     "language": ["klingon", "", 5],
     "level": ["page", 1],
@@ -64,6 +75,9 @@ SEARCH_SETTINGS = {
     "over_fetch": [2, {"factor": -1}, {"factor": None}, {"times": 2}],
     "per_document": [0, 10001, 1.5],
     "recency_half_life_days": [0, -1, "30", 1e7],
+    "rerank": ["maybe", 0],
+    "rerank_depth": [0, 101, 2.5],
+    "rerank_scores": [0.5, {"1": 1.1}, {"1": "high"}, {"one": 1}, []],
     "rrf_k": [-1, 100001, 1e300],
     "since": ["soon", 5, "2026-02-30", ""],
     "strict": ["true", 1],
@@ -127,7 +141,7 @@ def test_each_default_is_a_right_value(db: Database) -> None:
 def test_limits_of_a_range_are_in_it(db: Database) -> None:
     for name, low, high in db.rows(
         "SELECT name, minimum, maximum FROM setting_catalog()"
-        " WHERE minimum IS NOT NULL AND value_type <> 'object' AND scope = 'search'"
+        " WHERE minimum IS NOT NULL AND value_type NOT IN ('object', 'scores') AND scope = 'search'"
     ):
         for limit in (low, high):
             whole = int(limit) if limit.is_integer() else limit
@@ -155,14 +169,15 @@ def test_call_over_collection_over_profile_over_database_over_default(db: Databa
 
 
 def test_objects_are_merged_key_by_key(db: Database) -> None:
-    default = db.value("SELECT get_setting('weights')")
+    default = resolved(db, "weights", {})
     set_setting(db, "weights", {"vector": 3})
     assert resolved(db, "weights", {"weights": {"lexical": 2}}) == {
         **default,
         "vector": 3,
         "lexical": 2,
     }
-    assert db.value("SELECT get_setting('weights')") == {**default, "vector": 3}
+    of_database = db.value("SELECT default_value FROM settings WHERE name = 'weights'")
+    assert db.value("SELECT get_setting('weights')") == {**of_database, "vector": 3}
     value = db.value("SELECT value FROM settings WHERE name = 'weights'")
     assert value == {**default, "vector": 3}
 

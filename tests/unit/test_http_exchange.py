@@ -8,14 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.plpy.post_json import post_json
+from pgblend.plpy.http_exchange import Connections, http_exchange
 from support.raw_server import RawServer, http_answer
-
-Connections = dict[str, http.client.HTTPConnection]
 
 
 def nothing() -> None:
     """No interrupt is pending."""
+
+
+def post_json(
+    url: str,
+    path: str,
+    body: str,
+    token: str | None,
+    timeout_ms: int,
+    connections: Connections,
+    check: Callable[[], object],
+) -> tuple[int, str]:
+    """Send and receive at once."""
+    return http_exchange(url, path, body, token, timeout_ms, connections).receive(check)
 
 
 @pytest.fixture
@@ -170,3 +181,37 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
+
+
+def test_the_server_works_while_the_caller_does_something_else(connections: Connections) -> None:
+    asked = threading.Event()
+
+    def respond(_: bytes) -> bytes:
+        asked.set()
+        return http_answer(b"{}")
+
+    with RawServer(respond) as server:
+        exchange = http_exchange(server.url, "/x", "{}", None, 1000, connections)
+        exchange.wait_until_sent(nothing)
+        assert asked.wait(1)
+        assert exchange.receive(nothing) == (200, "{}")
+    assert list(connections) == [server.url]
+
+
+def test_an_answer_that_nobody_wants_closes_the_connection(connections: Connections) -> None:
+    with RawServer(lambda _: http_answer(b"{}")) as server:
+        exchange = http_exchange(server.url, "/x", "{}", None, 1000, connections)
+        wait_until(exchange.finished.is_set)
+        exchange.abandon()
+        assert connections == {}
+        assert exchange.connection.sock is None
+
+
+def test_two_exchanges_at_once_keep_one_connection(connections: Connections) -> None:
+    with RawServer(lambda body: http_answer(body)) as server:
+        both = [
+            http_exchange(server.url, "/x", text, None, 1000, connections) for text in ("a", "b")
+        ]
+        assert [exchange.receive(nothing)[1] for exchange in both] == ["a", "b"]
+        assert len(connections) == 1
+        assert both[1].connection.sock is None

@@ -1,0 +1,36 @@
+"""The lists that a query's own words give."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pgblend.plpy.note_corrections import note_corrections
+
+
+def first_lists(
+    settings: Mapping[str, Any],
+    search: Callable[[str], dict[str, Any]],
+    done: Callable[..., object],
+    skip: Callable[[str, str], None],
+) -> list[dict[str, Any]]:
+    """Return the lists of the words' and the fuzzy arm, where they run.
+
+    `search` gives the list of an arm (arm_list). An arm of weight 0 does not run, nor the fuzzy arm
+    by the setting fuzzy (off, or auto with the words' arm not running). A fuzzy arm that finds
+    nothing to put right gives no list: a passage cannot be missing there. Where it did, it has all
+    that the words' arm has and more, which then only breaks ties, by an eighth of its weight.
+    """
+    weights, fuzzy = settings["weights"], settings["fuzzy"]
+    lists = []
+    if weights["lexical"] > 0:
+        lists.append(search("lexical"))
+        done("lexical", len(lists[0]["ranks"]))
+    else:
+        skip("lexical", "its weight is 0")
+    if weights["fuzzy"] == 0 or fuzzy == "off" or (fuzzy == "auto" and not lists):
+        skip("fuzzy", "its weight is 0" if weights["fuzzy"] == 0 else "by the setting fuzzy")
+        return lists
+    corrected = search("fuzzy")
+    done("fuzzy", len(corrected["ranks"]))
+    if note_corrections(corrected, settings["fuzzy_method"]) and lists:
+        lists[0]["weight"] /= 8
+    return [*lists, corrected] if corrected["ranks"] else lists

@@ -1,0 +1,73 @@
+"""The model calls of one search: sent, received, and ended whatever happens."""
+
+import json
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+_REQUEST = "SELECT pgblend._request_model($1, $2, $3, $4, true) AS sent"
+_TYPES = ["text", "jsonb", "text", "integer"]
+_TOO_LATE = {
+    "problem": "the time of the whole search is over",
+    "hint": "Raise the option timeouts_ms, key total.",
+}
+
+
+class ModelStages:
+    """Begin calls, take their answers; leaving the `with` block ends what is still under way."""
+
+    def __init__(
+        self,
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        calls: MutableMapping[str, Any],
+        timeouts_ms: Mapping[str, float],
+        deadline: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self.run, self.calls, self.clock = run, calls, clock
+        self.timeouts_ms, self.deadline = timeouts_ms, deadline
+        self.under_way: dict[str, tuple[Mapping[str, Any], float]] = {}
+
+    def __enter__(self) -> "ModelStages":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for task in list(self.under_way):
+            self.leave(task)
+
+    def begin(self, task: str, question: Mapping[str, Any], space: str | None = None) -> None:
+        """Send a request for a task: embed, expand, hyde or rerank."""
+        limit = self.timeouts_ms["expand" if task == "hyde" else task]
+        left = int(min(limit, (self.deadline - self.clock()) * 1000))
+        sent: Mapping[str, Any] = _TOO_LATE
+        if left > 0:
+            row = self.run(_REQUEST, _TYPES, task, json.dumps(question), space, left)[0]
+            sent = json.loads(row["sent"])
+        self.under_way[task] = (sent, self.clock())
+
+    def answer(self, task: str) -> dict[str, Any]:
+        """Return {"answer"} or {"problem", "hint"}, and "ms" from sending it on."""
+        sent, began = self.under_way.pop(task)
+        outcome = dict(sent)
+        if "call" in sent:
+            outcome = self.calls.pop(sent["call"]).answer()
+        return {**outcome, "ms": (self.clock() - began) * 1000}
+
+    def leave(self, task: str) -> None:
+        """Do without the answer, where one was asked for."""
+        sent, _ = self.under_way.pop(task, ({}, 0.0))
+        if "call" in sent:
+            self.calls.pop(sent["call"]).abandon()
+
+
+def model_stages(
+    run: Callable[..., Sequence[Mapping[str, Any]]],
+    calls: MutableMapping[str, Any],
+    timeouts_ms: Mapping[str, float],
+    deadline: float,
+    clock: Callable[[], float],
+) -> ModelStages:
+    """Return what asks models in a search that must be over at `deadline` by `clock`, in seconds.
+
+    `run` executes (statement, types, *values); `calls` is where the session keeps calls under way.
+    """
+    return ModelStages(run, calls, timeouts_ms, deadline, clock)

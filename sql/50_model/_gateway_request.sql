@@ -1,0 +1,22 @@
+-- _gateway_request: what _post_to_gateway needs for a call: {"url", "path", "body", "timeout_ms",
+-- "places", "data_directory"}.
+-- The address is the setting gateway_url, null where there is none; `places` is model_calls.
+CREATE OR REPLACE FUNCTION pgblend._gateway_request(path text, body jsonb, timeout_ms integer)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    RETURN jsonb_build_object(
+        'url', pgblend.get_setting('gateway_url'),
+        'path', path,
+        'body', body::text,
+        'timeout_ms', timeout_ms,
+        'places', pgblend.get_setting('model_calls'),
+        'data_directory', current_setting('data_directory'));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._gateway_request(text, jsonb, integer) IS
+'What _post_to_gateway needs for a call: address and places by the settings, path, body, time.';

@@ -1,0 +1,51 @@
+-- _request_model: the answer of the gateway for a task: embed, expand, hyde or rerank.
+-- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
+-- path or model; for that its search_path holds nothing that others can write to. The model of
+-- embed is that of the space named, of the others a setting's. `input` is what the model is asked;
+-- a NULL timeout_ms means the setting timeouts_ms. Gives {"answer"} or {"problem", "hint"}; with
+-- `later` the request is only sent: {"call": uuid} or {"problem", "hint"}.
+CREATE OR REPLACE FUNCTION pgblend._request_model(
+    task text,
+    input jsonb,
+    space text DEFAULT NULL,
+    timeout_ms integer DEFAULT NULL,
+    later boolean DEFAULT false
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+COST 100000
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    setting_name text := CASE task WHEN 'embed' THEN 'embedding_model'
+        WHEN 'rerank' THEN 'rerank_model' ELSE 'expansion_model' END;
+    model text := (
+        SELECT s.model FROM pgblend_data.embedding_space AS s
+        WHERE task = 'embed' AND s.name = space);
+    body jsonb;
+BEGIN
+    model := coalesce(model, pgblend.get_setting(setting_name) #>> '{}');
+    IF model IS NULL THEN
+        RETURN jsonb_build_object(
+            'problem', 'no model is set for it',
+            'hint', format('name one: pgblend config set %s MODEL', setting_name));
+    END IF;
+    timeout_ms := coalesce(timeout_ms, (pgblend.get_setting('timeouts_ms')
+        ->> CASE task WHEN 'hyde' THEN 'expand' ELSE task END)::numeric);
+    body := input || jsonb_build_object('model', model) || CASE
+        WHEN task IN ('expand', 'hyde') THEN jsonb_build_object('timeout_ms', timeout_ms)
+        ELSE '{}' END;
+    RETURN pgblend._post_to_gateway(
+        pgblend._gateway_request(
+            CASE task WHEN 'embed' THEN '/v1/embeddings' WHEN 'expand' THEN '/v1/expand'
+                WHEN 'hyde' THEN '/v1/hyde' WHEN 'rerank' THEN '/v1/rerank' END,
+            body, timeout_ms),
+        later);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._request_model(text, jsonb, text, integer, boolean) IS
+'The answer of the gateway for a task (embed, expand, hyde, rerank): {"answer"} or {"problem", '
+'"hint"}; with later the request is only sent.';
