@@ -3,9 +3,9 @@
 -- Scopes: a 'search' setting may be given per call, collection and profile and for the whole
 -- database; a 'collection' setting per collection and for the database; a 'server' setting for the
 -- database only. For an object, allowed_values are its keys and the range holds for each value; the
--- types blend, bonus, expansion, feedback, mmr and normalization are described by _setting_schema; a
--- switch may be a boolean. Objects are merged key by key, but for those with a key "kind", which are
--- wholes.
+-- types blend, bonus, expansion, feedback, mmr and normalization are described by _setting_schema;
+-- a switch may be a boolean. Objects are merged key by key, but for those with a key "kind", which
+-- are wholes.
 CREATE OR REPLACE FUNCTION pgblend.setting_catalog()
 RETURNS TABLE (
     name text,
@@ -56,12 +56,12 @@ BEGIN ATOMIC
         ('ef_search', 'search', 'integer', '100', 1, 1000, NULL,
             'HNSW: size of the search list; more is slower and more exact.'),
         ('expand', 'search', 'switch', '"auto"', NULL, NULL, ARRAY['auto', 'on', 'off'],
-            'Whether a model expands the query: auto by the mode (thorough does). Skipped where the '
-            'words alone have found the answer (strong_signal).'),
+            'Whether a model expands the query: auto by the mode (thorough does). Skipped where '
+            'the words alone have found the answer (strong_signal).'),
         ('expansion', 'search', 'expansion', '{}', NULL, NULL, NULL,
-            'An expansion of the query to use in place of a model''s: lexicalQueries, vectorQueries '
-            'and hyde, as expand_query gives them; embeddings has a vector for each vector query '
-            'and then one for hyde, else the gateway is asked for them.'),
+            'An expansion of the query to use in place of a model''s: lexicalQueries, '
+            'vectorQueries and hyde, as expand_query gives them; embeddings has a vector for each '
+            'vector query and then one for hyde, else the gateway is asked for them.'),
         ('feedback', 'search', 'feedback', '{"passages": 0, "weight": 0.5, "pool": 50}', NULL, NULL,
             NULL,
             'Pseudo-relevance feedback in convex fusion: the query''s vector is moved by weight '

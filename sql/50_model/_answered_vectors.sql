@@ -36,7 +36,8 @@ BEGIN
                 USING ERRCODE = 'PB008', HINT = is_it;
         ELSIF vector_dims(embedding) <> coalesce(space.dimensions, vector_dims(vectors[1])) THEN
             RAISE EXCEPTION 'the gateway gave % dimensions%', vector_dims(embedding), CASE
-                WHEN space.name IS NULL THEN format(' and %s in one answer', vector_dims(vectors[1]))
+                WHEN space.name IS NULL
+                    THEN format(' and %s in one answer', vector_dims(vectors[1]))
                 ELSE format(' for model "%s", embedding space "%s" holds %s',
                     space.model, space.name, space.dimensions) END
                 USING ERRCODE = 'PB008',
@@ -48,5 +49,5 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._answered_vectors(jsonb, integer, pgblend_data.embedding_space) IS
-'The vectors in the gateway''s answer, one a text in their order, of the space''s size; PB008 where '
-'they are not there.';
+'The vectors in the gateway''s answer, one a text in their order, of the space''s size; PB008 '
+'where they are not there.';
