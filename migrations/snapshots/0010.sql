@@ -59,8 +59,9 @@ COMMENT ON FUNCTION pgblend._check_own_profile(text) IS
 -- Scopes: a 'search' setting may be given per call, collection and profile and for the whole
 -- database; a 'collection' setting per collection and for the database; a 'server' setting for the
 -- database only. For an object, allowed_values are its keys and the range holds for each value; the
--- types blend, bonus, feedback, mmr and normalization are described by _setting_schema. Objects are
--- merged key by key, but for those with a key "kind", which are wholes.
+-- types blend, bonus, expansion, feedback, mmr and normalization are described by _setting_schema;
+-- a switch may be a boolean. Objects are merged key by key, but for those with a key "kind", which
+-- are wholes.
 CREATE OR REPLACE FUNCTION pgblend.setting_catalog()
 RETURNS TABLE (
     name text,
@@ -110,6 +111,13 @@ BEGIN ATOMIC
             'Texts are almost the same from this Jaccard index of their three-word runs on.'),
         ('ef_search', 'search', 'integer', '100', 1, 1000, NULL,
             'HNSW: size of the search list; more is slower and more exact.'),
+        ('expand', 'search', 'switch', '"auto"', NULL, NULL, ARRAY['auto', 'on', 'off'],
+            'Whether a model expands the query: auto by the mode (thorough does). Skipped where '
+            'the words alone have found the answer (strong_signal).'),
+        ('expansion', 'search', 'expansion', '{}', NULL, NULL, NULL,
+            'An expansion of the query to use in place of a model''s: lexicalQueries, '
+            'vectorQueries and hyde, as expand_query gives them; embeddings has a vector for each '
+            'vector query and then one for hyde, else the gateway is asked for them.'),
         ('feedback', 'search', 'feedback', '{"passages": 0, "weight": 0.5, "pool": 50}', NULL, NULL,
             NULL,
             'Pseudo-relevance feedback in convex fusion: the query''s vector is moved by weight '
@@ -130,6 +138,10 @@ BEGIN ATOMIC
             'query and content from 0.3 on, which reads every content.'),
         ('heading_weight', 'search', 'number', '2', 0, 100, NULL,
             'BM25F: how many times a word in a heading counts; the length counts it once.'),
+        ('hyde', 'search', 'text', '"list"', NULL, NULL, ARRAY['list', 'query'],
+            'What a hypothetical answer (HyDE) is for: a list of its own beside other variants of '
+            'an expanded query; or query: it alone is asked for, and is joined to the query for '
+            'the vectors'' arm.'),
         ('k1', 'search', 'number', '1.2', 0, 100, NULL,
             'BM25: how soon repeated words stop counting.'),
         ('language', 'search', 'text_search_config', 'null', NULL, NULL, NULL,
@@ -143,10 +155,12 @@ BEGIN ATOMIC
         ('mmr', 'search', 'mmr', '{"lambda": 1, "pool": 50}', NULL, NULL, NULL,
             'Maximal marginal relevance among the first pool rows: lambda weighs the score against '
             'likeness to rows above; 1 is off, 0.7 is usual.'),
-        ('mode', 'search', 'text', '"default"', NULL, NULL, ARRAY['default', 'fast', 'thorough'],
+        ('mode', 'search', 'text', '"default"', NULL, NULL,
+            ARRAY['default', 'fast', 'thorough', 'agent', 'api', 'tool'],
             'What a search may ask models for beside the query''s vector: fast nothing, default to '
-            'rerank, thorough also to expand the query. Where no model is set, details says so '
-            '(not_run); a mode given in the call is then named in degraded as well.'),
+            'rerank, thorough also to expand the query; by caller, agent is thorough, api and tool '
+            'are fast. Where no model is set, details says so (not_run); a mode given in the call '
+            'is then named in degraded as well.'),
         ('normalization', 'search', 'normalization', '{"method": "minmax"}', NULL, NULL, NULL,
             'How convex fusion makes scores comparable: minmax of each list; theoretical: from the '
             'lowest possible to the list''s best; absolute: lowest to highest possible; '
@@ -163,6 +177,14 @@ BEGIN ATOMIC
         ('recency_half_life_days', 'search', 'number', 'null', 0.001, 1000000, NULL,
             'Halve the fused score with each half-life of a document''s age by its date: '
             'modified_at, else metadata''s date, else ingested_at.'),
+        ('rerank', 'search', 'switch', '"auto"', NULL, NULL, ARRAY['auto', 'on', 'off'],
+            'Whether a model scores the best passages against the query: auto by the mode (default '
+            'and thorough do).'),
+        ('rerank_depth', 'search', 'integer', '20', 1, 100, NULL,
+            'Documents whose best passages are reranked; the rest stay below.'),
+        ('rerank_scores', 'search', 'scores', '{}', 0, 1, NULL,
+            'Scores to use in place of a rerank model''s: by chunk id, of the passages that '
+            'rerank_candidates gives.'),
         ('rrf_k', 'search', 'number', '60', 0, 100000, NULL,
             'Reciprocal rank fusion: the constant added to each rank.'),
         ('since', 'search', 'date', 'null', NULL, NULL, NULL,
@@ -176,10 +198,12 @@ BEGIN ATOMIC
             'When the words alone have found the answer: the best passage has at least score and '
             'is at least gap above the second. BM25 as a share of what no passage can reach; with '
             'a scale above 0 as 1 / (1 + exp(-(BM25 - center) / scale)).'),
-        ('timeouts_ms', 'search', 'object', '{"embed": 2000, "lexical": 250, "total": 10000}', 1,
-            600000, ARRAY['embed', 'lexical', 'total'],
+        ('timeouts_ms', 'search', 'object',
+            '{"answer": 30000, "embed": 2000, "expand": 5000, "lexical": 250, "rerank": 2000,
+            "total": 10000}', 1, 600000,
+            ARRAY['answer', 'embed', 'expand', 'lexical', 'rerank', 'total'],
             'Milliseconds that a stage may wait for a model, that the words'' arm may take, and '
-            'that all may together.'),
+            'that all stages of a search may together.'),
         ('title_weight', 'search', 'number', '3', 0, 100, NULL,
             'BM25F: how many times a word in the title counts; the length counts it once.'),
         ('until', 'search', 'date', 'null', NULL, NULL, NULL,
@@ -223,9 +247,17 @@ BEGIN ATOMIC
             'Chat model that expands queries; null: queries are not expanded.'),
         ('gateway_url', 'server', 'url', 'null', NULL, NULL, NULL,
             'Where the model gateway listens: http://host:port or unix:/path.'),
+        ('log_address', 'server', 'address', 'null', NULL, NULL, NULL,
+            'Where each search is reported, by one datagram: host:port or unix:/path; null: none '
+            'is.'),
         ('log_queries', 'server', 'text', '"on"', NULL, NULL, ARRAY['on', 'off', 'hash'],
             'Whether the search log has the text of queries, nothing of it, or its sha256; only '
             'admins read the log.'),
+        ('model_calls', 'server', 'object', '{"most": 16, "first_key": 70939520000, "wait_ms": 0}',
+            0, 9007199254740991, ARRAY['first_key', 'most', 'wait_ms'],
+            'Model calls of all sessions at a time: most (0: any number), the first of so many '
+            'advisory locks that count them, and how long a call waits for its turn before its '
+            'stage is left out.'),
         ('rerank_model', 'server', 'text', 'null', NULL, NULL, NULL,
             'Model that scores passages against the query: a rerank model or, slower, a chat '
             'model; null: passages keep their fused order.'),
@@ -356,6 +388,7 @@ if "schema_error" not in SD:
 
     _TYPES: dict[str, type | tuple[type, ...]] = {
         "array": list,
+        "boolean": bool,
         "integer": int,
         "number": (int, float),
         "object": dict,
@@ -366,21 +399,27 @@ if "schema_error" not in SD:
     def schema_error(value: Any, schema: Mapping[str, Any], path: str) -> str | None:
         """Return what is wrong with a value, None where nothing is; `path` is where it stands.
 
-        A schema has `type` (array, integer, number, object, text) and, as that asks, `minimum` and
-        `maximum`; `allowed` texts; `items` and the key by which they `rise`; `keys`, each with its
-        schema, and which of them are `required`; or `kinds`, which of those an object has by its key
-        "kind". `nullable` values may be None.
+        A schema has `type` (array, boolean, integer, number, object, text) and, as that asks, `minimum`
+        and `maximum`; `allowed` texts, or how many characters or items there may be at `most`; `items`
+        and the key by which they `rise`, of which there must be one; `keys`, each with its schema, and
+        which of them are `required`; or `kinds`, which of those an object has by its key "kind".
+        `nullable` values may be None.
         """
         if value is None and schema.get("nullable"):
             return None
         kind = schema["type"]
-        if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
+        if not isinstance(value, _TYPES[kind]) or isinstance(value, bool) != (kind == "boolean"):
             return _expected(path, schema)
+        if kind == "boolean":
+            return None
         if kind in ("integer", "number"):
             inside = schema["minimum"] <= value <= schema["maximum"]
             return None if inside else _expected(path, schema)
         if kind == "text":
-            return None if value in schema["allowed"] else _expected(path, schema)
+            fits = (
+                value in schema["allowed"] if "allowed" in schema else len(str(value)) <= schema["most"]
+            )
+            return None if fits else _expected(path, schema)
         check = _items_error if kind == "array" else _object_error
         return check(value, schema, path)
 
@@ -390,10 +429,16 @@ if "schema_error" not in SD:
         if kind in ("integer", "number"):
             number = "a whole number" if kind == "integer" else "a number"
             wanted = f"{number} from {schema['minimum']} to {schema['maximum']}"
-        elif kind == "text":
+        elif kind == "boolean":
+            wanted = "true or false"
+        elif kind == "text" and "allowed" in schema:
             wanted = f"one of {', '.join(schema['allowed'])}"
-        elif kind == "array":
+        elif kind == "text":
+            wanted = f"a text of at most {schema['most']} characters"
+        elif kind == "array" and "rise" in schema:
             wanted = "an array of at least one object"
+        elif kind == "array":
+            wanted = f"an array of at most {schema['most']} values"
         elif "kinds" in schema:
             wanted = f'an object with "kind": one of {", ".join(schema["kinds"])}'
         else:
@@ -402,12 +447,14 @@ if "schema_error" not in SD:
 
 
     def _items_error(value: Any, schema: Mapping[str, Any], path: str) -> str | None:
-        if not value:
+        if len(value) > schema.get("most", len(value)) or ("rise" in schema and not value):
             return _expected(path, schema)
         for place, item in enumerate(value, 1):
             error = schema_error(item, schema["items"], f"{path}[{place}]")
             if error:
                 return error
+        if "rise" not in schema:
+            return None
         rising = [item.get(schema["rise"]) for item in value]
         if any(low is None or (high is not None and high <= low) for low, high in pairwise(rising)):
             return f"{path}: expected rising {schema['rise']}, none only in the last"
@@ -475,6 +522,16 @@ RETURN CASE value_type
                     "max_rank": {"type": "integer", "minimum": 1, "maximum": 10000},
                     "amount": {"type": "number", "minimum": 0, "maximum": 1000000}}}},
             "unit": {"type": "text", "allowed": ["absolute", "attainable"]}}}}}'::jsonb
+    WHEN 'expansion' THEN '{"type": "object", "keys": {
+        "lexicalQueries": {"type": "array", "most": 10, "items": {"type": "text", "most": 10000}},
+        "vectorQueries": {"type": "array", "most": 10, "items": {"type": "text", "most": 10000}},
+        "hyde": {"type": "text", "most": 100000, "nullable": true},
+        "embeddings": {"type": "array", "most": 11, "items": {"type": "array", "most": 16000,
+            "items": {"type": "number", "minimum": -1e38, "maximum": 1e38}}},
+        "notes": {"type": "text", "most": 100000, "nullable": true},
+        "queryLanguage": {"type": "text", "most": 100, "nullable": true},
+        "promptVersion": {"type": "text", "most": 1000, "nullable": true},
+        "cached": {"type": "boolean"}}}'::jsonb
     WHEN 'feedback' THEN '{"type": "object", "keys": {
         "passages": {"type": "integer", "minimum": 0, "maximum": 100},
         "weight": {"type": "number", "minimum": 0, "maximum": 100},
@@ -496,8 +553,8 @@ RETURN CASE value_type
 END;
 
 COMMENT ON FUNCTION pgblend._setting_schema(text) IS
-'What a nested setting (blend, bonus, feedback, mmr, normalization) looks like inside; NULL for '
-'other types.';
+'What a nested setting (blend, bonus, expansion, feedback, mmr, normalization) looks like inside; '
+'NULL for other types.';
 
 -- 05_settings/_setting_record_history
 -- _setting_record_history: trigger that keeps every change of a setting.
@@ -650,6 +707,22 @@ BEGIN
         IF jsonb_typeof(value) <> 'boolean' THEN
             RETURN 'expected true or false';
         END IF;
+    ELSIF value_type = 'switch' AND jsonb_typeof(value) = 'boolean' THEN
+        RETURN NULL;
+    ELSIF value_type = 'scores' THEN
+        IF jsonb_typeof(value) <> 'object' THEN
+            RETURN 'expected an object with a score from 0 to 1 for each chunk id';
+        END IF;
+        SELECT e.key INTO entry FROM jsonb_each(value) AS e
+        WHERE e.key !~ '^[0-9]{1,19}$' OR NOT coalesce(
+            CASE jsonb_typeof(e.value) WHEN 'number' THEN
+                (e.value #>> '{}')::numeric BETWEEN minimum::numeric AND maximum::numeric END,
+            false)
+        LIMIT 1;
+        IF FOUND THEN
+            RETURN format('"%s": expected a chunk id with a number%s',
+                left(entry.key, 200), number_range);
+        END IF;
     ELSIF value_type = 'object' THEN
         IF jsonb_typeof(value) <> 'object' THEN
             RETURN format('expected an object with keys %s', array_to_string(allowed_values, ', '));
@@ -673,6 +746,9 @@ BEGIN
         RETURN format('expected one of %s', array_to_string(allowed_values, ', '));
     ELSIF value_type = 'url' AND plain !~ '^(https?://[^/\s]+(/\S*)?|unix:/.+)$' THEN
         RETURN 'expected http://host:port or unix:/path';
+    ELSIF value_type = 'address' AND plain !~ '^(unix:/.{1,100}|[^/\s:]+:[0-9]{1,5}|\[[0-9a-fA-F:]+\]:[0-9]{1,5})$'
+    THEN
+        RETURN 'expected host:port or unix:/path';
     ELSIF value_type = 'date' AND pgblend._iso_timestamp(plain) IS NULL THEN
         RETURN 'expected a date or a timestamp of ISO 8601, such as "2026-01-31"';
     ELSIF value_type = 'text_search_config' AND pgblend._regconfig(plain) IS NULL THEN
@@ -12727,20 +12803,95 @@ COMMENT ON FUNCTION pgblend.mmr_select(
 'avoids likeness: the greatest lambda · score - (1 - lambda) · cosine to what came before is next. '
 'A missing vector has similarity 0.';
 
+-- 50_model/_answered_vectors
+-- _answered_vectors: the vectors in the gateway's answer, one a text in their order.
+-- `answer` is OpenAI's: {"data": [{"index", "embedding"}, …]}. With a space they have its size. An
+-- answer with other than one vector of one size for each text is an error (PB008).
+CREATE OR REPLACE FUNCTION pgblend._answered_vectors(
+    answer jsonb,
+    text_count integer,
+    space pgblend_data.embedding_space
+)
+RETURNS vector[]
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    vectors vector[];
+    embedding vector;
+    is_it CONSTANT text := 'Is gateway_url the address of a model gateway?';
+BEGIN
+    BEGIN
+        SELECT array_agg((e.value ->> 'embedding')::vector
+            ORDER BY (e.value ->> 'index')::integer, e.place)
+        INTO vectors
+        FROM jsonb_array_elements(answer -> 'data') WITH ORDINALITY AS e (value, place);
+    EXCEPTION WHEN data_exception THEN
+        RAISE EXCEPTION 'the gateway''s answer has no vectors: %', left(SQLERRM, 200)
+            USING ERRCODE = 'PB008', HINT = is_it;
+    END;
+    IF cardinality(vectors) IS DISTINCT FROM text_count THEN
+        RAISE EXCEPTION 'the gateway gave % vectors for % texts',
+            coalesce(cardinality(vectors), 0), text_count
+            USING ERRCODE = 'PB008', HINT = is_it;
+    END IF;
+    FOREACH embedding IN ARRAY vectors LOOP
+        IF embedding IS NULL THEN
+            RAISE EXCEPTION 'the gateway''s answer lacks a vector'
+                USING ERRCODE = 'PB008', HINT = is_it;
+        ELSIF vector_dims(embedding) <> coalesce(space.dimensions, vector_dims(vectors[1])) THEN
+            RAISE EXCEPTION 'the gateway gave % dimensions%', vector_dims(embedding), CASE
+                WHEN space.name IS NULL
+                    THEN format(' and %s in one answer', vector_dims(vectors[1]))
+                ELSE format(' for model "%s", embedding space "%s" holds %s',
+                    space.model, space.name, space.dimensions) END
+                USING ERRCODE = 'PB008',
+                HINT = 'The model behind the name has changed: make a new embedding space for it.';
+        END IF;
+    END LOOP;
+    RETURN vectors;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._answered_vectors(jsonb, integer, pgblend_data.embedding_space) IS
+'The vectors in the gateway''s answer, one a text in their order, of the space''s size; PB008 '
+'where they are not there.';
+
+-- 50_model/_gateway_request
+-- _gateway_request: what _post_to_gateway needs for a call: {"url", "path", "body", "timeout_ms",
+-- "places", "data_directory"}.
+-- The address is the setting gateway_url, null where there is none; `places` is model_calls.
+CREATE OR REPLACE FUNCTION pgblend._gateway_request(path text, body jsonb, timeout_ms integer)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    RETURN jsonb_build_object(
+        'url', pgblend.get_setting('gateway_url'),
+        'path', path,
+        'body', body::text,
+        'timeout_ms', timeout_ms,
+        'places', pgblend.get_setting('model_calls'),
+        'data_directory', current_setting('data_directory'));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._gateway_request(text, jsonb, integer) IS
+'What _post_to_gateway needs for a call: address and places by the settings, path, body, time.';
+
 -- 50_model/_post_to_gateway
 -- _post_to_gateway: POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint":
 -- text}.
--- The token comes from the server's environment (PGBLEND_GATEWAY_TOKEN) or from the file
--- pgblend_gateway_token in the data directory (mode 0600). Ends within timeout_ms, and within 20 ms
--- of a cancel, statement_timeout or terminate. Problems are returned, since an error raised here
--- would be prefixed with "plpy.Error".
-CREATE OR REPLACE FUNCTION pgblend._post_to_gateway(
-    url text,
-    path text,
-    body text,
-    timeout_ms integer,
-    data_directory text
-)
+-- `request` has url, path, body (a text), timeout_ms, places (the setting model_calls) and
+-- data_directory. The token comes from the server's environment (PGBLEND_GATEWAY_TOKEN) or from the
+-- file pgblend_gateway_token in that directory (mode 0600). Ends within timeout_ms, and within 20
+-- ms of a cancel, statement_timeout or terminate. Problems are returned, since an error raised here
+-- would be prefixed with "plpy.Error". With `later` the request is only sent, and the call stands
+-- in GD under the uuid that comes back as "call", for _gateway_answer.
+CREATE OR REPLACE FUNCTION pgblend._post_to_gateway(request jsonb, later boolean DEFAULT false)
 RETURNS jsonb
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
@@ -12753,6 +12904,7 @@ if "gateway_answer" not in SD:
 
     import http.client
     import json
+    import re
     from collections.abc import Callable
     from typing import Any
 
@@ -12762,7 +12914,8 @@ if "gateway_answer" not in SD:
     ) -> dict[str, Any]:
         """Run `exchange` (which gives status and text) and return {"answer"} or {"problem", "hint"}.
 
-        Only what a gateway can do wrong becomes a problem: a cancel, above all, passes through.
+        Only what a gateway can do wrong becomes a problem: a cancel, above all, passes through. The
+        answer holds nothing that jsonb cannot: characters 0 are left out, lone surrogates replaced.
         """
         try:
             status, text = exchange()
@@ -12778,6 +12931,8 @@ if "gateway_answer" not in SD:
             }
         try:
             answer = json.loads(text, parse_constant=refuse_constant)
+            if re.search(r"\\u(0000|[dD][89a-fA-F])", text):
+                answer = storable(answer)
         except ValueError:
             answer = None
         if status != 200:
@@ -12796,6 +12951,17 @@ if "gateway_answer" not in SD:
     def refuse_constant(name: str) -> None:
         """Refuse NaN and Infinity, which Python reads but JSON does not have."""
         raise ValueError(f"{name} is no JSON")
+
+
+    def storable(value: Any) -> Any:
+        """Return a JSON value with texts that jsonb can hold."""
+        if isinstance(value, str):
+            return value.encode("utf-8", "replace").decode().replace("\0", "")
+        if isinstance(value, list):
+            return [storable(item) for item in value]
+        if isinstance(value, dict):
+            return {storable(name): storable(item) for name, item in value.items()}
+        return value
 
 
     def error_message(answer: Any, text: str) -> str:
@@ -12842,8 +13008,8 @@ if "gateway_token" not in SD:
         return token or None
     SD["gateway_token"] = gateway_token
 gateway_token = SD["gateway_token"]
-if "post_json" not in SD:
-    """HTTP POST of a JSON text, with keep-alive and a wait that can be interrupted."""
+if "http_exchange" not in SD:
+    """One HTTP POST that is sent first and received later, with a wait that can be interrupted."""
 
     import http.client
     import signal
@@ -12852,66 +13018,148 @@ if "post_json" not in SD:
     import time
     import urllib.parse
     from collections.abc import Callable, MutableMapping
-    from typing import Any
+
+    Connections = MutableMapping[str, http.client.HTTPConnection]
 
 
-    def post_json(
+    class UnixConnection(http.client.HTTPConnection):
+        """HTTP over a unix socket."""
+
+        def __init__(self, socket_path: str) -> None:
+            http.client.HTTPConnection.__init__(self, "localhost")
+            self.socket_path = socket_path
+
+        def connect(self) -> None:
+            """Connect to the socket's path."""
+            self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self.sock.settimeout(self.timeout)
+            self.sock.connect(self.socket_path)
+
+
+    class HttpExchange:
+        """A request and its answer; the thread that does both touches nothing but the socket."""
+
+        def __init__(
+            self,
+            base_url: str,
+            path: str,
+            body: str,
+            token: str | None,
+            timeout_ms: int,
+            connections: Connections,
+        ) -> None:
+            self.deadline = time.monotonic() + timeout_ms / 1000
+            self.base_url = base_url
+            prefix = "" if base_url.startswith("unix:") else urllib.parse.urlsplit(base_url).path
+            self.target = prefix.rstrip("/") + path
+            self.body = body
+            self.headers = {"Content-Type": "application/json"}
+            if token:
+                self.headers["Authorization"] = "Bearer " + token
+            self.connections = connections
+            self.received = False
+            self.begin(connections.pop(base_url, None))
+
+        def begin(self, kept: http.client.HTTPConnection | None) -> None:
+            """Start the thread, on a kept connection or a new one."""
+            self.kept = kept is not None
+            self.connection = kept or open_connection(self.base_url)
+            self.sent, self.finished = threading.Event(), threading.Event()
+            self.abandoned = self.reusable = False
+            self.response: tuple[int, str] | None = None
+            self.error: Exception | None = None
+            # No step of the thread takes longer than the deadline, on a kept socket too.
+            self.connection.timeout = max(self.deadline - time.monotonic(), 0.001)
+            if self.connection.sock is not None:
+                self.connection.sock.settimeout(self.connection.timeout)
+            start_without_signals(threading.Thread(target=self.run_exchange, daemon=True))
+
+        def run_exchange(self) -> None:
+            """Send the request and read the answer; runs in the thread.
+
+            Whoever waits may have left while the thread was connecting: then nothing is sent any more.
+            """
+            connection = self.connection
+            try:
+                if connection.sock is None:
+                    connection.connect()
+                if self.abandoned:
+                    close(connection)
+                    return
+                connection.request("POST", self.target, self.body.encode(), self.headers)
+                self.sent.set()
+                response = connection.getresponse()
+                text = response.read().decode("utf-8", "replace")
+                self.reusable = not response.will_close
+                self.response = (response.status, text)
+            except Exception as error:
+                self.error = error
+            finally:
+                self.sent.set()
+                self.finished.set()
+
+        def wait_until_sent(self, check_interrupts: Callable[[], object]) -> None:
+            """Let the thread send the request: it only runs while the caller waits here."""
+            self.wait(self.sent, check_interrupts)
+
+        def receive(self, check_interrupts: Callable[[], object]) -> tuple[int, str]:
+            """Return (status, response text), and keep the connection for the next exchange.
+
+            `check_interrupts` is called every 20 ms; whatever it raises ends the exchange. A kept
+            connection that the server has closed meanwhile is replaced once.
+            """
+            while True:
+                if not self.wait(self.finished, check_interrupts):
+                    self.abandon()
+                    raise TimeoutError("no answer in time")
+                if self.response is not None:
+                    self.received = True
+                    if self.reusable and self.base_url not in self.connections:
+                        self.connections[self.base_url] = self.connection
+                    else:
+                        close(self.connection)
+                    return self.response
+                close(self.connection)
+                by_server = isinstance(self.error, (ConnectionError, http.client.BadStatusLine))
+                if self.error is not None and not (self.kept and by_server):
+                    raise self.error
+                self.begin(None)
+
+        def wait(self, event: threading.Event, check_interrupts: Callable[[], object]) -> bool:
+            """Wait in steps of 20 ms, so that a cancel is seen soon; False once the time is over."""
+            try:
+                while not event.wait(0.02):
+                    check_interrupts()
+                    if time.monotonic() >= self.deadline:
+                        return False
+            except BaseException:
+                self.abandon()
+                raise
+            return True
+
+        def abandon(self) -> None:
+            """End the exchange without an answer; one that was received stays as it is."""
+            if not self.received:
+                self.abandoned = True
+                close(self.connection)
+
+
+    def http_exchange(
         base_url: str,
         path: str,
         body: str,
         token: str | None,
         timeout_ms: int,
-        connections: MutableMapping[str, http.client.HTTPConnection],
-        check_interrupts: Callable[[], object],
-    ) -> tuple[int, str]:
-        """POST `body` (JSON text) to `base_url` + `path` and return (status, response text).
+        connections: Connections,
+    ) -> HttpExchange:
+        """Begin to POST `body` (JSON text) to `base_url` + `path`; receive() gives the answer.
 
-        `base_url` is http://host:port, https://… or unix:/path/of/socket. `connections` is a dict that
-        keeps one open connection per base URL between calls. While the request runs in a thread,
-        `check_interrupts` is called every 20 ms; whatever it raises ends the call and closes the
-        connection. The thread touches nothing but the socket. A kept connection that the server has
-        closed meanwhile is replaced once.
-
-        Raises TimeoutError after `timeout_ms`, OSError or http.client.HTTPException when the exchange
-        fails, and ValueError for a base URL of another form.
+        `base_url` is http://host:port, https://… or unix:/path/of/socket. `connections` keeps one open
+        connection per base URL between exchanges. ValueError for a base URL of another form; receive()
+        raises TimeoutError after `timeout_ms` from now, OSError or http.client.HTTPException where the
+        exchange fails.
         """
-        deadline = time.monotonic() + timeout_ms / 1000
-        headers = {"Content-Type": "application/json"}
-        prefix = (
-            "" if base_url.startswith("unix:") else urllib.parse.urlsplit(base_url).path.rstrip("/")
-        )
-        if token:
-            headers["Authorization"] = "Bearer " + token
-        while True:
-            kept = connections.pop(base_url, None)
-            connection = kept or open_connection(base_url)
-            exchange: dict[str, Any] = {"finished": threading.Event(), "abandoned": False}
-            set_timeout(connection, timeout_ms / 1000)
-            thread = threading.Thread(
-                target=run_exchange,
-                args=(connection, prefix + path, body, headers, exchange),
-                daemon=True,
-            )
-            start_without_signals(thread)
-            try:
-                wait_for(exchange["finished"], deadline, check_interrupts)
-            except BaseException:
-                exchange["abandoned"] = True
-                close(connection)
-                raise
-            if "response" in exchange:
-                if exchange["reusable"]:
-                    connections[base_url] = connection
-                else:
-                    close(connection)
-                response: tuple[int, str] = exchange["response"]
-                return response
-            close(connection)
-            closed_by_server = isinstance(
-                exchange["error"], (ConnectionError, http.client.BadStatusLine)
-            )
-            if not (kept and closed_by_server):
-                raise exchange["error"]
+        return HttpExchange(base_url, path, body, token, timeout_ms, connections)
 
 
     def open_connection(base_url: str) -> http.client.HTTPConnection:
@@ -12930,55 +13178,6 @@ if "post_json" not in SD:
         )
 
 
-    class UnixConnection(http.client.HTTPConnection):
-        """HTTP over a unix socket."""
-
-        def __init__(self, socket_path: str) -> None:
-            http.client.HTTPConnection.__init__(self, "localhost")
-            self.socket_path = socket_path
-
-        def connect(self) -> None:
-            """Connect to the socket's path."""
-            self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            self.sock.settimeout(self.timeout)
-            self.sock.connect(self.socket_path)
-
-
-    def set_timeout(connection: http.client.HTTPConnection, seconds: float) -> None:
-        """Let no step of the thread take longer than this call's deadline, on a kept socket too."""
-        connection.timeout = seconds
-        if connection.sock is not None:
-            connection.sock.settimeout(seconds)
-
-
-    def run_exchange(
-        connection: http.client.HTTPConnection,
-        target: str,
-        body: str,
-        headers: dict[str, str],
-        exchange: dict[str, Any],
-    ) -> None:
-        """Send the request and read the answer; runs in the thread.
-
-        Whoever waits may have left while the thread was connecting: then nothing is sent any more.
-        """
-        try:
-            if connection.sock is None:
-                connection.connect()
-            if exchange["abandoned"]:
-                close(connection)
-                return
-            connection.request("POST", target, body.encode(), headers)
-            response = connection.getresponse()
-            text = response.read().decode("utf-8", "replace")
-            exchange["reusable"] = not response.will_close
-            exchange["response"] = (response.status, text)
-        except Exception as error:
-            exchange["error"] = error
-        finally:
-            exchange["finished"].set()
-
-
     def start_without_signals(thread: threading.Thread) -> None:
         """Start the thread with all signals blocked: they belong to the thread that waits."""
         previous = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -12986,16 +13185,6 @@ if "post_json" not in SD:
             thread.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, previous)
-
-
-    def wait_for(
-        finished: threading.Event, deadline: float, check_interrupts: Callable[[], object]
-    ) -> None:
-        """Wait in steps of 20 ms, so that a cancel is seen soon."""
-        while not finished.wait(0.02):
-            check_interrupts()
-            if time.monotonic() >= deadline:
-                raise TimeoutError("no answer in time")
 
 
     def close(connection: http.client.HTTPConnection) -> None:
@@ -13006,27 +13195,188 @@ if "post_json" not in SD:
         except OSError:
             pass
         connection.close()
-    SD["post_json"] = post_json
-post_json = SD["post_json"]
+    SD["http_exchange"] = http_exchange
+http_exchange = SD["http_exchange"]
+if "model_places" not in SD:
+    """The places that a server has for model calls, as session advisory locks."""
 
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    STEP_MS = 20
+    _TAKE = "SELECT k FROM generate_series($1, $2) AS k WHERE pg_try_advisory_lock(k) LIMIT 1"
+    _GIVE_BACK = "SELECT pg_advisory_unlock($1)"
+    _SLEEP = "SELECT pg_sleep($1)"
+
+
+    def model_places(
+        run: Callable[..., Sequence[Mapping[str, Any]]], places: Mapping[str, float]
+    ) -> tuple[Callable[[int], int | None], Callable[[int | None], None]]:
+        """Return take(most_ms), which gives the key of a place, and give_back(key).
+
+        `places` is the setting model_calls: `most` calls at a time (0: any number), the advisory locks
+        from `first_key` on, and `wait_ms`, how long a call waits for a place, at most `most_ms`. take
+        gives None where there is none in time, and 0 where any number may run. Locks belong to the
+        session: no transaction's end and no error gives them back, so the caller must.
+        """
+        first, most = int(places["first_key"]), int(places["most"])
+
+        def take(most_ms: int) -> int | None:
+            if not most:
+                return 0
+            waited = 0
+            while True:
+                rows = run(_TAKE, ["bigint", "bigint"], first, first + most - 1)
+                if rows:
+                    key: int = rows[0]["k"]
+                    return key
+                if waited >= min(places["wait_ms"], most_ms):
+                    return None
+                run(_SLEEP, ["double precision"], STEP_MS / 1000)
+                waited += STEP_MS
+
+        def give_back(key: int | None) -> None:
+            if key:
+                run(_GIVE_BACK, ["bigint"], key)
+
+        return take, give_back
+    SD["model_places"] = model_places
+model_places = SD["model_places"]
+if "gateway_call" not in SD:
+    """One call of the model gateway: sent first, received later, always with a place of its own."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+
+    _ALL_TAKEN = "the server has no place left for a model call: {most} run already"
+
+
+    class GatewayCall:
+        """A call under way; `answer` or `abandon` ends it and gives its place back."""
+
+        def __init__(
+            self,
+            run: Callable[..., Sequence[Mapping[str, Any]]],
+            request: Mapping[str, Any],
+            connections: MutableMapping[str, Any],
+        ) -> None:
+            self.run = run
+            self.request = request
+            take, self.give_back = model_places(run, request["places"])
+            self.exchange: Any = None
+            self.error: Exception | None = None
+            self.place = take(request["timeout_ms"])
+            if self.place is None:
+                return
+            try:
+                self.exchange = http_exchange(
+                    request["url"],
+                    request["path"],
+                    request["body"],
+                    gateway_token(request["data_directory"]),
+                    request["timeout_ms"],
+                    connections,
+                )
+                self.exchange.wait_until_sent(self.check_interrupts)
+            except (OSError, ValueError) as error:
+                self.error = error
+            except BaseException:
+                self.abandon()
+                raise
+
+        def check_interrupts(self) -> None:
+            """Run an empty statement: a cancel or a timeout that is pending is raised there."""
+            self.run("SELECT", [])
+
+        def answer(self) -> dict[str, Any]:
+            """Wait for the answer: {"answer"} or {"problem", "hint"}; a cancel passes through."""
+            if self.place is None:
+                return {
+                    "problem": _ALL_TAKEN.format(most=int(self.request["places"]["most"])),
+                    "hint": "Raise the setting model_calls: most, or wait_ms to wait for a place.",
+                }
+            try:
+                return gateway_answer(self.request["url"], self.request["timeout_ms"], self.receive)
+            finally:
+                self.abandon()
+
+        def receive(self) -> tuple[int, str]:
+            """Return status and text."""
+            if self.exchange is None:
+                raise self.error or OSError("nothing was sent")
+            received: tuple[int, str] = self.exchange.receive(self.check_interrupts)
+            return received
+
+        def abandon(self) -> None:
+            """Leave the answer, where there is none yet, and give the place back."""
+            if self.exchange is not None:
+                self.exchange.abandon()
+            place, self.place = self.place, 0
+            self.give_back(place)
+
+
+    def gateway_call(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        request: Mapping[str, Any],
+        connections: MutableMapping[str, Any],
+    ) -> GatewayCall:
+        """Send a request and return the call, whose answer() waits for it.
+
+        `run` executes (statement, types, *values). `request` has url, path, body (JSON text),
+        timeout_ms, data_directory (where the token may be) and places (the setting model_calls).
+        """
+        return GatewayCall(run, request, connections)
+    SD["gateway_call"] = gateway_call
+gateway_call = SD["gateway_call"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
 
 import json
+from uuid import uuid4
 
-if "check_interrupts" not in SD:
-    SD["check_interrupts"] = plpy.prepare("SELECT").execute
-    SD["connections"] = {}
-
-def exchange():
-    token = gateway_token(data_directory)
-    return post_json(
-        url, path, body, token, timeout_ms, SD["connections"], SD["check_interrupts"])
-
-return json.dumps(gateway_answer(url, timeout_ms, exchange))
+asked = json.loads(request)
+if asked["url"] is None:
+    return json.dumps({
+        "problem": "no model gateway is set",
+        "hint": "Start one (pgblend gateway) and name it: pgblend config set gateway_url URL"})
+run = prepared_statements(plpy.prepare, SD)
+call = gateway_call(run, asked, GD.setdefault("pgblend_connections", {}))
+if later:
+    key = str(uuid4())
+    GD.setdefault("pgblend_calls", {})[key] = call
+    return json.dumps({"call": key})
+return json.dumps(call.answer())
 $python$;
 
-COMMENT ON FUNCTION pgblend._post_to_gateway(text, text, text, integer, text) IS
+COMMENT ON FUNCTION pgblend._post_to_gateway(jsonb, boolean) IS
 'POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint": text}. Ends within '
-'timeout_ms and soon after a cancel.';
+'timeout_ms and soon after a cancel; later: only send it.';
 
 -- 50_model/_create_embedding_table
 -- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
@@ -13154,15 +13504,9 @@ COST 100000
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    url text := pgblend.get_setting('gateway_url') #>> '{}';
-    outcome jsonb := pgblend._post_to_gateway(
-        url, path, body::text, timeout_ms, current_setting('data_directory'));
+    outcome jsonb := pgblend._post_to_gateway(pgblend._gateway_request(path, body, timeout_ms));
 BEGIN
-    IF url IS NULL THEN
-        RAISE EXCEPTION 'no model gateway is set'
-            USING ERRCODE = 'PB008',
-            HINT = 'Start one (pgblend gateway) and name it: pgblend config set gateway_url URL';
-    ELSIF outcome ? 'problem' THEN
+    IF outcome ? 'problem' THEN
         RAISE EXCEPTION '%', outcome ->> 'problem'
             USING ERRCODE = 'PB008', HINT = outcome ->> 'hint';
     END IF;
@@ -13173,6 +13517,59 @@ $function$;
 COMMENT ON FUNCTION pgblend._call_gateway(text, jsonb, integer) IS
 'POST to the model gateway and return its answer. Raises PB008 when there is no gateway, no answer '
 'within timeout_ms, or an error for an answer.';
+
+-- 50_model/_request_model
+-- _request_model: the answer of the gateway for a task: embed, expand, hyde or rerank.
+-- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
+-- path or model; for that its search_path holds nothing that others can write to. The model of
+-- embed is that of the space named, of the others a setting's. `input` is what the model is asked;
+-- a NULL timeout_ms means the setting timeouts_ms. Gives {"answer"} or {"problem", "hint"}; with
+-- `later` the request is only sent: {"call": uuid} or {"problem", "hint"}.
+CREATE OR REPLACE FUNCTION pgblend._request_model(
+    task text,
+    input jsonb,
+    space text DEFAULT NULL,
+    timeout_ms integer DEFAULT NULL,
+    later boolean DEFAULT false
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+COST 100000
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    setting_name text := CASE task WHEN 'embed' THEN 'embedding_model'
+        WHEN 'rerank' THEN 'rerank_model' ELSE 'expansion_model' END;
+    model text := (
+        SELECT s.model FROM pgblend_data.embedding_space AS s
+        WHERE task = 'embed' AND s.name = space);
+    body jsonb;
+BEGIN
+    model := coalesce(model, pgblend.get_setting(setting_name) #>> '{}');
+    IF model IS NULL THEN
+        RETURN jsonb_build_object(
+            'problem', 'no model is set for it',
+            'hint', format('name one: pgblend config set %s MODEL', setting_name));
+    END IF;
+    timeout_ms := coalesce(timeout_ms, (pgblend.get_setting('timeouts_ms')
+        ->> CASE task WHEN 'hyde' THEN 'expand' ELSE task END)::numeric);
+    body := input || jsonb_build_object('model', model) || CASE
+        WHEN task IN ('expand', 'hyde') THEN jsonb_build_object('timeout_ms', timeout_ms)
+        ELSE '{}' END;
+    RETURN pgblend._post_to_gateway(
+        pgblend._gateway_request(
+            CASE task WHEN 'embed' THEN '/v1/embeddings' WHEN 'expand' THEN '/v1/expand'
+                WHEN 'hyde' THEN '/v1/hyde' WHEN 'rerank' THEN '/v1/rerank' END,
+            body, timeout_ms),
+        later);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._request_model(text, jsonb, text, integer, boolean) IS
+'The answer of the gateway for a task (embed, expand, hyde, rerank): {"answer"} or {"problem", '
+'"hint"}; with later the request is only sent.';
 
 -- 50_model/_live_workers
 -- _live_workers: the embedding workers whose sessions live: those that hold their advisory lock.
@@ -13219,40 +13616,33 @@ COMMENT ON FUNCTION pgblend._wake_workers() IS
 'Tell workers that wait (LISTEN pgblend_embedding) that there is work, once this transaction '
 'commits.';
 
--- 50_model/_request_embeddings
--- _request_embeddings: the gateway's answer for texts in the model of a space: [{"index",
--- "embedding"}, …].
--- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
--- path or model; for that its search_path holds nothing that others can write to. A NULL space
--- stands for the model of the setting embedding_model.
-CREATE OR REPLACE FUNCTION pgblend._request_embeddings(
-    texts text[],
-    space text,
-    timeout_ms integer
+-- 50_model/_model_answer
+-- _model_answer: what the gateway answers for a task, or an error (PB008) that says what is wrong.
+CREATE OR REPLACE FUNCTION pgblend._model_answer(
+    task text,
+    input jsonb,
+    space text DEFAULT NULL,
+    timeout_ms integer DEFAULT NULL
 )
 RETURNS jsonb
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SECURITY DEFINER
 COST 100000
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    model text;
+    outcome jsonb := pgblend._request_model(task, input, space, timeout_ms);
 BEGIN
-    SELECT s.model INTO model FROM pgblend_data.embedding_space AS s WHERE s.name = space;
-    RETURN pgblend._call_gateway(
-        '/v1/embeddings',
-        jsonb_build_object(
-            'model', coalesce(model, pgblend.get_setting('embedding_model') #>> '{}'),
-            'input', texts),
-        coalesce(timeout_ms, (pgblend.get_setting('timeouts_ms') ->> 'embed')::numeric::integer)
-    ) -> 'data';
+    IF outcome ? 'problem' THEN
+        RAISE EXCEPTION '%', outcome ->> 'problem'
+            USING ERRCODE = 'PB008', HINT = outcome ->> 'hint';
+    END IF;
+    RETURN outcome -> 'answer';
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._request_embeddings(text[], text, integer) IS
-'The gateway''s answer for texts in the model of a space: [{"index", "embedding"}, …].';
+COMMENT ON FUNCTION pgblend._model_answer(text, jsonb, text, integer) IS
+'What the gateway answers for a task (embed, expand, hyde, rerank); PB008 where it does not.';
 
 -- 50_model/_chunk_enqueue
 -- _chunk_enqueue: trigger that queues new chunks for a vector in every embedding space.
@@ -13368,8 +13758,6 @@ SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target pgblend_data.embedding_space;
-    vectors vector[];
-    embedding vector;
 BEGIN
     IF array_position(texts, NULL) IS NOT NULL THEN
         RAISE EXCEPTION 'text % is NULL: expected a text', array_position(texts, NULL)
@@ -13386,35 +13774,9 @@ BEGIN
         RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
             USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
     END IF;
-    BEGIN
-        SELECT array_agg((e.value ->> 'embedding')::vector
-            ORDER BY (e.value ->> 'index')::integer, e.place)
-        INTO vectors
-        FROM jsonb_array_elements(pgblend._request_embeddings(texts, target.name, timeout_ms))
-            WITH ORDINALITY AS e (value, place);
-    EXCEPTION WHEN data_exception THEN
-        RAISE EXCEPTION 'the gateway''s answer has no vectors: %', left(SQLERRM, 200)
-            USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
-    END;
-    IF cardinality(vectors) IS DISTINCT FROM cardinality(texts) THEN
-        RAISE EXCEPTION 'the gateway gave % vectors for % texts',
-            coalesce(cardinality(vectors), 0), cardinality(texts)
-            USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
-    END IF;
-    FOREACH embedding IN ARRAY vectors LOOP
-        IF embedding IS NULL THEN
-            RAISE EXCEPTION 'the gateway''s answer lacks a vector'
-                USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
-        ELSIF vector_dims(embedding) <> coalesce(target.dimensions, vector_dims(vectors[1])) THEN
-            RAISE EXCEPTION 'the gateway gave % dimensions%', vector_dims(embedding), CASE
-                WHEN target.name IS NULL THEN format(' and %s in one answer', vector_dims(vectors[1]))
-                ELSE format(' for model "%s", embedding space "%s" holds %s',
-                    target.model, target.name, target.dimensions) END
-                USING ERRCODE = 'PB008',
-                HINT = 'The model behind the name has changed: make a new embedding space for it.';
-        END IF;
-    END LOOP;
-    RETURN vectors;
+    RETURN pgblend._answered_vectors(
+        pgblend._model_answer('embed', jsonb_build_object('input', texts), target.name, timeout_ms),
+        cardinality(texts), target);
 END;
 $function$;
 
@@ -13439,6 +13801,36 @@ END;
 
 COMMENT ON FUNCTION pgblend._arm_settings(text) IS
 'What a search by one arm (lexical, vector, fuzzy) puts over its settings; nothing for NULL.';
+
+-- 60_search/_check_query_embedding
+-- _check_query_embedding: raise for a query's vector that cannot be compared in a space.
+-- NULL is right: then the query is embedded.
+CREATE OR REPLACE FUNCTION pgblend._check_query_embedding(
+    query_embedding vector,
+    space pgblend_data.embedding_space
+)
+RETURNS void
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF query_embedding IS NULL THEN
+        RETURN;
+    ELSIF vector_dims(query_embedding) <> space.dimensions THEN
+        RAISE EXCEPTION 'query_embedding has % dimensions, embedding space "%" holds %',
+            vector_dims(query_embedding), space.name, space.dimensions
+            USING ERRCODE = '22023',
+            HINT = format('Embed the query with the model "%s".', space.model);
+    ELSIF vector_norm(query_embedding) = 0 THEN
+        RAISE EXCEPTION 'query_embedding is the zero vector, which has no direction'
+            USING ERRCODE = '22023', HINT = 'Leave it NULL to have the query embedded.';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_query_embedding(vector, pgblend_data.embedding_space) IS
+'Raise 22023 for a query''s vector of the wrong size, or of length 0.';
 
 -- 60_search/_check_result_limit
 -- _check_result_limit: raise unless a limit is from 0 to 10000.
@@ -13690,71 +14082,284 @@ COMMENT ON FUNCTION pgblend._milliseconds(timestamptz, timestamptz) IS
 'The time from one moment to another, in milliseconds.';
 
 -- 60_search/_missing_stages
--- _missing_stages: what a mode asks for and cannot have: {stage: why}.
--- fast asks for nothing more than fusion, default for reranking, thorough for expansion of the
--- query too. There is no model for either yet.
-CREATE OR REPLACE FUNCTION pgblend._missing_stages(mode text)
+-- _missing_stages: which of the wanted stages there is no model for, and what to do: {stage: hint}.
+-- `wanted` is what _wanted_stages gives. What the caller passes in (expansion, rerank_scores) needs
+-- no model.
+CREATE OR REPLACE FUNCTION pgblend._missing_stages(wanted jsonb, settings jsonb)
 RETURNS jsonb
-LANGUAGE sql
-IMMUTABLE PARALLEL SAFE
-RETURN CASE mode
-    WHEN 'thorough' THEN
-        '{"expand": "no model is set for it", "rerank": "no model is set for it"}'::jsonb
-    WHEN 'default' THEN '{"rerank": "no model is set for it"}'::jsonb
-    ELSE '{}'::jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN (
+        SELECT coalesce(jsonb_object_agg(s.stage, 'no model is set for it'), '{}')
+        FROM (VALUES ('expand', 'expansion_model', 'expansion'),
+            ('rerank', 'rerank_model', 'rerank_scores')) AS s (stage, model_setting, given)
+        WHERE (wanted ->> s.stage)::boolean AND settings -> s.given = '{}'
+            AND NOT EXISTS (
+                SELECT FROM pgblend_data.setting AS m
+                WHERE m.name = s.model_setting AND m.value <> 'null'));
 END;
+$function$;
 
-COMMENT ON FUNCTION pgblend._missing_stages(text) IS
-'What a mode (fast, default, thorough) asks for and cannot have, and why: expand, rerank.';
+COMMENT ON FUNCTION pgblend._missing_stages(jsonb, jsonb) IS
+'Which of the wanted stages (expand, rerank) there is no model for: {stage: why}.';
 
 -- 60_search/_query_embedding
--- _query_embedding: the vector of a query in the active space: the caller's, else the gateway's.
--- Never raises for a missing space, vector or gateway: `problem` says what is missing, `hint` what
--- to do, and embedding is NULL. A given vector of the wrong size, or the zero vector, is the
--- caller's mistake and raises.
-CREATE OR REPLACE FUNCTION pgblend._query_embedding(
-    query text,
-    given vector,
-    space pgblend_data.embedding_space,
-    timeout_ms integer,
-    OUT embedding vector,
-    OUT problem text,
-    OUT problem_code text,
-    OUT hint text
-)
+-- _query_embedding: the vector of a query in the active space, NULL where there is none to be had.
+-- No space, no gateway, no answer in time: all give NULL.
+CREATE OR REPLACE FUNCTION pgblend._query_embedding(query text, timeout_ms integer)
+RETURNS vector
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
+DECLARE
+    active pgblend_data.embedding_space := pgblend._active_space();
 BEGIN
-    IF space.name IS NULL THEN
-        problem := 'no embedding space yet';
-        problem_code := 'PB001';
-        hint := 'pgblend ingest makes and fills one where a model gateway runs';
-    ELSIF given IS NOT NULL THEN
-        IF vector_dims(given) <> space.dimensions THEN
-            RAISE EXCEPTION 'query_embedding has % dimensions, embedding space "%" holds %',
-                vector_dims(given), space.name, space.dimensions
-                USING ERRCODE = '22023',
-                HINT = format('Embed the query with the model "%s".', space.model);
-        ELSIF vector_norm(given) = 0 THEN
-            RAISE EXCEPTION 'query_embedding is the zero vector, which has no direction'
-                USING ERRCODE = '22023', HINT = 'Leave it NULL to have the query embedded.';
-        END IF;
-        embedding := given;
-    ELSE
-        embedding := (pgblend.embed_text(ARRAY[query], space.name, timeout_ms))[1];
+    IF active.name IS NULL OR query IS NULL THEN
+        RETURN NULL;
     END IF;
+    RETURN (pgblend.embed_text(ARRAY[query], active.name, timeout_ms))[1];
 EXCEPTION WHEN SQLSTATE 'PB008' THEN
-    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
-    problem := SQLERRM;
-    problem_code := 'PB008';
+    RETURN NULL;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._query_embedding(text, vector, pgblend_data.embedding_space, integer) IS
-'The vector of a query in the active space: the caller''s, else the gateway''s; where there is '
-'none, what the problem is.';
+COMMENT ON FUNCTION pgblend._query_embedding(text, integer) IS
+'The vector of a query in the active space, NULL where there is none to be had.';
+
+-- 60_search/_search_trace
+-- _search_trace: what a search did, as one JSON document: settings, stages, rows.
+-- {"query", "profile", "mode", "collections", "settings": {name: {"value", "source"}}, "stages":
+-- [{"name", "ms", "rows", …}], "degraded", "total_ms", "results": [{"rank", "score", …, "arms",
+-- "places"}]}, and "candidates" where each candidate was traced. `page_trace` is what
+-- _search_page says, NULL for a blank query, which runs no stage.
+CREATE OR REPLACE FUNCTION pgblend._search_trace(
+    query text,
+    profile text,
+    collection_ids bigint[],
+    options jsonb,
+    settings jsonb,
+    degraded text[],
+    results pgblend.search_result[],
+    page_trace jsonb,
+    total_ms double precision
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN jsonb_build_object(
+        'query', query,
+        'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
+        'mode', settings ->> 'mode',
+        'collections', (
+            SELECT coalesce(jsonb_agg(c.name ORDER BY c.name), '[]')
+            FROM pgblend_data.collection AS c WHERE c.id = ANY(collection_ids)),
+        'settings', (
+            SELECT jsonb_object_agg(s.name, jsonb_build_object(
+                'value', settings -> s.name, 'source', s.source))
+            FROM pgblend._setting_sources(options, profile, collection_ids) AS s),
+        'degraded', to_jsonb(degraded),
+        'total_ms', total_ms,
+        'results', (
+            SELECT coalesce(jsonb_agg(
+                to_jsonb(r) - '{content,metadata,context_before,context_after,degraded}'::text[]
+                || (page_trace -> 'rows' -> (r.rank - results[1].rank)) ORDER BY r.rank), '[]')
+            FROM unnest(results) AS r),
+        'stages', coalesce(page_trace -> 'stages', '[]')
+    ) || coalesce(page_trace - '{stages,rows}'::text[], '{}');
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_trace(
+    text, text, bigint[], jsonb, jsonb, text[], pgblend.search_result[], jsonb,
+    double precision
+) IS
+'What a search did, as one JSON document: settings and where each came from, stages with their '
+'times, and how each row came to its place.';
+
+-- 60_search/_wanted_stages
+-- _wanted_stages: which of the stages that ask models a search wants: {"expand", "rerank"}.
+-- By the settings expand and rerank; where they are auto, what the caller passes in is wanted
+-- (expansion, rerank_scores), else the mode decides: fast, api and tool want neither, default
+-- wants rerank, thorough and agent both.
+CREATE OR REPLACE FUNCTION pgblend._wanted_stages(settings jsonb)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+    'expand', CASE settings ->> 'expand'
+        WHEN 'on' THEN true WHEN 'true' THEN true WHEN 'off' THEN false WHEN 'false' THEN false
+        ELSE settings -> 'expansion' <> '{}' OR settings ->> 'mode' IN ('thorough', 'agent')
+    END,
+    'rerank', CASE settings ->> 'rerank'
+        WHEN 'on' THEN true WHEN 'true' THEN true WHEN 'off' THEN false WHEN 'false' THEN false
+        ELSE settings -> 'rerank_scores' <> '{}'
+            OR settings ->> 'mode' IN ('default', 'thorough', 'agent')
+    END
+);
+
+COMMENT ON FUNCTION pgblend._wanted_stages(jsonb) IS
+'Which of the stages that ask models a search wants, by its settings: {"expand", "rerank"}.';
+
+-- 60_search/_why_not
+-- _why_not: why a stage that asks models (expand, rerank) is not wanted, for people.
+CREATE OR REPLACE FUNCTION pgblend._why_not(stage text, settings jsonb)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN settings ->> stage IN ('off', 'false') THEN 'by the setting ' || stage
+    ELSE 'by the mode ' || (settings ->> 'mode')
+END;
+
+COMMENT ON FUNCTION pgblend._why_not(text, jsonb) IS
+'Why a stage that asks models (expand, rerank) is not wanted, for people.';
+
+-- 60_search/_vectors_waiting
+-- _vectors_waiting: whether some passages of the collections still need a vector in the space.
+CREATE OR REPLACE FUNCTION pgblend._vectors_waiting(space text, collection_ids bigint[])
+RETURNS boolean
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM pgblend_data.embedding_queue AS q
+        WHERE q.space = _vectors_waiting.space AND q.collection_id = ANY(collection_ids));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._vectors_waiting(text, bigint[]) IS
+'Whether some passages of the collections still need a vector in the space.';
+
+-- 60_search/_fetch_page
+-- _fetch_page: the rows of a page, made of its passages' ids: texts, snippets, places.
+-- The one place where a search reads stored texts. The arrays have an element for each row; a
+-- passage that is not there, or that the caller may not see, gives no row.
+CREATE OR REPLACE FUNCTION pgblend._fetch_page(
+    query text,
+    chunk_ids bigint[],
+    ranks integer[],
+    scores double precision[],
+    relevances double precision[],
+    arms jsonb[],
+    details jsonb[],
+    degraded text[]
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $function$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH passage AS MATERIALIZED (
+        SELECT
+            p.*,
+            c.content,
+            c.text_search_config,
+            c.start_line,
+            c.end_line,
+            c.pages,
+            d.metadata || c.metadata AS metadata,
+            d.id AS document_id,
+            d.uri,
+            d.title,
+            d.source_key,
+            o.name AS collection
+        FROM unnest(
+            _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
+            _fetch_page.arms, _fetch_page.details
+        ) AS p (chunk_id, rank, score, relevance, arms, details)
+        INNER JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
+        INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+        INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
+    )
+
+    SELECT
+        p.rank,
+        p.score,
+        p.relevance,
+        p.document_id,
+        p.chunk_id,
+        p.collection,
+        p.uri,
+        p.title,
+        s.snippet,
+        p.content,
+        p.start_line,
+        p.end_line,
+        p.pages,
+        p.metadata,
+        p.source_key,
+        NULL::text,
+        NULL::text,
+        p.arms,
+        _fetch_page.degraded,
+        p.details
+    FROM (
+        SELECT
+            array_agg(q.rank) AS ranks,
+            pgblend._snippets(
+                array_agg(q.content),
+                array_agg(CASE
+                    WHEN q.arms ? 'fuzzy' THEN
+                        concat_ws(' ', pgblend._corrected_words(q.arms), query)
+                    ELSE query END),
+                array_agg(q.text_search_config)) AS snippets
+        FROM passage AS q
+    ) AS told
+    CROSS JOIN LATERAL unnest(told.ranks, told.snippets) AS s (rank, snippet)
+    INNER JOIN passage AS p ON p.rank = s.rank
+    ORDER BY p.rank;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._fetch_page(
+    text, bigint[], integer[], double precision[], double precision[], jsonb[], jsonb[], text[]
+) IS
+'The rows of a page, made of its passages'' ids: texts, snippets, places.';
+
+-- 60_search/_degrade_mode
+-- _degrade_mode: note the stages that a call asks for and that have no model.
+-- `missing` is what _missing_stages gives; a call asks by the options mode, expand and rerank. With
+-- the setting strict it is an error (PB010).
+CREATE OR REPLACE FUNCTION pgblend._degrade_mode(missing jsonb, options jsonb, settings jsonb)
+RETURNS text[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    degraded text[] := '{}';
+    stage record;
+BEGIN
+    IF missing = '{}' THEN
+        RETURN degraded;
+    END IF;
+    FOR stage IN
+        SELECT s.key AS name, s.value AS problem FROM jsonb_each_text(missing) AS s
+        WHERE coalesce(options ->> 'mode', options ->> s.key) IS NOT NULL
+    LOOP
+        degraded := degraded || pgblend._degrade(
+            stage.name, stage.problem, 'PB010', 'the mode fast does without', settings);
+    END LOOP;
+    RETURN degraded;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._degrade_mode(jsonb, jsonb, jsonb) IS
+'Note the stages that a call asks for and that have no model; with strict raise PB010.';
 
 -- 60_search/_rank_passages
 -- _rank_passages: the places, scores and arms of one page: all arms, fused, cut to the page.
@@ -13783,6 +14388,7 @@ CREATE OR REPLACE FUNCTION pgblend._rank_passages(
     OUT arms jsonb[],
     OUT details jsonb[],
     OUT candidate_count integer,
+    OUT degraded text[],
     OUT trace jsonb
 )
 LANGUAGE plpython3u
@@ -14150,31 +14756,38 @@ if "choose_passages" not in SD:
         needed: int,
         looked_at: int,
         texts_of: Callable[[Sequence[int]], Mapping[int, Mapping[str, Any]]],
+        order_of: Callable[[Sequence[int], bool], tuple[list[int], Sequence[float]] | None],
         relevance_of: Callable[[Sequence[int]], Sequence[float | None]],
     ) -> dict[str, Any]:
-        """Return {distinct, good, dropped, looked_at} of the pool's items, best first.
+        """Return {distinct, good, points, dropped, looked_at} of the pool's items, best first.
 
         Repetitions and what is not good enough are left out of the first `looked_at` items, of four
         times as many where fewer than `needed` are left: a choice does not change when more is looked
-        at, so pages are parts of one list. `relevance_of` gives relevances of items; it is asked only
-        where min_relevance is set.
+        at, so pages are parts of one list. `order_of(distinct items, is_all)` gives their final order
+        and scores (points), None while it needs more of them. `relevance_of` gives relevances of
+        items; it is asked only where min_relevance is set.
         """
-        order, points = pool["order"], pool["points"]
+        order = pool["order"]
         while True:
+            is_all = looked_at >= len(order)
             distinct, dropped = distinct_items(order[:looked_at], pool, settings, texts_of)
-            relevances: Sequence[float | None] = [None] * len(distinct)
-            if settings["min_relevance"] is not None:
-                relevances = relevance_of(distinct)
-            good, not_good = good_items(
-                distinct, [points[item] for item in distinct], relevances, settings
-            )
-            if len(good) >= needed or looked_at >= len(order):
-                return {
-                    "distinct": distinct,
-                    "good": good,
-                    "dropped": {**dropped, **not_good},
-                    "looked_at": min(looked_at, len(order)),
-                }
+            ordered = order_of(distinct, is_all)
+            if ordered is not None:
+                items, points = ordered
+                relevances: Sequence[float | None] = [None] * len(items)
+                if settings["min_relevance"] is not None:
+                    relevances = relevance_of(items)
+                good, not_good = good_items(
+                    items, [points[item] for item in items], relevances, settings
+                )
+                if len(good) >= needed or is_all:
+                    return {
+                        "distinct": distinct,
+                        "good": good,
+                        "points": points,
+                        "dropped": {**dropped, **not_good},
+                        "looked_at": min(looked_at, len(order)),
+                    }
             looked_at *= 4
     SD["choose_passages"] = choose_passages
 choose_passages = SD["choose_passages"]
@@ -14820,6 +15433,145 @@ if "fuse_lists" not in SD:
         return scores
     SD["fuse_lists"] = fuse_lists
 fuse_lists = SD["fuse_lists"]
+if "checked_expansion" not in SD:
+    """The expansion of a query, as the gateway gives it."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+
+    def checked_expansion(answer: Any) -> dict[str, Any] | None:
+        """Return {lexicalQueries, vectorQueries, hyde} of an answer, None where it has another shape.
+
+        Missing lists are empty; blank texts and a blank hyde are left out; at most ten texts a list.
+        """
+        if not isinstance(answer, Mapping):
+            return None
+        hyde = answer.get("hyde")
+        found: dict[str, Any] = {}
+        for name in ("lexicalQueries", "vectorQueries"):
+            texts = answer.get(name) or []
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+                return None
+            found[name] = [text for text in texts if text.strip()][:10]
+        if hyde is not None and not isinstance(hyde, str):
+            return None
+        return {**found, "hyde": hyde if hyde and hyde.strip() else None}
+    SD["checked_expansion"] = checked_expansion
+checked_expansion = SD["checked_expansion"]
+if "expanded_query" not in SD:
+    """The expansion stage of a search."""
+
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+
+    _NO_EXPANSION = {
+        "problem": "the gateway's answer is no expansion",
+        "hint": "Is gateway_url the address of a model gateway?",
+    }
+
+
+    def expanded_query(
+        settings: Mapping[str, Any],
+        strong: bool,
+        models: Any,
+        tools: Mapping[str, Callable[..., Any]],
+    ) -> dict[str, Any] | None:
+        """Return the expansion that was asked for before (or given), None where there is none.
+
+        A strong signal leaves it. `tools` are done, skip and degrade; what the gateway failed to do is
+        named by degrade(stage, outcome).
+        """
+        given = settings["expansion"]
+        task = "hyde" if settings["hyde"] == "query" else "expand"
+        if strong:
+            models.leave(task)
+            tools["skip"]("expand", "skipped_strong: the words alone have found the answer")
+            return None
+        outcome = {"answer": given, "ms": 0.0} if given else models.answer(task)
+        expansion = checked_expansion(outcome.get("answer"))
+        if expansion is None:
+            tools["degrade"]("expand", outcome if "problem" in outcome else _NO_EXPANSION)
+            tools["done"]("expand", 0, details={"model_ms": outcome["ms"]})
+            return None
+        if given:
+            expansion["embeddings"] = given.get("embeddings")
+        texts = [*expansion["lexicalQueries"], *expansion["vectorQueries"], expansion["hyde"]]
+        more = {
+            name: outcome["answer"].get(name) for name in ("queryLanguage", "promptVersion", "cached")
+        }
+        tools["done"](
+            "expand",
+            sum(text is not None for text in texts),
+            details={
+                **{name: value for name, value in expansion.items() if name != "embeddings"},
+                **{name: value for name, value in more.items() if value is not None},
+                **({"given": True} if given else {"model_ms": outcome["ms"]}),
+            },
+        )
+        return expansion
+    SD["expanded_query"] = expanded_query
+expanded_query = SD["expanded_query"]
+if "note_corrections" not in SD:
+    """What the fuzzy arm put right, beside its rows."""
+
+    import json
+    from typing import Any
+
+
+    def note_corrections(fuzzy: dict[str, Any], method: str) -> bool:
+        """Put method and corrections of each row into the list's `notes`; return whether any are there.
+
+        `corrections` of the list is a JSON text for each row, None for the method word_similarity.
+        """
+        told = fuzzy["corrections"]
+        notes = {
+            text: {"method": method, **({"corrections": json.loads(text)} if text else {})}
+            for text in set(told)
+        }
+        fuzzy["notes"] = {rank: notes[text] for rank, text in zip(fuzzy["ranks"], told, strict=True)}
+        return any(told)
+    SD["note_corrections"] = note_corrections
+note_corrections = SD["note_corrections"]
+if "first_lists" not in SD:
+    """The lists that a query's own words give."""
+
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+
+
+    def first_lists(
+        settings: Mapping[str, Any],
+        search: Callable[[str], dict[str, Any]],
+        done: Callable[..., object],
+        skip: Callable[[str, str], None],
+    ) -> list[dict[str, Any]]:
+        """Return the lists of the words' and the fuzzy arm, where they run.
+
+        `search` gives the list of an arm (arm_list). An arm of weight 0 does not run, nor the fuzzy arm
+        by the setting fuzzy (off, or auto with the words' arm not running). A fuzzy arm that finds
+        nothing to put right gives no list: a passage cannot be missing there. Where it did, it has all
+        that the words' arm has and more, which then only breaks ties, by an eighth of its weight.
+        """
+        weights, fuzzy = settings["weights"], settings["fuzzy"]
+        lists = []
+        if weights["lexical"] > 0:
+            lists.append(search("lexical"))
+            done("lexical", len(lists[0]["ranks"]))
+        else:
+            skip("lexical", "its weight is 0")
+        if weights["fuzzy"] == 0 or fuzzy == "off" or (fuzzy == "auto" and not lists):
+            skip("fuzzy", "its weight is 0" if weights["fuzzy"] == 0 else "by the setting fuzzy")
+            return lists
+        corrected = search("fuzzy")
+        done("fuzzy", len(corrected["ranks"]))
+        if note_corrections(corrected, settings["fuzzy_method"]) and lists:
+            lists[0]["weight"] /= 8
+        return [*lists, corrected] if corrected["ranks"] else lists
+    SD["first_lists"] = first_lists
+first_lists = SD["first_lists"]
 if "is_strong_signal" not in SD:
     """Whether the words alone have found the answer, so that expanding the query would be lost time."""
 
@@ -14847,6 +15599,367 @@ if "is_strong_signal" not in SD:
         return top[0] >= signal["score"] and gap >= signal["gap"], top
     SD["is_strong_signal"] = is_strong_signal
 is_strong_signal = SD["is_strong_signal"]
+if "query_groups" not in SD:
+    """Parse a search query into its words, phrases and exclusions."""
+
+    import re
+    from typing import Any
+
+    PROSE_WORDS = 10
+
+
+    def query_groups(query: str) -> dict[str, Any]:
+        """Parse `query` with the operators of websearch_to_tsquery: "phrase", or, -exclusion.
+
+        Returns a dict: `words`, the text whose lexemes rank (plain words and the words of phrases),
+        and `groups`, the alternatives between `or`, each a dict of `words` (any may occur), `phrases`
+        (must occur) and `excluded` (must not). An `or` with nothing before or after it is left out. A
+        quote that is never closed reaches to the end. Prose has no operators: it is all words.
+        """
+        token = re.compile(r'(-?)"([^"]*)(?:"|$)|(\S+)')
+        ranking: list[str] = []
+        groups: list[dict[str, list[str]]] = []
+        alternative = True
+        if is_prose(query):
+            query = re.sub(r'"|(?<!\S)-+', " ", query)
+            words = query.split()
+            return {
+                "words": " ".join(words),
+                "groups": [{"words": words, "phrases": [], "excluded": []}],
+            }
+        for match in token.finditer(query):
+            minus, phrase, word = match.groups()
+            if word is not None and word.lower() == "or":
+                alternative = True
+                continue
+            if alternative:
+                groups.append({"words": [], "phrases": [], "excluded": []})
+                alternative = False
+            if word is None:
+                groups[-1]["excluded" if minus else "phrases"].append(phrase)
+                ranking += [] if minus else [phrase]
+            elif word.startswith("-") and word.strip("-"):
+                groups[-1]["excluded"].append(word.lstrip("-"))
+            else:
+                groups[-1]["words"].append(word)
+                ranking.append(word)
+        return {"words": " ".join(ranking), "groups": groups}
+
+
+    def is_prose(query: str) -> bool:
+        """Tell whether a query was written as sentences, in which quotes and dashes are punctuation.
+
+        It has more than ten words outside quotes, and a sentence ends in it.
+        """
+        outside = re.sub(r'"[^"]*(?:"|$)', " ", query)
+        return len(outside.split()) > PROSE_WORDS and bool(re.search(r"[.?!](?:\s|$)", outside))
+    SD["query_groups"] = query_groups
+query_groups = SD["query_groups"]
+if "variant_arms" not in SD:
+    """The lists that an expanded query asks for."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+
+    Arm = tuple[str, str, float, str]  # kind, name, weight, text
+
+
+    def variant_arms(
+        query: str, expansion: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> list[Arm]:
+        """Return (kind, name, weight, text) of each further list: by words, then by vectors.
+
+        By the setting hyde 'query' there are none: its text takes the query's place instead. A list of
+        weight 0 is not made, nor one of a way of searching whose own weight is 0. Phrases and
+        exclusions bind all lists: a variant by words that lacks one of the query's is left out, while
+        the vectors' arm takes them from the query.
+        """
+        if settings["hyde"] == "query":
+            return []
+        weights = settings["weights"]
+        arms: list[Arm] = []
+        for kind, key, name in (
+            ("lexical", "lexicalQueries", "lexical_variant"),
+            ("vector", "vectorQueries", "vector_variant"),
+        ):
+            if weights[kind] > 0 and weights.get(name, 0) > 0:
+                arms += [
+                    (kind, f"{name}_{place}", weights[name], text)
+                    for place, text in enumerate(expansion[key], 1)
+                    if kind == "vector" or _conditions(text) == _conditions(query)
+                ]
+        if expansion["hyde"] and weights["vector"] > 0 and weights.get("hyde", 0) > 0:
+            arms.append(("vector", "hyde", weights["hyde"], expansion["hyde"]))
+        return arms
+
+
+    def _conditions(query: str) -> list[tuple[set[str], set[str]]]:
+        """Return phrases and exclusions of a query; a variant may say the rest in other words."""
+        if '"' not in query and "-" not in query:
+            return []
+        groups = [
+            (
+                {phrase.casefold() for phrase in group["phrases"]},
+                {word.casefold() for word in group["excluded"]},
+            )
+            for group in query_groups(query)["groups"]
+        ]
+        return [group for group in groups if any(group)]
+    SD["variant_arms"] = variant_arms
+variant_arms = SD["variant_arms"]
+if "vectors_of_texts" not in SD:
+    """The vectors that an expanded query needs."""
+
+    import json
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def vectors_of_texts(
+        expansion: Mapping[str, Any], arms: Sequence[tuple[str, str, float, str]]
+    ) -> dict[str, str]:
+        """Return {arm: vector as text} of those that the caller gave, by the names of variant_arms.
+
+        `expansion` has `embeddings`: one for each of its vectorQueries, then one for hyde; ValueError
+        where they are other than that many, or of several sizes.
+        """
+        given = expansion.get("embeddings") or []
+        if not given:
+            return {}
+        names = [f"vector_variant_{place}" for place in range(1, len(expansion["vectorQueries"]) + 1)]
+        names += ["hyde"] if expansion["hyde"] else []
+        if len(given) != len(names) or len({len(vector) for vector in given}) != 1:
+            found = f'options: "expansion" has {len(given)} embeddings for {len(names)} texts'
+            raise ValueError(f"{found}: expected a vector of one size for each of them")
+        wanted = {name for kind, name, _, _ in arms if kind == "vector"}
+        return {
+            name: json.dumps(vector)
+            for name, vector in zip(names, given, strict=True)
+            if name in wanted
+        }
+    SD["vectors_of_texts"] = vectors_of_texts
+vectors_of_texts = SD["vectors_of_texts"]
+if "gathered_lists" not in SD:
+    """All lists of a search: the query's own words, models asked meanwhile, then vectors."""
+
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+
+    List = dict[str, Any]
+
+
+    class ListSearch:
+        """One search's way to its lists; gathered_lists says what its values are."""
+
+        def __init__(
+            self,
+            query: str,
+            vector: str | None,
+            settings: Mapping[str, Any],
+            models: Any,
+            tools: Mapping[str, Callable[..., Any]],
+        ) -> None:
+            self.query, self.vector, self.settings = query, vector, settings
+            self.models, self.tools = models, tools
+            self.weights = settings["weights"]
+            self.expands = settings["stages"]["expand"]
+            self.has_space = settings["space"] is not None
+            self.embeds = self.weights["vector"] > 0 and self.has_space
+            self.state: str | None = None  # what became of the expansion
+
+        def begin(self) -> None:
+            """Ask the model whose answer is needed next."""
+            if self.expands and not self.settings["expansion"]:
+                task = "hyde" if self.settings["hyde"] == "query" else "expand"
+                self.models.begin(task, {"query": self.query})
+            elif self.embeds and self.vector is None and not self.expands:
+                self.models.begin("embed", {"input": [self.query]}, self.settings["space"])
+
+        def is_strong(self, words: List | None) -> bool:
+            """Tell whether the words' arm has found the answer."""
+            told = self.settings["traced"] or "expand" in self.settings["not_run"]
+            if words is None or not (self.expands or told):
+                return False
+            strong, top = is_strong_signal(
+                words["scores"], words["perfect"], self.settings["strong_signal"]
+            )
+            self.state = "skipped_strong" if strong else "wanted"
+            details = {"strong": strong, "top": top, "expansion": self.state}
+            self.tools["done"]("strong_signal", len(top), details=details)
+            return strong
+
+        def expand(self, strong: bool) -> dict[str, Any] | None:
+            """Return the expansion, None where there is none."""
+            if not self.expands:
+                self.tools["skip"]("expand", self.settings["no_expansion"])
+                return None
+            expansion = expanded_query(self.settings, strong, self.models, self.tools)
+            if expansion is not None:
+                self.state = "expanded"
+            elif not strong:
+                self.state = "failed"
+            return expansion
+
+        def texts(self, expansion: Mapping[str, Any] | None, arms: Any) -> dict[str, str]:
+            """Return the texts that need vectors, by list; begin to embed those of an expansion."""
+            texts = {} if self.vector is not None else {"vector": self.query}
+            if expansion and expansion["hyde"] and self.settings["hyde"] == "query":
+                texts, self.vector = {"vector": f"{self.query}\n\n{expansion['hyde']}"}, None
+            texts |= {name: text for kind, name, _, text in arms if kind == "vector"}
+            if not self.embeds:
+                return {}
+            if texts and self.expands:
+                self.models.begin("embed", {"input": list(texts.values())}, self.settings["space"])
+            return texts
+
+        def embed(self, texts: Mapping[str, str]) -> dict[str, str]:
+            """Return the vectors of the texts, as far as the gateway gives them."""
+            if not texts:
+                reason = "the caller gave the vector"
+                if self.vector is None:
+                    reason = "there is no embedding space" if self.weights["vector"] else "no need"
+                self.tools["skip"]("embed", reason)
+                return {}
+            outcome = self.models.answer("embed")
+            vectors = self.tools["vectors_of"](outcome, len(texts)) or []
+            self.tools["done"]("embed", len(vectors), details={"model_ms": outcome["ms"]})
+            return dict(zip(texts, vectors, strict=False))
+
+        def by_vector(self) -> list[List]:
+            """Return the list of the query's own vector."""
+            if self.weights["vector"] == 0 or self.vector is None:
+                absent = "the query has no vector" if self.weights["vector"] else "its weight is 0"
+                self.tools["skip"]("vector", absent)
+                return []
+            return [self.run("vector", "vector", self.weights["vector"], vector=self.vector)]
+
+        def run(self, kind: str, name: str, weight: float, **asked: str) -> List:
+            """Return the list of an arm, and note it."""
+            found: List = self.tools["search"](kind, name, weight, **asked)
+            self.tools["done"](name, len(found["ranks"]))
+            return found
+
+
+    def gathered_lists(
+        query: str,
+        vector: str | None,
+        settings: Mapping[str, Any],
+        models: Any,
+        tools: Mapping[str, Callable[..., Any]],
+    ) -> dict[str, Any]:
+        """Return {lists, vector, expansion}: the lists, the query's vector, what became of expansion.
+
+        What models are asked for is sent first and taken when the words are done: an expansion, then
+        one call for all vectors; without an expansion the query's vector. `vector` is the caller's.
+        `settings` also has space, stages, not_run, traced and no_expansion (why there is none).
+        `models` is what model_stages returns. `tools`: search(kind, name, weight, text, vector) gives a
+        list; vectors_of(outcome, count) the vectors in the gateway's answer, None where there are none
+        (which it names); done, skip, degrade.
+        """
+        search = ListSearch(query, vector, settings, models, tools)
+        search.begin()
+        words = first_lists(
+            settings,
+            lambda arm: tools["search"](arm, arm, settings["weights"][arm], text=query),
+            tools["done"],
+            tools["skip"],
+        )
+        lexical = words[0] if words and words[0]["arm"] == "lexical" else None
+        expansion = search.expand(search.is_strong(lexical))
+        arms = variant_arms(query, expansion, settings) if expansion else []
+        given = vectors_of_texts(expansion, arms) if expansion else {}
+        texts = search.texts(expansion, [arm for arm in arms if arm[1] not in given])
+        more = [search.run(*arm[:3], text=arm[3]) for arm in arms if arm[0] == "lexical"]
+        vectors = given | search.embed(texts)
+        search.vector = vectors.pop("vector", search.vector)
+        own = search.by_vector()
+        more += [
+            search.run(*arm[:3], vector=vectors[arm[1]])
+            for arm in arms
+            if arm[0] == "vector" and arm[1] in vectors
+        ]
+        lists = [*words[:1], *own, *words[1:]] if lexical else [*own, *words]
+        return {"lists": [*lists, *more], "vector": search.vector, "expansion": search.state}
+    SD["gathered_lists"] = gathered_lists
+gathered_lists = SD["gathered_lists"]
+if "model_stages" not in SD:
+    """The model calls of one search: sent, received, and ended whatever happens."""
+
+    import json
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    _REQUEST = "SELECT pgblend._request_model($1, $2, $3, $4, true) AS sent"
+    _TYPES = ["text", "jsonb", "text", "integer"]
+    _TOO_LATE = {
+        "problem": "the time of the whole search is over",
+        "hint": "Raise the option timeouts_ms, key total.",
+    }
+
+
+    class ModelStages:
+        """Begin calls, take their answers; leaving the `with` block ends what is still under way."""
+
+        def __init__(
+            self,
+            run: Callable[..., Sequence[Mapping[str, Any]]],
+            calls: MutableMapping[str, Any],
+            timeouts_ms: Mapping[str, float],
+            deadline: float,
+            clock: Callable[[], float],
+        ) -> None:
+            self.run, self.calls, self.clock = run, calls, clock
+            self.timeouts_ms, self.deadline = timeouts_ms, deadline
+            self.under_way: dict[str, tuple[Mapping[str, Any], float]] = {}
+
+        def __enter__(self) -> "ModelStages":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            for task in list(self.under_way):
+                self.leave(task)
+
+        def begin(self, task: str, question: Mapping[str, Any], space: str | None = None) -> None:
+            """Send a request for a task: embed, expand, hyde or rerank."""
+            limit = self.timeouts_ms["expand" if task == "hyde" else task]
+            left = int(min(limit, (self.deadline - self.clock()) * 1000))
+            sent: Mapping[str, Any] = _TOO_LATE
+            if left > 0:
+                row = self.run(_REQUEST, _TYPES, task, json.dumps(question), space, left)[0]
+                sent = json.loads(row["sent"])
+            self.under_way[task] = (sent, self.clock())
+
+        def answer(self, task: str) -> dict[str, Any]:
+            """Return {"answer"} or {"problem", "hint"}, and "ms" from sending it on."""
+            sent, began = self.under_way.pop(task)
+            outcome = dict(sent)
+            if "call" in sent:
+                outcome = self.calls.pop(sent["call"]).answer()
+            return {**outcome, "ms": (self.clock() - began) * 1000}
+
+        def leave(self, task: str) -> None:
+            """Do without the answer, where one was asked for."""
+            sent, _ = self.under_way.pop(task, ({}, 0.0))
+            if "call" in sent:
+                self.calls.pop(sent["call"]).abandon()
+
+
+    def model_stages(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        calls: MutableMapping[str, Any],
+        timeouts_ms: Mapping[str, float],
+        deadline: float,
+        clock: Callable[[], float],
+    ) -> ModelStages:
+        """Return what asks models in a search that must be over at `deadline` by `clock`, in seconds.
+
+        `run` executes (statement, types, *values); `calls` is where the session keeps calls under way.
+        """
+        return ModelStages(run, calls, timeouts_ms, deadline, clock)
+    SD["model_stages"] = model_stages
+model_stages = SD["model_stages"]
 if "page_start" not in SD:
     """Where a page begins in the order of all candidates."""
 
@@ -14902,77 +16015,282 @@ if "prepared_statements" not in SD:
         return run
     SD["prepared_statements"] = prepared_statements
 prepared_statements = SD["prepared_statements"]
-if "note_corrections" not in SD:
-    """What the fuzzy arm put right, beside its rows."""
+if "blend_ceiling" not in SD:
+    """What a perfect match gets from blending."""
 
-    import json
+    from collections.abc import Mapping
     from typing import Any
 
 
-    def note_corrections(fuzzy: dict[str, Any], method: str) -> bool:
-        """Put method and corrections of each row into the list's `notes`; return whether any are there.
+    def blend_ceiling(blend: Mapping[str, Any], most_fused: float) -> float:
+        """Return the highest blended score there can be: fused `most_fused`, reranked 1, rank 1.
 
-        `corrections` of the list is a JSON text for each row, None for the method word_similarity.
+        The largest over all tiers, so that dividing by it brings every blended score to [0, 1] and
+        changes no order.
         """
-        told = fuzzy["corrections"]
-        notes = {
-            text: {"method": method, **({"corrections": json.loads(text)} if text else {})}
-            for text in set(told)
-        }
-        fuzzy["notes"] = {rank: notes[text] for rank, text in zip(fuzzy["ranks"], told, strict=True)}
-        return any(told)
-    SD["note_corrections"] = note_corrections
-note_corrections = SD["note_corrections"]
-if "search_lists" not in SD:
-    """The lists that a search's arms give."""
+        parts = blend["tiers"] if blend["kind"] == "tiers" else [blend]
+        ceilings = []
+        for part in parts:
+            position = part.get("position", 0)
+            total = part["fused"] + part["rerank"] + position
+            reached = part["fused"] * most_fused + part["rerank"] + position
+            ceilings.append(reached / total if total > 0 else 0.0)
+        return max(ceilings) or 1.0
+    SD["blend_ceiling"] = blend_ceiling
+blend_ceiling = SD["blend_ceiling"]
+if "blend_scores" not in SD:
+    """Fused scores and rerankers' scores blended by position."""
 
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+    def blend_scores(
+        fused: Sequence[float],
+        rerank: Sequence[float | None],
+        blend: Mapping[str, Any],
+        ranks: Sequence[int] | None = None,
+        n: int | None = None,
+    ) -> list[float]:
+        """Return the blended score of each item.
+
+        `ranks` are the fused ranks, by default the places in the order given (best fused score first);
+        `n` is how many items were reranked, by default those of them here. Kinds:
+        - tiers: of `tiers`, [{max_rank, fused, rerank}] by rising max_rank (None or missing: to the
+          end), the first that reaches the rank, or else the last, gives the weights (S0, S1: .75/.25 to
+          rank 3, .60/.40 to rank 10, .40/.60 beyond).
+        - position: weights `rerank`, `fused` and `position` (S2: .5, .3, .2) of the two scores and of
+          1 - (rank - 1) / n.
+        The score is the weighted mean, which is the weighted sum where the weights add up to 1.
+
+        An item that was not reranked (None) has its fused score times the lowest blended one: fused
+        scores in [0, 1] stay in their order and below what the reranker saw. Where it saw none, fused
+        scores stay as they are.
+        """
+        ranks = range(1, len(fused) + 1) if ranks is None else ranks
+        n = sum(score is not None for score in rerank) if n is None else n
+        blended = [
+            None if other is None else _blend(score, other, rank, n, blend)
+            for score, other, rank in zip(fused, rerank, ranks, strict=True)
+        ]
+        floor = min((score for score in blended if score is not None), default=1.0)
+        return [
+            score * floor if total is None else total
+            for score, total in zip(fused, blended, strict=True)
+        ]
+
+
+    def _blend(fused: float, rerank: float, rank: int, n: int, blend: Mapping[str, Any]) -> float:
+        weights = blend
+        if blend["kind"] == "tiers":
+            reached = (t for t in blend["tiers"] if t.get("max_rank") is None or rank <= t["max_rank"])
+            weights = next(reached, blend["tiers"][-1])
+        position = weights.get("position", 0)
+        total = float(weights["fused"] + weights["rerank"] + position)
+        blended = (
+            weights["fused"] * fused + weights["rerank"] * rerank + position * (1 - (rank - 1) / n)
+        )
+        return float(blended / total) if total > 0 else 0.0
+    SD["blend_scores"] = blend_scores
+blend_scores = SD["blend_scores"]
+if "blended_order" not in SD:
+    """The order that fused and rerank scores give together."""
+
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 
 
-    def search_lists(
+    def blended_order(
+        items: Sequence[int],
+        scores: Mapping[int, float],
+        fused: Mapping[str, Any],
+        blend: Mapping[str, Any],
+        scale: str,
+    ) -> tuple[list[int], list[float]]:
+        """Return the items, best first, and the scores in [0, 1] of all items that there are.
+
+        `items` are in fused order, `scores` has those that were reranked, `fused` is what fuse_lists
+        returns, and `scale` is the setting fused_scale. A rank is the place among the reranked ones.
+        What was not reranked stays below, in its order.
+        """
+        seen = [item for item in items if item in scores]
+        scaled = scale_fused(fused["sums"], fused["attainable"], scale)
+        ceiling = blend_ceiling(blend, fused["attainable"] if scale == "raw" else 1.0)
+        blended = blend_scores([scaled[item] for item in seen], [scores[item] for item in seen], blend)
+        points = {
+            item: min(max(score / ceiling, 0.0), 1.0) for item, score in zip(seen, blended, strict=True)
+        }
+        seen.sort(key=lambda item: -points[item])
+        floor = min(points.values(), default=1.0)
+        below = [score * floor for score in fused["points"]]
+        rest = [item for item in items if item not in scores]
+        return [*seen, *rest], [points.get(item, score) for item, score in enumerate(below)]
+    SD["blended_order"] = blended_order
+blended_order = SD["blended_order"]
+if "checked_scores" not in SD:
+    """The scores that a reranker gives."""
+
+    from collections.abc import Mapping
+    from math import isfinite
+    from typing import Any
+
+
+    def checked_scores(answer: Mapping[str, Any], count: int) -> list[float] | str:
+        """Return a score in [0, 1] for each of `count` texts, or what is wrong with the answer.
+
+        `answer` is {"results": [{"index", "relevance_score"}, …]}, in any order. The gateway has
+        brought scores to [0, 1]; nothing is squeezed here once more.
+        """
+        results = answer.get("results")
+        if not isinstance(results, list) or not all(isinstance(one, Mapping) for one in results):
+            return "the gateway's answer has no results"
+        scores: dict[int, float] = {}
+        for one in results:
+            index, score = one.get("index"), one.get("relevance_score")
+            if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
+                return f"the gateway's answer has a score for text {index!r:.50} of {count}"
+            if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
+                return f"the gateway's answer has {score!r:.50} for a score"
+            if not 0 <= score <= 1:
+                return f"the gateway's answer has a score of {score:.6g}: expected 0 to 1"
+            if index in scores:
+                return f"the gateway's answer has two scores for text {index}"
+            scores[index] = float(score)
+        if len(scores) != count:
+            return f"the gateway gave {len(scores)} scores for {count} texts"
+        return [scores[index] for index in range(count)]
+    SD["checked_scores"] = checked_scores
+checked_scores = SD["checked_scores"]
+if "cut_at_word" not in SD:
+    """The beginning of a text, in whole words."""
+
+
+    def cut_at_word(text: str, length: int) -> str:
+        """Return at most `length` characters, cut before a word that would not fit.
+
+        A single word longer than that is cut within.
+        """
+        if len(text) <= length:
+            return text
+        head = text[: length + 1]
+        end = max(head.rfind(blank) for blank in " \n\t")
+        return head[:end].rstrip() if head[:end].strip() else text[:length]
+    SD["cut_at_word"] = cut_at_word
+cut_at_word = SD["cut_at_word"]
+if "rerank_targets" not in SD:
+    """The passages that a reranker looks at."""
+
+    from collections.abc import Sequence
+
+
+    def rerank_targets(items: Sequence[int], document_ids: Sequence[int], depth: int) -> list[int]:
+        """Return the best passage of each of the first `depth` documents; `items` are best first."""
+        first: dict[int, int] = {}
+        for item in items:
+            first.setdefault(document_ids[item], item)
+            if len(first) == depth:
+                break
+        return list(first.values())
+    SD["rerank_targets"] = rerank_targets
+rerank_targets = SD["rerank_targets"]
+if "rerank_stage" not in SD:
+    """The best passages scored against the query, and blended with their fused scores."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+
+    MOST_CHARACTERS = 4000
+
+
+    class RerankStage:
+        """Asks once, and puts any number of items in order by the answer."""
+
+        def __init__(
+            self,
+            query: str,
+            fused: Mapping[str, Any],
+            settings: Mapping[str, Any],
+            models: Any,
+            tools: Mapping[str, Callable[..., Any]],
+        ) -> None:
+            self.query, self.fused, self.settings = query, fused, settings
+            self.models, self.tools = models, tools
+            self.targets: list[int] | None = None
+            self.scores: dict[int, float] = {}
+
+        def order(self, items: Sequence[int], is_all: bool) -> tuple[list[int], Sequence[float]] | None:
+            """Return items and scores in their final order; None until enough documents are there."""
+            if not self.settings["stages"]["rerank"]:
+                return list(items), self.fused["points"]
+            if self.targets is None:
+                depth = self.settings["rerank_depth"]
+                targets = rerank_targets(items, self.fused["document_ids"], depth)
+                if len(targets) < depth and not is_all:
+                    return None
+                self.targets = targets
+                self.tools["before"](len(items))
+                if self.settings["traced"] != "rerank":
+                    self.rerank(targets)
+            if not self.scores:
+                return list(items), self.fused["points"]
+            return blended_order(
+                items, self.scores, self.fused, self.settings["blend"], self.settings["fused_scale"]
+            )
+
+        def passages(self, targets: Sequence[int]) -> list[str]:
+            """Return what a reranker reads of the targets."""
+            ids = [self.fused["chunk_ids"][item] for item in targets]
+            texts = self.tools["texts_of"](ids)
+            return [
+                cut_at_word((texts.get(one) or {}).get("content") or "", MOST_CHARACTERS) for one in ids
+            ]
+
+        def rerank(self, targets: list[int]) -> None:
+            """Learn the scores of the targets, from the caller or from the gateway."""
+            given = self.settings["rerank_scores"]
+            details: dict[str, Any] = {"given": True} if given else {}
+            if given:
+                ids = self.fused["chunk_ids"]
+                self.scores = {
+                    item: float(given[str(ids[item])]) for item in targets if str(ids[item]) in given
+                }
+            elif targets:
+                passages = self.passages(targets)
+                self.models.begin("rerank", {"query": self.query, "documents": passages})
+                outcome = self.models.answer("rerank")
+                details = {"model_ms": outcome["ms"]}
+                scores = checked_scores(outcome["answer"], len(targets)) if "answer" in outcome else []
+                if isinstance(scores, str):
+                    hint = "Does the model of the setting rerank_model score passages?"
+                    outcome, scores = {"problem": scores, "hint": hint}, []
+                if "problem" in outcome:
+                    self.tools["degrade"]("rerank", outcome)
+                self.scores = dict(zip(targets, scores, strict=False))
+            self.tools["done"]("rerank", len(self.scores), details=details)
+
+        def relevances(self, items: Sequence[int]) -> list[float | None]:
+            """Return the reranker's scores, None of items that it did not see."""
+            return [self.scores.get(item) for item in items]
+
+
+    def rerank_stage(
+        query: str,
+        fused: Mapping[str, Any],
         settings: Mapping[str, Any],
-        has_vector: bool,
-        search: Callable[[str], dict[str, Any]],
-        done: Callable[..., None],
-        skip: Callable[[str, str], None],
-    ) -> list[dict[str, Any]]:
-        """Return the lists of the arms that run, one each, those of words first.
+        models: Any,
+        tools: Mapping[str, Callable[..., Any]],
+    ) -> RerankStage:
+        """Return the stage of a search that reranks, where settings say so.
 
-        `search` gives the list of an arm (arm_list). An arm of weight 0 does not run, nor the vector
-        arm without a vector, nor the fuzzy arm by the setting fuzzy (off, or auto with the words' arm
-        not running). A fuzzy arm that finds nothing to put right gives no list: a passage cannot be
-        missing there. Where it did, it has all that the words' arm has and more, which then only breaks
-        ties, by an eighth of its weight.
+        `fused` is what fuse_lists returns, `models` what model_stages does. `tools`: texts_of(chunk
+        ids), before(how many items there were), done, degrade. The setting rerank_scores has scores by
+        chunk id, in place of a model's. Without an answer items keep their fused order.
         """
-        weights = settings["weights"]
-        lists = []
-        skipped = {
-            "lexical": weights["lexical"] == 0 and "its weight is 0",
-            "vector": (weights["vector"] == 0 and "its weight is 0")
-            or (not has_vector and "the query has no vector"),
-            "fuzzy": (weights["fuzzy"] == 0 and "its weight is 0")
-            or (
-                (settings["fuzzy"] == "off" or (settings["fuzzy"] == "auto" and not weights["lexical"]))
-                and "by the setting fuzzy"
-            ),
-        }
-        for arm, reason in skipped.items():
-            if reason:
-                skip(arm, reason)
-                continue
-            found = search(arm)
-            done(arm, len(found["ranks"]))
-            if arm != "fuzzy" or found["ranks"]:
-                lists.append(found)
-            if arm == "fuzzy" and note_corrections(found, settings["fuzzy_method"]):
-                for of_list in lists:
-                    if of_list["arm"] == "lexical":
-                        of_list["weight"] /= 8
-        return lists
-    SD["search_lists"] = search_lists
-search_lists = SD["search_lists"]
+        return RerankStage(query, fused, settings, models, tools)
+    SD["rerank_stage"] = rerank_stage
+rerank_stage = SD["rerank_stage"]
 if "fused_parts" not in SD:
     """What each list gave to the fused scores."""
 
@@ -15029,8 +16347,8 @@ if "trace_candidates" not in SD:
 
         `arms` are those of the items (candidate_arms), to which the arm's weight and contribution to
         the score are added: of `parts`, {arm: (weight, part of the fused sum by item)}, over
-        `attainable`. `places` has the items of each stage in their order; one that a stage left out has
-        no place there.
+        `attainable`; what is no arm (rerank) gets none. `places` has the items of each stage in their
+        order; one that a stage left out has no place there.
         """
         place_of = {
             stage: {item: place for place, item in enumerate(order, 1)}
@@ -15039,11 +16357,7 @@ if "trace_candidates" not in SD:
         return [
             {
                 "arms": {
-                    arm: {
-                        **said,
-                        "weight": parts[arm][0],
-                        "contribution": (parts[arm][1][item] or 0.0) / attainable,
-                    }
+                    arm: {**said, **_part_of(parts, arm, item, attainable)}
                     for arm, said in of_item.items()
                 },
                 **({"bonus": bonus[item] / attainable} if bonus[item] else {}),
@@ -15051,12 +16365,24 @@ if "trace_candidates" not in SD:
             }
             for item, of_item in zip(items, arms, strict=True)
         ]
+
+
+    def _part_of(
+        parts: Mapping[str, tuple[float, Sequence[float | None]]],
+        arm: str,
+        item: int,
+        attainable: float,
+    ) -> dict[str, float]:
+        if arm not in parts:
+            return {}
+        weight, part = parts[arm]
+        return {"weight": weight, "contribution": (part[item] or 0.0) / attainable}
     SD["trace_candidates"] = trace_candidates
 trace_candidates = SD["trace_candidates"]
 if "search_trace" not in SD:
     """What a search did, for those who ask."""
 
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 
@@ -15067,18 +16393,19 @@ if "search_trace" not in SD:
         fused: Mapping[str, Any],
         rrf_k: float,
         places: Mapping[str, Sequence[int]],
+        arms_of: Callable[[Sequence[int]], Sequence[Mapping[str, dict[str, Any]]]],
         pool_facts: tuple[Mapping[int, float | None], Mapping[int, Mapping[str, Any]]] | None,
     ) -> dict[str, Any]:
         """Return {rows} of a page's items and, with `pool_facts`, {candidates} of the whole pool.
 
-        `fused` is what fuse_lists returns, `places` has the items of each stage in their order.
+        `fused` is what fuse_lists returns, with final points; `places` has the items of each stage in
+        their order, and `arms_of` gives what arms and reranker say of items (candidate_arms).
         `pool_facts` are relevances by chunk id, and by item at which stage and why it was dropped.
         """
         parts, bonus = fused_parts(lists, fused, rrf_k)
 
         def told(items: Sequence[int]) -> list[dict[str, Any]]:
-            arms = [candidate_arms(item, lists, fused["ranks"], fused["scores"]) for item in items]
-            return trace_candidates(items, arms, parts, bonus, fused["attainable"], places)
+            return trace_candidates(items, arms_of(items), parts, bonus, fused["attainable"], places)
 
         trace: dict[str, Any] = {"rows": told(page)}
         if pool_facts is not None:
@@ -15107,19 +16434,20 @@ if "stage_log" not in SD:
 
     def stage_log(
         clock: Callable[[], float],
-    ) -> tuple[list[dict[str, Any]], Callable[..., None], Callable[[str, str], None]]:
+    ) -> tuple[list[dict[str, Any]], Callable[..., dict[str, Any]], Callable[[str, str], None]]:
         """Return the list of stages, and the functions done(stage, rows, …) and skip(stage, reason).
 
         A stage that is done has taken the milliseconds since the one before; `clock` gives seconds.
-        What else `done` is given (details) goes into the stage as it is.
+        What else `done` is given (details) goes into the stage as it is; it returns the stage.
         """
         stages: list[dict[str, Any]] = []
         last = [clock()]
 
-        def done(stage: str, rows: int, **more: Any) -> None:
+        def done(stage: str, rows: int, **more: Any) -> dict[str, Any]:
             now = clock()
             stages.append({"name": stage, "ms": (now - last[0]) * 1000, "rows": rows, **more})
             last[0] = now
+            return stages[-1]
 
         def skip(stage: str, reason: str) -> None:
             stages.append({"name": stage, "skipped": reason})
@@ -15227,94 +16555,149 @@ stored_passages = SD["stored_passages"]
 
 
 
+
 import json
-from time import perf_counter
+from time import monotonic, perf_counter
 
 started = perf_counter()
 stages, done, skip = stage_log(perf_counter)
 run = prepared_statements(plpy.prepare, SD)
-stored = stored_passages(run, query_embedding, space)
-in_force = json.loads(settings)
-weights = in_force["weights"]
-after = in_force["after"]
+in_force = json.loads(settings) | {"space": space, "traced": traced != "none" and traced}
+weights, not_run, after = in_force["weights"], in_force["not_run"], in_force["after"]
 if after and len(after) < 3:
     plpy.error(
         f"options: \"after\" is {json.dumps(after)}: expected score, document_id and chunk_index",
         sqlstate="22023", hint="Take details -> 'cursor' of the last row of the page before.")
 wanted = in_force["offset"] + result_limit
-depth = arm_depth(
-    in_force["over_fetch"], in_force["candidate_depth"], wanted, reranked=False, variant=False)
+reranks = in_force["stages"]["rerank"]
+depth_of_variants, depth = (
+    arm_depth(in_force["over_fetch"], in_force["candidate_depth"], wanted, reranks, is_variant)
+    for is_variant in (True, False))
+degraded = []
 
-# --- arms: one list each
-arm_settings = settings
-if depth != in_force["candidate_depth"]:
-    arm_settings = json.dumps(in_force | {"candidate_depth": depth})
+def degrade(stage, outcome):
+    """Name what the search goes on without; where a row needs the vector, or by strict, fail."""
+    problem, hint = outcome["problem"], outcome["hint"]
+    if stage == "vector" and in_force["only_arm"] == "vector":
+        plpy.error(
+            f"VECTORS_UNAVAILABLE: {problem}", sqlstate="PB008",
+            hint=f"{hint}; lexical_search needs no vectors")
+    degraded.extend(run(
+        "SELECT pgblend._degrade($1, $2, 'PB008', $3, $4) AS notes", ["text"] * 3 + ["jsonb"],
+        stage, problem, hint, settings)[0]["notes"])
 
-def search(arm):
-    asked = [query, collection_ids, filter, arm_settings]
-    if arm == "vector":
+# --- arms: a list each; models are asked meanwhile
+def search(kind, arm, weight, text=None, vector=None):
+    own_depth = depth if kind == arm or kind == "fuzzy" else depth_of_variants
+    asked = settings
+    if own_depth != in_force["candidate_depth"]:
+        asked = json.dumps(json.loads(settings) | {"candidate_depth": own_depth})
+    values = [text, collection_ids, filter, asked]
+    if kind == "vector":
         binding = query if weights["lexical"] > 0 else None
-        asked = [binding, *asked[1:], query_embedding, space]
-    return arm_list(run, arm, arm, weights[arm], asked)
+        values = [binding, *values[1:], vector, space]
+    return arm_list(run, kind, arm, weight, values)
 
-lists = search_lists(in_force, query_embedding is not None, search, done, skip)
-not_run = in_force.get("not_run", {})
-of_all = {
-    "mode": in_force["mode"], **({"not_run": not_run} if not_run else {}),
-    "relevance_basis": None if query_embedding is None else "cosine"}
-if weights["lexical"] > 0 and (traced != "none" or "expand" in not_run):
-    strong, top = is_strong_signal(
-        lists[0]["scores"], lists[0]["perfect"], in_force["strong_signal"])
-    expansion = "skipped_strong" if strong else "wanted"
-    done("strong_signal", len(top), details={"strong": strong, "top": top, "expansion": expansion})
-    if "expand" in not_run:
-        of_all["expansion"] = expansion
+def vectors_of(outcome, count):
+    """The vectors in the gateway's answer, where they are there."""
+    if "answer" in outcome:
+        try:
+            return run(
+                "SELECT pgblend._answered_vectors($1, $2, (SELECT s FROM"
+                " pgblend_data.embedding_space AS s WHERE s.name = $3))::text[] AS vectors",
+                ["jsonb", "integer", "text"],
+                json.dumps(outcome["answer"]), count, space)[0]["vectors"]
+        except plpy.SPIError as error:
+            if error.sqlstate != "PB008":
+                raise
+            outcome = {"problem": str(error), "hint": error.hint}
+    degrade("vector", outcome)
 
-# --- fuse: points in [0, 1], and the scale that later stages compare on
+tools = {"search": search, "vectors_of": vectors_of, "done": done, "skip": skip, "degrade": degrade}
+with model_stages(
+        run, GD.setdefault("pgblend_calls", {}), in_force["timeouts_ms"], in_force["deadline"],
+        monotonic) as models:
+    try:
+        gathered = gathered_lists(query, query_embedding, in_force, models, tools)
+    except ValueError as error:
+        plpy.error(str(error), sqlstate="22023", hint="expand_query gives the texts.")
+lists, vector = gathered["lists"], gathered["vector"]
+if vector is not None and not in_force.get("words_found", True):
+    degrade("lexical", {
+        "problem": "no passage was found by its words",
+        "hint": "these rows are the nearest by vectors; the option strict leaves them out"})
+stored = stored_passages(run, vector, space)
+
+# --- fuse: points in [0, 1]
 if in_force["level"] == "document":
     lists = documents_once(lists)
 fused = fuse_lists(
     lists, in_force, depth,
     lambda first, passages: stored.moved_cosines(first, passages, in_force["feedback"]["weight"]),
     stored.ages_days)
-ids, points, count = fused["chunk_ids"], fused["points"], len(fused["order"])
-keys = list(zip(points, fused["document_ids"], fused["chunk_indexes"]))
+ids, count = fused["chunk_ids"], len(fused["order"])
 places = {"fuse": fused["order"]}
 feedback = fused["feedback"]
 done("fuse", count, **({"details": {"feedback": feedback}} if feedback else {}))
 
-# --- refine: leave out what repeats a better row or is not good enough, as far as the page needs
+# --- refine: leave out repetitions, rerank, blend, leave out what is not good enough
 cosine_of = next((
     {chunk_id: score for chunk_id, score in zip(ids, scores) if score is not None}
     for of_list, scores in zip(lists, fused["scores"]) if of_list["arm"] == "vector"), {})
 
 def relevance_of(items):
-    """Exact cosines, also of the rows that no arm gave one; a zero vector has none."""
+    """The reranker's scores, else exact cosines; a zero vector has none."""
+    if reranker.scores:
+        return reranker.relevances(items)
     chunk_ids = [ids[item] for item in items]
     cosine_of.update(stored.cosines([one for one in chunk_ids if one not in cosine_of]))
     return list(map(cosine_of.get, chunk_ids))
 
-def start_in(items):
-    return page_start([keys[item] for item in items] if after else [], after)
+def dedup_done(kept):
+    if in_force["dedup"] == "off" and in_force["per_document"] is None:
+        skip("dedup", "by the setting dedup")
+    else:
+        done("dedup", kept)
+
+def start_in(items, points):
+    if not after:
+        return 0
+    return page_start(
+        [(points[item], fused["document_ids"][item], fused["chunk_indexes"][item])
+         for item in items], after)
 
 diverse = in_force["mmr"]["lambda"] < 1
-needed = max(start_in(fused["order"]), in_force["mmr"]["pool"] if diverse else 0) + wanted
-chosen = choose_passages(
-    fused, in_force, needed, count if traced == "pool" else needed + 5, stored.texts, relevance_of)
-best, places["dedup"] = chosen["good"], chosen["distinct"]
-if in_force["dedup"] == "off" and in_force["per_document"] is None:
-    skip("dedup", "by the setting dedup")
+needed = wanted + max(
+    start_in(fused["order"], fused["points"]), in_force["mmr"]["pool"] if diverse else 0)
+with model_stages(
+        run, GD["pgblend_calls"], in_force["timeouts_ms"], in_force["deadline"],
+        monotonic) as models:
+    reranker = rerank_stage(query, fused, in_force, models, {
+        "texts_of": stored.texts, "before": dedup_done, "done": done, "degrade": degrade})
+    chosen = choose_passages(
+        fused, in_force, needed, count if traced == "pool" else needed + 5, stored.texts,
+        reranker.order, relevance_of)
+best, points = chosen["good"], chosen["points"]
+kept = len(chosen["distinct"])
+if not reranks:
+    dedup_done(kept)
+    skip("rerank", not_run.get("rerank", in_force["no_rerank"]))
+places["dedup"] = chosen["distinct"]
+for stage in stages:
+    if stage["name"] == "dedup" and "ms" in stage:
+        stage.update(rows=kept, details={
+            "looked_at": chosen["looked_at"], "dropped": chosen["looked_at"] - kept})
+if reranker.scores:
+    order = sorted(reranker.scores, key=lambda item: -reranker.scores[item])
+    places["rerank"], places["blend"] = order, best
+    done("blend", len(best))
 else:
-    kept = len(chosen["distinct"])
-    done("dedup", kept, details={
-        "looked_at": chosen["looked_at"], "dropped": chosen["looked_at"] - kept})
-
-for stage in ("rerank", "blend"):
-    skip(stage, not_run.get("rerank", f"by the mode {in_force['mode']}"))
+    skip("blend", "nothing was reranked")
 
 # --- diversify
 if diverse:
-    scaled = scale_fused(fused["sums"], fused["attainable"], in_force["fused_scale"])
+    scaled = points if reranker.scores else scale_fused(
+        fused["sums"], fused["attainable"], in_force["fused_scale"])
     best = places["mmr"] = diverse_items(
         best, [scaled[item] for item in best], ids, in_force["mmr"], stored.vectors)
     done("mmr", len(best))
@@ -15322,7 +16705,7 @@ else:
     skip("mmr", "lambda is 1")
 
 # --- page
-start = start_in(best)
+start = start_in(best, points)
 if start is None:
     plpy.error(
         "the row of the option after is no longer found", sqlstate="22023",
@@ -15337,28 +16720,48 @@ relevances = relevance_of(page)
 places["page"] = best
 done("page", len(page))
 
+def arms_of(items):
+    """What each arm, and the reranker, say of items."""
+    told = [candidate_arms(item, lists, fused["ranks"], fused["scores"]) for item in items]
+    for item, of_item in zip(items, told):
+        if item in reranker.scores:
+            of_item["rerank"] = {
+                "rank": places["rerank"].index(item) + 1, "score": reranker.scores[item]}
+        if in_force["fused_scale"] != "attainable":
+            of_item["fused"] = {
+                "rank": fused["order"].index(item) + 1, "score": fused["sums"][item]}
+    return told
+
 trace = None
-if traced != "none":
+if traced == "rerank":
+    trace = {"passages": [
+        {"chunk_id": ids[item], "passage": passage}
+        for item, passage in zip(reranker.targets, reranker.passages(reranker.targets))]}
+elif traced != "none":
     trace = {
         "stages": stages, "ms": (perf_counter() - started) * 1000, **search_trace(
-            page, lists, fused, in_force["rrf_k"], places,
+            page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,
             (cosine_of, chosen["dropped"]) if traced == "pool" else None)}
-arms = [candidate_arms(item, lists, fused["ranks"], fused["scores"]) for item in page]
-if in_force["fused_scale"] != "attainable":
-    for item, of_item in zip(page, arms):
-        of_item["fused"] = {"rank": fused["order"].index(item) + 1, "score": fused["sums"][item]}
+of_all = {
+    "mode": in_force["mode"], **({"not_run": not_run} if not_run else {}),
+    **({"expansion": gathered["expansion"]} if in_force["stages"]["expand"] or "expand" in not_run
+       else {}),
+    "relevance_basis": "rerank" if reranker.scores else None if vector is None else "cosine"}
 details = [
     {**of_all, **({"recency": fused["recency"][item]} if fused["recency"] else {}),
-     "cursor": dict(zip(("score", "document_id", "chunk_index"), keys[item]))}
+     "cursor": {
+         "score": points[item], "document_id": fused["document_ids"][item],
+         "chunk_index": fused["chunk_indexes"][item]}}
     for item in page]
 return {
     "chunk_ids": [ids[item] for item in page],
     "ranks": list(range(start + 1, start + 1 + len(page))),
     "scores": [points[item] for item in page],
     "relevances": relevances,
-    "arms": list(map(json.dumps, arms)),
+    "arms": list(map(json.dumps, arms_of(page))),
     "details": list(map(json.dumps, details)),
     "candidate_count": count,
+    "degraded": degraded,
     "trace": trace and json.dumps(trace),
 }
 $python$;
@@ -15368,194 +16771,6 @@ COMMENT ON FUNCTION pgblend._rank_passages(
 ) IS
 'The places, scores and arms of one page of a search: all arms, fused, cut to the page; how many '
 'candidates there were, and a trace of the stages.';
-
--- 60_search/_search_trace
--- _search_trace: what a search did, as one JSON document: settings, stages, rows.
--- {"query", "profile", "mode", "collections", "settings": {name: {"value", "source"}}, "stages":
--- [{"name", "ms", "rows", …}], "degraded", "total_ms", "results": [{"rank", "score", …, "arms",
--- "places"}]}, and "candidates" where each candidate was traced. `page_trace` is what
--- _search_page says and `embed_stage` the stage before; NULL for a blank query, which runs
--- neither.
-CREATE OR REPLACE FUNCTION pgblend._search_trace(
-    query text,
-    profile text,
-    collection_ids bigint[],
-    options jsonb,
-    settings jsonb,
-    degraded text[],
-    results pgblend.search_result[],
-    page_trace jsonb,
-    embed_stage jsonb,
-    total_ms double precision
-)
-RETURNS jsonb
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $function$
-BEGIN
-    RETURN jsonb_build_object(
-        'query', query,
-        'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
-        'mode', settings ->> 'mode',
-        'collections', (
-            SELECT coalesce(jsonb_agg(c.name ORDER BY c.name), '[]')
-            FROM pgblend_data.collection AS c WHERE c.id = ANY(collection_ids)),
-        'settings', (
-            SELECT jsonb_object_agg(s.name, jsonb_build_object(
-                'value', settings -> s.name, 'source', s.source))
-            FROM pgblend._setting_sources(options, profile, collection_ids) AS s),
-        'degraded', to_jsonb(degraded),
-        'total_ms', total_ms,
-        'results', (
-            SELECT coalesce(jsonb_agg(
-                to_jsonb(r) - '{content,metadata,context_before,context_after,degraded}'::text[]
-                || (page_trace -> 'rows' -> (r.rank - results[1].rank)) ORDER BY r.rank), '[]')
-            FROM unnest(results) AS r),
-        'stages', coalesce(jsonb_build_array(embed_stage) || (page_trace -> 'stages'), '[]')
-    ) || coalesce(page_trace - '{stages,rows}'::text[], '{}');
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._search_trace(
-    text, text, bigint[], jsonb, jsonb, text[], pgblend.search_result[], jsonb, jsonb,
-    double precision
-) IS
-'What a search did, as one JSON document: settings and where each came from, stages with their '
-'times, and how each row came to its place.';
-
--- 60_search/_vectors_waiting
--- _vectors_waiting: whether some passages of the collections still need a vector in the space.
-CREATE OR REPLACE FUNCTION pgblend._vectors_waiting(space text, collection_ids bigint[])
-RETURNS boolean
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $function$
-BEGIN
-    RETURN EXISTS (
-        SELECT FROM pgblend_data.embedding_queue AS q
-        WHERE q.space = _vectors_waiting.space AND q.collection_id = ANY(collection_ids));
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._vectors_waiting(text, bigint[]) IS
-'Whether some passages of the collections still need a vector in the space.';
-
--- 60_search/_fetch_page
--- _fetch_page: the rows of a page, made of its passages' ids: texts, snippets, places.
--- The one place where a search reads stored texts. The arrays have an element for each row; a
--- passage that is not there, or that the caller may not see, gives no row.
-CREATE OR REPLACE FUNCTION pgblend._fetch_page(
-    query text,
-    chunk_ids bigint[],
-    ranks integer[],
-    scores double precision[],
-    relevances double precision[],
-    arms jsonb[],
-    details jsonb[],
-    degraded text[]
-)
-RETURNS SETOF pgblend.search_result
-LANGUAGE plpgsql
-STABLE PARALLEL UNSAFE
-ROWS 10
-SET search_path FROM CURRENT
-SET plan_cache_mode = force_generic_plan
-AS $function$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    WITH passage AS MATERIALIZED (
-        SELECT
-            p.*,
-            c.content,
-            c.text_search_config,
-            c.start_line,
-            c.end_line,
-            c.pages,
-            d.metadata || c.metadata AS metadata,
-            d.id AS document_id,
-            d.uri,
-            d.title,
-            d.source_key,
-            o.name AS collection
-        FROM unnest(
-            _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
-            _fetch_page.arms, _fetch_page.details
-        ) AS p (chunk_id, rank, score, relevance, arms, details)
-        INNER JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
-        INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
-        INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
-    )
-
-    SELECT
-        p.rank,
-        p.score,
-        p.relevance,
-        p.document_id,
-        p.chunk_id,
-        p.collection,
-        p.uri,
-        p.title,
-        s.snippet,
-        p.content,
-        p.start_line,
-        p.end_line,
-        p.pages,
-        p.metadata,
-        p.source_key,
-        NULL::text,
-        NULL::text,
-        p.arms,
-        _fetch_page.degraded,
-        p.details
-    FROM (
-        SELECT
-            array_agg(q.rank) AS ranks,
-            pgblend._snippets(
-                array_agg(q.content),
-                array_agg(CASE
-                    WHEN q.arms ? 'fuzzy' THEN
-                        concat_ws(' ', pgblend._corrected_words(q.arms), query)
-                    ELSE query END),
-                array_agg(q.text_search_config)) AS snippets
-        FROM passage AS q
-    ) AS told
-    CROSS JOIN LATERAL unnest(told.ranks, told.snippets) AS s (rank, snippet)
-    INNER JOIN passage AS p ON p.rank = s.rank
-    ORDER BY p.rank;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._fetch_page(
-    text, bigint[], integer[], double precision[], double precision[], jsonb[], jsonb[], text[]
-) IS
-'The rows of a page, made of its passages'' ids: texts, snippets, places.';
-
--- 60_search/_degrade_mode
--- _degrade_mode: note the stages that the mode given in a call asks for and cannot have.
--- `missing` is what _missing_stages gives. With the setting strict it is an error (PB010).
-CREATE OR REPLACE FUNCTION pgblend._degrade_mode(missing jsonb, settings jsonb)
-RETURNS text[]
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-AS $function$
-DECLARE
-    degraded text[] := '{}';
-    stage record;
-BEGIN
-    FOR stage IN SELECT s.key AS name, s.value AS problem FROM jsonb_each_text(missing) AS s LOOP
-        degraded := degraded || pgblend._degrade(
-            stage.name, stage.problem, 'PB010', 'the mode fast does without', settings);
-    END LOOP;
-    RETURN degraded;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._degrade_mode(jsonb, jsonb) IS
-'Note the stages that the mode given in a call asks for and cannot have; with strict raise PB010.';
 
 -- 60_search/_vectors_may_answer
 -- _vectors_may_answer: whether vectors may stand in for a query whose words are nowhere.
@@ -15580,20 +16795,18 @@ COMMENT ON FUNCTION pgblend._vectors_may_answer(text, bigint[]) IS
 'Whether vectors may stand in for a query whose words are nowhere: there are some, and it has no '
 'phrases and exclusions, which they know nothing of.';
 
--- 60_search/_search_vector
--- _search_vector: the space and the vector that a search looks with, and what it is without.
--- The vector is the caller's, else the gateway's. Where there is none, or no passage searched has
--- one, `is_required` makes it an error (PB001, or PB008 where the gateway fails); otherwise it is
--- noted in `degraded` with a WARNING, and strict makes it an error. Passages that still wait for
--- their vectors are noted alone.
-CREATE OR REPLACE FUNCTION pgblend._search_vector(
-    query text,
+-- 60_search/_search_space
+-- _search_space: the embedding space that a search looks in, and what it is without.
+-- Where there is no space, or no passage searched has a vector, `is_required` makes it an error
+-- (PB001); otherwise it is noted in `degraded` with a WARNING, and strict makes it an error.
+-- Passages that still wait for their vectors are noted alone. A given vector of the wrong size, or
+-- the zero vector, is the caller's mistake and raises.
+CREATE OR REPLACE FUNCTION pgblend._search_space(
     query_embedding vector,
     collection_ids bigint[],
     settings jsonb,
     is_required boolean,
     OUT space text,
-    OUT embedding vector,
     OUT degraded text[]
 )
 LANGUAGE plpgsql
@@ -15602,37 +16815,33 @@ SET search_path FROM CURRENT
 AS $function$
 DECLARE
     active pgblend_data.embedding_space := pgblend._active_space();
-    embedded record;
+    problem CONSTANT text := 'no embedding space yet';
+    hint CONSTANT text := 'pgblend ingest makes and fills one where a model gateway runs';
 BEGIN
-    embedded := pgblend._query_embedding(
-        query, query_embedding, active,
-        least((settings #>> '{timeouts_ms,embed}')::numeric,
-            (settings #>> '{timeouts_ms,total}')::numeric)::integer);
     space := active.name;
-    embedding := embedded.embedding;
-    IF embedded.problem IS NULL THEN
+    degraded := '{}';
+    IF space IS NOT NULL THEN
+        PERFORM pgblend._check_query_embedding(query_embedding, active);
         IF is_required AND NOT pgblend._has_vectors(active, collection_ids) THEN
             RAISE EXCEPTION 'VECTORS_UNAVAILABLE: no passage searched has a vector'
                 USING ERRCODE = 'PB001',
                 HINT = 'Run pgblend ingest with a model gateway to make them.';
+        ELSIF pgblend._vectors_waiting(space, collection_ids) THEN
+            degraded := ARRAY[
+                'vector: some passages have no vector yet (pgblend ingest makes them)'];
         END IF;
-        degraded := CASE WHEN pgblend._vectors_waiting(active.name, collection_ids)
-            THEN ARRAY['vector: some passages have no vector yet (pgblend ingest makes them)']
-            ELSE '{}' END;
     ELSIF is_required THEN
-        RAISE EXCEPTION 'VECTORS_UNAVAILABLE: %', embedded.problem
-            USING ERRCODE = embedded.problem_code,
-            HINT = concat(embedded.hint, '; lexical_search needs no vectors');
+        RAISE EXCEPTION 'VECTORS_UNAVAILABLE: %', problem
+            USING ERRCODE = 'PB001', HINT = hint || '; lexical_search needs no vectors';
     ELSE
-        degraded := pgblend._degrade(
-            'vector', embedded.problem, embedded.problem_code, embedded.hint, settings);
+        degraded := pgblend._degrade('vector', problem, 'PB001', hint, settings);
     END IF;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._search_vector(text, vector, bigint[], jsonb, boolean) IS
-'The embedding space and the query''s vector that a search looks with; what it has to do without '
-'is noted in degraded, or an error where it is required.';
+COMMENT ON FUNCTION pgblend._search_space(vector, bigint[], jsonb, boolean) IS
+'The embedding space that a search looks in; what it has to do without is noted in degraded, or an '
+'error where it is required.';
 
 -- 60_search/_search_page
 -- _search_page: one page of a search whose query is embedded, going on without what the words' arm
@@ -15678,14 +16887,15 @@ BEGIN
                 ARRAY(
                     SELECT f FROM pgblend._fetch_page(
                         query, r.chunk_ids, r.ranks, r.scores, r.relevances, r.arms, r.details,
-                        _search_page.degraded) AS f),
+                        _search_page.degraded || r.degraded) AS f),
                 r.candidate_count,
-                r.trace
-            INTO results, candidate_count, trace
+                r.trace,
+                _search_page.degraded || r.degraded
+            INTO results, candidate_count, trace, degraded
             FROM pgblend._rank_passages(
                 query, result_limit, query_embedding, space, collection_ids, filter, settings,
                 traced) AS r;
-            IF traced <> 'none' THEN
+            IF trace ? 'stages' THEN
                 trace := jsonb_insert(trace, '{stages,-1}', jsonb_build_object(
                     'name', 'fetch', 'rows', cardinality(results),
                     'ms', pgblend._milliseconds(started_at, clock_timestamp())
@@ -15693,8 +16903,8 @@ BEGIN
             END IF;
             RETURN;
         EXCEPTION
-            WHEN SQLSTATE 'PB002' OR SQLSTATE 'PB003' OR SQLSTATE 'PB009' OR SQLSTATE '22023'
-                OR query_canceled
+            WHEN SQLSTATE 'PB002' OR SQLSTATE 'PB003' OR SQLSTATE 'PB008' OR SQLSTATE 'PB009'
+                OR SQLSTATE '22023' OR query_canceled
             THEN
                 GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
                 -- PL/Python puts the class of an error in front
@@ -15727,12 +16937,12 @@ COMMENT ON FUNCTION pgblend._search_page(
 
 -- 60_search/_search
 -- _search: one search from its arguments to its rows: what all search functions are made of.
--- Settings and collections are resolved, the query embedded where an arm needs it, then one page is
--- made (_search_page). `only_arm` (lexical, vector, fuzzy) runs that arm alone: vector raises where
--- there are no vectors; lexical, where no passage has any of the words and strict does not forbid
--- it, gives the nearest by vectors, with a WARNING and a note in `degraded`. A NULL or blank query
--- gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL with `traced`
--- 'none'; 'page' and 'pool' say ever more (_search_trace).
+-- Settings and collections are resolved, then one page is made (_search_page). `only_arm` (lexical,
+-- vector, fuzzy) runs that arm alone: vector raises where there are no vectors; lexical, where no
+-- passage has any of the words and strict does not forbid it, gives the nearest by vectors, with a
+-- WARNING and a note in `degraded`. A NULL or blank query gives no rows, unless only_arm is vector
+-- and its vector is given. `trace` is NULL with `traced` 'none'; 'page' and 'pool' say ever more
+-- (_search_trace), 'rerank' only which passages a reranker would read.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,
@@ -15752,13 +16962,13 @@ SET search_path FROM CURRENT
 AS $function$
 DECLARE
     started_at timestamptz := clock_timestamp();
-    embedding_at timestamptz;
-    embedded_at timestamptz;
     collection_ids bigint[];
     settings jsonb;
+    wanted jsonb;
     missing jsonb;
     looked record;
     page record;
+    fallback record;
     is_blank boolean := coalesce(btrim(query, E' \t\r\n'), '') = '';
 BEGIN
     PERFORM pgblend._check_result_limit(result_limit);
@@ -15772,48 +16982,51 @@ BEGIN
         RAISE EXCEPTION 'options: "weights" are all 0: expected one above 0'
             USING ERRCODE = '22023', HINT = 'An arm of weight 0 is not run.';
     END IF;
-    missing := pgblend._missing_stages(settings ->> 'mode');
-    settings := settings || jsonb_build_object('not_run', missing);
-    SELECT NULL::text AS space, NULL::vector AS embedding, '{}'::text[] AS degraded INTO looked;
+    -- By one arm nothing is expanded, and reranked only where the call says so.
+    wanted := pgblend._wanted_stages(settings || CASE WHEN only_arm IS NULL THEN '{}'
+        ELSE jsonb_build_object('mode', coalesce(options ->> 'mode', 'fast'), 'expand', 'off') END);
+    missing := pgblend._missing_stages(wanted, settings);
+    settings := settings || jsonb_build_object(
+        'not_run', missing, 'only_arm', only_arm,
+        'stages', jsonb_build_object(
+            'expand', (wanted ->> 'expand')::boolean AND NOT missing ? 'expand',
+            'rerank', traced = 'rerank' OR (wanted ->> 'rerank')::boolean AND NOT missing ? 'rerank'),
+        'no_expansion', coalesce(missing ->> 'expand', pgblend._why_not('expand', settings)),
+        'no_rerank', coalesce(missing ->> 'rerank', pgblend._why_not('rerank', settings)),
+        'deadline', pgblend._monotonic_deadline(
+            (settings #>> '{timeouts_ms,total}')::numeric::integer));
+    SELECT NULL::text AS space, '{}'::text[] AS degraded INTO looked;
     SELECT '{}'::pgblend.search_result[] AS results, NULL::jsonb AS trace, 0 AS candidate_count,
         looked.degraded AS degraded INTO page;
-    embedding_at := clock_timestamp();
     IF NOT is_blank OR only_arm = 'vector' AND query_embedding IS NOT NULL THEN
         IF (settings #>> '{weights,vector}')::double precision > 0 THEN
-            looked := pgblend._search_vector(
-                query, query_embedding, collection_ids, settings, only_arm IS NOT NULL);
-        END IF;
-        embedded_at := clock_timestamp();
-        IF missing <> '{}' AND options ->> 'mode' IS NOT NULL THEN
-            looked.degraded := looked.degraded || pgblend._degrade_mode(missing, settings);
+            looked := pgblend._search_space(
+                query_embedding, collection_ids, settings, only_arm IS NOT NULL);
         END IF;
         page := pgblend._search_page(
-            query, result_limit, looked.embedding, looked.space, collection_ids, filter, settings,
-            traced, looked.degraded);
+            query, result_limit, query_embedding, looked.space, collection_ids, filter, settings,
+            traced, looked.degraded || pgblend._degrade_mode(missing, options, settings));
         IF only_arm = 'lexical' AND page.candidate_count = 0 AND result_limit > 0
             AND NOT (settings ->> 'strict')::boolean
             AND pgblend._vectors_may_answer(query, collection_ids)
         THEN
-            looked := pgblend._search_vector(query, NULL, collection_ids, settings, false);
-            IF looked.embedding IS NOT NULL THEN
-                page := pgblend._search_page(
-                    query, result_limit, looked.embedding, looked.space, collection_ids, filter,
-                    settings || pgblend._arm_settings('vector'), traced,
-                    looked.degraded || pgblend._degrade(
-                        'lexical', 'no passage was found by its words', 'PB003',
-                        'these rows are the nearest by vectors; the option strict leaves them out',
-                        settings));
+            looked := pgblend._search_space(NULL, collection_ids, settings, false);
+            fallback := pgblend._search_page(
+                query, result_limit, NULL, looked.space, collection_ids, filter,
+                settings || pgblend._arm_settings('vector') || '{"words_found": false}', traced,
+                looked.degraded);
+            IF fallback.candidate_count > 0 THEN
+                page := fallback;
             END IF;
         END IF;
     END IF;
     results := page.results;
-    IF traced <> 'none' THEN
+    IF traced IN ('page', 'pool') THEN
         trace := pgblend._search_trace(
             query, profile, collection_ids, options, settings, page.degraded, results, page.trace,
-            jsonb_build_object('name', 'embed',
-                'rows', (looked.embedding IS NOT NULL)::integer, 'ms', pgblend._milliseconds(
-                    embedding_at, embedded_at)),
             pgblend._milliseconds(started_at, clock_timestamp()));
+    ELSE
+        trace := page.trace;
     END IF;
 END;
 $function$;
@@ -16016,7 +17229,9 @@ BEGIN
         RAISE EXCEPTION '%', problem USING ERRCODE = '22023', HINT = problem_hint;
     END IF;
     search := pgblend._search(
-        query, 0, collections, filter, profile, options, query_embedding, traced => 'pool');
+        query, 0, collections, filter, profile,
+        coalesce(options, '{}') || '{"expand": "off", "rerank": "off"}', query_embedding,
+        traced => 'pool');
     pool := ARRAY(
         SELECT (c ->> 'chunk_id')::bigint
         FROM jsonb_array_elements(search.trace -> 'candidates') AS c
@@ -16787,9 +18002,9 @@ DECLARE
     own_candidates jsonb;
 BEGIN
     IF query_embedding IS NULL AND (settings #>> '{weights,vector}')::double precision > 0 THEN
-        query_embedding := (pgblend._query_embedding(
-            query, NULL, pgblend._active_space(), least((settings #>> '{timeouts_ms,embed}')::numeric,
-                (settings #>> '{timeouts_ms,total}')::numeric)::integer)).embedding;
+        query_embedding := pgblend._query_embedding(
+            query, least((settings #>> '{timeouts_ms,embed}')::numeric,
+                (settings #>> '{timeouts_ms,total}')::numeric)::integer);
     END IF;
     search := pgblend._search(
         query, result_limit, collections, filter, profile, options, query_embedding,
@@ -20441,6 +21656,7 @@ TO pgblend_reader;
 -- What it is made of.
 GRANT EXECUTE ON FUNCTION
 pgblend._active_space,
+pgblend._answered_vectors,
 pgblend._arm_depth,
 pgblend._arm_facts,
 pgblend._arm_settings,
@@ -20452,6 +21668,7 @@ pgblend._bm25_idf,
 pgblend._check_deadline,
 pgblend._check_filter,
 pgblend._check_lexical_index,
+pgblend._check_query_embedding,
 pgblend._check_result_limit,
 pgblend._check_settings,
 pgblend._convex_fusion,
@@ -20503,6 +21720,7 @@ pgblend._merge_settings,
 pgblend._milliseconds,
 pgblend._missing_stages,
 pgblend._mmr_select,
+pgblend._model_answer,
 pgblend._monotonic_deadline,
 pgblend._named_collection,
 pgblend._normalize_arm,
@@ -20518,7 +21736,7 @@ pgblend._rank_bonus,
 pgblend._rank_passages,
 pgblend._recency_decay,
 pgblend._regconfig,
-pgblend._request_embeddings,
+pgblend._request_model,
 pgblend._scale_fused,
 pgblend._schema_error,
 pgblend._sample_vectors,
@@ -20529,7 +21747,7 @@ pgblend._search_facts,
 pgblend._search_page,
 pgblend._search_settings,
 pgblend._search_trace,
-pgblend._search_vector,
+pgblend._search_space,
 pgblend._searched_collections,
 pgblend._segment_arrays,
 pgblend._segment_score,
@@ -20553,6 +21771,8 @@ pgblend._vector_arm,
 pgblend._vector_scan,
 pgblend._vectors_may_answer,
 pgblend._vectors_waiting,
+pgblend._wanted_stages,
+pgblend._why_not,
 pgblend._word_of_lexeme,
 pgblend._worker_lock
 TO pgblend_reader;

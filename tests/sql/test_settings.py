@@ -179,7 +179,7 @@ def test_objects_are_merged_key_by_key(db: Database) -> None:
     of_database = db.value("SELECT default_value FROM settings WHERE name = 'weights'")
     assert db.value("SELECT get_setting('weights')") == {**of_database, "vector": 3}
     value = db.value("SELECT value FROM settings WHERE name = 'weights'")
-    assert value == {**default, "vector": 3}
+    assert value == {**of_database, "vector": 3}
 
 
 def test_an_object_with_a_kind_is_a_whole(db: Database) -> None:
