@@ -3,7 +3,7 @@
 The file is a ZIP archive, whose checksums tell a damaged one. format.json says what it is;
 segment.copy, posting.copy and chunk.copy are rows in COPY's binary format: columns of
 pgblend_data.segment and pgblend_data.posting, and for each sealed chunk its id and the md5 of its
-text search configuration and lexemes. What fits format 2 and the chunks of the database loads.
+text search configuration and lexemes. What fits format 3 and the chunks of the database loads.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any, LiteralString
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
 
-FORMAT = 2
+FORMAT = 3
 _BLOCK = 1 << 20
 
 _COLLECTION = "SELECT id, name FROM pgblend_data.collection WHERE name = %(name)s"
@@ -24,7 +24,7 @@ _SAVE: Mapping[str, LiteralString] = {
     "segment": """
         COPY (
             SELECT id, text_search_config, n, total_length, chunk_ids, document_ids, chunk_indexes,
-                lengths, own_lengths, code_book, dead
+                lengths, own_lengths, code_book, terms, document_frequencies, dead
             FROM pgblend_data.segment
             WHERE collection_id = %(id)s
             ORDER BY id
@@ -32,7 +32,7 @@ _SAVE: Mapping[str, LiteralString] = {
     """,
     "posting": """
         COPY (
-            SELECT p.segment_id, p.term, p.df, p.ordinals, p.codes
+            SELECT p.segment_id, p.block, p.data
             FROM pgblend_data.segment AS s
             INNER JOIN pgblend_data.posting AS p ON p.segment_id = s.id
             WHERE s.collection_id = %(id)s
@@ -51,11 +51,10 @@ _STAGE = """
     CREATE TEMP TABLE lexical_segment_stage (
         id bigint PRIMARY KEY, text_search_config text, n integer, total_length bigint,
         chunk_ids bytea, document_ids bytea, chunk_indexes bytea, lengths bytea, own_lengths bytea,
-        code_book bytea, dead bytea
+        code_book bytea, terms bytea, document_frequencies bytea, dead bytea
     ) ON COMMIT DROP;
     CREATE TEMP TABLE lexical_posting_stage (
-        segment_id bigint, term bigint, df integer, ordinals bytea, codes bytea,
-        PRIMARY KEY (segment_id, term)
+        segment_id bigint, block integer, data bytea, PRIMARY KEY (segment_id, block)
     ) ON COMMIT DROP;
     CREATE TEMP TABLE lexical_chunk_stage (
         chunk_id bigint PRIMARY KEY, digest bytea

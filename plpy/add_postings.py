@@ -1,24 +1,27 @@
 """A sealed segment with its postings, as a source to merge."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from pgblend.plpy.read_block import read_block
 
-def add_postings(segment: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+
+def add_postings(segment: dict[str, Any], blocks: Sequence[bytes]) -> dict[str, Any]:
     """Return an unpacked segment with `terms`, `ordinals` and `frequencies` of each posting.
 
-    `stored` has, as bytes in the order of terms: terms (big-endian int64), counts (big-endian
-    int32), ordinals and codes. Bytes that do not fit the segment raise an IndexError or a
-    ValueError.
+    `blocks` are all of the segment's, in order. Bytes that do not fit the segment raise an
+    IndexError or a ValueError.
     """
-    counts = np.frombuffer(stored["counts"] or b"", ">i4")
+    pairs = [read_block(data, segment["code_bytes"]) for data in blocks or [b""]]
+    ordinals, codes = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    counts = np.diff(segment["starts"])
+    if len(counts) != len(segment["terms"]) or counts.sum() != len(ordinals):
+        raise ValueError(f"{len(ordinals)} postings where there should be {counts.sum()}")
     return {
         **segment,
-        "terms": np.repeat(np.frombuffer(stored["terms"] or b"", ">i8").astype(np.int64), counts),
-        "ordinals": np.frombuffer(stored["ordinals"] or b"", "<u2"),
-        "frequencies": segment["code_book"][
-            np.frombuffer(stored["codes"] or b"", segment["code_type"])
-        ],
+        "terms": np.repeat(segment["terms"], counts),
+        "ordinals": ordinals,
+        "frequencies": segment["code_book"][codes],
     }

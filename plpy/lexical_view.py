@@ -13,7 +13,8 @@ def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
 
     Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
-    `offsets`, `bounds` (first row, after the last), `code_offsets` and `code_types`; by row
+    `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
+    (terms, and where the postings of each start); by row
     `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
     rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
     body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
@@ -41,7 +42,8 @@ def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "ranges": ranges,
         "code_offsets": code_starts[:-1].astype(code_type),
         "code_type": code_type,
-        "code_types": [segment["code_type"] for segment in ordered],
+        "code_bytes": [segment["code_bytes"] for segment in ordered],
+        "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
         "chunk_ids": joined("chunk_ids", np.int64),
         "document_ids": joined("document_ids", np.int64),
         "chunk_indexes": joined("chunk_indexes", np.int32),

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from pgblend.plpy.posting_blocks import posting_blocks
+
 
 def segment_arguments(merged: dict[str, Any]) -> list[Any]:
-    """Return rows and length, row arrays, terms, starts, counts, ordinals, codes, bytes a code.
+    """Return [rows, length], the arrays of the segment and the blocks of its postings, as bytes.
 
-    `merged` is what merge_postings returns; row arrays are little-endian bytes. Arrays of numbers
-    are their text, which PL/Python hands over faster than lists.
+    `merged` is what merge_postings returns; the arrays are little-endian, in the order of the
+    table's columns.
     """
     row_arrays = [
         merged["chunk_ids"].astype("<i8").tobytes(),
@@ -16,17 +18,11 @@ def segment_arguments(merged: dict[str, Any]) -> list[Any]:
         merged["lengths"].astype("<i4").tobytes(),
         merged["own_lengths"].astype("<i4").tobytes(),
         merged["code_book"].astype("<i8").tobytes(),
+        merged["terms"].astype("<i8").tobytes(),
+        (merged["counts"] - 1).astype("<u2").tobytes(),
     ]
     return [
         [len(merged["chunk_ids"]), int(merged["lengths"].sum())],
         row_arrays,
-        *(array_text(merged[name]) for name in ("terms", "starts", "counts")),
-        merged["ordinals"].tobytes(),
-        merged["codes"].tobytes(),
-        merged["codes"].itemsize,
+        posting_blocks(merged["ordinals"], merged["codes"]),
     ]
-
-
-def array_text(values: Any) -> str:
-    """Return whole numbers as the text of an SQL array."""
-    return "{" + ",".join(map(str, values.tolist())) + "}"

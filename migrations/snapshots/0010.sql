@@ -2104,18 +2104,13 @@ COMMENT ON FUNCTION pgblend._lexical_state(bigint[]) IS
 'What a search has to look at, as one row: segments, deleted chunks, pending chunks.';
 
 -- 15_index/_write_segment
--- _write_segment: store one segment and its postings; arrays as plpy/merge_postings.py makes them.
+-- _write_segment: store one segment and its postings, as plpy/segment_arguments.py makes them.
 CREATE OR REPLACE FUNCTION pgblend._write_segment(
     collection_id bigint,
     config_name text,
     rows_and_length bigint[],
     row_arrays bytea[],
-    terms bigint[],
-    starts integer[],
-    counts integer[],
-    ordinals bytea,
-    codes bytea,
-    code_bytes integer
+    blocks bytea[]
 )
 RETURNS void
 LANGUAGE sql
@@ -2124,34 +2119,29 @@ BEGIN ATOMIC
     WITH segment AS (
         INSERT INTO pgblend_data.segment (
             collection_id, text_search_config, n, total_length, chunk_ids, document_ids,
-            chunk_indexes, lengths, own_lengths, code_book, bytes
+            chunk_indexes, lengths, own_lengths, code_book, terms, document_frequencies, bytes
         )
         VALUES (
             _write_segment.collection_id, config_name, rows_and_length[1]::integer,
             rows_and_length[2], row_arrays[1], row_arrays[2], row_arrays[3], row_arrays[4],
-            row_arrays[5], row_arrays[6],
-            (SELECT sum(octet_length(a.bytes)) FROM unnest(row_arrays) AS a (bytes))
-            + octet_length(_write_segment.ordinals) + octet_length(_write_segment.codes)
-            + 12 * cardinality(terms)
+            row_arrays[5], row_arrays[6], row_arrays[7], row_arrays[8],
+            (SELECT sum(octet_length(a.bytes)) FROM unnest(row_arrays || blocks) AS a (bytes))
         )
         RETURNING id
     )
 
-    INSERT INTO pgblend_data.posting (segment_id, term, collection_id, df, ordinals, codes)
+    INSERT INTO pgblend_data.posting (segment_id, block, collection_id, data)
     SELECT
         s.id,
-        t.term,
+        b.place - 1 AS block,
         _write_segment.collection_id,
-        t.df,
-        substr(_write_segment.ordinals, 2 * t.first + 1, 2 * t.df) AS ordinals,
-        substr(_write_segment.codes, code_bytes * t.first + 1, code_bytes * t.df) AS codes
+        b.data
     FROM segment AS s
-    CROSS JOIN unnest(terms, starts, counts) AS t (term, first, df);
+    CROSS JOIN unnest(blocks) WITH ORDINALITY AS b (data, place);
 END;
 
-COMMENT ON FUNCTION pgblend._write_segment(
-    bigint, text, bigint[], bytea[], bigint[], integer[], integer[], bytea, bytea, integer
-) IS 'Store one segment and its postings; arrays as plpy/merge_postings.py makes them.';
+COMMENT ON FUNCTION pgblend._write_segment(bigint, text, bigint[], bytea[], bytea[]) IS
+'Store one segment and its postings, as plpy/segment_arguments.py makes them.';
 
 -- 15_index/_may_write
 -- _may_write: whether the caller may write to a collection, as its row security has it.
@@ -2267,24 +2257,27 @@ END;
 COMMENT ON FUNCTION pgblend._pending_chunks(bigint[]) IS
 'Pending chunks by id, as plpy/session_pending.py reads them.';
 
--- 15_index/_segment_postings
--- _segment_postings: all postings of one segment as one row of arrays, in the order of terms.
-CREATE OR REPLACE FUNCTION pgblend._segment_postings(segment_id bigint)
-RETURNS TABLE (terms bytea, counts bytea, ordinals bytea, codes bytea)
+-- 15_index/_posting_blocks
+-- _posting_blocks: blocks of segments' postings, each with its place in the arguments, from 1.
+-- In any order; NULL for a block that is not there. One look-up by key each, analyzed or not: a
+-- join might be planned by statistics that an ingest has outrun.
+CREATE OR REPLACE FUNCTION pgblend._posting_blocks(segment_ids bigint[], blocks integer[])
+RETURNS TABLE (place bigint, data bytea)
 LANGUAGE sql
 STABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT
-        string_agg(int8send(p.term), '' ORDER BY p.term) AS terms,
-        string_agg(int4send(p.df), '' ORDER BY p.term) AS counts,
-        string_agg(p.ordinals, '' ORDER BY p.term) AS ordinals,
-        string_agg(p.codes, '' ORDER BY p.term) AS codes
-    FROM pgblend_data.posting AS p
-    WHERE p.segment_id = _segment_postings.segment_id;
+        w.place,
+        (
+            SELECT p.data
+            FROM pgblend_data.posting AS p
+            WHERE p.segment_id = w.segment_id AND p.block = w.block
+        ) AS data
+    FROM unnest(segment_ids, blocks) WITH ORDINALITY AS w (segment_id, block, place);
 END;
 
-COMMENT ON FUNCTION pgblend._segment_postings(bigint) IS
-'All postings of one segment as one row of arrays, in the order of terms.';
+COMMENT ON FUNCTION pgblend._posting_blocks(bigint[], integer[]) IS
+'Blocks of segments'' postings, each with its place in the arguments, from 1; in any order.';
 
 -- 15_index/_take_pending
 -- _take_pending: delete up to 20,000 pending chunks and return them as one row of arrays.
@@ -2370,42 +2363,6 @@ END;
 
 COMMENT ON FUNCTION pgblend._segment_arrays(bigint[]) IS
 'The stored arrays of segments (see plpy/unpack_segment.py).';
-
--- 15_index/_term_postings
--- _term_postings: the postings of some terms in some segments as one row of arrays, by term, then
--- in the order of segment_ids.
--- terms, segments (places in segment_ids, from 1) and counts are of each list, ordinals and codes
--- those of all lists, one after the other; NULL for none. A join with the segments would read the
--- whole index where the table has not been analyzed.
-CREATE OR REPLACE FUNCTION pgblend._term_postings(segment_ids bigint[], wanted bigint[])
-RETURNS TABLE (
-    terms bigint[], segments integer[], counts integer[], ordinals bytea, codes bytea
-)
-LANGUAGE sql
-STABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT
-        array_agg(l.term) AS terms,
-        array_agg(l.place) AS segments,
-        array_agg(l.df) AS counts,
-        string_agg(l.ordinals, '') AS ordinals,
-        string_agg(l.codes, '') AS codes
-    FROM (
-        SELECT
-            p.term,
-            p.df,
-            p.ordinals,
-            p.codes,
-            array_position(segment_ids, p.segment_id) AS place
-        FROM pgblend_data.posting AS p
-        WHERE p.segment_id = ANY(segment_ids) AND p.term = ANY(wanted)
-        ORDER BY p.term ASC, place ASC
-    ) AS l;
-END;
-
-COMMENT ON FUNCTION pgblend._term_postings(bigint[], bigint[]) IS
-'The postings of some terms in some segments as one row of arrays, by term, then in the order of '
-'segment_ids.';
 
 -- 15_index/_check_can_index
 -- _check_can_index: whether this session can write segments: false, with a NOTICE, without numpy.
@@ -2557,15 +2514,12 @@ COMMENT ON FUNCTION pgblend._lock_segments(bigint) IS
 -- 15_index/_load_segment
 -- _load_segment: write a segment that was saved, without the chunks that are not to be in it;
 -- returns how many chunks it holds.
--- The arrays are those of table segment, the postings those of _segment_postings. `alive` are the
+-- The arrays are those of table segment, `blocks` those of its postings in order. `alive` are the
 -- chunks to keep. 22023 where the arrays do not fit each other.
 CREATE OR REPLACE FUNCTION pgblend._load_segment(
     collection_id bigint,
     saved pgblend_data.segment,
-    terms bytea,
-    counts bytea,
-    ordinals bytea,
-    codes bytea,
+    blocks bytea[],
     alive bigint[]
 )
 RETURNS integer
@@ -2573,30 +2527,46 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if "add_postings" not in SD:
-    """A sealed segment with its postings, as a source to merge."""
+if "read_block" not in SD:
+    """One block of a segment's postings."""
 
-    from collections.abc import Mapping
     from typing import Any
 
     import numpy as np
 
 
-    def add_postings(segment: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
+        """Return the ordinals and the codes of a block (see posting_blocks)."""
+        count = len(data) // (2 + code_bytes)
+        return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
+    SD["read_block"] = read_block
+read_block = SD["read_block"]
+if "add_postings" not in SD:
+    """A sealed segment with its postings, as a source to merge."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def add_postings(segment: dict[str, Any], blocks: Sequence[bytes]) -> dict[str, Any]:
         """Return an unpacked segment with `terms`, `ordinals` and `frequencies` of each posting.
 
-        `stored` has, as bytes in the order of terms: terms (big-endian int64), counts (big-endian
-        int32), ordinals and codes. Bytes that do not fit the segment raise an IndexError or a
-        ValueError.
+        `blocks` are all of the segment's, in order. Bytes that do not fit the segment raise an
+        IndexError or a ValueError.
         """
-        counts = np.frombuffer(stored["counts"] or b"", ">i4")
+        pairs = [read_block(data, segment["code_bytes"]) for data in blocks or [b""]]
+        ordinals, codes = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+        counts = np.diff(segment["starts"])
+        if len(counts) != len(segment["terms"]) or counts.sum() != len(ordinals):
+            raise ValueError(f"{len(ordinals)} postings where there should be {counts.sum()}")
         return {
             **segment,
-            "terms": np.repeat(np.frombuffer(stored["terms"] or b"", ">i8").astype(np.int64), counts),
-            "ordinals": np.frombuffer(stored["ordinals"] or b"", "<u2"),
-            "frequencies": segment["code_book"][
-                np.frombuffer(stored["codes"] or b"", segment["code_type"])
-            ],
+            "terms": np.repeat(segment["terms"], counts),
+            "ordinals": ordinals,
+            "frequencies": segment["code_book"][codes],
         }
     SD["add_postings"] = add_postings
 add_postings = SD["add_postings"]
@@ -2658,17 +2628,47 @@ if "merge_postings" not in SD:
         }
     SD["merge_postings"] = merge_postings
 merge_postings = SD["merge_postings"]
+if "block_size" not in SD:
+    """How many postings a block has."""
+
+
+    def block_size(code_bytes: int) -> int:
+        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
+        return {1: 2688, 2: 2016}[code_bytes]
+    SD["block_size"] = block_size
+block_size = SD["block_size"]
+if "posting_blocks" not in SD:
+    """A segment's postings as blocks of bytes, each a row of the database."""
+
+    from typing import Any
+
+
+
+    def posting_blocks(ordinals: Any, codes: Any) -> list[bytes]:
+        """Return blocks of ordinals (uint16) and codes (uint8 or uint16), which are parallel arrays.
+
+        A block has the ordinals, then the codes, of the same postings; all but the last have the same
+        number.
+        """
+        size = block_size(codes.itemsize)
+        return [
+            ordinals[start : start + size].tobytes() + codes[start : start + size].tobytes()
+            for start in range(0, len(ordinals), size)
+        ]
+    SD["posting_blocks"] = posting_blocks
+posting_blocks = SD["posting_blocks"]
 if "segment_arguments" not in SD:
     """A merged segment as the arguments of pgblend._write_segment."""
 
     from typing import Any
 
 
-    def segment_arguments(merged: dict[str, Any]) -> list[Any]:
-        """Return rows and length, row arrays, terms, starts, counts, ordinals, codes, bytes a code.
 
-        `merged` is what merge_postings returns; row arrays are little-endian bytes. Arrays of numbers
-        are their text, which PL/Python hands over faster than lists.
+    def segment_arguments(merged: dict[str, Any]) -> list[Any]:
+        """Return [rows, length], the arrays of the segment and the blocks of its postings, as bytes.
+
+        `merged` is what merge_postings returns; the arrays are little-endian, in the order of the
+        table's columns.
         """
         row_arrays = [
             merged["chunk_ids"].astype("<i8").tobytes(),
@@ -2677,20 +2677,14 @@ if "segment_arguments" not in SD:
             merged["lengths"].astype("<i4").tobytes(),
             merged["own_lengths"].astype("<i4").tobytes(),
             merged["code_book"].astype("<i8").tobytes(),
+            merged["terms"].astype("<i8").tobytes(),
+            (merged["counts"] - 1).astype("<u2").tobytes(),
         ]
         return [
             [len(merged["chunk_ids"]), int(merged["lengths"].sum())],
             row_arrays,
-            *(array_text(merged[name]) for name in ("terms", "starts", "counts")),
-            merged["ordinals"].tobytes(),
-            merged["codes"].tobytes(),
-            merged["codes"].itemsize,
+            posting_blocks(merged["ordinals"], merged["codes"]),
         ]
-
-
-    def array_text(values: Any) -> str:
-        """Return whole numbers as the text of an SQL array."""
-        return "{" + ",".join(map(str, values.tolist())) + "}"
     SD["segment_arguments"] = segment_arguments
 segment_arguments = SD["segment_arguments"]
 if "unpack_segment" not in SD:
@@ -2705,11 +2699,13 @@ if "unpack_segment" not in SD:
     def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
         """Return a segment's arrays from its stored bytes (little-endian).
 
-        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
-        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
+        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
+        `starts` says where the postings of each start, with the end of the last at its end.
         """
         lengths = np.frombuffer(columns["lengths"], "<i4")
         code_book = np.frombuffer(columns["code_book"], "<i8")
+        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
         alive = np.ones(len(lengths), np.bool_)
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
@@ -2721,7 +2717,9 @@ if "unpack_segment" not in SD:
             "lengths": lengths,
             "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
             "code_book": code_book,
-            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "code_bytes": 1 if len(code_book) <= 256 else 2,
+            "terms": np.frombuffer(columns["terms"], "<i8"),
+            "starts": np.concatenate(([0], np.cumsum(df))),
             "alive": alive,
         }
     SD["unpack_segment"] = unpack_segment
@@ -2734,8 +2732,7 @@ import numpy as np
 try:
     segment = unpack_segment(saved)
     segment["alive"] &= np.isin(segment["chunk_ids"], np.array(alive, np.int64))
-    merged = merge_postings([add_postings(
-        segment, {"terms": terms, "counts": counts, "ordinals": ordinals, "codes": codes})])
+    merged = merge_postings([add_postings(segment, blocks or [])])
 except (IndexError, ValueError) as error:
     plpy.error(
         f"a saved segment is damaged: {error}", sqlstate="22023",
@@ -2743,16 +2740,14 @@ except (IndexError, ValueError) as error:
 if len(merged["chunk_ids"]):
     plpy.execute(
         plpy.prepare(
-            "SELECT pgblend._write_segment($1, $2, $3, $4,"
-            " $5::text::bigint[], $6::text::integer[], $7::text::integer[], $8, $9, $10)",
-            ["bigint", "text", "bigint[]", "bytea[]", "text", "text", "text", "bytea", "bytea",
-             "integer"]),
+            "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
+            ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"]),
         [collection_id, saved["text_search_config"], *segment_arguments(merged)])
 return len(merged["chunk_ids"])
 $python$;
 
 COMMENT ON FUNCTION pgblend._load_segment(
-    bigint, pgblend_data.segment, bytea, bytea, bytea, bytea, bigint[]
+    bigint, pgblend_data.segment, bytea[], bigint[]
 ) IS
 'Write a segment that was saved, without the chunks that are not to be in it; returns how many '
 'chunks it holds.';
@@ -2782,30 +2777,46 @@ VOLATILE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-if "add_postings" not in SD:
-    """A sealed segment with its postings, as a source to merge."""
+if "read_block" not in SD:
+    """One block of a segment's postings."""
 
-    from collections.abc import Mapping
     from typing import Any
 
     import numpy as np
 
 
-    def add_postings(segment: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
+        """Return the ordinals and the codes of a block (see posting_blocks)."""
+        count = len(data) // (2 + code_bytes)
+        return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
+    SD["read_block"] = read_block
+read_block = SD["read_block"]
+if "add_postings" not in SD:
+    """A sealed segment with its postings, as a source to merge."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def add_postings(segment: dict[str, Any], blocks: Sequence[bytes]) -> dict[str, Any]:
         """Return an unpacked segment with `terms`, `ordinals` and `frequencies` of each posting.
 
-        `stored` has, as bytes in the order of terms: terms (big-endian int64), counts (big-endian
-        int32), ordinals and codes. Bytes that do not fit the segment raise an IndexError or a
-        ValueError.
+        `blocks` are all of the segment's, in order. Bytes that do not fit the segment raise an
+        IndexError or a ValueError.
         """
-        counts = np.frombuffer(stored["counts"] or b"", ">i4")
+        pairs = [read_block(data, segment["code_bytes"]) for data in blocks or [b""]]
+        ordinals, codes = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+        counts = np.diff(segment["starts"])
+        if len(counts) != len(segment["terms"]) or counts.sum() != len(ordinals):
+            raise ValueError(f"{len(ordinals)} postings where there should be {counts.sum()}")
         return {
             **segment,
-            "terms": np.repeat(np.frombuffer(stored["terms"] or b"", ">i8").astype(np.int64), counts),
-            "ordinals": np.frombuffer(stored["ordinals"] or b"", "<u2"),
-            "frequencies": segment["code_book"][
-                np.frombuffer(stored["codes"] or b"", segment["code_type"])
-            ],
+            "terms": np.repeat(segment["terms"], counts),
+            "ordinals": ordinals,
+            "frequencies": segment["code_book"][codes],
         }
     SD["add_postings"] = add_postings
 add_postings = SD["add_postings"]
@@ -2927,17 +2938,47 @@ if "merge_postings" not in SD:
         }
     SD["merge_postings"] = merge_postings
 merge_postings = SD["merge_postings"]
+if "block_size" not in SD:
+    """How many postings a block has."""
+
+
+    def block_size(code_bytes: int) -> int:
+        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
+        return {1: 2688, 2: 2016}[code_bytes]
+    SD["block_size"] = block_size
+block_size = SD["block_size"]
+if "posting_blocks" not in SD:
+    """A segment's postings as blocks of bytes, each a row of the database."""
+
+    from typing import Any
+
+
+
+    def posting_blocks(ordinals: Any, codes: Any) -> list[bytes]:
+        """Return blocks of ordinals (uint16) and codes (uint8 or uint16), which are parallel arrays.
+
+        A block has the ordinals, then the codes, of the same postings; all but the last have the same
+        number.
+        """
+        size = block_size(codes.itemsize)
+        return [
+            ordinals[start : start + size].tobytes() + codes[start : start + size].tobytes()
+            for start in range(0, len(ordinals), size)
+        ]
+    SD["posting_blocks"] = posting_blocks
+posting_blocks = SD["posting_blocks"]
 if "segment_arguments" not in SD:
     """A merged segment as the arguments of pgblend._write_segment."""
 
     from typing import Any
 
 
-    def segment_arguments(merged: dict[str, Any]) -> list[Any]:
-        """Return rows and length, row arrays, terms, starts, counts, ordinals, codes, bytes a code.
 
-        `merged` is what merge_postings returns; row arrays are little-endian bytes. Arrays of numbers
-        are their text, which PL/Python hands over faster than lists.
+    def segment_arguments(merged: dict[str, Any]) -> list[Any]:
+        """Return [rows, length], the arrays of the segment and the blocks of its postings, as bytes.
+
+        `merged` is what merge_postings returns; the arrays are little-endian, in the order of the
+        table's columns.
         """
         row_arrays = [
             merged["chunk_ids"].astype("<i8").tobytes(),
@@ -2946,20 +2987,14 @@ if "segment_arguments" not in SD:
             merged["lengths"].astype("<i4").tobytes(),
             merged["own_lengths"].astype("<i4").tobytes(),
             merged["code_book"].astype("<i8").tobytes(),
+            merged["terms"].astype("<i8").tobytes(),
+            (merged["counts"] - 1).astype("<u2").tobytes(),
         ]
         return [
             [len(merged["chunk_ids"]), int(merged["lengths"].sum())],
             row_arrays,
-            *(array_text(merged[name]) for name in ("terms", "starts", "counts")),
-            merged["ordinals"].tobytes(),
-            merged["codes"].tobytes(),
-            merged["codes"].itemsize,
+            posting_blocks(merged["ordinals"], merged["codes"]),
         ]
-
-
-    def array_text(values: Any) -> str:
-        """Return whole numbers as the text of an SQL array."""
-        return "{" + ",".join(map(str, values.tolist())) + "}"
     SD["segment_arguments"] = segment_arguments
 segment_arguments = SD["segment_arguments"]
 if "unpack_pending" not in SD:
@@ -3017,11 +3052,13 @@ if "unpack_segment" not in SD:
     def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
         """Return a segment's arrays from its stored bytes (little-endian).
 
-        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
-        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
+        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
+        `starts` says where the postings of each start, with the end of the last at its end.
         """
         lengths = np.frombuffer(columns["lengths"], "<i4")
         code_book = np.frombuffer(columns["code_book"], "<i8")
+        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
         alive = np.ones(len(lengths), np.bool_)
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
@@ -3033,7 +3070,9 @@ if "unpack_segment" not in SD:
             "lengths": lengths,
             "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
             "code_book": code_book,
-            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "code_bytes": 1 if len(code_book) <= 256 else 2,
+            "terms": np.frombuffer(columns["terms"], "<i8"),
+            "starts": np.concatenate(([0], np.cumsum(df))),
             "alive": alive,
         }
     SD["unpack_segment"] = unpack_segment
@@ -3051,49 +3090,50 @@ def run(query, types, *values):
         SD[query] = plpy.prepare(query, types)
     return SD[query].execute(list(values))
 
-def with_postings(segment):
-    stored = run("SELECT * FROM pgblend._segment_postings($1)", ["bigint"], segment["id"])[0]
-    return add_postings(segment, stored)
+def stored(segment_id):
+    return unpack_segment(
+        run("SELECT * FROM pgblend_data.segment WHERE id = $1", ["bigint"], segment_id)[0])
+
+def with_postings(segment_id):
+    rows = run(
+        "SELECT data FROM pgblend_data.posting WHERE segment_id = $1 ORDER BY block",
+        ["bigint"], segment_id)
+    return add_postings(stored(segment_id), [row["data"] for row in rows])
 
 scope = (["bigint", "text"], collection_id, config_name)
 pending = unpack_pending(run("SELECT * FROM pgblend._take_pending($1, $2)", *scope)[0])
 tombstones = run("SELECT pgblend._take_tombstones($1, $2) AS ids", *scope)[0]["ids"]
-segments = [unpack_segment(row) for row in run(
-    "SELECT * FROM pgblend_data.segment WHERE collection_id = $1 AND text_search_config = $2"
-    " ORDER BY id", *scope)]
-changed = set()
+segments = run(
+    "SELECT id, n, n - octet_length(dead) / 4 AS live FROM pgblend_data.segment"
+    " WHERE collection_id = $1 AND text_search_config = $2 ORDER BY id", *scope)
+ids = [segment["id"] for segment in segments]
+live = [segment["live"] for segment in segments]
 if tombstones:
     buried = np.frombuffer(tombstones, ">i8")
-    for place, segment in enumerate(segments):
+    for place, segment in enumerate(map(stored, ids)):
         found = find_rows(segment["chunk_ids"], buried)
         if len(found):
             segment["alive"][found] = False
-            changed.add(place)
+            dead = np.flatnonzero(~segment["alive"]).astype("<i4")
+            live[place] = len(segment["alive"]) - len(dead)
+            run("UPDATE pgblend_data.segment SET dead = $2 WHERE id = $1", ["bigint", "bytea"],
+                ids[place], dead.tobytes())
 
-sizes = [len(segment["chunk_ids"]) for segment in segments]
-live = [int(np.count_nonzero(segment["alive"])) for segment in segments]
 new_rows = 0 if pending is None else len(pending["chunk_ids"])
-chosen = choose_merge(sizes, live, new_rows)
-for place in changed - set(chosen):
-    run("UPDATE pgblend_data.segment SET dead = $2 WHERE id = $1", ["bigint", "bytea"],
-        segments[place]["id"],
-        np.flatnonzero(~segments[place]["alive"]).astype("<i4").tobytes())
-
-sources = [with_postings(segments[place]) for place in chosen]
+chosen = choose_merge([segment["n"] for segment in segments], live, new_rows)
+sources = [with_postings(ids[place]) for place in chosen]
 sources += [] if pending is None else [pending]
 if not sources:
     return 0
 merged = merge_postings(sources)
-old_ids = [segments[place]["id"] for place in chosen]
+old_ids = [ids[place] for place in chosen]
 run("DELETE FROM pgblend_data.posting WHERE segment_id = ANY($1)", ["bigint[]"], old_ids)
 run("DELETE FROM pgblend_data.segment WHERE id = ANY($1)", ["bigint[]"], old_ids)
 if len(merged["chunk_ids"]):
     run(
-        "SELECT pgblend._write_segment("
-        "$1, $2, $3, $4, $5::text::bigint[], $6::text::integer[], $7::text::integer[], $8, $9, $10)",
-        ["bigint", "text", "bigint[]", "bytea[]", "text", "text", "text", "bytea", "bytea", "integer"],
-        collection_id, config_name, *segment_arguments(merged),
-    )
+        "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
+        ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"],
+        collection_id, config_name, *segment_arguments(merged))
 return new_rows
 $python$;
 
@@ -3198,17 +3238,47 @@ if "merge_postings" not in SD:
         }
     SD["merge_postings"] = merge_postings
 merge_postings = SD["merge_postings"]
+if "block_size" not in SD:
+    """How many postings a block has."""
+
+
+    def block_size(code_bytes: int) -> int:
+        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
+        return {1: 2688, 2: 2016}[code_bytes]
+    SD["block_size"] = block_size
+block_size = SD["block_size"]
+if "posting_blocks" not in SD:
+    """A segment's postings as blocks of bytes, each a row of the database."""
+
+    from typing import Any
+
+
+
+    def posting_blocks(ordinals: Any, codes: Any) -> list[bytes]:
+        """Return blocks of ordinals (uint16) and codes (uint8 or uint16), which are parallel arrays.
+
+        A block has the ordinals, then the codes, of the same postings; all but the last have the same
+        number.
+        """
+        size = block_size(codes.itemsize)
+        return [
+            ordinals[start : start + size].tobytes() + codes[start : start + size].tobytes()
+            for start in range(0, len(ordinals), size)
+        ]
+    SD["posting_blocks"] = posting_blocks
+posting_blocks = SD["posting_blocks"]
 if "segment_arguments" not in SD:
     """A merged segment as the arguments of pgblend._write_segment."""
 
     from typing import Any
 
 
-    def segment_arguments(merged: dict[str, Any]) -> list[Any]:
-        """Return rows and length, row arrays, terms, starts, counts, ordinals, codes, bytes a code.
 
-        `merged` is what merge_postings returns; row arrays are little-endian bytes. Arrays of numbers
-        are their text, which PL/Python hands over faster than lists.
+    def segment_arguments(merged: dict[str, Any]) -> list[Any]:
+        """Return [rows, length], the arrays of the segment and the blocks of its postings, as bytes.
+
+        `merged` is what merge_postings returns; the arrays are little-endian, in the order of the
+        table's columns.
         """
         row_arrays = [
             merged["chunk_ids"].astype("<i8").tobytes(),
@@ -3217,20 +3287,14 @@ if "segment_arguments" not in SD:
             merged["lengths"].astype("<i4").tobytes(),
             merged["own_lengths"].astype("<i4").tobytes(),
             merged["code_book"].astype("<i8").tobytes(),
+            merged["terms"].astype("<i8").tobytes(),
+            (merged["counts"] - 1).astype("<u2").tobytes(),
         ]
         return [
             [len(merged["chunk_ids"]), int(merged["lengths"].sum())],
             row_arrays,
-            *(array_text(merged[name]) for name in ("terms", "starts", "counts")),
-            merged["ordinals"].tobytes(),
-            merged["codes"].tobytes(),
-            merged["codes"].itemsize,
+            posting_blocks(merged["ordinals"], merged["codes"]),
         ]
-
-
-    def array_text(values: Any) -> str:
-        """Return whole numbers as the text of an SQL array."""
-        return "{" + ",".join(map(str, values.tolist())) + "}"
     SD["segment_arguments"] = segment_arguments
 segment_arguments = SD["segment_arguments"]
 if "unpack_pending" not in SD:
@@ -3282,9 +3346,8 @@ import numpy as np
 
 BATCH = 65_536
 write = plpy.prepare(
-    "SELECT pgblend._write_segment("
-    "$1, $2, $3, $4, $5::text::bigint[], $6::text::integer[], $7::text::integer[], $8, $9, $10)",
-    ["bigint", "text", "bigint[]", "bytea[]", "text", "text", "text", "bytea", "bytea", "integer"])
+    "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
+    ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"])
 cursor = plpy.cursor(
     plpy.prepare(
         "SELECT c.id, c.document_id, c.chunk_index, c.length, c.own_length,"
@@ -4302,13 +4365,133 @@ if "pending_postings" not in SD:
         }
     SD["pending_postings"] = pending_postings
 pending_postings = SD["pending_postings"]
+if "block_size" not in SD:
+    """How many postings a block has."""
+
+
+    def block_size(code_bytes: int) -> int:
+        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
+        return {1: 2688, 2: 2016}[code_bytes]
+    SD["block_size"] = block_size
+block_size = SD["block_size"]
+if "read_block" not in SD:
+    """One block of a segment's postings."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
+        """Return the ordinals and the codes of a block (see posting_blocks)."""
+        count = len(data) // (2 + code_bytes)
+        return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
+    SD["read_block"] = read_block
+read_block = SD["read_block"]
+if "read_postings" not in SD:
+    """Read the postings of terms from sealed segments."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    Span = tuple[int, int, int, int]
+
+
+    def read_postings(
+        view: Mapping[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[int, tuple[Any, Any]]:
+        """Return of each term its (rows, codes) in a view, rows ascending.
+
+        `run` executes (statement, types, *values). A segment's directory says where in the segment's
+        postings those of a term are, and so in which blocks; all blocks are read at once.
+        """
+        spans = term_spans(view["directories"], terms)
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        found: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not spans:
+            return found
+        sizes = [block_size(code_bytes) for code_bytes in view["code_bytes"]]
+        blocks = fetch_blocks(view, spans, sizes, run)
+        ordinals, codes = [], []
+        for _, segment, start, end in spans:
+            size = sizes[segment]
+            for block in range(start // size, (end - 1) // size + 1):
+                before = block * size
+                part = slice(max(start - before, 0), end - before)
+                of_block = blocks[segment, block]
+                ordinals.append(of_block[0][part])
+                codes.append(of_block[1][part])
+        rows = np.concatenate(ordinals).astype(np.intp)
+        all_codes = np.concatenate(codes).astype(view["code_type"])
+        if len(sizes) > 1:
+            segments = [segment for _, segment, _, _ in spans]
+            counts = [end - start for _, _, start, end in spans]
+            rows += np.repeat(view["offsets"][segments], counts)
+            all_codes += np.repeat(view["code_offsets"][segments], counts)
+        first = last = 0
+        for place, (term, _, start, end) in enumerate(spans):
+            last += end - start
+            if place + 1 == len(spans) or spans[place + 1][0] != term:
+                found[terms[term]] = rows[first:last], all_codes[first:last]
+                first = last
+        return found
+
+
+    def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> list[Span]:
+        """Return (place of the term, place of the segment, first posting, after the last), in order.
+
+        A directory has a segment's terms, ascending, and where the postings of each start, with the
+        end of the last at its end. Terms that a segment does not have are left out.
+        """
+        wanted = np.array(terms, np.int64)
+        spans = []
+        for segment, (known, starts) in enumerate(directories):
+            places = known.searchsorted(wanted)
+            has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
+            for term in np.flatnonzero(has).tolist():
+                place = places[term]
+                spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
+        return sorted(spans)
+
+
+    def fetch_blocks(
+        view: Mapping[str, Any],
+        spans: Sequence[Span],
+        sizes: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[tuple[int, int], tuple[Any, Any]]:
+        """Return ordinals and codes of the blocks that have these spans, by segment and block."""
+        keys = [
+            *dict.fromkeys(
+                (segment, block)
+                for _, segment, start, end in spans
+                for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
+            )
+        ]
+        rows = run(
+            "SELECT * FROM pgblend._posting_blocks($1, $2)",
+            ["bigint[]", "integer[]"],
+            [view["segment_ids"][segment] for segment, _ in keys],
+            [block for _, block in keys],
+        )
+        blocks = {}
+        for row in rows:
+            key = keys[row["place"] - 1]
+            blocks[key] = read_block(row["data"], view["code_bytes"][key[0]])
+        return blocks
+    SD["read_postings"] = read_postings
+read_postings = SD["read_postings"]
 if "view_postings" not in SD:
     """The sealed postings of a query's terms."""
 
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    import numpy as np
 
     MOST_POSTINGS = 1_500_000
     TERM_COST = 40
@@ -4332,58 +4515,11 @@ if "view_postings" not in SD:
                 view["impacts"].clear()
                 view["kept_postings"] = 0
                 missing = list(dict.fromkeys(terms))
-            stored = run(
-                "SELECT * FROM pgblend._term_postings($1, $2)",
-                ["bigint[]", "bigint[]"],
-                view["segment_ids"],
-                missing,
-            )[0]
-            kept.update(unpack_lists(view, missing, stored))
-            view["kept_postings"] += sum(stored["counts"] or ()) + TERM_COST * len(missing)
+            found = read_postings(view, missing, run)
+            kept.update(found)
+            postings = sum(len(rows) for rows, _ in found.values())
+            view["kept_postings"] += postings + TERM_COST * len(missing)
         return [kept[term] for term in terms]
-
-
-    def unpack_lists(
-        view: dict[str, Any], terms: Sequence[int], stored: Mapping[str, Any]
-    ) -> dict[int, tuple[Any, Any]]:
-        """Make rows and codes of the view of stored lists, and divide them among the terms.
-
-        `stored` has, of each list by term and segment, its term, the segment's place in the view
-        (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
-        """
-        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
-        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
-        if not stored["terms"]:
-            return lists
-        places = [place - 1 for place in stored["segments"]]
-        rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
-        codes = joined_codes(view, places, stored["counts"], stored["codes"])
-        if len(view["segment_ids"]) > 1:
-            rows += np.repeat(view["offsets"][places], stored["counts"])
-            codes += np.repeat(view["code_offsets"][places], stored["counts"])
-        spans: dict[int, tuple[int, int]] = {}
-        end = 0
-        for term, count in zip(stored["terms"], stored["counts"], strict=True):
-            start = spans[term][0] if term in spans else end
-            end += count
-            spans[term] = start, end
-        return lists | {
-            term: (rows[start:end], codes[start:end]) for term, (start, end) in spans.items()
-        }
-
-
-    def joined_codes(
-        view: dict[str, Any], places: Sequence[int], counts: Sequence[int], codes: bytes
-    ) -> Any:
-        """Return the codes of lists, which have 8 or 16 bits by segment, as the view's type."""
-        types = view["code_types"]
-        if all(types[place] == "u1" for place in places):
-            return np.frombuffer(codes, "u1").astype(view["code_type"])
-        parts, start = [], 0
-        for place, count in zip(places, counts, strict=True):
-            parts.append(np.frombuffer(codes, types[place], count, start))
-            start += parts[-1].nbytes
-        return np.concatenate(parts).astype(view["code_type"])
     SD["view_postings"] = view_postings
 view_postings = SD["view_postings"]
 if "joined_rows" not in SD:
@@ -4480,7 +4616,8 @@ if "lexical_view" not in SD:
         """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
 
         Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
-        `offsets`, `bounds` (first row, after the last), `code_offsets` and `code_types`; by row
+        `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
+        (terms, and where the postings of each start); by row
         `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
         rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
@@ -4508,7 +4645,8 @@ if "lexical_view" not in SD:
             "ranges": ranges,
             "code_offsets": code_starts[:-1].astype(code_type),
             "code_type": code_type,
-            "code_types": [segment["code_type"] for segment in ordered],
+            "code_bytes": [segment["code_bytes"] for segment in ordered],
+            "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
             "chunk_ids": joined("chunk_ids", np.int64),
             "document_ids": joined("document_ids", np.int64),
             "chunk_indexes": joined("chunk_indexes", np.int32),
@@ -4771,11 +4909,13 @@ if "unpack_segment" not in SD:
     def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
         """Return a segment's arrays from its stored bytes (little-endian).
 
-        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
-        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
+        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
+        `starts` says where the postings of each start, with the end of the last at its end.
         """
         lengths = np.frombuffer(columns["lengths"], "<i4")
         code_book = np.frombuffer(columns["code_book"], "<i8")
+        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
         alive = np.ones(len(lengths), np.bool_)
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
@@ -4787,7 +4927,9 @@ if "unpack_segment" not in SD:
             "lengths": lengths,
             "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
             "code_book": code_book,
-            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "code_bytes": 1 if len(code_book) <= 256 else 2,
+            "terms": np.frombuffer(columns["terms"], "<i8"),
+            "starts": np.concatenate(([0], np.cumsum(df))),
             "alive": alive,
         }
     SD["unpack_segment"] = unpack_segment
@@ -5063,13 +5205,133 @@ if "pending_postings" not in SD:
         }
     SD["pending_postings"] = pending_postings
 pending_postings = SD["pending_postings"]
+if "block_size" not in SD:
+    """How many postings a block has."""
+
+
+    def block_size(code_bytes: int) -> int:
+        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
+        return {1: 2688, 2: 2016}[code_bytes]
+    SD["block_size"] = block_size
+block_size = SD["block_size"]
+if "read_block" not in SD:
+    """One block of a segment's postings."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
+        """Return the ordinals and the codes of a block (see posting_blocks)."""
+        count = len(data) // (2 + code_bytes)
+        return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
+    SD["read_block"] = read_block
+read_block = SD["read_block"]
+if "read_postings" not in SD:
+    """Read the postings of terms from sealed segments."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    Span = tuple[int, int, int, int]
+
+
+    def read_postings(
+        view: Mapping[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[int, tuple[Any, Any]]:
+        """Return of each term its (rows, codes) in a view, rows ascending.
+
+        `run` executes (statement, types, *values). A segment's directory says where in the segment's
+        postings those of a term are, and so in which blocks; all blocks are read at once.
+        """
+        spans = term_spans(view["directories"], terms)
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        found: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not spans:
+            return found
+        sizes = [block_size(code_bytes) for code_bytes in view["code_bytes"]]
+        blocks = fetch_blocks(view, spans, sizes, run)
+        ordinals, codes = [], []
+        for _, segment, start, end in spans:
+            size = sizes[segment]
+            for block in range(start // size, (end - 1) // size + 1):
+                before = block * size
+                part = slice(max(start - before, 0), end - before)
+                of_block = blocks[segment, block]
+                ordinals.append(of_block[0][part])
+                codes.append(of_block[1][part])
+        rows = np.concatenate(ordinals).astype(np.intp)
+        all_codes = np.concatenate(codes).astype(view["code_type"])
+        if len(sizes) > 1:
+            segments = [segment for _, segment, _, _ in spans]
+            counts = [end - start for _, _, start, end in spans]
+            rows += np.repeat(view["offsets"][segments], counts)
+            all_codes += np.repeat(view["code_offsets"][segments], counts)
+        first = last = 0
+        for place, (term, _, start, end) in enumerate(spans):
+            last += end - start
+            if place + 1 == len(spans) or spans[place + 1][0] != term:
+                found[terms[term]] = rows[first:last], all_codes[first:last]
+                first = last
+        return found
+
+
+    def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> list[Span]:
+        """Return (place of the term, place of the segment, first posting, after the last), in order.
+
+        A directory has a segment's terms, ascending, and where the postings of each start, with the
+        end of the last at its end. Terms that a segment does not have are left out.
+        """
+        wanted = np.array(terms, np.int64)
+        spans = []
+        for segment, (known, starts) in enumerate(directories):
+            places = known.searchsorted(wanted)
+            has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
+            for term in np.flatnonzero(has).tolist():
+                place = places[term]
+                spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
+        return sorted(spans)
+
+
+    def fetch_blocks(
+        view: Mapping[str, Any],
+        spans: Sequence[Span],
+        sizes: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[tuple[int, int], tuple[Any, Any]]:
+        """Return ordinals and codes of the blocks that have these spans, by segment and block."""
+        keys = [
+            *dict.fromkeys(
+                (segment, block)
+                for _, segment, start, end in spans
+                for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
+            )
+        ]
+        rows = run(
+            "SELECT * FROM pgblend._posting_blocks($1, $2)",
+            ["bigint[]", "integer[]"],
+            [view["segment_ids"][segment] for segment, _ in keys],
+            [block for _, block in keys],
+        )
+        blocks = {}
+        for row in rows:
+            key = keys[row["place"] - 1]
+            blocks[key] = read_block(row["data"], view["code_bytes"][key[0]])
+        return blocks
+    SD["read_postings"] = read_postings
+read_postings = SD["read_postings"]
 if "view_postings" not in SD:
     """The sealed postings of a query's terms."""
 
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    import numpy as np
 
     MOST_POSTINGS = 1_500_000
     TERM_COST = 40
@@ -5093,58 +5355,11 @@ if "view_postings" not in SD:
                 view["impacts"].clear()
                 view["kept_postings"] = 0
                 missing = list(dict.fromkeys(terms))
-            stored = run(
-                "SELECT * FROM pgblend._term_postings($1, $2)",
-                ["bigint[]", "bigint[]"],
-                view["segment_ids"],
-                missing,
-            )[0]
-            kept.update(unpack_lists(view, missing, stored))
-            view["kept_postings"] += sum(stored["counts"] or ()) + TERM_COST * len(missing)
+            found = read_postings(view, missing, run)
+            kept.update(found)
+            postings = sum(len(rows) for rows, _ in found.values())
+            view["kept_postings"] += postings + TERM_COST * len(missing)
         return [kept[term] for term in terms]
-
-
-    def unpack_lists(
-        view: dict[str, Any], terms: Sequence[int], stored: Mapping[str, Any]
-    ) -> dict[int, tuple[Any, Any]]:
-        """Make rows and codes of the view of stored lists, and divide them among the terms.
-
-        `stored` has, of each list by term and segment, its term, the segment's place in the view
-        (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
-        """
-        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
-        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
-        if not stored["terms"]:
-            return lists
-        places = [place - 1 for place in stored["segments"]]
-        rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
-        codes = joined_codes(view, places, stored["counts"], stored["codes"])
-        if len(view["segment_ids"]) > 1:
-            rows += np.repeat(view["offsets"][places], stored["counts"])
-            codes += np.repeat(view["code_offsets"][places], stored["counts"])
-        spans: dict[int, tuple[int, int]] = {}
-        end = 0
-        for term, count in zip(stored["terms"], stored["counts"], strict=True):
-            start = spans[term][0] if term in spans else end
-            end += count
-            spans[term] = start, end
-        return lists | {
-            term: (rows[start:end], codes[start:end]) for term, (start, end) in spans.items()
-        }
-
-
-    def joined_codes(
-        view: dict[str, Any], places: Sequence[int], counts: Sequence[int], codes: bytes
-    ) -> Any:
-        """Return the codes of lists, which have 8 or 16 bits by segment, as the view's type."""
-        types = view["code_types"]
-        if all(types[place] == "u1" for place in places):
-            return np.frombuffer(codes, "u1").astype(view["code_type"])
-        parts, start = [], 0
-        for place, count in zip(places, counts, strict=True):
-            parts.append(np.frombuffer(codes, types[place], count, start))
-            start += parts[-1].nbytes
-        return np.concatenate(parts).astype(view["code_type"])
     SD["view_postings"] = view_postings
 view_postings = SD["view_postings"]
 if "joined_rows" not in SD:
@@ -5299,7 +5514,8 @@ if "lexical_view" not in SD:
         """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
 
         Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
-        `offsets`, `bounds` (first row, after the last), `code_offsets` and `code_types`; by row
+        `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
+        (terms, and where the postings of each start); by row
         `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
         rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
@@ -5327,7 +5543,8 @@ if "lexical_view" not in SD:
             "ranges": ranges,
             "code_offsets": code_starts[:-1].astype(code_type),
             "code_type": code_type,
-            "code_types": [segment["code_type"] for segment in ordered],
+            "code_bytes": [segment["code_bytes"] for segment in ordered],
+            "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
             "chunk_ids": joined("chunk_ids", np.int64),
             "document_ids": joined("document_ids", np.int64),
             "chunk_indexes": joined("chunk_indexes", np.int32),
@@ -5590,11 +5807,13 @@ if "unpack_segment" not in SD:
     def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
         """Return a segment's arrays from its stored bytes (little-endian).
 
-        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
-        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
+        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
+        `starts` says where the postings of each start, with the end of the last at its end.
         """
         lengths = np.frombuffer(columns["lengths"], "<i4")
         code_book = np.frombuffer(columns["code_book"], "<i8")
+        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
         alive = np.ones(len(lengths), np.bool_)
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
@@ -5606,7 +5825,9 @@ if "unpack_segment" not in SD:
             "lengths": lengths,
             "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
             "code_book": code_book,
-            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "code_bytes": 1 if len(code_book) <= 256 else 2,
+            "terms": np.frombuffer(columns["terms"], "<i8"),
+            "starts": np.concatenate(([0], np.cumsum(df))),
             "alive": alive,
         }
     SD["unpack_segment"] = unpack_segment
@@ -6019,13 +6240,133 @@ if "pending_postings" not in SD:
         }
     SD["pending_postings"] = pending_postings
 pending_postings = SD["pending_postings"]
+if "block_size" not in SD:
+    """How many postings a block has."""
+
+
+    def block_size(code_bytes: int) -> int:
+        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
+        return {1: 2688, 2: 2016}[code_bytes]
+    SD["block_size"] = block_size
+block_size = SD["block_size"]
+if "read_block" not in SD:
+    """One block of a segment's postings."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
+        """Return the ordinals and the codes of a block (see posting_blocks)."""
+        count = len(data) // (2 + code_bytes)
+        return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
+    SD["read_block"] = read_block
+read_block = SD["read_block"]
+if "read_postings" not in SD:
+    """Read the postings of terms from sealed segments."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    Span = tuple[int, int, int, int]
+
+
+    def read_postings(
+        view: Mapping[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[int, tuple[Any, Any]]:
+        """Return of each term its (rows, codes) in a view, rows ascending.
+
+        `run` executes (statement, types, *values). A segment's directory says where in the segment's
+        postings those of a term are, and so in which blocks; all blocks are read at once.
+        """
+        spans = term_spans(view["directories"], terms)
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        found: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not spans:
+            return found
+        sizes = [block_size(code_bytes) for code_bytes in view["code_bytes"]]
+        blocks = fetch_blocks(view, spans, sizes, run)
+        ordinals, codes = [], []
+        for _, segment, start, end in spans:
+            size = sizes[segment]
+            for block in range(start // size, (end - 1) // size + 1):
+                before = block * size
+                part = slice(max(start - before, 0), end - before)
+                of_block = blocks[segment, block]
+                ordinals.append(of_block[0][part])
+                codes.append(of_block[1][part])
+        rows = np.concatenate(ordinals).astype(np.intp)
+        all_codes = np.concatenate(codes).astype(view["code_type"])
+        if len(sizes) > 1:
+            segments = [segment for _, segment, _, _ in spans]
+            counts = [end - start for _, _, start, end in spans]
+            rows += np.repeat(view["offsets"][segments], counts)
+            all_codes += np.repeat(view["code_offsets"][segments], counts)
+        first = last = 0
+        for place, (term, _, start, end) in enumerate(spans):
+            last += end - start
+            if place + 1 == len(spans) or spans[place + 1][0] != term:
+                found[terms[term]] = rows[first:last], all_codes[first:last]
+                first = last
+        return found
+
+
+    def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> list[Span]:
+        """Return (place of the term, place of the segment, first posting, after the last), in order.
+
+        A directory has a segment's terms, ascending, and where the postings of each start, with the
+        end of the last at its end. Terms that a segment does not have are left out.
+        """
+        wanted = np.array(terms, np.int64)
+        spans = []
+        for segment, (known, starts) in enumerate(directories):
+            places = known.searchsorted(wanted)
+            has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
+            for term in np.flatnonzero(has).tolist():
+                place = places[term]
+                spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
+        return sorted(spans)
+
+
+    def fetch_blocks(
+        view: Mapping[str, Any],
+        spans: Sequence[Span],
+        sizes: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[tuple[int, int], tuple[Any, Any]]:
+        """Return ordinals and codes of the blocks that have these spans, by segment and block."""
+        keys = [
+            *dict.fromkeys(
+                (segment, block)
+                for _, segment, start, end in spans
+                for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
+            )
+        ]
+        rows = run(
+            "SELECT * FROM pgblend._posting_blocks($1, $2)",
+            ["bigint[]", "integer[]"],
+            [view["segment_ids"][segment] for segment, _ in keys],
+            [block for _, block in keys],
+        )
+        blocks = {}
+        for row in rows:
+            key = keys[row["place"] - 1]
+            blocks[key] = read_block(row["data"], view["code_bytes"][key[0]])
+        return blocks
+    SD["read_postings"] = read_postings
+read_postings = SD["read_postings"]
 if "view_postings" not in SD:
     """The sealed postings of a query's terms."""
 
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    import numpy as np
 
     MOST_POSTINGS = 1_500_000
     TERM_COST = 40
@@ -6049,58 +6390,11 @@ if "view_postings" not in SD:
                 view["impacts"].clear()
                 view["kept_postings"] = 0
                 missing = list(dict.fromkeys(terms))
-            stored = run(
-                "SELECT * FROM pgblend._term_postings($1, $2)",
-                ["bigint[]", "bigint[]"],
-                view["segment_ids"],
-                missing,
-            )[0]
-            kept.update(unpack_lists(view, missing, stored))
-            view["kept_postings"] += sum(stored["counts"] or ()) + TERM_COST * len(missing)
+            found = read_postings(view, missing, run)
+            kept.update(found)
+            postings = sum(len(rows) for rows, _ in found.values())
+            view["kept_postings"] += postings + TERM_COST * len(missing)
         return [kept[term] for term in terms]
-
-
-    def unpack_lists(
-        view: dict[str, Any], terms: Sequence[int], stored: Mapping[str, Any]
-    ) -> dict[int, tuple[Any, Any]]:
-        """Make rows and codes of the view of stored lists, and divide them among the terms.
-
-        `stored` has, of each list by term and segment, its term, the segment's place in the view
-        (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
-        """
-        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
-        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
-        if not stored["terms"]:
-            return lists
-        places = [place - 1 for place in stored["segments"]]
-        rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
-        codes = joined_codes(view, places, stored["counts"], stored["codes"])
-        if len(view["segment_ids"]) > 1:
-            rows += np.repeat(view["offsets"][places], stored["counts"])
-            codes += np.repeat(view["code_offsets"][places], stored["counts"])
-        spans: dict[int, tuple[int, int]] = {}
-        end = 0
-        for term, count in zip(stored["terms"], stored["counts"], strict=True):
-            start = spans[term][0] if term in spans else end
-            end += count
-            spans[term] = start, end
-        return lists | {
-            term: (rows[start:end], codes[start:end]) for term, (start, end) in spans.items()
-        }
-
-
-    def joined_codes(
-        view: dict[str, Any], places: Sequence[int], counts: Sequence[int], codes: bytes
-    ) -> Any:
-        """Return the codes of lists, which have 8 or 16 bits by segment, as the view's type."""
-        types = view["code_types"]
-        if all(types[place] == "u1" for place in places):
-            return np.frombuffer(codes, "u1").astype(view["code_type"])
-        parts, start = [], 0
-        for place, count in zip(places, counts, strict=True):
-            parts.append(np.frombuffer(codes, types[place], count, start))
-            start += parts[-1].nbytes
-        return np.concatenate(parts).astype(view["code_type"])
     SD["view_postings"] = view_postings
 view_postings = SD["view_postings"]
 if "joined_rows" not in SD:
@@ -6197,7 +6491,8 @@ if "lexical_view" not in SD:
         """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
 
         Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
-        `offsets`, `bounds` (first row, after the last), `code_offsets` and `code_types`; by row
+        `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
+        (terms, and where the postings of each start); by row
         `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
         rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
@@ -6225,7 +6520,8 @@ if "lexical_view" not in SD:
             "ranges": ranges,
             "code_offsets": code_starts[:-1].astype(code_type),
             "code_type": code_type,
-            "code_types": [segment["code_type"] for segment in ordered],
+            "code_bytes": [segment["code_bytes"] for segment in ordered],
+            "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
             "chunk_ids": joined("chunk_ids", np.int64),
             "document_ids": joined("document_ids", np.int64),
             "chunk_indexes": joined("chunk_indexes", np.int32),
@@ -6488,11 +6784,13 @@ if "unpack_segment" not in SD:
     def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
         """Return a segment's arrays from its stored bytes (little-endian).
 
-        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
-        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
+        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
+        `starts` says where the postings of each start, with the end of the last at its end.
         """
         lengths = np.frombuffer(columns["lengths"], "<i4")
         code_book = np.frombuffer(columns["code_book"], "<i8")
+        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
         alive = np.ones(len(lengths), np.bool_)
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
@@ -6504,7 +6802,9 @@ if "unpack_segment" not in SD:
             "lengths": lengths,
             "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
             "code_book": code_book,
-            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "code_bytes": 1 if len(code_book) <= 256 else 2,
+            "terms": np.frombuffer(columns["terms"], "<i8"),
+            "starts": np.concatenate(([0], np.cumsum(df))),
             "alive": alive,
         }
     SD["unpack_segment"] = unpack_segment
@@ -6960,7 +7260,8 @@ if "lexical_view" not in SD:
         """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
 
         Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
-        `offsets`, `bounds` (first row, after the last), `code_offsets` and `code_types`; by row
+        `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
+        (terms, and where the postings of each start); by row
         `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
         rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
@@ -6988,7 +7289,8 @@ if "lexical_view" not in SD:
             "ranges": ranges,
             "code_offsets": code_starts[:-1].astype(code_type),
             "code_type": code_type,
-            "code_types": [segment["code_type"] for segment in ordered],
+            "code_bytes": [segment["code_bytes"] for segment in ordered],
+            "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
             "chunk_ids": joined("chunk_ids", np.int64),
             "document_ids": joined("document_ids", np.int64),
             "chunk_indexes": joined("chunk_indexes", np.int32),
@@ -7251,11 +7553,13 @@ if "unpack_segment" not in SD:
     def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
         """Return a segment's arrays from its stored bytes (little-endian).
 
-        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
-        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
+        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
+        `starts` says where the postings of each start, with the end of the last at its end.
         """
         lengths = np.frombuffer(columns["lengths"], "<i4")
         code_book = np.frombuffer(columns["code_book"], "<i8")
+        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
         alive = np.ones(len(lengths), np.bool_)
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
@@ -7267,7 +7571,9 @@ if "unpack_segment" not in SD:
             "lengths": lengths,
             "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
             "code_book": code_book,
-            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "code_bytes": 1 if len(code_book) <= 256 else 2,
+            "terms": np.frombuffer(columns["terms"], "<i8"),
+            "starts": np.concatenate(([0], np.cumsum(df))),
             "alive": alive,
         }
     SD["unpack_segment"] = unpack_segment
@@ -7354,13 +7660,133 @@ if "term_ids" not in SD:
         return [int.from_bytes(digest, "big", signed=True) for digest in digests]
     SD["term_ids"] = term_ids
 term_ids = SD["term_ids"]
+if "block_size" not in SD:
+    """How many postings a block has."""
+
+
+    def block_size(code_bytes: int) -> int:
+        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
+        return {1: 2688, 2: 2016}[code_bytes]
+    SD["block_size"] = block_size
+block_size = SD["block_size"]
+if "read_block" not in SD:
+    """One block of a segment's postings."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
+        """Return the ordinals and the codes of a block (see posting_blocks)."""
+        count = len(data) // (2 + code_bytes)
+        return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
+    SD["read_block"] = read_block
+read_block = SD["read_block"]
+if "read_postings" not in SD:
+    """Read the postings of terms from sealed segments."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    Span = tuple[int, int, int, int]
+
+
+    def read_postings(
+        view: Mapping[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[int, tuple[Any, Any]]:
+        """Return of each term its (rows, codes) in a view, rows ascending.
+
+        `run` executes (statement, types, *values). A segment's directory says where in the segment's
+        postings those of a term are, and so in which blocks; all blocks are read at once.
+        """
+        spans = term_spans(view["directories"], terms)
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        found: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not spans:
+            return found
+        sizes = [block_size(code_bytes) for code_bytes in view["code_bytes"]]
+        blocks = fetch_blocks(view, spans, sizes, run)
+        ordinals, codes = [], []
+        for _, segment, start, end in spans:
+            size = sizes[segment]
+            for block in range(start // size, (end - 1) // size + 1):
+                before = block * size
+                part = slice(max(start - before, 0), end - before)
+                of_block = blocks[segment, block]
+                ordinals.append(of_block[0][part])
+                codes.append(of_block[1][part])
+        rows = np.concatenate(ordinals).astype(np.intp)
+        all_codes = np.concatenate(codes).astype(view["code_type"])
+        if len(sizes) > 1:
+            segments = [segment for _, segment, _, _ in spans]
+            counts = [end - start for _, _, start, end in spans]
+            rows += np.repeat(view["offsets"][segments], counts)
+            all_codes += np.repeat(view["code_offsets"][segments], counts)
+        first = last = 0
+        for place, (term, _, start, end) in enumerate(spans):
+            last += end - start
+            if place + 1 == len(spans) or spans[place + 1][0] != term:
+                found[terms[term]] = rows[first:last], all_codes[first:last]
+                first = last
+        return found
+
+
+    def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> list[Span]:
+        """Return (place of the term, place of the segment, first posting, after the last), in order.
+
+        A directory has a segment's terms, ascending, and where the postings of each start, with the
+        end of the last at its end. Terms that a segment does not have are left out.
+        """
+        wanted = np.array(terms, np.int64)
+        spans = []
+        for segment, (known, starts) in enumerate(directories):
+            places = known.searchsorted(wanted)
+            has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
+            for term in np.flatnonzero(has).tolist():
+                place = places[term]
+                spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
+        return sorted(spans)
+
+
+    def fetch_blocks(
+        view: Mapping[str, Any],
+        spans: Sequence[Span],
+        sizes: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[tuple[int, int], tuple[Any, Any]]:
+        """Return ordinals and codes of the blocks that have these spans, by segment and block."""
+        keys = [
+            *dict.fromkeys(
+                (segment, block)
+                for _, segment, start, end in spans
+                for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
+            )
+        ]
+        rows = run(
+            "SELECT * FROM pgblend._posting_blocks($1, $2)",
+            ["bigint[]", "integer[]"],
+            [view["segment_ids"][segment] for segment, _ in keys],
+            [block for _, block in keys],
+        )
+        blocks = {}
+        for row in rows:
+            key = keys[row["place"] - 1]
+            blocks[key] = read_block(row["data"], view["code_bytes"][key[0]])
+        return blocks
+    SD["read_postings"] = read_postings
+read_postings = SD["read_postings"]
 if "view_postings" not in SD:
     """The sealed postings of a query's terms."""
 
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    import numpy as np
 
     MOST_POSTINGS = 1_500_000
     TERM_COST = 40
@@ -7384,58 +7810,11 @@ if "view_postings" not in SD:
                 view["impacts"].clear()
                 view["kept_postings"] = 0
                 missing = list(dict.fromkeys(terms))
-            stored = run(
-                "SELECT * FROM pgblend._term_postings($1, $2)",
-                ["bigint[]", "bigint[]"],
-                view["segment_ids"],
-                missing,
-            )[0]
-            kept.update(unpack_lists(view, missing, stored))
-            view["kept_postings"] += sum(stored["counts"] or ()) + TERM_COST * len(missing)
+            found = read_postings(view, missing, run)
+            kept.update(found)
+            postings = sum(len(rows) for rows, _ in found.values())
+            view["kept_postings"] += postings + TERM_COST * len(missing)
         return [kept[term] for term in terms]
-
-
-    def unpack_lists(
-        view: dict[str, Any], terms: Sequence[int], stored: Mapping[str, Any]
-    ) -> dict[int, tuple[Any, Any]]:
-        """Make rows and codes of the view of stored lists, and divide them among the terms.
-
-        `stored` has, of each list by term and segment, its term, the segment's place in the view
-        (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
-        """
-        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
-        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
-        if not stored["terms"]:
-            return lists
-        places = [place - 1 for place in stored["segments"]]
-        rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
-        codes = joined_codes(view, places, stored["counts"], stored["codes"])
-        if len(view["segment_ids"]) > 1:
-            rows += np.repeat(view["offsets"][places], stored["counts"])
-            codes += np.repeat(view["code_offsets"][places], stored["counts"])
-        spans: dict[int, tuple[int, int]] = {}
-        end = 0
-        for term, count in zip(stored["terms"], stored["counts"], strict=True):
-            start = spans[term][0] if term in spans else end
-            end += count
-            spans[term] = start, end
-        return lists | {
-            term: (rows[start:end], codes[start:end]) for term, (start, end) in spans.items()
-        }
-
-
-    def joined_codes(
-        view: dict[str, Any], places: Sequence[int], counts: Sequence[int], codes: bytes
-    ) -> Any:
-        """Return the codes of lists, which have 8 or 16 bits by segment, as the view's type."""
-        types = view["code_types"]
-        if all(types[place] == "u1" for place in places):
-            return np.frombuffer(codes, "u1").astype(view["code_type"])
-        parts, start = [], 0
-        for place, count in zip(places, counts, strict=True):
-            parts.append(np.frombuffer(codes, types[place], count, start))
-            start += parts[-1].nbytes
-        return np.concatenate(parts).astype(view["code_type"])
     SD["view_postings"] = view_postings
 view_postings = SD["view_postings"]
 
@@ -7856,7 +8235,8 @@ if "lexical_view" not in SD:
         """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
 
         Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
-        `offsets`, `bounds` (first row, after the last), `code_offsets` and `code_types`; by row
+        `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
+        (terms, and where the postings of each start); by row
         `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
         rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
@@ -7884,7 +8264,8 @@ if "lexical_view" not in SD:
             "ranges": ranges,
             "code_offsets": code_starts[:-1].astype(code_type),
             "code_type": code_type,
-            "code_types": [segment["code_type"] for segment in ordered],
+            "code_bytes": [segment["code_bytes"] for segment in ordered],
+            "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
             "chunk_ids": joined("chunk_ids", np.int64),
             "document_ids": joined("document_ids", np.int64),
             "chunk_indexes": joined("chunk_indexes", np.int32),
@@ -8147,11 +8528,13 @@ if "unpack_segment" not in SD:
     def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
         """Return a segment's arrays from its stored bytes (little-endian).
 
-        `alive` is a mask of the rows that are not deleted, `code_type` the type of codes in the
-        segment's postings: 16 bits where there are more than 256 distinct frequencies.
+        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
+        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
+        `starts` says where the postings of each start, with the end of the last at its end.
         """
         lengths = np.frombuffer(columns["lengths"], "<i4")
         code_book = np.frombuffer(columns["code_book"], "<i8")
+        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
         alive = np.ones(len(lengths), np.bool_)
         alive[np.frombuffer(columns["dead"], "<i4")] = False
         return {
@@ -8163,7 +8546,9 @@ if "unpack_segment" not in SD:
             "lengths": lengths,
             "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
             "code_book": code_book,
-            "code_type": "u1" if len(code_book) <= 256 else "<u2",
+            "code_bytes": 1 if len(code_book) <= 256 else 2,
+            "terms": np.frombuffer(columns["terms"], "<i8"),
+            "starts": np.concatenate(([0], np.cumsum(df))),
             "alive": alive,
         }
     SD["unpack_segment"] = unpack_segment
@@ -8616,13 +9001,133 @@ if "row_norms" not in SD:
         return kept | {"drift": abs(average_length / kept["average_length"] - 1)}
     SD["row_norms"] = row_norms
 row_norms = SD["row_norms"]
+if "block_size" not in SD:
+    """How many postings a block has."""
+
+
+    def block_size(code_bytes: int) -> int:
+        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
+        return {1: 2688, 2: 2016}[code_bytes]
+    SD["block_size"] = block_size
+block_size = SD["block_size"]
+if "read_block" not in SD:
+    """One block of a segment's postings."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
+        """Return the ordinals and the codes of a block (see posting_blocks)."""
+        count = len(data) // (2 + code_bytes)
+        return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
+    SD["read_block"] = read_block
+read_block = SD["read_block"]
+if "read_postings" not in SD:
+    """Read the postings of terms from sealed segments."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    Span = tuple[int, int, int, int]
+
+
+    def read_postings(
+        view: Mapping[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[int, tuple[Any, Any]]:
+        """Return of each term its (rows, codes) in a view, rows ascending.
+
+        `run` executes (statement, types, *values). A segment's directory says where in the segment's
+        postings those of a term are, and so in which blocks; all blocks are read at once.
+        """
+        spans = term_spans(view["directories"], terms)
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        found: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not spans:
+            return found
+        sizes = [block_size(code_bytes) for code_bytes in view["code_bytes"]]
+        blocks = fetch_blocks(view, spans, sizes, run)
+        ordinals, codes = [], []
+        for _, segment, start, end in spans:
+            size = sizes[segment]
+            for block in range(start // size, (end - 1) // size + 1):
+                before = block * size
+                part = slice(max(start - before, 0), end - before)
+                of_block = blocks[segment, block]
+                ordinals.append(of_block[0][part])
+                codes.append(of_block[1][part])
+        rows = np.concatenate(ordinals).astype(np.intp)
+        all_codes = np.concatenate(codes).astype(view["code_type"])
+        if len(sizes) > 1:
+            segments = [segment for _, segment, _, _ in spans]
+            counts = [end - start for _, _, start, end in spans]
+            rows += np.repeat(view["offsets"][segments], counts)
+            all_codes += np.repeat(view["code_offsets"][segments], counts)
+        first = last = 0
+        for place, (term, _, start, end) in enumerate(spans):
+            last += end - start
+            if place + 1 == len(spans) or spans[place + 1][0] != term:
+                found[terms[term]] = rows[first:last], all_codes[first:last]
+                first = last
+        return found
+
+
+    def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> list[Span]:
+        """Return (place of the term, place of the segment, first posting, after the last), in order.
+
+        A directory has a segment's terms, ascending, and where the postings of each start, with the
+        end of the last at its end. Terms that a segment does not have are left out.
+        """
+        wanted = np.array(terms, np.int64)
+        spans = []
+        for segment, (known, starts) in enumerate(directories):
+            places = known.searchsorted(wanted)
+            has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
+            for term in np.flatnonzero(has).tolist():
+                place = places[term]
+                spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
+        return sorted(spans)
+
+
+    def fetch_blocks(
+        view: Mapping[str, Any],
+        spans: Sequence[Span],
+        sizes: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[tuple[int, int], tuple[Any, Any]]:
+        """Return ordinals and codes of the blocks that have these spans, by segment and block."""
+        keys = [
+            *dict.fromkeys(
+                (segment, block)
+                for _, segment, start, end in spans
+                for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
+            )
+        ]
+        rows = run(
+            "SELECT * FROM pgblend._posting_blocks($1, $2)",
+            ["bigint[]", "integer[]"],
+            [view["segment_ids"][segment] for segment, _ in keys],
+            [block for _, block in keys],
+        )
+        blocks = {}
+        for row in rows:
+            key = keys[row["place"] - 1]
+            blocks[key] = read_block(row["data"], view["code_bytes"][key[0]])
+        return blocks
+    SD["read_postings"] = read_postings
+read_postings = SD["read_postings"]
 if "view_postings" not in SD:
     """The sealed postings of a query's terms."""
 
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    import numpy as np
 
     MOST_POSTINGS = 1_500_000
     TERM_COST = 40
@@ -8646,58 +9151,11 @@ if "view_postings" not in SD:
                 view["impacts"].clear()
                 view["kept_postings"] = 0
                 missing = list(dict.fromkeys(terms))
-            stored = run(
-                "SELECT * FROM pgblend._term_postings($1, $2)",
-                ["bigint[]", "bigint[]"],
-                view["segment_ids"],
-                missing,
-            )[0]
-            kept.update(unpack_lists(view, missing, stored))
-            view["kept_postings"] += sum(stored["counts"] or ()) + TERM_COST * len(missing)
+            found = read_postings(view, missing, run)
+            kept.update(found)
+            postings = sum(len(rows) for rows, _ in found.values())
+            view["kept_postings"] += postings + TERM_COST * len(missing)
         return [kept[term] for term in terms]
-
-
-    def unpack_lists(
-        view: dict[str, Any], terms: Sequence[int], stored: Mapping[str, Any]
-    ) -> dict[int, tuple[Any, Any]]:
-        """Make rows and codes of the view of stored lists, and divide them among the terms.
-
-        `stored` has, of each list by term and segment, its term, the segment's place in the view
-        (`segments`, from 1) and its `counts`; and of all lists together `ordinals` and `codes`.
-        """
-        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
-        lists: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
-        if not stored["terms"]:
-            return lists
-        places = [place - 1 for place in stored["segments"]]
-        rows = np.frombuffer(stored["ordinals"], "<u2").astype(np.intp)
-        codes = joined_codes(view, places, stored["counts"], stored["codes"])
-        if len(view["segment_ids"]) > 1:
-            rows += np.repeat(view["offsets"][places], stored["counts"])
-            codes += np.repeat(view["code_offsets"][places], stored["counts"])
-        spans: dict[int, tuple[int, int]] = {}
-        end = 0
-        for term, count in zip(stored["terms"], stored["counts"], strict=True):
-            start = spans[term][0] if term in spans else end
-            end += count
-            spans[term] = start, end
-        return lists | {
-            term: (rows[start:end], codes[start:end]) for term, (start, end) in spans.items()
-        }
-
-
-    def joined_codes(
-        view: dict[str, Any], places: Sequence[int], counts: Sequence[int], codes: bytes
-    ) -> Any:
-        """Return the codes of lists, which have 8 or 16 bits by segment, as the view's type."""
-        types = view["code_types"]
-        if all(types[place] == "u1" for place in places):
-            return np.frombuffer(codes, "u1").astype(view["code_type"])
-        parts, start = [], 0
-        for place, count in zip(places, counts, strict=True):
-            parts.append(np.frombuffer(codes, types[place], count, start))
-            start += parts[-1].nbytes
-        return np.concatenate(parts).astype(view["code_type"])
     SD["view_postings"] = view_postings
 view_postings = SD["view_postings"]
 if "score_index" not in SD:
@@ -19878,20 +20336,16 @@ BEGIN
     SELECT coalesce(sum(pgblend._load_segment(
         target.id,
         row(s.id, target.id, s.text_search_config, s.n, s.total_length, s.chunk_ids,
-            s.document_ids, s.chunk_indexes, s.lengths, s.own_lengths, s.code_book, s.dead, NULL, 0,
-            NULL
+            s.document_ids, s.chunk_indexes, s.lengths, s.own_lengths, s.code_book, s.terms,
+            s.document_frequencies, s.dead, NULL, 0, NULL
         )::pgblend_data.segment,
-        p.terms, p.counts, p.ordinals, p.codes, staged.alive)), 0)
+        ARRAY(
+            SELECT p.data FROM pg_temp.lexical_posting_stage AS p
+            WHERE p.segment_id = s.id
+            ORDER BY p.block),
+        staged.alive)), 0)
     INTO loaded
-    FROM pg_temp.lexical_segment_stage AS s
-    CROSS JOIN LATERAL (
-        SELECT
-            string_agg(int8send(q.term), '' ORDER BY q.term) AS terms,
-            string_agg(int4send(q.df), '' ORDER BY q.term) AS counts,
-            string_agg(q.ordinals, '' ORDER BY q.term) AS ordinals,
-            string_agg(q.codes, '' ORDER BY q.term) AS codes
-        FROM pg_temp.lexical_posting_stage AS q
-        WHERE q.segment_id = s.id) AS p;
+    FROM pg_temp.lexical_segment_stage AS s;
     IF loaded <> cardinality(staged.alive) THEN
         RAISE EXCEPTION 'the saved segments hold % chunks where % are to be', loaded,
             cardinality(staged.alive)
@@ -21728,6 +22182,7 @@ pgblend._normalize_scores,
 pgblend._parse_query,
 pgblend._pending_chunks,
 pgblend._place_in_arm,
+pgblend._posting_blocks,
 pgblend._query_embedding,
 pgblend._query_groups,
 pgblend._query_stop_words,
@@ -21760,7 +22215,6 @@ pgblend._similar_lexemes,
 pgblend._snippets,
 pgblend._spaced_bigrams,
 pgblend._sum_ascending,
-pgblend._term_postings,
 pgblend._trigram_arm,
 pgblend._tsvector_document_score,
 pgblend._tsvector_document_statistics,
@@ -21832,7 +22286,6 @@ pgblend._seal_batch,
 pgblend._seal_collection,
 pgblend._seal_missing,
 pgblend._seal_waiting,
-pgblend._segment_postings,
 pgblend._split_content,
 pgblend._start_run,
 pgblend._start_worker,

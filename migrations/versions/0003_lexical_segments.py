@@ -43,6 +43,8 @@ CREATE TABLE pgblend_data.segment (
     lengths bytea NOT NULL,
     own_lengths bytea NOT NULL,
     code_book bytea NOT NULL,
+    terms bytea NOT NULL,
+    document_frequencies bytea NOT NULL,
     dead bytea NOT NULL DEFAULT '',
     dead_digest text GENERATED ALWAYS AS (md5(dead)) STORED,
     bytes bigint NOT NULL,
@@ -50,27 +52,27 @@ CREATE TABLE pgblend_data.segment (
     CONSTRAINT segment_pkey PRIMARY KEY (id),
     CONSTRAINT segment_n_check CHECK (n BETWEEN 1 AND 65536)
 );
+ALTER TABLE pgblend_data.segment ALTER COLUMN terms SET STORAGE EXTERNAL;
 CREATE INDEX segment_collection_id_btree
 ON pgblend_data.segment USING btree (collection_id, text_search_config);
 COMMENT ON TABLE pgblend_data.segment IS
 'Up to 65,536 sealed chunks of one collection and language; one array entry a chunk, in the order '
-'of their ids. dead lists the ordinals of deleted ones (int32), bytes is the size of arrays and '
-'postings.';
+'of their ids. terms are in ascending order, document_frequencies (uint16) are less by one: with '
+'them one knows where in the postings those of a term are. dead lists the ordinals of deleted '
+'chunks (int32), bytes is the size of arrays and postings.';
 
 CREATE TABLE pgblend_data.posting (
     segment_id bigint NOT NULL,
-    term bigint NOT NULL,
+    block integer NOT NULL,
     collection_id bigint NOT NULL,
-    df integer NOT NULL,
-    ordinals bytea NOT NULL,
-    codes bytea NOT NULL,
-    CONSTRAINT posting_pkey PRIMARY KEY (segment_id, term)
-);
-ALTER TABLE pgblend_data.posting ALTER COLUMN ordinals SET STORAGE EXTERNAL;
-ALTER TABLE pgblend_data.posting ALTER COLUMN codes SET STORAGE EXTERNAL;
+    data bytea NOT NULL,
+    CONSTRAINT posting_pkey PRIMARY KEY (segment_id, block)
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE pgblend_data.posting ALTER COLUMN data SET STORAGE EXTERNAL;
 COMMENT ON TABLE pgblend_data.posting IS
-'For each term of a segment the chunks that have it (uint16 ordinals) and a code into the '
-'segment''s code_book for how often, by field, of its own and repeated.';
+'A segment''s postings by term, in blocks of a page: the chunks that have the term (uint16 '
+'ordinals), then for each a code into the segment''s code_book for how often, by field, of its own '
+'and repeated.';
 
 CREATE TABLE pgblend_data.tombstone (
     chunk_id bigint NOT NULL,

@@ -1,14 +1,11 @@
 -- _load_segment: write a segment that was saved, without the chunks that are not to be in it;
 -- returns how many chunks it holds.
--- The arrays are those of table segment, the postings those of _segment_postings. `alive` are the
+-- The arrays are those of table segment, `blocks` those of its postings in order. `alive` are the
 -- chunks to keep. 22023 where the arrays do not fit each other.
 CREATE OR REPLACE FUNCTION pgblend._load_segment(
     collection_id bigint,
     saved pgblend_data.segment,
-    terms bytea,
-    counts bytea,
-    ordinals bytea,
-    codes bytea,
+    blocks bytea[],
     alive bigint[]
 )
 RETURNS integer
@@ -25,8 +22,7 @@ import numpy as np
 try:
     segment = unpack_segment(saved)
     segment["alive"] &= np.isin(segment["chunk_ids"], np.array(alive, np.int64))
-    merged = merge_postings([add_postings(
-        segment, {"terms": terms, "counts": counts, "ordinals": ordinals, "codes": codes})])
+    merged = merge_postings([add_postings(segment, blocks or [])])
 except (IndexError, ValueError) as error:
     plpy.error(
         f"a saved segment is damaged: {error}", sqlstate="22023",
@@ -34,16 +30,14 @@ except (IndexError, ValueError) as error:
 if len(merged["chunk_ids"]):
     plpy.execute(
         plpy.prepare(
-            "SELECT pgblend._write_segment($1, $2, $3, $4,"
-            " $5::text::bigint[], $6::text::integer[], $7::text::integer[], $8, $9, $10)",
-            ["bigint", "text", "bigint[]", "bytea[]", "text", "text", "text", "bytea", "bytea",
-             "integer"]),
+            "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
+            ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"]),
         [collection_id, saved["text_search_config"], *segment_arguments(merged)])
 return len(merged["chunk_ids"])
 $python$;
 
 COMMENT ON FUNCTION pgblend._load_segment(
-    bigint, pgblend_data.segment, bytea, bytea, bytea, bytea, bigint[]
+    bigint, pgblend_data.segment, bytea[], bigint[]
 ) IS
 'Write a segment that was saved, without the chunks that are not to be in it; returns how many '
 'chunks it holds.';

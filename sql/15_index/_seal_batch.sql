@@ -23,49 +23,50 @@ def run(query, types, *values):
         SD[query] = plpy.prepare(query, types)
     return SD[query].execute(list(values))
 
-def with_postings(segment):
-    stored = run("SELECT * FROM pgblend._segment_postings($1)", ["bigint"], segment["id"])[0]
-    return add_postings(segment, stored)
+def stored(segment_id):
+    return unpack_segment(
+        run("SELECT * FROM pgblend_data.segment WHERE id = $1", ["bigint"], segment_id)[0])
+
+def with_postings(segment_id):
+    rows = run(
+        "SELECT data FROM pgblend_data.posting WHERE segment_id = $1 ORDER BY block",
+        ["bigint"], segment_id)
+    return add_postings(stored(segment_id), [row["data"] for row in rows])
 
 scope = (["bigint", "text"], collection_id, config_name)
 pending = unpack_pending(run("SELECT * FROM pgblend._take_pending($1, $2)", *scope)[0])
 tombstones = run("SELECT pgblend._take_tombstones($1, $2) AS ids", *scope)[0]["ids"]
-segments = [unpack_segment(row) for row in run(
-    "SELECT * FROM pgblend_data.segment WHERE collection_id = $1 AND text_search_config = $2"
-    " ORDER BY id", *scope)]
-changed = set()
+segments = run(
+    "SELECT id, n, n - octet_length(dead) / 4 AS live FROM pgblend_data.segment"
+    " WHERE collection_id = $1 AND text_search_config = $2 ORDER BY id", *scope)
+ids = [segment["id"] for segment in segments]
+live = [segment["live"] for segment in segments]
 if tombstones:
     buried = np.frombuffer(tombstones, ">i8")
-    for place, segment in enumerate(segments):
+    for place, segment in enumerate(map(stored, ids)):
         found = find_rows(segment["chunk_ids"], buried)
         if len(found):
             segment["alive"][found] = False
-            changed.add(place)
+            dead = np.flatnonzero(~segment["alive"]).astype("<i4")
+            live[place] = len(segment["alive"]) - len(dead)
+            run("UPDATE pgblend_data.segment SET dead = $2 WHERE id = $1", ["bigint", "bytea"],
+                ids[place], dead.tobytes())
 
-sizes = [len(segment["chunk_ids"]) for segment in segments]
-live = [int(np.count_nonzero(segment["alive"])) for segment in segments]
 new_rows = 0 if pending is None else len(pending["chunk_ids"])
-chosen = choose_merge(sizes, live, new_rows)
-for place in changed - set(chosen):
-    run("UPDATE pgblend_data.segment SET dead = $2 WHERE id = $1", ["bigint", "bytea"],
-        segments[place]["id"],
-        np.flatnonzero(~segments[place]["alive"]).astype("<i4").tobytes())
-
-sources = [with_postings(segments[place]) for place in chosen]
+chosen = choose_merge([segment["n"] for segment in segments], live, new_rows)
+sources = [with_postings(ids[place]) for place in chosen]
 sources += [] if pending is None else [pending]
 if not sources:
     return 0
 merged = merge_postings(sources)
-old_ids = [segments[place]["id"] for place in chosen]
+old_ids = [ids[place] for place in chosen]
 run("DELETE FROM pgblend_data.posting WHERE segment_id = ANY($1)", ["bigint[]"], old_ids)
 run("DELETE FROM pgblend_data.segment WHERE id = ANY($1)", ["bigint[]"], old_ids)
 if len(merged["chunk_ids"]):
     run(
-        "SELECT pgblend._write_segment("
-        "$1, $2, $3, $4, $5::text::bigint[], $6::text::integer[], $7::text::integer[], $8, $9, $10)",
-        ["bigint", "text", "bigint[]", "bytea[]", "text", "text", "text", "bytea", "bytea", "integer"],
-        collection_id, config_name, *segment_arguments(merged),
-    )
+        "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
+        ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"],
+        collection_id, config_name, *segment_arguments(merged))
 return new_rows
 $python$;
 

@@ -20,9 +20,8 @@ import numpy as np
 
 BATCH = 65_536
 write = plpy.prepare(
-    "SELECT pgblend._write_segment("
-    "$1, $2, $3, $4, $5::text::bigint[], $6::text::integer[], $7::text::integer[], $8, $9, $10)",
-    ["bigint", "text", "bigint[]", "bytea[]", "text", "text", "text", "bytea", "bytea", "integer"])
+    "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
+    ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"])
 cursor = plpy.cursor(
     plpy.prepare(
         "SELECT c.id, c.document_id, c.chunk_index, c.length, c.own_length,"

@@ -1,15 +1,10 @@
--- _write_segment: store one segment and its postings; arrays as plpy/merge_postings.py makes them.
+-- _write_segment: store one segment and its postings, as plpy/segment_arguments.py makes them.
 CREATE OR REPLACE FUNCTION pgblend._write_segment(
     collection_id bigint,
     config_name text,
     rows_and_length bigint[],
     row_arrays bytea[],
-    terms bigint[],
-    starts integer[],
-    counts integer[],
-    ordinals bytea,
-    codes bytea,
-    code_bytes integer
+    blocks bytea[]
 )
 RETURNS void
 LANGUAGE sql
@@ -18,31 +13,26 @@ BEGIN ATOMIC
     WITH segment AS (
         INSERT INTO pgblend_data.segment (
             collection_id, text_search_config, n, total_length, chunk_ids, document_ids,
-            chunk_indexes, lengths, own_lengths, code_book, bytes
+            chunk_indexes, lengths, own_lengths, code_book, terms, document_frequencies, bytes
         )
         VALUES (
             _write_segment.collection_id, config_name, rows_and_length[1]::integer,
             rows_and_length[2], row_arrays[1], row_arrays[2], row_arrays[3], row_arrays[4],
-            row_arrays[5], row_arrays[6],
-            (SELECT sum(octet_length(a.bytes)) FROM unnest(row_arrays) AS a (bytes))
-            + octet_length(_write_segment.ordinals) + octet_length(_write_segment.codes)
-            + 12 * cardinality(terms)
+            row_arrays[5], row_arrays[6], row_arrays[7], row_arrays[8],
+            (SELECT sum(octet_length(a.bytes)) FROM unnest(row_arrays || blocks) AS a (bytes))
         )
         RETURNING id
     )
 
-    INSERT INTO pgblend_data.posting (segment_id, term, collection_id, df, ordinals, codes)
+    INSERT INTO pgblend_data.posting (segment_id, block, collection_id, data)
     SELECT
         s.id,
-        t.term,
+        b.place - 1 AS block,
         _write_segment.collection_id,
-        t.df,
-        substr(_write_segment.ordinals, 2 * t.first + 1, 2 * t.df) AS ordinals,
-        substr(_write_segment.codes, code_bytes * t.first + 1, code_bytes * t.df) AS codes
+        b.data
     FROM segment AS s
-    CROSS JOIN unnest(terms, starts, counts) AS t (term, first, df);
+    CROSS JOIN unnest(blocks) WITH ORDINALITY AS b (data, place);
 END;
 
-COMMENT ON FUNCTION pgblend._write_segment(
-    bigint, text, bigint[], bytea[], bigint[], integer[], integer[], bytea, bytea, integer
-) IS 'Store one segment and its postings; arrays as plpy/merge_postings.py makes them.';
+COMMENT ON FUNCTION pgblend._write_segment(bigint, text, bigint[], bytea[], bytea[]) IS
+'Store one segment and its postings, as plpy/segment_arguments.py makes them.';

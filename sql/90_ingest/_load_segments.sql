@@ -56,20 +56,16 @@ BEGIN
     SELECT coalesce(sum(pgblend._load_segment(
         target.id,
         row(s.id, target.id, s.text_search_config, s.n, s.total_length, s.chunk_ids,
-            s.document_ids, s.chunk_indexes, s.lengths, s.own_lengths, s.code_book, s.dead, NULL, 0,
-            NULL
+            s.document_ids, s.chunk_indexes, s.lengths, s.own_lengths, s.code_book, s.terms,
+            s.document_frequencies, s.dead, NULL, 0, NULL
         )::pgblend_data.segment,
-        p.terms, p.counts, p.ordinals, p.codes, staged.alive)), 0)
+        ARRAY(
+            SELECT p.data FROM pg_temp.lexical_posting_stage AS p
+            WHERE p.segment_id = s.id
+            ORDER BY p.block),
+        staged.alive)), 0)
     INTO loaded
-    FROM pg_temp.lexical_segment_stage AS s
-    CROSS JOIN LATERAL (
-        SELECT
-            string_agg(int8send(q.term), '' ORDER BY q.term) AS terms,
-            string_agg(int4send(q.df), '' ORDER BY q.term) AS counts,
-            string_agg(q.ordinals, '' ORDER BY q.term) AS ordinals,
-            string_agg(q.codes, '' ORDER BY q.term) AS codes
-        FROM pg_temp.lexical_posting_stage AS q
-        WHERE q.segment_id = s.id) AS p;
+    FROM pg_temp.lexical_segment_stage AS s;
     IF loaded <> cardinality(staged.alive) THEN
         RAISE EXCEPTION 'the saved segments hold % chunks where % are to be', loaded,
             cardinality(staged.alive)

@@ -211,7 +211,7 @@ class Bench:
             "SELECT pg_total_relation_size('pgblend_data.posting')"
             " + pg_total_relation_size('pgblend_data.segment')"
         )
-        postings = self.one("SELECT sum(df) FROM pgblend_data.posting")
+        postings = self.one("SELECT sum(length(lexemes)) FROM pgblend_data.chunk")
         chunks = self.one("SELECT count(*) FROM pgblend_data.chunk")
         rebuild = milliseconds(lambda: self.one("SELECT pgblend.lexical_rebuild('bench')"))
         self.connection.execute("VACUUM ANALYZE pgblend_data.posting, pgblend_data.segment")

@@ -10,12 +10,16 @@ from pgblend.plpy.add_postings import add_postings
 from pgblend.plpy.deadline_check import deadline_check
 from pgblend.plpy.merge_postings import merge_postings
 from pgblend.plpy.pack_lexemes import pack_lexemes
+from pgblend.plpy.posting_blocks import posting_blocks
+from pgblend.plpy.read_block import read_block
 from pgblend.plpy.segment_arguments import segment_arguments
 from pgblend.plpy.term_ids import term_ids
 from pgblend.plpy.unpack_pending import unpack_pending
 from pgblend.plpy.unpack_segment import unpack_segment
 
 A, B, D = 3 << 14, 2 << 14, 0
+ARRAYS = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths", "code_book")
+ARRAYS += ("terms", "document_frequencies")
 
 
 def vector(*lexemes: tuple[str, list[int]]) -> bytes:
@@ -90,25 +94,18 @@ def test_a_segment_survives_writing_and_reading():
         pending(vector(("a", [A | 1]), ("b", [D | 2, D | 3])), vector(("b", [D | 1])))
     )
     assert source is not None
-    (n, total), rows, terms, _, counts, ordinals, codes, width = segment_arguments(
-        merge_postings([source])
-    )
-    assert (n, total, width) == (2, 8, 1)
-    names = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths", "code_book")
-    stored = dict(zip(names, rows, strict=True)) | {
+    (n, total), arrays, blocks = segment_arguments(merge_postings([source]))
+    assert (n, total, list(map(len, blocks))) == (2, 8, [9])
+    stored = dict(zip(ARRAYS, arrays, strict=True)) | {
         "id": 1,
         "text_search_config": "simple",
         "dead": struct.pack("<i", 0),
     }
-    segment = add_postings(
-        unpack_segment(stored),
-        {
-            "terms": struct.pack(">2q", *map(int, terms[1:-1].split(","))),
-            "counts": struct.pack(">2i", *map(int, counts[1:-1].split(","))),
-            "ordinals": ordinals,
-            "codes": codes,
-        },
-    )
+    segment = add_postings(unpack_segment(stored), blocks)
+    with pytest.raises(ValueError, match="2 postings where there should be 3"):
+        add_postings(unpack_segment(stored), [blocks[0][:6]])
+    with pytest.raises(ValueError, match="0 postings where there should be 3"):
+        add_postings(unpack_segment(stored), [])
     assert segment["alive"].tolist() == [False, True]
     postings = zip(segment["terms"], segment["ordinals"], segment["frequencies"], strict=True)
     a, b = term_ids(["a", "b"])
@@ -117,6 +114,19 @@ def test_a_segment_survives_writing_and_reading():
     )
     assert np.array_equal(segment["lengths"], [4, 4])
     assert np.array_equal(segment["own_lengths"], [3, 3])
+
+
+@pytest.mark.parametrize(("distinct", "size"), [(256, 2688), (300, 2016)])
+def test_blocks_fill_a_page_and_read_back(distinct, size):
+    random = np.random.default_rng(distinct)
+    ordinals = random.integers(0, 65_536, 9000).astype("<u2")
+    codes = random.integers(0, distinct, 9000).astype("u1" if distinct == 256 else "<u2")
+    blocks = posting_blocks(ordinals, codes)
+    assert {len(block) // (2 + codes.itemsize) for block in blocks[:-1]} == {size}
+    assert max(map(len, blocks)) + 48 <= 8160  # the largest row that fits a page
+    pairs = [read_block(block, codes.itemsize) for block in blocks]
+    assert np.array_equal(np.concatenate([pair[0] for pair in pairs]), ordinals)
+    assert np.array_equal(np.concatenate([pair[1] for pair in pairs]), codes)
 
 
 def test_a_deadline_fails_once_it_is_past():

@@ -17,6 +17,7 @@ from pgblend.plpy.merge_postings import merge_postings
 from pgblend.plpy.open_index import open_index
 from pgblend.plpy.prepared_statements import prepared_statements
 from pgblend.plpy.score_index import score_index
+from pgblend.plpy.segment_arguments import segment_arguments
 from pgblend.plpy.session_pending import session_pending
 from pgblend.plpy.view_postings import view_postings
 from support.lexical_chunks import CHUNKS, as_source, length, own_length, with_ids
@@ -27,29 +28,17 @@ WEIGHTS = (3.0, 1.5, 1.0)
 
 
 def store(segment_id, chunks):
-    """Return a merged segment as its row, and its rows of postings."""
-    merged = merge_postings([as_source(chunks)])
+    """Return a merged segment as its row, and the blocks of its postings."""
+    names = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths")
+    names += ("code_book", "terms", "document_frequencies")
+    _, arrays, blocks = segment_arguments(merge_postings([as_source(chunks)]))
     dead = [place for place, chunk in enumerate(chunks) if chunk["fate"] == "dead"]
-    names = {"chunk_ids": "<i8", "document_ids": "<i8", "chunk_indexes": "<i4"}
-    names |= {"lengths": "<i4", "own_lengths": "<i4"}
-    row = {name: merged[name].astype(kind).tobytes() for name, kind in names.items()}
-    row |= {
+    row = dict(zip(names, arrays, strict=True)) | {
         "id": segment_id,
         "text_search_config": config_of(chunks[0]),
-        "code_book": merged["code_book"].astype("<i8").tobytes(),
         "dead": np.array(dead, "<i4").tobytes(),
     }
-    postings = {
-        int(term): (
-            count,
-            merged["ordinals"][start : start + count].tobytes(),
-            merged["codes"][start : start + count].tobytes(),
-        )
-        for term, start, count in zip(
-            merged["terms"].tolist(), merged["starts"], merged["counts"].tolist(), strict=True
-        )
-    }
-    return row, postings
+    return row, blocks
 
 
 def config_of(chunk):
@@ -122,25 +111,9 @@ class Index:
     def _pending_chunks(self, ids):
         return [pending_row(self.waiting[chunk_id]) for chunk_id in ids]
 
-    def _term_postings(self, segment_ids, wanted):
-        lists = [
-            (term, place, *self.sealed[segment_id][1][term])
-            for term in sorted(wanted)
-            for place, segment_id in enumerate(segment_ids, 1)
-            if term in self.sealed[segment_id][1]
-        ]
-        if not lists:
-            return [dict.fromkeys(("terms", "segments", "counts", "ordinals", "codes"))]
-        terms, segments, counts, ordinals, codes = zip(*lists, strict=True)
-        return [
-            {
-                "terms": list(terms),
-                "segments": list(segments),
-                "counts": list(counts),
-                "ordinals": b"".join(ordinals),
-                "codes": b"".join(codes),
-            }
-        ]
+    def _posting_blocks(self, segment_ids, blocks):
+        pairs = enumerate(zip(segment_ids, blocks, strict=True), 1)
+        return [{"place": place, "data": self.sealed[s][1][b]} for place, (s, b) in pairs][::-1]
 
     def postings(self, terms):
         return view_postings(self.view, terms, self.run)
@@ -266,7 +239,8 @@ def test_large_collections_take_every_path(depth, distinct):
         for _ in range(20_000)
     )
     index = Index(chunks)
-    assert set(index.view["code_types"]) == {"u1" if distinct == 40 else "<u2"}
+    assert set(index.view["code_bytes"]) == {1 if distinct == 40 else 2}
+    assert len(index.sealed[7][1]) > 5
     average = sum(map(length, index.alive)) / len(index.alive)
     for terms in ([1, 2, 3, 4, 5], [1, 4], [5], [1], [4, 5], [2, 3, 6]):
         n, df = len(index.alive), [sum(t in c["words"] for c in index.alive) for t in terms]
@@ -343,11 +317,11 @@ def test_a_view_keeps_postings_up_to_a_limit(monkeypatch):
     index.asked.clear()
     for terms in ([1], [1, 2], [2, 1, 1], [9], [9]):
         assert [len(rows) for rows, _ in index.postings(terms)] == [3 * (t != 9) for t in terms]
-    assert [wanted for _, _, wanted in index.asked] == [[1], [2], [9]]
+    assert index.asked == [("_posting_blocks", [7], [0])] * 2  # 9 is in no directory
     assert index.view["kept_postings"] == 6 + 3 * module.TERM_COST
     monkeypatch.setattr(module, "MOST_POSTINGS", 5)
     index.postings([1, 4])
-    assert [wanted for _, _, wanted in index.asked[3:]] == [[1, 4]]
+    assert index.asked[2:] == [("_posting_blocks", [7], [0])]
     assert index.view["postings"].keys() == {1, 4}
     assert index.view["kept_postings"] == 3 + 2 * module.TERM_COST
 
