@@ -178,17 +178,19 @@ def login_role(server: Server, database: str, *groups: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def connect_as(
-    server: Server, connection: psycopg.Connection
-) -> Iterator[Callable[..., psycopg.Connection]]:
+def url_as(server: Server, connection: psycopg.Connection) -> Iterator[Callable[..., str]]:
+    """The URL of the test's database for a new login role that is a member of the given roles."""
+    with ExitStack() as stack:
+        yield lambda *groups: stack.enter_context(
+            login_role(server, connection.info.dbname, *groups)
+        )
+
+
+@pytest.fixture
+def connect_as(url_as: Callable[..., str]) -> Iterator[Callable[..., psycopg.Connection]]:
     """Connect to the test's database as a new login role that is a member of the given roles."""
     with ExitStack() as stack:
-
-        def connect_as_member(*groups: str) -> psycopg.Connection:
-            url = stack.enter_context(login_role(server, connection.info.dbname, *groups))
-            return stack.enter_context(connect(url))
-
-        yield connect_as_member
+        yield lambda *groups: stack.enter_context(connect(url_as(*groups)))
 
 
 @dataclass(frozen=True)

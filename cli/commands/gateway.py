@@ -2,10 +2,13 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
 from pgblend.cli.errors import UserError
+from pgblend.cli.gateway.options import policy_options, read_policy
+from pgblend.cli.server.state import data_directory
 
 
 @click.command()
@@ -30,6 +33,8 @@ from pgblend.cli.errors import UserError
 )
 @click.option(
     "--env-file",
+    "--keys-file",
+    "env_file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="File (mode 0600) of KEY=VALUE lines: the providers' keys.",
 )
@@ -40,19 +45,40 @@ from pgblend.cli.errors import UserError
     help="Write url, pid and version here as JSON once connections are accepted.",
 )
 @click.option(
-    "--provider-timeout",
-    type=click.FloatRange(0.1, 600),
-    default=60,
-    show_default=True,
-    help="Seconds a provider has for one call.",
-)
-@click.option(
     "--cache-size",
     type=click.IntRange(0, 1_000_000),
     default=64,
     show_default=True,
-    help="MiB of embeddings kept in memory; 0 keeps none.",
+    help="MiB of embeddings kept in memory, and half as much of other answers; 0 keeps none.",
 )
+@click.option(
+    "--models-folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where local rerank models are: local/NAME in its folder NAME. "
+    "[default: models in pgblend's data folder]",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["info", "warning", "error"]),
+    default="warning",
+    show_default=True,
+    help="What is logged to standard error as lines of JSON; info: every call and search.",
+)
+@click.option(
+    "--database-url",
+    envvar="PGBLEND_GATEWAY_DATABASE_URL",
+    show_envvar=True,
+    help="Keep expansions, the ledger of calls and the log of searches there; connect as a member "
+    "of pgblend_gateway.",
+)
+@click.option(
+    "--keep-days",
+    type=click.IntRange(1, 36500),
+    default=90,
+    show_default=True,
+    help="How long the database keeps them.",
+)
+@policy_options
 def command(
     host: str,
     port: int,
@@ -61,8 +87,12 @@ def command(
     env_file: Path | None,
     preload: bool,
     ready_file: Path | None,
-    provider_timeout: float,
     cache_size: int,
+    models_folder: Path | None,
+    log_level: str,
+    database_url: str | None,
+    keep_days: int,
+    **limits: Any,
 ) -> None:
     """Run the model gateway.
 
@@ -73,13 +103,17 @@ def command(
     """
     from pgblend.cli.gateway.access import read_env_file, read_token
     from pgblend.cli.gateway.app import create_app
+    from pgblend.cli.gateway.json_log import log_to
     from pgblend.cli.gateway.listen import is_loopback, listen_tcp, listen_unix
+    from pgblend.cli.gateway.search_log import open_log_socket
     from pgblend.cli.gateway.serve import serve
     from pgblend.cli.gateway.services import Services
 
+    policy = read_policy(**limits)
     if env_file:
         os.environ.update(read_env_file(env_file))
     token = read_token(token_file) if token_file else None
+    log_to(level=log_level)
     listener = listen_unix(socket_path) if socket_path else listen_tcp(host, port)
     loopback = is_loopback(listener)
     if not loopback and token is None:
@@ -88,7 +122,16 @@ def command(
             f"{host} can be reached from other machines, and there is no token",
             hint="add --token-file FILE, or listen on 127.0.0.1 or a --socket",
         )
-    services = Services(provider_timeout_seconds=provider_timeout, cache_mebibytes=cache_size)
+    services = Services(
+        policy,
+        cache_mebibytes=cache_size,
+        models_folder=models_folder or data_directory() / "models",
+        database_url=database_url,
+        keep_days=keep_days,
+    )
     check_host = loopback and socket_path is None
-    app = create_app(services, token=token, loopback=check_host, preload=preload)
+    log_socket = open_log_socket(listener) if database_url else None
+    app = create_app(
+        services, token=token, loopback=check_host, preload=preload, log_socket=log_socket
+    )
     serve(app, listener, ready_file)

@@ -1,60 +1,51 @@
-"""A bounded cache of answers in memory, the least recently used going first."""
+"""Answers of chat models that are asked for again: in memory, and in a table where there is one."""
 
 import hashlib
 import json
-from collections import OrderedDict
-from typing import Any
+from typing import Any, Protocol
 
-_ENTRY_OVERHEAD_BYTES = 250  # key, value object and their places in the table
+from pgblend.cli.gateway.memory_cache import MemoryCache
+
+
+class AnswerTable(Protocol):
+    """Where answers outlive the gateway."""
+
+    async def find(self, key: bytes) -> bytes | None:
+        """Return the JSON of an answer, None where there is none or no time to look."""
+        ...
+
+    def keep(self, key: bytes, answer: bytes) -> None:
+        """Take the JSON of an answer; it is written later."""
+        ...
 
 
 class AnswerCache:
-    """Maps the digest of a question to its answer; for the event loop only, so without a lock.
+    """Maps the digest of a question to its answer."""
 
-    Only who knows the whole question can compute the digest, so nobody reads another one's texts.
-    """
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._entries: OrderedDict[bytes, bytes] = OrderedDict()
-        self._bytes = 0
-        self._hits = 0
-        self._misses = 0
+    def __init__(self, max_bytes: int, table: AnswerTable | None = None) -> None:
+        self.memory = MemoryCache(max_bytes)
+        self._table = table
 
     @staticmethod
     def key(*parts: str) -> bytes:
         """Return the sha256 of a question's parts (prompt version, model, query, language)."""
-        return hashlib.sha256("\0".join(parts).encode()).digest()
+        return hashlib.sha256(json.dumps(parts).encode()).digest()
 
-    def get(self, key: bytes) -> dict[str, Any] | None:
-        """Return the answer and count a hit, or None and count a miss."""
-        content = self._entries.get(key)
+    async def get(self, key: bytes) -> dict[str, Any] | None:
+        """Return the answer, None where it is not known."""
+        content = self.memory.get(key)
+        if content is None and self._table:
+            content = await self._table.find(key)
+            if content is not None:
+                self.memory.put(key, content)
         if content is None:
-            self._misses += 1
             return None
-        self._hits += 1
-        self._entries.move_to_end(key)
         answer: dict[str, Any] = json.loads(content)
         return answer
 
     def put(self, key: bytes, answer: dict[str, Any]) -> None:
-        """Keep an answer, dropping the oldest ones until all fit."""
+        """Keep an answer."""
         content = json.dumps(answer).encode()
-        self._bytes += _size(content) - _size(self._entries.pop(key, None))
-        self._entries[key] = content
-        while self._bytes > self._max_bytes:
-            self._bytes -= _size(self._entries.popitem(last=False)[1])
-
-    def statistics(self) -> dict[str, int]:
-        """Return the counts that /health shows."""
-        return {
-            "entries": len(self._entries),
-            "bytes": self._bytes,
-            "max_bytes": self._max_bytes,
-            "hits": self._hits,
-            "misses": self._misses,
-        }
-
-
-def _size(content: bytes | None) -> int:
-    return 0 if content is None else len(content) + _ENTRY_OVERHEAD_BYTES
+        self.memory.put(key, content)
+        if self._table:
+            self._table.keep(key, content)

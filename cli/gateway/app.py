@@ -1,10 +1,12 @@
 """The gateway's HTTP routes."""
 
 import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -14,12 +16,18 @@ from starlette.routing import Route
 
 from pgblend.cli.gateway.access import AccessMiddleware
 from pgblend.cli.gateway.errors import GatewayError
+from pgblend.cli.gateway.measure import MeasureMiddleware
 from pgblend.cli.gateway.routes import model_routes
 from pgblend.cli.gateway.services import Services
 
 
 def create_app(
-    services: Services, *, token: str | None = None, loopback: bool = True, preload: bool = False
+    services: Services,
+    *,
+    token: str | None = None,
+    loopback: bool = True,
+    preload: bool = False,
+    log_socket: socket.socket | None = None,
 ) -> Starlette:
     """Return the application that serves a gateway's models."""
 
@@ -27,16 +35,20 @@ def create_app(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         if preload:
             services.preload()
-        yield
-        services.close()
+        async with services.running(log_socket, token):
+            yield
 
     app = Starlette(
         routes=[
             Route("/health", _health),
+            Route("/metrics", _metrics),
             Route("/v1/models", _models),
             *model_routes(),
         ],
-        middleware=[Middleware(AccessMiddleware, token=token, loopback=loopback)],
+        middleware=[
+            Middleware(MeasureMiddleware, metrics=services.metrics),
+            Middleware(AccessMiddleware, token=token, loopback=loopback),
+        ],
         exception_handlers={
             GatewayError: _gateway_error,
             HTTPException: _http_error,
@@ -51,17 +63,13 @@ def create_app(
 
 async def _health(request: Request) -> Response:
     services: Services = request.app.state.services
-    return JSONResponse(
-        {
-            "status": "ok",
-            "version": version("pgblend"),
-            "pid": os.getpid(),
-            "models": {name: model.state for name, model in services.embedder.local_models.items()},
-            "providers": services.providers.state,
-            "answers": services.answers.statistics(),
-            "cache": services.embedder.cache.statistics(),
-        }
-    )
+    about = {"status": "ok", "version": version("pgblend"), "pid": os.getpid()}
+    return JSONResponse({**about, **services.health()})
+
+
+async def _metrics(request: Request) -> Response:
+    services: Services = request.app.state.services
+    return Response(services.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _models(request: Request) -> Response:

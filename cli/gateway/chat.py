@@ -5,85 +5,113 @@ import json
 import time
 import uuid
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
+from pgblend.cli.gateway.call_record import CallRecord
 from pgblend.cli.gateway.chat_request import ChatRequest
 from pgblend.cli.gateway.deadline import Deadline
 from pgblend.cli.gateway.errors import GatewayError, bad_answer
+from pgblend.cli.gateway.fallback import first_answer
+from pgblend.cli.gateway.observer import Observer
 from pgblend.cli.gateway.providers import Providers
+
+Answer = dict[str, Any]
 
 
 class Chat:
     """The chat models behind one gateway."""
 
-    def __init__(self, providers: Providers) -> None:
+    def __init__(self, providers: Providers, observer: Observer) -> None:
         self._providers = providers
+        self._observer = observer
 
-    async def answer(self, request: ChatRequest, deadline: Deadline) -> dict[str, Any]:
-        """Return the body of the answer to a call."""
-        answer = await self._call(request, deadline)
-        text, reason = _said(answer, request.model)
-        message = {"role": "assistant", "content": text}
-        return {
-            **_frame("chat.completion", request.model),
-            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-            "usage": _usage(answer),
-        }
+    async def answer(self, request: ChatRequest, deadline: Deadline) -> Answer:
+        """Return the body of the answer to a call, of the first model that gives one."""
+        return await first_answer(self._models(request), deadline, partial(self.answer_of, request))
+
+    async def answer_of(self, request: ChatRequest, model: str, deadline: Deadline) -> Answer:
+        """Return the body of one model's answer to a call."""
+        _check_hosted(model)
+        return await self._providers.call(
+            "chat",
+            model,
+            deadline,
+            partial(_answer, model),
+            task=request.task,
+            messages=request.messages,
+            **request.options,
+        )
 
     async def stream(self, request: ChatRequest, deadline: Deadline) -> AsyncIterator[bytes]:
         """Return server-sent events; whatever fails before the first of them raises."""
-        pieces = aiter(await self._call(request, deadline))
-        first = await self._next(pieces, request, deadline)
-        return self._events(first, pieces, request, deadline)
-
-    async def _call(self, request: ChatRequest, deadline: Deadline) -> Any:
-        if request.model.startswith("local/"):
-            message = f"{request.model!r} is no chat model; name a hosted one as provider/model"
-            raise GatewayError(404, "model_not_found", message, param="model")
-        options = dict(request.options)
-        if request.stream:
-            options["stream_options"] = {"include_usage": True}
-        return await self._providers.call(
-            "chat",
-            request.model,
-            deadline,
-            messages=request.messages,
-            stream=request.stream,
-            **options,
+        return await first_answer(
+            self._models(request), deadline, partial(self._stream_of, request)
         )
 
-    async def _events(
-        self,
-        first: Any,
-        pieces: AsyncIterator[Any],
-        request: ChatRequest,
-        deadline: Deadline,
+    def _models(self, request: ChatRequest) -> list[str]:
+        return [request.model, *self._providers.policy.fallbacks.get(request.task, ())]
+
+    async def _stream_of(
+        self, request: ChatRequest, model: str, deadline: Deadline
     ) -> AsyncIterator[bytes]:
-        frame = _frame("chat.completion.chunk", request.model)
-        piece = first
+        _check_hosted(model)
+        events = self._events(request, CallRecord(request.task, model), deadline)
+        first = await anext(events)
+        return _chain(first, events)
+
+    async def _events(
+        self, request: ChatRequest, record: CallRecord, deadline: Deadline
+    ) -> AsyncIterator[bytes]:
+        """Yield the events; an error raises before the first of them, and is one of them after."""
+        frame = _frame("chat.completion.chunk", record.model)
+        begun = False
         try:
-            while piece is not None:
-                yield _event({**frame, **_delta(piece)})
-                piece = await self._next(pieces, request, deadline)
-            yield b"data: [DONE]\n\n"
-        except GatewayError as error:  # the status is sent already: the error is the last event
+            with self._observer.observe(record):
+                _, pieces = await self._providers.start(
+                    "chat",
+                    record,
+                    deadline,
+                    aiter,
+                    messages=request.messages,
+                    stream=True,
+                    stream_options={"include_usage": True},
+                    **request.options,
+                )
+                while (piece := await self._next(pieces, record, deadline)) is not None:
+                    record.count(piece)
+                    yield _event({**frame, **_delta(piece)})
+                    begun = True
+                yield b"data: [DONE]\n\n"
+        except GatewayError as error:
+            if not begun:
+                raise
             yield _event(error.body())
 
     async def _next(
-        self, pieces: AsyncIterator[Any], request: ChatRequest, deadline: Deadline
+        self, pieces: AsyncIterator[Any], record: CallRecord, deadline: Deadline
     ) -> Any:
         """Return the next piece of the answer, None after the last."""
         try:
             async with asyncio.timeout(deadline.remaining):
                 return await anext(pieces, None)
         except Exception as error:
-            provider = await self._providers.provider_of(request.model)
-            raise self._providers.to_gateway_error(
-                error, request.model, provider, "chat"
-            ) from error
+            raise self._providers.to_gateway_error(error, record, "chat") from error
 
 
-def _said(answer: Any, model: str) -> tuple[str, str]:
+async def _chain(first: bytes, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for event in events:
+        yield event
+
+
+def _check_hosted(model: str) -> None:
+    if model.startswith("local/"):
+        message = f"{model!r} is no chat model; name a hosted one as provider/model"
+        raise GatewayError(404, "model_not_found", message, param="model")
+
+
+def _answer(model: str, answer: Any) -> Answer:
     try:
         choice = answer.choices[0]
         text, reason = choice.message.content, choice.finish_reason
@@ -91,10 +119,15 @@ def _said(answer: Any, model: str) -> tuple[str, str]:
         raise bad_answer(f"{model} gave an answer without a message") from None
     if not isinstance(text, str):
         raise bad_answer(f"{model} gave an answer without a text ({str(reason)[:40]})")
-    return text, str(reason or "stop")
+    message = {"role": "assistant", "content": text}
+    return {
+        **_frame("chat.completion", model),
+        "choices": [{"index": 0, "message": message, "finish_reason": str(reason or "stop")}],
+        "usage": _usage(answer),
+    }
 
 
-def _delta(piece: Any) -> dict[str, Any]:
+def _delta(piece: Any) -> Answer:
     usage = _usage(piece)
     if usage["total_tokens"]:  # the last piece: what it all cost, and no text
         return {"choices": [], "usage": usage}
@@ -116,10 +149,10 @@ def _usage(answer: Any) -> dict[str, int]:
     return {name: int(getattr(usage, name, 0) or 0) for name in names}
 
 
-def _frame(kind: str, model: str) -> dict[str, Any]:
+def _frame(kind: str, model: str) -> Answer:
     name = f"chatcmpl-{uuid.uuid4().hex}"
     return {"id": name, "object": kind, "created": int(time.time()), "model": model}
 
 
-def _event(content: dict[str, Any]) -> bytes:
+def _event(content: Answer) -> bytes:
     return b"data: " + json.dumps(content, ensure_ascii=False).encode() + b"\n\n"

@@ -19,6 +19,7 @@ _OPTIONS = {
     "top_p",
 }
 _FIELDS = {"messages", "model", "stream", "stream_options", "timeout_ms", "user"} | _OPTIONS
+_TASKS = {"answer", "entity", "prefix", "summary", "vision"}
 _ROLES = {"assistant", "developer", "system", "user"}
 
 
@@ -30,6 +31,7 @@ class ChatRequest:
     messages: list[dict[str, Any]]
     options: dict[str, Any] = field(default_factory=dict)  # as OpenAI names them
     stream: bool = False
+    task: str = "chat"  # for the ledger
     timeout_ms: int | None = None
 
 
@@ -45,8 +47,15 @@ def parse_chat_request(body: bytes) -> ChatRequest:
         _messages(given.get("messages")),
         {name: given[name] for name in _OPTIONS if given.get(name) is not None},
         bool(stream),
+        _task(given.get("user")),
         fields.timeout_ms(given.get("timeout_ms")),
     )
+
+
+def _task(user: object) -> str:
+    """Return the task that OpenAI's field for the end user names: pgblend:answer and so on."""
+    prefix, _, task = user.partition(":") if isinstance(user, str) else ("", "", "")
+    return task if prefix == "pgblend" and task in _TASKS else "chat"
 
 
 def _messages(value: object) -> list[dict[str, Any]]:

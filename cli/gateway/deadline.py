@@ -27,3 +27,12 @@ class Deadline:
         if self._at is None:
             self._at = time.monotonic() + self._seconds
         return max(0.0, self._at - time.monotonic())
+
+    @property
+    def callers(self) -> float | None:
+        """Seconds left to a caller who has set a deadline, None to one who has not."""
+        return None if self._at is None else self.remaining
+
+    def share(self, parts: int) -> "Deadline":
+        """Return a deadline that leaves as much time to each of so many parts."""
+        return self if parts <= 1 else Deadline(self.remaining / parts)

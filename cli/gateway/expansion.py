@@ -1,5 +1,6 @@
 """Query expansion and HyDE: one call of a chat model each, checked before anybody uses it."""
 
+from functools import partial
 from typing import Any
 
 from pgblend.cli.gateway import expansion_guard as guard
@@ -14,81 +15,83 @@ from pgblend.cli.gateway.expansion_answer import (
     read_expansion,
 )
 from pgblend.cli.gateway.expansion_request import ExpansionRequest
-from pgblend.cli.gateway.prompts import Prompt, prompt_for
+from pgblend.cli.gateway.fallback import first_answer
+from pgblend.cli.gateway.prompts import Prompt, Task, prompt_for
 from pgblend.cli.gateway.providers import Providers
 from pgblend.cli.gateway.query_language import query_language
 
-_EXPANSION_TOKENS = 700
-_HYDE_TOKENS = 300
+_TOKENS = {"expansion": 700, "hyde": 300}
 Answer = dict[str, Any]
 
 
 class Expander:
-    """Makes variants of a query and a passage that would answer it."""
+    """Makes variants of a query, and a passage that would answer it."""
 
     def __init__(self, providers: Providers, chat: Chat, cache: AnswerCache) -> None:
+        self.cache = cache
         self._providers = providers
         self._chat = chat
-        self._cache = cache
 
-    async def expand(self, request: ExpansionRequest, deadline: Deadline) -> Answer:
-        """Return the body of the answer to /v1/expand."""
+    async def answer(self, task: Task, request: ExpansionRequest, deadline: Deadline) -> Answer:
+        """Return the body of the answer to /v1/expand or /v1/hyde."""
         language = request.language or query_language(request.query)
-        prompt = prompt_for("expansion", language)
-        key = self._cache.key(prompt.version, request.model, request.query, language)
-        kept = self._cache.get(key)
-        if kept is None:
-            kept = await self._ask_expansion(request, prompt, deadline)
-            self._cache.put(key, kept)
-            cached = False
-        else:
-            cached = True
-        about = {"queryLanguage": language, "promptVersion": prompt.version, "cached": cached}
-        return {**kept, **about}
+        models = [request.model, *self._providers.policy.fallbacks.get(task, ())]
+        ask = partial(self._answer_of, task, request.query, language)
+        return await first_answer(models, deadline, ask)
 
-    async def hyde(self, request: ExpansionRequest, deadline: Deadline) -> Answer:
-        """Return the body of the answer to /v1/hyde."""
-        language = request.language or query_language(request.query)
-        prompt = prompt_for("hyde", language)
-        key = self._cache.key(prompt.version, request.model, request.query, language)
-        kept = self._cache.get(key)
+    async def _answer_of(
+        self, task: Task, query: str, language: str, model: str, deadline: Deadline
+    ) -> Answer:
+        prompt = prompt_for(task, language)
+        key = self.cache.key(prompt.version, model, query, language)
+        kept = await self.cache.get(key)
         cached = kept is not None
         if kept is None:
-            text = await self._ask(request, prompt, deadline, max_tokens=_HYDE_TOKENS)
-            kept = {"hyde": guard.passage(guard.read_query(request.query), text)}
-            self._cache.put(key, kept)
+            ask = self._expansion if task == "expansion" else self._hyde
+            kept = await ask(query, model, prompt, deadline)
+            self.cache.put(key, kept)
         about = {"queryLanguage": language, "promptVersion": prompt.version, "cached": cached}
         return {**kept, **about}
 
-    async def _ask_expansion(
-        self, request: ExpansionRequest, prompt: Prompt, deadline: Deadline
+    async def _hyde(self, query: str, model: str, prompt: Prompt, deadline: Deadline) -> Answer:
+        text = await self._ask("hyde", query, model, prompt, deadline)
+        return {"hyde": guard.passage(guard.read_query(query), text)}
+
+    async def _expansion(
+        self, query: str, model: str, prompt: Prompt, deadline: Deadline
     ) -> Answer:
+        await self._providers.provider_of(model)
         litellm = await self._providers.load()
-        options: dict[str, Any] = {"max_tokens": _EXPANSION_TOKENS}
-        if litellm.supports_response_schema(request.model):
-            options["response_format"] = RESPONSE_FORMAT
-        text = await self._ask(request, prompt, deadline, **options)
+        structured = litellm.supports_response_schema(model)
+        options = {"response_format": RESPONSE_FORMAT} if structured else {}
+        text = await self._ask("expansion", query, model, prompt, deadline, **options)
         try:
             said = read_expansion(text)
         except InvalidExpansionError as error:
-            message = f"{request.model} gave an expansion that cannot be used: {error}"
-            raise bad_answer(message) from None
-        query = guard.read_query(request.query)
+            raise bad_answer(f"{model} gave an expansion that cannot be used: {error}") from None
+        read = guard.read_query(query)
         return {
-            "lexicalQueries": guard.lexical_variants(query, said["lexicalQueries"]),
-            "vectorQueries": guard.vector_variants(query, said["vectorQueries"]),
-            "hyde": guard.passage(query, said.get("hyde")),
+            "lexicalQueries": guard.lexical_variants(read, said["lexicalQueries"]),
+            "vectorQueries": guard.vector_variants(read, said["vectorQueries"]),
+            "hyde": guard.passage(read, said.get("hyde")),
             "notes": guard.notes(said.get("notes")),
         }
 
     async def _ask(
-        self, request: ExpansionRequest, prompt: Prompt, deadline: Deadline, **options: Any
+        self,
+        task: Task,
+        query: str,
+        model: str,
+        prompt: Prompt,
+        deadline: Deadline,
+        **options: Any,
     ) -> str:
         messages = [
             {"role": "system", "content": prompt.text},
-            {"role": "user", "content": request.query},
+            {"role": "user", "content": query},
         ]
         # The same query is to get the same variants from a model that can do so.
-        options = {"temperature": 0, **options}
-        answer = await self._chat.answer(ChatRequest(request.model, messages, options), deadline)
+        options = {"temperature": 0, "max_tokens": _TOKENS[task], **options}
+        request = ChatRequest(model, messages, options, task=task)
+        answer = await self._chat.answer_of(request, model, deadline)
         return str(answer["choices"][0]["message"]["content"])

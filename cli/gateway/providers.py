@@ -2,24 +2,37 @@
 
 import asyncio
 import os
-from collections.abc import Callable
-from typing import Any, Literal
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Literal, TypeVar
 
+from pgblend.cli.gateway.breaker import Breaker
+from pgblend.cli.gateway.call_record import CallRecord
 from pgblend.cli.gateway.deadline import Deadline
 from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.gateway.litellm_library import import_litellm
+from pgblend.cli.gateway.observer import Observer
+from pgblend.cli.gateway.policy import Policy
 from pgblend.cli.gateway.provider_errors import to_gateway_error
+from pgblend.cli.gateway.retry import ask_again
 
 _OPENAI_KEY = "OPENAI_API_KEY"
 Kind = Literal["chat", "embedding", "rerank"]
 _FUNCTIONS = {"chat": "acompletion", "embedding": "aembedding", "rerank": "arerank"}
+_Result = TypeVar("_Result")
 
 
 class Providers:
     """Calls providers through litellm, which is imported at first use: it costs seconds."""
 
-    def __init__(self, timeout_seconds: float) -> None:
-        self.timeout_seconds = timeout_seconds
+    def __init__(self, policy: Policy, observer: Observer) -> None:
+        self.policy = policy
+        self.breakers: dict[str, Breaker] = {}
+        self._observer = observer
+        self._places = defaultdict[str, asyncio.Semaphore](
+            lambda: asyncio.Semaphore(policy.concurrency)
+        )
         self._loading: asyncio.Task[Any] | None = None
         self._openai_key: str | None = None
 
@@ -52,10 +65,70 @@ class Providers:
             ) from None
         return str(provider)
 
-    async def call(self, kind: Kind, model: str, deadline: Deadline, **arguments: Any) -> Any:
-        """Return litellm's answer to one call, or raise a GatewayError that says what to do."""
+    async def call(
+        self,
+        kind: Kind,
+        model: str,
+        deadline: Deadline,
+        read: Callable[[Any], _Result],
+        *,
+        task: str | None = None,
+        **arguments: Any,
+    ) -> _Result:
+        """Return what `read` makes of litellm's answer, or raise a GatewayError.
+
+        An answer that `read` refuses is a failure of the model, and may be asked for again.
+        """
+        record = CallRecord(task or kind, model)
+        with self._observer.observe(record):
+            answer, result = await self.start(kind, record, deadline, read, **arguments)
+            record.count(answer)
+            return result
+
+    async def start(
+        self,
+        kind: Kind,
+        record: CallRecord,
+        deadline: Deadline,
+        read: Callable[[Any], _Result],
+        **arguments: Any,
+    ) -> tuple[Any, _Result]:
+        """Do as `call`, but leave it to the caller to observe how it ends."""
+        model = record.model
+        provider = record.provider = await self._provider(model, deadline)
+        breaker = self._breaker(model)
+
+        async def ask() -> tuple[Any, _Result]:
+            record.attempts += 1
+            answer = await self._ask(kind, model, provider, deadline, arguments)
+            return answer, read(answer)
+
+        try:
+            async with self._place(provider, deadline):
+                with breaker.watch():
+                    return await ask_again(ask, deadline, self.policy.attempts)
+        finally:
+            self._observer.breaker_moved(model, breaker.state)
+
+    def to_gateway_error(self, error: Exception, record: CallRecord, kind: Kind) -> GatewayError:
+        """Return what the caller is told about an error that litellm raised."""
+        if isinstance(error, GatewayError):
+            return error
+        assert self._loading is not None
+        litellm = self._loading.result()
+        return to_gateway_error(
+            litellm, error, record.model, record.provider, self._openai_key, kind
+        )
+
+    async def _ask(
+        self,
+        kind: Kind,
+        model: str,
+        provider: str,
+        deadline: Deadline,
+        arguments: dict[str, Any],
+    ) -> Any:
         litellm = await self.load()
-        provider = await self.provider_of(model)
         function: Callable[..., Any] = getattr(litellm, _FUNCTIONS[kind])
         try:
             async with asyncio.timeout(deadline.remaining):
@@ -67,12 +140,37 @@ class Providers:
                     **arguments,
                 )
         except Exception as error:
-            raise self.to_gateway_error(error, model, provider, kind) from error
+            record = CallRecord("", model, provider)
+            raise self.to_gateway_error(error, record, kind) from error
 
-    def to_gateway_error(
-        self, error: Exception, model: str, provider: str, kind: Kind
-    ) -> GatewayError:
-        """Return what the caller is told about an error that litellm raised."""
-        assert self._loading is not None
-        litellm = self._loading.result()
-        return to_gateway_error(litellm, error, model, provider, self._openai_key, kind)
+    async def _provider(self, model: str, deadline: Deadline) -> str:
+        """Return a model's provider; loading litellm takes the caller's time as well."""
+        if self.state == "ready":
+            return await self.provider_of(model)
+        try:
+            async with asyncio.timeout(deadline.callers):
+                return await self.provider_of(model)
+        except TimeoutError:
+            message = "the gateway is loading its library of providers"
+            raise GatewayError(503, "gateway_loading", message, retry_after="3") from None
+
+    @asynccontextmanager
+    async def _place(self, provider: str, deadline: Deadline) -> AsyncIterator[None]:
+        """Wait until the provider has a place free for a call."""
+        places = self._places[provider]
+        try:
+            async with asyncio.timeout(deadline.remaining):
+                await places.acquire()
+        except TimeoutError:
+            message = f"{self.policy.concurrency} calls to {provider} are running already"
+            raise GatewayError(503, "provider_busy", message, retry_after="1") from None
+        try:
+            yield
+        finally:
+            places.release()
+
+    def _breaker(self, model: str) -> Breaker:
+        if model not in self.breakers:
+            policy = self.policy
+            self.breakers[model] = Breaker(model, policy.breaker_failures, policy.breaker_seconds)
+        return self.breakers[model]

@@ -1,63 +1,89 @@
-"""Scores of documents against a query, always in [0, 1]."""
+"""Scores of documents against a query, always in [0, 1], each asked for once."""
 
-import math
+import hashlib
+import json
+import struct
+from functools import partial
 from typing import Any
 
+from pgblend.cli.gateway.chat_reranker import ChatReranker
+from pgblend.cli.gateway.cross_encoder import CrossEncoders
 from pgblend.cli.gateway.deadline import Deadline
-from pgblend.cli.gateway.errors import GatewayError, bad_answer
+from pgblend.cli.gateway.fallback import first_answer
+from pgblend.cli.gateway.memory_cache import MemoryCache
 from pgblend.cli.gateway.providers import Providers
 from pgblend.cli.gateway.rerank_request import RerankRequest
+from pgblend.cli.gateway.rerank_scores import ScoreReader, is_rerank_model
 
-# Providers whose scores are the model's logits; all others send them through a sigmoid first.
-_LOGITS = {"nvidia_nim"}
+Answer = dict[str, Any]
 
 
 class Reranker:
-    """The rerank models behind one gateway."""
+    """The rerank models behind one gateway, and the cache of their scores.
 
-    def __init__(self, providers: Providers) -> None:
+    A score is kept by model, query and document: it does not depend on the other documents. (A
+    chat model sees them together, but is told to judge each for itself.)
+    """
+
+    def __init__(
+        self,
+        providers: Providers,
+        local: CrossEncoders,
+        chat: ChatReranker,
+        cache: MemoryCache,
+    ) -> None:
+        self.cache = cache
+        self.local = local
         self._providers = providers
+        self._chat = chat
+        self._reader = ScoreReader()
 
-    async def answer(self, request: RerankRequest, deadline: Deadline) -> dict[str, Any]:
-        """Return the body of the answer to a call: documents best first, ties by index."""
-        scores = await self._scores(request, deadline)
-        order = sorted(range(len(scores)), key=lambda index: (-scores[index], index))
-        results = [{"index": index, "relevance_score": scores[index]} for index in order]
-        return {"model": request.model, "results": results[: request.top_n]}
+    async def answer(self, request: RerankRequest, deadline: Deadline) -> tuple[Answer, bool]:
+        """Return the body of the answer, documents best first, and whether no model was asked."""
+        models = [request.model, *self._providers.policy.fallbacks.get("rerank", ())]
+        return await first_answer(models, deadline, partial(self._answer_of, request))
 
-    async def _scores(self, request: RerankRequest, deadline: Deadline) -> list[float]:
-        if request.model.startswith("local/"):
-            message = f"unknown local rerank model {request.model!r}"
-            raise GatewayError(404, "model_not_found", message, param="model")
-        provider = await self._providers.provider_of(request.model)
-        answer = await self._providers.call(
+    async def _answer_of(
+        self, request: RerankRequest, model: str, deadline: Deadline
+    ) -> tuple[Answer, bool]:
+        keys = [_key(model, request.query, document) for document in request.documents]
+        known = {key: self.cache.get(key) for key in keys}
+        missing = {
+            key: document
+            for key, document in zip(keys, request.documents, strict=True)
+            if known[key] is None
+        }
+        if missing:
+            documents = list(missing.values())
+            scores = await self._scores(model, request.query, documents, deadline)
+            for key, score in zip(missing, scores, strict=True):
+                known[key] = struct.pack("<d", score)
+                self.cache.put(key, known[key] or b"")
+        all_scores = [struct.unpack("<d", known[key] or b"")[0] for key in keys]
+        order = sorted(range(len(keys)), key=lambda index: (-all_scores[index], index))
+        results = [{"index": index, "relevance_score": all_scores[index]} for index in order]
+        return {"model": model, "results": results[: request.top_n]}, not missing
+
+    async def _scores(
+        self, model: str, query: str, documents: list[str], deadline: Deadline
+    ) -> list[float]:
+        if model.startswith("local/"):
+            return await self.local.scores(model, query, documents, deadline)
+        litellm = await self._providers.load()
+        provider = await self._providers.provider_of(model)
+        if not is_rerank_model(litellm, model, provider):
+            return await self._chat.scores(model, query, documents, deadline)
+        return await self._providers.call(
             "rerank",
-            request.model,
+            model,
             deadline,
-            query=request.query,
-            documents=request.documents,
-            top_n=len(request.documents),
+            partial(self._reader.read, model, provider, len(documents)),
+            query=query,
+            documents=documents,
+            top_n=len(documents),
             return_documents=False,
         )
-        scores = scores_of(answer, request.model, len(request.documents))
-        return [sigmoid(score) for score in scores] if provider in _LOGITS else scores
 
 
-def scores_of(answer: Any, model: str, count: int) -> list[float]:
-    """Return a provider's score of each document, or raise what is wrong with the answer."""
-    try:
-        pairs = [(int(r["index"]), float(r["relevance_score"])) for r in answer.results]
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise bad_answer(f"{model} gave an answer without scores") from None
-    if sorted(index for index, _ in pairs) != list(range(count)):
-        raise bad_answer(f"{model} gave {len(pairs)} scores that do not fit {count} documents")
-    if not all(math.isfinite(score) for _, score in pairs):
-        raise bad_answer(f"{model} gave a score that is not a finite number")
-    return [score for _, score in sorted(pairs)]
-
-
-def sigmoid(logit: float) -> float:
-    """Return 1 / (1 + exp(-logit)), without overflow."""
-    if logit >= 0:
-        return 1 / (1 + math.exp(-logit))
-    return math.exp(logit) / (1 + math.exp(logit))
+def _key(model: str, query: str, document: str) -> bytes:
+    return hashlib.sha256(json.dumps((model, query, document)).encode()).digest()

@@ -12,12 +12,12 @@ from pgblend.cli.gateway.chat_request import parse_chat_request
 from pgblend.cli.gateway.deadline import Deadline
 from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.gateway.expansion_request import parse_expansion_request
+from pgblend.cli.gateway.prompts import Task
 from pgblend.cli.gateway.request import parse_embeddings_request
 from pgblend.cli.gateway.rerank_request import parse_rerank_request
 from pgblend.cli.gateway.services import Services
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
-CACHED = {"x-pgblend-cached": "1"}  # nothing was asked of a model
 _Result = TypeVar("_Result")
 
 
@@ -33,18 +33,20 @@ def model_routes() -> list[Route]:
 
 
 async def _embeddings(request: Request) -> Response:
-    services: Services = request.app.state.services
+    services = _services(request)
     call = parse_embeddings_request(await _body(request))
-    deadline = _deadline(services, call.timeout_ms)
-    return JSONResponse(await _while_connected(request, services.embedder.answer(call, deadline)))
+    answer, cached = await _while_connected(
+        request, services.embedder.answer(call, _deadline(services, call.timeout_ms))
+    )
+    return _json(answer, cached)
 
 
 async def _chat(request: Request) -> Response:
-    services: Services = request.app.state.services
+    services = _services(request)
     call = parse_chat_request(await _body(request))
     deadline = _deadline(services, call.timeout_ms)
     if not call.stream:
-        return JSONResponse(await _while_connected(request, services.chat.answer(call, deadline)))
+        return _json(await _while_connected(request, services.chat.answer(call, deadline)))
     # Its caller's leaving ends a streamed answer by itself, once it has begun.
     events = await _while_connected(request, services.chat.stream(call, deadline))
     headers = {"Cache-Control": "no-store"}
@@ -52,30 +54,42 @@ async def _chat(request: Request) -> Response:
 
 
 async def _rerank(request: Request) -> Response:
-    services: Services = request.app.state.services
+    services = _services(request)
     call = parse_rerank_request(await _body(request))
-    deadline = _deadline(services, call.timeout_ms)
-    return JSONResponse(await _while_connected(request, services.reranker.answer(call, deadline)))
+    answer, cached = await _while_connected(
+        request, services.reranker.answer(call, _deadline(services, call.timeout_ms))
+    )
+    return _json(answer, cached)
 
 
 async def _expand(request: Request) -> Response:
-    services: Services = request.app.state.services
-    call = parse_expansion_request(await _body(request))
-    deadline = _deadline(services, call.timeout_ms)
-    answer = await _while_connected(request, services.expander.expand(call, deadline))
-    return JSONResponse(answer, headers=CACHED if answer["cached"] else None)
+    return await _expanded("expansion", request)
 
 
 async def _hyde(request: Request) -> Response:
-    services: Services = request.app.state.services
+    return await _expanded("hyde", request)
+
+
+async def _expanded(task: Task, request: Request) -> Response:
+    services = _services(request)
     call = parse_expansion_request(await _body(request))
-    deadline = _deadline(services, call.timeout_ms)
-    answer = await _while_connected(request, services.expander.hyde(call, deadline))
-    return JSONResponse(answer, headers=CACHED if answer["cached"] else None)
+    answer = await _while_connected(
+        request, services.expander.answer(task, call, _deadline(services, call.timeout_ms))
+    )
+    return _json(answer, answer["cached"])
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
 
 
 def _deadline(services: Services, timeout_ms: int | None) -> Deadline:
-    return Deadline.of(timeout_ms, services.providers.timeout_seconds)
+    return Deadline.of(timeout_ms, services.policy.timeout_seconds)
+
+
+def _json(answer: dict[str, Any], cached: bool = False) -> Response:
+    return JSONResponse(answer, headers={"x-pgblend-cached": "1"} if cached else None)
 
 
 async def _body(request: Request) -> bytes:

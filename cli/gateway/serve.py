@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 
 from pgblend.cli.errors import UserError
 from pgblend.cli.gateway.listen import url_of
+from pgblend.cli.gateway.search_log import LOG_SUFFIX
 
 _GRACE_SECONDS = 5
 
@@ -43,12 +44,15 @@ def serve(app: Starlette, listener: socket.socket, ready_file: Path | None) -> N
         raise UserError(f"cannot write --ready-file {ready_file}", hint="name a writable folder")
     config = uvicorn.Config(
         app,
+        log_config=None,  # see json_log
         log_level="error",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    with _removed_at_end(ready_file), _removed_at_end(_socket_path(listener)):
+    path = _socket_path(listener)
+    log_path = path.with_name(f"{path.name}{LOG_SUFFIX}") if path else None
+    with _removed_at_end(ready_file), _removed_at_end(path), _removed_at_end(log_path):
         server = _Server(config, url_of(listener), ready_file)
         # uvicorn raises the signal again after a graceful end, when this handler is back in force;
         # without it that would kill. Before uvicorn's own handler is there, it ends the start.

@@ -2,32 +2,94 @@
 
 import asyncio
 import os
-from collections.abc import Coroutine
+import socket
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from pgblend.cli.gateway.answer_cache import AnswerCache
 from pgblend.cli.gateway.cache import EmbeddingCache
 from pgblend.cli.gateway.chat import Chat
+from pgblend.cli.gateway.chat_reranker import ChatReranker
+from pgblend.cli.gateway.cross_encoder import CrossEncoders
+from pgblend.cli.gateway.database_writer import DatabaseWriter
 from pgblend.cli.gateway.embeddings import Embedder
 from pgblend.cli.gateway.expansion import Expander
+from pgblend.cli.gateway.memory_cache import MemoryCache
+from pgblend.cli.gateway.metrics import Metrics
+from pgblend.cli.gateway.observer import Observer
+from pgblend.cli.gateway.policy import Policy
 from pgblend.cli.gateway.providers import Providers
 from pgblend.cli.gateway.rerank import Reranker
+from pgblend.cli.gateway.search_log import SearchLog
 
 _MEBIBYTE = 1024 * 1024
-_ANSWER_CACHE_BYTES = 16 * _MEBIBYTE
+_OTHER_CACHES_SHARE = 4  # expansions and scores are small: a quarter of the embeddings' room each
+
+_LAST_DATAGRAMS_SECONDS = 0.05  # until what the socket still holds is read
 
 
 class Services:
     """The models behind one gateway, by what they are asked for."""
 
-    def __init__(self, *, provider_timeout_seconds: float = 60, cache_mebibytes: int = 64) -> None:
-        self.providers = Providers(provider_timeout_seconds)
-        self.answers = AnswerCache(_ANSWER_CACHE_BYTES if cache_mebibytes else 0)
-        self.embedder = Embedder(EmbeddingCache(cache_mebibytes * _MEBIBYTE), self.providers)
-        self.chat = Chat(self.providers)
-        self.reranker = Reranker(self.providers)
-        self.expander = Expander(self.providers, self.chat, self.answers)
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        cache_mebibytes: int = 64,
+        models_folder: Path = Path("models"),
+        database_url: str | None = None,
+        keep_days: int = 90,
+    ) -> None:
+        cache_bytes = cache_mebibytes * _MEBIBYTE
+        small_bytes = cache_bytes // _OTHER_CACHES_SHARE
+        self.policy = policy
+        self.metrics = Metrics()
+        self.database = (
+            DatabaseWriter(database_url, keep_days, self.metrics) if database_url else None
+        )
+        observer = Observer(self.metrics, self.database.add_call if self.database else None)
+        self.providers = Providers(policy, observer)
+        self.embedder = Embedder(EmbeddingCache(cache_bytes), self.providers)
+        self.chat = Chat(self.providers, observer)
+        self.expander = Expander(self.providers, self.chat, AnswerCache(small_bytes, self.database))
+        self.reranker = Reranker(
+            self.providers,
+            CrossEncoders(models_folder),
+            ChatReranker(self.providers, self.chat),
+            MemoryCache(small_bytes),
+        )
+        self.caches = {
+            "embeddings": self.embedder.cache,
+            "expansions": self.expander.cache.memory,
+            "scores": self.reranker.cache,
+        }
+        for name, cache in self.caches.items():
+            self.metrics.watch_cache(name, cache)
         self._preloading: asyncio.Task[Any] | None = None
+
+    @asynccontextmanager
+    async def running(
+        self, log_socket: socket.socket | None = None, token: str | None = None
+    ) -> AsyncIterator[None]:
+        """Do what goes on in the background; at the end write what is still to be written."""
+        receiving = None
+        if self.database:
+            self.database.start()
+            if log_socket:
+                receiving = await SearchLog.listen(
+                    log_socket, self.database.add_search, self.metrics, token
+                )
+        try:
+            yield
+        finally:
+            if receiving:
+                await asyncio.sleep(_LAST_DATAGRAMS_SECONDS)
+                receiving.close()
+            if self.database:
+                await self.database.close()
+            self.close()
 
     def preload(self) -> None:
         """Start loading what will be needed, in the background."""
@@ -39,8 +101,25 @@ class Services:
         # A failure shows in /health and in the first call.
         self._preloading = asyncio.ensure_future(asyncio.gather(*loads, return_exceptions=True))
 
+    def health(self) -> dict[str, Any]:
+        """Return what /health shows of models, providers and caches."""
+        local = {name: model.state for name, model in self.embedder.local_models.items()}
+        breakers = {
+            name: breaker.state
+            for name, breaker in self.providers.breakers.items()
+            if breaker.state != "closed"
+        }
+        return {
+            "models": {**local, **self.reranker.local.states()},
+            "providers": self.providers.state,
+            "failing": breakers,
+            "cache": self.embedder.cache.statistics(),
+            "caches": {name: cache.statistics() for name, cache in self.caches.items()},
+        }
+
     def close(self) -> None:
         """Stop what runs in the background."""
         if self._preloading:
             self._preloading.cancel()
         self.embedder.close()
+        self.reranker.local.close()

@@ -35,7 +35,7 @@ def provider(shared_provider: ModelProvider) -> Iterator[ModelProvider]:
 
 def chat(gateway: GatewayProcess, **fields: Any) -> httpx.Response:
     body = {"model": MODEL, "messages": ASKED, **fields}
-    return httpx.post(f"{gateway.url}/v1/chat/completions", json=body, timeout=30)
+    return httpx.post(f"{gateway.url}/v1/chat/completions", json=body, timeout=120)
 
 
 def events(response: httpx.Response) -> list[Any]:

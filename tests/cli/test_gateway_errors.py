@@ -10,6 +10,7 @@ import pytest
 
 from pgblend.cli.gateway.app import create_app
 from pgblend.cli.gateway.local_model import LocalModel
+from pgblend.cli.gateway.policy import Policy
 from pgblend.cli.gateway.routes import MAX_BODY_BYTES
 from pgblend.cli.gateway.services import Services
 from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
@@ -30,7 +31,7 @@ def gateway(shared_provider: ModelProvider) -> Iterator[GatewayProcess]:
         "MISTRAL_API_BASE": f"{shared_provider.url}/v1",
         "OLLAMA_API_BASE": "http://127.0.0.1:9",
     }
-    options = ("--provider-timeout", "2")
+    options = ("--provider-timeout", "2", "--breaker-failures", "1000", "--attempts", "1")
     with GatewayProcess(*options, provider=shared_provider, environment=elsewhere) as gateway:
         yield gateway
 
@@ -45,7 +46,7 @@ def provider(shared_provider: ModelProvider) -> Iterator[ModelProvider]:
 def post(gateway: GatewayProcess, content: bytes, **headers: str) -> httpx.Response:
     headers = {"Content-Type": "application/json", **headers}
     url = f"{gateway.url}/v1/embeddings"
-    return httpx.post(url, content=content, headers=headers, timeout=30)
+    return httpx.post(url, content=content, headers=headers, timeout=120)
 
 
 def error_of(response: httpx.Response, status: int, code: str) -> dict[str, Any]:
@@ -171,7 +172,7 @@ def test_a_provider_that_fails(
     provider.behaviour = behaviour
     body = {"model": provider.model, "input": ["some text", "another"], "dimensions": 384}
     error_of(post(gateway, json.dumps(body).encode()), status, code)
-    assert provider.requests == 1  # it is for the caller to retry
+    assert provider.requests == 1
 
 
 def test_retry_after_is_passed_on(gateway: GatewayProcess, provider: ModelProvider) -> None:
@@ -253,7 +254,7 @@ def in_process(services: Services, *calls: tuple[str, str, object]) -> list[http
 
 
 def test_without_the_extra() -> None:
-    services = Services(provider_timeout_seconds=1)
+    services = Services(Policy(timeout_seconds=1))
     missing = LocalModel("local/all-minilm-l6-v2", "a_package_that_nobody_installed", 384)
     services.embedder.local_models = {missing.name: missing}
     health, models, embeddings = in_process(
@@ -269,7 +270,7 @@ def test_without_the_extra() -> None:
 
 
 def test_weights_that_do_not_load() -> None:
-    services = Services(provider_timeout_seconds=1)
+    services = Services(Policy(timeout_seconds=1))
     broken = LocalModel("local/broken", "json", 384)  # a package, but not one with weights
     broken_call = ("POST", "/v1/embeddings", {"model": broken.name, "input": "a text"})
     if not broken.installed:
@@ -281,7 +282,7 @@ def test_weights_that_do_not_load() -> None:
 
 
 def test_a_failure_of_the_gateway_itself() -> None:
-    services = Services(provider_timeout_seconds=1)
+    services = Services(Policy(timeout_seconds=1))
     services.embedder.local_models = {"local/broken": None}  # type: ignore[dict-item]
     (health,) = in_process(services, ("GET", "/health", None))
     error_of(health, 500, "internal_error")

@@ -34,7 +34,7 @@ def provider(shared_provider: ModelProvider) -> Iterator[ModelProvider]:
 
 def post(gateway: GatewayProcess, path: str, query: str, **fields: Any) -> httpx.Response:
     body = {"model": MODEL, "query": query, **fields}
-    return httpx.post(f"{gateway.url}/v1/{path}", json=body, timeout=30)
+    return httpx.post(f"{gateway.url}/v1/{path}", json=body, timeout=120)
 
 
 def said(**fields: object) -> str:

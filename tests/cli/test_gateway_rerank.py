@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pgblend.cli.gateway.rerank import sigmoid
+from pgblend.cli.gateway.rerank_scores import sigmoid
 from support.model_provider import GatewayProcess, ModelProvider
 
 DOCUMENTS = ["the sea", "red wine and white wine", "red and blue", "the sea"]
@@ -38,7 +38,7 @@ def rerank(gateway: GatewayProcess, **fields: Any) -> httpx.Response:
         "documents": DOCUMENTS,
         **fields,
     }
-    return httpx.post(f"{gateway.url}/v1/rerank", json=body, timeout=30)
+    return httpx.post(f"{gateway.url}/v1/rerank", json=body, timeout=120)
 
 
 def test_best_first(gateway: GatewayProcess, provider: ModelProvider) -> None:

@@ -18,9 +18,13 @@ class Prompt:
     version: str
 
 
-@cache
 def prompt_for(task: Task, language: str) -> Prompt:
     """Return the prompt for queries of a language (ISO 639-1), else the one for all languages."""
-    name = f"{task}-{language if language in _LANGUAGES else 'multilingual'}"
+    return read_prompt(f"{task}-{language if language in _LANGUAGES else 'multilingual'}")
+
+
+@cache
+def read_prompt(name: str) -> Prompt:
+    """Return the prompt in the file of that name."""
     text = resources.files(__name__).joinpath(f"{name}.txt").read_text("utf-8")
     return Prompt(text, f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}")

@@ -1,0 +1,92 @@
+"""Options of `pgblend gateway` on how it treats providers."""
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import click
+
+from pgblend.cli.gateway.policy import FALLBACK_TASKS, Policy
+
+_DEFAULT = Policy()
+_OPTIONS = [
+    click.option(
+        "--provider-timeout",
+        type=click.FloatRange(0.1, 600),
+        default=_DEFAULT.timeout_seconds,
+        show_default=True,
+        help="Seconds a provider has for one call, with all its attempts.",
+    ),
+    click.option(
+        "--attempts",
+        type=click.IntRange(1, 10),
+        default=_DEFAULT.attempts,
+        show_default=True,
+        help="How often a call that fails is tried, while its caller's deadline allows it.",
+    ),
+    click.option(
+        "--concurrency",
+        type=click.IntRange(1, 1000),
+        default=_DEFAULT.concurrency,
+        show_default=True,
+        help="Calls to one provider at a time; the others wait.",
+    ),
+    click.option(
+        "--breaker-failures",
+        type=click.IntRange(1, 1000),
+        default=_DEFAULT.breaker_failures,
+        show_default=True,
+        help="After so many failures in a row a model is left alone.",
+    ),
+    click.option(
+        "--breaker-seconds",
+        type=click.FloatRange(0.1, 300),
+        default=_DEFAULT.breaker_seconds,
+        show_default=True,
+        help="After so long it is tried with one call.",
+    ),
+    click.option(
+        "--fallback",
+        "fallbacks",
+        metavar="TASK=MODEL[,MODEL...]",
+        multiple=True,
+        help="Models to ask, in this order, where the one asked for gives no answer. Tasks: "
+        f"{', '.join(FALLBACK_TASKS)}.",
+    ),
+]
+
+
+def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `read_policy` reads."""
+    return reduce(lambda decorated, option: option(decorated), reversed(_OPTIONS), command)
+
+
+def read_policy(
+    *,
+    provider_timeout: float,
+    attempts: int,
+    concurrency: int,
+    breaker_failures: int,
+    breaker_seconds: float,
+    fallbacks: tuple[str, ...],
+) -> Policy:
+    """Return the limits that the options set."""
+    return Policy(
+        timeout_seconds=provider_timeout,
+        attempts=attempts,
+        concurrency=concurrency,
+        breaker_failures=breaker_failures,
+        breaker_seconds=breaker_seconds,
+        fallbacks=dict(_fallback(given) for given in fallbacks),
+    )
+
+
+def _fallback(given: str) -> tuple[str, tuple[str, ...]]:
+    task, equals, models = given.partition("=")
+    names = tuple(name.strip() for name in models.split(","))
+    if not equals or not all(names) or task not in FALLBACK_TASKS:
+        raise click.BadParameter(
+            f"{given!r} is not TASK=MODEL[,MODEL...] with a task of {', '.join(FALLBACK_TASKS)}",
+            param_hint="--fallback",
+        )
+    return task, names

@@ -1,0 +1,70 @@
+"""Reading a provider's rerank scores, and bringing them to [0, 1] once."""
+
+import math
+from typing import Any
+
+from pgblend.cli.gateway.errors import bad_answer
+
+# Their scores are the model's logits; all others send them through a sigmoid first.
+_LOGITS = {"nvidia_nim"}
+_RERANK_PROVIDERS = {
+    "azure_ai",
+    "bedrock",
+    "cohere",
+    "deepinfra",
+    "fireworks_ai",
+    "hosted_vllm",
+    "huggingface",
+    "infinity",
+    "jina_ai",
+    "litellm_proxy",
+    "nvidia_nim",
+    "together_ai",
+    "vertex_ai",
+    "voyage",
+    "watsonx",
+}
+_TOLERANCE = 1e-6
+
+
+def is_rerank_model(litellm: Any, model: str, provider: str) -> bool:
+    """Whether a provider ranks with a model, as against chatting with it."""
+    facts = litellm.model_cost.get(model) or litellm.model_cost.get(model.partition("/")[2]) or {}
+    mode = facts.get("mode")
+    return mode == "rerank" if mode else provider in _RERANK_PROVIDERS
+
+
+class ScoreReader:
+    """Reads scores; a model that once gave one outside [0, 1] gives logits, then and later."""
+
+    def __init__(self) -> None:
+        self._logits: set[str] = set()
+
+    def read(self, model: str, provider: str, count: int, answer: Any) -> list[float]:
+        """Return the score of each document, or raise what is wrong with the answer."""
+        scores = scores_of(answer, model, count)
+        if provider in _LOGITS or any(not -_TOLERANCE <= s <= 1 + _TOLERANCE for s in scores):
+            self._logits.add(model)
+        if model in self._logits:
+            return [sigmoid(score) for score in scores]
+        return [min(1.0, max(0.0, score)) for score in scores]
+
+
+def scores_of(answer: Any, model: str, count: int) -> list[float]:
+    """Return the scores in an answer in the documents' order."""
+    try:
+        pairs = [(int(r["index"]), float(r["relevance_score"])) for r in answer.results]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise bad_answer(f"{model} gave an answer without scores") from None
+    if sorted(index for index, _ in pairs) != list(range(count)):
+        raise bad_answer(f"{model} gave {len(pairs)} scores that do not fit {count} documents")
+    if not all(math.isfinite(score) for _, score in pairs):
+        raise bad_answer(f"{model} gave a score that is not a finite number")
+    return [score for _, score in sorted(pairs)]
+
+
+def sigmoid(logit: float) -> float:
+    """Return 1 / (1 + exp(-logit)), without overflow."""
+    if logit >= 0:
+        return 1 / (1 + math.exp(-logit))
+    return math.exp(logit) / (1 + math.exp(logit))

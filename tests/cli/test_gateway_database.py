@@ -1,0 +1,206 @@
+"""What the gateway keeps in the database: expansions, ledger and search log, but no secrets."""
+
+import json
+import socket
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
+
+QUERY = "where does the cabernet stand"
+
+
+@pytest.fixture
+def provider() -> Iterator[ModelProvider]:
+    with ModelProvider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def gateway_url(url_as: Callable[..., str]) -> str:
+    """The database as the gateway sees it."""
+    return url_as("pgblend_gateway")
+
+
+@pytest.fixture
+def start(gateway_url: str, provider: ModelProvider) -> Callable[..., GatewayProcess]:
+    environment = {"PGBLEND_GATEWAY_DATABASE_URL": gateway_url}
+    return lambda *options, **more: GatewayProcess(
+        *options, provider=provider, environment=environment, **more
+    )
+
+
+def expand(gateway: GatewayProcess, **fields: Any) -> httpx.Response:
+    body = {"model": ModelProvider.chat_model, "query": QUERY, **fields}
+    return httpx.post(f"{gateway.url}/v1/expand", json=body, timeout=120)
+
+
+def rows(connection: psycopg.Connection, query: str) -> list[tuple[Any, ...]]:
+    return connection.execute(query).fetchall()  # type: ignore[call-overload, no-any-return]
+
+
+def test_expansions_and_the_ledger_outlive_the_gateway(
+    start: Callable[..., GatewayProcess], provider: ModelProvider, connection: psycopg.Connection
+) -> None:
+    with start("--attempts", "1") as gateway:
+        first = expand(gateway).json()
+        provider.behaviours["chat"] = Behaviour(status=500)
+        assert expand(gateway, query="another").status_code == 502
+    with start() as gateway:
+        assert expand(gateway).json() == {**first, "cached": True}
+        assert provider.requests == 2
+        metrics = httpx.get(f"{gateway.url}/metrics").text
+    assert "pgblend_gateway_cache_expansions_misses_total 1.0" in metrics
+    ledger = rows(
+        connection,
+        "SELECT task, model, provider, outcome, attempts, input_tokens > 50, cost_usd > 0,"
+        " milliseconds > 0 FROM pgblend_data.model_call ORDER BY id",
+    )
+    common = ("expansion", ModelProvider.chat_model, "openai")
+    assert ledger == [
+        (*common, "ok", 1, True, True, True),
+        (*common, "provider_error", 1, False, None, True),
+    ]
+    ((answers, kept),) = rows(
+        connection, "SELECT count(*), max(answer::text) FROM pgblend_data.model_answer"
+    )
+    assert answers == 1
+    assert "lexicalQueries" in kept
+
+
+def search(**fields: Any) -> dict[str, Any]:
+    return {
+        "search_id": str(uuid.uuid4()),
+        "at": "2026-11-21T10:00:00+00:00",
+        "role": "app",
+        "query": "red wine",
+        "collections": ["cellar"],
+        "profile": "balanced",
+        "mode": "fast",
+        "rows": 1,
+        "ms": 12.5,
+        "stages": [],
+        "degraded": [],
+        "top_score": 0.5,
+        "results": [],
+        **fields,
+    }
+
+
+def wait_for(seen: Callable[[], object], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not seen():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_the_search_log(
+    start: Callable[..., GatewayProcess], connection: psycopg.Connection
+) -> None:
+    searches = [search() for _ in range(20)]
+    with start("--log-level", "info") as gateway:
+        address = ("127.0.0.1", int(gateway.url.rpartition(":")[2]))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for datagram in (*searches, searches[0], {"role": 5}, search(ms="soon")):
+                sender.sendto(json.dumps(datagram).encode(), address)
+            sender.sendto(b"\xff", address)
+            wait_for(lambda: 'result="malformed"} 3.0' in httpx.get(f"{gateway.url}/metrics").text)
+            last = search(rows=7)
+            sender.sendto(json.dumps(last).encode(), address)
+        gateway.stop()  # what has come is written all the same
+        lines = [json.loads(line) for line in gateway.stderr.splitlines()[1:]]
+    written = rows(connection, "SELECT search_id::text FROM pgblend_data.search_log")
+    assert {row[0] for row in written} == {s["search_id"] for s in (*searches, last)}
+    told = [line for line in lines if line["event"] == "search"]
+    assert len(told) == 22
+    assert told[-1]["result_count"] == 7
+    assert told[-1]["query_len"] == 8
+    assert "wine" not in json.dumps(lines)
+
+
+def test_a_unix_socket_and_a_token(
+    start: Callable[..., GatewayProcess], connection: psycopg.Connection, tmp_path: Path
+) -> None:
+    path = tmp_path / "gateway.sock"
+    with (
+        start("--socket", str(path), token="the-token") as gateway,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,
+    ):
+        for token in (None, "another", "the-token"):
+            sender.sendto(json.dumps(search(token=token)).encode(), f"{path}.log")
+        gateway.stop()
+        assert not Path(f"{path}.log").exists()
+    assert rows(connection, "SELECT count(*) FROM pgblend_data.search_log") == [(1,)]
+
+
+def test_old_rows_go(start: Callable[..., GatewayProcess], connection: psycopg.Connection) -> None:
+    connection.execute(
+        "INSERT INTO pgblend_data.model_answer VALUES"
+        " (sha256('old'), '{}', now() - interval '8 days'),"
+        " (sha256('new'), '{}', now() - interval '6 days')"
+    )
+    count = "SELECT count(*) FROM pgblend_data.model_answer"
+    with start("--keep-days", "7"):
+        wait_for(lambda: rows(connection, count) == [(1,)])
+
+
+def test_a_value_that_the_database_refuses_spoils_no_other(
+    start: Callable[..., GatewayProcess], connection: psycopg.Connection
+) -> None:
+    refused = search(at="2026-11-21T10:00:00+00:00", rows=2**31)  # no integer of PostgreSQL's
+    taken = search()
+    with start() as gateway:
+        address = ("127.0.0.1", int(gateway.url.rpartition(":")[2]))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for datagram in (refused, taken):
+                sender.sendto(json.dumps(datagram).encode(), address)
+        wait_for(lambda: 'result="dropped",' in httpx.get(f"{gateway.url}/metrics").text)
+        assert "red wine" not in gateway.stderr
+    logged = rows(connection, "SELECT search_id::text FROM pgblend_data.search_log")
+    assert logged == [(taken["search_id"],)]
+
+
+def test_without_the_database_all_else_goes_on(provider: ModelProvider) -> None:
+    url = "postgresql://nobody:hush-hush@127.0.0.1:9/none"
+    with GatewayProcess("--database-url", url, provider=provider) as gateway:
+        assert expand(gateway).json()["cached"] is False
+        assert expand(gateway).json()["cached"] is True
+        wait_for(lambda: "database_failed" in gateway.stderr)
+        assert gateway.stop() == 0
+        assert "hush-hush" not in gateway.stderr
+
+
+def test_no_secret_and_no_text_is_left_anywhere(
+    start: Callable[..., GatewayProcess], provider: ModelProvider, connection: psycopg.Connection
+) -> None:
+    with start("--log-level", "info", "--attempts", "1") as gateway:
+        answers = [expand(gateway).text]
+        provider.behaviour = Behaviour(status=401, error_message=f"bad key {DEFAULT_TOKEN}")
+        answers += [expand(gateway, query="another").text]
+        provider.behaviour = Behaviour(status=500, error_message=f"{QUERY}: {DEFAULT_TOKEN}")
+        answers += [expand(gateway, query="a third").text]
+        shown = [httpx.get(f"{gateway.url}{path}").text for path in ("/metrics", "/health")]
+        gateway.stop()
+        shown += [gateway.stderr]
+    assert not any(DEFAULT_TOKEN in text for text in (*answers, *shown))
+    assert not any("cabernet" in text for text in shown)
+    for table in ("model_call", "search_log"):
+        kept = str(rows(connection, f"SELECT t::text FROM pgblend_data.{table} AS t"))
+        assert DEFAULT_TOKEN not in kept
+        assert "cabernet" not in kept
+    (answer,) = rows(connection, "SELECT m::text FROM pgblend_data.model_answer AS m")
+    assert DEFAULT_TOKEN not in str(answer)
+
+
+def test_its_role_reads_no_logs(gateway_url: str) -> None:
+    with psycopg.connect(gateway_url, autocommit=True) as connection:
+        for column in ("query", "results", "role_name"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(f"SELECT {column} FROM pgblend_data.search_log")  # type: ignore[call-overload]
