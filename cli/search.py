@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, LiteralString
@@ -131,6 +131,42 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
         ),
     )
     return _decorate(update_wrapper(with_request, function), decorators)
+
+
+def stage_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the switches of the stages that ask models; they become options of the request."""
+
+    def with_stages(
+        *args: Any,
+        request: SearchRequest,
+        mode: str | None,
+        expand: bool | None,
+        rerank: bool | None,
+        **kwargs: Any,
+    ) -> None:
+        named = {"mode": mode, "expand": expand, "rerank": rerank}
+        given = {key: value for key, value in named.items() if value is not None}
+        function(*args, request=replace(request, options=given | request.options), **kwargs)
+
+    decorators = (
+        click.option(
+            "--fast", "mode", flag_value="fast", help="Ask no model but for the query's vector."
+        ),
+        click.option(
+            "--thorough", "mode", flag_value="thorough", help="Expand the query, and rerank."
+        ),
+        click.option(
+            "--expand/--no-expand",
+            default=None,
+            help="Search with variants of the query, too; by default with --thorough.",
+        ),
+        click.option(
+            "--rerank/--no-rerank",
+            default=None,
+            help="Have a model score the best passages; the default, where one is set.",
+        ),
+    )
+    return _decorate(update_wrapper(with_stages, function), decorators)
 
 
 def presentation_options(function: Callable[..., None]) -> Callable[..., None]:

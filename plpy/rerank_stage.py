@@ -64,18 +64,24 @@ class RerankStage:
                 item: float(given[str(ids[item])]) for item in targets if str(ids[item]) in given
             }
         elif targets:
-            passages = self.passages(targets)
-            self.models.begin("rerank", {"query": self.query, "documents": passages})
-            outcome = self.models.answer("rerank")
-            details = {"model_ms": outcome["ms"]}
-            scores = checked_scores(outcome["answer"], len(targets)) if "answer" in outcome else []
-            if isinstance(scores, str):
-                hint = "Does the model of the setting rerank_model score passages?"
-                outcome, scores = {"problem": scores, "hint": hint}, []
-            if "problem" in outcome:
-                self.tools["degrade"]("rerank", outcome)
-            self.scores = dict(zip(targets, scores, strict=False))
+            self.scores, details = self.ask(targets)
         self.tools["done"]("rerank", len(self.scores), details=details)
+
+    def ask(self, targets: list[int]) -> tuple[dict[int, float], dict[str, Any]]:
+        """Return the model's scores of the targets, and details; a blank text has 0."""
+        texts = dict(zip(targets, self.passages(targets), strict=True))
+        read = {item: text for item, text in texts.items() if text.strip()}
+        self.models.begin("rerank", {"query": self.query, "documents": list(read.values())})
+        outcome = self.models.answer("rerank")
+        details = {"model_ms": outcome["ms"]}
+        scores = checked_scores(outcome["answer"], len(read)) if "answer" in outcome else []
+        if isinstance(scores, str):
+            hint = "Does the model of the setting rerank_model score passages?"
+            outcome, scores = {"problem": scores, "hint": hint}, []
+        if "problem" in outcome:
+            self.tools["degrade"]("rerank", outcome)
+            return {}, details
+        return {**dict.fromkeys(targets, 0.0), **dict(zip(read, scores, strict=True))}, details
 
     def relevances(self, items: Sequence[int]) -> list[float | None]:
         """Return the reranker's scores, None of items that it did not see."""

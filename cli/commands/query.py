@@ -8,6 +8,7 @@ from pgblend.cli.search import (
     presentation_options,
     run_search,
     search_options,
+    stage_options,
 )
 
 _SEARCH = """
@@ -20,6 +21,7 @@ _SEARCH = """
 
 @click.command()
 @search_options
+@stage_options
 @presentation_options
 @click.option("--profile", metavar="NAME", help="Named set of search options, such as balanced.")
 @click.pass_obj

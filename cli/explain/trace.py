@@ -9,7 +9,8 @@ from pgblend.cli import output
 from pgblend.cli.explain.figures import label
 
 # Stages that bring candidates of their own and run beside each other, in the order of the picture.
-ARMS = ("lexical", "vector", "fuzzy", "graph", "document")
+# The lists of an expanded query are drawn as one of words and one of vectors.
+ARMS = ("lexical", "lexical_variants", "vector", "vector_variants", "fuzzy", "graph", "document")
 DECISIONS = ("router", "strong_signal")
 
 
@@ -143,7 +144,7 @@ class Trace:
     def from_json(cls, document: Mapping[str, Any]) -> "Trace":
         """Read the document that `search_explain` returns; KeyError for one of another shape."""
         degraded = tuple(str(note) for note in document.get("degraded") or ())
-        stages = tuple(_stage(entry, degraded) for entry in document["stages"])
+        stages = tuple(_stage(entry, degraded) for entry in _joined(document["stages"]))
         return cls(
             query=str(document["query"]),
             profile=str(document.get("profile") or ""),
@@ -179,6 +180,25 @@ class Trace:
 
 def _in_order(groups: Iterable[Mapping[str, Any]]) -> set[str]:
     return {name for group in groups for name in group}
+
+
+def _joined(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the stages, those of an expanded query's lists joined by their way of searching."""
+    joined: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        name = str(entry["name"])
+        if name == "hyde" or "_variant_" in name:
+            name = "lexical_variants" if name.startswith("lexical") else "vector_variants"
+            before = joined.get(name, {"ms": 0, "rows": 0, "details": {}})
+            joined[name] = {
+                "name": name,
+                "ms": before["ms"] + entry["ms"],
+                "rows": before["rows"] + entry["rows"],
+                "details": before["details"] | {str(entry["name"]): entry["rows"]},
+            }
+        else:
+            joined[name] = dict(entry)
+    return list(joined.values())
 
 
 def _stage(entry: Mapping[str, Any], degraded: tuple[str, ...]) -> Stage:

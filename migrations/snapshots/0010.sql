@@ -13836,6 +13836,118 @@ COMMENT ON FUNCTION pgblend._post_to_gateway(jsonb, boolean) IS
 'POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint": text}. Ends within '
 'timeout_ms and soon after a cancel; later: only send it.';
 
+-- 50_model/_check_timeout
+-- _check_timeout: raise unless a time limit is at least 1 ms; NULL is right.
+CREATE OR REPLACE FUNCTION pgblend._check_timeout(timeout_ms integer)
+RETURNS void
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF timeout_ms < 1 THEN
+        RAISE EXCEPTION 'timeout_ms is %: expected at least 1', timeout_ms
+            USING ERRCODE = '22023', HINT = 'NULL means the setting timeouts_ms.';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_timeout(integer) IS
+'Raise 22023 unless a time limit is at least 1 ms; NULL is right.';
+
+-- 50_model/_checked_expansion
+-- _checked_expansion: {lexicalQueries, vectorQueries, hyde} of an answer; NULL for another shape.
+CREATE OR REPLACE FUNCTION pgblend._checked_expansion(answer jsonb)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "checked_expansion" not in SD:
+    """The expansion of a query, as the gateway gives it."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+
+    def checked_expansion(answer: Any) -> dict[str, Any] | None:
+        """Return {lexicalQueries, vectorQueries, hyde} of an answer, None where it has another shape.
+
+        Missing lists are empty; blank texts and a blank hyde are left out; at most ten texts a list.
+        """
+        if not isinstance(answer, Mapping):
+            return None
+        hyde = answer.get("hyde")
+        found: dict[str, Any] = {}
+        for name in ("lexicalQueries", "vectorQueries"):
+            texts = answer.get(name) or []
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+                return None
+            found[name] = [text for text in texts if text.strip()][:10]
+        if hyde is not None and not isinstance(hyde, str):
+            return None
+        return {**found, "hyde": hyde if hyde and hyde.strip() else None}
+    SD["checked_expansion"] = checked_expansion
+checked_expansion = SD["checked_expansion"]
+import json
+expansion = checked_expansion(json.loads(answer))
+return expansion and json.dumps(expansion)
+$python$;
+
+COMMENT ON FUNCTION pgblend._checked_expansion(jsonb) IS
+'{lexicalQueries, vectorQueries, hyde} of an answer; NULL for one of another shape.';
+
+-- 50_model/_checked_scores
+-- _checked_scores: the scores of `count` texts in a reranker's answer, or what is wrong with it.
+-- {"scores": [0 to 1 each]} or {"problem": text}.
+CREATE OR REPLACE FUNCTION pgblend._checked_scores(answer jsonb, count integer)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "checked_scores" not in SD:
+    """The scores that a reranker gives."""
+
+    from collections.abc import Mapping
+    from math import isfinite
+    from typing import Any
+
+
+    def checked_scores(answer: Mapping[str, Any], count: int) -> list[float] | str:
+        """Return a score in [0, 1] for each of `count` texts, or what is wrong with the answer.
+
+        `answer` is {"results": [{"index", "relevance_score"}, …]}, in any order. The gateway has
+        brought scores to [0, 1]; nothing is squeezed here once more.
+        """
+        results = answer.get("results")
+        if not isinstance(results, list) or not all(isinstance(one, Mapping) for one in results):
+            return "the gateway's answer has no results"
+        scores: dict[int, float] = {}
+        for one in results:
+            index, score = one.get("index"), one.get("relevance_score")
+            if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
+                return f"the gateway's answer has a score for text {index!r:.50} of {count}"
+            if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
+                return f"the gateway's answer has {score!r:.50} for a score"
+            if not 0 <= score <= 1:
+                return f"the gateway's answer has a score of {score:.6g}: expected 0 to 1"
+            if index in scores:
+                return f"the gateway's answer has two scores for text {index}"
+            scores[index] = float(score)
+        if len(scores) != count:
+            return f"the gateway gave {len(scores)} scores for {count} texts"
+        return [scores[index] for index in range(count)]
+    SD["checked_scores"] = checked_scores
+checked_scores = SD["checked_scores"]
+import json
+scores = checked_scores(json.loads(answer), count)
+return json.dumps({"problem" if isinstance(scores, str) else "scores": scores})
+$python$;
+
+COMMENT ON FUNCTION pgblend._checked_scores(jsonb, integer) IS
+'The scores of texts in a reranker''s answer, {"scores"}, or what is wrong with it, {"problem"}.';
+
 -- 50_model/_create_embedding_table
 -- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
 -- Runs with its owner's rights: the tables belong to whoever owns the others. Only admins may call
@@ -13905,6 +14017,36 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._create_embedding_table(name, text, integer) IS
 'The table of one embedding space, with its HNSW index, row security and grants.';
+
+-- 50_model/_cut_at_word
+-- _cut_at_word: at most `length` characters of a text, in whole words where it has any.
+CREATE OR REPLACE FUNCTION pgblend._cut_at_word(content text, length integer)
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+if "cut_at_word" not in SD:
+    """The beginning of a text, in whole words."""
+
+
+    def cut_at_word(text: str, length: int) -> str:
+        """Return at most `length` characters, cut before a word that would not fit.
+
+        A single word longer than that is cut within.
+        """
+        if len(text) <= length:
+            return text
+        head = text[: length + 1]
+        end = max(head.rfind(blank) for blank in " \n\t")
+        return head[:end].rstrip() if head[:end].strip() else text[:length]
+    SD["cut_at_word"] = cut_at_word
+cut_at_word = SD["cut_at_word"]
+return cut_at_word(content, length)
+$python$;
+
+COMMENT ON FUNCTION pgblend._cut_at_word(text, integer) IS
+'At most so many characters of a text, in whole words where it has any.';
 
 -- 50_model/_worker_lock
 -- _worker_lock: first key of the workers' advisory locks.
@@ -14217,12 +14359,10 @@ AS $function$
 DECLARE
     target pgblend_data.embedding_space;
 BEGIN
+    PERFORM pgblend._check_timeout(timeout_ms);
     IF array_position(texts, NULL) IS NOT NULL THEN
         RAISE EXCEPTION 'text % is NULL: expected a text', array_position(texts, NULL)
             USING ERRCODE = '22004', HINT = 'Leave NULLs out, or use coalesce(…, '''').';
-    ELSIF timeout_ms < 1 THEN
-        RAISE EXCEPTION 'timeout_ms is %: expected at least 1', timeout_ms
-            USING ERRCODE = '22023', HINT = 'NULL means the setting timeouts_ms.';
     ELSIF coalesce(cardinality(texts), 0) = 0 THEN
         RETURN '{}';
     END IF;
@@ -14241,6 +14381,120 @@ $function$;
 COMMENT ON FUNCTION pgblend.embed_text(text[], text, integer) IS
 'Vectors of texts, one a text in their order, by the model of an embedding space (the active one), '
 'through the model gateway. Raises PB008 when the gateway fails or the dimensions do not match.';
+
+-- 50_model/expand_query
+-- expand_query: a query in other words, by the model of the setting expansion_model.
+-- {"lexicalQueries": [for the words' arm], "vectorQueries": [for the vectors' arm], "hyde": a
+-- passage that might answer it or null, "notes", "queryLanguage", "promptVersion", "cached"}: what
+-- the option expansion of a search takes. `language` is an ISO code, NULL lets the gateway detect
+-- it; with `hyde_only` only that passage is asked for, and the lists are empty. NULL timeout_ms
+-- means the setting timeouts_ms. A NULL or blank query gives NULL; PB008 where the gateway fails,
+-- has no model, or gives another shape.
+CREATE OR REPLACE FUNCTION pgblend.expand_query(
+    query text,
+    language text DEFAULT NULL,
+    hyde_only boolean DEFAULT false,
+    timeout_ms integer DEFAULT NULL
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    answer jsonb;
+    expansion jsonb;
+BEGIN
+    PERFORM pgblend._check_timeout(timeout_ms);
+    IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
+        RETURN NULL;
+    END IF;
+    answer := pgblend._model_answer(
+        CASE WHEN hyde_only THEN 'hyde' ELSE 'expand' END,
+        jsonb_strip_nulls(jsonb_build_object('query', query, 'language', language)),
+        timeout_ms => timeout_ms);
+    expansion := pgblend._checked_expansion(answer);
+    IF expansion IS NULL THEN
+        RAISE EXCEPTION 'the gateway''s answer is no expansion: %', left(answer::text, 200)
+            USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
+    END IF;
+    RETURN expansion || jsonb_build_object(
+        'notes', answer -> 'notes', 'queryLanguage', answer -> 'queryLanguage',
+        'promptVersion', answer -> 'promptVersion', 'cached', coalesce(answer -> 'cached', 'false'));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.expand_query(text, text, boolean, integer) IS
+'A query in other words, by a model: {"lexicalQueries", "vectorQueries", "hyde", …}, as the option '
+'expansion of a search takes it. Raises PB008 where the gateway or the model fails.';
+
+-- 50_model/rerank_passages
+-- rerank_passages: how well each passage answers a query, from 0 to 1, by the setting rerank_model.
+-- One row a passage, the best first, ties in the order given; `place` counts them from 1 as they
+-- were given. Of a passage the first 4,000 characters are read, in whole words; one
+-- without text scores 0.
+-- NULL timeout_ms means the setting timeouts_ms. A NULL or blank query, and no passages, give no
+-- rows; PB008 where the gateway fails, has no model, or gives other than a score for each.
+CREATE OR REPLACE FUNCTION pgblend.rerank_passages(
+    query text,
+    passages text[],
+    timeout_ms integer DEFAULT NULL
+)
+RETURNS TABLE (rank bigint, place bigint, score double precision)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+ROWS 20
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    places bigint[];
+    texts text[];
+    found jsonb;
+BEGIN
+    PERFORM pgblend._check_timeout(timeout_ms);
+    IF coalesce(btrim(query, E' \t\r\n'), '') = '' OR coalesce(cardinality(passages), 0) = 0 THEN
+        RETURN;
+    END IF;
+    SELECT array_agg(p.number), array_agg(p.text) INTO places, texts
+    FROM (
+        SELECT u.number, pgblend._cut_at_word(u.passage, 4000) AS text
+        FROM unnest(passages) WITH ORDINALITY AS u (passage, number)
+        WHERE btrim(u.passage, E' \t\r\n') <> ''
+        ORDER BY u.number
+    ) AS p;
+    IF places IS NULL THEN
+        found := '{"scores": []}';
+    ELSE
+        found := pgblend._checked_scores(
+            pgblend._model_answer(
+                'rerank', jsonb_build_object('query', query, 'documents', texts),
+                timeout_ms => timeout_ms),
+            cardinality(texts));
+    END IF;
+    IF found ? 'problem' THEN
+        RAISE EXCEPTION '%', found ->> 'problem'
+            USING ERRCODE = 'PB008',
+            HINT = 'Does the model of the setting rerank_model score passages?';
+    END IF;
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY s.score DESC, s.number), s.number, s.score
+    FROM (
+        SELECT
+            u.number,
+            coalesce((found -> 'scores' -> (array_position(places, u.number) - 1))
+                ::double precision, 0) AS score
+        FROM unnest(passages) WITH ORDINALITY AS u (passage, number)
+    ) AS s
+    ORDER BY s.score DESC, s.number;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.rerank_passages(text, text[], integer) IS
+'How well each passage answers a query, from 0 to 1, by a rerank model: rank, place among the '
+'passages given, score. Raises PB008 where the gateway or the model fails.';
 
 -- 60_search/_arm_settings
 -- _arm_settings: what a search by one arm puts over its settings; nothing for a NULL arm.
@@ -16715,18 +16969,24 @@ if "rerank_stage" not in SD:
                     item: float(given[str(ids[item])]) for item in targets if str(ids[item]) in given
                 }
             elif targets:
-                passages = self.passages(targets)
-                self.models.begin("rerank", {"query": self.query, "documents": passages})
-                outcome = self.models.answer("rerank")
-                details = {"model_ms": outcome["ms"]}
-                scores = checked_scores(outcome["answer"], len(targets)) if "answer" in outcome else []
-                if isinstance(scores, str):
-                    hint = "Does the model of the setting rerank_model score passages?"
-                    outcome, scores = {"problem": scores, "hint": hint}, []
-                if "problem" in outcome:
-                    self.tools["degrade"]("rerank", outcome)
-                self.scores = dict(zip(targets, scores, strict=False))
+                self.scores, details = self.ask(targets)
             self.tools["done"]("rerank", len(self.scores), details=details)
+
+        def ask(self, targets: list[int]) -> tuple[dict[int, float], dict[str, Any]]:
+            """Return the model's scores of the targets, and details; a blank text has 0."""
+            texts = dict(zip(targets, self.passages(targets), strict=True))
+            read = {item: text for item, text in texts.items() if text.strip()}
+            self.models.begin("rerank", {"query": self.query, "documents": list(read.values())})
+            outcome = self.models.answer("rerank")
+            details = {"model_ms": outcome["ms"]}
+            scores = checked_scores(outcome["answer"], len(read)) if "answer" in outcome else []
+            if isinstance(scores, str):
+                hint = "Does the model of the setting rerank_model score passages?"
+                outcome, scores = {"problem": scores, "hint": hint}, []
+            if "problem" in outcome:
+                self.tools["degrade"]("rerank", outcome)
+                return {}, details
+            return {**dict.fromkeys(targets, 0.0), **dict(zip(read, scores, strict=True))}, details
 
         def relevances(self, items: Sequence[int]) -> list[float | None]:
             """Return the reranker's scores, None of items that it did not see."""
@@ -17594,6 +17854,44 @@ COMMENT ON FUNCTION pgblend.lexical_search(text, integer, text[], jsonb, jsonb) 
 'Words that are nowhere: the nearest by vectors, marked in degraded, or with the option strict '
 'none.';
 
+-- 60_search/rerank_candidates
+-- rerank_candidates: the passages of a search that a reranker would read, best fused score first.
+-- For those who rerank outside the database: give {chunk_id: score} back as the option
+-- rerank_scores of the same search. Arguments and errors are those of hybrid_search; a NULL or
+-- blank query gives no rows.
+CREATE OR REPLACE FUNCTION pgblend.rerank_candidates(
+    query text,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    profile text DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL,
+    result_limit integer DEFAULT 10
+)
+RETURNS TABLE (rank bigint, chunk_id bigint, passage text)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+ROWS 20
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    search record := pgblend._search(
+        query, result_limit, collections, filter, profile, options, query_embedding,
+        traced => 'rerank');
+BEGIN
+    RETURN QUERY
+    SELECT p.place, (p.value ->> 'chunk_id')::bigint, p.value ->> 'passage'
+    FROM jsonb_array_elements(search.trace -> 'passages') WITH ORDINALITY AS p (value, place);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.rerank_candidates(
+    text, text[], jsonb, text, jsonb, vector, integer
+) IS
+'The passages of a search that a reranker would read; scores by chunk id go into the option '
+'rerank_scores of the same search.';
+
 -- 60_search/search_explain
 -- search_explain: hybrid_search told as one JSON document: what each stage did, and how each row
 -- came to its place.
@@ -18119,7 +18417,8 @@ if "diagnose_places" not in SD:
 
     def _gives_places(stage: Mapping[str, Any], arms: Mapping[str, Any]) -> bool:
         name = stage["name"]
-        return not (stage.get("skipped") or name in arms or name in _WITHOUT_PLACES)
+        is_list = name in arms or name == "hyde" or "_variant_" in name  # those of an expanded query
+        return not (stage.get("skipped") or is_list or name in _WITHOUT_PLACES)
 
 
     def _progress(candidate: Candidate, names: Sequence[str]) -> tuple[int, int]:
@@ -22090,6 +22389,7 @@ pgblend.chunk_embeddings,
 pgblend.convex_fusion,
 pgblend.drop_duplicates,
 pgblend.embed_text,
+pgblend.expand_query,
 pgblend.fuzzy_search,
 pgblend.get_setting,
 pgblend.graph_score,
@@ -22099,6 +22399,8 @@ pgblend.lexical_status,
 pgblend.mmr_select,
 pgblend.normalize_scores,
 pgblend.rank_bonus,
+pgblend.rerank_candidates,
+pgblend.rerank_passages,
 pgblend.recency_decay,
 pgblend.rrf,
 pgblend.search_diagnose,
@@ -22125,8 +22427,12 @@ pgblend._check_lexical_index,
 pgblend._check_query_embedding,
 pgblend._check_result_limit,
 pgblend._check_settings,
+pgblend._check_timeout,
+pgblend._checked_expansion,
+pgblend._checked_scores,
 pgblend._convex_fusion,
 pgblend._corrected_words,
+pgblend._cut_at_word,
 pgblend._degrade,
 pgblend._degrade_mode,
 pgblend._document_ages,

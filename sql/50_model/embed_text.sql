@@ -17,12 +17,10 @@ AS $function$
 DECLARE
     target pgblend_data.embedding_space;
 BEGIN
+    PERFORM pgblend._check_timeout(timeout_ms);
     IF array_position(texts, NULL) IS NOT NULL THEN
         RAISE EXCEPTION 'text % is NULL: expected a text', array_position(texts, NULL)
             USING ERRCODE = '22004', HINT = 'Leave NULLs out, or use coalesce(…, '''').';
-    ELSIF timeout_ms < 1 THEN
-        RAISE EXCEPTION 'timeout_ms is %: expected at least 1', timeout_ms
-            USING ERRCODE = '22023', HINT = 'NULL means the setting timeouts_ms.';
     ELSIF coalesce(cardinality(texts), 0) = 0 THEN
         RETURN '{}';
     END IF;

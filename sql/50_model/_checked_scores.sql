@@ -1,0 +1,16 @@
+-- _checked_scores: the scores of `count` texts in a reranker's answer, or what is wrong with it.
+-- {"scores": [0 to 1 each]} or {"problem": text}.
+CREATE OR REPLACE FUNCTION pgblend._checked_scores(answer jsonb, count integer)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/checked_scores.py
+import json
+scores = checked_scores(json.loads(answer), count)
+return json.dumps({"problem" if isinstance(scores, str) else "scores": scores})
+$python$;
+
+COMMENT ON FUNCTION pgblend._checked_scores(jsonb, integer) IS
+'The scores of texts in a reranker''s answer, {"scores"}, or what is wrong with it, {"problem"}.';

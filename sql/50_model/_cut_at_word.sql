@@ -1,0 +1,13 @@
+-- _cut_at_word: at most `length` characters of a text, in whole words where it has any.
+CREATE OR REPLACE FUNCTION pgblend._cut_at_word(content text, length integer)
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/cut_at_word.py
+return cut_at_word(content, length)
+$python$;
+
+COMMENT ON FUNCTION pgblend._cut_at_word(text, integer) IS
+'At most so many characters of a text, in whole words where it has any.';

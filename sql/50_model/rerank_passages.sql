@@ -1,0 +1,65 @@
+-- rerank_passages: how well each passage answers a query, from 0 to 1, by the setting rerank_model.
+-- One row a passage, the best first, ties in the order given; `place` counts them from 1 as they
+-- were given. Of a passage the first 4,000 characters are read, in whole words; one
+-- without text scores 0.
+-- NULL timeout_ms means the setting timeouts_ms. A NULL or blank query, and no passages, give no
+-- rows; PB008 where the gateway fails, has no model, or gives other than a score for each.
+CREATE OR REPLACE FUNCTION pgblend.rerank_passages(
+    query text,
+    passages text[],
+    timeout_ms integer DEFAULT NULL
+)
+RETURNS TABLE (rank bigint, place bigint, score double precision)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+ROWS 20
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    places bigint[];
+    texts text[];
+    found jsonb;
+BEGIN
+    PERFORM pgblend._check_timeout(timeout_ms);
+    IF coalesce(btrim(query, E' \t\r\n'), '') = '' OR coalesce(cardinality(passages), 0) = 0 THEN
+        RETURN;
+    END IF;
+    SELECT array_agg(p.number), array_agg(p.text) INTO places, texts
+    FROM (
+        SELECT u.number, pgblend._cut_at_word(u.passage, 4000) AS text
+        FROM unnest(passages) WITH ORDINALITY AS u (passage, number)
+        WHERE btrim(u.passage, E' \t\r\n') <> ''
+        ORDER BY u.number
+    ) AS p;
+    IF places IS NULL THEN
+        found := '{"scores": []}';
+    ELSE
+        found := pgblend._checked_scores(
+            pgblend._model_answer(
+                'rerank', jsonb_build_object('query', query, 'documents', texts),
+                timeout_ms => timeout_ms),
+            cardinality(texts));
+    END IF;
+    IF found ? 'problem' THEN
+        RAISE EXCEPTION '%', found ->> 'problem'
+            USING ERRCODE = 'PB008',
+            HINT = 'Does the model of the setting rerank_model score passages?';
+    END IF;
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY s.score DESC, s.number), s.number, s.score
+    FROM (
+        SELECT
+            u.number,
+            coalesce((found -> 'scores' -> (array_position(places, u.number) - 1))
+                ::double precision, 0) AS score
+        FROM unnest(passages) WITH ORDINALITY AS u (passage, number)
+    ) AS s
+    ORDER BY s.score DESC, s.number;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.rerank_passages(text, text[], integer) IS
+'How well each passage answers a query, from 0 to 1, by a rerank model: rank, place among the '
+'passages given, score. Raises PB008 where the gateway or the model fails.';
