@@ -4,7 +4,7 @@ PGBLEND := $(VENV)/bin/pgblend
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test test-slow relevance bench-hybrid bench-lexical lint format up down freeze docs golden clean
+.PHONY: help setup setup-run demo test test-slow relevance bench bench-lexical lint format up down freeze docs golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -27,11 +27,13 @@ test: setup ## All tests but the slow ones, two at a time, with coverage of cli/
 test-slow: setup ## The tests that need minutes
 	$(PYTEST) -m slow
 
-bench-hybrid: setup ## hybrid_search beside its arms, hand-written SQL and langchain-postgres (an hour at first)
-	$(VENV)/bin/python tests/benchmarks/bench_hybrid.py $(PASSAGES)
-
 relevance: setup ## nDCG and recall on all judged collections: fails where a figure falls (twenty minutes)
 	$(PYTEST) tests/relevance -m data
+
+bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--growth …" for more)
+	docker/provision.sh
+	docker/environment.sh $(VENV) dev,local,bench
+	$(VENV)/bin/python tests/benchmarks/bench.py $(BENCH)
 
 bench-lexical: setup ## The lexical arm beside pg_textsearch, ts_rank_cd and bm25s (root; an hour at first)
 	command -v debootstrap || apt-get install --yes debootstrap

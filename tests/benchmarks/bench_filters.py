@@ -11,12 +11,19 @@ Rounds alternate, so that a busy machine slows all of them alike; ratios are to 
 
 import json
 import sys
-import time
+from functools import partial
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import psycopg
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import figures
 from bench_lexical_data import zipf_texts
 from psycopg.conninfo import make_conninfo
+from timing import milliseconds, summary
 
 from pgblend.migrations import runner
 
@@ -34,30 +41,23 @@ ARMS = {
     " %(settings)s)",
     "collect": "SELECT cardinality(pgblend._filter_chunks(%(filter)s, %(collections)s, 10000))",
 }
-LOAD = """
-CREATE TEMP TABLE stage (place integer, content text, embedding vector);
-"""
 FILL = """
-INSERT INTO pgblend_data.document (collection_id, bucket, source_key, title, text_search_config,
-    metadata, content_hash, modified_at)
-SELECT c.id, 0, s.place::text, '', 'simple', jsonb_build_object('share', s.share, 'author',
-    'author ' || s.place % 1000) || (
-        SELECT jsonb_object_agg('below' || n, true) FILTER (WHERE s.share < n)
-        FROM unnest('{1,10,100,500,1001}'::integer[]) AS n),
-    s.place::text, timestamptz '2020-01-01Z' + s.place * interval '20 minutes'
-FROM (SELECT place, place * 7919 % 1000 AS share FROM stage) AS s
-CROSS JOIN pgblend_data.collection AS c;
-INSERT INTO pgblend_data.chunk (document_id, chunk_index, collection_id, bucket, content, kind,
-    own_start, token_count, metadata, text_search_config, lexemes, length)
-SELECT d.id, 0, d.collection_id, 0, s.content, 'doc', 0, 40, '{}', d.text_search_config, '', 0
-FROM stage AS s JOIN pgblend_data.document AS d ON d.source_key = s.place::text ORDER BY s.place;
-INSERT INTO pgblend_data.embedding_bench (chunk_id, document_id, chunk_index, collection_id, bucket,
-    embedding)
-SELECT c.id, c.document_id, 0, c.collection_id, 0, s.embedding
-FROM stage AS s
-JOIN pgblend_data.document AS d ON d.source_key = s.place::text
-JOIN pgblend_data.chunk AS c ON c.document_id = d.id ORDER BY s.place;
-DELETE FROM pgblend_data.embedding_queue;
+    SELECT count(stored.document_id)
+    FROM (SELECT place, content, place * 7919 % 1000 AS share FROM stage) AS s
+    CROSS JOIN LATERAL pgblend.ingest_document(
+        'c', s.place::text, '', '', content_hash => 'given',
+        metadata => jsonb_build_object('share', s.share, 'author', 'author ' || s.place % 1000) || (
+            SELECT jsonb_object_agg('below' || n, true) FILTER (WHERE s.share < n)
+            FROM unnest('{1,10,100,500,1001}'::integer[]) AS n),
+        chunks => jsonb_build_array(jsonb_build_object('content', s.content)),
+        modified_at => timestamptz '2020-01-01Z' + s.place * interval '20 minutes') AS stored
+"""
+VECTORS = """
+    CREATE TEMP TABLE embedding_stage AS
+    SELECT c.id AS chunk_id, s.embedding
+    FROM stage AS s
+    INNER JOIN pgblend_data.document AS d ON d.source_key = s.place::text
+    INNER JOIN pgblend_data.chunk AS c ON c.document_id = d.id ORDER BY s.place
 """
 
 
@@ -81,13 +81,17 @@ def make_database(url: str, name: str, passages: int) -> None:
             "SELECT pgblend.create_embedding_space('bench', 'none', %s)", [DIMENSIONS]
         )
         connection.execute("DROP INDEX pgblend_data.embedding_bench_embedding_hnsw")
-        connection.execute(LOAD)
+        connection.execute(
+            "CREATE TEMP TABLE stage (place integer, content text, embedding vector)"
+        )
         with connection.cursor().copy("COPY stage FROM STDIN") as copy:
-            rows = zip(zipf_texts(passages), vectors(passages, 1), strict=True)
+            rows = zip(islice(zipf_texts(passages), passages), vectors(passages, 1), strict=True)
             for place, (text, vector) in enumerate(rows):
                 copy.write_row((place, text, json.dumps(np.round(vector, 4).tolist())))
         connection.execute("ANALYZE stage")
         connection.execute(FILL)
+        connection.execute(VECTORS)
+        connection.execute("SELECT pgblend._store_embeddings('bench')")
         connection.execute(
             "CREATE INDEX embedding_bench_embedding_hnsw ON pgblend_data.embedding_bench"
             " USING hnsw (embedding vector_cosine_ops)"
@@ -99,18 +103,13 @@ def make_database(url: str, name: str, passages: int) -> None:
         connection.execute("VACUUM ANALYZE")
 
 
-def percentile(times_ms: list[float], share: float) -> float:
-    """Return the time that this share of the calls stayed under."""
-    return sorted(times_ms)[int(len(times_ms) * share)]
-
-
 Cases = dict[str, dict[str, object] | None]
 
 
 def measure(
     connection: psycopg.Connection, statement: str, cases: Cases, shared: dict[str, object]
-) -> None:
-    """Print one line a case for one statement."""
+) -> list[figures.Row]:
+    """Time one statement under each filter; `rows` are those that came back on average."""
     texts = list(zipf_texts(1000))[:QUERIES]
     queries = [
         {"query": " ".join(text.split()[:4]), "vector": json.dumps(vector.tolist())}
@@ -121,27 +120,27 @@ def measure(
     for query in [*queries[:2], *queries]:  # the first ones warm the session up
         for case, conditions in cases.items():
             given = query | shared | {"filter": conditions and json.dumps(conditions)}
-            start = time.perf_counter()
-            found = connection.execute(statement, given).fetchall()
-            times[case].append((time.perf_counter() - start) * 1e3)
+            found: list[object] = []
+            run = partial(
+                lambda out, values: out.extend(connection.execute(statement, values)), found, given
+            )
+            times[case].append(milliseconds(run))
             rows[case] += len(found)
-    base = percentile(times["none"][2:], 0.5)
-    for case, measured in times.items():
-        p50, p95 = percentile(measured[2:], 0.5), percentile(measured[2:], 0.95)
-        print(
-            f"  {case:14} p50 {p50:7.2f}  p95 {p95:7.2f}  p50 / none {p50 / base:6.2f}"
-            f"  rows {rows[case] / len(measured):6.1f}",
-            flush=True,
-        )
+    measured = [
+        {"system": case, **summary(of_case[2:]), "rows": rows[case] / len(of_case)}
+        for case, of_case in times.items()
+    ]
+    return figures.with_ratios(measured, "none")
 
 
 def main(url: str, passages: str = "100000", role: str = "superuser") -> None:
-    """Measure, and print one line a case."""
+    """Measure every arm under every filter."""
     name = f"bench_filters_{passages}"
     with psycopg.connect(url) as connection:
         known = connection.execute("SELECT FROM pg_database WHERE datname = %s", [name]).fetchone()
     if known is None:
         make_database(url, name, int(passages))
+    rows: list[figures.Row] = []
     cases: Cases = {"none": None}
     for kind, make in FILTERS.items():
         cases |= {f"{kind} {share}": make(limit) for share, limit in SHARES.items()}
@@ -156,9 +155,11 @@ def main(url: str, passages: str = "100000", role: str = "superuser") -> None:
                     "SELECT pgblend._search_settings(%s, NULL, NULL)::text",
                     [json.dumps({"candidate_depth": depth, "timeouts_ms": {"lexical": 60000}})],
                 ).fetchone()[0]
-                print(f"{arm}, depth {depth}, {passages} passages, as {role}")
+                case = f"{arm}, depth {depth}, {passages} passages, as {role}"
                 shared = {"collections": [row[0] for row in found], "settings": settings}
-                measure(connection, statement, cases, shared)
+                measured = measure(connection, statement, cases, shared)
+                rows += [{"case": case, **row} for row in measured]
+    figures.write("filters", rows)
 
 
 if __name__ == "__main__":

@@ -11,24 +11,22 @@ import json
 import random
 import re
 import sys
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import figures
+from timing import milliseconds, summary
+
 from support.typo import misspell
 
 QUERIES = 200
 PATIENT = {"timeouts_ms": {"lexical": 60000}}
 ARM = "SELECT * FROM pgblend.{}(%s, ARRAY[%s]::bigint[], NULL, %s)"
-
-
-def percentile(times_ms: list[float], share: float) -> float:
-    """Return the time that this share of the calls stayed under."""
-    return sorted(times_ms)[int(len(times_ms) * share)]
 
 
 def main(url: str, collection: str, queries_file: str) -> None:
@@ -65,15 +63,15 @@ def main(url: str, collection: str, queries_file: str) -> None:
         times: dict[str, list[float]] = {name: [] for name in cases}
         for place in range(-20, len(clean)):  # the first twenty warm the session up
             for name, (call, queries) in cases.items():
-                start = time.perf_counter()
-                call(queries[place])
+                spent = milliseconds(partial(call, queries[place]))
                 if place >= 0:
-                    times[name].append((time.perf_counter() - start) * 1e3)
+                    times[name].append(spent)
     print(f"{chunks} chunks, {len(clean)} queries, {words:.1f} long words a query")
-    base = percentile(times["lexical, clean"], 0.5)
-    for name, measured in times.items():
-        p50, p95 = percentile(measured, 0.5), percentile(measured, 0.95)
-        print(f"{name:32} p50 {p50:6.2f}  p95 {p95:6.2f}  p50 / lexical {p50 / base:5.2f}")
+    rows = [
+        {"case": f"{chunks:,} chunks", "system": name, **summary(measured)}
+        for name, measured in times.items()
+    ]
+    figures.write("fuzzy", figures.with_ratios(rows, "lexical, clean"))
 
 
 if __name__ == "__main__":

@@ -1,44 +1,37 @@
-"""Hybrid search beside its own arms and its peers, on one server: `make bench-hybrid`.
+"""hybrid_search beside its own arms, and from one to eight clients, on one server.
 
-    python tests/benchmarks/bench_hybrid.py [--server URL] [PASSAGES …]
+    python tests/benchmarks/bench_hybrid.py [--server URL] [--langchain] [--growth] [PASSAGES …]
 
-hybrid_search (mode fast, the vector given), its arms alone, hand-written SQL (ts_rank_cd and <=>
-joined by RRF) and langchain-postgres' hybrid search answer the same questions in turn: the first
-passages of wiki_en with vectors of 384 dimensions, ten rows each of 100 candidates from either
-side. Then eight clients at a time. Prints milliseconds and ratios, and
-writes them as JSON. Without --server a server is made for the run, and its data thrown away.
+hybrid_search (mode fast, the vector given), its arms alone, a bare walk of the HNSW index and
+hand-written SQL answer the same questions about the first passages of wiki_en in turn; then eight
+clients at a time. --growth is for several sizes: clients are left out, and each case is compared
+with the same at the first size.
 """
 
 import argparse
-import json
-import statistics
-import sys
-import threading
-import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
-from itertools import cycle
 from pathlib import Path
-from typing import Any
+from sys import path
 
+path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import figures
 import psycopg
-from bench_hybrid_data import SPACE, Size, load
-from bench_hybrid_langchain import Langchain
-from bench_lexical import processor_ms
+from corpora import Question, wiki
+from systems import DEPTH
+from systems.blend import PATIENT, SPACE, Blend
+from systems.hand_written import HandWritten
+from systems.langchain import Langchain
+from timing import in_turn, several_clients, summary_of
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from pgblend.cli.database import connect
 from support.server import throwaway_server
 
-REPORT = Path("build/bench_hybrid/report.json")
-SIZES = (50_000, 167_000, 500_000)
-QUERIES = 200
+SIZES = (50_000,)
+GROWTH = (10_000, 100_000, 500_000)
 SECONDS = 15
 CLIENTS = 8
-PATIENT = {"mode": "fast", "timeouts_ms": {"lexical": 600_000, "total": 600_000}}
-HYBRID = "SELECT * FROM pgblend.hybrid_search(%s, 10, options => %s, query_embedding => %s)"
 ARMS = {
     "lexical": "SELECT * FROM pgblend._lexical_arm(%(query)s, %(ids)s, NULL, %(settings)s)",
     "vector": "SELECT * FROM pgblend._vector_arm("
@@ -46,182 +39,131 @@ ARMS = {
     "fuzzy": "SELECT * FROM pgblend._fuzzy_arm(%(query)s, %(ids)s, NULL, %(settings)s)",
 }
 BARE_INDEX = f"""
-    SELECT e.chunk_id FROM pgblend_data.embedding_{SPACE} AS e ORDER BY e.embedding <=> %s LIMIT 100
+    SELECT e.chunk_id FROM pgblend_data.embedding_{SPACE} AS e
+    ORDER BY e.embedding <=> %s LIMIT {DEPTH}
 """
-# Words OR-ed, as questions need: websearch_to_tsquery would want all of them in one passage.
-HAND_WRITTEN = """
-    WITH words AS (
-        SELECT p.id, row_number() OVER (ORDER BY ts_rank_cd(p.content_tsv, q) DESC, p.id) AS rank
-        FROM public.peer AS p, to_tsquery('english', %s) AS q
-        WHERE p.content_tsv @@ q
-        ORDER BY ts_rank_cd(p.content_tsv, q) DESC, p.id LIMIT 100
-    ), vectors AS (
-        SELECT n.id, row_number() OVER (ORDER BY n.distance, n.id) AS rank
-        FROM (
-            SELECT p.id, p.embedding <=> %s AS distance
-            FROM public.peer AS p ORDER BY distance LIMIT 100
-        ) AS n
-    )
-    SELECT p.id, p.content,
-        coalesce(1.0 / (60 + w.rank), 0) + coalesce(1.0 / (60 + v.rank), 0) AS score
-    FROM words AS w FULL JOIN vectors AS v ON v.id = w.id
-    INNER JOIN public.peer AS p ON p.id = coalesce(w.id, v.id)
-    ORDER BY score DESC, p.id LIMIT 10
-"""
-Question = tuple[str, str]  # the text, and its vector as SQL text
-Timed = Callable[[psycopg.Connection, Question], object]
+SUM = "sum of the arms"
 
 
 class Bench:
     """One size on the server."""
 
-    def __init__(self, server: str, size: Size) -> None:
-        self.url = load(server, size)
-        self.connection = self.session()
-        self.questions = size.queries(QUERIES)
-        (self.ids,), *_ = self.connection.execute("SELECT array_agg(id) FROM pgblend.collections")
-        (self.settings,), *_ = self.connection.execute(
-            "SELECT pgblend._search_settings(%s, NULL, %s)::text", [json.dumps(PATIENT), self.ids]
-        )
+    def __init__(self, server: str, passages: int) -> None:
+        self.corpus = wiki(passages)
+        self.blend, self.hand_written = Blend(server), HandWritten(server)
+        self.loaded = {system.name: system.load(self.corpus) for system in self.systems}
+        self.connection = self.blend.connection
+        self.connection.execute(f"SET hnsw.ef_search = {DEPTH}")  # for the bare index
+        row = self.connection.execute("SELECT array_agg(id) FROM pgblend.collections").fetchone()
+        self.ids = row and row[0]
+        row = self.connection.execute(
+            "SELECT pgblend._search_settings(%s, NULL, %s)::text", [PATIENT, self.ids]
+        ).fetchone()
+        self.settings = row and row[0]
 
-    def session(self) -> psycopg.Connection:
-        """Open a session with a search list as long as pgblend's own, for the others."""
-        connection = connect(self.url)
-        connection.execute("SET hnsw.ef_search = 100")
-        return connection
+    @property
+    def systems(self) -> tuple[Blend, HandWritten]:
+        """The two that store the corpus."""
+        return self.blend, self.hand_written
 
-    def arm(self, name: str, connection: psycopg.Connection, question: Question) -> object:
+    def arm(self, name: str, question: Question) -> object:
         """Run one arm alone."""
         values = {
-            "query": question[0],
-            "vector": question[1],
+            "query": question.text,
+            "vector": question.as_sql,
             "ids": self.ids,
             "settings": self.settings,
         }
-        return connection.execute(ARMS[name], values, prepare=True).fetchall()
+        return self.connection.execute(ARMS[name], values, prepare=True).fetchall()
 
-    @staticmethod
-    def hybrid(connection: psycopg.Connection, question: Question) -> object:
-        """Search with hybrid_search."""
-        values = [question[0], json.dumps(PATIENT), question[1]]
-        return connection.execute(HYBRID, values, prepare=True).fetchall()
-
-    @staticmethod
-    def bare_index(connection: psycopg.Connection, question: Question) -> object:
+    def bare_index(self, question: Question) -> object:
         """Walk the HNSW index and do nothing else."""
-        return connection.execute(BARE_INDEX, [question[1]], prepare=True).fetchall()
+        return self.connection.execute(BARE_INDEX, [question.as_sql], prepare=True).fetchall()
 
-    @staticmethod
-    def hand_written(connection: psycopg.Connection, question: Question) -> object:
-        """Search with SQL as it is usually written."""
-        words = " | ".join("".join(c if c.isalnum() else " " for c in question[0]).split())
-        return connection.execute(HAND_WRITTEN, [words, question[1]], prepare=True).fetchall()
-
-    def run(self) -> dict[str, Any]:
-        """Measure everything."""
-        systems: dict[str, Timed] = {
-            "hybrid_search": self.hybrid,
+    def one_client(self) -> list[figures.Row]:
+        """Time everything in turn."""
+        searches: dict[str, Callable[[Question], object]] = {
+            "pgblend": self.blend.search,
             **{f"{name} arm": partial(self.arm, name) for name in ARMS},
             "bare HNSW": self.bare_index,
-            "hand-written SQL": self.hand_written,
+            HandWritten.name: self.hand_written.search,
         }
-        with Langchain(self.url) as langchain:
-            one = self.in_turn({
-                **systems, "langchain-postgres": lambda _, question: langchain.search(question)
-            })  # fmt: skip
-            many = {
-                "hybrid_search": self.clients(self.hybrid),
-                "hand-written SQL": self.clients(self.hand_written),
-                "langchain-postgres": langchain.clients(self.questions, CLIENTS, SECONDS),
+        backends: dict[str, psycopg.Connection] = dict.fromkeys(searches, self.connection)
+        backends[HandWritten.name] = self.hand_written.connection
+        measured = in_turn(searches, self.corpus.questions, backends)
+        parts = [measured[f"{name} arm"] for name in ARMS]
+        measured[SUM] = {
+            key: [sum(row) for row in zip(*(part[key] for part in parts), strict=True)]
+            for key in ("ms", "cpu")
+        }
+        sizes = {system.name: system.bytes_stored() for system in self.systems}
+        rows = [
+            {
+                "case": f"{self.corpus.size:,}, one client",
+                "system": name,
+                **summary_of(of_system),
+                "megabytes": (sizes.get(name) or 0) / 1e6 or None,
+                "load_seconds": self.loaded.get(name),
             }
-        return {"one client": one, f"{CLIENTS} clients": many}
+            for name, of_system in measured.items()
+        ]
+        return figures.with_ratios(rows, "pgblend")
 
-    def in_turn(self, systems: dict[str, Timed]) -> dict[str, dict[str, float]]:
-        """Time all systems on each question, each in turn the first, after some to warm them up.
-
-        `cpu` is the median of processor time in the session's backend, which others disturb less.
-        """
-        times: dict[str, list[float]] = {name: [] for name in systems}
-        processor: dict[str, list[float]] = {name: [] for name in systems}
-        for place, question in enumerate(self.questions[:20] + self.questions):
-            turn = place % len(systems)  # the first finds nothing of the question in caches
-            for name, run in [*systems.items()][turn:] + [*systems.items()][:turn]:
-                before = processor_ms(self.connection)
-                start = time.perf_counter()
-                run(self.connection, question)
-                if place >= 20:
-                    times[name].append((time.perf_counter() - start) * 1000)
-                    processor[name].append(processor_ms(self.connection) - before)
-        for measured in (times, processor):
-            arms = [measured[f"{name} arm"] for name in ARMS]
-            measured["sum of the arms"] = [sum(row) for row in zip(*arms, strict=True)]
-        return {
-            name: {**summary(of_system), "cpu": statistics.median(processor[name])}
-            for name, of_system in times.items()
-        }
-
-    def clients(self, run: Timed) -> dict[str, float]:
+    def many_clients(self, langchain: bool) -> list[figures.Row]:
         """Search from several sessions at once."""
-        times: list[float] = []
-        end = time.monotonic() + SECONDS
-
-        def search(first: int) -> None:
-            with self.session() as connection:
-                for question in cycle(self.questions[first:] + self.questions[:first]):
-                    if time.monotonic() > end:
-                        return
-                    start = time.perf_counter()
-                    run(connection, question)
-                    times.append((time.perf_counter() - start) * 1000)
-
-        threads = [threading.Thread(target=search, args=[n * 20]) for n in range(CLIENTS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return {"searches_a_second": len(times) / SECONDS, **summary(times)}
-
-
-def summary(times: list[float]) -> dict[str, float]:
-    """Return the median, the 95th and the 99th percentile."""
-    ordered = sorted(times)
-    last = len(ordered) - 1
-    return {
-        "p50": statistics.median(ordered),
-        "p95": ordered[int(last * 0.95)],
-        "p99": ordered[int(last * 0.99)],
-    }
-
-
-def show(passages: int, result: dict[str, Any]) -> None:
-    """Print one size's figures."""
-    print(f"\n{passages:,} passages (ms p50 / p95 / p99; x the first)")
-    for clients, systems in result.items():
-        base = next(iter(systems.values()))["p50"]
-        for name, figures in systems.items():
-            rate = figures.get("searches_a_second")
-            print(
-                f"  {clients:10} {name:20} "
-                + " / ".join(f"{figures[share]:8.2f}" for share in ("p50", "p95", "p99"))
-                + f"  {figures['p50'] / base:6.2f}x"
-                + (f"  {rate:7.1f} searches/s" if rate else f"  cpu {figures['cpu']:6.2f}")
+        measured = {
+            system.name: several_clients(
+                partial(in_session, system), self.corpus.questions, CLIENTS, SECONDS
             )
+            for system in self.systems
+        }
+        if langchain:
+            peer = Langchain(self.blend.server)
+            peer.load(self.corpus)
+            measured[peer.name] = peer.clients(self.corpus.questions, CLIENTS, SECONDS)
+            peer.close()
+        rows = [
+            {"case": f"{self.corpus.size:,}, {CLIENTS} clients", "system": name, **values}
+            for name, values in measured.items()
+        ]
+        return figures.with_ratios(rows, "pgblend")
+
+
+@contextmanager
+def in_session(system: Blend | HandWritten) -> Iterator[Callable[[Question], object]]:
+    """Open one more session and give its search."""
+    with system.session() as connection:
+        yield partial(system.ask, connection)
+
+
+def growth_ratios(rows: list[figures.Row]) -> list[figures.Row]:
+    """Compare each system with itself at the first size."""
+    first: dict[str, float] = {}
+    for row in rows:
+        first.setdefault(row["system"], row["p50"])
+    return [row | {"ratio": row["p50"] / first[row["system"]]} for row in rows]
 
 
 def main() -> None:
-    """Run the sizes named on the command line, or all."""
-    parser = argparse.ArgumentParser(description="Hybrid search beside its arms and its peers.")
+    """Run the sizes named on the command line."""
+    parser = argparse.ArgumentParser(description="hybrid_search beside its arms.")
     parser.add_argument("--server", help="a superuser's URL without a database")
-    parser.add_argument("passages", nargs="*", type=int, default=SIZES)
+    parser.add_argument("--langchain", action="store_true", help="with langchain-postgres")
+    parser.add_argument("--growth", action="store_true", help="how time grows with passages")
+    parser.add_argument("passages", nargs="*", type=int)
     given = parser.parse_args()
-    report = {}
+    rows: list[figures.Row] = []
     with nullcontext() if given.server else throwaway_server() as parts:
         server = given.server or "postgresql://{user}:{password}@{host}:{port}".format(**parts)
-        for passages in given.passages:
-            report[str(passages)] = Bench(server, Size(passages)).run()
-            show(passages, report[str(passages)])
-    REPORT.parent.mkdir(parents=True, exist_ok=True)
-    REPORT.write_text(json.dumps(report, indent=1), encoding="utf-8")
+        for passages in given.passages or (GROWTH if given.growth else SIZES):
+            bench = Bench(server, passages)
+            rows += bench.one_client()
+            if not given.growth:
+                rows += bench.many_clients(given.langchain)
+    if given.growth:
+        figures.write("growth", growth_ratios(rows))
+    else:
+        figures.write("hybrid", rows)
 
 
 if __name__ == "__main__":

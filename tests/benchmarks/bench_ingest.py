@@ -14,6 +14,10 @@ from typing import Any
 
 import psutil
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import figures
+
 from pgblend.cli.database import Connection, connect
 from pgblend.cli.ingest.chunking import split_document
 from pgblend.cli.ingest.discovery import discover
@@ -59,12 +63,16 @@ def main() -> None:
             write = partial(document_payload, candidate, document, language, chunks, 0)
             payloads.append(timed("write out", write))
             chunk_count += len(chunks)
-        print(f"{len(payloads):,} documents, {chunk_count:,} chunks")
-        for stage, spent in seconds.items():
-            print(f"{stage:30} {chunk_count / max(spent, 1e-9):12,.0f} chunks/s {spent:8.2f} s")
         for label, role in (("store, no indexes", "replica"), ("store and index", "origin")):
-            spent = _store(connection, payloads, role)
-            print(f"{label:30} {chunk_count / spent:12,.0f} chunks/s {spent:8.2f} s")
+            seconds[label] = _store(connection, payloads, role)
+    case = f"{len(payloads):,} documents, {chunk_count:,} chunks"
+    figures.write(
+        "ingest",
+        [
+            {"case": case, "system": stage, "chunks_a_second": chunk_count / max(spent, 1e-9)}
+            for stage, spent in seconds.items()
+        ],
+    )
 
 
 def _store(connection: Connection, payloads: list[str], role: str) -> float:

@@ -11,21 +11,25 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import bm25s
 import psycopg
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from bench_lexical_data import CORPORA, Corpus
 from bench_lexical_server import peer_server
+from timing import in_turn, milliseconds, summary, summary_of
 
 from pgblend.cli.database import connect
 from pgblend.migrations import runner
 
-ROOT = Path("build/bench_lexical/root")
-REPORT = Path("build/bench_lexical/report.json")
+ROOT = Path("build/bench/postgresql-18")
+REPORT = Path("build/bench/lexical_report.json")
 ROWS = 20
 ARM = "SELECT chunk_id FROM pgblend._lexical_arm(%s, %s::bigint[], %s::jsonb, %s::jsonb)"
 TEXTSEARCH = f"SELECT id FROM peer ORDER BY content <@> to_bm25query(%s, 'peer_bm25') LIMIT {ROWS}"
@@ -36,19 +40,13 @@ TS_RANK = f"""
 """
 OPTIONS = {"candidate_depth": ROWS, "timeouts_ms": {"lexical": 600_000}}
 FILTERS = {"1 %": '{"one": true}', "10 %": '{"ten": true}', "50 %": '{"half": true}'}
-STATEMENTS = """
-    INSERT INTO pgblend_data.document (
-        collection_id, bucket, source_key, title, text_search_config, metadata, content_hash)
-    SELECT c.id, 0, p.id::text, '', c.text_search_config,
-        jsonb_build_object('one', p.id % 100 = 0, 'ten', p.id % 10 = 0, 'half', p.id % 2 = 0), ''
-    FROM peer AS p, pgblend_data.collection AS c;
-    INSERT INTO pgblend_data.chunk (
-        document_id, chunk_index, collection_id, bucket, content, kind, own_start, token_count,
-        metadata, text_search_config, lexemes, length, own_position, own_length)
-    SELECT d.id, 0, d.collection_id, 0, p.content, 'doc', 0, 0, '{}', d.text_search_config, '', 0,
-        0, 0
-    FROM peer AS p INNER JOIN pgblend_data.document AS d ON d.source_key = p.id::text;
-    VACUUM ANALYZE;
+INGEST = """
+    SELECT count(stored.document_id)
+    FROM peer AS p CROSS JOIN LATERAL pgblend.ingest_document(
+        'bench', p.id::text, '', '', content_hash => 'given',
+        metadata => jsonb_build_object(
+            'one', p.id % 100 = 0, 'ten', p.id % 10 = 0, 'half', p.id % 2 = 0),
+        chunks => jsonb_build_array(jsonb_build_object('content', p.content))) AS stored
 """
 Timed = Callable[[str], object]
 
@@ -72,54 +70,14 @@ def load(url: str, corpus: Corpus) -> None:
         connection.execute(
             "SELECT pgblend.add_collection('bench', %s)", [corpus.text_search_config]
         )
-        for statement in STATEMENTS.split(";")[:-1]:
-            connection.execute(statement)
+        connection.execute(INGEST)
+        connection.execute("VACUUM ANALYZE")
         connection.execute(
             "CREATE INDEX peer_bm25 ON peer USING bm25 (content) "
             f"WITH (text_config = '{corpus.text_search_config}', k1 = 1.2, b = 0.75)"
         )
     with psycopg.connect(f"{url}/postgres", autocommit=True) as server:
         server.execute(f"ALTER DATABASE {corpus.name}_new RENAME TO {corpus.name}")
-
-
-def milliseconds(run: Callable[[], object]) -> float:
-    """Return how long a call takes."""
-    start = time.perf_counter()
-    run()
-    return (time.perf_counter() - start) * 1000
-
-
-def processor_ms(connection: psycopg.Connection) -> float:
-    """Return the processor time of a session's backend so far: others disturb it less."""
-    schedule = Path(f"/proc/{connection.info.backend_pid}/schedstat").read_text()
-    return int(schedule.split()[0]) / 1e6
-
-
-def summary(times: Iterable[float]) -> dict[str, float]:
-    """Return median and 95th percentile."""
-    ordered = sorted(times)
-    return {"p50": statistics.median(ordered), "p95": ordered[int(len(ordered) * 0.95)]}
-
-
-def in_turn(
-    connection: psycopg.Connection, queries: list[str], systems: dict[str, Timed]
-) -> dict[str, dict[str, float]]:
-    """Time the systems on each query, one after the other, after a first round to warm them.
-
-    Gives median and 95th percentile of milliseconds, and the median of processor time in the
-    server (`cpu`).
-    """
-    for query in queries[:10]:
-        for run in systems.values():
-            run(query)
-    times: dict[str, list[float]] = {name: [] for name in systems}
-    cpu: dict[str, list[float]] = {name: [] for name in systems}
-    for query in queries:
-        for name, run in systems.items():
-            before = processor_ms(connection)
-            times[name].append(milliseconds(partial(run, query)))
-            cpu[name].append(processor_ms(connection) - before)
-    return {name: {**summary(times[name]), "cpu": statistics.median(cpu[name])} for name in systems}
 
 
 class Bench:
@@ -134,6 +92,11 @@ class Bench:
             "SELECT pgblend._search_settings(%s, NULL, %s::bigint[])::text",
             [json.dumps(OPTIONS), [self.collection]],
         )
+
+    def timed(self, queries: list[str], systems: dict[str, Timed]) -> dict[str, dict[str, float]]:
+        """Time the systems on each query, one after the other."""
+        measured = in_turn(systems, queries, dict.fromkeys(systems, self.connection))
+        return {name: summary_of(of_system) for name, of_system in measured.items()}
 
     def one(self, statement: str, values: Any = None) -> Any:
         """Return the only value of a query."""
@@ -176,19 +139,13 @@ class Bench:
         result = {}
         for kind, queries in self.corpus.queries().items():
             terms = {query: lexemes(query) for query in queries}
-            result[kind] = (
-                in_turn(self.connection, queries, systems)
-                | in_turn(
-                    self.connection,  # bm25s is not in the server, its processor time is not known
-                    queries[:40],
-                    {
-                        "ts_rank_cd": lambda query, terms=terms: execute(
-                            TS_RANK, [terms[query], self.collection], prepare=True
-                        ).fetchall(),
-                        "bm25s": lambda query, terms=terms: memory.search(terms[query]),
-                    },
-                )
-            )
+            slower: dict[str, Timed] = {
+                "ts_rank_cd": lambda query, terms=terms: execute(
+                    TS_RANK, [terms[query], self.collection], prepare=True
+                ).fetchall(),
+                "bm25s": lambda query, terms=terms: memory.search(terms[query]),
+            }
+            result[kind] = self.timed(queries, systems) | self.timed(queries[:40], slower)
         return result
 
     def filters(self) -> dict[str, Any]:
@@ -196,11 +153,7 @@ class Bench:
         queries = self.corpus.queries()
         some = queries.get("own", queries["three words"])[:40]
         return {
-            share: in_turn(
-                self.connection,
-                some,
-                {"pgblend": lambda query, value=value: self.arm(query, value)},
-            )
+            share: self.timed(some, {"pgblend": lambda query, value=value: self.arm(query, value)})
             for share, value in FILTERS.items()
         }
 
@@ -329,6 +282,7 @@ def main() -> None:
         for kind in few:
             growth = many[kind]["pgblend"]["p50"] / few[kind]["pgblend"]["p50"]
             print(f"growth from 50,000 to 500,000, {kind}: {growth:.1f}x")
+    REPORT.parent.mkdir(parents=True, exist_ok=True)
     REPORT.write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 

@@ -1,17 +1,14 @@
 """Corpora and queries for bench_lexical.py."""
 
-import json
-import lzma
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
+from corpora import corpus_texts, queries_of
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "ir"
 QUERIES = 100
 VOCABULARY = 200_000
 
@@ -29,10 +26,7 @@ class Corpus:
         if self.passages:
             yield from zipf_texts(self.passages)
             return
-        with lzma.open(DATA / self.name / "corpus.jsonl.xz", "rt", encoding="utf-8") as lines:
-            for line in lines:
-                row = json.loads(line)
-                yield f"{row.get('title') or ''} {row['text']}".strip()
+        yield from corpus_texts(self.name)
 
     def queries(self) -> dict[str, list[str]]:
         """Return queries by kind: the collection's own, and some made of its words."""
@@ -58,12 +52,6 @@ class Corpus:
     def own_queries(self) -> list[str]:
         """Return the first of the judged collection's queries."""
         return [row["text"] for row in queries_of(self.name)[:QUERIES]]
-
-
-def queries_of(name: str) -> list[dict[str, str]]:
-    """Return the queries of a judged collection."""
-    lines = (DATA / name / "queries.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
 
 
 def zipf_texts(passages: int) -> Iterator[str]:

@@ -9,7 +9,13 @@ import lzma
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import figures
+from corpora import DATA
 
 from pgblend.cli.database import connect
 from pgblend.cli.ingest.run import IngestRequest, Run
@@ -18,7 +24,6 @@ from pgblend.cli.tokens import count_tokens
 from pgblend.plpy.approximate_tokens import approximate_tokens
 from pgblend.plpy.split_text import split_text
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "ir"
 CORPORA = ("scifact", "legalquad_de", "xquad-zh")
 HOSTILE = {
     "one word": "a",
@@ -34,12 +39,12 @@ COLLECTION = "bench_split"
 
 def read_corpus(name: str) -> list[str]:
     """Return a judged collection's lines."""
-    with lzma.open(DATA / name / "corpus.jsonl.xz", "rt", encoding="utf-8") as file:
+    with lzma.open(DATA / "ir" / name / "corpus.jsonl.xz", "rt", encoding="utf-8") as file:
         return list(file)
 
 
-def time_splitter(name: str, texts: list[str]) -> None:
-    """Print the splitter's speed with cl100k's offsets and with the approximate counter."""
+def time_splitter(name: str, texts: list[str]) -> Iterator[figures.Row]:
+    """Give the splitter's speed with cl100k's offsets and with the approximate counter."""
     characters = sum(map(len, texts))
     for label, count, ends in (
         ("cl100k", count_tokens, token_ends),
@@ -48,14 +53,16 @@ def time_splitter(name: str, texts: list[str]) -> None:
         start = time.perf_counter()
         chunks = sum(len(split_text(text, count, token_ends=ends)) for text in texts)
         seconds = time.perf_counter() - start
-        print(
-            f"split {name:14} {label:12} {characters / seconds:12,.0f} characters/s "
-            f"{chunks / seconds:8,.0f} chunks/s {seconds:6.2f} s"
-        )
+        yield {
+            "case": name,
+            "system": f"splitter, {label}",
+            "chunks_a_second": chunks / seconds,
+            "characters_a_second": characters / seconds,
+        }
 
 
-def time_pipeline(url: str, name: str, lines: list[str]) -> None:
-    """Print the speed from a JSONL file to committed rows."""
+def time_pipeline(url: str, name: str, lines: list[str]) -> figures.Row:
+    """Return the speed from a JSONL file to committed rows."""
     with tempfile.TemporaryDirectory() as folder, connect(url) as connection:
         path = Path(folder, f"{name}.jsonl")
         path.write_text("".join(lines), encoding="utf-8")
@@ -64,7 +71,8 @@ def time_pipeline(url: str, name: str, lines: list[str]) -> None:
             start = time.perf_counter()
             run.execute()
             seconds = time.perf_counter() - start
-            print(f"ingest {name:13} {run.report.chunks / seconds:8,.0f} chunks/s {seconds:6.2f} s")
+            speed = run.report.chunks / seconds
+            return {"case": name, "system": "ingest, whole", "chunks_a_second": speed}
         finally:
             connection.execute("SELECT pgblend.remove_collection(%s)", [COLLECTION])
 
@@ -72,13 +80,15 @@ def time_pipeline(url: str, name: str, lines: list[str]) -> None:
 def main() -> None:
     """Run everything that there is data for."""
     url = sys.argv[1] if len(sys.argv) > 1 else None
+    rows: list[figures.Row] = []
     for name in CORPORA if DATA.is_dir() else ():
         lines = read_corpus(name)
-        time_splitter(name, [json.loads(line)["text"] for line in lines])
+        rows += time_splitter(name, [json.loads(line)["text"] for line in lines])
         if url:
-            time_pipeline(url, name, lines)
+            rows.append(time_pipeline(url, name, lines))
     for name, unit in HOSTILE.items():
-        time_splitter(name, [unit * (HOSTILE_BYTES // len(unit.encode()))])
+        rows += time_splitter(f"{name} x", [unit * (HOSTILE_BYTES // len(unit.encode()))])
+    figures.write("split", rows)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,63 @@
+"""Pictures of the benches' figures: quality against time, and time against size."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+from figures import Row
+from matplotlib import pyplot
+
+MARKERS = "osD^vPX*<>"
+
+
+def draw(rows: Iterable[Row], folder: Path) -> None:
+    """Draw what there are figures for: quality.png, growth.png."""
+    rows = [row for row in rows if "p50" in row]
+    judged = [row for row in rows if "nDCG@10" in row]
+    if judged:
+        draw_quality(judged, folder / "quality.png")
+    growing = [row for row in rows if row["bench"] == "growth"]
+    if growing:
+        draw_growth(growing, folder / "growth.png")
+
+
+def draw_quality(rows: list[Row], path: Path) -> None:
+    """One panel a corpus: median time against nDCG@10; up and to the left is better."""
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    figure, panels = pyplot.subplots(1, len(cases), figsize=(4.2 * len(cases), 4), squeeze=False)
+    for panel, case in zip(panels[0], cases, strict=True):
+        for row in rows:
+            if row["case"] == case:
+                marker = MARKERS[systems.index(row["system"]) % len(MARKERS)]
+                panel.plot(row["p50"], row["nDCG@10"], marker, ms=9, label=row["system"])
+        panel.set(title=case, xscale="log", xlabel="median search, ms", ylabel="nDCG@10")
+        panel.grid(alpha=0.3)
+    save(figure, panels[0][0], path)
+
+
+def draw_growth(rows: list[Row], path: Path) -> None:
+    """Median time by number of passages, a line a system, both by their logarithm."""
+    figure, panel = pyplot.subplots(figsize=(6, 4))
+    for place, system in enumerate(dict.fromkeys(row["system"] for row in rows)):
+        points = [
+            (int(row["case"].split(" ")[0].replace(",", "").rstrip(",")), row["p50"])
+            for row in rows
+            if row["system"] == system
+        ]
+        panel.plot(*zip(*points, strict=True), f"{MARKERS[place % len(MARKERS)]}-", label=system)
+    panel.set(xscale="log", yscale="log", xlabel="passages", ylabel="median search, ms")
+    panel.grid(alpha=0.3)
+    save(figure, panel, path)
+
+
+def save(figure: Any, panel: Any, path: Path) -> None:
+    """Write a picture with one legend below."""
+    handles, labels = panel.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False)
+    figure.tight_layout(rect=(0, 0.14, 1, 1))
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)

@@ -1,0 +1,162 @@
+"""pgblend itself: `hybrid_search` in mode fast with the vector given, and `lexical_search`."""
+
+import json
+
+import psycopg
+from corpora import DIMENSIONS, Corpus, Question
+from psycopg.types.json import Jsonb
+from sqlalchemy.exc import DBAPIError
+
+from pgblend.cli.database import Connection, connect
+from pgblend.migrations import runner
+from systems import ROWS
+from systems.server_database import database_name, filled_database
+
+SPACE = "bench"
+BATCH = 1000
+PATIENT = json.dumps({"mode": "fast", "timeouts_ms": {"lexical": 600_000, "total": 600_000}})
+HYBRID = (
+    f"SELECT * FROM pgblend.hybrid_search(%s, {ROWS}, options => %s::jsonb, query_embedding => %s)"
+)
+# Strict: words that are nowhere find nothing, instead of what is near by the vector.
+PATIENT_WORDS = json.dumps(json.loads(PATIENT) | {"strict": True})
+WORDS = f"SELECT * FROM pgblend.lexical_search(%s, {ROWS}, options => %s::jsonb)"
+INGEST = """
+    SELECT count(stored.document_id) FROM jsonb_array_elements(%s) AS given
+    CROSS JOIN LATERAL pgblend.ingest_document(
+        'bench', given ->> 'key', '', given ->> 'title', content_hash => 'given',
+        chunks => jsonb_build_array(jsonb_build_object('content', given -> 'text'))) AS stored
+"""
+STAGE = "CREATE TEMP TABLE given (source_key text, embedding vector)"
+VECTORS = """
+    CREATE TEMP TABLE embedding_stage AS
+    SELECT c.id AS chunk_id, g.embedding
+    FROM given AS g
+    INNER JOIN pgblend_data.document AS d ON d.source_key = g.source_key
+    INNER JOIN pgblend_data.chunk AS c ON c.document_id = d.id
+    ORDER BY c.id
+"""
+INDEX = """
+    SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index
+    WHERE indrelid = 'pgblend_data.embedding_bench'::regclass
+        AND pg_get_indexdef(indexrelid) LIKE '%hnsw%'
+"""
+
+
+class Blend:
+    """pgblend's default profile."""
+
+    name = "pgblend"
+
+    def __init__(self, server: str) -> None:
+        self.server = server
+
+    def load(self, corpus: Corpus) -> float:
+        """Ingest by the public functions; the vector index is built when all vectors are there."""
+        name = database_name("blend", corpus.name)
+        self.url, seconds = filled_database(
+            self.server, name, lambda new: fill(new, corpus), up_to_date
+        )
+        self.connection = self.session()
+        return seconds
+
+    def session(self) -> Connection:
+        """Open a session."""
+        return connect(self.url)
+
+    def search(self, question: Question) -> list[str]:
+        """Search by words and vector; an answer that lacks a stage is an error."""
+        return self.ask(self.connection, question)
+
+    def ask(self, connection: Connection, question: Question) -> list[str]:
+        """Search in a session."""
+        values = [question.text, PATIENT, question.as_sql]
+        cursor = connection.execute(HYBRID, values, prepare=True)
+        rows = cursor.fetchall()
+        names = [column.name for column in cursor.description or ()]
+        key, degraded = names.index("source_key"), names.index("degraded")
+        if rows and rows[0][degraded]:
+            raise RuntimeError(f"a search without {rows[0][degraded]}: {question.text!r}")
+        return [row[key] for row in rows]
+
+    def bytes_stored(self) -> int | None:
+        """Return the size of the schema's tables and indexes."""
+        row = self.connection.execute(
+            "SELECT sum(pg_total_relation_size(oid)) FROM pg_class"
+            " WHERE relnamespace = 'pgblend_data'::regnamespace AND relkind = 'r'"
+        ).fetchone()
+        return int(row[0]) if row else None
+
+    def close(self) -> None:
+        """Close the session."""
+        self.connection.close()
+
+
+class BlendWords(Blend):
+    """pgblend's words alone, beside bm25s."""
+
+    name = "pgblend, words only"
+
+    def ask(self, connection: Connection, question: Question) -> list[str]:
+        """Search by words."""
+        cursor = connection.execute(WORDS, [question.text, PATIENT_WORDS], prepare=True)
+        names = [column.name for column in cursor.description or ()]
+        return [row[names.index("source_key")] for row in cursor]
+
+    def bytes_stored(self) -> int | None:
+        """Return nothing: the database is the other's."""
+        return None
+
+
+def up_to_date(url: str) -> bool:
+    """Put the working tree's routines into a database; False where its tables are older."""
+    try:
+        runner.apply(url)
+    except DBAPIError:
+        return False
+    return True
+
+
+def fill(url: str, corpus: Corpus) -> None:
+    """Make pgblend's tables and store the corpus."""
+    runner.upgrade(url)
+    with connect(url) as connection:
+        connection.execute("SET maintenance_work_mem = '1GB'")
+        connection.execute("SELECT pgblend.add_collection('bench', %s)", [corpus.language])
+        connection.execute(
+            "SELECT pgblend.create_embedding_space(%s, 'openai/bench', %s)", [SPACE, DIMENSIONS]
+        )
+        ((index, definition),) = connection.execute(INDEX).fetchall()
+        connection.execute(f"DROP INDEX {index}")
+        connection.execute(STAGE)
+        store(connection, corpus)
+        with connection.transaction():
+            connection.execute(VECTORS)
+            connection.execute("SELECT pgblend._store_embeddings(%s)", [SPACE])
+        connection.execute("SELECT pgblend.lexical_seal('bench')")
+        connection.execute(definition)
+        connection.execute("VACUUM ANALYZE")
+
+
+def store(connection: Connection, corpus: Corpus) -> None:
+    """Ingest the documents in batches, and stage their vectors."""
+    batch: list[dict[str, str]] = []
+    vectors = []
+    for document in corpus.documents():
+        text = document.text or document.title
+        batch.append({"key": document.key, "title": document.title, "text": text})
+        vectors.append((document.key, document.vector))
+        if len(batch) == BATCH:
+            store_batch(connection, batch, vectors)
+    store_batch(connection, batch, vectors)
+
+
+def store_batch(connection: psycopg.Connection, batch: list[dict[str, str]], vectors: list) -> None:
+    """Ingest one batch and empty it."""
+    connection.execute(INGEST, [Jsonb(batch)])
+    with connection.cursor().copy("COPY given FROM STDIN (FORMAT binary)") as copy:
+        copy.set_types(["text", "vector"])
+        for row in vectors:
+            copy.write_row(row)
+    batch.clear()
+    vectors.clear()

@@ -1,0 +1,41 @@
+"""Databases of the benches on the run's PostgreSQL server."""
+
+import time
+from collections.abc import Callable
+
+import psycopg
+
+
+def filled_database(
+    server: str,
+    name: str,
+    fill: Callable[[str], None],
+    refresh: Callable[[str], bool] = lambda _: True,
+) -> tuple[str, float]:
+    """Return a database's URL and how many seconds filling it took.
+
+    One that is there is taken if `refresh` agrees; its comment has the seconds. A new one gets its
+    name when it is full, so an interrupted run leaves none that is half filled.
+    """
+    url = f"{server}/{name}"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as postgres:
+        found = postgres.execute(
+            "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s",
+            [name],
+        ).fetchone()
+        if found and found[0] and refresh(url):
+            return url, float(found[0])
+        postgres.execute(f"DROP DATABASE IF EXISTS {name}")
+        postgres.execute(f"DROP DATABASE IF EXISTS {name}_new")
+        postgres.execute(f"CREATE DATABASE {name}_new")
+        start = time.perf_counter()
+        fill(f"{url}_new")
+        seconds = time.perf_counter() - start
+        postgres.execute(f"COMMENT ON DATABASE {name}_new IS '{seconds:.1f}'")
+        postgres.execute(f"ALTER DATABASE {name}_new RENAME TO {name}")
+    return url, seconds
+
+
+def database_name(system: str, corpus: str) -> str:
+    """Return the name of a system's database for a corpus."""
+    return f"bench_{system}_{corpus.replace('-', '_')}"

@@ -1,0 +1,102 @@
+"""Time and its percentiles, alike for all benches."""
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+from typing import TypeVar
+
+import psycopg
+
+T = TypeVar("T")
+WARM = 10
+
+
+def milliseconds(run: Callable[[], object]) -> float:
+    """Return how long a call takes."""
+    start = time.perf_counter()
+    run()
+    return (time.perf_counter() - start) * 1000
+
+
+def processor_ms(connection: psycopg.Connection | None = None) -> float:
+    """Return the processor time so far of this process, and of a session's backend.
+
+    Other work on the machine disturbs it less than the clock.
+    """
+    own = time.process_time_ns() / 1e6
+    if connection is None:
+        return own
+    schedule = Path(f"/proc/{connection.info.backend_pid}/schedstat").read_text()
+    return own + int(schedule.split()[0]) / 1e6
+
+
+def summary_of(measured: Mapping[str, list[float]]) -> dict[str, float]:
+    """Return the percentiles of what `in_turn` measured, and the median of processor time."""
+    return {**summary(measured["ms"]), "cpu": statistics.median(measured["cpu"])}
+
+
+def summary(times: Iterable[float]) -> dict[str, float]:
+    """Return the median, the 95th and the 99th percentile."""
+    ordered = sorted(times)
+    last = len(ordered) - 1
+    return {
+        "p50": statistics.median(ordered),
+        "p95": ordered[int(last * 0.95)],
+        "p99": ordered[int(last * 0.99)],
+    }
+
+
+def in_turn(
+    systems: Mapping[str, Callable[[T], object]],
+    questions: Sequence[T],
+    backends: Mapping[str, psycopg.Connection],
+) -> dict[str, dict[str, list[float]]]:
+    """Time all systems on each question, each in turn the first, after some to warm them up.
+
+    So a busy machine slows all of them alike, and the first, which finds nothing of the question in
+    caches, is another each time. Gives milliseconds (`ms`) and those of processor time (`cpu`):
+    this process' threads and, where the system has one, its session's backend.
+    """
+    found: dict[str, dict[str, list[float]]] = {name: {"ms": [], "cpu": []} for name in systems}
+    ordered = [*systems.items()]
+    warm = [*questions[:WARM]]
+    for place, question in enumerate([*warm, *questions] if ordered else []):
+        turn = place % len(ordered)
+        for name, run in ordered[turn:] + ordered[:turn]:
+            before = processor_ms(backends.get(name))
+            spent = milliseconds(partial(run, question))
+            if place >= len(warm):
+                found[name]["ms"].append(spent)
+                found[name]["cpu"].append(processor_ms(backends.get(name)) - before)
+    return found
+
+
+def several_clients(
+    session: Callable[[], AbstractContextManager[Callable[[T], object]]],
+    questions: Sequence[T],
+    clients: int,
+    seconds: float,
+) -> dict[str, float]:
+    """Search from several sessions at once; searches a second, and percentiles of their times."""
+    times: list[float] = []
+    end = time.monotonic() + seconds
+
+    def search(first: int) -> None:
+        with session() as run:
+            for question in cycle([*questions[first:], *questions[:first]]):
+                if time.monotonic() > end:
+                    return
+                times.append(milliseconds(partial(run, question)))
+
+    step = max(1, len(questions) // clients)
+    threads = [threading.Thread(target=search, args=[n * step]) for n in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {"searches_a_second": len(times) / seconds, **summary(times)}

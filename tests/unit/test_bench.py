@@ -1,0 +1,91 @@
+"""The benches: what fails is said, ratios are to the right base, and databases still fill."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+BENCHES = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """Give a way to import a bench's module; it writes into a folder of the test's own."""
+    monkeypatch.syspath_prepend(BENCHES)
+    monkeypatch.chdir(tmp_path)
+    before = set(sys.modules)
+
+    def load(name: str) -> ModuleType:
+        return __import__(name, fromlist=["*"])
+
+    yield load
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(BENCHES)):
+            del sys.modules[name]
+
+
+def test_a_bench_that_fails_is_a_row_that_says_so(load: Any, tmp_path: Path) -> None:
+    bench, figures = load("bench"), load("figures")
+    (tmp_path / figures.FOLDER).mkdir(parents=True)
+    stale = tmp_path / figures.FOLDER / "memory.json"
+    stale.write_text('[{"bench": "memory", "p50": 1}]')
+    (row,) = bench.run(bench.Step("memory", ("postgresql://127.0.0.1:1/none",)))
+    assert row["error"] == "exit code 1, see build/bench/memory.log"
+    assert "pgblend" in (tmp_path / figures.FOLDER / "memory.log").read_text()
+    (late,) = bench.run(bench.Step("memory", ("postgresql://127.0.0.1:1/none",), seconds=0))
+    assert late["error"] == "not done after 0 s, see build/bench/memory.log"
+    table = figures.table([{"bench": "a", "case": "c", "system": "s", "p50": 1.5}, row])
+    assert "1.50" in table
+    assert "FAILED: exit code 1" in table
+
+
+def test_ratios(load: Any) -> None:
+    figures, hybrid = load("figures"), load("bench_hybrid")
+    rows = [{"system": "peer", "p50": 6.0}, {"system": "ours", "p50": 2.0}, {"system": "x"}]
+    assert [row.get("ratio") for row in figures.with_ratios(rows, "ours")] == [3.0, 1.0, None]
+    assert figures.with_ratios(rows[:1], "ours") == rows[:1]  # nothing to compare with
+    grown = hybrid.growth_ratios([{"system": "a", "p50": 2.0}, {"system": "a", "p50": 5.0}])
+    assert [row["ratio"] for row in grown] == [1.0, 2.5]
+
+
+def test_quality_and_time_come_from_the_same_searches(load: Any, server: Any) -> None:
+    corpora, peers = load("corpora"), load("bench_peers")
+    blend, hand_written = load("systems.blend").Blend, load("systems.hand_written").HandWritten
+    eye = np.eye(corpora.DIMENSIONS, dtype=np.float32)
+    texts = ["red wine of France", "ships on the open sea", "a server in the cellar"]
+    corpus = corpora.Corpus(
+        "test_corpus",
+        "english",
+        3,
+        lambda: (corpora.Document(f"d{n}", "", text, eye[n]) for n, text in enumerate(texts)),
+        [corpora.Question("q0", "wine", eye[0]), corpora.Question("q1", "sea", eye[1])],
+        {"q0": {"d0": 1}, "q1": {"d1": 1}},
+    )
+    secret = f":{server.password}" if server.password else ""
+    url = f"postgresql://{server.user}{secret}@{server.host}:{server.port}"
+
+    def fail() -> Any:
+        raise ImportError("not there")
+
+    chosen = {blend.name: lambda: blend(url), hand_written.name: lambda: hand_written(url)}
+    try:
+        ours, theirs, missing = peers.measure(corpus, chosen | {"peer": fail})
+    finally:
+        with psycopg.connect(server.url(), autocommit=True) as connection:
+            for name in ("blend", "sql"):
+                connection.execute(f"DROP DATABASE IF EXISTS bench_{name}_test_corpus")
+    assert (ours["nDCG@10"], theirs["nDCG@10"]) == (1.0, 1.0)
+    assert ours["ratio"] == 1.0
+    assert min(ours["p50"], ours["cpu"], ours["megabytes"], ours["load_seconds"]) > 0
+    assert missing == {
+        "case": "test_corpus, 3",
+        "system": "peer",
+        "error": "ImportError: not there",
+    }
+    assert json.dumps([ours, theirs, missing])
