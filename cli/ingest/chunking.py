@@ -7,6 +7,7 @@ from typing import Any
 
 from pgblend.cli.ingest.document import Document, Heading, Place
 from pgblend.cli.ingest.messages import group_messages
+from pgblend.cli.ingest.piece_tokens import piece_tokens
 from pgblend.cli.ingest.settings import ChunkSettings
 from pgblend.cli.ingest.token_ends import token_ends
 from pgblend.cli.tokens import count_tokens
@@ -30,6 +31,12 @@ def split_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
 
 def iterate_chunks(document: Document, settings: ChunkSettings) -> Iterator[Chunk]:
     """Yield a document's chunks in order."""
+    for chunk in _iterate(document, settings):
+        chunk["piece_tokens"] = piece_tokens(chunk["content"], chunk.get("own_start", 0))
+        yield chunk
+
+
+def _iterate(document: Document, settings: ChunkSettings) -> Iterator[Chunk]:
     if document.messages:
         yield from group_messages(
             document.messages, settings.chunk_size, settings.overlap, settings.min_size

@@ -93,6 +93,7 @@ CREATE TABLE pgblend_data.chunk (
     end_line integer,
     pages integer[],
     token_count integer NOT NULL,
+    piece_tokens smallint[],
     metadata jsonb NOT NULL,
     text_search_config text NOT NULL,
     lexemes tsvector NOT NULL,
@@ -115,6 +116,9 @@ COMMENT ON TABLE pgblend_data.chunk IS
 'a delete and an insert with a new id.';
 COMMENT ON COLUMN pgblend_data.chunk.own_start IS
 'Character of content where the chunk''s own text begins, after the overlap with the one before.';
+COMMENT ON COLUMN pgblend_data.chunk.piece_tokens IS
+'Tokens (cl100k_base) of each piece of content: a line, or a part of a long one; NULL where they '
+'were not counted.';
 COMMENT ON COLUMN pgblend_data.chunk.length IS
 'Number of lexeme occurrences: the document length of BM25.';
 COMMENT ON COLUMN pgblend_data.chunk.own_position IS

@@ -46,6 +46,15 @@ BEGIN ATOMIC
         ('candidate_depth', 'search', 'integer', '100', 1, 10000, NULL,
             'Candidates that each arm gives to fusion; it alone sets the pool, so scores do not '
             'depend on limit or offset.'),
+        ('context_chars', 'search', 'object', '{"after": 0, "before": 0}', 0, 20000,
+            ARRAY['after', 'before'],
+            'Characters of its document that context_before and context_after give of what stands '
+            'around a passage, and that a context puts around it; 500 each are usual.'),
+        ('context_order', 'search', 'text', '"score"', NULL, NULL,
+            ARRAY['score', 'structure', 'document'],
+            'Order of the parts of a context: by score, then structure (signature, code, doc, '
+            'metadata); by structure, then score; or document by document as they were written, '
+            'the best first.'),
         ('dedup', 'search', 'text', '"exact"', NULL, NULL, ARRAY['off', 'exact', 'overlap', 'near'],
             'Which repetitions of a better row are left out: the same content; overlap: also '
             'spans of one document that overlap; near: also texts that are almost the same.'),
@@ -92,6 +101,12 @@ BEGIN ATOMIC
             'Search only documents of this text search configuration (pg_ts_config).'),
         ('level', 'search', 'text', '"chunk"', NULL, NULL, ARRAY['chunk', 'document'],
             'What the words rank: passages, or whole documents, each shown by its best passage.'),
+        ('max_file_tokens', 'search', 'integer', 'null', 1, 10000000, NULL,
+            'Most tokens (cl100k_base) of one document in a context.'),
+        ('max_part_tokens', 'search', 'integer', 'null', 1, 10000000, NULL,
+            'Most tokens of one part of a context; a longer passage is cut.'),
+        ('max_tokens', 'search', 'integer', '4000', 1, 10000000, NULL,
+            'Most tokens of a context.'),
         ('min_relevance', 'search', 'number', 'null', -1, 1, NULL,
             'Leave out rows below this relevance; rows without one as well.'),
         ('min_score', 'search', 'number', '0', 0, 1, NULL,
@@ -129,6 +144,10 @@ BEGIN ATOMIC
         ('rerank_scores', 'search', 'scores', '{}', 0, 1, NULL,
             'Scores to use in place of a rerank model''s: by chunk id, of the passages that '
             'rerank_candidates gives.'),
+        ('reserve_tokens', 'search', 'object', '{}', 0, 10000000,
+            ARRAY['code', 'doc', 'metadata', 'signature'],
+            'Tokens of a context that are kept for passages of a kind, until no more of them are '
+            'left.'),
         ('rrf_k', 'search', 'number', '60', 0, 100000, NULL,
             'Reciprocal rank fusion: the constant added to each rank.'),
         ('since', 'search', 'date', 'null', NULL, NULL, NULL,

@@ -82,7 +82,7 @@ BEGIN
             END IF;
         END IF;
     END IF;
-    results := page.results;
+    results := pgblend._with_text_around(page.results, settings);
     IF traced IN ('page', 'pool') THEN
         trace := pgblend._search_trace(
             query, profile, collection_ids, options, settings, page.degraded, results, page.trace,

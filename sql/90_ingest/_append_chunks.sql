@@ -32,23 +32,23 @@ BEGIN
     FROM pgblend_data.chunk AS c WHERE c.document_id = _append_chunks.document_id;
     INSERT INTO pgblend_data.chunk (
         document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,
-        start_offset, end_offset, start_line, end_line, pages, token_count, metadata,
+        start_offset, end_offset, start_line, end_line, pages, token_count, piece_tokens, metadata,
         text_search_config, lexemes, length)
     SELECT
         d.id, first_index + n.place - 1, d.collection_id, d.bucket, n.content, n.heading,
         coalesce(n.kind, 'doc'), coalesce(n.own_start, 0), n.start_offset, n.end_offset,
         n.start_line, n.end_line, n.pages,
         coalesce(n.token_count, pgblend._approximate_tokens(n.content)),
-        coalesce(n.metadata, '{}'), d.text_search_config, '', 0
+        n.piece_tokens, coalesce(n.metadata, '{}'), d.text_search_config, '', 0
     FROM pgblend_data.document AS d
     CROSS JOIN ROWS FROM (
         jsonb_to_recordset(_append_chunks.chunks) AS (
             content text, heading text, kind text, own_start integer, start_offset integer,
             end_offset integer, start_line integer, end_line integer, pages integer[],
-            token_count integer, metadata jsonb)
+            token_count integer, piece_tokens smallint[], metadata jsonb)
     ) WITH ORDINALITY AS n (
         content, heading, kind, own_start, start_offset, end_offset, start_line, end_line, pages,
-        token_count, metadata, place)
+        token_count, piece_tokens, metadata, place)
     WHERE d.id = _append_chunks.document_id;
     GET DIAGNOSTICS added = ROW_COUNT;
     RETURN added;

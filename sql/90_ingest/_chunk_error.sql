@@ -16,6 +16,11 @@ RETURN CASE
         OR coalesce((chunk -> 'own_start')::numeric, 0) < 0
         OR coalesce((chunk -> 'own_start')::numeric, 0) > length(chunk ->> 'content')
         THEN '"own_start": expected a place in content, from 0'
+    WHEN coalesce(jsonb_typeof(chunk -> 'piece_tokens'), 'null') NOT IN ('array', 'null')
+        OR jsonb_path_exists(
+            chunk, '$.piece_tokens[*] ? (@.type() != "number"
+                || !(@ >= 0 && @ <= 32767 && @.floor() == @))')
+        THEN '"piece_tokens": expected an array of whole numbers from 0 to 32767'
 END;
 
 COMMENT ON FUNCTION pgblend._chunk_error(jsonb) IS

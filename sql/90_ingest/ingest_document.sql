@@ -4,8 +4,9 @@
 -- 'added' or 'replaced'. NULL chunks are split here, with an approximate token count; NULL
 -- content_hash is the sha256 of the content; NULL language means the collection's text search
 -- configuration. chunks: an array of {content, own_start, start_offset, end_offset, start_line,
--- end_line, pages, heading, kind, token_count, metadata}. links: what the text links to, as
--- add_links takes it; they replace those it had, and NULL leaves an unchanged document's alone.
+-- end_line, pages, heading, kind, token_count, piece_tokens, metadata}. links: what the text links
+-- to, as add_links takes it; they replace those it had, and NULL leaves an unchanged document's
+-- alone.
 CREATE OR REPLACE FUNCTION pgblend.ingest_document(
     collection text,
     source_key text,

@@ -1,0 +1,16 @@
+-- _context_document: a context as one JSON document: parts, statistics, and the text for a model.
+-- `request` and the result are described in plpy/context_document.py. Where one who reads cannot
+-- see a passage, the caller has left it out.
+CREATE OR REPLACE FUNCTION pgblend._context_document(request json)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/context_document.py
+import json
+return json.dumps(context_document(json.loads(request)))
+$python$;
+
+COMMENT ON FUNCTION pgblend._context_document(json) IS
+'A context as one JSON document: parts, statistics, and the text for a model.';

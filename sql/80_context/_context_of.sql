@@ -1,0 +1,38 @@
+-- _context_of: a context made of the rows of a search.
+-- A search without rows gives no parts.
+CREATE OR REPLACE FUNCTION pgblend._context_of(
+    query text,
+    passages pgblend.search_result[],
+    settings jsonb,
+    output_format text
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    request json := json_build_object(
+        'query', coalesce(query, ''),
+        'format', output_format,
+        'settings', settings,
+        'hits', (
+            SELECT coalesce(json_agg(json_build_object(
+                'chunk_id', r.chunk_id, 'score', r.score, 'relevance', r.relevance, 'arms', r.arms)
+                ORDER BY r.rank), '[]')
+            FROM unnest(passages) AS r),
+        'chunks', pgblend._chunks_around(
+            ARRAY(SELECT r.chunk_id FROM unnest(passages) AS r), settings),
+        'documents', (
+            SELECT coalesce(json_agg(DISTINCT jsonb_build_object(
+                'document_id', r.document_id, 'collection', r.collection, 'uri', r.uri,
+                'title', r.title, 'source_key', r.source_key)), '[]')
+            FROM unnest(passages) AS r));
+BEGIN
+    RETURN pgblend._context_document(request)
+        || jsonb_build_object('degraded', coalesce(to_jsonb(passages[1].degraded), '[]'));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._context_of(text, pgblend.search_result[], jsonb, text) IS
+'A context made of the rows of a search.';

@@ -1,0 +1,53 @@
+-- get_context: what a search found, chosen and stitched to fit a budget of tokens.
+-- {"query", "parts": [{citation, document_id, collection, uri, title, source_key, chunk_ids, spans,
+-- pages, kind, text, tokens, is_cut, score, relevance, arm, reason}], "stats": {tokens,
+-- estimated_tokens, max_tokens, parts, files, passages, left_out, duplicates, duplication_ratio,
+-- coverage, ms}, "degraded"}, and "markdown" or "messages" where output_format asks for them. A
+-- NULL or blank query, and a search that finds nothing, give no parts. The budgets are options:
+-- max_tokens, max_file_tokens, max_part_tokens, reserve_tokens, context_chars, context_order.
+CREATE OR REPLACE FUNCTION pgblend.get_context(
+    query text,
+    result_limit integer DEFAULT 20,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    profile text DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL,
+    output_format text DEFAULT 'json'
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    started_at timestamptz := clock_timestamp();
+    searched_at timestamptz;
+    settings jsonb;
+    passages pgblend.search_result[];
+    context jsonb;
+BEGIN
+    IF output_format IS NULL OR output_format NOT IN ('json', 'markdown', 'messages') THEN
+        RAISE EXCEPTION 'output_format is %: expected json, markdown or messages',
+            coalesce(quote_literal(left(output_format, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'Leave it out for json.';
+    END IF;
+    settings := pgblend._context_settings(options, profile, collections);
+    passages := (pgblend._search(
+        query, result_limit, collections, filter, profile, options, query_embedding)).results;
+    searched_at := clock_timestamp();
+    context := pgblend._context_of(query, passages, settings, output_format);
+    RETURN jsonb_set(context, '{stats,ms}', jsonb_build_object(
+        'search', pgblend._milliseconds(started_at, searched_at),
+        'assembly', pgblend._milliseconds(searched_at, clock_timestamp())));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.get_context(
+    text, integer, text[], jsonb, text, jsonb, vector, text
+) IS
+'What a search found, chosen and stitched to fit a budget of tokens: {parts, stats}, with markdown '
+'or messages (for a chat model) where output_format asks for them. Options: max_tokens, '
+'max_file_tokens, max_part_tokens, reserve_tokens, context_chars, context_order, and those of a '
+'search.';
