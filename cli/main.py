@@ -25,6 +25,7 @@ COMMANDS = {
     "search": "Search by words (BM25).",
     "vsearch": "Search by meaning (vectors).",
     "query": "Search by words and meaning together.",
+    "context": "Gather passages within a budget of tokens.",
     "facets": "Count values over all candidates of a search.",
     "eval": "Measure search quality on judged queries, inside the database.",
     "diagnose": "Say why a document is or is not found.",

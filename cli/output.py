@@ -21,6 +21,7 @@ _FORMATS = {
     "json": "Print JSON; its schema is in pgblend/cli/schemas.",
     "csv": "Print CSV with a header.",
     "md": "Print Markdown.",
+    "messages": "Print the messages of a chat call, as JSON.",
     "files": "Print one file (URI or source key) a line, each once.",
 }
 _META_KEY = "pgblend.output_format"

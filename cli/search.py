@@ -173,12 +173,29 @@ def presentation_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the formats and the explanations; the command gets them as `presentation`."""
 
     def with_presentation(
-        *args: Any, output_format: str, explain: bool, explain_html: Path | None, **kwargs: Any
+        *args: Any,
+        request: SearchRequest,
+        output_format: str,
+        explain: bool,
+        explain_html: Path | None,
+        context_chars: int | None,
+        **kwargs: Any,
     ) -> None:
         presentation = Presentation(output_format, explain, explain_html)
-        function(*args, presentation=presentation, **kwargs)
+        if context_chars is not None:
+            around = {"before": context_chars, "after": context_chars}
+            options = merge_pairs([*request.options.items(), ("context_chars", around)])
+            request = replace(request, options=options)
+        function(*args, request=request, presentation=presentation, **kwargs)
 
     decorators = (
+        click.option(
+            "--context-chars",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Show so many characters of the text before and after each passage; 500 are "
+            "usual.",
+        ),
         click.option(
             "--explain",
             is_flag=True,

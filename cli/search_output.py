@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from pgblend.cli import output
+from pgblend.plpy.passage_label import passage_label
 
 RESULT_COLUMNS = (
     "rank",
@@ -27,6 +28,8 @@ RESULT_COLUMNS = (
     "arms",
     "details",
 )
+
+_AROUND = ("context_before", "context_after")
 
 
 def echo_results(
@@ -63,6 +66,11 @@ def place(row: output.Row) -> str:
     return f"{name}:{start}" if end in (None, start) else f"{name}:{start}-{end}"
 
 
+def place_of_part(part: output.Row) -> str:
+    """Name where a part of a context stands: its URI or source key, lines and pages."""
+    return output.one_line(passage_label(part))
+
+
 def _echo_table(rows: list[dict[str, Any]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -77,8 +85,12 @@ def _echo_table(rows: list[dict[str, Any]]) -> None:
         document.append(f"\n{place(row)}", style="not bold cyan")
         document.append(f"\n{reasons(row['arms'])}", style="not bold dim")
         snippet = Text()
+        if row["context_before"]:
+            snippet.append(f"{output.one_line(row['context_before'])}\n", style="dim")
         for piece, is_hit in output.marked_pieces(row["snippet"] or ""):
             snippet.append(piece, style="bold yellow" if is_hit else "")
+        if row["context_after"]:
+            snippet.append(f"\n{output.one_line(row['context_after'])}", style="dim")
         table.add_row(f"{row['score']:.3f}", document, snippet)
     output.echo_renderable(table)
 
@@ -93,4 +105,6 @@ def _echo_markdown(rows: list[dict[str, Any]]) -> None:
             f"**{escape(piece)}**" if is_hit else escape(piece)
             for piece, is_hit in output.marked_pieces(row["snippet"] or "")
         )
-        click.echo(f"   > {text}\n")
+        around = [output.one_line(row[column] or "") for column in _AROUND]
+        quoted = [escape(around[0]), text, escape(around[1])]
+        click.echo("".join(f"   > {line}\n   >\n" for line in quoted if line)[: -len("   >\n")])

@@ -16,10 +16,12 @@ from pgblend.plpy.text_pieces import text_pieces
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=300)
 WORDS = st.sampled_from(
-    ["deploy", "naïve", "Zusammenhang", "1234567", "x = {'a': 1};", "});", "…", "漢字とかな、", "。",
-     "ที่เคยเข้าร่วม", "🦊🦊", "e\u0301", "\u3000", "\x1c", "\u2028", "\u00a0"]
+    ["deploy", "naïve", "Zusammenhang", "1234567", "x = {'a': 1};", "});", "…", "漢字とかな、",
+     "。", "ที่เคยเข้าร่วม", "🦊🦊", "e\u0301", "\u3000", "\x1c", "\u2028", "\u00a0"]
 )  # fmt: skip
-GAPS = st.sampled_from([" ", " ", " ", " ", "  ", "\n", "\n    ", "\n\n", "\n \n\n", "\r\n", "\t", ""])
+GAPS = st.sampled_from(
+    [" ", " ", " ", " ", "  ", "\n", "\n    ", "\n\n", "\n \n\n", "\r\n", "\t", ""]
+)
 TEXTS = st.lists(st.tuples(WORDS, GAPS), max_size=120).map(
     lambda pairs: "".join(word + gap for word, gap in pairs)
 )
