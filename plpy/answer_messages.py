@@ -14,14 +14,15 @@ def answer_messages(query: str, parts: Sequence[Mapping[str, Any]]) -> list[dict
     `parts` have citation, text and what passage_label reads. Each stands between lines with a mark
     that is made of all of them, so no text can end its own passage or begin another.
     """
-    told = "\0".join([query, *(str(part["text"]) for part in parts)])
-    mark = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    passages = "\n\n".join(
-        f"--- passage {part['citation']} of {mark}: {passage_label(part)}\n{part['text']}\n"
-        f"--- end of passage {part['citation']} of {mark}"
-        for part in parts
-    )
+    texts = "\0".join([query, *(str(part["text"]) for part in parts)])
+    mark = hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    passages = []
+    for part in parts:
+        name = f"passage {part['citation']} of {mark}"
+        begin = f"--- {name}: {passage_label(part)}"
+        passages.append(f"{begin}\n{part['text']}\n--- end of {name}")
+    told = "\n\n".join(passages)
     return [
         {"role": "system", "content": answer_rules()},
-        {"role": "user", "content": f"Passages:\n\n{passages}\n\nQuestion: {query}"},
+        {"role": "user", "content": f"Passages:\n\n{told}\n\nQuestion: {query}"},
     ]
