@@ -39,8 +39,8 @@ def _run(*arguments: str, code: str = "") -> subprocess.CompletedProcess[str]:
 
 def test_the_table_of_commands_names_every_module() -> None:
     folder = files("pgblend.cli.commands")
-    modules = {entry.name.removesuffix(".py") for entry in folder.iterdir() if entry.is_file()}
-    assert modules - {"__init__"} == set(COMMANDS)
+    names = [entry.name for entry in folder.iterdir() if not entry.name.startswith("__")]
+    assert {name.removesuffix(".py") for name in names} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
