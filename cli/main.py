@@ -25,6 +25,7 @@ COMMANDS = {
     "search": "Search by words (BM25).",
     "vsearch": "Search by meaning (vectors).",
     "query": "Search by words and meaning together.",
+    "ask": "Answer a question from passages, with citations.",
     "context": "Gather passages within a budget of tokens.",
     "facets": "Count values over all candidates of a search.",
     "eval": "Measure search quality on judged queries, inside the database.",

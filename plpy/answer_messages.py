@@ -23,6 +23,6 @@ def answer_messages(query: str, parts: Sequence[Mapping[str, Any]]) -> list[dict
         passages.append(f"{begin}\n{part['text']}\n--- end of {name}")
     told = "\n\n".join(passages)
     return [
-        {"role": "system", "content": answer_rules()},
+        {"role": "system", "content": answer_rules()[0]},
         {"role": "user", "content": f"Passages:\n\n{told}\n\nQuestion: {query}"},
     ]

@@ -12,8 +12,10 @@ RULES = (
     "4. A sentence without such a citation is deleted. Say nothing that no passage supports.",
     f"5. If the passages do not answer the question, write only: {ABSTAINED}",
 )
+# Of the whole text, by cl100k_base: a test counts them.
+RULES_TOKENS = 147
 
 
-def answer_rules() -> str:
-    """Return the system message; its text is this module's data."""
-    return "\n".join(RULES)
+def answer_rules() -> tuple[str, int]:
+    """Return the system message, which is this module's data, and how many tokens it has."""
+    return "\n".join(RULES), RULES_TOKENS

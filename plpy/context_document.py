@@ -41,7 +41,7 @@ def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     overheads = {document: _overhead(row, request["format"]) for document, row in documents.items()}
     fixed = 0
     if request["format"] == "messages":
-        fixed = _at_most(answer_rules()) + _at_most(request["query"]) + MESSAGE_TOKENS
+        fixed = answer_rules()[1] + _at_most(request["query"]) + MESSAGE_TOKENS
         settings["max_tokens"] -= fixed
     assembled = assemble_context(hits, request["chunks"], settings, overheads)
     parts = context_parts(assembled, hits, documents, settings["context_order"])

@@ -28,6 +28,8 @@ BEGIN ATOMIC
             ARRAY['chunk_index', 'document_id', 'score'],
             'Rows after this one, for pages: details -> ''cursor'' of the last row of the page '
             'before.'),
+        ('answer_tokens', 'search', 'integer', '500', 1, 100000, NULL,
+            'Most tokens of an answer (ask).'),
         ('b', 'search', 'number', '0.75', 0, 1, NULL,
             'BM25: how much a passage''s length counts.'),
         (

@@ -1,4 +1,5 @@
--- _request_model: the answer of the gateway for a task: embed, expand, hyde or rerank.
+-- _request_model: the answer of the gateway for a task: embed, expand, hyde, rerank or
+-- answer.
 -- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
 -- path or model; for that its search_path holds nothing that others can write to. The model of
 -- embed is that of the space named, of the others a setting's. `input` is what the model is asked;
@@ -20,7 +21,7 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     setting_name text := CASE task WHEN 'embed' THEN 'embedding_model'
-        WHEN 'rerank' THEN 'rerank_model' ELSE 'expansion_model' END;
+        WHEN 'rerank' THEN 'rerank_model' WHEN 'answer' THEN 'answer_model' ELSE 'expansion_model' END;
     model text := (
         SELECT s.model FROM pgblend_data.embedding_space AS s
         WHERE task = 'embed' AND s.name = space);
@@ -40,12 +41,13 @@ BEGIN
     RETURN pgblend._post_to_gateway(
         pgblend._gateway_request(
             CASE task WHEN 'embed' THEN '/v1/embeddings' WHEN 'expand' THEN '/v1/expand'
-                WHEN 'hyde' THEN '/v1/hyde' WHEN 'rerank' THEN '/v1/rerank' END,
+                WHEN 'hyde' THEN '/v1/hyde' WHEN 'rerank' THEN '/v1/rerank'
+                WHEN 'answer' THEN '/v1/chat/completions' END,
             body, timeout_ms),
         later);
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._request_model(text, jsonb, text, integer, boolean) IS
-'The answer of the gateway for a task (embed, expand, hyde, rerank): {"answer"} or {"problem", '
-'"hint"}; with later the request is only sent.';
+'The answer of the gateway for a task (embed, expand, hyde, rerank, answer): {"answer"} or '
+'{"problem", "hint"}; with later the request is only sent.';

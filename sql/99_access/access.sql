@@ -48,6 +48,7 @@ GRANT SELECT (searched_at) ON pgblend_data.search_log TO pgblend_gateway;
 
 -- The public surface for readers.
 GRANT EXECUTE ON FUNCTION
+pgblend.ask,
 pgblend.audit_recall,
 pgblend.blend_scores,
 pgblend.chunk_embeddings,
@@ -79,9 +80,13 @@ TO pgblend_reader;
 GRANT EXECUTE ON FUNCTION
 pgblend._active_space,
 pgblend._answered_vectors,
+pgblend._answer_messages,
+pgblend._answer_reply,
 pgblend._arm_depth,
 pgblend._arm_facts,
 pgblend._arm_settings,
+pgblend._ask_document,
+pgblend._ask_passages,
 pgblend._audit_filters,
 pgblend._binding_conditions,
 pgblend._blend_score,
@@ -191,7 +196,6 @@ pgblend._similar_lexemes,
 pgblend._snippets,
 pgblend._spaced_bigrams,
 pgblend._sum_ascending,
-pgblend._term_postings,
 pgblend._text_around,
 pgblend._trigram_arm,
 pgblend._tsvector_document_score,

@@ -1,0 +1,1 @@
+"""What `pgblend ask` is made of."""

@@ -1,0 +1,92 @@
+"""How a question's citations and answer look."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from pgblend.cli import output
+from pgblend.plpy.passage_label import passage_label
+
+
+def echo_answer(document: dict[str, Any], output_format: str) -> None:
+    """Print the citations and then the answer, for people or as Markdown."""
+    if not document["citations"]:
+        click.echo("pgblend: no results", err=True)
+        return
+    if output_format == "md":
+        click.echo(_markdown(document))
+    else:
+        _echo_terminal(document)
+    click.echo(f"pgblend: {verdict(document)}", err=True)
+
+
+def verdict(document: dict[str, Any]) -> str:
+    """Say in a line what became of the answer."""
+    checks = document["checks"]
+    if checks is None:
+        return "citations only: no model was asked, or it did not answer"
+    total = checks["kept"] + checks["dropped"]
+    if document["meta"]["abstained"]:
+        dropped = f"; {total} sentences had no support" if total else ""
+        return f"no answer: these passages bear none out{dropped}"
+    cut = "; the answer was cut at its limit of tokens" if document["meta"]["answerCut"] else ""
+    found = f"{checks['quotations_found']} of {checks['quotations']} quotations"
+    return f"{checks['kept']} of {total} sentences are borne out, {found} found word for word{cut}"
+
+
+@contextmanager
+def unchecked_text() -> Iterator[Callable[[str], None]]:
+    """Show a text on the terminal as it grows, marked as unchecked, and take it away at the end."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    with Live(console=console, transient=True, refresh_per_second=12) as live:
+
+        def show(text: str) -> None:
+            shown = Text("not checked yet\n", style="bold yellow")
+            shown.append(output.printable(text), style="not bold dim")
+            live.update(shown)
+
+        yield show
+
+
+def _place(citation: dict[str, Any]) -> str:
+    lines = (citation["startLine"], citation["endLine"])
+    spans = [] if lines[0] is None else [lines]
+    return output.one_line(passage_label(citation | {"spans": spans}))
+
+
+def _echo_terminal(document: dict[str, Any]) -> None:
+    from rich.console import Group
+    from rich.text import Text
+
+    lines = []
+    for citation in document["citations"]:
+        line = Text(f"[{citation['citation']}] ", style="bold")
+        line.append(output.one_line(citation["title"] or citation["source_key"]))
+        line.append(f"\n    {_place(citation)}", style="not bold cyan")
+        if citation["quote"]:
+            style = "not bold" if citation["isChecked"] else "not bold dim"
+            line.append(f"\n    “{output.one_line(citation['quote'])}”", style=style)
+        lines.append(line)
+    if document["answer"] is not None:
+        lines += [Text(), Text(output.printable(document["answer"]))]
+    output.echo_renderable(Group(*lines))
+
+
+def _markdown(document: dict[str, Any]) -> str:
+    escape = output.escape_markdown
+    paragraphs = []
+    for citation in document["citations"]:
+        title = escape(output.one_line(citation["title"] or citation["source_key"]))
+        quote = escape(output.one_line(citation["quote"] or ""))
+        paragraphs.append(
+            f"{citation['citation']}. **{title}** ({escape(_place(citation))})\n\n   > {quote}"
+        )
+    if document["answer"] is not None:
+        paragraphs.append(escape(output.printable(document["answer"])))
+    return "\n\n".join(paragraphs)

@@ -1,0 +1,118 @@
+"""A chat model's answer, piece by piece, from the model gateway."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+
+_TOKEN_VARIABLE = "PGBLEND_GATEWAY_TOKEN"
+_LONGEST_ANSWER = 1_000_000  # characters: a model that never stops is stopped
+
+
+class UnreachableGatewayError(Exception):
+    """Nothing listens at the gateway's address, seen from here."""
+
+
+class AnswerError(Exception):
+    """The gateway gave no whole answer; the message says why."""
+
+
+def stream_answer(
+    url: str,
+    body: dict[str, Any],
+    timeout_s: float,
+    show: Callable[[str], None],
+) -> dict[str, Any]:
+    """Return {model, text, finish_reason}; `show` gets the whole text so far with each piece.
+
+    `url` is http://host:port or unix:/path, `body` a request of /v1/chat/completions. Ends within
+    `timeout_s` seconds, whether or not pieces still come.
+    """
+    deadline = time.monotonic() + timeout_s
+    text, reason = "", None
+    try:
+        with (
+            _client(url, timeout_s) as client,
+            client.stream("POST", "/v1/chat/completions", json=body | {"stream": True}) as response,
+        ):
+            if response.status_code != httpx.codes.OK:
+                response.read()
+                raise AnswerError(_refusal(response))
+            for event in _events(response.iter_lines()):
+                if time.monotonic() > deadline or len(text) > _LONGEST_ANSWER:
+                    raise AnswerError(f"the answer was not complete within {timeout_s:g} seconds")
+                piece, ended = _piece(event)
+                reason = ended or reason
+                if piece:
+                    text += piece
+                    show(text)
+    except (httpx.ConnectError, httpx.InvalidURL) as error:
+        raise UnreachableGatewayError(str(error)) from None
+    except httpx.TimeoutException:
+        raise AnswerError(f"no answer within {timeout_s:g} seconds") from None
+    except httpx.HTTPError as error:
+        raise AnswerError(f"the gateway's answer broke off ({error})") from None
+    if reason is None:
+        raise AnswerError("the gateway's answer broke off")
+    if not text.strip():
+        raise AnswerError("the model said nothing")
+    return {"model": body["model"], "text": text, "finish_reason": reason}
+
+
+def _client(url: str, timeout_s: float) -> httpx.Client:
+    is_socket = url.startswith("unix:")
+    token = os.environ.get(_TOKEN_VARIABLE)
+    return httpx.Client(
+        base_url="http://localhost" if is_socket else url,
+        transport=httpx.HTTPTransport(uds=url.removeprefix("unix:")) if is_socket else None,
+        timeout=httpx.Timeout(timeout_s, connect=min(5, timeout_s)),
+        headers={"Authorization": f"Bearer {token}"} if token else {},
+        trust_env=False,
+    )
+
+
+def _events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+    """Yield the server-sent events up to [DONE]."""
+    for line in lines:
+        if not line.startswith("data:"):
+            continue
+        data = line.removeprefix("data:").strip()
+        if data == "[DONE]":
+            return
+        try:
+            event = json.loads(data)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict):
+            raise AnswerError("the gateway's answer is no chat completion")
+        yield event
+
+
+def _piece(event: dict[str, Any]) -> tuple[str, str | None]:
+    """Return the text that an event adds, and why the answer ends where it does."""
+    if "error" in event:
+        raise AnswerError(_message(event))
+    try:
+        choices = event["choices"]
+        text = choices[0]["delta"].get("content") or "" if choices else ""
+        reason = choices[0].get("finish_reason") if choices else None
+        return str(text), reason
+    except (KeyError, TypeError, AttributeError, IndexError):
+        raise AnswerError("the gateway's answer is no chat completion") from None
+
+
+def _refusal(response: httpx.Response) -> str:
+    try:
+        return _message(response.json())
+    except ValueError:
+        return f"the gateway answered with status {response.status_code}"
+
+
+def _message(body: Any) -> str:
+    try:
+        return " ".join(str(body["error"]["message"]).split())
+    except (KeyError, TypeError):
+        return "the gateway's answer is an error without a message"

@@ -1,0 +1,15 @@
+-- _answer_messages: the messages that ask a chat model to answer from passages, as a JSON array.
+-- `parts` are those of _ask_passages.
+CREATE OR REPLACE FUNCTION pgblend._answer_messages(query text, parts jsonb)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/answer_messages.py
+import json
+return json.dumps(answer_messages(query, json.loads(parts)))
+$python$;
+
+COMMENT ON FUNCTION pgblend._answer_messages(text, jsonb) IS
+'The messages that ask a chat model to answer from passages, as a JSON array.';

@@ -1,0 +1,15 @@
+-- _ask_document: the answer to a question as one JSON document.
+-- `passages` is what _ask_passages gives, `reply` what the model said (model, text, finish_reason);
+-- NULL where none was asked. Every sentence of the answer is held to the passages.
+CREATE OR REPLACE FUNCTION pgblend._ask_document(passages jsonb, reply jsonb)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+AS $python$
+#include plpy/ask_document.py
+import json
+return json.dumps(ask_document(json.loads(passages), reply and json.loads(reply)))
+$python$;
+
+COMMENT ON FUNCTION pgblend._ask_document(jsonb, jsonb) IS
+'The answer to a question as one JSON document: citations, the checked answer, what was checked.';

@@ -1,0 +1,57 @@
+-- _ask_passages: the passages that a question is answered from, as ask_document takes them.
+-- {query, queryLanguage, parts, results, meta {expanded, reranked, vectorsUsed, tokens},
+-- degraded}. A NULL or blank query is an error. The passages fit, with the rules for the model and
+-- the question, into max_tokens.
+CREATE OR REPLACE FUNCTION pgblend._ask_passages(
+    query text,
+    result_limit integer,
+    collections text[],
+    filter jsonb,
+    profile text,
+    options jsonb,
+    query_embedding vector
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    settings jsonb;
+    search record;
+    stages jsonb;
+    context jsonb;
+BEGIN
+    IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
+        RAISE EXCEPTION 'query is %: expected a question', coalesce(quote_literal(query), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: ask(''how do I deploy?'')';
+    END IF;
+    settings := pgblend._context_settings(options, profile, collections);
+    search := pgblend._search(
+        query, result_limit, collections, filter, profile, options, query_embedding,
+        traced => 'page');
+    context := pgblend._context_of(query, search.results, settings, 'messages');
+    stages := (
+        SELECT coalesce(jsonb_object_agg(s.value ->> 'name', s.value), '{}')
+        FROM jsonb_array_elements(search.trace -> 'stages') AS s
+        WHERE NOT s.value ? 'skipped');
+    RETURN jsonb_build_object(
+        'query', query,
+        'queryLanguage', coalesce(stages #>> '{expand,details,queryLanguage}', 'auto'),
+        'parts', context -> 'parts',
+        'results', (
+            SELECT coalesce(jsonb_agg(to_jsonb(r) - '{content,metadata,context_before,
+                context_after,degraded,details}'::text[] ORDER BY r.rank), '[]')
+            FROM unnest(search.results) AS r),
+        'meta', jsonb_build_object(
+            'expanded', coalesce((stages #>> '{expand,rows}')::integer > 0, false),
+            'reranked', coalesce((stages #>> '{rerank,rows}')::integer > 0, false),
+            'vectorsUsed', stages ? 'vector',
+            'tokens', context #> '{stats,tokens}'),
+        'degraded', search.trace -> 'degraded');
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._ask_passages(text, integer, text[], jsonb, text, jsonb, vector) IS
+'The passages that a question is answered from, within max_tokens, with what the search did.';

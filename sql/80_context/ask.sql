@@ -1,0 +1,51 @@
+-- ask: passages that answer a question, and an answer whose every sentence they bear out.
+-- {"query", "mode", "queryLanguage", "answer", "citations": [{citation, docid, uri, title,
+-- collection, source_key, startLine, endLine, pages, quote, quoteLines, isCited, isChecked}],
+-- "results", "meta": {expanded, reranked, vectorsUsed, tokens, answerModel, abstained, answerCut},
+-- "checks": {sentences, kept, dropped, quotations, quotations_found}, "degraded"}. A NULL or blank
+-- query is an error. `answer`: true asks the model of the setting answer_model, false none, NULL
+-- where one is set. Where the model fails the citations stand alone, degraded and a WARNING say
+-- why, and the option strict makes it an error. Options: those of get_context, and answer_tokens.
+CREATE OR REPLACE FUNCTION pgblend.ask(
+    query text,
+    result_limit integer DEFAULT 10,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    profile text DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL,
+    answer boolean DEFAULT NULL
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    settings jsonb := pgblend._context_settings(options, profile, collections);
+    passages jsonb := pgblend._ask_passages(
+        query, result_limit, collections, filter, profile, options, query_embedding);
+    hint text;
+    reply jsonb;
+BEGIN
+    IF coalesce(answer, pgblend.get_setting('answer_model') <> 'null') THEN
+        BEGIN
+            reply := pgblend._answer_reply(passages, settings);
+        EXCEPTION WHEN SQLSTATE 'PB008' THEN
+            GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+            passages := jsonb_set(passages, '{degraded}',
+                (passages -> 'degraded') || to_jsonb(
+                    pgblend._degrade('answer', SQLERRM, SQLSTATE, hint, settings)));
+        END;
+    END IF;
+    RETURN pgblend._ask_document(passages, reply);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.ask(
+    text, integer, text[], jsonb, text, jsonb, vector, boolean
+) IS
+'Passages that answer a question, as citations with quotes, and (with a chat model) an answer of '
+'which every sentence cites them and every quotation was found word for word; what was not is left '
+'out, and named in checks.';

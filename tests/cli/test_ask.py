@@ -1,0 +1,150 @@
+"""pgblend ask: citations and checked answers, in every format, and streamed."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import Result
+
+from pgblend.cli.ask.question import ask_streamed
+from pgblend.cli.errors import UserError
+from support.database import Database
+from support.model_provider import Behaviour, ModelProvider
+
+Pgblend = Callable[..., Result]
+ParseValid = Callable[[Result, str], Any]
+QUESTION = "how to deploy to production"
+WORDS_ONLY = ("--option", 'weights={"vector": 0}')
+
+
+def reply(body: dict[str, Any]) -> str:
+    """Cite the deploy guide, and say something else that nothing bears out."""
+    before = body["messages"][1]["content"].split("How to deploy")[0]
+    number = before.rsplit("--- passage ", 1)[1].split(" ", 1)[0]
+    return (
+        f'Run make deploy, then wait [{number}: "run <b>make deploy</b> & wait"]. '
+        "\x1b[31mIt is always green."
+    )
+
+
+@pytest.fixture
+def model(
+    library: list[int], gateway_connection: psycopg.Connection, model_provider: ModelProvider
+) -> ModelProvider:
+    """A gateway whose answer model cites the deploy guide."""
+    for name, value in (
+        ("answer_model", model_provider.plain_chat_model),
+        ("timeouts_ms", {"answer": 30000, "lexical": 60000}),
+    ):
+        gateway_connection.execute("SELECT set_setting(%s, %s)", [name, json.dumps(value)])
+    model_provider.reply = reply
+    return model_provider
+
+
+@pytest.mark.usefixtures("model")
+def test_every_format(pgblend: Pgblend, parse_valid: ParseValid) -> None:
+    found = parse_valid(pgblend("ask", QUESTION, *WORDS_ONLY, "--json"), "ask")
+    first = found["citations"][0]
+    number = first["citation"]
+    assert found["answer"] == f"Run make deploy, then wait [{number}]."
+    assert (first["source_key"], first["isChecked"]) == ("deploy.md", True)
+    assert first["quote"] == "run <b>make deploy</b> & wait"
+    assert found["checks"]["dropped"] == 1
+    text = pgblend("ask", QUESTION, *WORDS_ONLY)
+    assert text.exit_code == 0
+    assert f"[{number}] Deploy guide\n    file:///deploy.md:1-3\n" in text.stdout
+    assert "“run <b>make deploy</b> & wait”" in text.stdout
+    assert text.stdout.endswith(f"Run make deploy, then wait [{number}].\n")
+    assert "1 of 2 sentences are borne out, 1 of 1 quotations found" in text.stderr
+    markdown = pgblend("ask", QUESTION, *WORDS_ONLY, "--md")
+    assert markdown.stdout.startswith(f"{number}. **Deploy guide** (file:///deploy.md:1-3)\n\n   >")
+    assert "\x1b" not in text.stdout + markdown.stdout
+
+
+@pytest.mark.usefixtures("library")
+def test_without_a_model(pgblend: Pgblend, parse_valid: ParseValid) -> None:
+    found = parse_valid(pgblend("ask", QUESTION, *WORDS_ONLY, "--json"), "ask")
+    assert (found["answer"], found["checks"], found["warnings"]) == (None, None, [])
+    assert found["citations"][0]["quote"].startswith("How to deploy to production")
+    wanted = pgblend("ask", QUESTION, *WORDS_ONLY, "--answer")
+    assert wanted.exit_code == 0
+    assert "no model is set for it" in wanted.stderr
+    assert "citations only" in wanted.stderr
+    assert "no results" in pgblend("ask", "xylophone", *WORDS_ONLY).stderr
+    blank = pgblend("ask", " ")
+    assert blank.exit_code == 1
+    assert "expected a question" in blank.stderr
+
+
+def streamed(connection: psycopg.Connection, seen: list[str], **options: Any) -> dict[str, Any]:
+    parameters = {
+        "query": QUESTION,
+        "limit": 10,
+        "collections": None,
+        "filter": None,
+        "profile": None,
+        "options": json.dumps({"weights": {"vector": 0}} | options),
+        "answer": None,
+    }
+    return ask_streamed(connection, parameters, seen.append)
+
+
+def test_streamed_is_the_same(connection: psycopg.Connection, model: ModelProvider) -> None:
+    seen: list[str] = []
+    found = streamed(connection, seen)
+    assert found == Database(connection).value(
+        'SELECT ask(%s, options => \'{"weights": {"vector": 0}}\')', QUESTION
+    )
+    assert len(seen) > 1
+    assert seen == sorted(seen, key=len)
+    assert "It is always green." in seen[-1]
+    assert "green" not in found["answer"]
+    assert [body.get("stream", False) for body in model.bodies] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        Behaviour(status=500),
+        Behaviour(drop=True),
+        Behaviour(drop_halfway=True),
+        Behaviour(hang=True),
+        Behaviour(garbage=True),
+    ],
+)
+def test_a_stream_that_fails_leaves_the_citations(
+    connection: psycopg.Connection, model: ModelProvider, behaviour: Behaviour
+) -> None:
+    model.behaviours["chat"] = behaviour
+    found = streamed(connection, [], timeouts_ms={"answer": 1500})
+    assert (found["answer"], found["checks"]) == (None, None)
+    assert found["citations"]
+    assert found["degraded"][0].startswith("answer: ")
+    with pytest.raises(UserError):
+        streamed(connection, [], timeouts_ms={"answer": 1500}, strict=True)
+
+
+@pytest.mark.usefixtures("model")
+def test_the_database_asks_where_the_gateway_is_out_of_reach(
+    connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pgblend.cli.ask import question
+    from pgblend.cli.ask.stream import stream_answer
+
+    def elsewhere(url: str, *arguments: Any) -> Any:
+        return stream_answer("http://127.0.0.1:9", *arguments)
+
+    monkeypatch.setattr(question, "stream_answer", elsewhere)
+    seen: list[str] = []
+    assert streamed(connection, seen)["answer"].startswith("Run make deploy")
+    assert seen == []
+
+
+def test_the_unchecked_answer_is_marked_and_taken_away(capsys: pytest.CaptureFixture[str]) -> None:
+    from pgblend.cli.ask.output import unchecked_text
+
+    with unchecked_text() as show:
+        show("half an\x1b answer")
+    assert "\x1b answer" not in capsys.readouterr().out
