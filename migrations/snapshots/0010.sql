@@ -14265,7 +14265,8 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._model_answer(text, jsonb, text, integer) IS
-'What the gateway answers for a task (embed, expand, hyde, rerank, answer); PB008 where it does not.';
+'What the gateway answers for a task (embed, expand, hyde, rerank, answer); PB008 where it does '
+'not.';
 
 -- 50_model/_chunk_enqueue
 -- _chunk_enqueue: trigger that queues new chunks for a vector in every embedding space.

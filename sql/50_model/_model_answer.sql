@@ -23,4 +23,5 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._model_answer(text, jsonb, text, integer) IS
-'What the gateway answers for a task (embed, expand, hyde, rerank, answer); PB008 where it does not.';
+'What the gateway answers for a task (embed, expand, hyde, rerank, answer); PB008 where it does '
+'not.';
