@@ -10,7 +10,7 @@ _SPACE = "SELECT {columns} FROM pgblend_data.embedding_space AS s WHERE s.name =
 _MOVED = f"pgblend._feedback_cosines($1, $2, $3, $4, ({_SPACE.format(columns='s', place=5)}))"
 _FEEDBACK = f"SELECT f.chunk_id, f.cosine FROM {_MOVED} AS f"
 _FEEDBACK_TYPES = ["bigint[]", "bigint[]", "vector", "double precision", "text"]
-_TYPE = "format('%I(%s)', s.storage, s.dimensions) AS type, quote_ident(s.table_name) AS name"
+_TYPE = "s.vector_type AS type, quote_ident(s.table_name) AS name"
 _TABLE = _SPACE.format(columns=_TYPE, place=1)
 _COLUMN = "SELECT e.chunk_id, {column} AS value FROM pgblend_data.{table} AS e {where}"
 _WHERE = "WHERE e.chunk_id = ANY($1)"

@@ -38,7 +38,8 @@ def open_space(connection: Connection, model: str | None, dimensions: int) -> Sp
     if active is None:
         wanted = model or get_setting(connection, "embedding_model")
         connection.execute(
-            "SELECT pgblend.create_embedding_space(%s, %s, %s)", [FIRST_SPACE, wanted, dimensions]
+            "SELECT pgblend.create_embedding_space(%s, %s, %s, probe => false)",
+            [FIRST_SPACE, wanted, dimensions],
         )
         spaces = {space.name: space for space in read_spaces(connection)}
         active = FIRST_SPACE
@@ -48,7 +49,7 @@ def open_space(connection: Connection, model: str | None, dimensions: int) -> Sp
             f"the vectors are of {model or 'a model'} with {dimensions} dimensions, the active "
             f"embedding space {space.name!r} holds {space.model} with {space.dimensions}",
             hint="import the set into another database, or make a space for this model: "
-            "create_embedding_space(name, model, dimensions)",
+            "create_embedding_space(name, model, dimensions, probe => false)",
         )
     return space
 

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from pgblend.cli.database import Connection
+from pgblend.cli.database import Connection, fetch_value
 from pgblend.cli.ingest.gateway_client import GatewayClient
 from pgblend.cli.ingest.spaces import Space, get_setting
 from pgblend.cli.worker.batch import Outcome, embed_batch
@@ -16,7 +16,6 @@ BATCHES_IN_FLIGHT = 2
 _INTERRUPT_SECONDS = 2.0
 _LIMITED_SECONDS = 0.5
 FIRST_SPACE = "default"
-_PROBE_TEXT = "How many dimensions has a vector of this model?"
 
 
 def may_create_spaces(connection: Connection) -> bool:
@@ -27,10 +26,13 @@ def may_create_spaces(connection: Connection) -> bool:
 
 def create_first_space(connection: Connection, client: GatewayClient, model: str) -> None:
     """Make the first embedding space; the model itself says how many dimensions it has."""
-    dimensions = client.embed(model, [_PROBE_TEXT])[0].size
-    connection.execute(
-        "SELECT pgblend.create_embedding_space(%s, %s, %s)", [FIRST_SPACE, model, dimensions]
-    )
+    probe = client.embed(model, [fetch_value(connection, "SELECT pgblend._probe_text()")])[0]
+    with connection.transaction():
+        connection.execute(
+            "SELECT pgblend.create_embedding_space(%s, %s, %s, probe => false)",
+            [FIRST_SPACE, model, probe.size],
+        )
+        connection.execute("SELECT pgblend._note_probe(%s, %s)", [FIRST_SPACE, probe.tolist()])
 
 
 def ensure_first_space(connection: Connection, client: GatewayClient) -> bool:

@@ -135,6 +135,12 @@ CREATE TABLE pgblend_data.embedding_space (
     storage text NOT NULL,
     active boolean NOT NULL,
     table_name name NOT NULL,
+    vector_type text GENERATED ALWAYS AS (
+        CASE storage WHEN 'vector' THEN 'vector' ELSE 'halfvec' END
+        || '(' || dimensions::text || ')'
+    ) STORED,
+    probe real[],
+    probed_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT embedding_space_pkey PRIMARY KEY (name),
     CONSTRAINT embedding_space_table_name_key UNIQUE (table_name),
@@ -142,13 +148,17 @@ CREATE TABLE pgblend_data.embedding_space (
         name ~ '^[a-z][a-z0-9_]{0,31}$' AND name NOT IN ('queue', 'space')
     ),
     CONSTRAINT embedding_space_table_name_check CHECK (table_name = 'embedding_' || name),
-    CONSTRAINT embedding_space_storage_check CHECK (storage IN ('vector', 'halfvec'))
+    CONSTRAINT embedding_space_storage_check CHECK (storage IN ('vector', 'halfvec', 'binary'))
 );
 CREATE UNIQUE INDEX embedding_space_active_btree
 ON pgblend_data.embedding_space USING btree (active) WHERE active;
 COMMENT ON TABLE pgblend_data.embedding_space IS
 'Registry of embedding spaces: one model, one table of vectors and one HNSW index each; searches '
 'use the active one.';
+COMMENT ON COLUMN pgblend_data.embedding_space.vector_type IS
+'Type of the stored vectors: those of a binary space are halfvec, and only its index is binary.';
+COMMENT ON COLUMN pgblend_data.embedding_space.probe IS
+'Beginning of the normalised vector that the model gave for the probe text; NULL where not asked.';
 
 CREATE TABLE pgblend_data.embedding_worker (
     id integer GENERATED ALWAYS AS IDENTITY,

@@ -150,11 +150,16 @@ BEGIN ATOMIC
             ARRAY['code', 'doc', 'metadata', 'signature'],
             'Tokens of a context that are kept for passages of a kind, until no more of them are '
             'left.'),
+        ('rescore_factor', 'search', 'number', '4', 1, 1000, NULL,
+            'In a binary embedding space: how many passages near by their signs are compared by '
+            'their vectors, for each candidate; more is slower and more exact.'),
         ('rrf_k', 'search', 'number', '60', 0, 100000, NULL,
             'Reciprocal rank fusion: the constant added to each rank.'),
         ('since', 'search', 'date', 'null', NULL, NULL, NULL,
             'Search only documents of this date or later (see recency_half_life_days); a date or '
             'a timestamp of ISO 8601, without a zone in UTC.'),
+        ('space', 'search', 'text', 'null', NULL, NULL, NULL,
+            'Embedding space to search in, by its name; null is the active one.'),
         ('strict', 'search', 'boolean', 'false', NULL, NULL, NULL,
             'Fail instead of going on without an arm.'),
         ('strong_signal', 'search', 'object',

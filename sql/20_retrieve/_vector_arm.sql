@@ -36,6 +36,7 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     depth integer := settings ->> 'candidate_depth';
+    rescored bigint := ceil(depth * (settings ->> 'rescore_factor')::numeric);
     scan text := settings ->> 'vector_scan';
     narrowed jsonb := CASE
         WHEN settings ->> 'language' IS NULL THEN filter
@@ -100,7 +101,7 @@ BEGIN
         PERFORM set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
         EXECUTE pgblend._vector_scan(space, conditions, scan = 'exact')
         INTO found
-        USING query_embedding, collection_ids, operands, depth, passing, configs, phrases;
+        USING query_embedding, collection_ids, operands, depth, passing, configs, phrases, rescored;
         EXIT WHEN scan <> 'auto' OR cardinality(found.chunk_ids) = depth
             OR (everywhere OR configs IS NOT NULL) AND narrowed IS NULL;
         scan := 'exact';
@@ -117,4 +118,4 @@ COMMENT ON FUNCTION pgblend._vector_arm(
 ) IS
 'The vectors'' candidates: passages nearest to a query vector by cosine distance, best first, '
 'ranks from 1, ties by (document, chunk index). Settings: candidate_depth, ef_search, vector_scan, '
-'language. A filter never makes them fewer than there are.';
+'rescore_factor, language. A filter never makes them fewer than there are.';

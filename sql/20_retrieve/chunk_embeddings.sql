@@ -1,6 +1,10 @@
--- chunk_embeddings: the stored vectors of chunks, in the active embedding space.
--- A chunk without a vector, or that the caller may not see, gives no row; NULL, and no space, none.
-CREATE OR REPLACE FUNCTION pgblend.chunk_embeddings(chunk_ids bigint[])
+-- chunk_embeddings: the stored vectors of chunks, in an embedding space; NULL is the active one.
+-- A chunk without a vector, or that the caller may not see, gives no row; NULL, and no space, none;
+-- a space that is not there is an error.
+CREATE OR REPLACE FUNCTION pgblend.chunk_embeddings(
+    chunk_ids bigint[],
+    space text DEFAULT NULL
+)
 RETURNS TABLE (chunk_id bigint, embedding vector)
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
@@ -8,17 +12,18 @@ ROWS 50
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    space pgblend_data.embedding_space := pgblend._active_space();
+    target pgblend_data.embedding_space := pgblend._searched_space(space);
 BEGIN
-    IF space.name IS NULL THEN
+    IF target.name IS NULL THEN
         RETURN;
     END IF;
     RETURN QUERY EXECUTE format(
         'SELECT e.chunk_id, e.embedding::vector FROM pgblend_data.%I AS e
-        WHERE e.chunk_id = ANY($1)', space.table_name)
+        WHERE e.chunk_id = ANY($1)', target.table_name)
     USING chunk_ids;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.chunk_embeddings(bigint[]) IS
-'The stored vectors of chunks, in the active embedding space; a chunk without one gives no row.';
+COMMENT ON FUNCTION pgblend.chunk_embeddings(bigint[], text) IS
+'The stored vectors of chunks, in an embedding space (the active one); a chunk without one '
+'gives no row.';

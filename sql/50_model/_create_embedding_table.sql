@@ -1,11 +1,7 @@
 -- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
--- Runs with its owner's rights: the tables belong to whoever owns the others. Only admins may call
--- it.
-CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(
-    table_name name,
-    storage text,
-    dimensions integer
-)
+-- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. Runs
+-- with its owner's rights: the tables belong to whoever owns the others. Only admins may call it.
+CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(space text)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -15,16 +11,15 @@ AS $function$
 DECLARE
     extension_schema text := (
         SELECT e.extnamespace::regnamespace FROM pg_extension AS e WHERE e.extname = 'vector');
+    made pgblend_data.embedding_space;
+    table_name name;
 BEGIN
-    IF NOT EXISTS (
-        SELECT FROM pgblend_data.embedding_space AS s
-        WHERE (s.table_name, s.storage, s.dimensions)
-            = (_create_embedding_table.table_name, _create_embedding_table.storage,
-                _create_embedding_table.dimensions))
-    THEN
-        RAISE EXCEPTION 'there is no embedding space with the table "%"', table_name
+    SELECT s.* INTO made FROM pgblend_data.embedding_space AS s WHERE s.name = space;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
             USING ERRCODE = '22023', HINT = 'Call pgblend.create_embedding_space.';
     END IF;
+    table_name := made.table_name;
     EXECUTE format(
         'CREATE TABLE pgblend_data.%1$I (
             chunk_id bigint PRIMARY KEY REFERENCES pgblend_data.chunk (id) ON DELETE CASCADE,
@@ -32,11 +27,16 @@ BEGIN
             chunk_index integer NOT NULL,
             collection_id bigint NOT NULL,
             bucket smallint NOT NULL,
-            embedding %2$s.%3$I(%4$s) NOT NULL
-        )', table_name, extension_schema, storage, dimensions);
+            embedding %2$s.%3$s NOT NULL
+        )', table_name, extension_schema, made.vector_type);
     EXECUTE format(
-        'CREATE INDEX %2$I ON pgblend_data.%1$I USING hnsw (embedding %3$s.%4$I)',
-        table_name, table_name || '_embedding_hnsw', extension_schema, storage || '_cosine_ops');
+        'CREATE INDEX %2$I ON pgblend_data.%1$I USING hnsw (%4$s)',
+        table_name, table_name || '_embedding_hnsw', extension_schema,
+        CASE made.storage
+            WHEN 'binary' THEN format(
+                '(%1$s.binary_quantize(embedding)::bit(%2$s)) %1$s.bit_hamming_ops',
+                extension_schema, made.dimensions)
+            ELSE format('embedding %s.%s_cosine_ops', extension_schema, made.storage) END);
     EXECUTE format(
         'CREATE INDEX %2$I ON pgblend_data.%1$I USING btree (collection_id)',
         table_name, table_name || '_collection_id_btree');
@@ -64,5 +64,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._create_embedding_table(name, text, integer) IS
+COMMENT ON FUNCTION pgblend._create_embedding_table(text) IS
 'The table of one embedding space, with its HNSW index, row security and grants.';

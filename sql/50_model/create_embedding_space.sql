@@ -1,16 +1,20 @@
 -- create_embedding_space: register a model's vectors: a table, an HNSW index and a queue of all
--- chunks.
--- An active space takes the place of the one that was. A name in use, a wrong name, storage or
--- number of dimensions is an error: an HNSW index takes 2000 dimensions of vector and 4000 of
--- halfvec. NULL for active means true.
+-- chunks; returns the dimensions.
+-- The model is asked for one vector through the gateway: it tells the dimensions, which must be the
+-- given ones, and what it gives is kept to know the model again. Where the caller brings the
+-- vectors, probe => false asks nothing, and dimensions must be given. An active space takes the
+-- place of the one that was. storage binary indexes one bit a dimension and re-scores by the stored
+-- halfvec. A name in use, a wrong name, storage or number of dimensions, and a gateway that fails
+-- are errors. NULL for active and probe means true.
 CREATE OR REPLACE FUNCTION pgblend.create_embedding_space(
     name text,
     model text,
-    dimensions integer,
+    dimensions integer DEFAULT NULL,
     storage text DEFAULT 'vector',
-    active boolean DEFAULT true
+    active boolean DEFAULT true,
+    probe boolean DEFAULT true
 )
-RETURNS void
+RETURNS integer
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
@@ -18,35 +22,28 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     table_name name := 'embedding_' || create_embedding_space.name;
-    most integer := CASE create_embedding_space.storage
-        WHEN 'vector' THEN 2000 WHEN 'halfvec' THEN 4000 END;
+    probed real[];
+    advice text;
 BEGIN
-    IF create_embedding_space.name IS NULL
-        OR create_embedding_space.name !~ '^[a-z][a-z0-9_]{0,31}$'
-        OR create_embedding_space.name IN ('queue', 'space')
-    THEN
-        RAISE EXCEPTION 'space name is %: expected lower-case letters, digits and _, at most 32',
-            coalesce(quote_literal(left(create_embedding_space.name, 200)), 'NULL')
-            USING ERRCODE = '22023', HINT = 'For example: minilm (queue and space are taken)';
-    ELSIF coalesce(btrim(create_embedding_space.model), '') = '' THEN
-        RAISE EXCEPTION 'model is empty: expected a model name that the gateway knows'
-            USING ERRCODE = '22023', HINT = 'For example: local/all-minilm-l6-v2';
-    ELSIF most IS NULL THEN
-        RAISE EXCEPTION 'storage is %: expected vector or halfvec',
-            coalesce(quote_literal(left(create_embedding_space.storage, 200)), 'NULL')
-            USING ERRCODE = '22023', HINT = 'halfvec takes half the space.';
-    ELSIF create_embedding_space.dimensions IS NULL
-        OR create_embedding_space.dimensions NOT BETWEEN 1 AND most
-    THEN
-        RAISE EXCEPTION 'dimensions is %: expected 1 to % for storage %',
-            coalesce(create_embedding_space.dimensions::text, 'NULL'), most,
-            create_embedding_space.storage
-            USING ERRCODE = '22023', HINT = 'halfvec takes up to 4000.';
-    ELSIF EXISTS (
-        SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = create_embedding_space.name)
-    THEN
-        RAISE EXCEPTION 'there is an embedding space "%" already', create_embedding_space.name
-            USING ERRCODE = '42710', HINT = 'SELECT * FROM pgblend.embedding_spaces';
+    PERFORM pgblend._check_space(
+        create_embedding_space.name, create_embedding_space.model,
+        create_embedding_space.dimensions, create_embedding_space.storage);
+    IF coalesce(create_embedding_space.probe, true) THEN
+        BEGIN  -- a gateway just started loads its model first, hence so long
+            probed := pgblend._probe_model(create_embedding_space.model, 60000);
+        EXCEPTION WHEN SQLSTATE 'PB008' THEN
+            GET STACKED DIAGNOSTICS advice = PG_EXCEPTION_HINT;
+            RAISE EXCEPTION '%', SQLERRM USING ERRCODE = 'PB008', HINT = concat_ws(
+                '; ', advice, 'where you bring the vectors, give dimensions and probe => false');
+        END;
+        create_embedding_space.dimensions := coalesce(
+            create_embedding_space.dimensions, cardinality(probed));
+        PERFORM pgblend._check_space(
+            create_embedding_space.name, create_embedding_space.model,
+            create_embedding_space.dimensions, create_embedding_space.storage);
+    ELSIF create_embedding_space.dimensions IS NULL THEN
+        RAISE EXCEPTION 'dimensions is NULL: expected a number where the model is not asked'
+            USING ERRCODE = '22023', HINT = 'Give it, or leave probe out to have the model say it.';
     END IF;
     IF coalesce(create_embedding_space.active, true) THEN
         UPDATE pgblend_data.embedding_space AS s SET active = false WHERE s.active;
@@ -56,15 +53,20 @@ BEGIN
         create_embedding_space.name, create_embedding_space.model,
         create_embedding_space.dimensions, create_embedding_space.storage,
         coalesce(create_embedding_space.active, true), table_name);
-    PERFORM pgblend._create_embedding_table(
-        table_name, create_embedding_space.storage, create_embedding_space.dimensions);
+    PERFORM pgblend._note_probe(create_embedding_space.name, probed);
+    -- From here on no other session writes chunks (the table refers to them), so none is missed.
+    PERFORM pgblend._create_embedding_table(create_embedding_space.name);
     INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)
     SELECT create_embedding_space.name, c.id, c.document_id, c.collection_id, c.bucket
     FROM pgblend_data.chunk AS c;
     PERFORM pgblend._wake_workers();
+    RETURN create_embedding_space.dimensions;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.create_embedding_space(text, text, integer, text, boolean) IS
-'Register a model''s vectors: a table, an HNSW index and a queue of all chunks; an active space '
-'takes the place of the one that was. For members of pgblend_admin.';
+COMMENT ON FUNCTION pgblend.create_embedding_space(
+    text, text, integer, text, boolean, boolean
+) IS
+'Register a model''s vectors: a table, an HNSW index and a queue of all chunks; returns the '
+'dimensions, which the model tells. An active space takes the place of the one that was. For '
+'members of pgblend_admin.';

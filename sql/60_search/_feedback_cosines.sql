@@ -29,7 +29,7 @@ BEGIN
         )
         SELECT e.chunk_id, nullif(1 - (e.embedding <=> m.embedding), ''NaN'')
         FROM pgblend_data.%3$I AS e CROSS JOIN moved AS m WHERE e.chunk_id = ANY($1)',
-        format('%I(%s)', space.storage, space.dimensions), space.dimensions, space.table_name)
+        space.vector_type, space.dimensions, space.table_name)
     USING chunk_ids, model_ids, query_embedding, weight;
 END;
 $function$;

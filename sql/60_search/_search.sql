@@ -70,7 +70,7 @@ BEGIN
             traced, looked.degraded || pgblend._degrade_mode(missing, options, settings));
         IF only_arm = 'lexical' AND page.candidate_count = 0 AND result_limit > 0
             AND NOT (settings ->> 'strict')::boolean
-            AND pgblend._vectors_may_answer(query, collection_ids)
+            AND pgblend._vectors_may_answer(query, collection_ids, settings ->> 'space')
         THEN
             looked := pgblend._search_space(NULL, collection_ids, settings, false);
             fallback := pgblend._search_page(

@@ -16,7 +16,7 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    active pgblend_data.embedding_space := pgblend._active_space();
+    active pgblend_data.embedding_space := pgblend._hold_space(settings ->> 'space');
     problem CONSTANT text := 'no embedding space yet';
     hint CONSTANT text := 'pgblend ingest makes and fills one where a model gateway runs';
 BEGIN

@@ -1,21 +1,25 @@
 -- _vectors_may_answer: whether vectors may stand in for a query whose words are nowhere.
 -- Not where there are none, nor for a query with phrases or exclusions: those must hold, and
 -- vectors know nothing of them.
-CREATE OR REPLACE FUNCTION pgblend._vectors_may_answer(query text, collection_ids bigint[])
+CREATE OR REPLACE FUNCTION pgblend._vectors_may_answer(
+    query text,
+    collection_ids bigint[],
+    space text
+)
 RETURNS boolean
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    space pgblend_data.embedding_space := pgblend._active_space();
+    searched pgblend_data.embedding_space := pgblend._searched_space(space);
 BEGIN
-    RETURN space.name IS NOT NULL
-        AND pgblend._has_vectors(space, collection_ids)
+    RETURN searched.name IS NOT NULL
+        AND pgblend._has_vectors(searched, collection_ids)
         AND NOT EXISTS (SELECT FROM pgblend._binding_conditions(query, collection_ids));
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._vectors_may_answer(text, bigint[]) IS
+COMMENT ON FUNCTION pgblend._vectors_may_answer(text, bigint[], text) IS
 'Whether vectors may stand in for a query whose words are nowhere: there are some, and it has no '
 'phrases and exclusions, which they know nothing of.';

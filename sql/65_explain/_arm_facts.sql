@@ -17,7 +17,7 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    space pgblend_data.embedding_space := pgblend._active_space();
+    space pgblend_data.embedding_space := pgblend._searched_space(settings ->> 'space');
     words record := pgblend._query_words(query, document_id, collection_ids);
     facts jsonb := '{}';
     arm text;

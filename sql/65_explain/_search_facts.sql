@@ -28,7 +28,7 @@ BEGIN
     IF query_embedding IS NULL AND (settings #>> '{weights,vector}')::double precision > 0 THEN
         query_embedding := pgblend._query_embedding(
             query, least((settings #>> '{timeouts_ms,embed}')::numeric,
-                (settings #>> '{timeouts_ms,total}')::numeric)::integer);
+                (settings #>> '{timeouts_ms,total}')::numeric)::integer, settings ->> 'space');
     END IF;
     search := pgblend._search(
         query, result_limit, collections, filter, profile, options, query_embedding,

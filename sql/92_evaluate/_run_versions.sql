@@ -1,6 +1,9 @@
 -- _run_versions: what a run's figures depend on beside its settings: versions and sizes.
 -- A set on all collections counts what the caller may read.
-CREATE OR REPLACE FUNCTION pgblend._run_versions(judged_set pgblend_data.judged_set)
+CREATE OR REPLACE FUNCTION pgblend._run_versions(
+    judged_set pgblend_data.judged_set,
+    space text
+)
 RETURNS jsonb
 LANGUAGE sql
 STABLE PARALLEL SAFE
@@ -12,11 +15,8 @@ BEGIN ATOMIC
             FROM pg_catalog.pg_extension AS e
             WHERE e.extname = 'vector'
         ),
-        'embedding_model', (
-            SELECT s.model
-            FROM pgblend_data.embedding_space AS s
-            WHERE s.active
-        ),
+        'embedding_space', (pgblend._searched_space(space)).name,
+        'embedding_model', (pgblend._searched_space(space)).model,
         'documents', (
             SELECT count(*)
             FROM pgblend_data.document AS d
@@ -36,6 +36,6 @@ BEGIN ATOMIC
     );
 END;
 
-COMMENT ON FUNCTION pgblend._run_versions(pgblend_data.judged_set) IS
+COMMENT ON FUNCTION pgblend._run_versions(pgblend_data.judged_set, text) IS
 'What a run''s figures depend on beside its settings: versions and numbers of documents, queries '
 'and judgements.';

@@ -1,17 +1,21 @@
--- _sample_vectors: points halfway between two stored vectors of the active space, for an audit.
--- The same ids give the same points. No space or no visible vectors give an empty array; where
--- there are fewer than 2 · sample_size, fewer points.
-CREATE OR REPLACE FUNCTION pgblend._sample_vectors(collection_ids bigint[], sample_size integer)
+-- _sample_vectors: points halfway between two stored vectors of a space, for an audit.
+-- A NULL space is the active one. The same ids give the same points. No space or no visible vectors
+-- give an empty array; where there are fewer than 2 · sample_size, fewer points.
+CREATE OR REPLACE FUNCTION pgblend._sample_vectors(
+    collection_ids bigint[],
+    sample_size integer,
+    space text
+)
 RETURNS vector[]
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    space pgblend_data.embedding_space := pgblend._active_space();
+    sampled pgblend_data.embedding_space := pgblend._searched_space(space);
     sample vector[];
 BEGIN
-    IF space.name IS NOT NULL THEN
+    IF sampled.name IS NOT NULL THEN
         EXECUTE format(
             'SELECT array_agg(p.middle) FROM (
                 SELECT l2_normalize(e.embedding::vector)
@@ -24,12 +28,12 @@ BEGIN
                     WHERE s.collection_id = ANY($1) AND vector_norm(s.embedding::vector) > 0
                     ORDER BY md5(s.chunk_id::text), s.chunk_id LIMIT 2 * $2
                 ) AS e
-            ) AS p WHERE p.place %% 2 = 1 AND vector_norm(p.middle) > 0', space.table_name)
+            ) AS p WHERE p.place %% 2 = 1 AND vector_norm(p.middle) > 0', sampled.table_name)
         INTO sample USING collection_ids, sample_size;
     END IF;
     RETURN coalesce(sample, '{}');
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._sample_vectors(bigint[], integer) IS
-'Points halfway between two stored vectors of the active space, the same for the same ids.';
+COMMENT ON FUNCTION pgblend._sample_vectors(bigint[], integer, text) IS
+'Points halfway between two stored vectors of an embedding space, the same for the same ids.';

@@ -35,7 +35,7 @@ BEGIN
             || coalesce(options -> 'timeouts_ms', '{}'));
     wanted.settings := pgblend._search_settings(
         wanted.options, wanted.profile, array_remove(ARRAY[target.collection_id], NULL));
-    wanted.versions := pgblend._run_versions(target);
+    wanted.versions := pgblend._run_versions(target, wanted.settings ->> 'space');
     SELECT r.id INTO run_id FROM pgblend_data.evaluation_run AS r
     WHERE r.set_id = target.id AND r.state = 'running' AND r.arm = _start_run.arm
         AND r.profile IS NOT DISTINCT FROM wanted.profile AND r.options = wanted.options

@@ -49,7 +49,9 @@ BEGIN
             coalesce(sample_size::text, 'NULL'), coalesce(result_limit::text, 'NULL')
             USING ERRCODE = '22023', HINT = '50 and 10 are the defaults.';
     END IF;
-    sample := pgblend._sample_vectors(collection_ids, sample_size);
+    sample := pgblend._sample_vectors(
+        collection_ids, sample_size,
+        pgblend._search_settings(options, NULL, collection_ids) ->> 'space');
     FOR found IN
         SELECT f.filter, f.selectivity
         FROM pgblend._audit_filters(collection_ids, filters) AS f

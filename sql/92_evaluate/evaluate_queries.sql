@@ -22,6 +22,7 @@ DECLARE
     done integer := 0;
     passages pgblend.search_result[];
     latency_ms double precision;
+    is_of_model boolean;
 BEGIN
     SELECT r.* INTO run FROM pgblend_data.evaluation_run AS r
     WHERE r.id = evaluate_queries.run_id;
@@ -30,8 +31,12 @@ BEGIN
             coalesce(evaluate_queries.run_id::text, 'NULL'), current_user
             USING ERRCODE = '42704', HINT = 'SELECT run_id FROM pgblend.evaluation_runs';
     END IF;
+    -- In a space of another model the vectors that the set brings mean nothing: ask the gateway.
+    is_of_model := coalesce((pgblend._searched_space(run.settings ->> 'space')).model = (
+        SELECT s.embedding_model FROM pgblend_data.judged_set AS s WHERE s.id = run.set_id), true);
     FOR judged IN
-        SELECT q.id, q.query, q.embedding FROM pgblend_data.judged_query AS q
+        SELECT q.id, q.query, CASE WHEN is_of_model THEN q.embedding END AS embedding
+        FROM pgblend_data.judged_query AS q
         WHERE q.set_id = run.set_id
             AND EXISTS (
                 SELECT FROM pgblend_data.judgement AS j WHERE j.query_id = q.id AND j.grade > 0)

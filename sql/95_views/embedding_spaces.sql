@@ -12,6 +12,7 @@ SELECT
         FROM pgblend_data.embedding_queue AS q
         WHERE q.space = s.name AND q.dead_at IS NULL
     ) AS waiting,
+    s.probed_at,
     s.created_at,
     (
         SELECT count(*)
@@ -25,10 +26,13 @@ COMMENT ON VIEW pgblend.embedding_spaces IS
 COMMENT ON COLUMN pgblend.embedding_spaces.name IS 'Name.';
 COMMENT ON COLUMN pgblend.embedding_spaces.model IS 'Model that makes its vectors.';
 COMMENT ON COLUMN pgblend.embedding_spaces.dimensions IS 'Dimensions of a vector.';
-COMMENT ON COLUMN pgblend.embedding_spaces.storage IS 'vector or halfvec.';
+COMMENT ON COLUMN pgblend.embedding_spaces.storage IS
+'vector, halfvec, or binary: an index of signs, re-scored by stored halfvec.';
 COMMENT ON COLUMN pgblend.embedding_spaces.active IS 'Whether searches use it.';
 COMMENT ON COLUMN pgblend.embedding_spaces.table_name IS 'Its table in pgblend_data.';
 COMMENT ON COLUMN pgblend.embedding_spaces.waiting IS 'Chunks that wait for a vector.';
+COMMENT ON COLUMN pgblend.embedding_spaces.probed_at IS
+'When the model was asked for a vector, to know it again; NULL where it was not.';
 COMMENT ON COLUMN pgblend.embedding_spaces.created_at IS 'When it was made.';
 COMMENT ON COLUMN pgblend.embedding_spaces.dead IS
 'Chunks given up: pgblend.embedding_dead_letters.';

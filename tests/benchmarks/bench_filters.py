@@ -78,7 +78,8 @@ def make_database(url: str, name: str, passages: int) -> None:
         connection.execute("SET maintenance_work_mem = '1GB'")
         connection.execute("SELECT pgblend.add_collection('c', 'simple')")
         connection.execute(
-            "SELECT pgblend.create_embedding_space('bench', 'none', %s)", [DIMENSIONS]
+            "SELECT pgblend.create_embedding_space('bench', 'none', %s, probe => false)",
+            [DIMENSIONS],
         )
         connection.execute("DROP INDEX pgblend_data.embedding_bench_embedding_hnsw")
         connection.execute(

@@ -88,7 +88,8 @@ def test_a_gateway_that_is_gone(examine: Examine, connection: psycopg.Connection
 @pytest.mark.usefixtures("vectors")
 def test_a_model_of_another_size(examine: Examine, connection: psycopg.Connection) -> None:
     connection.execute(
-        "SELECT create_embedding_space('other', (SELECT model FROM embedding_spaces), 100)"
+        "SELECT create_embedding_space('other', (SELECT model FROM embedding_spaces), 100,"
+        " probe => false)"
     )
     checks = examine()
     assert checks["embedding"]["status"] == "problem"

@@ -138,7 +138,7 @@ def test_the_audit_command(
     assert "selectivity" in table.stdout
     doctor = json.loads(pgblend("doctor", "--json").stdout)
     assert any(check["name"] == "vector index" for check in doctor["checks"])
-    connection.execute("SELECT pgblend.drop_embedding_space('default')")
+    connection.execute("SELECT pgblend.drop_embedding_space('default', true)")
     none = pgblend("eval", "audit")
     assert none.exit_code == 1
     assert "no passage has a vector" in none.stderr

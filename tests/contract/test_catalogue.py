@@ -6,7 +6,12 @@ import pytest
 from pgblend.sql import source_files
 
 # Each runs with its owner's rights, and DECISIONS.md says why.
-SECURITY_DEFINER = {"_create_embedding_table", "_request_model", "drop_embedding_space"}
+SECURITY_DEFINER = {
+    "_create_embedding_table",
+    "_probe_model",
+    "_request_model",
+    "drop_embedding_space",
+}
 OURS = "pronamespace = 'pgblend'::regnamespace"
 RELATIONS = "relnamespace IN ('pgblend'::regnamespace, 'pgblend_data'::regnamespace)"
 

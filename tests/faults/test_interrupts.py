@@ -102,7 +102,7 @@ def test_a_client_that_leaves_lets_the_server_go_on(
 
 def test_hybrid_search_too(client: Database, hanging: ModelProvider) -> None:
     with client.connection.transaction(force_rollback=True):
-        client.rows("SELECT create_embedding_space('s', 'm', 384)")
+        client.rows("SELECT create_embedding_space('s', 'm', 384, probe => false)")
         client.rows("SET LOCAL statement_timeout = 500")
         assert client.error("SELECT * FROM hybrid_search('x')").sqlstate == "57014"
 

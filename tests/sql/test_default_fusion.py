@@ -25,7 +25,7 @@ def unit(angle: float) -> tuple[float, float]:
 @pytest.fixture
 def library(db: Database) -> Database:
     """Four documents, whose words are found in b, c and d, and vectors at known angles."""
-    db.rows("SELECT create_embedding_space('flat', 'openai/test-embedding', 2)")
+    db.rows("SELECT create_embedding_space('flat', 'openai/test-embedding', 2, probe => false)")
     db.rows("SELECT add_collection('c', 'simple')")
     add_documents(db, "c", DOCUMENTS)
     rows = db.rows("SELECT chunk_id, input FROM pgblend._next_embeddings('flat', NULL)")
@@ -132,7 +132,10 @@ def test_feedback_cosines_of_nothing(library: Database) -> None:
 
 
 def test_feedback_in_a_space_of_half_precision(db: Database) -> None:
-    db.rows("SELECT create_embedding_space('half', 'openai/test-embedding', 2, 'halfvec')")
+    db.rows(
+        "SELECT create_embedding_space('half', 'openai/test-embedding', 2, 'halfvec',"
+        " probe => false)"
+    )
     db.rows("SELECT add_collection('c', 'simple')")
     add_documents(db, "c", DOCUMENTS)
     waiting = db.rows("SELECT chunk_id FROM pgblend._next_embeddings('half', NULL)")

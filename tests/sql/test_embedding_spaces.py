@@ -29,11 +29,12 @@ def chunk_ids(db: Database) -> list[int]:
         ("'space', 'm', 3", "space name is 'space'"),
         ("'s', NULL, 3", "model is empty"),
         ("'s', ' ', 3", "model is empty"),
-        ("'s', 'm', NULL", "dimensions is NULL: expected 1 to 2000"),
+        ("'s', 'm', NULL, probe => false", "dimensions is NULL: expected a number"),
         ("'s', 'm', 0", "dimensions is 0: expected 1 to 2000"),
         ("'s', 'm', 2001", "dimensions is 2001: expected 1 to 2000"),
         ("'s', 'm', 4001, 'halfvec'", "expected 1 to 4000 for storage halfvec"),
-        ("'s', 'm', 3, 'bit'", "storage is 'bit': expected vector or halfvec"),
+        ("'s', 'm', 16001, 'binary'", "expected 1 to 16000 for storage binary"),
+        ("'s', 'm', 3, 'bit'", "storage is 'bit': expected vector, halfvec or binary"),
         ("'s', 'm', 3, NULL", "storage is NULL"),
     ],
 )
@@ -47,13 +48,18 @@ def test_wrong_arguments(db: Database, arguments: str, part: str) -> None:
 
 def test_a_name_is_used_once(db: Database) -> None:
     add_space(db, "s", 3)
-    assert db.error("SELECT create_embedding_space('s', 'm', 3)").sqlstate == "42710"
+    assert (
+        db.error("SELECT create_embedding_space('s', 'm', 3, probe => false)").sqlstate == "42710"
+    )
 
 
-@pytest.mark.parametrize(("storage", "dimensions"), [("vector", 2000), ("halfvec", 4000)])
+@pytest.mark.parametrize(
+    ("storage", "dimensions"), [("vector", 2000), ("halfvec", 4000), ("binary", 16000)]
+)
 def test_create_fill_drop(db: Database, storage: str, dimensions: int) -> None:
     name = "s" * 32
-    db.rows("SELECT create_embedding_space(%s, 'm', %s, %s)", name, dimensions, storage)
+    query = "SELECT create_embedding_space(%s, 'm', %s, %s, probe => false)"
+    assert db.value(query, name, dimensions, storage) == dimensions
     assert db.notices == []  # such as a name cut off
     columns = "name, model, dimensions, storage, active, waiting, table_name::text"
     expected = (name, "m", dimensions, storage, True, 5, f"embedding_{name}")
@@ -62,7 +68,8 @@ def test_create_fill_drop(db: Database, storage: str, dimensions: int) -> None:
     assert db.value("SELECT waiting FROM embedding_spaces") == 0
     add_documents(db, "c", [("new", "", "text")])
     assert db.value("SELECT waiting FROM embedding_spaces") == 1
-    assert db.value("SELECT drop_embedding_space(%s)", name) is True
+    assert db.error("SELECT drop_embedding_space(%s)", name).sqlstate == "55006"
+    assert db.value("SELECT drop_embedding_space(%s, true)", name) is True
     assert db.value("SELECT drop_embedding_space(%s)", name) is False
     assert db.value("SELECT drop_embedding_space(NULL)") is False
     assert db.value("SELECT count(*) FROM pgblend_data.embedding_queue") == 0
@@ -71,9 +78,9 @@ def test_create_fill_drop(db: Database, storage: str, dimensions: int) -> None:
 
 def test_a_new_space_takes_over(db: Database) -> None:
     add_space(db, "first", 3)
-    db.rows("SELECT create_embedding_space('idle', 'm', 3, active => false)")
+    db.rows("SELECT create_embedding_space('idle', 'm', 3, active => false, probe => false)")
     assert db.column("SELECT name FROM embedding_spaces WHERE active") == ["first"]
-    db.rows("SELECT create_embedding_space('second', 'm', 3, active => NULL)")
+    db.rows("SELECT create_embedding_space('second', 'm', 3, active => NULL, probe => false)")
     assert db.column("SELECT name FROM embedding_spaces WHERE active") == ["second"]
     assert db.column("SELECT waiting FROM embedding_spaces") == [5, 5, 5]
 

@@ -44,7 +44,7 @@ def crowd(module_connection: psycopg.Connection) -> Iterator[Database]:
     """Twenty thousand passages with vectors, analyzed."""
     db = Database(module_connection)
     db.rows("SELECT add_collection('crowd', 'simple')")
-    db.rows("SELECT create_embedding_space('crowd', 'none', %s)", DIMENSIONS)
+    db.rows("SELECT create_embedding_space('crowd', 'none', %s, probe => false)", DIMENSIONS)
     db.rows(FILL.format(documents=DOCUMENTS, chunks=CHUNKS))
     db.rows(f"DROP INDEX {HNSW}")  # to build it at once is faster
     ids = db.column("SELECT id FROM pgblend_data.chunk ORDER BY id")
@@ -57,7 +57,7 @@ def crowd(module_connection: psycopg.Connection) -> Iterator[Database]:
     )
     db.rows("ANALYZE")
     yield db
-    db.rows("SELECT drop_embedding_space('crowd'), remove_collection('crowd')")
+    db.rows("SELECT drop_embedding_space('crowd', true), remove_collection('crowd')")
 
 
 def search(

@@ -116,7 +116,7 @@ def test_strict(library: Database) -> None:
     )
     assert error.sqlstate == "PB008"
     assert error.message_hint
-    library.rows("SELECT drop_embedding_space('test_space')")
+    library.rows("SELECT drop_embedding_space('test_space', true)")
     error = library.error(
         """SELECT * FROM hybrid_search('deploy', options => '{"strict": true}')"""
     )

@@ -110,7 +110,7 @@ def test_a_hidden_collection_is_like_a_missing_one(two_collections: Any, search:
         "SELECT remove_collection('open')",
         "SELECT grant_collection('secret', current_user)",
         "SELECT revoke_collection('open', current_user)",
-        "SELECT create_embedding_space('mine', 'm', 3)",
+        "SELECT create_embedding_space('mine', 'm', 3, probe => false)",
         "SELECT drop_embedding_space('test_space')",
         "SELECT ingest_document('open', 'k', 'x')",
         "SELECT delete_document('open', 'wine')",
@@ -120,7 +120,7 @@ def test_a_hidden_collection_is_like_a_missing_one(two_collections: Any, search:
         "SELECT pgblend._store_embeddings('test_space')",
         "SELECT pgblend._call_gateway('/x', '{}', 10)",
         "SELECT pgblend._post_to_gateway('{}')",
-        "SELECT pgblend._create_embedding_table('x', 'vector', 3)",
+        "SELECT pgblend._create_embedding_table('x')",
         "SELECT * FROM setting_changes",
         "SELECT * FROM pgblend_data.setting_history",
         "INSERT INTO pgblend_data.setting VALUES ('gateway_url', '\"http://evil\"')",
@@ -266,8 +266,8 @@ def test_an_admin_sees_and_does_all(library: Database, connect_as: Connect) -> N
     admin.rows("SELECT set_setting('k1', '2'), reset_setting('k1')")
     changes = admin.rows("SELECT changed_by::text FROM setting_changes")
     assert changes == [(admin.connection.info.user,)] * 2
-    admin.rows("SELECT create_embedding_space('other', 'm', 3)")
-    assert admin.value("SELECT drop_embedding_space('other')") is True
+    admin.rows("SELECT create_embedding_space('other', 'm', 3, probe => false)")
+    assert admin.value("SELECT drop_embedding_space('other', true)") is True
     assert admin.value("SELECT remove_collection('one')") is True
 
 

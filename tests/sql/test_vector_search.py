@@ -117,7 +117,7 @@ def test_a_wrong_query_vector(library: Database, vector: str, part: str) -> None
 def test_halfvec(db: Database) -> None:
     db.rows("SELECT add_collection('c')")
     add_documents(db, "c", [("a", "", "a"), ("b", "", "b")])
-    db.rows("SELECT create_embedding_space('s', 'm', 2, 'halfvec')")
+    db.rows("SELECT create_embedding_space('s', 'm', 2, 'halfvec', probe => false)")
     add_vectors(db, {"a": [1, 0], "b": [0, 1]})
     assert search(db) == ["a", "b"]
 
@@ -158,7 +158,8 @@ def indexed(module_connection: psycopg.Connection) -> Iterator[Database]:
     db.rows("ANALYZE pgblend_data.embedding_s")
     yield db
     db.rows(
-        "SELECT drop_embedding_space('s'), remove_collection('big'), remove_collection('small')"
+        "SELECT drop_embedding_space('s', true), remove_collection('big'),"
+        " remove_collection('small')"
     )
 
 

@@ -86,7 +86,9 @@ def add_documents(db: Database, collection: str, documents: Sequence[Document]) 
 def add_space(db: Database, name: str = SPACE, dimensions: int = DEFAULT_DIMENSIONS) -> None:
     """Make an embedding space whose model is the test provider's."""
     db.rows(
-        "SELECT pgblend.create_embedding_space(%s, 'openai/test-embedding', %s)", name, dimensions
+        "SELECT pgblend.create_embedding_space(%s, 'openai/test-embedding', %s, probe => false)",
+        name,
+        dimensions,
     )
 
 

@@ -21,7 +21,7 @@ def test_from_every_revision_to_the_newest(
     with psycopg.connect(empty) as connection:
         db = Database(connection)
         assert [db.value(query) for query in kept] == [1] * len(kept)
-        db.rows("SELECT pgblend.drop_embedding_space('test_space')")  # where there is one
+        db.rows("SELECT pgblend.drop_embedding_space('test_space', true)")  # where there is one
     assert schema(empty) == fresh_schema
     status = runner.status(empty)
     assert (status["current"], status["pending"], status["drift"]) == (revisions()[-1], [], False)
@@ -34,7 +34,7 @@ def test_down_and_up_again(empty: str, fresh_schema: str, fill, revision: str) -
     runner.downgrade(empty, revision)
     runner.upgrade(empty)
     with psycopg.connect(empty) as connection:
-        Database(connection).rows("SELECT pgblend.drop_embedding_space('test_space')")
+        Database(connection).rows("SELECT pgblend.drop_embedding_space('test_space', true)")
     assert schema(empty) == fresh_schema
 
 
@@ -100,7 +100,7 @@ def test_extensions_may_live_in_a_schema_of_their_own(new_database: Callable[...
         db = Database(connection)
         db.rows("SELECT pgblend.add_collection('c')")
         db.rows("SELECT pgblend.ingest_document('c', 'k', 'word')")
-        db.rows("SELECT pgblend.create_embedding_space('s', 'm', 2)")
+        db.rows("SELECT pgblend.create_embedding_space('s', 'm', 2, probe => false)")
         db.rows(
             "INSERT INTO pgblend_data.embedding_s SELECT id, document_id, chunk_index,"
             " collection_id, bucket, '[1,0]' FROM pgblend_data.chunk"

@@ -1,0 +1,27 @@
+-- _searched_space: the embedding space of this name; NULL is the active one, a NULL row where there
+-- is none.
+-- A name that is not there is an error.
+CREATE OR REPLACE FUNCTION pgblend._searched_space(space text)
+RETURNS pgblend_data.embedding_space
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    named pgblend_data.embedding_space;
+BEGIN
+    IF space IS NULL THEN
+        RETURN pgblend._active_space();
+    END IF;
+    SELECT s.* INTO named FROM pgblend_data.embedding_space AS s WHERE s.name = space;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
+            USING ERRCODE = '22023',
+            HINT = 'SELECT name FROM pgblend.embedding_spaces; the setting space names it.';
+    END IF;
+    RETURN named;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._searched_space(text) IS
+'The embedding space of this name; NULL is the active one, a NULL row where there is none.';

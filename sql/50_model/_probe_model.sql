@@ -1,0 +1,36 @@
+-- _probe_model: the vector that a model gives for the probe text, asked through the gateway.
+-- PB008 where the gateway fails or its answer holds no vector. Runs with its owner's rights, like
+-- _request_embeddings; only admins may call it, who choose the models anyway.
+CREATE OR REPLACE FUNCTION pgblend._probe_model(model text, timeout_ms integer)
+RETURNS real[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+COST 100000
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    answer jsonb := pgblend._call_gateway(
+        '/v1/embeddings',
+        jsonb_build_object('model', model, 'input', jsonb_build_array(pgblend._probe_text())),
+        timeout_ms);
+    embedding real[];
+BEGIN
+    embedding := ARRAY(
+        SELECT e.value::real
+        FROM jsonb_array_elements_text(answer #> '{data,0,embedding}')
+            WITH ORDINALITY AS e (value, place)
+        ORDER BY e.place);
+    IF cardinality(embedding) = 0 THEN
+        RAISE data_exception USING MESSAGE = 'it is empty';
+    END IF;
+    RETURN embedding;
+EXCEPTION WHEN data_exception THEN
+    RAISE EXCEPTION 'the gateway''s answer has no vector: %', left(SQLERRM, 200)
+        USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._probe_model(text, integer) IS
+'The vector that a model gives for the probe text, asked through the gateway. Raises PB008 where '
+'there is none.';

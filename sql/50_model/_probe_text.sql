@@ -1,0 +1,9 @@
+-- _probe_text: the text that a model is asked about, to know it again.
+CREATE OR REPLACE FUNCTION pgblend._probe_text()
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN 'How many dimensions has a vector of this model?';
+
+COMMENT ON FUNCTION pgblend._probe_text() IS
+'The text that a model is asked about, to know it again.';

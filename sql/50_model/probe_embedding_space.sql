@@ -1,0 +1,40 @@
+-- probe_embedding_space: ask the model of a space for one vector and compare it with what it was.
+-- likeness is the cosine of the two beginnings: 1 for the same model, NULL where the model was not
+-- asked when the space was made. An unknown space gives no row; PB008 where the gateway fails.
+CREATE OR REPLACE FUNCTION pgblend.probe_embedding_space(space text)
+RETURNS TABLE (
+    model text,
+    expected_dimensions integer,
+    dimensions integer,
+    likeness double precision
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 1
+COST 100000
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.embedding_space;
+    given real[];
+BEGIN
+    SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
+    WHERE s.name = probe_embedding_space.space;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    given := pgblend._probe_model(target.model, 60000);
+    model := target.model;
+    expected_dimensions := target.dimensions;
+    dimensions := cardinality(given);
+    likeness := CASE WHEN cardinality(target.probe) = cardinality(pgblend._probe_start(given))
+        THEN 1 - (target.probe::vector <=> pgblend._probe_start(given)::vector) END;
+    RETURN NEXT;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.probe_embedding_space(text) IS
+'Ask the model of an embedding space for one vector: does it have the dimensions of the space, and '
+'is it the vector that the model gave when the space was made (likeness, a cosine)? For members of '
+'pgblend_admin.';

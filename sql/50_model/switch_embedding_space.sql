@@ -1,0 +1,49 @@
+-- switch_embedding_space: let searches use another embedding space, from the commit on; returns the
+-- name of the one before.
+-- Each search keeps the space that it began with. A space in which chunks wait for their vector is
+-- refused (55000) unless even_incomplete is true; an unknown one is an error. To the active space:
+-- nothing changes.
+CREATE OR REPLACE FUNCTION pgblend.switch_embedding_space(
+    name text,
+    even_incomplete boolean DEFAULT false
+)
+RETURNS text
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    before text;
+    lacking bigint;
+BEGIN
+    -- One switch after the other; ordered, so that two do not wait for each other.
+    PERFORM s.name FROM pgblend_data.embedding_space AS s ORDER BY s.name FOR UPDATE;
+    IF NOT EXISTS (
+        SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = switch_embedding_space.name)
+    THEN
+        RAISE EXCEPTION 'there is no embedding space %',
+            coalesce(quote_ident(left(switch_embedding_space.name, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+    ELSIF NOT coalesce(even_incomplete, false) THEN
+        SELECT c.waiting + c.missing INTO lacking
+        FROM pgblend.count_vectors(switch_embedding_space.name) AS c;
+        IF lacking > 0 THEN
+            RAISE EXCEPTION '% chunks have no vector in embedding space "%" yet',
+                lacking, switch_embedding_space.name
+                USING ERRCODE = '55000',
+                HINT = 'Fill it (pgblend space fill), or say even_incomplete => true.';
+        END IF;
+    END IF;
+    SELECT s.name INTO before FROM pgblend_data.embedding_space AS s WHERE s.active;
+    UPDATE pgblend_data.embedding_space AS s SET active = false
+    WHERE s.active AND s.name <> switch_embedding_space.name;
+    UPDATE pgblend_data.embedding_space AS s SET active = true
+    WHERE NOT s.active AND s.name = switch_embedding_space.name;
+    RETURN before;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.switch_embedding_space(text, boolean) IS
+'Let searches use another embedding space, from the commit on; returns the name of the one before. '
+'A space that is not filled only where even_incomplete is true. For members of pgblend_admin.';
