@@ -40,6 +40,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
         revision = f"revision {database['migration'] or 'none: run pgblend migrate up'}"
         lines.append(f"server     PostgreSQL {database['version']}, {', '.join(extensions)}")
         lines.append(f"migration: {revision}")
+        lines += map(_space, database["embedding_spaces"])
     if database["error"]:
         lines.append(f"error: {database['error']}")
     if database["data_directory"]:
@@ -47,6 +48,15 @@ def _lines(report: dict[str, Any]) -> list[str]:
     lines.append(f"gateway: {_state(gateway)}")
     lines.append(f"pgblend: {versions['pgblend']} on Python {versions['python']}")
     return lines
+
+
+def _space(space: dict[str, Any]) -> str:
+    line = f"vectors: {space['vectors']:,} of {space['chunks']:,} chunks in {space['name']}"
+    line += f" ({space['model']}, {space['dimensions']} dimensions, {space['storage']})"
+    line += ", which searches use" if space["active"] else ""
+    line += f"; {space['waiting']:,} waiting" if space["waiting"] else ""
+    lost = f"; {space['missing']:,} missing: run pgblend space fill {space['name']}"
+    return line + (lost if space["missing"] else "")
 
 
 def _state(part: dict[str, Any]) -> str:

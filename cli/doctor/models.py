@@ -10,7 +10,6 @@ _GATEWAY_URL = "SELECT pgblend.get_setting('gateway_url') #>> '{}'"
 _EMBED = """
     SELECT vector_dims((pgblend.embed_text(ARRAY['pgblend doctor'], timeout_ms => 30000))[1])
 """
-_SPACES = "SELECT name, model, dimensions, active, waiting FROM pgblend.embedding_spaces ORDER BY 1"
 # Half an hour is long for a queue that somebody works on.
 _QUEUE = """
     SELECT p.space, p.waiting, p.dead, p.oldest_at, p.workers,
@@ -19,6 +18,18 @@ _QUEUE = """
          WHERE l.space = p.space ORDER BY l.dead_at DESC LIMIT 1) AS reason
     FROM pgblend.embedding_progress AS p ORDER BY p.space
 """
+_SPACES = """
+    SELECT s.name, s.model, s.dimensions, s.active, c.waiting, c.missing
+    FROM pgblend.embedding_spaces AS s
+    CROSS JOIN LATERAL pgblend.count_vectors(s.name) AS c
+    ORDER BY s.name
+"""
+_PROBE = """
+    SELECT model, expected_dimensions, dimensions, likeness
+    FROM pgblend.probe_embedding_space(%(space)s)
+"""
+# The same model on another machine differs in the last digits; another model does not come near.
+_SAME_MODEL = 0.99
 _TIMEOUT_SECONDS = 5
 # Below this share of the nearest passages, the vectors' part of a search is not what it could be.
 LEAST_RECALL = 0.95
@@ -75,7 +86,7 @@ def health(url: str) -> Check:
 
 
 def embedding_spaces(connection: Connection) -> Iterator[Check]:
-    """Check that there is an active space and that no chunk waits for its vector."""
+    """Check that there is an active space, and that every chunk has its vector in each space."""
     spaces = fetch_rows(connection, _SPACES)
     if not any(space["active"] for space in spaces):
         yield Check(
@@ -87,9 +98,13 @@ def embedding_spaces(connection: Connection) -> Iterator[Check]:
     for space in spaces:
         label = f"embedding space {space['name']}"
         found = f"{space['model']}, {space['dimensions']} dimensions"
-        if space["waiting"]:
+        fill = f"run, with the gateway running: pgblend space fill {space['name']}"
+        if space["missing"]:
+            missing = f"{found}, {space['missing']} chunks have no vector and wait for none"
+            yield Check(label, "problem", missing, fill)
+        elif space["waiting"]:
             waiting = f"{found}, {space['waiting']} chunks wait for their vector"
-            yield Check(label, "warning", waiting, "run: pgblend worker, with the gateway running")
+            yield Check(label, "warning", waiting, fill)
         else:
             yield Check(label, "ok", found)
 
@@ -118,6 +133,35 @@ def embedding_queue(connection: Connection) -> Iterator[Check]:
         yield Check("embedding queue", "ok", "it moves")
 
 
+def embedding_models(connection: Connection) -> Iterator[Check]:
+    """Check that behind each space's model is the one that the space was made with."""
+    if fetch_value(connection, _GATEWAY_URL) is None:
+        return
+    for space in fetch_rows(connection, _SPACES):
+        label = f"model of {space['name']}"
+        (probe,) = fetch_rows(connection, _PROBE, {"space": space["name"]})
+        if probe["dimensions"] != probe["expected_dimensions"]:
+            found = (
+                f"{probe['model']} gives {probe['dimensions']} dimensions, the space holds "
+                f"{probe['expected_dimensions']}"
+            )
+        elif probe["likeness"] is not None and probe["likeness"] < _SAME_MODEL:
+            found = (
+                f"{probe['model']} gives other vectors than when the space was made "
+                f"(cosine {probe['likeness']:.2f})"
+            )
+        else:
+            yield Check(label, "ok", f"{probe['model']} gives what the space holds")
+            continue
+        yield Check(
+            label,
+            "problem",
+            found,
+            "give the gateway the model of then, or make a new space for the one of now: "
+            "pgblend space create, fill, switch",
+        )
+
+
 def index_recall(connection: Connection) -> Iterator[Check]:
     """Check on a small sample that the vector index finds what is nearest."""
     for row in fetch_rows(connection, _RECALL):
@@ -134,4 +178,11 @@ def index_recall(connection: Connection) -> Iterator[Check]:
             yield Check("vector index", "ok", found)
 
 
-CHECKS = (gateway, embedding, embedding_spaces, embedding_queue, index_recall)
+CHECKS = (
+    gateway,
+    embedding,
+    embedding_spaces,
+    embedding_models,
+    embedding_queue,
+    index_recall,
+)

@@ -32,7 +32,9 @@ def create_first_space(connection: Connection, client: GatewayClient, model: str
             "SELECT pgblend.create_embedding_space(%s, %s, %s, probe => false)",
             [FIRST_SPACE, model, probe.size],
         )
-        connection.execute("SELECT pgblend._note_probe(%s, %s)", [FIRST_SPACE, probe.tolist()])
+        connection.execute(
+            "SELECT pgblend._note_probe(%s, %s::real[])", [FIRST_SPACE, probe.tolist()]
+        )
 
 
 def ensure_first_space(connection: Connection, client: GatewayClient) -> bool:

@@ -21,6 +21,15 @@ EXTENSIONS = """
 HAS_REVISION = "SELECT pg_catalog.to_regclass('pgblend_data.alembic_version') IS NOT NULL"
 REVISION = "SELECT version_num FROM pgblend_data.alembic_version"
 
+HAS_SPACES = "SELECT pg_catalog.to_regprocedure('pgblend.count_vectors(text)') IS NOT NULL"
+SPACES = """
+    SELECT s.name, s.active, s.model, s.dimensions, s.storage, c.chunks, c.vectors, c.waiting,
+        c.dead, c.missing
+    FROM pgblend.embedding_spaces AS s
+    CROSS JOIN LATERAL pgblend.count_vectors(s.name) AS c
+    ORDER BY s.name
+"""
+
 Report = dict[str, Any]
 
 
@@ -61,7 +70,7 @@ def _report(database: Report, gateway_url: str | None) -> Report:
         ("version", "data_directory", "port", "socket_directory", "migration", "error")
     )
     return {
-        "database": {**nothing, "extensions": {}, **database},
+        "database": {**nothing, "extensions": {}, "embedding_spaces": [], **database},
         "gateway": {
             "running": health is not None,
             "url": gateway_url,
@@ -84,6 +93,7 @@ def _ask(url: str) -> tuple[Report, str | None]:
 
 def _ask_database(connection: Connection) -> tuple[Report, str | None]:
     migrated = fetch_value(connection, HAS_REVISION)
+    has_spaces = fetch_value(connection, HAS_SPACES)
     found = {
         "running": True,
         "version": connection.info.parameter_status("server_version"),
@@ -92,5 +102,6 @@ def _ask_database(connection: Connection) -> tuple[Report, str | None]:
             row["extname"]: row["extversion"] for row in fetch_rows(connection, EXTENSIONS)
         },
         "migration": fetch_value(connection, REVISION) if migrated else None,
+        "embedding_spaces": fetch_rows(connection, SPACES) if has_spaces else [],
     }
     return found, fetch_value(connection, GET_GATEWAY_URL) if migrated else None

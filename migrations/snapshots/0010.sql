@@ -202,6 +202,9 @@ BEGIN ATOMIC
         ('rerank_scores', 'search', 'scores', '{}', 0, 1, NULL,
             'Scores to use in place of a rerank model''s: by chunk id, of the passages that '
             'rerank_candidates gives.'),
+        ('rescore_factor', 'search', 'number', '4', 1, 1000, NULL,
+            'In a binary embedding space: how many passages near by their signs are compared by '
+            'their vectors, for each candidate; more is slower and more exact.'),
         ('reserve_tokens', 'search', 'object', '{}', 0, 10000000,
             ARRAY['code', 'doc', 'metadata', 'signature'],
             'Tokens of a context that are kept for passages of a kind, until no more of them are '
@@ -211,6 +214,8 @@ BEGIN ATOMIC
         ('since', 'search', 'date', 'null', NULL, NULL, NULL,
             'Search only documents of this date or later (see recency_half_life_days); a date or '
             'a timestamp of ISO 8601, without a zone in UTC.'),
+        ('space', 'search', 'text', 'null', NULL, NULL, NULL,
+            'Embedding space to search in, by its name; null is the active one.'),
         ('strict', 'search', 'boolean', 'false', NULL, NULL, NULL,
             'Fail instead of going on without an arm.'),
         ('strong_signal', 'search', 'object',
@@ -9387,7 +9392,9 @@ COMMENT ON COLUMN pgblend._similar_lexeme.likeness IS 'Shared trigrams over all 
 -- `conditions` begin with AND and are about e, the table of the space. All ties at the cut come
 -- back from the scan and are cut by (document, chunk index). The inner query orders by the distance
 -- alone, or PostgreSQL 15 does not use the HNSW index; adding 0 to the distance hides the index. A
--- zero vector has no direction, its distance is NaN: it is no candidate, as in the index.
+-- zero vector has no direction, its distance is NaN: it is no candidate, as in the index. The index
+-- of a binary space gives the first $8 by Hamming distance of the signs, of which the stored
+-- vectors choose.
 CREATE OR REPLACE FUNCTION pgblend._vector_scan(
     space pgblend_data.embedding_space,
     conditions text,
@@ -9407,47 +9414,65 @@ RETURN format(
             row_number() OVER (ORDER BY n.distance, n.document_id, n.chunk_index) AS place
         FROM (
             SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding <=> $1::%1$s AS distance
-            FROM pgblend_data.%2$I AS e
-            WHERE true%3$s
-            ORDER BY (e.embedding <=> $1::%1$s)%4$s
+            FROM %2$s AS e
+            ORDER BY (e.embedding <=> $1::%1$s)%3$s
             FETCH FIRST $4 ROWS WITH TIES
         ) AS n
         WHERE n.distance < ''NaN''
         ORDER BY place
         LIMIT $4
     ) AS b',
-    format('%I(%s)', (space).storage, (space).dimensions), (space).table_name, conditions,
-    CASE WHEN is_exact THEN ' + 0' ELSE '' END
+    (space).vector_type,
+    CASE
+        WHEN (space).storage = 'binary' AND NOT is_exact THEN format(
+            '(
+                SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding
+                FROM pgblend_data.%1$I AS e
+                WHERE true%2$s
+                ORDER BY binary_quantize(e.embedding)::bit(%3$s)
+                    <~> binary_quantize($1::%4$s)::bit(%3$s)
+                LIMIT $8
+            )',
+            (space).table_name, conditions, (space).dimensions, (space).vector_type
+        )
+        ELSE format(
+            '(SELECT * FROM pgblend_data.%I AS e WHERE true%s)', (space).table_name, conditions
+        )
+    END,
+    CASE WHEN is_exact OR (space).storage = 'binary' THEN ' + 0' ELSE '' END
 );
 
 COMMENT ON FUNCTION pgblend._vector_scan(pgblend_data.embedding_space, text, boolean) IS
 'The statement that finds the vectors nearest to its first parameter, as arrays.';
 
--- 20_retrieve/chunk_embeddings
--- chunk_embeddings: the stored vectors of chunks, in the active embedding space.
--- A chunk without a vector, or that the caller may not see, gives no row; NULL, and no space, none.
-CREATE OR REPLACE FUNCTION pgblend.chunk_embeddings(chunk_ids bigint[])
-RETURNS TABLE (chunk_id bigint, embedding vector)
+-- 20_retrieve/_searched_space
+-- _searched_space: the embedding space of this name; NULL is the active one, a NULL row where there
+-- is none.
+-- A name that is not there is an error.
+CREATE OR REPLACE FUNCTION pgblend._searched_space(space text)
+RETURNS pgblend_data.embedding_space
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-ROWS 50
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    space pgblend_data.embedding_space := pgblend._active_space();
+    named pgblend_data.embedding_space;
 BEGIN
-    IF space.name IS NULL THEN
-        RETURN;
+    IF space IS NULL THEN
+        RETURN pgblend._active_space();
     END IF;
-    RETURN QUERY EXECUTE format(
-        'SELECT e.chunk_id, e.embedding::vector FROM pgblend_data.%I AS e
-        WHERE e.chunk_id = ANY($1)', space.table_name)
-    USING chunk_ids;
+    SELECT s.* INTO named FROM pgblend_data.embedding_space AS s WHERE s.name = space;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
+            USING ERRCODE = '22023',
+            HINT = 'SELECT name FROM pgblend.embedding_spaces; the setting space names it.';
+    END IF;
+    RETURN named;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.chunk_embeddings(bigint[]) IS
-'The stored vectors of chunks, in the active embedding space; a chunk without one gives no row.';
+COMMENT ON FUNCTION pgblend._searched_space(text) IS
+'The embedding space of this name; NULL is the active one, a NULL row where there is none.';
 
 -- 20_retrieve/_check_filter
 -- _check_filter: raise unless a filter is NULL or of the filter language, which the comment below
@@ -9749,6 +9774,75 @@ $function$;
 COMMENT ON FUNCTION pgblend._fuzzy_terms(text, bigint[], jsonb) IS
 'What the fuzzy arm looks for: per text search configuration the lexemes, their idf, and which '
 'corrections they are; NULL where there is nothing to do.';
+
+-- 20_retrieve/_hold_space
+-- _hold_space: the embedding space that a search uses (_searched_space), held to the end of the
+-- transaction, so that nobody drops it meanwhile.
+-- A search looks which space is active once, here. One that was dropped between looking and holding
+-- is looked for again; in a transaction that still sees it that is an error (40001).
+CREATE OR REPLACE FUNCTION pgblend._hold_space(space text)
+RETURNS pgblend_data.embedding_space
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    held pgblend_data.embedding_space;
+    last_seen text;
+BEGIN
+    LOOP
+        held := pgblend._searched_space(space);
+        IF held.name IS NULL THEN
+            RETURN held;
+        ELSIF held.name = last_seen THEN
+            RAISE EXCEPTION 'embedding space "%" was dropped meanwhile', held.name
+                USING ERRCODE = '40001', HINT = 'Search again, in a new transaction.';
+        END IF;
+        last_seen := held.name;
+        BEGIN
+            EXECUTE format('LOCK TABLE pgblend_data.%I IN ACCESS SHARE MODE', held.table_name);
+            RETURN held;
+        EXCEPTION WHEN undefined_table THEN
+            CONTINUE;
+        END;
+    END LOOP;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._hold_space(text) IS
+'The embedding space that a search uses, held to the end of the transaction, so that nobody drops '
+'it meanwhile.';
+
+-- 20_retrieve/chunk_embeddings
+-- chunk_embeddings: the stored vectors of chunks, in an embedding space; NULL is the active one.
+-- A chunk without a vector, or that the caller may not see, gives no row; NULL, and no space, none;
+-- a space that is not there is an error.
+CREATE OR REPLACE FUNCTION pgblend.chunk_embeddings(
+    chunk_ids bigint[],
+    space text DEFAULT NULL
+)
+RETURNS TABLE (chunk_id bigint, embedding vector)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 50
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.embedding_space := pgblend._searched_space(space);
+BEGIN
+    IF target.name IS NULL THEN
+        RETURN;
+    END IF;
+    RETURN QUERY EXECUTE format(
+        'SELECT e.chunk_id, e.embedding::vector FROM pgblend_data.%I AS e
+        WHERE e.chunk_id = ANY($1)', target.table_name)
+    USING chunk_ids;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.chunk_embeddings(bigint[], text) IS
+'The stored vectors of chunks, in an embedding space (the active one); a chunk without one '
+'gives no row.';
 
 -- 20_retrieve/_search_filter
 -- _search_filter: the filter that a search applies: the caller's, checked, with the settings since
@@ -10104,6 +10198,7 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     depth integer := settings ->> 'candidate_depth';
+    rescored bigint := ceil(depth * (settings ->> 'rescore_factor')::numeric);
     scan text := settings ->> 'vector_scan';
     narrowed jsonb := CASE
         WHEN settings ->> 'language' IS NULL THEN filter
@@ -10168,7 +10263,7 @@ BEGIN
         PERFORM set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
         EXECUTE pgblend._vector_scan(space, conditions, scan = 'exact')
         INTO found
-        USING query_embedding, collection_ids, operands, depth, passing, configs, phrases;
+        USING query_embedding, collection_ids, operands, depth, passing, configs, phrases, rescored;
         EXIT WHEN scan <> 'auto' OR cardinality(found.chunk_ids) = depth
             OR (everywhere OR configs IS NOT NULL) AND narrowed IS NULL;
         scan := 'exact';
@@ -10185,7 +10280,7 @@ COMMENT ON FUNCTION pgblend._vector_arm(
 ) IS
 'The vectors'' candidates: passages nearest to a query vector by cosine distance, best first, '
 'ranks from 1, ties by (document, chunk index). Settings: candidate_depth, ef_search, vector_scan, '
-'language. A filter never makes them fewer than there are.';
+'rescore_factor, language. A filter never makes them fewer than there are.';
 
 -- 20_retrieve/_document_candidates
 -- _document_candidates: BM25 of the documents of one text search configuration that pass the
@@ -13857,6 +13952,54 @@ COMMENT ON FUNCTION pgblend._post_to_gateway(jsonb, boolean) IS
 'POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint": text}. Ends within '
 'timeout_ms and soon after a cancel; later: only send it.';
 
+-- 50_model/_check_space
+-- _check_space: raise unless an embedding space can be made like this.
+-- What an HNSW index takes is the limit: 2000 dimensions of vector and 4000 of halfvec; binary
+-- spaces store halfvec, which takes 16000. NULL dimensions are right where the model is asked.
+CREATE OR REPLACE FUNCTION pgblend._check_space(
+    name text,
+    model text,
+    dimensions integer,
+    storage text
+)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    most integer := CASE storage
+        WHEN 'vector' THEN 2000 WHEN 'halfvec' THEN 4000 WHEN 'binary' THEN 16000 END;
+BEGIN
+    IF name IS NULL OR name !~ '^[a-z][a-z0-9_]{0,31}$'
+        OR name IN ('queue', 'space')
+    THEN
+        RAISE EXCEPTION 'space name is %: expected lower-case letters, digits and _, at most 32',
+            coalesce(quote_literal(left(name, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: minilm (queue and space are taken)';
+    ELSIF coalesce(btrim(model), '') = '' THEN
+        RAISE EXCEPTION 'model is empty: expected a model name that the gateway knows'
+            USING ERRCODE = '22023', HINT = 'For example: local/all-minilm-l6-v2';
+    ELSIF most IS NULL THEN
+        RAISE EXCEPTION 'storage is %: expected vector, halfvec or binary',
+            coalesce(quote_literal(left(storage, 200)), 'NULL')
+            USING ERRCODE = '22023',
+            HINT = 'halfvec takes half the space; binary has a small index beside it.';
+    ELSIF dimensions IS NOT NULL AND dimensions NOT BETWEEN 1 AND most THEN
+        RAISE EXCEPTION 'dimensions is %: expected 1 to % for storage %',
+            dimensions, most, storage
+            USING ERRCODE = '22023', HINT = 'halfvec takes up to 4000, binary up to 16000.';
+    ELSIF EXISTS (SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = _check_space.name)
+    THEN
+        RAISE EXCEPTION 'there is an embedding space "%" already', name
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM pgblend.embedding_spaces';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_space(text, text, integer, text) IS
+'Raise 22023 (42710 for a name in use) unless an embedding space can be made like this.';
+
 -- 50_model/_check_timeout
 -- _check_timeout: raise unless a time limit is at least 1 ms; NULL is right.
 CREATE OR REPLACE FUNCTION pgblend._check_timeout(timeout_ms integer)
@@ -13971,13 +14114,9 @@ COMMENT ON FUNCTION pgblend._checked_scores(jsonb, integer) IS
 
 -- 50_model/_create_embedding_table
 -- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
--- Runs with its owner's rights: the tables belong to whoever owns the others. Only admins may call
--- it.
-CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(
-    table_name name,
-    storage text,
-    dimensions integer
-)
+-- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. Runs
+-- with its owner's rights: the tables belong to whoever owns the others. Only admins may call it.
+CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(space text)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -13987,16 +14126,15 @@ AS $function$
 DECLARE
     extension_schema text := (
         SELECT e.extnamespace::regnamespace FROM pg_extension AS e WHERE e.extname = 'vector');
+    made pgblend_data.embedding_space;
+    table_name name;
 BEGIN
-    IF NOT EXISTS (
-        SELECT FROM pgblend_data.embedding_space AS s
-        WHERE (s.table_name, s.storage, s.dimensions)
-            = (_create_embedding_table.table_name, _create_embedding_table.storage,
-                _create_embedding_table.dimensions))
-    THEN
-        RAISE EXCEPTION 'there is no embedding space with the table "%"', table_name
+    SELECT s.* INTO made FROM pgblend_data.embedding_space AS s WHERE s.name = space;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
             USING ERRCODE = '22023', HINT = 'Call pgblend.create_embedding_space.';
     END IF;
+    table_name := made.table_name;
     EXECUTE format(
         'CREATE TABLE pgblend_data.%1$I (
             chunk_id bigint PRIMARY KEY REFERENCES pgblend_data.chunk (id) ON DELETE CASCADE,
@@ -14004,11 +14142,16 @@ BEGIN
             chunk_index integer NOT NULL,
             collection_id bigint NOT NULL,
             bucket smallint NOT NULL,
-            embedding %2$s.%3$I(%4$s) NOT NULL
-        )', table_name, extension_schema, storage, dimensions);
+            embedding %2$s.%3$s NOT NULL
+        )', table_name, extension_schema, made.vector_type);
     EXECUTE format(
-        'CREATE INDEX %2$I ON pgblend_data.%1$I USING hnsw (embedding %3$s.%4$I)',
-        table_name, table_name || '_embedding_hnsw', extension_schema, storage || '_cosine_ops');
+        'CREATE INDEX %2$I ON pgblend_data.%1$I USING hnsw (%4$s)',
+        table_name, table_name || '_embedding_hnsw', extension_schema,
+        CASE made.storage
+            WHEN 'binary' THEN format(
+                '(%1$s.binary_quantize(embedding)::bit(%2$s)) %1$s.bit_hamming_ops',
+                extension_schema, made.dimensions)
+            ELSE format('embedding %s.%s_cosine_ops', extension_schema, made.storage) END);
     EXECUTE format(
         'CREATE INDEX %2$I ON pgblend_data.%1$I USING btree (collection_id)',
         table_name, table_name || '_collection_id_btree');
@@ -14036,7 +14179,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._create_embedding_table(name, text, integer) IS
+COMMENT ON FUNCTION pgblend._create_embedding_table(text) IS
 'The table of one embedding space, with its HNSW index, row security and grants.';
 
 -- 50_model/_cut_at_word
@@ -14082,36 +14225,188 @@ COMMENT ON FUNCTION pgblend._worker_lock() IS
 'First key of the workers'' advisory locks; the second is a worker''s id, or 0 while one waits for '
 'work.';
 
+-- 50_model/_probe_start
+-- _probe_start: the first 32 numbers of a vector of length 1: enough to know its model again.
+-- NULL for NULL; a zero vector stays zero.
+CREATE OR REPLACE FUNCTION pgblend._probe_start(embedding real[])
+RETURNS real[]
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT
+        array_agg((e.value / coalesce(nullif(e.norm, 0), 1))::real ORDER BY e.place)
+            FILTER (WHERE e.place <= 32)
+    FROM (
+        SELECT
+            u.value,
+            u.place,
+            sqrt(sum(u.value::double precision ^ 2) OVER ()) AS norm
+        FROM unnest(embedding) WITH ORDINALITY AS u (value, place)
+    ) AS e
+);
+
+COMMENT ON FUNCTION pgblend._probe_start(real[]) IS
+'The first 32 numbers of a vector of length 1: enough to know its model again.';
+
+-- 50_model/_probe_text
+-- _probe_text: the text that a model is asked about, to know it again.
+CREATE OR REPLACE FUNCTION pgblend._probe_text()
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN 'How many dimensions has a vector of this model?';
+
+COMMENT ON FUNCTION pgblend._probe_text() IS
+'The text that a model is asked about, to know it again.';
+
+-- 50_model/count_vectors
+-- count_vectors: of one embedding space, or with NULL of each, how far it is filled and its size.
+-- Counts what the caller may read. dead are chunks that were given up; missing ones neither have a
+-- vector nor wait for one, and queue_missing_vectors queues them. An unknown space gives no row.
+CREATE OR REPLACE FUNCTION pgblend.count_vectors(space text DEFAULT NULL)
+RETURNS TABLE (
+    name text,
+    chunks bigint,
+    vectors bigint,
+    waiting bigint,
+    dead bigint,
+    missing bigint,
+    table_bytes bigint,
+    index_bytes bigint
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 2
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    counted pgblend_data.embedding_space;
+BEGIN
+    FOR counted IN
+        SELECT s.* FROM pgblend_data.embedding_space AS s
+        WHERE s.name = coalesce(count_vectors.space, s.name)
+        ORDER BY s.name
+    LOOP
+        name := counted.name;
+        EXECUTE format(
+            'SELECT count(*), count(e.chunk_id),
+                count(*) FILTER (WHERE e.chunk_id IS NULL AND NOT EXISTS (
+                    SELECT FROM pgblend_data.embedding_queue AS q
+                    WHERE q.space = $1 AND q.chunk_id = c.id))
+            FROM pgblend_data.chunk AS c
+            LEFT JOIN pgblend_data.%I AS e ON e.chunk_id = c.id', counted.table_name)
+        INTO chunks, vectors, missing USING counted.name;
+        SELECT count(*) FILTER (WHERE q.dead_at IS NULL), count(q.dead_at) INTO waiting, dead
+        FROM pgblend_data.embedding_queue AS q WHERE q.space = counted.name;
+        table_bytes := pg_table_size(format('pgblend_data.%I', counted.table_name)::regclass);
+        index_bytes := pg_indexes_size(format('pgblend_data.%I', counted.table_name)::regclass);
+        RETURN NEXT;
+    END LOOP;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.count_vectors(text) IS
+'Of each embedding space how many chunks there are, have a vector, wait for one, were given '
+'up (dead), and neither have nor wait (missing), and the bytes of its table and indexes.';
+
 -- 50_model/drop_embedding_space
 -- drop_embedding_space: delete an embedding space with its vectors; false where there is none to
 -- delete.
--- Runs with its owner's rights, since the table belongs to whoever owns the others; a check
--- constraint makes sure that the registry names embedding tables only.
-CREATE OR REPLACE FUNCTION pgblend.drop_embedding_space(name text)
+-- The space that searches use is refused (55006) unless even_active is true. Waits for searches in
+-- it: short times, over and over, so that nobody waits behind it for long and no deadlock hits
+-- others; 55P03 after 10 s. Runs with its owner's rights, since the table belongs to whoever owns
+-- the others; a check constraint makes sure that the registry names embedding tables only.
+CREATE OR REPLACE FUNCTION pgblend.drop_embedding_space(
+    name text,
+    even_active boolean DEFAULT false
+)
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '200ms'
 AS $function$
 #variable_conflict use_column
 DECLARE
-    dropped name;
+    dropped pgblend_data.embedding_space;
+    gives_up_at timestamptz := clock_timestamp() + interval '10 s';
 BEGIN
-    DELETE FROM pgblend_data.embedding_space AS s
-    WHERE s.name = drop_embedding_space.name
-    RETURNING s.table_name INTO dropped;
-    IF dropped IS NULL THEN
+    SELECT s.* INTO dropped FROM pgblend_data.embedding_space AS s
+    WHERE s.name = drop_embedding_space.name;
+    IF NOT FOUND THEN
         RETURN false;
+    ELSIF dropped.active AND NOT coalesce(even_active, false) THEN
+        RAISE EXCEPTION 'embedding space "%" is the one that searches use', dropped.name
+            USING ERRCODE = '55006',
+            HINT = 'Switch to another first (switch_embedding_space), or say even_active => true.';
     END IF;
-    EXECUTE format('DROP TABLE pgblend_data.%I', dropped);
+    LOOP
+        BEGIN
+            EXECUTE format(
+                'LOCK TABLE pgblend_data.%I, pgblend_data.chunk IN ACCESS EXCLUSIVE MODE',
+                dropped.table_name);
+            EXIT;
+        EXCEPTION
+            WHEN undefined_table THEN
+                RETURN false;  -- somebody else was faster
+            WHEN lock_not_available THEN
+                IF clock_timestamp() > gives_up_at THEN
+                    RAISE EXCEPTION 'embedding space "%" is in use', dropped.name
+                        USING ERRCODE = '55P03',
+                        HINT = 'A search or an ingest holds it: try again when that is over.';
+                END IF;
+        END;
+        PERFORM pg_sleep(0.05);
+    END LOOP;
+    DELETE FROM pgblend_data.embedding_space AS s WHERE s.name = dropped.name;
+    EXECUTE format('DROP TABLE pgblend_data.%I', dropped.table_name);
     RETURN true;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.drop_embedding_space(text) IS
-'Delete an embedding space with its vectors; false where there is none to delete. For members of '
-'pgblend_admin.';
+COMMENT ON FUNCTION pgblend.drop_embedding_space(text, boolean) IS
+'Delete an embedding space with its vectors; false where there is none to delete. The active one '
+'only where even_active is true. For members of pgblend_admin.';
+
+-- 50_model/queue_missing_vectors
+-- queue_missing_vectors: queue the chunks that neither have a vector in a space nor wait for one.
+-- Returns how many. The trigger on chunks queues all of them; this mends what went past it, such
+-- as a restore without triggers. An unknown space is an error.
+CREATE OR REPLACE FUNCTION pgblend.queue_missing_vectors(space text)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target name;
+    queued bigint;
+BEGIN
+    SELECT s.table_name INTO target FROM pgblend_data.embedding_space AS s
+    WHERE s.name = queue_missing_vectors.space;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no embedding space %',
+            coalesce(quote_ident(left(queue_missing_vectors.space, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+    END IF;
+    EXECUTE format(
+        'INSERT INTO pgblend_data.embedding_queue (
+            space, chunk_id, document_id, collection_id, bucket)
+        SELECT $1, c.id, c.document_id, c.collection_id, c.bucket
+        FROM pgblend_data.chunk AS c
+        WHERE NOT EXISTS (SELECT FROM pgblend_data.%I AS e WHERE e.chunk_id = c.id)
+        ON CONFLICT DO NOTHING', target)
+    USING queue_missing_vectors.space;
+    GET DIAGNOSTICS queued = ROW_COUNT;
+    RETURN queued;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.queue_missing_vectors(text) IS
+'Queue the chunks that neither have a vector in an embedding space nor wait for one; returns how '
+'many.';
 
 -- 50_model/_call_gateway
 -- _call_gateway: POST to the model gateway and return its answer.
@@ -14239,6 +14534,125 @@ COMMENT ON FUNCTION pgblend._wake_workers() IS
 'Tell workers that wait (LISTEN pgblend_embedding) that there is work, once this transaction '
 'commits.';
 
+-- 50_model/_note_probe
+-- _note_probe: keep what the model of a space answered to the probe text, to know it again.
+-- A vector of another size than the space's is an error. A NULL vector notes nothing.
+CREATE OR REPLACE FUNCTION pgblend._note_probe(space text, embedding real[])
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.embedding_space;
+BEGIN
+    IF embedding IS NULL THEN
+        RETURN;
+    END IF;
+    UPDATE pgblend_data.embedding_space AS s
+    SET probe = pgblend._probe_start(embedding), probed_at = now()
+    WHERE s.name = space
+    RETURNING s.* INTO target;
+    IF target.dimensions <> cardinality(embedding) THEN
+        RAISE EXCEPTION 'model "%" gives vectors of % dimensions, not of %',
+            target.model, cardinality(embedding), target.dimensions
+            USING ERRCODE = '22023', HINT = 'Leave dimensions out to take those of the model.';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._note_probe(text, real[]) IS
+'Keep what the model of a space answered to the probe text, to know it again.';
+
+-- 50_model/switch_embedding_space
+-- switch_embedding_space: let searches use another embedding space, from the commit on; returns the
+-- name of the one before.
+-- Each search keeps the space that it began with. A space in which chunks wait for their vector is
+-- refused (55000) unless even_incomplete is true; an unknown one is an error. To the active space:
+-- nothing changes.
+CREATE OR REPLACE FUNCTION pgblend.switch_embedding_space(
+    name text,
+    even_incomplete boolean DEFAULT false
+)
+RETURNS text
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    before text;
+    lacking bigint;
+BEGIN
+    -- One switch after the other; ordered, so that two do not wait for each other.
+    PERFORM s.name FROM pgblend_data.embedding_space AS s ORDER BY s.name FOR UPDATE;
+    IF NOT EXISTS (
+        SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = switch_embedding_space.name)
+    THEN
+        RAISE EXCEPTION 'there is no embedding space %',
+            coalesce(quote_ident(left(switch_embedding_space.name, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+    ELSIF NOT coalesce(even_incomplete, false) THEN
+        SELECT c.waiting + c.missing INTO lacking
+        FROM pgblend.count_vectors(switch_embedding_space.name) AS c;
+        IF lacking > 0 THEN
+            RAISE EXCEPTION '% chunks have no vector in embedding space "%" yet',
+                lacking, switch_embedding_space.name
+                USING ERRCODE = '55000',
+                HINT = 'Fill it (pgblend space fill), or say even_incomplete => true.';
+        END IF;
+    END IF;
+    SELECT s.name INTO before FROM pgblend_data.embedding_space AS s WHERE s.active;
+    UPDATE pgblend_data.embedding_space AS s SET active = false
+    WHERE s.active AND s.name <> switch_embedding_space.name;
+    UPDATE pgblend_data.embedding_space AS s SET active = true
+    WHERE NOT s.active AND s.name = switch_embedding_space.name;
+    RETURN before;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.switch_embedding_space(text, boolean) IS
+'Let searches use another embedding space, from the commit on; returns the name of the one before. '
+'A space that is not filled only where even_incomplete is true. For members of pgblend_admin.';
+
+-- 50_model/_probe_model
+-- _probe_model: the vector that a model gives for the probe text, asked through the gateway.
+-- PB008 where the gateway fails or its answer holds no vector. Runs with its owner's rights, like
+-- _request_model; only admins may call it, who choose the models anyway.
+CREATE OR REPLACE FUNCTION pgblend._probe_model(model text, timeout_ms integer)
+RETURNS real[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+COST 100000
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    answer jsonb := pgblend._call_gateway(
+        '/v1/embeddings',
+        jsonb_build_object('model', model, 'input', jsonb_build_array(pgblend._probe_text())),
+        timeout_ms);
+    embedding real[];
+BEGIN
+    embedding := ARRAY(
+        SELECT e.value::real
+        FROM jsonb_array_elements_text(answer #> '{data,0,embedding}')
+            WITH ORDINALITY AS e (value, place)
+        ORDER BY e.place);
+    IF cardinality(embedding) = 0 THEN
+        RAISE data_exception USING MESSAGE = 'it is empty';
+    END IF;
+    RETURN embedding;
+EXCEPTION WHEN data_exception THEN
+    RAISE EXCEPTION 'the gateway''s answer has no vector: %', left(SQLERRM, 200)
+        USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._probe_model(text, integer) IS
+'The vector that a model gives for the probe text, asked through the gateway. Raises PB008 where '
+'there is none.';
+
 -- 50_model/_model_answer
 -- _model_answer: what the gateway answers for a task, or an error (PB008) that says what is wrong.
 CREATE OR REPLACE FUNCTION pgblend._model_answer(
@@ -14293,18 +14707,22 @@ COMMENT ON FUNCTION pgblend._chunk_enqueue() IS
 
 -- 50_model/create_embedding_space
 -- create_embedding_space: register a model's vectors: a table, an HNSW index and a queue of all
--- chunks.
--- An active space takes the place of the one that was. A name in use, a wrong name, storage or
--- number of dimensions is an error: an HNSW index takes 2000 dimensions of vector and 4000 of
--- halfvec. NULL for active means true.
+-- chunks; returns the dimensions.
+-- The model is asked for one vector through the gateway: it tells the dimensions, which must be the
+-- given ones, and what it gives is kept to know the model again. Where the caller brings the
+-- vectors, probe => false asks nothing, and dimensions must be given. An active space takes the
+-- place of the one that was. storage binary indexes one bit a dimension and re-scores by the stored
+-- halfvec. A name in use, a wrong name, storage or number of dimensions, and a gateway that fails
+-- are errors. NULL for active and probe means true.
 CREATE OR REPLACE FUNCTION pgblend.create_embedding_space(
     name text,
     model text,
-    dimensions integer,
+    dimensions integer DEFAULT NULL,
     storage text DEFAULT 'vector',
-    active boolean DEFAULT true
+    active boolean DEFAULT true,
+    probe boolean DEFAULT true
 )
-RETURNS void
+RETURNS integer
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
@@ -14312,35 +14730,28 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     table_name name := 'embedding_' || create_embedding_space.name;
-    most integer := CASE create_embedding_space.storage
-        WHEN 'vector' THEN 2000 WHEN 'halfvec' THEN 4000 END;
+    probed real[];
+    advice text;
 BEGIN
-    IF create_embedding_space.name IS NULL
-        OR create_embedding_space.name !~ '^[a-z][a-z0-9_]{0,31}$'
-        OR create_embedding_space.name IN ('queue', 'space')
-    THEN
-        RAISE EXCEPTION 'space name is %: expected lower-case letters, digits and _, at most 32',
-            coalesce(quote_literal(left(create_embedding_space.name, 200)), 'NULL')
-            USING ERRCODE = '22023', HINT = 'For example: minilm (queue and space are taken)';
-    ELSIF coalesce(btrim(create_embedding_space.model), '') = '' THEN
-        RAISE EXCEPTION 'model is empty: expected a model name that the gateway knows'
-            USING ERRCODE = '22023', HINT = 'For example: local/all-minilm-l6-v2';
-    ELSIF most IS NULL THEN
-        RAISE EXCEPTION 'storage is %: expected vector or halfvec',
-            coalesce(quote_literal(left(create_embedding_space.storage, 200)), 'NULL')
-            USING ERRCODE = '22023', HINT = 'halfvec takes half the space.';
-    ELSIF create_embedding_space.dimensions IS NULL
-        OR create_embedding_space.dimensions NOT BETWEEN 1 AND most
-    THEN
-        RAISE EXCEPTION 'dimensions is %: expected 1 to % for storage %',
-            coalesce(create_embedding_space.dimensions::text, 'NULL'), most,
-            create_embedding_space.storage
-            USING ERRCODE = '22023', HINT = 'halfvec takes up to 4000.';
-    ELSIF EXISTS (
-        SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = create_embedding_space.name)
-    THEN
-        RAISE EXCEPTION 'there is an embedding space "%" already', create_embedding_space.name
-            USING ERRCODE = '42710', HINT = 'SELECT * FROM pgblend.embedding_spaces';
+    PERFORM pgblend._check_space(
+        create_embedding_space.name, create_embedding_space.model,
+        create_embedding_space.dimensions, create_embedding_space.storage);
+    IF coalesce(create_embedding_space.probe, true) THEN
+        BEGIN  -- a gateway just started loads its model first, hence so long
+            probed := pgblend._probe_model(create_embedding_space.model, 60000);
+        EXCEPTION WHEN SQLSTATE 'PB008' THEN
+            GET STACKED DIAGNOSTICS advice = PG_EXCEPTION_HINT;
+            RAISE EXCEPTION '%', SQLERRM USING ERRCODE = 'PB008', HINT = concat_ws(
+                '; ', advice, 'where you bring the vectors, give dimensions and probe => false');
+        END;
+        create_embedding_space.dimensions := coalesce(
+            create_embedding_space.dimensions, cardinality(probed));
+        PERFORM pgblend._check_space(
+            create_embedding_space.name, create_embedding_space.model,
+            create_embedding_space.dimensions, create_embedding_space.storage);
+    ELSIF create_embedding_space.dimensions IS NULL THEN
+        RAISE EXCEPTION 'dimensions is NULL: expected a number where the model is not asked'
+            USING ERRCODE = '22023', HINT = 'Give it, or leave probe out to have the model say it.';
     END IF;
     IF coalesce(create_embedding_space.active, true) THEN
         UPDATE pgblend_data.embedding_space AS s SET active = false WHERE s.active;
@@ -14350,18 +14761,65 @@ BEGIN
         create_embedding_space.name, create_embedding_space.model,
         create_embedding_space.dimensions, create_embedding_space.storage,
         coalesce(create_embedding_space.active, true), table_name);
-    PERFORM pgblend._create_embedding_table(
-        table_name, create_embedding_space.storage, create_embedding_space.dimensions);
+    PERFORM pgblend._note_probe(create_embedding_space.name, probed);
+    -- From here on no other session writes chunks (the table refers to them), so none is missed.
+    PERFORM pgblend._create_embedding_table(create_embedding_space.name);
     INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)
     SELECT create_embedding_space.name, c.id, c.document_id, c.collection_id, c.bucket
     FROM pgblend_data.chunk AS c;
     PERFORM pgblend._wake_workers();
+    RETURN create_embedding_space.dimensions;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.create_embedding_space(text, text, integer, text, boolean) IS
-'Register a model''s vectors: a table, an HNSW index and a queue of all chunks; an active space '
-'takes the place of the one that was. For members of pgblend_admin.';
+COMMENT ON FUNCTION pgblend.create_embedding_space(
+    text, text, integer, text, boolean, boolean
+) IS
+'Register a model''s vectors: a table, an HNSW index and a queue of all chunks; returns the '
+'dimensions, which the model tells. An active space takes the place of the one that was. For '
+'members of pgblend_admin.';
+
+-- 50_model/probe_embedding_space
+-- probe_embedding_space: ask the model of a space for one vector and compare it with what it was.
+-- likeness is the cosine of the two beginnings: 1 for the same model, NULL where the model was not
+-- asked when the space was made. An unknown space gives no row; PB008 where the gateway fails.
+CREATE OR REPLACE FUNCTION pgblend.probe_embedding_space(space text)
+RETURNS TABLE (
+    model text,
+    expected_dimensions integer,
+    dimensions integer,
+    likeness double precision
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 1
+COST 100000
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.embedding_space;
+    given real[];
+BEGIN
+    SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
+    WHERE s.name = probe_embedding_space.space;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    given := pgblend._probe_model(target.model, 60000);
+    model := target.model;
+    expected_dimensions := target.dimensions;
+    dimensions := cardinality(given);
+    likeness := CASE WHEN cardinality(target.probe) = cardinality(pgblend._probe_start(given))
+        THEN 1 - (target.probe::vector <=> pgblend._probe_start(given)::vector) END;
+    RETURN NEXT;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.probe_embedding_space(text) IS
+'Ask the model of an embedding space for one vector: does it have the dimensions of the space, and '
+'is it the vector that the model gave when the space was made (likeness, a cosine)? For members of '
+'pgblend_admin.';
 
 -- 50_model/embed_text
 -- embed_text: vectors of texts, by the model of an embedding space, through the gateway.
@@ -14820,7 +15278,7 @@ BEGIN
         )
         SELECT e.chunk_id, nullif(1 - (e.embedding <=> m.embedding), ''NaN'')
         FROM pgblend_data.%3$I AS e CROSS JOIN moved AS m WHERE e.chunk_id = ANY($1)',
-        format('%I(%s)', space.storage, space.dimensions), space.dimensions, space.table_name)
+        space.vector_type, space.dimensions, space.table_name)
     USING chunk_ids, model_ids, query_embedding, weight;
 END;
 $function$;
@@ -14893,28 +15351,32 @@ COMMENT ON FUNCTION pgblend._missing_stages(jsonb, jsonb) IS
 'Which of the wanted stages (expand, rerank) there is no model for: {stage: why}.';
 
 -- 60_search/_query_embedding
--- _query_embedding: the vector of a query in the active space, NULL where there is none to be had.
--- No space, no gateway, no answer in time: all give NULL.
-CREATE OR REPLACE FUNCTION pgblend._query_embedding(query text, timeout_ms integer)
+-- _query_embedding: the vector of a query in a space, NULL where there is none to be had.
+-- A NULL space is the active one. No space, no gateway, no answer in time: all give NULL.
+CREATE OR REPLACE FUNCTION pgblend._query_embedding(
+    query text,
+    timeout_ms integer,
+    space text
+)
 RETURNS vector
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    active pgblend_data.embedding_space := pgblend._active_space();
+    searched pgblend_data.embedding_space := pgblend._searched_space(space);
 BEGIN
-    IF active.name IS NULL OR query IS NULL THEN
+    IF searched.name IS NULL OR query IS NULL THEN
         RETURN NULL;
     END IF;
-    RETURN (pgblend.embed_text(ARRAY[query], active.name, timeout_ms))[1];
+    RETURN (pgblend.embed_text(ARRAY[query], searched.name, timeout_ms))[1];
 EXCEPTION WHEN SQLSTATE 'PB008' THEN
     RETURN NULL;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._query_embedding(text, integer) IS
-'The vector of a query in the active space, NULL where there is none to be had.';
+COMMENT ON FUNCTION pgblend._query_embedding(text, integer, text) IS
+'The vector of a query in an embedding space, NULL where there is none to be had.';
 
 -- 60_search/_search_trace
 -- _search_trace: what a search did, as one JSON document: settings, stages, rows.
@@ -17384,7 +17846,7 @@ if "stored_passages" not in SD:
     _MOVED = f"pgblend._feedback_cosines($1, $2, $3, $4, ({_SPACE.format(columns='s', place=5)}))"
     _FEEDBACK = f"SELECT f.chunk_id, f.cosine FROM {_MOVED} AS f"
     _FEEDBACK_TYPES = ["bigint[]", "bigint[]", "vector", "double precision", "text"]
-    _TYPE = "format('%I(%s)', s.storage, s.dimensions) AS type, quote_ident(s.table_name) AS name"
+    _TYPE = "s.vector_type AS type, quote_ident(s.table_name) AS name"
     _TABLE = _SPACE.format(columns=_TYPE, place=1)
     _COLUMN = "SELECT e.chunk_id, {column} AS value FROM pgblend_data.{table} AS e {where}"
     _WHERE = "WHERE e.chunk_id = ANY($1)"
@@ -17692,22 +18154,26 @@ COMMENT ON FUNCTION pgblend._rank_passages(
 -- _vectors_may_answer: whether vectors may stand in for a query whose words are nowhere.
 -- Not where there are none, nor for a query with phrases or exclusions: those must hold, and
 -- vectors know nothing of them.
-CREATE OR REPLACE FUNCTION pgblend._vectors_may_answer(query text, collection_ids bigint[])
+CREATE OR REPLACE FUNCTION pgblend._vectors_may_answer(
+    query text,
+    collection_ids bigint[],
+    space text
+)
 RETURNS boolean
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    space pgblend_data.embedding_space := pgblend._active_space();
+    searched pgblend_data.embedding_space := pgblend._searched_space(space);
 BEGIN
-    RETURN space.name IS NOT NULL
-        AND pgblend._has_vectors(space, collection_ids)
+    RETURN searched.name IS NOT NULL
+        AND pgblend._has_vectors(searched, collection_ids)
         AND NOT EXISTS (SELECT FROM pgblend._binding_conditions(query, collection_ids));
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._vectors_may_answer(text, bigint[]) IS
+COMMENT ON FUNCTION pgblend._vectors_may_answer(text, bigint[], text) IS
 'Whether vectors may stand in for a query whose words are nowhere: there are some, and it has no '
 'phrases and exclusions, which they know nothing of.';
 
@@ -17730,7 +18196,7 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    active pgblend_data.embedding_space := pgblend._active_space();
+    active pgblend_data.embedding_space := pgblend._hold_space(settings ->> 'space');
     problem CONSTANT text := 'no embedding space yet';
     hint CONSTANT text := 'pgblend ingest makes and fills one where a model gateway runs';
 BEGIN
@@ -17984,7 +18450,7 @@ BEGIN
             traced, looked.degraded || pgblend._degrade_mode(missing, options, settings));
         IF only_arm = 'lexical' AND page.candidate_count = 0 AND result_limit > 0
             AND NOT (settings ->> 'strict')::boolean
-            AND pgblend._vectors_may_answer(query, collection_ids)
+            AND pgblend._vectors_may_answer(query, collection_ids, settings ->> 'space')
         THEN
             looked := pgblend._search_space(NULL, collection_ids, settings, false);
             fallback := pgblend._search_page(
@@ -18876,7 +19342,7 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    space pgblend_data.embedding_space := pgblend._active_space();
+    space pgblend_data.embedding_space := pgblend._searched_space(settings ->> 'space');
     words record := pgblend._query_words(query, document_id, collection_ids);
     facts jsonb := '{}';
     arm text;
@@ -19019,7 +19485,7 @@ BEGIN
     IF query_embedding IS NULL AND (settings #>> '{weights,vector}')::double precision > 0 THEN
         query_embedding := pgblend._query_embedding(
             query, least((settings #>> '{timeouts_ms,embed}')::numeric,
-                (settings #>> '{timeouts_ms,total}')::numeric)::integer);
+                (settings #>> '{timeouts_ms,total}')::numeric)::integer, settings ->> 'space');
     END IF;
     search := pgblend._search(
         query, result_limit, collections, filter, profile, options, query_embedding,
@@ -22861,7 +23327,10 @@ COMMENT ON FUNCTION pgblend._passage_metrics(pgblend.search_result[]) IS
 -- 92_evaluate/_run_versions
 -- _run_versions: what a run's figures depend on beside its settings: versions and sizes.
 -- A set on all collections counts what the caller may read.
-CREATE OR REPLACE FUNCTION pgblend._run_versions(judged_set pgblend_data.judged_set)
+CREATE OR REPLACE FUNCTION pgblend._run_versions(
+    judged_set pgblend_data.judged_set,
+    space text
+)
 RETURNS jsonb
 LANGUAGE sql
 STABLE PARALLEL SAFE
@@ -22873,11 +23342,8 @@ BEGIN ATOMIC
             FROM pg_catalog.pg_extension AS e
             WHERE e.extname = 'vector'
         ),
-        'embedding_model', (
-            SELECT s.model
-            FROM pgblend_data.embedding_space AS s
-            WHERE s.active
-        ),
+        'embedding_space', (pgblend._searched_space(space)).name,
+        'embedding_model', (pgblend._searched_space(space)).model,
         'documents', (
             SELECT count(*)
             FROM pgblend_data.document AS d
@@ -22897,25 +23363,29 @@ BEGIN ATOMIC
     );
 END;
 
-COMMENT ON FUNCTION pgblend._run_versions(pgblend_data.judged_set) IS
+COMMENT ON FUNCTION pgblend._run_versions(pgblend_data.judged_set, text) IS
 'What a run''s figures depend on beside its settings: versions and numbers of documents, queries '
 'and judgements.';
 
 -- 92_evaluate/_sample_vectors
--- _sample_vectors: points halfway between two stored vectors of the active space, for an audit.
--- The same ids give the same points. No space or no visible vectors give an empty array; where
--- there are fewer than 2 · sample_size, fewer points.
-CREATE OR REPLACE FUNCTION pgblend._sample_vectors(collection_ids bigint[], sample_size integer)
+-- _sample_vectors: points halfway between two stored vectors of a space, for an audit.
+-- A NULL space is the active one. The same ids give the same points. No space or no visible vectors
+-- give an empty array; where there are fewer than 2 · sample_size, fewer points.
+CREATE OR REPLACE FUNCTION pgblend._sample_vectors(
+    collection_ids bigint[],
+    sample_size integer,
+    space text
+)
 RETURNS vector[]
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    space pgblend_data.embedding_space := pgblend._active_space();
+    sampled pgblend_data.embedding_space := pgblend._searched_space(space);
     sample vector[];
 BEGIN
-    IF space.name IS NOT NULL THEN
+    IF sampled.name IS NOT NULL THEN
         EXECUTE format(
             'SELECT array_agg(p.middle) FROM (
                 SELECT l2_normalize(e.embedding::vector)
@@ -22928,15 +23398,15 @@ BEGIN
                     WHERE s.collection_id = ANY($1) AND vector_norm(s.embedding::vector) > 0
                     ORDER BY md5(s.chunk_id::text), s.chunk_id LIMIT 2 * $2
                 ) AS e
-            ) AS p WHERE p.place %% 2 = 1 AND vector_norm(p.middle) > 0', space.table_name)
+            ) AS p WHERE p.place %% 2 = 1 AND vector_norm(p.middle) > 0', sampled.table_name)
         INTO sample USING collection_ids, sample_size;
     END IF;
     RETURN coalesce(sample, '{}');
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._sample_vectors(bigint[], integer) IS
-'Points halfway between two stored vectors of the active space, the same for the same ids.';
+COMMENT ON FUNCTION pgblend._sample_vectors(bigint[], integer, text) IS
+'Points halfway between two stored vectors of an embedding space, the same for the same ids.';
 
 -- 92_evaluate/add_judged_set
 -- add_judged_set: make a judged set on one collection, or with NULL on all, and return its id.
@@ -23109,7 +23579,9 @@ BEGIN
             coalesce(sample_size::text, 'NULL'), coalesce(result_limit::text, 'NULL')
             USING ERRCODE = '22023', HINT = '50 and 10 are the defaults.';
     END IF;
-    sample := pgblend._sample_vectors(collection_ids, sample_size);
+    sample := pgblend._sample_vectors(
+        collection_ids, sample_size,
+        pgblend._search_settings(options, NULL, collection_ids) ->> 'space');
     FOR found IN
         SELECT f.filter, f.selectivity
         FROM pgblend._audit_filters(collection_ids, filters) AS f
@@ -23186,6 +23658,7 @@ DECLARE
     done integer := 0;
     passages pgblend.search_result[];
     latency_ms double precision;
+    is_of_model boolean;
 BEGIN
     SELECT r.* INTO run FROM pgblend_data.evaluation_run AS r
     WHERE r.id = evaluate_queries.run_id;
@@ -23194,8 +23667,12 @@ BEGIN
             coalesce(evaluate_queries.run_id::text, 'NULL'), current_user
             USING ERRCODE = '42704', HINT = 'SELECT run_id FROM pgblend.evaluation_runs';
     END IF;
+    -- In a space of another model the vectors that the set brings mean nothing: ask the gateway.
+    is_of_model := coalesce((pgblend._searched_space(run.settings ->> 'space')).model = (
+        SELECT s.embedding_model FROM pgblend_data.judged_set AS s WHERE s.id = run.set_id), true);
     FOR judged IN
-        SELECT q.id, q.query, q.embedding FROM pgblend_data.judged_query AS q
+        SELECT q.id, q.query, CASE WHEN is_of_model THEN q.embedding END AS embedding
+        FROM pgblend_data.judged_query AS q
         WHERE q.set_id = run.set_id
             AND EXISTS (
                 SELECT FROM pgblend_data.judgement AS j WHERE j.query_id = q.id AND j.grade > 0)
@@ -23267,7 +23744,7 @@ BEGIN
             || coalesce(options -> 'timeouts_ms', '{}'));
     wanted.settings := pgblend._search_settings(
         wanted.options, wanted.profile, array_remove(ARRAY[target.collection_id], NULL));
-    wanted.versions := pgblend._run_versions(target);
+    wanted.versions := pgblend._run_versions(target, wanted.settings ->> 'space');
     SELECT r.id INTO run_id FROM pgblend_data.evaluation_run AS r
     WHERE r.set_id = target.id AND r.state = 'running' AND r.arm = _start_run.arm
         AND r.profile IS NOT DISTINCT FROM wanted.profile AND r.options = wanted.options
@@ -23691,6 +24168,7 @@ SELECT
         FROM pgblend_data.embedding_queue AS q
         WHERE q.space = s.name AND q.dead_at IS NULL
     ) AS waiting,
+    s.probed_at,
     s.created_at,
     (
         SELECT count(*)
@@ -23704,10 +24182,13 @@ COMMENT ON VIEW pgblend.embedding_spaces IS
 COMMENT ON COLUMN pgblend.embedding_spaces.name IS 'Name.';
 COMMENT ON COLUMN pgblend.embedding_spaces.model IS 'Model that makes its vectors.';
 COMMENT ON COLUMN pgblend.embedding_spaces.dimensions IS 'Dimensions of a vector.';
-COMMENT ON COLUMN pgblend.embedding_spaces.storage IS 'vector or halfvec.';
+COMMENT ON COLUMN pgblend.embedding_spaces.storage IS
+'vector, halfvec, or binary: an index of signs, re-scored by stored halfvec.';
 COMMENT ON COLUMN pgblend.embedding_spaces.active IS 'Whether searches use it.';
 COMMENT ON COLUMN pgblend.embedding_spaces.table_name IS 'Its table in pgblend_data.';
 COMMENT ON COLUMN pgblend.embedding_spaces.waiting IS 'Chunks that wait for a vector.';
+COMMENT ON COLUMN pgblend.embedding_spaces.probed_at IS
+'When the model was asked for a vector, to know it again; NULL where it was not.';
 COMMENT ON COLUMN pgblend.embedding_spaces.created_at IS 'When it was made.';
 COMMENT ON COLUMN pgblend.embedding_spaces.dead IS
 'Chunks given up: pgblend.embedding_dead_letters.';
@@ -24196,6 +24677,7 @@ pgblend.audit_recall,
 pgblend.blend_scores,
 pgblend.chunk_embeddings,
 pgblend.convex_fusion,
+pgblend.count_vectors,
 pgblend.drop_duplicates,
 pgblend.embed_text,
 pgblend.expand_query,
@@ -24281,6 +24763,7 @@ pgblend._group_condition,
 pgblend._group_operands,
 pgblend._has_numpy,
 pgblend._has_vectors,
+pgblend._hold_space,
 pgblend._identifiers,
 pgblend._indexable_text,
 pgblend._is_building,
@@ -24328,6 +24811,7 @@ pgblend._search_settings,
 pgblend._search_trace,
 pgblend._search_space,
 pgblend._searched_collections,
+pgblend._searched_space,
 pgblend._segment_arrays,
 pgblend._segment_score,
 pgblend._setting_defaults,
@@ -24433,19 +24917,27 @@ pgblend.create_unaccent_config,
 pgblend.drop_embedding_space,
 pgblend.drop_profile,
 pgblend.grant_collection,
+pgblend.probe_embedding_space,
+pgblend.queue_missing_vectors,
 pgblend.remove_collection,
 pgblend.reset_setting,
 pgblend.revoke_collection,
 pgblend.set_collection_settings,
 pgblend.set_profile,
 pgblend.set_setting,
-pgblend.set_settings
+pgblend.set_settings,
+pgblend.switch_embedding_space
 TO pgblend_admin;
 GRANT EXECUTE ON FUNCTION
 pgblend._check_own_profile,
 pgblend._check_privilege,
 pgblend._check_role,
-pgblend._create_embedding_table
+pgblend._check_space,
+pgblend._create_embedding_table,
+pgblend._note_probe,
+pgblend._probe_model,
+pgblend._probe_start,
+pgblend._probe_text
 TO pgblend_admin;
 
 -- The graph.

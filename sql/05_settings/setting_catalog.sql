@@ -146,13 +146,13 @@ BEGIN ATOMIC
         ('rerank_scores', 'search', 'scores', '{}', 0, 1, NULL,
             'Scores to use in place of a rerank model''s: by chunk id, of the passages that '
             'rerank_candidates gives.'),
+        ('rescore_factor', 'search', 'number', '4', 1, 1000, NULL,
+            'In a binary embedding space: how many passages near by their signs are compared by '
+            'their vectors, for each candidate; more is slower and more exact.'),
         ('reserve_tokens', 'search', 'object', '{}', 0, 10000000,
             ARRAY['code', 'doc', 'metadata', 'signature'],
             'Tokens of a context that are kept for passages of a kind, until no more of them are '
             'left.'),
-        ('rescore_factor', 'search', 'number', '4', 1, 1000, NULL,
-            'In a binary embedding space: how many passages near by their signs are compared by '
-            'their vectors, for each candidate; more is slower and more exact.'),
         ('rrf_k', 'search', 'number', '60', 0, 100000, NULL,
             'Reciprocal rank fusion: the constant added to each rank.'),
         ('since', 'search', 'date', 'null', NULL, NULL, NULL,

@@ -1,6 +1,6 @@
 -- _probe_model: the vector that a model gives for the probe text, asked through the gateway.
 -- PB008 where the gateway fails or its answer holds no vector. Runs with its owner's rights, like
--- _request_embeddings; only admins may call it, who choose the models anyway.
+-- _request_model; only admins may call it, who choose the models anyway.
 CREATE OR REPLACE FUNCTION pgblend._probe_model(model text, timeout_ms integer)
 RETURNS real[]
 LANGUAGE plpgsql

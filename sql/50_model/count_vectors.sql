@@ -1,12 +1,13 @@
 -- count_vectors: of one embedding space, or with NULL of each, how far it is filled and its size.
--- Counts what the caller may read. missing are chunks that neither have a vector nor wait for one;
--- fill_embedding_space queues them. An unknown space gives no row.
+-- Counts what the caller may read. dead are chunks that were given up; missing ones neither have a
+-- vector nor wait for one, and queue_missing_vectors queues them. An unknown space gives no row.
 CREATE OR REPLACE FUNCTION pgblend.count_vectors(space text DEFAULT NULL)
 RETURNS TABLE (
     name text,
     chunks bigint,
     vectors bigint,
     waiting bigint,
+    dead bigint,
     missing bigint,
     table_bytes bigint,
     index_bytes bigint
@@ -34,7 +35,7 @@ BEGIN
             FROM pgblend_data.chunk AS c
             LEFT JOIN pgblend_data.%I AS e ON e.chunk_id = c.id', counted.table_name)
         INTO chunks, vectors, missing USING counted.name;
-        SELECT count(*) INTO waiting
+        SELECT count(*) FILTER (WHERE q.dead_at IS NULL), count(q.dead_at) INTO waiting, dead
         FROM pgblend_data.embedding_queue AS q WHERE q.space = counted.name;
         table_bytes := pg_table_size(format('pgblend_data.%I', counted.table_name)::regclass);
         index_bytes := pg_indexes_size(format('pgblend_data.%I', counted.table_name)::regclass);
@@ -44,5 +45,5 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend.count_vectors(text) IS
-'Of each embedding space how many chunks there are, have a vector, wait for one, and neither have '
-'nor wait (missing), and the bytes of its table and indexes.';
+'Of each embedding space how many chunks there are, have a vector, wait for one, were given '
+'up (dead), and neither have nor wait (missing), and the bytes of its table and indexes.';

@@ -41,7 +41,8 @@ def examine(pgblend: Pgblend, parse_valid: Callable[[Result, str], Any]) -> Exam
 def test_all_is_well(pgblend: Pgblend, examine: Examine, gateway: GatewayProcess) -> None:
     checks = examine()
     rest = {"search_path", "indexes", "row security", "gateway", "embedding", "vector index"}
-    assert set(checks) == ALWAYS | rest | {"embedding space test", "embedding queue"}
+    spaces = {"embedding space test", "embedding queue", "model of test"}
+    assert set(checks) == ALWAYS | rest | spaces
     del checks["extension vector"]  # a warning on servers with an older pgvector
     assert [check for check in checks.values() if check["status"] != "ok"] == []
     assert gateway.url in checks["gateway"]["found"]
@@ -96,6 +97,21 @@ def test_a_model_of_another_size(examine: Examine, connection: psycopg.Connectio
     assert "384" in checks["embedding"]["found"]
     assert checks["embedding space other"]["status"] == "warning"
     assert "3 chunks wait" in checks["embedding space other"]["found"]
+    assert "gives 384 dimensions, the space holds 100" in checks["model of other"]["found"]
+    assert checks["model of test"]["status"] == "ok"
+
+
+@pytest.mark.usefixtures("vectors")
+def test_drift(examine: Examine, connection: psycopg.Connection) -> None:
+    connection.execute("DELETE FROM pgblend_data.embedding_test WHERE chunk_id = 1")
+    connection.execute(
+        "UPDATE pgblend_data.embedding_space SET probe[1:16] = array_fill(0.3::real, '{16}')"
+    )
+    checks = examine()
+    assert checks["embedding space test"]["status"] == "problem"
+    assert "1 chunks have no vector" in checks["embedding space test"]["found"]
+    assert checks["model of test"]["status"] == "problem"
+    assert "other vectors than when the space was made" in checks["model of test"]["found"]
 
 
 def test_a_search_path_without_pgblend(examine: Examine, connection: psycopg.Connection) -> None:

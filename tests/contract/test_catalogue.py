@@ -82,8 +82,8 @@ def test_only_the_listed_functions_run_with_their_owners_rights(
 ) -> None:
     query = f"SELECT proname FROM pg_proc WHERE {OURS} AND prosecdef"
     assert set(column(catalogue, query)) == SECURITY_DEFINER
-    paths = column(catalogue, f"SELECT proconfig FROM pg_proc WHERE {OURS} AND prosecdef")
-    assert set(paths) == {"['search_path=pg_catalog, pg_temp']"}
+    paths = column(catalogue, f"SELECT proconfig[1] FROM pg_proc WHERE {OURS} AND prosecdef")
+    assert set(paths) == {"search_path=pg_catalog, pg_temp"}
 
 
 def test_what_they_call_has_a_safe_search_path_too(catalogue: psycopg.Connection) -> None:

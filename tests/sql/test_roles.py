@@ -281,5 +281,5 @@ def test_an_admin_is_no_superuser(library: Database, connect_as: Connect) -> Non
         "CREATE FUNCTION pgblend.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     ):
         assert admin.error(statement).sqlstate == "42501"
-    error = admin.error("SELECT pgblend._create_embedding_table('document', 'vector', 3)")
+    error = admin.error("SELECT pgblend._create_embedding_table('document')")
     assert error.sqlstate == "22023"

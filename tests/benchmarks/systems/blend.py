@@ -124,7 +124,8 @@ def fill(url: str, corpus: Corpus) -> None:
         connection.execute("SET maintenance_work_mem = '1GB'")
         connection.execute("SELECT pgblend.add_collection('bench', %s)", [corpus.language])
         connection.execute(
-            "SELECT pgblend.create_embedding_space(%s, 'openai/bench', %s)", [SPACE, DIMENSIONS]
+            "SELECT pgblend.create_embedding_space(%s, 'openai/bench', %s, probe => false)",
+            [SPACE, DIMENSIONS],
         )
         ((index, definition),) = connection.execute(INDEX).fetchall()
         connection.execute(f"DROP INDEX {index}")

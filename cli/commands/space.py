@@ -1,0 +1,245 @@
+"""`pgblend space`: embedding spaces: make a second one, fill, compare, switch, drop."""
+
+from typing import Any
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import call, fetch_rows, open_database
+from pgblend.cli.errors import UserError
+
+STORAGES = ("vector", "halfvec", "binary")
+_SPACES = """
+    SELECT s.name, s.active, s.model, s.dimensions, s.storage, c.chunks, c.vectors, c.waiting,
+        c.dead, c.missing, c.table_bytes, c.index_bytes, s.probed_at, s.created_at
+    FROM pgblend.embedding_spaces AS s
+    CROSS JOIN LATERAL pgblend.count_vectors(s.name) AS c
+    ORDER BY s.name
+"""
+_COLUMNS = (
+    "name",
+    "active",
+    "model",
+    "dimensions",
+    "storage",
+    "chunks",
+    "vectors",
+    "waiting",
+    "dead",
+    "missing",
+    "table_bytes",
+    "index_bytes",
+)
+_COMPARED = ("arm", "metric", "mean_a", "mean_b", "difference", "low", "high", "p_value")
+_CREATE = """
+    SELECT pgblend.create_embedding_space(
+        %(name)s::text, %(model)s::text, %(dimensions)s::integer, %(storage)s::text,
+        %(active)s OR NOT EXISTS (SELECT FROM pgblend.embedding_spaces AS s WHERE s.active),
+        %(probe)s)
+"""
+_SWITCH = "SELECT pgblend.switch_embedding_space(%(name)s::text, %(even_incomplete)s)"
+_DROP = "SELECT pgblend.drop_embedding_space(%(name)s::text, %(even_active)s)"
+_NO_SPACE = "run: pgblend space list"
+
+
+@click.group()
+def command() -> None:
+    """Embedding spaces: make a second one, fill, compare, switch, drop.
+
+    An embedding space holds the vectors of one model. Searches use the active one; another can be
+    filled beside it, compared with it on judged queries, and take its place at once.
+    """
+
+
+@command.command("list")
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def list_spaces(database_url: str | None, output_format: str) -> None:
+    """List the embedding spaces, how far they are filled, and their size in bytes."""
+    with open_database(database_url) as connection:
+        rows = fetch_rows(connection, _SPACES)
+    output.echo_list("spaces", rows, _COLUMNS, output_format)
+
+
+@command.command()
+@click.argument("name")
+@click.option("--model", required=True, metavar="NAME", help="Model, as the gateway knows it.")
+@click.option(
+    "--storage",
+    type=click.Choice(STORAGES),
+    default="vector",
+    show_default=True,
+    help="vector: 4 bytes a dimension; halfvec: 2; binary: an index of one bit a dimension, "
+    "whose finds are compared by stored halfvec.",
+)
+@click.option(
+    "--dimensions",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of a vector. Default: what the model gives; another number is then an error.",
+)
+@click.option(
+    "--no-probe",
+    is_flag=True,
+    help="Do not ask the model for a vector: you bring the vectors. Needs --dimensions.",
+)
+@click.option("--active", is_flag=True, help="Let searches use it at once, empty as it is.")
+@click.pass_obj
+def create(
+    database_url: str | None,
+    name: str,
+    model: str,
+    storage: str,
+    dimensions: int | None,
+    no_probe: bool,
+    active: bool,
+) -> None:
+    """Make an embedding space and queue all chunks for it.
+
+    The first one becomes active; others wait for `pgblend space switch`.
+    """
+    found = call(
+        database_url,
+        _CREATE,
+        {
+            "name": name,
+            "model": model,
+            "dimensions": dimensions,
+            "storage": storage,
+            "active": active,
+            "probe": not no_probe,
+        },
+    )
+    click.echo(
+        f"made embedding space {name}: {model}, {found} dimensions, {storage}; "
+        f"fill it with: pgblend space fill {name}",
+        err=True,
+    )
+
+
+@command.command()
+@click.argument("name")
+@output.output_options("json")
+@click.pass_obj
+def fill(database_url: str | None, name: str, output_format: str) -> None:
+    """Embed the chunks that have no vector in a space; searches go on meanwhile.
+
+    Interrupted, it continues where it was. `pgblend worker` does the same for all spaces in the
+    background.
+    """
+    from pgblend.cli.ingest.fill_space import fill_space
+    from pgblend.cli.ingest.progress import progress_bars
+
+    with open_database(database_url) as first, open_database(database_url) as second:
+        with progress_bars() as start_bar:
+            filled = fill_space([first, second], name, start_bar)
+        row = _space(fetch_rows(first, _SPACES), name)
+    if output_format == "json":
+        output.echo_json({"embedded": filled.embedded, "refused": filled.refused, "space": row})
+    else:
+        click.echo(f"{name}: {filled.embedded:,} embedded, {row['waiting']:,} waiting", err=True)
+    if filled.refused:
+        click.echo(
+            f"pgblend: warning: the model refused {filled.refused:,} chunks: {filled.reason}; "
+            "pgblend worker tries them again",
+            err=True,
+        )
+
+
+@command.command()
+@click.argument("a")
+@click.argument("b")
+@click.option(
+    "--set",
+    "judged_set",
+    required=True,
+    metavar="NAME",
+    help="Judged set; `pgblend eval list` names those there are.",
+)
+@click.option(
+    "--arm",
+    multiple=True,
+    type=click.Choice(["vector", "hybrid"]),
+    help="Search by this (repeatable). Default: both.",
+)
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(1, 10000),
+    default=100,
+    show_default=True,
+    help="Passages to ask for.",
+)
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def compare(
+    database_url: str | None,
+    a: str,
+    b: str,
+    judged_set: str,
+    arm: tuple[str, ...],
+    limit: int,
+    output_format: str,
+) -> None:
+    """Compare two spaces on a judged set: is B better than A, or is it chance?
+
+    Runs the set's queries in each, by vectors alone and by the default profile. The runs are kept:
+    `pgblend eval compare` shows them query by query.
+    """
+    from pgblend.cli.evaluate.compare_spaces import compare_spaces
+    from pgblend.cli.evaluate.options import rounded
+    from pgblend.cli.ingest.progress import progress_bars
+
+    with open_database(database_url) as connection, progress_bars() as start_bar:
+        rows = fetch_rows(connection, _SPACES)
+        spaces = [_space(rows, name) for name in (a, b)]
+        comparisons = compare_spaces(
+            connection, judged_set, a, b, arm or ("vector", "hybrid"), limit, start_bar
+        )
+    if output_format == "json":
+        output.echo_json(
+            {"set": judged_set, "a": spaces[0], "b": spaces[1], "comparisons": comparisons}
+        )
+        return
+    figures = [
+        {"arm": each["arm"], "metric": name} | values
+        for each in comparisons
+        for name, values in each["metrics"].items()
+    ]
+    output.echo_rows(rounded(figures, output_format), _COMPARED, output_format)
+
+
+@command.command()
+@click.argument("name")
+@click.option("--even-incomplete", is_flag=True, help="Also while chunks wait for their vector.")
+@click.pass_obj
+def switch(database_url: str | None, name: str, even_incomplete: bool) -> None:
+    """Let searches use another space, all at once; the old one stays."""
+    before = call(database_url, _SWITCH, {"name": name, "even_incomplete": even_incomplete})
+    click.echo(f"searches use {name}{_instead(before, name)}", err=True)
+
+
+@command.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--even-active", is_flag=True, help="Also the space that searches use.")
+@click.pass_obj
+def drop(database_url: str | None, name: str, yes: bool, even_active: bool) -> None:
+    """Delete a space with all its vectors."""
+    if not yes:
+        click.confirm(f"Delete embedding space {name} with its vectors?", abort=True, err=True)
+    if not call(database_url, _DROP, {"name": name, "even_active": even_active}):
+        raise UserError(f"there is no embedding space {name!r}", hint=_NO_SPACE)
+    click.echo(f"dropped embedding space {name}", err=True)
+
+
+def _instead(before: str | None, name: str) -> str:
+    return f" instead of {before}" if before not in (None, name) else ""
+
+
+def _space(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    """Find a space among the rows of all."""
+    for row in rows:
+        if row["name"] == name:
+            return row
+    raise UserError(f"there is no embedding space {name!r}", hint=_NO_SPACE)

@@ -1,0 +1,165 @@
+"""space: list, create, fill, compare, switch, drop, on a real gateway."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import Result
+
+from support.database import Database
+from support.model_provider import ModelProvider
+
+Pgblend = Callable[..., Result]
+ParseValid = Callable[[Result, str], Any]
+
+
+def ok(result: Result) -> Result:
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture
+def spaces(pgblend: Pgblend, parse_valid: ParseValid) -> Callable[[], dict[str, Any]]:
+    """What `space list` says, by name."""
+
+    def listed() -> dict[str, Any]:
+        found = parse_valid(ok(pgblend("space", "list", "--json")), "space-list")
+        return {space["name"]: space for space in found["spaces"]}
+
+    return listed
+
+
+@pytest.mark.usefixtures("library")
+def test_from_the_first_space_to_the_second(
+    pgblend: Pgblend,
+    parse_valid: ParseValid,
+    spaces: Callable[[], dict[str, Any]],
+    gateway_connection: psycopg.Connection,
+    model_provider: ModelProvider,
+) -> None:
+    assert spaces() == {}
+    model = ["--model", model_provider.model]
+    made = ok(pgblend("space", "create", "one", *model))
+    assert "384 dimensions, vector" in made.stderr
+    ok(pgblend("space", "create", "two", *model, "--storage", "binary"))
+    found = spaces()
+    assert [(each["active"], each["vectors"], each["waiting"]) for each in found.values()] == [
+        (True, 0, 3),
+        (False, 0, 3),
+    ]
+    for name in ("one", "two"):
+        report = parse_valid(ok(pgblend("space", "fill", name, "--json")), "space-fill")
+        assert (report["embedded"], report["space"]["waiting"]) == (3, 0)
+        assert report["space"]["table_bytes"] > 0
+    # What went past the queue is mended as well.
+    gateway_connection.execute("DELETE FROM pgblend_data.embedding_two")
+    assert spaces()["two"]["missing"] == 3
+    refused = pgblend("space", "switch", "two")
+    assert refused.exit_code == 1
+    assert '3 chunks have no vector in embedding space "two" yet' in refused.stderr
+    assert "0 waiting" in ok(pgblend("space", "fill", "two")).stderr
+    assert spaces()["two"]["missing"] == 0
+    assert "searches use two instead of one" in ok(pgblend("space", "switch", "two")).stderr
+    assert ok(pgblend("space", "switch", "two")).stderr == "searches use two\n"
+    kept = pgblend("space", "drop", "two", "--yes")
+    assert "is the one that searches use" in kept.stderr
+    assert pgblend("space", "drop", "one", input="n\n").exit_code == 1
+    ok(pgblend("space", "drop", "one", "--yes"))
+    assert set(spaces()) == {"two"}
+    for option in ([], ["--csv"], ["--md"]):
+        assert "binary" in ok(pgblend("space", "list", *option)).stdout
+    again = pgblend("space", "drop", "one", "--yes")
+    assert again.stderr.startswith("pgblend: error: there is no embedding space 'one'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fill", "nope"], "there is no embedding space nope"),
+        (["switch", "nope"], "there is no embedding space nope"),
+        (["compare", "nope", "one", "--set", "s"], "there is no embedding space 'nope'"),
+        (["create", "Big", "--model", "m", "--no-probe"], "space name is 'Big'"),
+        (["create", "s", "--model", "m", "--no-probe"], "dimensions is NULL"),
+        (["create", "s", "--model", "m"], "no model gateway is set"),
+    ],
+)
+def test_what_cannot_be_done(
+    pgblend: Pgblend, connection: psycopg.Connection, arguments: list[str], message: str
+) -> None:
+    result = pgblend("space", *arguments)
+    assert result.exit_code in (1, 5)
+    assert message in result.stderr
+
+
+def test_fill_without_a_gateway(pgblend: Pgblend, connection: psycopg.Connection) -> None:
+    ok(pgblend("space", "create", "s", "--model", "m", "--dimensions", "3", "--no-probe"))
+    assert "no model gateway is set" in pgblend("space", "fill", "s").stderr
+    connection.execute("SELECT set_setting('gateway_url', '\"http://127.0.0.1:9\"')")
+    connection.execute("SELECT add_collection('c')")
+    connection.execute("SELECT ingest_document('c', 'k', 'text')")
+    assert "cannot be reached" in pgblend("space", "fill", "s").stderr
+
+
+@pytest.fixture
+def judged(
+    library: list[int], pgblend: Pgblend, gateway_connection: psycopg.Connection
+) -> psycopg.Connection:
+    """Two judged queries on the library, and two filled spaces."""
+    gateway_connection.execute("SELECT add_judged_set('mine', 'library')")
+    for query, key in (("ships on the sea", "sea.md"), ("wine of France", "wine.md")):
+        gateway_connection.execute("SELECT record_judgement('mine', %s, %s, 1)", [query, key])
+    return gateway_connection
+
+
+def test_compare(
+    judged: psycopg.Connection,
+    pgblend: Pgblend,
+    parse_valid: ParseValid,
+    model_provider: ModelProvider,
+) -> None:
+    for name in ("one", "two"):
+        ok(pgblend("space", "create", name, "--model", model_provider.model))
+        ok(pgblend("space", "fill", name))
+    # In the second one the vectors belong to other chunks.
+    judged.execute(
+        "UPDATE pgblend_data.embedding_two AS e SET embedding = o.embedding"
+        " FROM pgblend_data.embedding_one AS o"
+        " WHERE o.chunk_id = CASE WHEN e.chunk_id < 3 THEN e.chunk_id + 1 ELSE 1 END"
+    )
+    command = ["space", "compare", "one", "two", "--set", "mine"]
+    found = parse_valid(ok(pgblend(*command, "--json")), "space-compare")
+    by_arm = {each["arm"]: each for each in found["comparisons"]}
+    assert set(by_arm) == {"vector", "hybrid"}
+    assert found["a"]["active"]
+    assert not found["b"]["active"]
+    ndcg = by_arm["vector"]["metrics"]["nDCG@10"]
+    assert ndcg["mean_a"] == 1
+    assert ndcg["mean_b"] < 1
+    assert ndcg["losses"] > 0
+    assert by_arm["hybrid"]["degraded_queries"] == [0, 0]
+    options = judged.execute(
+        "SELECT options ->> 'space', versions ->> 'embedding_space'"
+        " FROM pgblend_data.evaluation_run ORDER BY id"
+    ).fetchall()
+    assert options == [("one", "one"), ("two", "two")] * 2
+    shown = ok(pgblend(*command, "--arm", "vector")).stdout
+    assert "nDCG@10" in shown
+    assert "hybrid" not in shown
+
+
+def test_a_set_with_vectors_of_another_model_asks_the_gateway(
+    judged: psycopg.Connection, pgblend: Pgblend, model_provider: ModelProvider
+) -> None:
+    db = Database(judged)
+    db.rows("UPDATE pgblend_data.judged_set SET embedding_model = 'mine'")
+    db.rows("UPDATE pgblend_data.judged_query SET embedding = '[1,0]'")
+    db.rows("SELECT create_embedding_space('mine', 'mine', 2, probe => false)")
+    ok(pgblend("space", "create", "theirs", "--model", model_provider.model))
+    ok(pgblend("space", "fill", "theirs"))
+    model_provider.reset()
+    option = ["--option", 'space="theirs"']
+    run = ok(pgblend("eval", "run", "--set", "mine", "--arm", "vector", *option, "--json"))
+    assert json.loads(run.stdout)["metrics"]["nDCG@10"] == 1
+    assert model_provider.requests == 2
