@@ -20,7 +20,7 @@ def fused_parts(
             for of_list, weight in zip(fused["ranks"], fused["weights"], strict=True)
         ]
     else:
-        total = sum(fused["weights"]) or 1
+        total = fused.get("total") or sum(fused["weights"]) or 1
         parts = [
             [weight * (score or 0.0) / total for score in of_list]
             for of_list, weight in zip(fused["normal"], fused["weights"], strict=True)

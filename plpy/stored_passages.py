@@ -12,6 +12,11 @@ _FEEDBACK = f"SELECT f.chunk_id, f.cosine FROM {_MOVED} AS f"
 _FEEDBACK_TYPES = ["bigint[]", "bigint[]", "vector", "double precision", "text"]
 _TYPE = "s.vector_type AS type, quote_ident(s.table_name) AS name"
 _TABLE = _SPACE.format(columns=_TYPE, place=1)
+_WALK = "SELECT w.nodes, w.depths, w.seeds_of, w.is_cut FROM pgblend._walk({}) AS w"
+_WALKED = _WALK.format("$1, $2, $3, $4, $5, $6")
+_WALK_TYPES = ["bigint[]", "integer", "text", "text[]", "integer", "integer"]
+_NODES = "SELECT p.* FROM pgblend._node_passages($1, $2, $3, $4, $5, $6) AS p"
+_NODE_TYPES = ["bigint[]", "bigint[]", "jsonb", "text", "vector", "text"]
 _COLUMN = "SELECT e.chunk_id, {column} AS value FROM pgblend_data.{table} AS e {where}"
 _WHERE = "WHERE e.chunk_id = ANY($1)"
 _COSINE = "nullif(1 - (e.embedding <=> $2::{type}), 'NaN')"
@@ -57,6 +62,27 @@ class StoredPassages:
     def vectors(self, chunk_ids: Sequence[int]) -> dict[int, str]:
         """Return the passages' vectors as texts."""
         return self._column(_VECTOR, chunk_ids)
+
+    def walk(
+        self, nodes: Sequence[int], sources: int, graph: Mapping[str, Any]
+    ) -> tuple[list[tuple[int, int, int]], bool]:
+        """Return (node, distance, seed) within some steps of nodes, and whether it was cut."""
+        asked = [graph["depth"], graph["direction"], graph["edge_types"], graph["node_limit"]]
+        row = self.run(_WALKED, _WALK_TYPES, nodes, *asked, sources)[0]
+        found = zip(row["nodes"], row["depths"], row["seeds_of"], strict=True)
+        return list(found), row["is_cut"]
+
+    def node_passages(
+        self, nodes: Sequence[int], collection_ids: Sequence[int], filter_: str, language: str
+    ) -> list[tuple[int, int, int, int]]:
+        """Return (node, chunk id, document id, chunk index) of nodes; chunk id 0 is one gone."""
+        if not nodes:
+            return []
+        values = [nodes, collection_ids, filter_, language, self.query_embedding, self.space]
+        return [
+            (row["node"], row["chunk_id"], row["document_id"], row["chunk_index"])
+            for row in self.run(_NODES, _NODE_TYPES, *values)
+        ]
 
     def _column(self, column: str, chunk_ids: Sequence[int], *values: str) -> dict[int, Any]:
         if not chunk_ids or self.space is None:

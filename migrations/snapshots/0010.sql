@@ -59,9 +59,9 @@ COMMENT ON FUNCTION pgblend._check_own_profile(text) IS
 -- Scopes: a 'search' setting may be given per call, collection and profile and for the whole
 -- database; a 'collection' setting per collection and for the database; a 'server' setting for the
 -- database only. For an object, allowed_values are its keys and the range holds for each value; the
--- types blend, bonus, expansion, feedback, mmr and normalization are described by _setting_schema;
--- a switch may be a boolean. Objects are merged key by key, but for those with a key "kind", which
--- are wholes.
+-- types blend, bonus, expansion, feedback, graph, mmr and normalization are described by
+-- _setting_schema; a switch may be a boolean. Objects are merged key by key, but for those with a
+-- key "kind", which are wholes.
 CREATE OR REPLACE FUNCTION pgblend.setting_catalog()
 RETURNS TABLE (
     name text,
@@ -147,6 +147,15 @@ BEGIN ATOMIC
             ARRAY['vocabulary', 'word_similarity'],
             'How the fuzzy arm finds: words put right by the vocabulary, or word_similarity of '
             'query and content from 0.3 on, which reads every content.'),
+        (
+            'graph', 'search', 'graph',
+            '{"weight": 0, "depth": 1, "direction": "both", "edge_types": null, "seeds": 10,
+            "node_limit": 1000, "combine": "fused"}', NULL, NULL, NULL,
+            'Passages that the graph leads to from the first seeds of what the other lists gave: '
+            'weight is what that list counts against all others together (0: off), depth the '
+            'steps, direction out, in or both, edge_types which edges (null: all), node_limit the '
+            'most nodes. combine sum is cosine + weight / (1 + depth), from all candidates.'
+        ),
         ('heading_weight', 'search', 'number', '2', 0, 100, NULL,
             'BM25F: how many times a word in a heading counts; the length counts it once.'),
         ('hyde', 'search', 'text', '"list"', NULL, NULL, ARRAY['list', 'query'],
@@ -562,6 +571,15 @@ RETURN CASE value_type
         "passages": {"type": "integer", "minimum": 0, "maximum": 100},
         "weight": {"type": "number", "minimum": 0, "maximum": 100},
         "pool": {"type": "integer", "minimum": 1, "maximum": 10000}}}'::jsonb
+    WHEN 'graph' THEN '{"type": "object", "keys": {
+        "weight": {"type": "number", "minimum": 0, "maximum": 1000000},
+        "depth": {"type": "integer", "minimum": 0, "maximum": 10},
+        "direction": {"type": "text", "allowed": ["both", "in", "out"]},
+        "edge_types": {"type": "array", "most": 100, "nullable": true,
+            "items": {"type": "text", "most": 200}},
+        "seeds": {"type": "integer", "minimum": 1, "maximum": 10000},
+        "node_limit": {"type": "integer", "minimum": 1, "maximum": 100000},
+        "combine": {"type": "text", "allowed": ["fused", "sum"]}}}'::jsonb
     WHEN 'mmr' THEN '{"type": "object", "keys": {
         "lambda": {"type": "number", "minimum": 0, "maximum": 1},
         "pool": {"type": "integer", "minimum": 1, "maximum": 1000}}}'::jsonb
@@ -579,8 +597,8 @@ RETURN CASE value_type
 END;
 
 COMMENT ON FUNCTION pgblend._setting_schema(text) IS
-'What a nested setting (blend, bonus, expansion, feedback, mmr, normalization) looks like inside; '
-'NULL for other types.';
+'What a nested setting (blend, bonus, expansion, feedback, graph, mmr, normalization) looks like '
+'inside; NULL for other types.';
 
 -- 05_settings/_setting_record_history
 -- _setting_record_history: trigger that keeps every change of a setting.
@@ -11273,6 +11291,63 @@ COMMENT ON FUNCTION pgblend._node_id(text) IS
 'The number of a node kind:id: four times the id, plus 0 for a document, 1 for a chunk, 2 for an '
 'entity.';
 
+-- 25_graph/_node_passages
+-- _node_passages: the passage that stands for each of some nodes, of those that a search may find.
+-- A passage stands for itself, for a document the one nearest to the query's vector, without a
+-- vector its first. Entities have none. chunk_id 0 is a node that is gone. What the collections,
+-- the filter and the language leave out gives no row.
+CREATE OR REPLACE FUNCTION pgblend._node_passages(
+    nodes bigint[],
+    collection_ids bigint[],
+    filter jsonb,
+    language text,
+    query_embedding vector,
+    space text
+)
+RETURNS TABLE (node bigint, chunk_id bigint, document_id bigint, chunk_index integer)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    vectors pgblend_data.embedding_space;
+    compiled record;
+BEGIN
+    SELECT s.* INTO vectors FROM pgblend_data.embedding_space AS s WHERE s.name = space;
+    SELECT f.* INTO compiled FROM pgblend._filter_condition(CASE
+        WHEN language IS NULL THEN filter
+        ELSE jsonb_build_object('and', jsonb_build_array(
+            jsonb_build_object('$language', language), coalesce(filter, '{}'))) END, 3) AS f;
+    RETURN QUERY EXECUTE format(
+        'SELECT DISTINCT ON (n.node) n.node, c.id, c.document_id, c.chunk_index
+        FROM unnest($1) AS n (node)
+        INNER JOIN pgblend_data.chunk AS c
+            ON n.node & 3 = 0 AND c.document_id = n.node >> 2
+                OR n.node & 3 = 1 AND c.id = n.node >> 2
+        INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+        %s
+        WHERE c.collection_id = ANY($2) AND %s
+        ORDER BY n.node, %s c.chunk_index',
+        CASE WHEN vectors.name IS NOT NULL AND query_embedding IS NOT NULL THEN format(
+            'LEFT JOIN pgblend_data.%I AS e ON e.chunk_id = c.id AND n.node & 3 = 0',
+            vectors.table_name) ELSE '' END,
+        coalesce(compiled.on_chunk, 'true'),
+        CASE WHEN vectors.name IS NOT NULL AND query_embedding IS NOT NULL THEN format(
+            'e.embedding <=> $4::%I(%s), ', vectors.storage, vectors.dimensions) ELSE '' END)
+    USING nodes, collection_ids, compiled.operands, query_embedding;
+    RETURN QUERY
+    SELECT n, 0::bigint, 0::bigint, 0
+    FROM unnest(nodes) AS n
+    WHERE n & 3 < 2 AND NOT EXISTS (SELECT FROM pgblend._node_facts(ARRAY[n]));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._node_passages(bigint[], bigint[], jsonb, text, vector, text) IS
+'The passage that stands for each of some nodes, of those that a search may find; chunk_id 0 is a '
+'node that is gone.';
+
 -- 25_graph/_check_edge
 -- _check_edge: raise unless an edge may be stored as it is given.
 CREATE OR REPLACE FUNCTION pgblend._check_edge(
@@ -14989,6 +15064,7 @@ RETURN CASE
     ELSE jsonb_build_object(
         'weights',
         '{"lexical": 0, "vector": 0, "fuzzy": 0}'::jsonb || jsonb_build_object(arm, 1),
+        'graph', '{"weight": 0}'::jsonb,
         'fuzzy', CASE WHEN arm = 'fuzzy' THEN 'on' ELSE 'off' END
     )
 END;
@@ -15743,7 +15819,9 @@ COMMENT ON FUNCTION pgblend._degrade_mode(jsonb, jsonb, jsonb) IS
 -- document's age leaves (recency in details). relevance is the exact cosine, NULL without a query
 -- vector. `trace` says what each stage did: with `traced` page also how each row of the page
 -- came to its place, with pool each candidate; with none it is NULL. Where words count, phrases and
--- exclusions bind the vectors too. Ties go by (document, chunk index).
+-- exclusions bind the vectors too. With a weight of the setting graph, what the graph leads to from
+-- the first of these is one more list, and details have source and depth. Ties go by (document,
+-- chunk index).
 CREATE OR REPLACE FUNCTION pgblend._rank_passages(
     query text,
     result_limit integer,
@@ -17256,6 +17334,257 @@ if "gathered_lists" not in SD:
         return {"lists": [*lists, *more], "vector": search.vector, "expansion": search.state}
     SD["gathered_lists"] = gathered_lists
 gathered_lists = SD["gathered_lists"]
+if "fuse_graph" not in SD:
+    """The graph's list fused with what the other lists gave."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+
+
+    def fuse_graph(
+        lists: Sequence[Mapping[str, Any]],
+        fused: Mapping[str, Any],
+        rows: Sequence[Mapping[str, Any]],
+        settings: Mapping[str, Any],
+        ages_days: Callable[[Sequence[int]], Sequence[float | None]],
+    ) -> tuple[list[Mapping[str, Any]], dict[str, Any]]:
+        """Return the lists with the graph's at their end, and the pool fused anew (fuse_lists).
+
+        `rows` are those of graph_list. The list's weight is `weight` times that of all other lists
+        together: by ranks it adds weight / (k + rank), else `near`, the points of the best seed over
+        the distance from it. With combine "sum" scores are added as they are, each 0 where it is
+        missing: cosine + weight / (1 + distance) (S3).
+        """
+        graph = settings["graph"]
+        total = sum(fused["weights"]) or 1.0
+        is_sum, by_ranks = graph["combine"] == "sum", fused["normal"] is None
+        weight = graph["weight"] * (1.0 if is_sum else total)
+        of_graph = {
+            "arm": "graph",
+            "kind": "graph",
+            "by_vector": False,
+            "weight": weight,
+            "perfect": 0.5,
+            "ranks": list(range(1, len(rows) + 1)),
+            "scores": [row["score"] for row in rows],
+            "notes": {rank: {"distance": row["distance"]} for rank, row in enumerate(rows, 1)},
+            **{
+                f"{name}{'es' if name.endswith('x') else 's'}": [row[name] for row in rows]
+                for name in ("chunk_id", "document_id", "chunk_index")
+            },
+        }
+        old = dict(zip(fused["chunk_ids"], range(len(fused["chunk_ids"])), strict=True))
+        pool = merge_lists([*lists, of_graph])
+        place = [old.get(chunk_id) for chunk_id in pool["chunk_ids"]]
+        count = len(place)
+
+        def moved(values: Sequence[Any], missing: Any) -> list[Any]:
+            return [missing if item is None else values[item] for item in place]
+
+        recency = None
+        if fused["recency"] is not None:
+            ages = ages_days(pool["document_ids"])
+            recency = recency_decay([1.0] * count, ages, settings["recency_half_life_days"])
+        near = {row["chunk_id"]: row["near"] for row in rows}
+        near_of = [near.get(chunk_id, 0.0) for chunk_id in pool["chunk_ids"]]
+        share = 1.0
+        if is_sum:
+            parts = [[score or 0.0 for score in of_list] for of_list in pool["scores"]]
+            weights = [*(1.0 for _ in lists), weight]
+            sums = [
+                sum(one * score for one, score in zip(weights, scores, strict=True))
+                for scores in zip(*parts, strict=True)
+            ]
+            attainable, normal, total = float(len(lists)) + weight / 2, parts, 1.0
+        else:
+            weights = [*fused["weights"], weight]
+            if by_ranks:
+                gained, most = fuse_ranks([pool["ranks"][-1]], [weight], settings["rrf_k"])
+                normal, total = None, total + weight
+            else:
+                share = total / (total + weight)
+                gained = [near * (1 - share) for near in near_of]
+                most = 1 - share
+                normal = [*(moved(of_list, None) for of_list in fused["normal"]), near_of]
+                total += weight
+            decay = recency or [1.0] * count
+            sums = [
+                before * share + gain * left
+                for before, gain, left in zip(moved(fused["sums"], 0.0), gained, decay, strict=True)
+            ]
+            attainable = fused["attainable"] * share + most
+        # A sum with a negative cosine may lie below 0.
+        points = [max(point, 0.0) for point in scale_fused(sums, attainable, "attainable")]
+        return [*lists, of_graph], {
+            **pool,
+            "sums": sums,
+            "attainable": attainable,
+            "points": points,
+            "order": sorted(range(count), key=lambda item: -sums[item]),
+            "bonus": [bonus * share for bonus in moved(fused["bonus"], 0.0)],
+            "recency": recency,
+            "normal": normal,
+            "weights": weights,
+            "total": total,
+            "feedback": fused["feedback"],
+        }
+    SD["fuse_graph"] = fuse_graph
+fuse_graph = SD["fuse_graph"]
+if "graph_list" not in SD:
+    """The list of candidates that the graph gives."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    # How many of the nearest seeds each node remembers: the best of them counts, and a seed's own
+    # nodes do not.
+    WALK_SOURCES = 5
+
+
+    def graph_list(
+        pool: Mapping[str, Any],
+        seeds: Sequence[int],
+        walk: Callable[..., Sequence[tuple[int, int, int]]],
+        node_passages: Callable[[Sequence[int]], Sequence[tuple[int, int, int, int]]],
+    ) -> tuple[list[dict[str, Any]], int]:
+        """Return the passages that the graph leads to, best first, and how many nodes are gone.
+
+        `pool` is what fuse_lists gives and `seeds` are items of it, best first. A passage stands for
+        itself and for its document (nodes 4 · id + 1 and 4 · id), and reaching either reaches it; where
+        several passages of a document are in the pool, its best one. `walk` gives (node, distance,
+        seed's node) near nodes, for each the nearest seeds, `node_passages` (node, chunk id, document
+        id, chunk index) of nodes that no passage of the pool stands for; chunk id 0 is a node that is
+        gone.
+        A row has `chunk_id`, `document_id`, `chunk_index`, `distance` from the nearest seed but itself,
+        `score`, 1 / (1 + distance), and `near`, the best seed's points over the distance from it.
+        """
+        ids, documents, points = pool["chunk_ids"], pool["document_ids"], pool["points"]
+        seed_of: dict[int, int] = {}
+        for item in seeds:
+            seed_of.setdefault(ids[item] * 4 + 1, item)
+            seed_of.setdefault(documents[item] * 4, item)
+        item_of: dict[int, int] = {}
+        for item in pool["order"]:
+            item_of.setdefault(documents[item] * 4, item)
+            item_of[ids[item] * 4 + 1] = item
+        reached: dict[int, list[tuple[int, float]]] = {}
+        for node, distance, seed in walk(list(seed_of), WALK_SOURCES):
+            if distance and seed not in (node, *_own_nodes(pool, item_of.get(node))):
+                reached.setdefault(node, []).append((distance, points[seed_of[seed]]))
+        rows: dict[int, dict[str, Any]] = {}
+
+        def add(node: int, chunk_id: int, document_id: int, chunk_index: int) -> None:
+            ways = reached[node]
+            distance = min(way[0] for way in ways)
+            near = max(seed_points / steps for steps, seed_points in ways)
+            old = rows.get(chunk_id, {"distance": distance, "near": near})
+            distance, near = min(distance, old["distance"]), max(near, old["near"])
+            rows[chunk_id] = {
+                "chunk_id": chunk_id,
+                "document_id": document_id,
+                "chunk_index": chunk_index,
+                "distance": distance,
+                "score": 1 / (1 + distance),
+                "near": near,
+            }
+
+        for node in reached:
+            if node in item_of:
+                own = item_of[node]
+                add(node, ids[own], documents[own], pool["chunk_indexes"][own])
+        gone = 0
+        for node, chunk_id, document_id, chunk_index in node_passages(
+            [node for node in reached if node not in item_of]
+        ):
+            if chunk_id:
+                add(node, chunk_id, document_id, chunk_index)
+            else:
+                gone += 1
+        order = sorted(
+            rows.values(), key=lambda row: (-row["near"], row["document_id"], row["chunk_index"])
+        )
+        return order, gone
+
+
+    def _own_nodes(pool: Mapping[str, Any], item: int | None) -> tuple[int, ...]:
+        """Return the nodes that a passage of the pool stands for."""
+        if item is None:
+            return ()
+        return pool["chunk_ids"][item] * 4 + 1, pool["document_ids"][item] * 4
+    SD["graph_list"] = graph_list
+graph_list = SD["graph_list"]
+if "graph_stage" not in SD:
+    """What the graph adds to a search."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+
+    Lists = Sequence[Mapping[str, Any]]
+
+
+    def graph_stage(
+        lists: Lists,
+        fused: dict[str, Any],
+        settings: Mapping[str, Any],
+        stored: Any,
+        collection_ids: Sequence[int],
+        tools: Mapping[str, Callable[..., Any]],
+    ) -> tuple[Lists, dict[str, Any], Callable[[int], dict[str, Any]]]:
+        """Return lists and pool with the graph's list, and what tells how a passage was found.
+
+        The last gives {source, depth} of a chunk id: source is vector for what only the other lists
+        found, graph for what only the graph did, hybrid for both; depth is 0 for a hit of the other
+        lists, else the distance (S3). Without a weight nothing changes, and it gives {}. `stored` is
+        what stored_passages returns; `tools`: done, skip, and warn(message, hint). `settings` also has
+        the search's filter, as JSON text or None.
+        """
+        graph = settings["graph"]
+        if graph["weight"] == 0:
+            tools["skip"]("graph", "its weight is 0")
+            return lists, fused, lambda _: {}
+        cut = []
+
+        def walk(nodes: Sequence[int], sources: int) -> Sequence[tuple[int, int, int]]:
+            near, is_cut = stored.walk(nodes, sources, graph)
+            cut.append(is_cut)
+            return near  # type: ignore[no-any-return]
+
+        seeds = fused["order"][: graph["seeds"] if graph["combine"] == "fused" else None]
+        rows, gone = graph_list(
+            fused,
+            seeds,
+            walk,
+            lambda nodes: stored.node_passages(
+                nodes, collection_ids, settings["filter"], settings["language"]
+            ),
+        )
+        if any(cut):
+            most = f"the graph has more than {graph['node_limit']} nodes in reach"
+            tools["warn"](
+                f"{most}: those of the heaviest edges are taken",
+                "Raise node_limit of the option graph, or name edge_types.",
+            )
+        if gone:
+            tools["warn"](
+                f"nodes that edges lead to are gone and were skipped: {gone}",
+                "Delete their edges: SELECT * FROM pgblend.edges",
+            )
+        hits = set(fused["chunk_ids"])
+        distances = {row["chunk_id"]: row["distance"] for row in rows}
+        if rows or graph["combine"] == "sum":
+            lists, fused = fuse_graph(lists, fused, rows, settings, stored.ages_days)
+        tools["done"]("graph", len(rows))
+
+        def place(chunk_id: int) -> dict[str, Any]:
+            if chunk_id not in hits:
+                return {"source": "graph", "depth": distances[chunk_id]}
+            return {"source": "hybrid" if chunk_id in distances else "vector", "depth": 0}
+
+        return lists, fused, place
+    SD["graph_stage"] = graph_stage
+graph_stage = SD["graph_stage"]
 if "model_stages" not in SD:
     """The model calls of one search: sent, received, and ended whatever happens."""
 
@@ -17691,7 +18020,7 @@ if "fused_parts" not in SD:
                 for of_list, weight in zip(fused["ranks"], fused["weights"], strict=True)
             ]
         else:
-            total = sum(fused["weights"]) or 1
+            total = fused.get("total") or sum(fused["weights"]) or 1
             parts = [
                 [weight * (score or 0.0) / total for score in of_list]
                 for of_list, weight in zip(fused["normal"], fused["weights"], strict=True)
@@ -17848,6 +18177,11 @@ if "stored_passages" not in SD:
     _FEEDBACK_TYPES = ["bigint[]", "bigint[]", "vector", "double precision", "text"]
     _TYPE = "s.vector_type AS type, quote_ident(s.table_name) AS name"
     _TABLE = _SPACE.format(columns=_TYPE, place=1)
+    _WALK = "SELECT w.nodes, w.depths, w.seeds_of, w.is_cut FROM pgblend._walk({}) AS w"
+    _WALKED = _WALK.format("$1, $2, $3, $4, $5, $6")
+    _WALK_TYPES = ["bigint[]", "integer", "text", "text[]", "integer", "integer"]
+    _NODES = "SELECT p.* FROM pgblend._node_passages($1, $2, $3, $4, $5, $6) AS p"
+    _NODE_TYPES = ["bigint[]", "bigint[]", "jsonb", "text", "vector", "text"]
     _COLUMN = "SELECT e.chunk_id, {column} AS value FROM pgblend_data.{table} AS e {where}"
     _WHERE = "WHERE e.chunk_id = ANY($1)"
     _COSINE = "nullif(1 - (e.embedding <=> $2::{type}), 'NaN')"
@@ -17894,6 +18228,27 @@ if "stored_passages" not in SD:
             """Return the passages' vectors as texts."""
             return self._column(_VECTOR, chunk_ids)
 
+        def walk(
+            self, nodes: Sequence[int], sources: int, graph: Mapping[str, Any]
+        ) -> tuple[list[tuple[int, int, int]], bool]:
+            """Return (node, distance, seed) within some steps of nodes, and whether it was cut."""
+            asked = [graph["depth"], graph["direction"], graph["edge_types"], graph["node_limit"]]
+            row = self.run(_WALKED, _WALK_TYPES, nodes, *asked, sources)[0]
+            found = zip(row["nodes"], row["depths"], row["seeds_of"], strict=True)
+            return list(found), row["is_cut"]
+
+        def node_passages(
+            self, nodes: Sequence[int], collection_ids: Sequence[int], filter_: str, language: str
+        ) -> list[tuple[int, int, int, int]]:
+            """Return (node, chunk id, document id, chunk index) of nodes; chunk id 0 is one gone."""
+            if not nodes:
+                return []
+            values = [nodes, collection_ids, filter_, language, self.query_embedding, self.space]
+            return [
+                (row["node"], row["chunk_id"], row["document_id"], row["chunk_index"])
+                for row in self.run(_NODES, _NODE_TYPES, *values)
+            ]
+
         def _column(self, column: str, chunk_ids: Sequence[int], *values: str) -> dict[int, Any]:
             if not chunk_ids or self.space is None:
                 return {}
@@ -17934,6 +18289,7 @@ stored_passages = SD["stored_passages"]
 
 
 
+
 import json
 from time import monotonic, perf_counter
 
@@ -17956,7 +18312,8 @@ degraded = []
 def degrade(stage, outcome):
     """Name what the search goes on without; where a row needs the vector, or by strict, fail."""
     problem, hint = outcome["problem"], outcome["hint"]
-    if stage == "vector" and in_force["only_arm"] == "vector":
+    if stage == "vector" and (
+            in_force["only_arm"] == "vector" or in_force["graph"].get("combine") == "sum"):
         plpy.error(
             f"VECTORS_UNAVAILABLE: {problem}", sqlstate="PB008",
             hint=f"{hint}; lexical_search needs no vectors")
@@ -18013,10 +18370,13 @@ fused = fuse_lists(
     lists, in_force, depth,
     lambda first, passages: stored.moved_cosines(first, passages, in_force["feedback"]["weight"]),
     stored.ages_days)
+feedback = fused["feedback"]
+done("fuse", len(fused["order"]), **({"details": {"feedback": feedback}} if feedback else {}))
+lists, fused, graph_place = graph_stage(
+    lists, fused, in_force | {"filter": filter}, stored, collection_ids,
+    {"done": done, "skip": skip, "warn": lambda message, hint: plpy.warning(message, hint=hint)})
 ids, count = fused["chunk_ids"], len(fused["order"])
 places = {"fuse": fused["order"]}
-feedback = fused["feedback"]
-done("fuse", count, **({"details": {"feedback": feedback}} if feedback else {}))
 
 # --- refine: leave out repetitions, rerank, blend, leave out what is not good enough
 cosine_of = next((
@@ -18127,6 +18487,7 @@ of_all = {
     "relevance_basis": "rerank" if reranker.scores else None if vector is None else "cosine"}
 details = [
     {**of_all, **({"recency": fused["recency"][item]} if fused["recency"] else {}),
+     **graph_place(ids[item]),
      "cursor": {
          "score": points[item], "document_id": fused["document_ids"][item],
          "chunk_index": fused["chunk_indexes"][item]}}
@@ -18408,6 +18769,7 @@ DECLARE
     settings jsonb;
     wanted jsonb;
     missing jsonb;
+    by_vector boolean;
     looked record;
     page record;
     fallback record;
@@ -18437,13 +18799,16 @@ BEGIN
         'no_rerank', coalesce(missing ->> 'rerank', pgblend._why_not('rerank', settings)),
         'deadline', pgblend._monotonic_deadline(
             (settings #>> '{timeouts_ms,total}')::numeric::integer));
+    -- S3's sum of scores needs the vectors as their own arm does.
+    by_vector := coalesce(only_arm = 'vector', false)
+        OR settings -> 'graph' @> '{"combine": "sum"}' AND only_arm IS NULL;
     SELECT NULL::text AS space, '{}'::text[] AS degraded INTO looked;
     SELECT '{}'::pgblend.search_result[] AS results, NULL::jsonb AS trace, 0 AS candidate_count,
         looked.degraded AS degraded INTO page;
-    IF NOT is_blank OR only_arm = 'vector' AND query_embedding IS NOT NULL THEN
+    IF NOT is_blank OR by_vector AND query_embedding IS NOT NULL THEN
         IF (settings #>> '{weights,vector}')::double precision > 0 THEN
             looked := pgblend._search_space(
-                query_embedding, collection_ids, settings, only_arm IS NOT NULL);
+                query_embedding, collection_ids, settings, by_vector);
         END IF;
         page := pgblend._search_page(
             query, result_limit, query_embedding, looked.space, collection_ids, filter, settings,
@@ -19575,6 +19940,106 @@ COMMENT ON FUNCTION pgblend.search_diagnose(
 'Why a document (its id, source key or URI) is or is not among the results of hybrid_search: the '
 'stage where it was lost, what it would have needed, and a verdict in one sentence.';
 
+-- 70_graph/_search_from_seeds
+-- _search_from_seeds: passages near to seed nodes in the graph, score 1 / (1 + depth), best first.
+-- A seed that is gone is skipped with a WARNING; where all are, there are no rows. Ties go by
+-- (document, chunk index).
+CREATE OR REPLACE FUNCTION pgblend._search_from_seeds(
+    seed_nodes text[],
+    result_limit integer,
+    collections text[],
+    filter jsonb,
+    options jsonb
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    collection_ids bigint[] := pgblend._searched_collections(collections);
+    settings jsonb := pgblend._search_settings(options, 'graph', collection_ids);
+    graph jsonb := settings -> 'graph';
+    seeds bigint[];
+    gone text[];
+    walk record;
+BEGIN
+    SELECT array_agg(DISTINCT f.node) INTO seeds
+    FROM pgblend._node_facts(ARRAY(
+        SELECT pgblend._node_id(n) FROM unnest(seed_nodes) AS n WHERE n IS NOT NULL)) AS f;
+    gone := ARRAY(
+        SELECT DISTINCT coalesce(n, 'NULL') FROM unnest(seed_nodes) AS n
+        WHERE pgblend._node_id(n) = ANY(seeds) IS NOT TRUE ORDER BY 1);
+    IF cardinality(gone) > 0 THEN
+        RAISE WARNING 'seed nodes that are not there were skipped: %',
+            array_to_string(gone[:10], ', ')
+            USING HINT = 'graph_node(collection, source_key) gives the node of a document.';
+    END IF;
+    IF seeds IS NULL THEN
+        RETURN;
+    END IF;
+    walk := pgblend._walk(
+        seeds, (graph ->> 'depth')::integer, graph ->> 'direction',
+        CASE jsonb_typeof(graph -> 'edge_types') WHEN 'array' THEN ARRAY(
+            SELECT t FROM jsonb_array_elements_text(graph -> 'edge_types') AS t) END,
+        (graph ->> 'node_limit')::integer + cardinality(seeds), 1);
+    IF walk.is_cut THEN
+        RAISE WARNING 'there are more than % nodes: those of the heaviest edges are taken',
+            graph ->> 'node_limit'
+            USING HINT = 'Raise node_limit of the option graph, or name edge_types.';
+    END IF;
+    RETURN QUERY
+    WITH passage AS MATERIALIZED (
+        SELECT p.node, p.chunk_id, p.document_id, p.chunk_index, w.depth
+        FROM unnest(walk.nodes, walk.depths) AS w (node, depth)
+        INNER JOIN pgblend._node_passages(
+            walk.nodes, collection_ids, pgblend._search_filter(filter, settings),
+            settings ->> 'language', NULL, NULL) AS p ON p.node = w.node
+    ), best AS (
+        SELECT row_number() OVER (ORDER BY b.depth, b.document_id, b.chunk_index)::integer AS place,
+            b.*
+        FROM (
+            SELECT DISTINCT ON (p.chunk_id) p.* FROM passage AS p
+            WHERE p.chunk_id <> 0
+            ORDER BY p.chunk_id, p.depth
+        ) AS b
+    ), page AS (
+        SELECT
+            array_agg(b.chunk_id ORDER BY b.place) AS chunk_ids,
+            array_agg(b.place ORDER BY b.place) AS ranks,
+            array_agg(pgblend.graph_score(NULL, b.depth) ORDER BY b.place) AS scores,
+            array_agg(NULL::double precision) AS relevances,
+            array_agg(jsonb_build_object('graph', jsonb_build_object(
+                'rank', b.place, 'score', pgblend.graph_score(NULL, b.depth),
+                'distance', b.depth)) ORDER BY b.place) AS arms,
+            array_agg(jsonb_build_object(
+                'source', 'graph', 'depth', b.depth, 'relevance_basis', NULL) ORDER BY b.place)
+                AS details
+        FROM best AS b
+        WHERE b.place > (settings ->> 'offset')::integer
+            AND b.place <= (settings ->> 'offset')::integer + result_limit
+    )
+    SELECT r.*
+    FROM page AS a
+    CROSS JOIN LATERAL pgblend._fetch_page(
+        NULL, a.chunk_ids, a.ranks, a.scores, a.relevances, a.arms, a.details, '{}') AS r
+    WHERE a.chunk_ids IS NOT NULL;
+    SELECT array_agg(pgblend._node_name(p.node)) INTO gone
+    FROM pgblend._node_passages(walk.nodes, collection_ids, NULL, NULL, NULL, NULL) AS p
+    WHERE p.chunk_id = 0;
+    IF gone IS NOT NULL THEN
+        RAISE WARNING 'nodes that edges lead to are gone and were skipped: %',
+            array_to_string(gone[:10], ', ')
+            USING HINT = 'Delete their edges: SELECT * FROM pgblend.edges';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_from_seeds(text[], integer, text[], jsonb, jsonb) IS
+'Passages near to seed nodes in the graph, score 1 / (1 + depth), best first.';
+
 -- 70_graph/add_edge
 -- add_edge: join two nodes by an edge; true where it is new, false where weight and metadata of one
 -- that is there were set.
@@ -19737,6 +20202,80 @@ $function$;
 COMMENT ON FUNCTION pgblend.graph_neighbors(text, integer, text, text[], integer) IS
 'The nodes within some steps of a node (document:ID, chunk:ID, entity:ID), nearest first, each '
 'once with the edge that leads there. direction: out, in or both; NULL edge_types are all.';
+
+-- 70_graph/graph_search
+-- graph_search: passages near in the graph: to seed nodes, or to what a query finds by its vector.
+-- With seed_nodes, score is 1 / (1 + depth) from the nearest seed, and a seed has depth 0. With a
+-- query (or its vector), max(2 n, 20) hits by cosine are expanded by depth steps, and score is
+-- cosine + 1 / (1 + distance), each 0 where it did not find the passage: it can reach 1.5, over
+-- which min_score and cursors take it. details have source (vector, graph, hybrid) and depth (0 for
+-- a hit; the distance is in arms). A document is shown by one passage, entities lead on and are no
+-- rows, and a seed that is gone is skipped with a WARNING. result_limit of 0 or less is 10. Neither
+-- seeds nor query is an error (PB011), both are one; where the embedding fails it raises PB008,
+-- without vectors PB001. Options: those of scope search; graph has direction and edge_types.
+CREATE OR REPLACE FUNCTION pgblend.graph_search(
+    seed_nodes text[] DEFAULT NULL,
+    depth integer DEFAULT 1,
+    result_limit integer DEFAULT 10,
+    query text DEFAULT NULL,
+    collections text[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    options jsonb DEFAULT '{}',
+    query_embedding vector DEFAULT NULL
+)
+RETURNS SETOF pgblend.search_result
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+COST 100000
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    wanted integer := CASE WHEN graph_search.result_limit <= 0 THEN 10
+        ELSE coalesce(graph_search.result_limit, 10) END;
+    has_seeds boolean := cardinality(seed_nodes) > 0;
+    has_query boolean := coalesce(btrim(graph_search.query, E' \t\r\n'), '') <> ''
+        OR query_embedding IS NOT NULL;
+    asked jsonb;
+    search record;
+BEGIN
+    IF has_seeds AND has_query THEN
+        RAISE EXCEPTION 'graph_search has seed_nodes and a query: expected one of them'
+            USING ERRCODE = '22023',
+            HINT = 'Leave seed_nodes out: what the query finds are the seeds.';
+    ELSIF NOT coalesce(has_seeds, false) AND NOT has_query THEN
+        RAISE EXCEPTION 'NO_SEEDS: graph_search has neither seed_nodes nor a query'
+            USING ERRCODE = 'PB011',
+            HINT = 'For example: seed_nodes => ARRAY[graph_node(collection, source_key)]';
+    END IF;
+    PERFORM pgblend._check_result_limit(wanted);
+    asked := coalesce(options, '{}') || jsonb_build_object(
+        'graph', coalesce(nullif(options -> 'graph', 'null'), '{}')
+            || jsonb_build_object('depth', depth));
+    IF has_seeds THEN
+        RETURN QUERY
+        SELECT s.* FROM pgblend._search_from_seeds(
+            seed_nodes, wanted, collections, filter, asked) AS s;
+        RETURN;
+    END IF;
+    search := pgblend._search(
+        graph_search.query, wanted, collections, filter, 'graph', asked, query_embedding, NULL);
+    RETURN QUERY
+    SELECT r.rank, (r.arms #>> '{fused,score}')::double precision, r.relevance, r.document_id,
+        r.chunk_id, r.collection, r.uri, r.title, r.snippet, r.content, r.start_line, r.end_line,
+        r.pages, r.metadata, r.source_key, r.context_before, r.context_after, r.arms, r.degraded,
+        r.details
+    FROM unnest(search.results) AS r
+    ORDER BY r.rank;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.graph_search(
+    text[], integer, integer, text, text[], jsonb, jsonb, vector
+) IS
+'Passages near in the graph: to seed nodes (score 1 / (1 + depth)), or to what a query finds by '
+'its vector (score cosine + 1 / (1 + depth)). Raises PB011 (NO_SEEDS) without either.';
 
 -- 80_context/_answer_messages
 -- _answer_messages: the messages that ask a chat model to answer from passages, as a JSON array.
@@ -24952,12 +25491,15 @@ TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
 pgblend.graph_neighbors,
 pgblend.graph_node,
+pgblend.graph_search,
 pgblend._check_graph_settings,
 pgblend._chunk_neighbours,
 pgblend._neighbours,
 pgblend._node_facts,
 pgblend._node_id,
 pgblend._node_name,
+pgblend._node_passages,
+pgblend._search_from_seeds,
 pgblend._walk
 TO pgblend_reader;
 GRANT EXECUTE ON FUNCTION

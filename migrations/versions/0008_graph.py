@@ -182,7 +182,31 @@ USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
 ALTER TABLE pgblend_data.{table} ENABLE ROW LEVEL SECURITY;
 """
 
+# S3, literally. Its scores are added as they are.
+PROFILE = """
+INSERT INTO pgblend_data.profile (name, built_in, description, settings) VALUES
+('graph', true,
+'Vectors and graph: max(2 n, 20) hits by cosine, expanded by one step in either direction; the sum '
+'of cosine and 1 / (1 + depth), each 0 where it did not find the passage.',
+'{
+    "mode": "fast", "rrf_k": 60, "fusion": "rrf", "fuzzy": "off", "dedup": "off",
+    "fused_scale": "raw",
+    "weights": {
+        "lexical": 0, "vector": 1, "fuzzy": 0,
+        "lexical_variant": 0, "vector_variant": 0, "hyde": 0},
+    "graph": {
+        "weight": 1, "depth": 1, "direction": "both", "edge_types": null, "seeds": 10000,
+        "node_limit": 10000, "combine": "sum"},
+    "mmr": {"lambda": 1, "pool": 50},
+    "bonus": {"kind": "none"},
+    "over_fetch": {"factor": 2, "minimum": 20}
+}');
+"""
+
 DROP = """
+DELETE FROM pgblend_data.setting AS s
+WHERE s.name = 'default_profile' AND s.value = '"graph"';
+DELETE FROM pgblend_data.profile WHERE name = 'graph';
 DROP TABLE
 pgblend_data.entity_extraction, pgblend_data.entity, pgblend_data.edge, pgblend_data.link,
 pgblend_data.document_name;
@@ -197,6 +221,7 @@ def upgrade() -> None:
     for table in SECURED_TABLES:
         execute_script(connection, SECURE_TABLE.format(table=table))
     execute_script(connection, SECURE_EDGE)
+    execute_script(connection, PROFILE)
 
 
 def downgrade() -> None:

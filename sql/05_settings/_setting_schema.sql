@@ -44,6 +44,15 @@ RETURN CASE value_type
         "passages": {"type": "integer", "minimum": 0, "maximum": 100},
         "weight": {"type": "number", "minimum": 0, "maximum": 100},
         "pool": {"type": "integer", "minimum": 1, "maximum": 10000}}}'::jsonb
+    WHEN 'graph' THEN '{"type": "object", "keys": {
+        "weight": {"type": "number", "minimum": 0, "maximum": 1000000},
+        "depth": {"type": "integer", "minimum": 0, "maximum": 10},
+        "direction": {"type": "text", "allowed": ["both", "in", "out"]},
+        "edge_types": {"type": "array", "most": 100, "nullable": true,
+            "items": {"type": "text", "most": 200}},
+        "seeds": {"type": "integer", "minimum": 1, "maximum": 10000},
+        "node_limit": {"type": "integer", "minimum": 1, "maximum": 100000},
+        "combine": {"type": "text", "allowed": ["fused", "sum"]}}}'::jsonb
     WHEN 'mmr' THEN '{"type": "object", "keys": {
         "lambda": {"type": "number", "minimum": 0, "maximum": 1},
         "pool": {"type": "integer", "minimum": 1, "maximum": 1000}}}'::jsonb
@@ -61,5 +70,5 @@ RETURN CASE value_type
 END;
 
 COMMENT ON FUNCTION pgblend._setting_schema(text) IS
-'What a nested setting (blend, bonus, expansion, feedback, mmr, normalization) looks like inside; '
-'NULL for other types.';
+'What a nested setting (blend, bonus, expansion, feedback, graph, mmr, normalization) looks like '
+'inside; NULL for other types.';

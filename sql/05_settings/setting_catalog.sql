@@ -3,9 +3,9 @@
 -- Scopes: a 'search' setting may be given per call, collection and profile and for the whole
 -- database; a 'collection' setting per collection and for the database; a 'server' setting for the
 -- database only. For an object, allowed_values are its keys and the range holds for each value; the
--- types blend, bonus, expansion, feedback, mmr and normalization are described by _setting_schema;
--- a switch may be a boolean. Objects are merged key by key, but for those with a key "kind", which
--- are wholes.
+-- types blend, bonus, expansion, feedback, graph, mmr and normalization are described by
+-- _setting_schema; a switch may be a boolean. Objects are merged key by key, but for those with a
+-- key "kind", which are wholes.
 CREATE OR REPLACE FUNCTION pgblend.setting_catalog()
 RETURNS TABLE (
     name text,
@@ -91,6 +91,15 @@ BEGIN ATOMIC
             ARRAY['vocabulary', 'word_similarity'],
             'How the fuzzy arm finds: words put right by the vocabulary, or word_similarity of '
             'query and content from 0.3 on, which reads every content.'),
+        (
+            'graph', 'search', 'graph',
+            '{"weight": 0, "depth": 1, "direction": "both", "edge_types": null, "seeds": 10,
+            "node_limit": 1000, "combine": "fused"}', NULL, NULL, NULL,
+            'Passages that the graph leads to from the first seeds of what the other lists gave: '
+            'weight is what that list counts against all others together (0: off), depth the '
+            'steps, direction out, in or both, edge_types which edges (null: all), node_limit the '
+            'most nodes. combine sum is cosine + weight / (1 + depth), from all candidates.'
+        ),
         ('heading_weight', 'search', 'number', '2', 0, 100, NULL,
             'BM25F: how many times a word in a heading counts; the length counts it once.'),
         ('hyde', 'search', 'text', '"list"', NULL, NULL, ARRAY['list', 'query'],

@@ -8,6 +8,7 @@ RETURN CASE
     ELSE jsonb_build_object(
         'weights',
         '{"lexical": 0, "vector": 0, "fuzzy": 0}'::jsonb || jsonb_build_object(arm, 1),
+        'graph', '{"weight": 0}'::jsonb,
         'fuzzy', CASE WHEN arm = 'fuzzy' THEN 'on' ELSE 'off' END
     )
 END;

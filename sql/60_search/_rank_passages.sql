@@ -7,7 +7,9 @@
 -- document's age leaves (recency in details). relevance is the exact cosine, NULL without a query
 -- vector. `trace` says what each stage did: with `traced` page also how each row of the page
 -- came to its place, with pool each candidate; with none it is NULL. Where words count, phrases and
--- exclusions bind the vectors too. Ties go by (document, chunk index).
+-- exclusions bind the vectors too. With a weight of the setting graph, what the graph leads to from
+-- the first of these is one more list, and details have source and depth. Ties go by (document,
+-- chunk index).
 CREATE OR REPLACE FUNCTION pgblend._rank_passages(
     query text,
     result_limit integer,
@@ -39,6 +41,7 @@ AS $python$
 #include plpy/documents_once.py
 #include plpy/fuse_lists.py
 #include plpy/gathered_lists.py
+#include plpy/graph_stage.py
 #include plpy/model_stages.py
 #include plpy/page_start.py
 #include plpy/prepared_statements.py
@@ -69,7 +72,8 @@ degraded = []
 def degrade(stage, outcome):
     """Name what the search goes on without; where a row needs the vector, or by strict, fail."""
     problem, hint = outcome["problem"], outcome["hint"]
-    if stage == "vector" and in_force["only_arm"] == "vector":
+    if stage == "vector" and (
+            in_force["only_arm"] == "vector" or in_force["graph"].get("combine") == "sum"):
         plpy.error(
             f"VECTORS_UNAVAILABLE: {problem}", sqlstate="PB008",
             hint=f"{hint}; lexical_search needs no vectors")
@@ -126,10 +130,13 @@ fused = fuse_lists(
     lists, in_force, depth,
     lambda first, passages: stored.moved_cosines(first, passages, in_force["feedback"]["weight"]),
     stored.ages_days)
+feedback = fused["feedback"]
+done("fuse", len(fused["order"]), **({"details": {"feedback": feedback}} if feedback else {}))
+lists, fused, graph_place = graph_stage(
+    lists, fused, in_force | {"filter": filter}, stored, collection_ids,
+    {"done": done, "skip": skip, "warn": lambda message, hint: plpy.warning(message, hint=hint)})
 ids, count = fused["chunk_ids"], len(fused["order"])
 places = {"fuse": fused["order"]}
-feedback = fused["feedback"]
-done("fuse", count, **({"details": {"feedback": feedback}} if feedback else {}))
 
 # --- refine: leave out repetitions, rerank, blend, leave out what is not good enough
 cosine_of = next((
@@ -240,6 +247,7 @@ of_all = {
     "relevance_basis": "rerank" if reranker.scores else None if vector is None else "cosine"}
 details = [
     {**of_all, **({"recency": fused["recency"][item]} if fused["recency"] else {}),
+     **graph_place(ids[item]),
      "cursor": {
          "score": points[item], "document_id": fused["document_ids"][item],
          "chunk_index": fused["chunk_indexes"][item]}}

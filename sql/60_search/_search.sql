@@ -28,6 +28,7 @@ DECLARE
     settings jsonb;
     wanted jsonb;
     missing jsonb;
+    by_vector boolean;
     looked record;
     page record;
     fallback record;
@@ -57,13 +58,16 @@ BEGIN
         'no_rerank', coalesce(missing ->> 'rerank', pgblend._why_not('rerank', settings)),
         'deadline', pgblend._monotonic_deadline(
             (settings #>> '{timeouts_ms,total}')::numeric::integer));
+    -- S3's sum of scores needs the vectors as their own arm does.
+    by_vector := coalesce(only_arm = 'vector', false)
+        OR settings -> 'graph' @> '{"combine": "sum"}' AND only_arm IS NULL;
     SELECT NULL::text AS space, '{}'::text[] AS degraded INTO looked;
     SELECT '{}'::pgblend.search_result[] AS results, NULL::jsonb AS trace, 0 AS candidate_count,
         looked.degraded AS degraded INTO page;
-    IF NOT is_blank OR only_arm = 'vector' AND query_embedding IS NOT NULL THEN
+    IF NOT is_blank OR by_vector AND query_embedding IS NOT NULL THEN
         IF (settings #>> '{weights,vector}')::double precision > 0 THEN
             looked := pgblend._search_space(
-                query_embedding, collection_ids, settings, only_arm IS NOT NULL);
+                query_embedding, collection_ids, settings, by_vector);
         END IF;
         page := pgblend._search_page(
             query, result_limit, query_embedding, looked.space, collection_ids, filter, settings,

@@ -328,12 +328,15 @@ TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
 pgblend.graph_neighbors,
 pgblend.graph_node,
+pgblend.graph_search,
 pgblend._check_graph_settings,
 pgblend._chunk_neighbours,
 pgblend._neighbours,
 pgblend._node_facts,
 pgblend._node_id,
 pgblend._node_name,
+pgblend._node_passages,
+pgblend._search_from_seeds,
 pgblend._walk
 TO pgblend_reader;
 GRANT EXECUTE ON FUNCTION

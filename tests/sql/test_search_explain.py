@@ -53,8 +53,8 @@ def test_stages_have_times_and_counts(library: Database) -> None:
     told = explain(library)
     rows = {stage["name"]: stage.get("rows") for stage in told["stages"]}
     assert list(rows) == [
-        *("lexical", "fuzzy", "strong_signal", "expand", "embed", "vector", "fuse", "dedup"),
-        *("rerank", "blend", "mmr", "page", "fetch"),
+        *("lexical", "fuzzy", "strong_signal", "expand", "embed", "vector", "fuse", "graph"),
+        *("dedup", "rerank", "blend", "mmr", "page", "fetch"),
     ]
     assert rows | {"embed": None, "lexical": 2, "vector": 4, "fuzzy": 0, "fetch": 4} == rows
     assert rows["fuse"] == 4
