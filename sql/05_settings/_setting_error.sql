@@ -74,9 +74,10 @@ BEGIN
         RETURN format('expected one of %s', array_to_string(allowed_values, ', '));
     ELSIF value_type = 'url' AND plain !~ '^(https?://[^/\s]+(/\S*)?|unix:/.+)$' THEN
         RETURN 'expected http://host:port or unix:/path';
-    ELSIF value_type = 'address' AND plain !~ '^(unix:/.{1,100}|[^/\s:]+:[0-9]{1,5}|\[[0-9a-fA-F:]+\]:[0-9]{1,5})$'
+    ELSIF value_type = 'address' AND plain
+        !~ '^(unix:/.{1,100}|(localhost|[0-9]{1,3}(\.[0-9]{1,3}){3}|\[[0-9a-fA-F:]+\]):[0-9]{1,5})$'
     THEN
-        RETURN 'expected host:port or unix:/path';
+        RETURN 'expected localhost:port, the host''s address in numbers with a port, or unix:/path';
     ELSIF value_type = 'date' AND pgblend._iso_timestamp(plain) IS NULL THEN
         RETURN 'expected a date or a timestamp of ISO 8601, such as "2026-01-31"';
     ELSIF value_type = 'text_search_config' AND pgblend._regconfig(plain) IS NULL THEN

@@ -227,8 +227,9 @@ BEGIN ATOMIC
         ('gateway_url', 'server', 'url', 'null', NULL, NULL, NULL,
             'Where the model gateway listens: http://host:port or unix:/path.'),
         ('log_address', 'server', 'address', 'null', NULL, NULL, NULL,
-            'Where each search is reported, by one datagram: host:port or unix:/path; null: none '
-            'is.'),
+            'Where each search is reported, by one datagram: localhost:port, an address in numbers '
+            'with a port, or unix:/path; the gateway''s own port where it runs with a database. '
+            'null: nowhere.'),
         ('log_queries', 'server', 'text', '"on"', NULL, NULL, ARRAY['on', 'off', 'hash'],
             'Whether the search log has the text of queries, nothing of it, or its sha256; only '
             'admins read the log.'),

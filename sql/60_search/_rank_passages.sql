@@ -235,13 +235,15 @@ if traced == "rerank":
     trace = {"passages": [
         {"chunk_id": ids[item], "passage": passage}
         for item, passage in zip(reranker.targets, reranker.passages(reranker.targets))]}
-elif traced != "none":
-    trace = {
-        "stages": stages, "ms": (perf_counter() - started) * 1000, **search_trace(
-            page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,
-            (cosine_of, chosen["dropped"]) if traced == "pool" else None)}
+elif traced != "none" or in_force["search_id"]:
+    trace = {"stages": stages, "ms": (perf_counter() - started) * 1000}
+if traced in ("page", "pool"):
+    trace |= search_trace(
+        page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,
+        (cosine_of, chosen["dropped"]) if traced == "pool" else None)
 of_all = {
-    "mode": in_force["mode"], **({"not_run": not_run} if not_run else {}),
+    "mode": in_force["mode"], **({"search_id": in_force["search_id"]} if in_force["search_id"]
+       else {}), **({"not_run": not_run} if not_run else {}),
     **({"expansion": gathered["expansion"]} if in_force["stages"]["expand"] or "expand" in not_run
        else {}),
     "relevance_basis": "rerank" if reranker.scores else None if vector is None else "cosine"}

@@ -4,7 +4,8 @@
 -- passage has any of the words and strict does not forbid it, gives the nearest by vectors, with a
 -- WARNING and a note in `degraded`. A NULL or blank query gives no rows, unless only_arm is vector
 -- and its vector is given. `trace` is NULL with `traced` 'none'; 'page' and 'pool' say ever more
--- (_search_trace), 'rerank' only which passages a reranker would read.
+-- (_search_trace), 'rerank' only which passages a reranker would read. Where log_address is set,
+-- the search is reported there, and search_id is in the rows' details.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,
@@ -56,6 +57,9 @@ BEGIN
             'rerank', traced = 'rerank' OR (wanted ->> 'rerank')::boolean AND NOT missing ? 'rerank'),
         'no_expansion', coalesce(missing ->> 'expand', pgblend._why_not('expand', settings)),
         'no_rerank', coalesce(missing ->> 'rerank', pgblend._why_not('rerank', settings)),
+        'search_id', CASE WHEN EXISTS (
+            SELECT FROM pgblend_data.setting AS l WHERE l.name = 'log_address')
+            THEN gen_random_uuid() END,
         'deadline', pgblend._monotonic_deadline(
             (settings #>> '{timeouts_ms,total}')::numeric::integer));
     -- S3's sum of scores needs the vectors as their own arm does.
@@ -91,8 +95,13 @@ BEGIN
         trace := pgblend._search_trace(
             query, profile, collection_ids, options, settings, page.degraded, results, page.trace,
             pgblend._milliseconds(started_at, clock_timestamp()));
-    ELSE
+    ELSIF traced = 'rerank' THEN
         trace := page.trace;
+    END IF;
+    IF settings ->> 'search_id' IS NOT NULL AND traced <> 'rerank' AND NOT is_blank THEN
+        PERFORM pgblend._report_search(pgblend._search_report(
+            query, profile, collection_ids, settings, page.trace -> 'stages', page.degraded,
+            results, pgblend._milliseconds(started_at, clock_timestamp())));
     END IF;
 END;
 $function$;

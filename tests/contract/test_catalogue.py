@@ -9,6 +9,8 @@ from pgblend.sql import source_files
 SECURITY_DEFINER = {
     "_create_embedding_table",
     "_probe_model",
+    "_logged_search",
+    "_report_search",
     "_request_model",
     "drop_embedding_space",
 }

@@ -90,6 +90,7 @@ CALLS = {
     "_live_workers": "()",
     "_link_error": "('{}')",
     "_may_write": "(1)",
+    "_logged_search": "(gen_random_uuid())",
     "_merge_settings": "('{\"k1\": 1}', '{\"k1\": 2}')",
     "_mmr_select": "('{1,1}', '{\"[1]\",NULL}', 0.7, 50, NULL)",
     "_milliseconds": "('2026-01-01 00:00', '2026-01-01 00:01')",
@@ -123,6 +124,8 @@ CALLS = {
     "_seal_lock": "(1)",
     "_search_filter": '(\'{"a": 1}\', \'{"since": "2026-01-31"}\')',
     "_search_settings": "('{\"k1\": 1}', NULL, '{1}')",
+    "_search_report": "('q', NULL, '{1}', " + SETTINGS + ", '[]', '{}',"
+    " ARRAY[]::pgblend.search_result[], 0)",
     "_search_trace": "('q', NULL, '{1}', '{}', " + SETTINGS + ", '{}',"
     " ARRAY[]::pgblend.search_result[], NULL, 0)",
     "_searched_collections": "('{c}')",

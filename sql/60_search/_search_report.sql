@@ -1,0 +1,54 @@
+-- _search_report: what the search log gets of a search: one JSON object.
+-- {"search_id", "at", "query", "collections", "profile", "mode", "rows", "ms", "stages": [{"name",
+-- "ms", "rows"}], "degraded", "top_score", "results": [the first ten: {"rank", "chunk_id",
+-- "document_id", "score"}]}. query is by the setting log_queries its text, its sha256 or null; what
+-- is long is cut, so that one datagram carries it.
+CREATE OR REPLACE FUNCTION pgblend._search_report(
+    query text,
+    profile text,
+    collection_ids bigint[],
+    settings jsonb,
+    stages jsonb,
+    degraded text[],
+    results pgblend.search_result[],
+    total_ms double precision
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN jsonb_build_object(
+        'search_id', settings -> 'search_id',
+        'at', clock_timestamp(),
+        'query', CASE pgblend.get_setting('log_queries') #>> '{}'
+            WHEN 'on' THEN left(query, 4000)
+            WHEN 'hash' THEN encode(sha256(convert_to(query, 'UTF8')), 'hex') END,
+        'collections', ARRAY(
+            SELECT left(c.name, 100) FROM pgblend_data.collection AS c
+            WHERE c.id = ANY(collection_ids) ORDER BY c.name LIMIT 50),
+        'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
+        'mode', settings ->> 'mode',
+        'rows', cardinality(results),
+        'ms', total_ms,
+        'stages', (
+            SELECT coalesce(jsonb_agg(jsonb_build_object(
+                'name', s.value -> 'name', 'ms', s.value -> 'ms', 'rows', s.value -> 'rows')
+                ORDER BY s.place), '[]')
+            FROM jsonb_array_elements(stages) WITH ORDINALITY AS s (value, place)
+            WHERE NOT s.value ? 'skipped'),
+        'degraded', ARRAY(SELECT left(d.note, 300) FROM unnest(degraded) AS d (note)),
+        'top_score', results[1].score,
+        'results', (
+            SELECT coalesce(jsonb_agg(jsonb_build_object(
+                'rank', r.rank, 'chunk_id', r.chunk_id, 'document_id', r.document_id,
+                'score', r.score) ORDER BY r.rank), '[]')
+            FROM unnest(results[:10]) AS r));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_report(
+    text, text, bigint[], jsonb, jsonb, text[], pgblend.search_result[], double precision
+) IS
+'What the search log gets of a search: one JSON object, short enough for a datagram.';

@@ -1,0 +1,45 @@
+-- feedback: note how well a passage answered a logged search; returns the judged query's id.
+-- The judgement goes into the judged set "feedback: <collection>", which is made where there is
+-- none, under the text of the query that was searched. A grade above 0 means relevant, the higher
+-- the better, from -1000 to 1000; NULL takes it back. `search_id` is details -> 'search_id' of a
+-- search's rows. Errors: a search that is not logged with its text (log_address, log_queries), or
+-- not the caller's; a passage that is not there; no right to write to its collection.
+CREATE OR REPLACE FUNCTION pgblend.feedback(search_id uuid, chunk_id bigint, grade integer)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    searched text := pgblend._logged_search(feedback.search_id);
+    found_document record;
+    set_name text;
+BEGIN
+    IF searched IS NULL THEN
+        RAISE EXCEPTION 'there is no search % of % with its query in the log',
+            coalesce(feedback.search_id::text, 'NULL'), session_user
+            USING ERRCODE = '22023',
+            HINT = 'The settings log_address and log_queries say what is logged; it takes seconds.';
+    END IF;
+    SELECT d.source_key, o.name INTO found_document
+    FROM pgblend_data.chunk AS c
+    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
+    INNER JOIN pgblend_data.collection AS o ON d.collection_id = o.id
+    WHERE c.id = feedback.chunk_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no passage %', coalesce(feedback.chunk_id::text, 'NULL')
+            USING ERRCODE = '22023', HINT = 'Take chunk_id from a row of the search.';
+    END IF;
+    set_name := left('feedback: ' || found_document.name, 200);
+    IF NOT EXISTS (SELECT FROM pgblend_data.judged_set AS s WHERE s.name = set_name) THEN
+        PERFORM pgblend.add_judged_set(
+            set_name, found_document.name, 'What users said of passages that they found.');
+    END IF;
+    RETURN pgblend.record_judgement(set_name, searched, found_document.source_key, feedback.grade);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.feedback(uuid, bigint, integer) IS
+'Note how well a passage answered a logged search, as a judgement in the set "feedback: '
+'<collection>"; returns the query''s id.';

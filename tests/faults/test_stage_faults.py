@@ -1,0 +1,212 @@
+"""Every fault of a model at every stage: the search answers in time, and says what it lacks."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgblend.cli.database import connect
+from support.backend import held
+from support.database import Database
+from support.model_library import EXPANSION, QUERY, WEAK, fill, search, use_models
+from support.model_provider import Behaviour, GatewayProcess, ModelProvider
+
+TASKS = {"embed": "embed", "expand": "chat", "rerank": "rerank"}  # stage: the provider's task
+NAMED = {"embed": "vector", "expand": "expand", "rerank": "rerank"}  # stage: what degraded names
+LIMIT_MS = 700
+FAULTS = {
+    "slow": Behaviour(delay_seconds=1.5),
+    "hang": Behaviour(hang=True),
+    "drop": Behaviour(drop=True),
+    "garbage": Behaviour(garbage=True),
+    "wrong schema": Behaviour(wrong_schema=True),
+    "429": Behaviour(status=429, retry_after=30),
+    "500": Behaviour(status=500),
+    "huge": Behaviour(huge_bytes=3_000_000),
+    "invalid UTF-8": Behaviour(invalid_utf8=True),
+}
+LIMITS = {"timeouts_ms": dict.fromkeys(TASKS, LIMIT_MS)}
+THOROUGH = {"mode": "thorough", **WEAK, **LIMITS}
+SIGNAL_SECONDS = 1.0  # 20 ms steps, with a margin for busy machines
+
+
+@pytest.fixture(scope="module")
+def own_provider() -> Iterator[ModelProvider]:
+    with ModelProvider() as provider:
+        yield provider
+
+
+@pytest.fixture(scope="module")
+def own_gateway(own_provider: ModelProvider) -> Iterator[GatewayProcess]:
+    """A gateway whose breakers these faults may open."""
+    with GatewayProcess("--cache-size", "0", provider=own_provider) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def filled(
+    module_connection: psycopg.Connection, own_gateway: GatewayProcess, own_provider: ModelProvider
+) -> Database:
+    db = Database(module_connection)
+    fill(db)
+    use_models(db, own_gateway, own_provider)
+    return db
+
+
+@pytest.fixture
+def provider(own_provider: ModelProvider) -> Iterator[ModelProvider]:
+    own_provider.reset()
+    own_provider.reply = lambda _: json.dumps(EXPANSION)
+    yield own_provider
+    own_provider.reset()
+
+
+@pytest.mark.parametrize("stage", TASKS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_search_goes_on(
+    filled: Database, provider: ModelProvider, stage: str, fault: str
+) -> None:
+    filled.warnings()
+    provider.behaviours[TASKS[stage]] = FAULTS[fault]
+    start = time.monotonic()
+    rows = search(filled, "source_key, degraded, arms", THOROUGH)
+    seconds = time.monotonic() - start
+    assert rows
+    assert seconds < LIMIT_MS / 1000 * 3 + SIGNAL_SECONDS
+    (notes,) = {tuple(row[1]) for row in rows}
+    assert [note.partition(":")[0] for note in notes] == [NAMED[stage]]
+    assert "the model gateway" in notes[0] or "gateway's answer" in notes[0]
+    assert "plpy" not in notes[0]
+    assert len(filled.warnings()) == 1
+    assert any("rerank" in row[2] for row in rows) is (stage != "rerank")
+    assert held(filled)[0] == 0
+
+
+def test_all_models_gone(filled: Database, provider: ModelProvider) -> None:
+    provider.behaviour = Behaviour(hang=True)
+    start = time.monotonic()
+    (row, *_) = search(filled, "degraded, arms", THOROUGH)
+    assert time.monotonic() - start < LIMIT_MS / 1000 * 3 + SIGNAL_SECONDS
+    assert [note.partition(":")[0] for note in row[0]] == ["expand", "vector", "rerank"]
+    assert row[1].keys() == {"lexical"}
+
+
+def test_the_total_limit_holds_over_all_stages(filled: Database, provider: ModelProvider) -> None:
+    provider.behaviour = Behaviour(hang=True)
+    limits = {"timeouts_ms": {**dict.fromkeys(TASKS, 60_000), "total": LIMIT_MS}}
+    start = time.monotonic()
+    (row, *_) = search(filled, "degraded", {**THOROUGH, **limits})
+    assert time.monotonic() - start < LIMIT_MS / 1000 + SIGNAL_SECONDS
+    assert "gave no answer" in row[0][0]
+    assert row[0][1].startswith("vector: the time of the whole search is over")
+
+
+def test_strict_is_an_error(filled: Database, provider: ModelProvider) -> None:
+    provider.behaviours["rerank"] = Behaviour(status=500)
+    options = json.dumps({**LIMITS, "strict": True})
+    error = filled.error("SELECT * FROM hybrid_search(%s, options => %s)", QUERY, options)
+    assert error.sqlstate == "PB008"
+    assert str(error.message_primary).startswith("rerank: ")
+
+
+@pytest.mark.parametrize("stage", TASKS)
+def test_statement_timeout(filled: Database, provider: ModelProvider, stage: str) -> None:
+    provider.behaviours[TASKS[stage]] = Behaviour(hang=True)
+    patient = {**THOROUGH, "timeouts_ms": dict.fromkeys((*TASKS, "total"), 60_000)}
+    with filled.connection.transaction(force_rollback=True):
+        filled.rows("SET LOCAL statement_timeout = 1500")
+        start = time.monotonic()
+        call = "SELECT * FROM hybrid_search(%s, options => %s)"
+        assert filled.error(call, QUERY, json.dumps(patient)).sqlstate == "57014"
+        assert 1.5 <= time.monotonic() - start < 1.5 + SIGNAL_SECONDS
+    assert held(filled)[0] == 0
+    assert places_taken(filled) == 0
+    provider.reset()
+    provider.reply = lambda _: json.dumps(EXPANSION)
+    assert search(filled, "degraded", THOROUGH)[0] == ([],)
+
+
+@pytest.mark.parametrize("end", ["pg_cancel_backend", "pg_terminate_backend"])
+def test_cancel_and_terminate(filled: Database, provider: ModelProvider, end: str) -> None:
+    provider.behaviours["rerank"] = Behaviour(hang=True)
+    patient = {**THOROUGH, "timeouts_ms": dict.fromkeys((*TASKS, "total"), 60_000)}
+    with connect(filled.url) as connection:
+        outcome, thread = in_background(lambda: search(Database(connection), "1", patient))
+        wait_for(lambda: any("documents" in body for body in provider.bodies))
+        assert places_taken(filled) == 1
+        start = time.monotonic()
+        filled.rows(f"SELECT {end}(%s)", connection.info.backend_pid)
+        thread.join(10)
+        assert time.monotonic() - start < SIGNAL_SECONDS
+        assert isinstance(outcome[0], psycopg.Error)
+    wait_for(lambda: places_taken(filled) == 0)
+
+
+def test_no_more_calls_than_there_are_places(filled: Database, provider: ModelProvider) -> None:
+    provider.behaviours["rerank"] = Behaviour(delay_seconds=1.5)
+    patient = json.dumps({"timeouts_ms": dict.fromkeys((*TASKS, "total"), 60_000)})
+    call = "SELECT degraded, arms FROM hybrid_search(%s, options => %s)"
+    try:
+        filled.rows("""SELECT set_setting('model_calls', '{"most": 1}')""")
+        with connect(filled.url) as connection:
+            first, thread = in_background(lambda: Database(connection).rows(call, QUERY, patient))
+            wait_for(lambda: any("documents" in body for body in provider.bodies))
+            (row, *_) = filled.rows(call, QUERY, patient)
+            assert [note.partition(":")[0] for note in row[0]] == ["vector", "rerank"]
+            assert "no place left for a model call: 1 run already" in row[0][0]
+            filled.rows("""SELECT set_setting('model_calls', '{"most": 1, "wait_ms": 60000}')""")
+            (row, *_) = filled.rows(call, QUERY, patient)  # waits for its turn
+            assert row[0] == []
+            thread.join(10)
+            assert first[0][0][0] == []
+    finally:
+        filled.rows("SELECT reset_setting('model_calls')")
+    assert places_taken(filled) == 0
+
+
+def test_a_foreign_server_has_no_expansion(filled: Database, provider: ModelProvider) -> None:
+    """An OpenAI-compatible server behind gateway_url: what it lacks is named."""
+    url = filled.value("SELECT get_setting('gateway_url') #>> '{}'")
+    try:
+        filled.rows("SELECT set_setting('gateway_url', to_jsonb(%s::text))", provider.url)
+        (row, *_) = search(filled, "degraded, arms", {"mode": "thorough", **WEAK})
+        assert row[0][0].startswith("expand: the model gateway answered 404")
+        assert {"vector", "rerank"} <= row[1].keys()
+    finally:
+        filled.rows("SELECT set_setting('gateway_url', to_jsonb(%s::text))", url)
+
+
+def places_taken(db: Database) -> int:
+    """How many model calls run in the database's server, by their advisory locks."""
+    count: int = db.value(
+        "SELECT count(*) FROM pg_locks AS l, pg_database AS d"
+        " WHERE l.locktype = 'advisory' AND l.database = d.oid AND d.datname = current_database()"
+        " AND (l.classid::bigint << 32) + l.objid::bigint >= 70939520000"
+    )
+    return count
+
+
+def in_background(run: Callable[[], Any]) -> tuple[list[Any], threading.Thread]:
+    """Run in a thread; what it returns or raises is put into the list."""
+    outcome: list[Any] = []
+
+    def call() -> None:
+        try:
+            outcome.append(run())
+        except psycopg.Error as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    return outcome, thread
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

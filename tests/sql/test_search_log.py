@@ -1,0 +1,166 @@
+"""Each search is reported by one datagram; users say what they think of its rows."""
+
+import hashlib
+import json
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.types.json import Jsonb
+
+from pgblend.plpy.send_datagram import send_datagram
+from support.database import Database, add_documents
+
+Receive = Callable[[], dict[str, Any] | None]
+
+
+@pytest.fixture
+def library(db: Database) -> Database:
+    db.rows("SELECT add_collection('c')")
+    add_documents(db, "c", [("one", "", "a red fox"), ("two", "", "a brown fox")])
+    return db
+
+
+@pytest.fixture
+def receiver(library: Database) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        opened.bind(("127.0.0.1", 0))
+        opened.settimeout(5)
+        address = f"127.0.0.1:{opened.getsockname()[1]}"
+        library.rows("SELECT set_setting('log_address', to_jsonb(%s::text))", address)
+        yield opened
+
+
+def received(receiver: socket.socket) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(receiver.recv(65536))
+    return report
+
+
+def test_a_search_is_reported(library: Database, receiver: socket.socket) -> None:
+    rows = library.rows(
+        "SELECT chunk_id, document_id, score, details FROM hybrid_search('red fox', options => %s)",
+        '{"mode": "fast"}',
+    )
+    report = received(receiver)
+    assert report["search_id"] == rows[0][3]["search_id"]
+    assert report["role"] == library.value("SELECT session_user::text")
+    assert {name: report[name] for name in ("query", "collections", "profile", "mode", "rows")} == {
+        "query": "red fox",
+        "collections": ["c"],
+        "profile": "balanced",
+        "mode": "fast",
+        "rows": 2,
+    }
+    assert report["top_score"] == rows[0][2]
+    assert report["results"] == [
+        {"rank": rank, "chunk_id": row[0], "document_id": row[1], "score": row[2]}
+        for rank, row in enumerate(rows, 1)
+    ]
+    assert [stage["name"] for stage in report["stages"]] == [
+        *("lexical", "fuzzy", "fuse", "dedup", "page", "fetch"),
+    ]
+    assert all(stage["ms"] >= 0 for stage in report["stages"])
+    assert report["degraded"][0].startswith("vector: no embedding space yet")
+    assert report["ms"] > 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"), [("off", None), ("hash", hashlib.sha256(b"red fox").hexdigest())]
+)
+def test_queries_may_be_kept_out(
+    library: Database, receiver: socket.socket, setting: str, told: str | None
+) -> None:
+    library.rows("SELECT set_setting('log_queries', %s)", Jsonb(setting))
+    library.rows("SELECT * FROM lexical_search('red fox')")
+    assert received(receiver)["query"] == told
+
+
+def test_what_is_no_search_is_not_reported(library: Database, receiver: socket.socket) -> None:
+    library.rows("SELECT * FROM hybrid_search('  ')")
+    library.rows("SELECT * FROM rerank_candidates('fox')")
+    library.rows("SELECT * FROM hybrid_search('last')")
+    assert received(receiver)["query"] == "last"
+
+
+def test_a_long_query_is_cut(library: Database, receiver: socket.socket) -> None:
+    library.rows("SELECT * FROM lexical_search(repeat('fox ', 30000))")
+    assert len(received(receiver)["query"]) == 4000
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:1", "[::1]:1", "unix:/nowhere/at/all", "localhost:1"]
+)
+def test_nobody_need_listen(library: Database, address: str) -> None:
+    library.rows("SELECT set_setting('log_address', to_jsonb(%s::text))", address)
+    assert len(library.rows("SELECT * FROM lexical_search('fox')")) == 2
+    assert library.warnings() == []
+
+
+def test_nothing_is_reported_without_an_address(library: Database) -> None:
+    (row, *_) = library.rows("SELECT details FROM lexical_search('fox')")
+    assert "search_id" not in row[0]
+
+
+def test_datagrams_to_nowhere_are_no_errors(tmp_path: Any) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(f"{tmp_path}/log")
+        assert send_datagram(f"unix:{tmp_path}/log", "one") is True
+        assert receiver.recv(10) == b"one"
+    assert send_datagram("127.0.0.1:99999", "x") is False
+    assert send_datagram("999.0.0.1:1", "x") is False
+    assert send_datagram("127.0.0.1:9", "x" * 100_000) is False
+
+
+def log(db: Database, role: str, query: str | None = "red fox") -> str:
+    """Put a search into the log as the gateway would; return its id."""
+    search_id: str = db.value(
+        """INSERT INTO pgblend_data.search_log (
+            search_id, searched_at, role_name, query, collections, result_count, milliseconds,
+            stages, degraded, results, trace)
+        VALUES (gen_random_uuid(), now(), %s, %s, '{c}', 2, 1, '[]', '{}', '[]', '{}')
+        RETURNING search_id::text""",
+        role,
+        query,
+    )
+    return search_id
+
+
+def test_feedback_is_a_judgement(library: Database) -> None:
+    search_id = log(library, library.value("SELECT session_user::text"))
+    (chunk, *_) = library.column("SELECT chunk_id FROM lexical_search('red')")
+    for grade in (2, 1):
+        library.rows("SELECT feedback(%s, %s, %s)", search_id, chunk, grade)
+    judged = "SELECT judged_set, query, source_key, grade FROM judgements"
+    assert library.rows(judged) == [("feedback: c", "red fox", "one", 1)]
+    library.rows("SELECT feedback(%s, %s, NULL)", search_id, chunk)
+    assert library.rows(judged) == []
+
+
+@pytest.mark.parametrize("case", ["unknown", "hidden", "no query", "no passage", "NULL"])
+def test_feedback_that_cannot_be(library: Database, case: str) -> None:
+    own = library.value("SELECT session_user::text")
+    search_id = log(library, own, None if case == "no query" else "red fox")
+    chunk: int = library.value("SELECT min(id) FROM pgblend_data.chunk")
+    given: str | None = {"unknown": "00000000-0000-0000-0000-000000000000", "NULL": None}.get(
+        case, search_id
+    )
+    if case == "hidden":
+        library.rows("UPDATE pgblend_data.search_log SET role_name = 'nobody there'")
+    if case == "no passage":
+        chunk = -1
+    error = library.error("SELECT feedback(%s, %s, 1)", given, chunk)
+    assert error.sqlstate == "22023"
+    assert error.message_hint
+
+
+def test_a_reader_gives_no_feedback_and_reads_no_log(committed: Database, connect_as: Any) -> None:
+    reader: psycopg.Connection = connect_as("pgblend_reader")
+    for statement in (
+        "SELECT feedback(gen_random_uuid(), 1, 1)",
+        "SELECT pgblend._logged_search(gen_random_uuid())",
+        "SELECT pgblend._send_datagram('127.0.0.1:9', '{}', '/')",
+        "SELECT * FROM pgblend_data.search_log",
+    ):
+        assert Database(reader).error(statement).sqlstate == "42501"
