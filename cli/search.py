@@ -1,6 +1,5 @@
 """What `search`, `vsearch` and `query` share: their options, the call, and the explanation."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import update_wrapper
@@ -13,7 +12,9 @@ from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_rows, open_database
 from pgblend.cli.errors import UserError
 from pgblend.cli.parameters import Fraction, JsonObject, KeyValue, merge_pairs
+from pgblend.cli.search_models import ask_models
 from pgblend.cli.search_output import echo_results
+from pgblend.cli.search_request import SearchRequest as SearchRequest
 
 # What all search functions are made of; it says as well how it came to its rows.
 _TRACED_SEARCH: LiteralString = """
@@ -21,32 +22,12 @@ _TRACED_SEARCH: LiteralString = """
     FROM pgblend._search(
         query => %(query)s::text, result_limit => %(limit)s::integer,
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
-        profile => %(profile)s::text, options => %(options)s::jsonb, query_embedding => NULL,
+        profile => %(profile)s::text, options => %(options)s::jsonb,
+        query_embedding => %(query_embedding)s::vector,
         only_arm => %(only_arm)s::text, traced => 'page') AS s
     LEFT JOIN LATERAL unnest(s.results) AS r ON true
     ORDER BY r.rank
 """
-
-
-@dataclass(frozen=True)
-class SearchRequest:
-    """One search, as the command line asks for it."""
-
-    query: str
-    limit: int
-    collections: list[str] | None
-    filter: dict[str, Any] | None
-    options: dict[str, Any]
-
-    def parameters(self) -> dict[str, object]:
-        """Return what the SQL call binds."""
-        return {
-            "query": self.query,
-            "limit": self.limit,
-            "collections": self.collections,
-            "filter": None if self.filter is None else json.dumps(self.filter),
-            "options": json.dumps(self.options),
-        }
 
 
 @dataclass(frozen=True)
@@ -220,16 +201,25 @@ def run_search(
     *,
     only_arm: str | None = None,
     profile: str | None = None,
+    client_models: bool = False,
 ) -> None:
     """Run the search and print its results; what was left out goes to standard error.
 
     `sql` is the search function's own call, and `only_arm` the arm that it runs alone: the same
-    search is asked for with its trace where it is to be explained.
+    search is asked for with its trace where it is to be explained. With `client_models` the models
+    are asked from here, before.
     """
     statement = _TRACED_SEARCH if presentation.is_traced else sql
-    parameters = request.parameters() | {"profile": profile, "only_arm": only_arm}
+    vector: str | None = None
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
+        if client_models:
+            request, vector = ask_models(connection, request, profile, _warner(warnings))
+        parameters = request.parameters() | {
+            "profile": profile,
+            "only_arm": only_arm,
+            "query_embedding": vector,
+        }
         rows = fetch_rows(connection, statement, parameters)
     more: dict[str, Any] = {}
     if presentation.is_traced:
@@ -244,6 +234,16 @@ def run_search(
             click.echo(f"pgblend: note: {note}", err=True)
     more = {"degraded": degraded, "warnings": warnings} | more
     echo_results(presentation.output_format, request.query, rows, more)
+
+
+def _warner(warnings: list[str]) -> Callable[[str], None]:
+    """Return what takes a warning as the database's own are taken."""
+
+    def warn(message: str) -> None:
+        warnings.append(message)
+        click.echo(f"pgblend: warning: {message}", err=True)
+
+    return warn
 
 
 def _explain(presentation: Presentation, document: dict[str, Any]) -> None:

@@ -131,7 +131,11 @@ def gathered_lists(
     lexical = words[0] if words and words[0]["arm"] == "lexical" else None
     expansion = search.expand(search.is_strong(lexical))
     arms = variant_arms(query, expansion, settings) if expansion else []
-    given = vectors_of_texts(expansion, arms) if expansion else {}
+    joined = settings["hyde"] == "query"
+    given = vectors_of_texts(expansion, arms, joined) if expansion else {}
+    search.vector = given.pop("vector", search.vector)
+    if joined and expansion and expansion.get("embeddings"):
+        expansion = {**expansion, "hyde": None}  # its vector is there
     texts = search.texts(expansion, [arm for arm in arms if arm[1] not in given])
     more = [search.run(*arm[:3], text=arm[3]) for arm in arms if arm[0] == "lexical"]
     vectors = given | search.embed(texts)

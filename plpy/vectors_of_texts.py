@@ -6,12 +6,13 @@ from typing import Any
 
 
 def vectors_of_texts(
-    expansion: Mapping[str, Any], arms: Sequence[tuple[str, str, float, str]]
+    expansion: Mapping[str, Any], arms: Sequence[tuple[str, str, float, str]], joined: bool
 ) -> dict[str, str]:
     """Return {arm: vector as text} of those that the caller gave, by the names of variant_arms.
 
     `expansion` has `embeddings`: one for each of its vectorQueries, then one for hyde; ValueError
-    where they are other than that many, or of several sizes.
+    where they are other than that many, or of several sizes. Where hyde is `joined` to the query,
+    its vector is that of both, and stands for the query's.
     """
     given = expansion.get("embeddings") or []
     if not given:
@@ -21,6 +22,8 @@ def vectors_of_texts(
     if len(given) != len(names) or len({len(vector) for vector in given}) != 1:
         found = f'options: "expansion" has {len(given)} embeddings for {len(names)} texts'
         raise ValueError(f"{found}: expected a vector of one size for each of them")
+    if joined:
+        return {"vector": json.dumps(given[-1])} if expansion["hyde"] else {}
     wanted = {name for kind, name, _, _ in arms if kind == "vector"}
     return {
         name: json.dumps(vector)

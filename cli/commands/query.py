@@ -15,7 +15,8 @@ _SEARCH = """
     SELECT * FROM pgblend.hybrid_search(
         query => %(query)s::text, result_limit => %(limit)s::integer,
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
-        profile => %(profile)s::text, options => %(options)s::jsonb)
+        profile => %(profile)s::text, options => %(options)s::jsonb,
+        query_embedding => %(query_embedding)s::vector)
 """
 
 
@@ -24,16 +25,24 @@ _SEARCH = """
 @stage_options
 @presentation_options
 @click.option("--profile", metavar="NAME", help="Named set of search options, such as balanced.")
+@click.option(
+    "--client-models",
+    is_flag=True,
+    help="Ask the models from here: the database waits for none, and holds no transaction.",
+)
 @click.pass_obj
 def command(
     database_url: str | None,
     request: SearchRequest,
     presentation: Presentation,
     profile: str | None,
+    client_models: bool,
 ) -> None:
     """Search by words and meaning together.
 
     QUERY may be a question, words, "quoted phrases" and -excluded words. Without vectors the
     words answer alone, and a warning says why.
     """
-    run_search(database_url, request, presentation, _SEARCH, profile=profile)
+    run_search(
+        database_url, request, presentation, _SEARCH, profile=profile, client_models=client_models
+    )

@@ -283,8 +283,9 @@ BEGIN ATOMIC
         ('gateway_url', 'server', 'url', 'null', NULL, NULL, NULL,
             'Where the model gateway listens: http://host:port or unix:/path.'),
         ('log_address', 'server', 'address', 'null', NULL, NULL, NULL,
-            'Where each search is reported, by one datagram: host:port or unix:/path; null: none '
-            'is.'),
+            'Where each search is reported, by one datagram: localhost:port, an address in numbers '
+            'with a port, or unix:/path; the gateway''s own port where it runs with a database. '
+            'null: nowhere.'),
         ('log_queries', 'server', 'text', '"on"', NULL, NULL, ARRAY['on', 'off', 'hash'],
             'Whether the search log has the text of queries, nothing of it, or its sha256; only '
             'admins read the log.'),
@@ -790,9 +791,10 @@ BEGIN
         RETURN format('expected one of %s', array_to_string(allowed_values, ', '));
     ELSIF value_type = 'url' AND plain !~ '^(https?://[^/\s]+(/\S*)?|unix:/.+)$' THEN
         RETURN 'expected http://host:port or unix:/path';
-    ELSIF value_type = 'address' AND plain !~ '^(unix:/.{1,100}|[^/\s:]+:[0-9]{1,5}|\[[0-9a-fA-F:]+\]:[0-9]{1,5})$'
+    ELSIF value_type = 'address' AND plain
+        !~ '^(unix:/.{1,100}|(localhost|[0-9]{1,3}(\.[0-9]{1,3}){3}|\[[0-9a-fA-F:]+\]):[0-9]{1,5})$'
     THEN
-        RETURN 'expected host:port or unix:/path';
+        RETURN 'expected localhost:port, the host''s address in numbers with a port, or unix:/path';
     ELSIF value_type = 'date' AND pgblend._iso_timestamp(plain) IS NULL THEN
         RETURN 'expected a date or a timestamp of ISO 8601, such as "2026-01-31"';
     ELSIF value_type = 'text_search_config' AND pgblend._regconfig(plain) IS NULL THEN
@@ -15454,6 +15456,147 @@ $function$;
 COMMENT ON FUNCTION pgblend._query_embedding(text, integer, text) IS
 'The vector of a query in an embedding space, NULL where there is none to be had.';
 
+-- 60_search/_send_datagram
+-- _send_datagram: send one JSON object, with the gateway's token, to an address.
+-- It never waits or fails, and whether anybody receives it is not known. `address` is host:port,
+-- with a number for the host (or localhost), or unix:/path.
+CREATE OR REPLACE FUNCTION pgblend._send_datagram(
+    address text,
+    report jsonb,
+    data_directory text
+)
+RETURNS void
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+STRICT
+SET search_path = pg_catalog, pg_temp
+AS $python$
+if "gateway_token" not in SD:
+    """The token that the server shows to the model gateway."""
+
+    import os
+    import stat
+
+
+    def gateway_token(data_directory: str) -> str | None:
+        """Return the token, None where the gateway needs none.
+
+        It comes from the server's environment (PGBLEND_GATEWAY_TOKEN) or from the file
+        pgblend_gateway_token in the data directory, which nobody but its owner may read:
+        PermissionError otherwise. ValueError where a header cannot carry it; the token itself is never
+        in a message.
+        """
+        token = os.environ.get("PGBLEND_GATEWAY_TOKEN", "").strip()
+        path = os.path.join(data_directory, "pgblend_gateway_token")
+        if not token:
+            try:
+                mode = os.stat(path).st_mode
+            except FileNotFoundError:
+                return None
+            if mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise PermissionError(f"{path} may be read by others: chmod 600 it")
+            with open(path, encoding="utf-8") as file:
+                token = file.read().strip()
+        if not (token.isascii() and token.isprintable()):
+            raise ValueError("the gateway token holds characters that a header cannot carry")
+        return token or None
+    SD["gateway_token"] = gateway_token
+gateway_token = SD["gateway_token"]
+if "send_datagram" not in SD:
+    """One datagram, sent or not."""
+
+    import socket
+
+
+    def send_datagram(address: str, content: str) -> bool:
+        """Send a text to host:port or unix:/path, and return whether it left; never wait or raise.
+
+        The host is an address in numbers or localhost, so that no name has to be looked up.
+        """
+        family: int = socket.AF_UNIX
+        place: str | tuple[str, int] = address.removeprefix("unix:")
+        if not address.startswith("unix:"):
+            host, _, port = address.rpartition(":")
+            host = "127.0.0.1" if host == "localhost" else host.strip("[]")
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            place = (host, int(port))
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as sender:
+                sender.setblocking(False)
+                sender.sendto(content.encode("utf-8", "replace"), place)
+        except (OSError, OverflowError):
+            return False
+        return True
+    SD["send_datagram"] = send_datagram
+send_datagram = SD["send_datagram"]
+
+import json
+try:
+    token = gateway_token(data_directory)
+except (OSError, ValueError):
+    token = None  # then the gateway does not take it; model calls say what is wrong
+send_datagram(address, json.dumps(json.loads(report) | ({"token": token} if token else {})))
+$python$;
+
+COMMENT ON FUNCTION pgblend._send_datagram(text, jsonb, text) IS
+'Send one JSON object, with the gateway''s token, to an address; never wait or fail.';
+
+-- 60_search/_search_report
+-- _search_report: what the search log gets of a search: one JSON object.
+-- {"search_id", "at", "query", "collections", "profile", "mode", "rows", "ms", "stages": [{"name",
+-- "ms", "rows"}], "degraded", "top_score", "results": [the first ten: {"rank", "chunk_id",
+-- "document_id", "score"}]}. query is by the setting log_queries its text, its sha256 or null; what
+-- is long is cut, so that one datagram carries it.
+CREATE OR REPLACE FUNCTION pgblend._search_report(
+    query text,
+    profile text,
+    collection_ids bigint[],
+    settings jsonb,
+    stages jsonb,
+    degraded text[],
+    results pgblend.search_result[],
+    total_ms double precision
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN jsonb_build_object(
+        'search_id', settings -> 'search_id',
+        'at', clock_timestamp(),
+        'query', CASE pgblend.get_setting('log_queries') #>> '{}'
+            WHEN 'on' THEN left(query, 4000)
+            WHEN 'hash' THEN encode(sha256(convert_to(query, 'UTF8')), 'hex') END,
+        'collections', ARRAY(
+            SELECT left(c.name, 100) FROM pgblend_data.collection AS c
+            WHERE c.id = ANY(collection_ids) ORDER BY c.name LIMIT 50),
+        'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
+        'mode', settings ->> 'mode',
+        'rows', cardinality(results),
+        'ms', total_ms,
+        'stages', (
+            SELECT coalesce(jsonb_agg(jsonb_build_object(
+                'name', s.value -> 'name', 'ms', s.value -> 'ms', 'rows', s.value -> 'rows')
+                ORDER BY s.place), '[]')
+            FROM jsonb_array_elements(stages) WITH ORDINALITY AS s (value, place)
+            WHERE NOT s.value ? 'skipped'),
+        'degraded', ARRAY(SELECT left(d.note, 300) FROM unnest(degraded) AS d (note)),
+        'top_score', results[1].score,
+        'results', (
+            SELECT coalesce(jsonb_agg(jsonb_build_object(
+                'rank', r.rank, 'chunk_id', r.chunk_id, 'document_id', r.document_id,
+                'score', r.score) ORDER BY r.rank), '[]')
+            FROM unnest(results[:10]) AS r));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_report(
+    text, text, bigint[], jsonb, jsonb, text[], pgblend.search_result[], double precision
+) IS
+'What the search log gets of a search: one JSON object, short enough for a datagram.';
+
 -- 60_search/_search_trace
 -- _search_trace: what a search did, as one JSON document: settings, stages, rows.
 -- {"query", "profile", "mode", "collections", "settings": {name: {"value", "source"}}, "stages":
@@ -17167,12 +17310,13 @@ if "vectors_of_texts" not in SD:
 
 
     def vectors_of_texts(
-        expansion: Mapping[str, Any], arms: Sequence[tuple[str, str, float, str]]
+        expansion: Mapping[str, Any], arms: Sequence[tuple[str, str, float, str]], joined: bool
     ) -> dict[str, str]:
         """Return {arm: vector as text} of those that the caller gave, by the names of variant_arms.
 
         `expansion` has `embeddings`: one for each of its vectorQueries, then one for hyde; ValueError
-        where they are other than that many, or of several sizes.
+        where they are other than that many, or of several sizes. Where hyde is `joined` to the query,
+        its vector is that of both, and stands for the query's.
         """
         given = expansion.get("embeddings") or []
         if not given:
@@ -17182,6 +17326,8 @@ if "vectors_of_texts" not in SD:
         if len(given) != len(names) or len({len(vector) for vector in given}) != 1:
             found = f'options: "expansion" has {len(given)} embeddings for {len(names)} texts'
             raise ValueError(f"{found}: expected a vector of one size for each of them")
+        if joined:
+            return {"vector": json.dumps(given[-1])} if expansion["hyde"] else {}
         wanted = {name for kind, name, _, _ in arms if kind == "vector"}
         return {
             name: json.dumps(vector)
@@ -17319,7 +17465,11 @@ if "gathered_lists" not in SD:
         lexical = words[0] if words and words[0]["arm"] == "lexical" else None
         expansion = search.expand(search.is_strong(lexical))
         arms = variant_arms(query, expansion, settings) if expansion else []
-        given = vectors_of_texts(expansion, arms) if expansion else {}
+        joined = settings["hyde"] == "query"
+        given = vectors_of_texts(expansion, arms, joined) if expansion else {}
+        search.vector = given.pop("vector", search.vector)
+        if joined and expansion and expansion.get("embeddings"):
+            expansion = {**expansion, "hyde": None}  # its vector is there
         texts = search.texts(expansion, [arm for arm in arms if arm[1] not in given])
         more = [search.run(*arm[:3], text=arm[3]) for arm in arms if arm[0] == "lexical"]
         vectors = given | search.embed(texts)
@@ -18475,13 +18625,15 @@ if traced == "rerank":
     trace = {"passages": [
         {"chunk_id": ids[item], "passage": passage}
         for item, passage in zip(reranker.targets, reranker.passages(reranker.targets))]}
-elif traced != "none":
-    trace = {
-        "stages": stages, "ms": (perf_counter() - started) * 1000, **search_trace(
-            page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,
-            (cosine_of, chosen["dropped"]) if traced == "pool" else None)}
+elif traced != "none" or in_force["search_id"]:
+    trace = {"stages": stages, "ms": (perf_counter() - started) * 1000}
+if traced in ("page", "pool"):
+    trace |= search_trace(
+        page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,
+        (cosine_of, chosen["dropped"]) if traced == "pool" else None)
 of_all = {
-    "mode": in_force["mode"], **({"not_run": not_run} if not_run else {}),
+    "mode": in_force["mode"], **({"search_id": in_force["search_id"]} if in_force["search_id"]
+       else {}), **({"not_run": not_run} if not_run else {}),
     **({"expansion": gathered["expansion"]} if in_force["stages"]["expand"] or "expand" in not_run
        else {}),
     "relevance_basis": "rerank" if reranker.scores else None if vector is None else "cosine"}
@@ -18537,6 +18689,27 @@ $function$;
 COMMENT ON FUNCTION pgblend._vectors_may_answer(text, bigint[], text) IS
 'Whether vectors may stand in for a query whose words are nowhere: there are some, and it has no '
 'phrases and exclusions, which they know nothing of.';
+
+-- 60_search/_report_search
+-- _report_search: send a search's report to the setting log_address, as the session's role.
+-- Runs with its owner's rights, to reach the gateway's token; address and role cannot be chosen.
+CREATE OR REPLACE FUNCTION pgblend._report_search(report jsonb)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    PERFORM pgblend._send_datagram(
+        pgblend.get_setting('log_address') #>> '{}',
+        report || jsonb_build_object('role', session_user),
+        current_setting('data_directory'));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._report_search(jsonb) IS
+'Send a search''s report to the setting log_address, as the session''s role.';
 
 -- 60_search/_search_space
 -- _search_space: the embedding space that a search looks in, and what it is without.
@@ -18745,7 +18918,8 @@ COMMENT ON FUNCTION pgblend._search_page(
 -- passage has any of the words and strict does not forbid it, gives the nearest by vectors, with a
 -- WARNING and a note in `degraded`. A NULL or blank query gives no rows, unless only_arm is vector
 -- and its vector is given. `trace` is NULL with `traced` 'none'; 'page' and 'pool' say ever more
--- (_search_trace), 'rerank' only which passages a reranker would read.
+-- (_search_trace), 'rerank' only which passages a reranker would read. Where log_address is set,
+-- the search is reported there, and search_id is in the rows' details.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,
@@ -18797,6 +18971,9 @@ BEGIN
             'rerank', traced = 'rerank' OR (wanted ->> 'rerank')::boolean AND NOT missing ? 'rerank'),
         'no_expansion', coalesce(missing ->> 'expand', pgblend._why_not('expand', settings)),
         'no_rerank', coalesce(missing ->> 'rerank', pgblend._why_not('rerank', settings)),
+        'search_id', CASE WHEN EXISTS (
+            SELECT FROM pgblend_data.setting AS l WHERE l.name = 'log_address')
+            THEN gen_random_uuid() END,
         'deadline', pgblend._monotonic_deadline(
             (settings #>> '{timeouts_ms,total}')::numeric::integer));
     -- S3's sum of scores needs the vectors as their own arm does.
@@ -18832,8 +19009,13 @@ BEGIN
         trace := pgblend._search_trace(
             query, profile, collection_ids, options, settings, page.degraded, results, page.trace,
             pgblend._milliseconds(started_at, clock_timestamp()));
-    ELSE
+    ELSIF traced = 'rerank' THEN
         trace := page.trace;
+    END IF;
+    IF settings ->> 'search_id' IS NOT NULL AND traced <> 'rerank' AND NOT is_blank THEN
+        PERFORM pgblend._report_search(pgblend._search_report(
+            query, profile, collection_ids, settings, page.trace -> 'stages', page.degraded,
+            results, pgblend._milliseconds(started_at, clock_timestamp())));
     END IF;
 END;
 $function$;
@@ -23841,6 +24023,29 @@ $function$;
 COMMENT ON FUNCTION pgblend._judged_set(text) IS
 'The judged set of that name; 42704 where the caller sees none.';
 
+-- 92_evaluate/_logged_search
+-- _logged_search: the query of a search in the search log, NULL where there is none to be had.
+-- Runs with its owner's rights, since only admins read the log: others learn of searches that were
+-- made as a role they are a member of.
+CREATE OR REPLACE FUNCTION pgblend._logged_search(search_id uuid)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    RETURN (
+        SELECT l.query FROM pgblend_data.search_log AS l
+        INNER JOIN pg_roles AS r ON r.rolname = l.role_name
+        WHERE l.search_id = _logged_search.search_id
+            AND pg_has_role(session_user, r.oid, 'MEMBER'));
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._logged_search(uuid) IS
+'The query of a search in the search log, made as a role that the session''s is a member of.';
+
 -- 92_evaluate/_passage_metrics
 -- _passage_metrics: what a page of ten shows more than once.
 -- documents@10 counts different documents, duplicates@10 is the share of passages whose text is
@@ -24397,6 +24602,53 @@ $function$;
 COMMENT ON FUNCTION pgblend.remove_judged_set(text) IS
 'Delete a judged set with its queries, judgements and runs; false where there is none. The '
 'documents stay.';
+
+-- 92_evaluate/feedback
+-- feedback: note how well a passage answered a logged search; returns the judged query's id.
+-- The judgement goes into the judged set "feedback: <collection>", which is made where there is
+-- none, under the text of the query that was searched. A grade above 0 means relevant, the higher
+-- the better, from -1000 to 1000; NULL takes it back. `search_id` is details -> 'search_id' of a
+-- search's rows. Errors: a search that is not logged with its text (log_address, log_queries), or
+-- not the caller's; a passage that is not there; no right to write to its collection.
+CREATE OR REPLACE FUNCTION pgblend.feedback(search_id uuid, chunk_id bigint, grade integer)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    searched text := pgblend._logged_search(feedback.search_id);
+    found_document record;
+    set_name text;
+BEGIN
+    IF searched IS NULL THEN
+        RAISE EXCEPTION 'there is no search % of % with its query in the log',
+            coalesce(feedback.search_id::text, 'NULL'), session_user
+            USING ERRCODE = '22023',
+            HINT = 'The settings log_address and log_queries say what is logged; it takes seconds.';
+    END IF;
+    SELECT d.source_key, o.name INTO found_document
+    FROM pgblend_data.chunk AS c
+    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
+    INNER JOIN pgblend_data.collection AS o ON d.collection_id = o.id
+    WHERE c.id = feedback.chunk_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no passage %', coalesce(feedback.chunk_id::text, 'NULL')
+            USING ERRCODE = '22023', HINT = 'Take chunk_id from a row of the search.';
+    END IF;
+    set_name := left('feedback: ' || found_document.name, 200);
+    IF NOT EXISTS (SELECT FROM pgblend_data.judged_set AS s WHERE s.name = set_name) THEN
+        PERFORM pgblend.add_judged_set(
+            set_name, found_document.name, 'What users said of passages that they found.');
+    END IF;
+    RETURN pgblend.record_judgement(set_name, searched, found_document.source_key, feedback.grade);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.feedback(uuid, bigint, integer) IS
+'Note how well a passage answered a logged search, as a judgement in the set "feedback: '
+'<collection>"; returns the query''s id.';
 
 -- 95_views/chunks
 -- chunks: the chunks that the caller may read.
@@ -25337,6 +25589,7 @@ pgblend._rank_bonus,
 pgblend._rank_passages,
 pgblend._recency_decay,
 pgblend._regconfig,
+pgblend._report_search,
 pgblend._request_model,
 pgblend._scale_fused,
 pgblend._schema_error,
@@ -25346,6 +25599,7 @@ pgblend._search,
 pgblend._search_filter,
 pgblend._search_facts,
 pgblend._search_page,
+pgblend._search_report,
 pgblend._search_settings,
 pgblend._search_trace,
 pgblend._search_space,
@@ -25385,6 +25639,7 @@ pgblend.add_judged_set,
 pgblend.delete_document(bigint),
 pgblend.delete_document(text, text),
 pgblend.evaluate_queries,
+pgblend.feedback,
 pgblend.ingest_document,
 pgblend.lexical_rebuild,
 pgblend.lexical_seal,
@@ -25418,6 +25673,7 @@ pgblend._judged_set,
 pgblend._last_position,
 pgblend._load_segment,
 pgblend._load_segments,
+pgblend._logged_search,
 pgblend._lock_segments,
 pgblend._may_write,
 pgblend._next_embeddings,

@@ -1,0 +1,94 @@
+"""`pgblend query --client-models`: models asked from here give what the database would ask for."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import Result
+
+from support.database import Database
+from support.model_library import EXPANSION, QUERY, WEAK, fill, use_models
+from support.model_provider import Behaviour, GatewayProcess, ModelProvider
+
+Pgblend = Callable[..., Result]
+OPTIONS = ("--option", f"strong_signal={json.dumps(WEAK['strong_signal'])}", "--json")
+
+
+@pytest.fixture
+def models(
+    connection: psycopg.Connection, gateway: GatewayProcess, model_provider: ModelProvider
+) -> ModelProvider:
+    db = Database(connection)
+    fill(db)
+    use_models(db, gateway, model_provider)
+    return model_provider
+
+
+def told(result: Result, *names: str) -> list[Any]:
+    assert result.exit_code == 0, result.stderr
+    return [[row[name] for name in names] for row in json.loads(result.stdout)["results"]]
+
+
+@pytest.mark.parametrize(
+    "switches", [["--thorough"], [], ["--fast"], ["--thorough", "--no-rerank"]]
+)
+def test_the_same_rows_and_no_call_from_the_database(
+    pgblend: Pgblend, connection: psycopg.Connection, models: ModelProvider, switches: list[str]
+) -> None:
+    names = ("source_key", "score", "relevance", "arms")
+    in_database = pgblend("query", QUERY, *switches, *OPTIONS)
+    # No place is left for a call of the server's: it would be named in degraded.
+    connection.execute("""SELECT set_setting('model_calls', '{"most": 1}')""")
+    connection.execute("SELECT pg_advisory_lock(70939520000)")
+    from_here = pgblend("query", QUERY, *switches, *OPTIONS, "--client-models")
+    assert json.loads(from_here.stdout)["degraded"] == []
+    assert from_here.stderr == ""
+    for row, other in zip(told(from_here, *names), told(in_database, *names), strict=True):
+        assert row[0] == other[0]
+        assert row[1:3] == pytest.approx(other[1:3], abs=1e-5)
+        assert row[3].keys() == other[3].keys()
+
+
+def test_the_query_joined_with_its_hypothetical_answer(
+    pgblend: Pgblend, models: ModelProvider
+) -> None:
+    models.reply = lambda _: "One deploys to production with a script."
+    switches = ("--thorough", "--profile", "three_arm", *OPTIONS)
+    in_database = told(pgblend("query", QUERY, *switches), "source_key", "relevance")
+    assert told(
+        pgblend("query", QUERY, *switches, "--client-models"), "source_key", "relevance"
+    ) == (in_database)
+
+
+@pytest.mark.parametrize(
+    ("task", "named"),
+    [("chat", "expand stage"), ("embed", "vector arm"), ("rerank", "rerank stage")],
+)
+def test_what_fails_is_left_out_and_told(
+    pgblend: Pgblend, models: ModelProvider, task: str, named: str
+) -> None:
+    models.behaviours[task] = Behaviour(status=400)
+    result = pgblend("query", QUERY, "--thorough", *OPTIONS, "--client-models")
+    assert told(result, "source_key")
+    assert f"searching without the {named}: the model gateway answered" in result.stderr
+
+
+def test_without_a_gateway(
+    pgblend: Pgblend, connection: psycopg.Connection, models: ModelProvider
+) -> None:
+    connection.execute("SELECT reset_setting('gateway_url')")
+    result = pgblend("query", QUERY, "--thorough", *OPTIONS, "--client-models")
+    assert result.stderr.count("no model gateway is set") == 3
+    assert told(result, "source_key")
+
+
+def test_an_explanation_tells_of_what_was_passed_in(
+    pgblend: Pgblend, models: ModelProvider
+) -> None:
+    result = pgblend("query", QUERY, "--thorough", *OPTIONS, "--explain", "--client-models")
+    stages = {s["name"]: s for s in json.loads(result.stdout)["explain"]["stages"]}
+    assert stages["expand"]["details"]["hyde"] == EXPANSION["hyde"]
+    assert stages["rerank"]["details"] == {"given": True}
+    assert stages["embed"]["skipped"] == "the caller gave the vector"
