@@ -69,7 +69,7 @@ _DEAD_COLUMNS = (
 def command(
     ctx: click.Context, once: bool, drain: bool, concurrency: int, batch_size: int, as_json: bool
 ) -> None:
-    """Give vectors to the chunks that wait for one, and go on as more come.
+    """Give vectors to the chunks that wait for one, as they come.
 
     Several workers may run, on several machines. A text that the model refuses is tried again
     later, and given up after embedding_max_attempts; where the model does not answer, the worker

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/bench_context.py SERVER_URL
 
-Makes a database of its own on the server (bench_context, dropped first) with 2,000 documents of
+Makes a database of its own on the server (context_bench, dropped first) with 2,000 documents of
 noise and topics of four documents each, whose passages lie apart, so that they are not stitched.
 Prints p50 and p95 in milliseconds of hybrid_search (words and a given vector), of get_context over
 the same search, and of the assembly alone, as its stats say; rounds alternate.
@@ -20,7 +20,7 @@ from psycopg.conninfo import make_conninfo
 from pgblend.cli.ingest.piece_tokens import piece_tokens
 from pgblend.migrations import runner
 
-DATABASE = "bench_context"
+DATABASE = "context_bench"
 TOPICS = 40
 ROUNDS = 5
 DIMENSIONS = 384
@@ -74,7 +74,7 @@ def load(connection: psycopg.Connection) -> None:
         for chunk_id, vector in zip(ids, vectors, strict=True):
             copy.write_row((chunk_id, str(vector.tolist())))
     connection.execute("SELECT pgblend._store_embeddings('bench')")
-    connection.execute("SELECT pgblend.lexical_seal('bench', 1)")
+    connection.execute("SELECT pgblend.lexical_seal('bench')")
     connection.execute("ANALYZE")
 
 

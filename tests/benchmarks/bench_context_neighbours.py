@@ -2,7 +2,7 @@
 
     python tests/benchmarks/bench_context_neighbours.py SERVER_URL [EVERY]
 
-Makes a database of its own on the server (bench_context_locomo, dropped first). A session of
+Makes a database of its own on the server (context_locomo, dropped first). A session of
 locomo_chat is a document, each turn a passage; a question is searched by words within its own
 conversation, EVERY n-th question (4). Prints for each budget and each context_chars the mean share
 of a question's evidence turns whose whole text is in the context.
@@ -21,7 +21,7 @@ from pgblend.cli.ingest.piece_tokens import piece_tokens
 from pgblend.migrations import runner
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "ir" / "locomo_chat"
-DATABASE = "bench_context_locomo"
+DATABASE = "context_locomo"
 BUDGETS = (250, 500, 1000, 2000)
 AROUND = {"none": (0, 0), "100": (100, 100), "200": (200, 200), "500": (500, 500),
           "after 200": (0, 200), "before 200": (200, 0)}  # fmt: skip
@@ -48,10 +48,11 @@ def load(connection: psycopg.Connection) -> dict[str, str]:
                 {"content": text, "token_count": sum(tokens), "piece_tokens": tokens}
             )
     connection.execute("SELECT pgblend.add_collection('chat')")
-    for key, chunks in sessions.items():
-        metadata = json.dumps({"conversation": conversations[key]})
-        connection.execute(INGEST, [key, metadata, json.dumps(chunks)])
-    connection.execute("SELECT pgblend.lexical_seal('chat', 1)")
+    with connection.transaction():
+        for key, chunks in sessions.items():
+            metadata = json.dumps({"conversation": conversations[key]})
+            connection.execute(INGEST, [key, metadata, json.dumps(chunks)])
+    connection.execute("SELECT pgblend.lexical_seal('chat')")
     connection.execute("ANALYZE")
     return turns
 

@@ -225,3 +225,26 @@ def test_overlaps_are_not_repeated_around(library: Database) -> None:
     for start, end, _ in spans:
         before, after = content[:start].rstrip(), content[end:].lstrip()
         assert (content[start:end], before, after) in rows
+
+
+def test_a_reader_gets_what_a_database_without_the_rest_would_give(
+    two_collections: Any,
+) -> None:
+    for call in (
+        "SELECT get_context('deploy wine', options => %s)",
+        "SELECT get_context('deploy wine', options => %s, output_format => 'messages')",
+        "SELECT ask('deploy wine', options => %s, answer => true)",
+    ):
+        options = '{"context_chars": {"before": 99, "after": 99}, "weights": {"vector": 0}}'
+        found = [
+            db.value(call, options) for db in (two_collections.reader, two_collections.only_open)
+        ]
+        for one in found:
+            one.get("stats", {}).pop("ms", None)
+            for row in one.get("results", []):
+                row.pop("chunk_id"), row.pop("document_id")
+            for part in one.get("parts", []) + one.get("citations", []):
+                for name in ("chunk_ids", "document_id", "docid"):
+                    part.pop(name, None)
+        assert found[0] == found[1]
+        assert "secret" not in json.dumps(found[0])
