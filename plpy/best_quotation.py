@@ -5,7 +5,9 @@ import re
 from pgblend.plpy.normalized_words import normalized_words
 
 SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|(?<=[。\uff01\uff1f])|\n\s*\n")
-WORD = re.compile(r"\w+")
+# Words, and single characters of scripts without word spaces.
+LETTER_ALONE = r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+WORD = re.compile(rf"{LETTER_ALONE}|(?:(?!{LETTER_ALONE})\w)+")
 LONGEST_QUOTATION = 300
 
 

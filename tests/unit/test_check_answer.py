@@ -155,6 +155,7 @@ def test_quotations_have_lines(quotation: str, lines: Any) -> None:
     [
         ("which port?", SERVER, ("The server listens on\nport 5432 by  default.", 0, 1)),
         ("how to start", SERVER, ("Use “pgblend up” to start ﬁrst.", 2, 2)),
+        ("公园在哪里", "今天很好。我们去公园。", ("我们去公园。", 0, 0)),
         ("nothing of it", "First.\n\nSecond.", ("First.", 0, 0)),
         ("x", " \n", None),
         ("x", "word " * 100, (("word " * 60).strip(), 0, 0)),
