@@ -392,16 +392,21 @@ COMMENT ON FUNCTION pgblend._owner_record_history() IS
 
 -- 05_settings/_regconfig
 -- _regconfig: the visible text search configuration of that name, NULL where there is none.
+-- plpgsql keeps its plan for the session; an SQL function is planned in each statement.
 CREATE OR REPLACE FUNCTION pgblend._regconfig(config_name text)
 RETURNS regconfig
-LANGUAGE sql
+LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 STRICT
-BEGIN ATOMIC
-    SELECT c.oid::regconfig
-    FROM pg_catalog.pg_ts_config AS c
-    WHERE c.cfgname = config_name AND pg_ts_config_is_visible(c.oid);
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN (
+        SELECT c.oid::regconfig
+        FROM pg_catalog.pg_ts_config AS c
+        WHERE c.cfgname = config_name AND pg_ts_config_is_visible(c.oid));
 END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._regconfig(text) IS
 'The visible text search configuration of that name, NULL where there is none.';
@@ -1686,24 +1691,21 @@ COMMENT ON FUNCTION pgblend._identifier_vector(text) IS
 -- _indexable_text: text as the parser gets it, for chunks and queries alike.
 -- Words within < > are no tags, the parts of paths and compounds are words, and 1042 in ERR-1042 is
 -- no negative number: < > / \ - become spaces. Scripts without word spaces become pairs of
--- syllables; other text does not pay for that. NULL gives NULL.
+-- syllables; other text does not pay for that. NULL gives NULL. One expression and not STRICT, so
+-- that it is inlined and needs no plan of its own.
 CREATE OR REPLACE FUNCTION pgblend._indexable_text(content text)
 RETURNS text
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
-STRICT
-BEGIN ATOMIC
-    SELECT CASE
-        WHEN
-            octet_length(plain.content) > char_length(plain.content)
-            AND plain.content ~ (
-                U&'[\0E01-\0EDF\1000-\109F\1780-\17DD\3005-\9FFF\F900-\FAFF\FF66-\FF9F'
-                || U&'\+020000-\+03FFFF]'
-            )
-            THEN pgblend._spaced_bigrams(plain.content)
-        ELSE plain.content
-    END
-    FROM (VALUES (translate(_indexable_text.content, '<>/\-', '     '))) AS plain (content);
+RETURN CASE
+    WHEN
+        octet_length(content) > char_length(content)
+        AND content ~ (
+            U&'[\0E01-\0EDF\1000-\109F\1780-\17DD\3005-\9FFF\F900-\FAFF\FF66-\FF9F'
+            || U&'\+020000-\+03FFFF]'
+        )
+        THEN pgblend._spaced_bigrams(translate(content, '<>/\-', '     '))
+    ELSE translate(content, '<>/\-', '     ')
 END;
 
 COMMENT ON FUNCTION pgblend._indexable_text(text) IS
@@ -1835,26 +1837,30 @@ COMMENT ON FUNCTION pgblend._group_operands(regconfig, jsonb, boolean) IS
 -- index, would be a rare and telling word of a German document.
 CREATE OR REPLACE FUNCTION pgblend._query_stop_words(query text, config_names text[])
 RETURNS text[]
-LANGUAGE sql
+LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-BEGIN ATOMIC
-    WITH word AS MATERIALIZED (
-        SELECT w.lexeme AS text
-        FROM unnest(to_tsvector('simple', pgblend._indexable_text(
-            pgblend._query_groups(query) ->> 'words'))) AS w
-    )
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN (
+        WITH word AS MATERIALIZED (
+            SELECT w.lexeme AS text
+            FROM unnest(to_tsvector('simple', pgblend._indexable_text(
+                pgblend._query_groups(query) ->> 'words'))) AS w
+        )
 
-    SELECT coalesce((
-        SELECT array_agg(one_word.text)
-        FROM unnest(config_names) AS config_name
-        CROSS JOIN word AS one_word
-        WHERE to_tsvector(pgblend._regconfig(config_name), one_word.text) = ''
-        GROUP BY config_name
-        HAVING count(*) < (SELECT count(*) FROM word)
-        ORDER BY count(*) DESC, config_name ASC
-        LIMIT 1
-    ), '{}');
+        SELECT coalesce((
+            SELECT array_agg(one_word.text)
+            FROM unnest(config_names) AS config_name
+            CROSS JOIN word AS one_word
+            WHERE to_tsvector(pgblend._regconfig(config_name), one_word.text) = ''
+            GROUP BY config_name
+            HAVING count(*) < (SELECT count(*) FROM word)
+            ORDER BY count(*) DESC, config_name ASC
+            LIMIT 1
+        ), '{}'));
 END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._query_stop_words(text, text[]) IS
 'The query''s stop words in the language that it is probably in: the configuration that takes most '
@@ -3631,7 +3637,10 @@ CREATE OR REPLACE FUNCTION pgblend._bm25_idf(n bigint, document_frequency bigint
 RETURNS double precision
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
-RETURN ln(1::double precision + (n - document_frequency + 0.5) / (document_frequency + 0.5));
+RETURN ln(
+    1 + (n - document_frequency + 0.5::double precision)
+    / (document_frequency + 0.5::double precision)
+);
 
 COMMENT ON FUNCTION pgblend._bm25_idf(bigint, bigint) IS
 'Inverse document frequency as Lucene has it: ln(1 + (n - df + 0.5) / (df + 0.5)), above 0.';
@@ -4270,1805 +4279,6 @@ END;
 COMMENT ON FUNCTION pgblend._document_ages(bigint[], timestamptz) IS
 'The ages of documents in days at a time, in the order given; NULL for one that is not there. The '
 'date is modified_at, else metadata''s date, else ingested_at.';
-
--- 20_retrieve/_document_statistics
--- _document_statistics: what BM25 of whole documents needs to know of the collections: exact
--- integers over visible, live chunks.
--- n documents that have chunks, their total length in lexeme occurrences (what chunks repeat counts
--- once), and per lexeme the number of documents that have it, in the order of the lexemes. Sealed
--- or pending makes no difference. `reading` is that of _lexical_statistics.
-CREATE OR REPLACE FUNCTION pgblend._document_statistics(
-    collection_ids bigint[],
-    lexemes text[],
-    deadline double precision DEFAULT 'infinity',
-    reading uuid DEFAULT NULL,
-    OUT n bigint,
-    OUT total_length bigint,
-    OUT document_frequencies bigint[]
-)
-LANGUAGE plpython3u
-STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-SET plan_cache_mode = force_generic_plan
-AS $python$
-if "count_documents" not in SD:
-    """The statistics of BM25 over whole documents."""
-
-    from collections.abc import Sequence
-    from typing import Any
-
-    import numpy as np
-
-
-    def count_documents(
-        postings: Sequence[tuple[Any, Any]], documents: Any, alive: Any, own_lengths: Any
-    ) -> tuple[int, int, list[int]]:
-        """Return (documents with live rows, their total length, documents with each term).
-
-        By row there are the place of its document, whether it is alive, and its own length;
-        `postings` has (rows, codes) of each term.
-        """
-
-        def distinct(rows: Any) -> int:
-            present = np.zeros(len(documents), np.bool_)  # there are no more than rows
-            present[documents[rows]] = True
-            return int(np.count_nonzero(present))
-
-        return (
-            distinct(alive),
-            int(own_lengths[alive].sum()),
-            [distinct(rows[alive[rows]]) for rows, _ in postings],
-        )
-    SD["count_documents"] = count_documents
-count_documents = SD["count_documents"]
-if "deadline_check" not in SD:
-    """The time limit of the lexical arm."""
-
-    import time
-    from collections.abc import Callable
-
-
-    def deadline_check(deadline: float, fail: Callable[..., object]) -> Callable[[], None]:
-        """Return a function that calls `fail` once the monotonic clock is past `deadline`.
-
-        To be called between steps: a statement_timeout that is set inside a function has no effect.
-        """
-
-        def check() -> None:
-            if time.monotonic() > deadline:
-                fail(
-                    "the time limit of the lexical arm is over",
-                    sqlstate="PB009",
-                    hint="Raise timeouts_ms, key lexical.",
-                )
-
-        return check
-    SD["deadline_check"] = deadline_check
-deadline_check = SD["deadline_check"]
-if "document_rows" not in SD:
-    """Which document each row of a view, and each pending chunk, belongs to."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-    def document_rows(view: dict[str, Any], pending: dict[str, Any] | None) -> tuple[Any, Any]:
-        """Return the ids of the documents, and by row the place of its document among them.
-
-        Pending chunks are the rows after the view's, and may belong to documents that have sealed
-        chunks. The view keeps what its own rows give.
-        """
-        if view["documents"] is None:
-            view["documents"] = np.unique(view["document_ids"], return_inverse=True)
-        ids, places = view["documents"]
-        if pending is None:
-            return ids, places
-        waiting = pending["document_ids"]
-        new = np.setdiff1d(waiting, ids)
-        is_new = np.isin(waiting, new)
-        later = np.where(
-            is_new, len(ids) + np.searchsorted(new, waiting), np.searchsorted(ids, waiting)
-        )
-        return np.concatenate((ids, new)), np.concatenate((places, later))
-    SD["document_rows"] = document_rows
-document_rows = SD["document_rows"]
-if "pending_postings" not in SD:
-    """The pending chunks' postings of a query's terms."""
-
-    from collections.abc import Sequence
-    from itertools import accumulate
-    from typing import Any
-
-    import numpy as np
-
-
-    def pending_postings(
-        pending: dict[str, Any], terms: Sequence[int], start: int, end: int
-    ) -> dict[str, Any]:
-        """Return the postings of the terms among the chunks start to end, one term after the other.
-
-        The result has `rows`, ascending within a term, `codes`, `starts` of the terms with the end of
-        the last at its end, and `fields`: for each code the occurrences in title, headings and body,
-        the chunk's own and repeated ones.
-        """
-        kept = pending["places"]
-        places = []
-        for term in terms:
-            if term not in kept:
-                kept[term] = np.flatnonzero(pending["terms"] == term)
-            here = kept[term]
-            if start > 0 or end < len(pending["lengths"]):
-                rows = pending["ordinals"][here]
-                here = here[(rows >= start) & (rows < end)]
-            places.append(here)
-        joined = np.concatenate([np.empty(0, np.intp), *places])
-        return {
-            "rows": pending["ordinals"][joined],
-            "codes": np.arange(len(joined)),
-            "starts": [*accumulate(map(len, places), initial=0)],
-            "fields": pending["counts"][joined],
-        }
-    SD["pending_postings"] = pending_postings
-pending_postings = SD["pending_postings"]
-if "block_size" not in SD:
-    """How many postings a block has."""
-
-
-    def block_size(code_bytes: int) -> int:
-        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
-        return {1: 2688, 2: 2016}[code_bytes]
-    SD["block_size"] = block_size
-block_size = SD["block_size"]
-if "read_block" not in SD:
-    """One block of a segment's postings."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-    def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
-        """Return the ordinals and the codes of a block (see posting_blocks)."""
-        count = len(data) // (2 + code_bytes)
-        return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
-    SD["read_block"] = read_block
-read_block = SD["read_block"]
-if "read_postings" not in SD:
-    """Read the postings of terms from sealed segments."""
-
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-    import numpy as np
-
-
-    Span = tuple[int, int, int, int]
-
-
-    def read_postings(
-        view: Mapping[str, Any],
-        terms: Sequence[int],
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-    ) -> dict[int, tuple[Any, Any]]:
-        """Return of each term its (rows, codes) in a view, rows ascending.
-
-        `run` executes (statement, types, *values). A segment's directory says where in the segment's
-        postings those of a term are, and so in which blocks; all blocks are read at once.
-        """
-        spans = term_spans(view["directories"], terms)
-        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
-        found: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
-        if not spans:
-            return found
-        sizes = [block_size(code_bytes) for code_bytes in view["code_bytes"]]
-        blocks = fetch_blocks(view, spans, sizes, run)
-        ordinals, codes = [], []
-        for _, segment, start, end in spans:
-            size = sizes[segment]
-            for block in range(start // size, (end - 1) // size + 1):
-                before = block * size
-                part = slice(max(start - before, 0), end - before)
-                of_block = blocks[segment, block]
-                ordinals.append(of_block[0][part])
-                codes.append(of_block[1][part])
-        rows = np.concatenate(ordinals).astype(np.intp)
-        all_codes = np.concatenate(codes).astype(view["code_type"])
-        if len(sizes) > 1:
-            segments = [segment for _, segment, _, _ in spans]
-            counts = [end - start for _, _, start, end in spans]
-            rows += np.repeat(view["offsets"][segments], counts)
-            all_codes += np.repeat(view["code_offsets"][segments], counts)
-        first = last = 0
-        for place, (term, _, start, end) in enumerate(spans):
-            last += end - start
-            if place + 1 == len(spans) or spans[place + 1][0] != term:
-                found[terms[term]] = rows[first:last], all_codes[first:last]
-                first = last
-        return found
-
-
-    def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> list[Span]:
-        """Return (place of the term, place of the segment, first posting, after the last), in order.
-
-        A directory has a segment's terms, ascending, and where the postings of each start, with the
-        end of the last at its end. Terms that a segment does not have are left out.
-        """
-        wanted = np.array(terms, np.int64)
-        spans = []
-        for segment, (known, starts) in enumerate(directories):
-            places = known.searchsorted(wanted)
-            has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
-            for term in np.flatnonzero(has).tolist():
-                place = places[term]
-                spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
-        return sorted(spans)
-
-
-    def fetch_blocks(
-        view: Mapping[str, Any],
-        spans: Sequence[Span],
-        sizes: Sequence[int],
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-    ) -> dict[tuple[int, int], tuple[Any, Any]]:
-        """Return ordinals and codes of the blocks that have these spans, by segment and block."""
-        keys = [
-            *dict.fromkeys(
-                (segment, block)
-                for _, segment, start, end in spans
-                for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
-            )
-        ]
-        rows = run(
-            "SELECT * FROM pgblend._posting_blocks($1, $2)",
-            ["bigint[]", "integer[]"],
-            [view["segment_ids"][segment] for segment, _ in keys],
-            [block for _, block in keys],
-        )
-        blocks = {}
-        for row in rows:
-            key = keys[row["place"] - 1]
-            blocks[key] = read_block(row["data"], view["code_bytes"][key[0]])
-        return blocks
-    SD["read_postings"] = read_postings
-read_postings = SD["read_postings"]
-if "view_postings" not in SD:
-    """The sealed postings of a query's terms."""
-
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-
-    MOST_POSTINGS = 1_500_000
-    TERM_COST = 40
-
-
-    def view_postings(
-        view: dict[str, Any],
-        terms: Sequence[int],
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-    ) -> list[tuple[Any, Any]]:
-        """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
-
-        `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
-        million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
-        """
-        kept = view["postings"]
-        missing = [term for term in dict.fromkeys(terms) if term not in kept]
-        if missing:
-            if view["kept_postings"] > MOST_POSTINGS:
-                kept.clear()
-                view["impacts"].clear()
-                view["kept_postings"] = 0
-                missing = list(dict.fromkeys(terms))
-            found = read_postings(view, missing, run)
-            kept.update(found)
-            postings = sum(len(rows) for rows, _ in found.values())
-            view["kept_postings"] += postings + TERM_COST * len(missing)
-        return [kept[term] for term in terms]
-    SD["view_postings"] = view_postings
-view_postings = SD["view_postings"]
-if "joined_rows" not in SD:
-    """Sealed and pending chunks as one space of rows, with the document of each."""
-
-    from collections.abc import Callable, Mapping, Sequence
-    from itertools import pairwise
-    from typing import Any
-
-    import numpy as np
-
-
-
-    def joined_rows(
-        opened: Mapping[str, Any],
-        config: str | None,
-        terms: Sequence[int],
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-    ) -> dict[str, Any]:
-        """Return the rows of a view and, after them, those of pending chunks.
-
-        By row there are `chunk_ids`, `document_ids`, `chunk_indexes`, `own_lengths`, `documents` (the
-        place of its document in `ids`) and `alive`: not deleted, and of this configuration, if one is
-        given. Of each term `postings` has the rows and codes, which are places in `counts`: occurrences
-        in title, headings and body, the chunk's own and repeated ones. `opened` is what open_index
-        returns, `run` executes (statement, types, *values).
-        """
-        view, pending = opened["view"], opened["pending"]
-        postings = view_postings(view, terms, run)
-        counts, alive = view["frequencies"], opened["live"]["alive"]
-        if config is not None:
-            alive = alive & within(view["ranges"].get(config, (0, 0)), len(alive))
-        ids, documents = document_rows(view, pending)
-        names = ("chunk_ids", "document_ids", "chunk_indexes", "own_lengths")
-        columns = {name: view[name] for name in names}
-        if pending is not None:
-            rows, codes, chunks = len(alive), len(counts), len(pending["lengths"])
-            waiting = pending_postings(pending, terms, 0, chunks)
-            postings = [
-                (
-                    np.concatenate((sealed[0], waiting["rows"][start:end] + rows)),
-                    np.concatenate((sealed[1], waiting["codes"][start:end] + codes)),
-                )
-                for sealed, (start, end) in zip(postings, pairwise(waiting["starts"]), strict=True)
-            ]
-            counts = np.concatenate((counts, waiting["fields"]))
-            first, last = (0, chunks) if config is None else pending["ranges"].get(config, (0, 0))
-            alive = np.concatenate((alive, within((first, last), chunks)))
-            columns = {name: np.concatenate((columns[name], pending[name])) for name in names}
-        return {
-            **columns,
-            "ids": ids,
-            "documents": documents,
-            "alive": alive,
-            "postings": postings,
-            "counts": counts,
-        }
-
-
-    def within(bounds: tuple[int, int], rows: int) -> Any:
-        """Return a mask of the rows from the first to before the last."""
-        places = np.arange(rows)
-        return (places >= bounds[0]) & (places < bounds[1])
-    SD["joined_rows"] = joined_rows
-joined_rows = SD["joined_rows"]
-if "field_counts" not in SD:
-    """Frequencies by field."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-    def field_counts(packed: Any) -> Any:
-        """Return the six counts of packed frequencies: title, headings, body, and those repeated.
-
-        They are six bytes of a number, the first the highest of 48 bits.
-        """
-        return packed[:, None] >> np.arange(40, -1, -8) & 255
-    SD["field_counts"] = field_counts
-field_counts = SD["field_counts"]
-if "lexical_view" not in SD:
-    """The sealed segments of a search as one space of rows."""
-
-    from collections.abc import Sequence
-    from itertools import pairwise
-    from typing import Any
-
-    import numpy as np
-
-
-
-    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
-
-        Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
-        `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
-        (terms, and where the postings of each start); by row
-        `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
-        rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
-        body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
-
-        Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
-        zeros to add scores up in.
-        """
-        ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
-        starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
-        code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
-        code_type = np.min_scalar_type(code_starts[-1])
-        bounds = list(pairwise(starts.tolist()))
-        ranges: dict[str, tuple[int, int]] = {}
-        for segment, (start, end) in zip(ordered, bounds, strict=True):
-            ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
-
-        def joined(name: str, kind: Any) -> Any:
-            return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
-
-        return {
-            "segment_ids": [segment["id"] for segment in ordered],
-            "offsets": starts[:-1],
-            "bounds": bounds,
-            "ranges": ranges,
-            "code_offsets": code_starts[:-1].astype(code_type),
-            "code_type": code_type,
-            "code_bytes": [segment["code_bytes"] for segment in ordered],
-            "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
-            "chunk_ids": joined("chunk_ids", np.int64),
-            "document_ids": joined("document_ids", np.int64),
-            "chunk_indexes": joined("chunk_indexes", np.int32),
-            "lengths": joined("lengths", np.int32),
-            "own_lengths": joined("own_lengths", np.int32),
-            "alive": joined("alive", np.bool_),
-            "frequencies": field_counts(joined("code_book", np.int64)),
-            "live": None,
-            "documents": None,
-            "postings": {},
-            "kept_postings": 0,
-            "norms": None,
-            "impacts": {},
-            "sums": None,
-        }
-    SD["lexical_view"] = lexical_view
-lexical_view = SD["lexical_view"]
-if "find_rows" not in SD:
-    """Find values in a sorted array."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-    def find_rows(sorted_values: Any, values: Any) -> Any:
-        """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
-        places = np.searchsorted(sorted_values, values)
-        found = places < len(sorted_values)
-        found[found] = sorted_values[places[found]] == values[found]
-        return places[found]
-    SD["find_rows"] = find_rows
-find_rows = SD["find_rows"]
-if "view_rows" not in SD:
-    """Find chunks in a view of segments."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-
-    def view_rows(view: dict[str, Any], chunk_ids: Any) -> Any:
-        """Return the rows of the view that hold these chunks (sorted ids), ascending.
-
-        Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
-        cover a range of their own, so each is only asked for the ids within its range.
-        """
-        parts = [np.empty(0, np.intp)]
-        for start, end in view["bounds"]:
-            ids = view["chunk_ids"][start:end]
-            first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
-            if first < last:
-                parts.append(start + find_rows(ids, chunk_ids[first:last]))
-        return np.concatenate(parts)
-    SD["view_rows"] = view_rows
-view_rows = SD["view_rows"]
-if "live_rows" not in SD:
-    """The rows of a view that are not deleted."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-
-    def live_rows(view: dict[str, Any], tombstones: bytes | None) -> dict[str, Any]:
-        """Return `alive`, a mask of rows, `n`, how many, `total_length` of them, and `tombstones`.
-
-        `tombstones` holds the ids of chunks deleted since the last seal (big-endian int64); those that
-        dead lists hide are not alive either. The view keeps the last result.
-        """
-        live: dict[str, Any] | None = view["live"]
-        if live is None or live["tombstones"] != tombstones:
-            alive = view["alive"]
-            if tombstones:
-                alive = alive.copy()
-                alive[view_rows(view, np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64)))] = (
-                    False
-                )
-            live = view["live"] = {
-                "tombstones": tombstones,
-                "alive": alive,
-                "n": int(np.count_nonzero(alive)),
-                "total_length": int(view["lengths"][alive].sum()),
-            }
-        return live
-    SD["live_rows"] = live_rows
-live_rows = SD["live_rows"]
-if "unpack_pending" not in SD:
-    """Read pending chunks as a segment that was not written yet."""
-
-    from collections.abc import Mapping
-    from typing import Any
-
-    import numpy as np
-
-
-    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return pending chunks as a source of postings, None where there are none.
-
-        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
-        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
-        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
-        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
-        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
-        """
-        if columns["chunk_ids"] is None:
-            return None
-        record = np.dtype(
-            {
-                "names": ["term", "counts", "last_8"],
-                "formats": [">i8", ("u1", 6), ">i8"],
-                "offsets": [0, 8, 6],
-            }
-        )
-        records = np.frombuffer(columns["records"] or b"", record)
-        counts = np.frombuffer(columns["record_counts"], ">i4")
-        return {
-            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
-            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
-            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
-            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
-            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
-            "alive": np.ones(len(counts), np.bool_),
-            "terms": records["term"].astype(np.int64),
-            "ordinals": np.repeat(np.arange(len(counts)), counts),
-            "counts": records["counts"],
-            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
-        }
-    SD["unpack_pending"] = unpack_pending
-unpack_pending = SD["unpack_pending"]
-if "session_pending" not in SD:
-    """Keep the pending chunks that a session has read."""
-
-    from collections.abc import Callable, Iterable, Mapping, MutableMapping
-    from itertools import groupby
-    from typing import Any
-
-    import numpy as np
-
-
-    KEY_BYTES = 12
-    MOST_CHUNKS = 20_000
-
-
-    def session_pending(
-        listed: bytes | None,
-        kept: MutableMapping[str, Any],
-        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
-    ) -> dict[str, Any] | None:
-        """Return the pending chunks that `listed` names, None where there are none.
-
-        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
-        since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
-        reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
-        document, int32 index, length, own length and number of records) and `records`.
-
-        The result is what unpack_pending returns, chunks of one configuration side by side, with
-        `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
-        """
-        if not listed:
-            return None
-        if kept.get("listed") != listed:
-            chunks = kept.setdefault("chunks", {})
-            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
-            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in chunks]
-            if len(chunks) > len(keys) + MOST_CHUNKS:
-                kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
-            for row in fetch(missing) if missing else ():
-                chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
-            kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
-            kept["listed"] = listed
-        pending: dict[str, Any] = kept["pending"]
-        return pending
-
-
-    def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str, Any]:
-        """Make arrays of chunks by key."""
-        order = sorted(chunks, key=lambda key: chunks[key][0])
-        chosen = [chunks[key] for key in order]
-        head = np.frombuffer(
-            b"".join([head for _, head, _ in chosen]),
-            [
-                ("document", ">i8"),
-                ("index", ">i4"),
-                ("length", ">i4"),
-                ("own", ">i4"),
-                ("records", ">i4"),
-            ],
-        )
-        pending = unpack_pending(
-            {
-                "chunk_ids": b"".join([key[:8] for key in order]),
-                "document_ids": head["document"].tobytes(),
-                "chunk_indexes": head["index"].tobytes(),
-                "lengths": head["length"].tobytes(),
-                "own_lengths": head["own"].tobytes(),
-                "record_counts": head["records"].tobytes(),
-                "records": b"".join([records for _, _, records in chosen]),
-            }
-        )
-        assert pending is not None  # there are chunks
-        pending["ranges"], start = {}, 0
-        for config, group in groupby(config for config, _, _ in chosen):
-            end = start + len(list(group))
-            pending["ranges"][config] = (start, end)
-            start = end
-        return pending | {"places": {}}
-    SD["session_pending"] = session_pending
-session_pending = SD["session_pending"]
-if "session_view" not in SD:
-    """Keep the joined arrays of segments in a session."""
-
-    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-    from typing import Any
-
-    MOST_ROWS = 4_000_000
-
-
-    def session_view(
-        collection_ids: Sequence[int],
-        segment_ids: Sequence[int],
-        versions: Sequence[str],
-        cache: MutableMapping[Any, Any],
-        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
-        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
-        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
-    ) -> dict[str, Any]:
-        """Return the view of these segments of the collections, from `cache` where it has it.
-
-        `versions` change with a segment's dead list, and where an id is given anew.
-        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
-        cache has one view for the same collections, and is emptied first when it holds more than four
-        million rows (37 bytes each).
-        """
-        owner = tuple(collection_ids)
-        key = tuple(zip(segment_ids, versions, strict=True))
-        kept_key, kept = cache.get(owner, (None, None))
-        if kept_key == key:
-            view: dict[str, Any] = kept
-            return view
-        cache.pop(owner, None)
-        if sum(len(other["lengths"]) for _, other in cache.values()) > MOST_ROWS:
-            cache.clear()
-        view = join([unpack(row) for row in (fetch(list(segment_ids)) if segment_ids else [])])
-        cache[owner] = key, view
-        return view
-    SD["session_view"] = session_view
-session_view = SD["session_view"]
-if "unpack_segment" not in SD:
-    """Read the arrays of a sealed segment."""
-
-    from collections.abc import Mapping
-    from typing import Any
-
-    import numpy as np
-
-
-    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a segment's arrays from its stored bytes (little-endian).
-
-        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
-        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
-        `starts` says where the postings of each start, with the end of the last at its end.
-        """
-        lengths = np.frombuffer(columns["lengths"], "<i4")
-        code_book = np.frombuffer(columns["code_book"], "<i8")
-        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
-        alive = np.ones(len(lengths), np.bool_)
-        alive[np.frombuffer(columns["dead"], "<i4")] = False
-        return {
-            "id": columns["id"],
-            "config": columns["text_search_config"],
-            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
-            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
-            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
-            "lengths": lengths,
-            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
-            "code_book": code_book,
-            "code_bytes": 1 if len(code_book) <= 256 else 2,
-            "terms": np.frombuffer(columns["terms"], "<i8"),
-            "starts": np.concatenate(([0], np.cumsum(df))),
-            "alive": alive,
-        }
-    SD["unpack_segment"] = unpack_segment
-unpack_segment = SD["unpack_segment"]
-if "open_index" not in SD:
-    """What a search reads of the lexical index."""
-
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
-    from typing import Any
-
-
-
-    def open_index(
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-        session: MutableMapping[str, Any],
-        collection_ids: Sequence[int],
-        reading: str | None,
-    ) -> dict[str, Any]:
-        """Return the `view` of the collections' segments, which rows are `live`, and what is `pending`.
-
-        `run` executes (statement, types, *values), `session` keeps what was read. Callers with the same
-        `reading`, which is made for one snapshot and told nobody else, get what the first of them read.
-        """
-        opened: dict[str, Any] | None = session.get("pgblend_opened")
-        if opened is None or reading is None or opened["reading"] != reading:
-            state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
-            view = session_view(
-                collection_ids,
-                state["segment_ids"],
-                state["versions"],
-                session.setdefault("pgblend_kept_views", {}),
-                lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
-                unpack_segment,
-                lexical_view,
-            )
-            pending = session_pending(
-                state["pending"],
-                session.setdefault("pgblend_pending", {}),
-                lambda ids: run("SELECT * FROM pgblend._pending_chunks($1)", ["bigint[]"], ids),
-            )
-            live = live_rows(view, state["tombstones"])
-            opened = {"reading": reading, "view": view, "live": live, "pending": pending}
-            session["pgblend_opened"] = opened
-        return opened
-    SD["open_index"] = open_index
-open_index = SD["open_index"]
-if "prepared_statements" not in SD:
-    """Statements that a session prepares once."""
-
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
-    from typing import Any
-
-    Rows = Sequence[Mapping[str, Any]]
-
-
-    def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
-    ) -> Callable[..., Rows]:
-        """Return a function that runs (statement, types, *values) and gives its rows.
-
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
-        """
-
-        def run(statement: str, types: list[str], *values: object) -> Rows:
-            plan = kept.get(statement)
-            if plan is None:
-                plan = kept[statement] = prepare(statement, types)
-            rows: Rows = plan.execute(list(values))
-            return rows
-
-        return run
-    SD["prepared_statements"] = prepared_statements
-prepared_statements = SD["prepared_statements"]
-if "term_ids" not in SD:
-    """Term ids of lexemes."""
-
-    import hashlib
-    from collections.abc import Iterable
-
-
-    def term_ids(lexemes: Iterable[str]) -> list[int]:
-        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
-        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
-    SD["term_ids"] = term_ids
-term_ids = SD["term_ids"]
-
-
-
-
-
-
-check = deadline_check(deadline, plpy.error)
-run = prepared_statements(plpy.prepare, SD)
-opened = open_index(run, GD, collection_ids, reading)
-check()
-rows = joined_rows(opened, None, term_ids(lexemes), run)
-check()
-return count_documents(rows["postings"], rows["documents"], rows["alive"], rows["own_lengths"])
-$python$;
-
-COMMENT ON FUNCTION pgblend._document_statistics(bigint[], text[], double precision, uuid) IS
-'What BM25 of whole documents needs to know of the collections: n documents that have chunks, '
-'their total length, and per lexeme the number of documents that have it. Exact integers over '
-'visible, live chunks.';
-
--- 20_retrieve/_language_idf
--- _language_idf: inverse document frequencies where several text search configurations are
--- searched.
--- A word's share of the passages is that within its own language, drawn towards its share of all
--- by 100 passages: a word in 100 of 240 German passages is no rarer among 10,000 others. It stands
--- for df in _bm25_idf; with one language it is df. Of two translations of a passage the one in the
--- query's language is meant: a language's idf is times the square root of the share of the query's
--- lexemes that it has, over the largest such share. Arrays are parallel; statistics of the lexemes'
--- own languages are language_n and language_frequencies.
-CREATE OR REPLACE FUNCTION pgblend._language_idf(
-    config_names text[],
-    n bigint,
-    document_frequencies bigint[],
-    language_n bigint[],
-    language_frequencies bigint[]
-)
-RETURNS double precision[]
-LANGUAGE sql
-IMMUTABLE PARALLEL SAFE
-BEGIN ATOMIC
-    WITH lexeme AS (
-        SELECT
-            u.*,
-            CASE
-                WHEN u.language_n = _language_idf.n THEN u.df
-                ELSE
-                    (u.language_df + 100 * u.df / _language_idf.n::double precision)
-                    / (u.language_n + 100) * _language_idf.n
-            END AS expected_df,
-            avg((u.language_df > 0)::integer) OVER (PARTITION BY u.config_name) AS known
-        FROM unnest(config_names, document_frequencies, language_n, language_frequencies)
-            WITH ORDINALITY AS u (config_name, df, language_n, language_df, place)
-    ),
-
-    weighed AS (
-        SELECT
-            l.*,
-            coalesce(sqrt((l.known / nullif(max(l.known) OVER (), 0))::double precision), 1)
-                AS weight
-        FROM lexeme AS l
-    )
-
-    SELECT coalesce(array_agg(
-        w.weight
-        * ln(1::double precision + (_language_idf.n - w.expected_df + 0.5) / (w.expected_df + 0.5))
-        ORDER BY w.place
-    ), '{}')
-    FROM weighed AS w;
-END;
-
-COMMENT ON FUNCTION pgblend._language_idf(text[], bigint, bigint[], bigint[], bigint[]) IS
-'Inverse document frequencies where several text search configurations are searched: by how often '
-'a word is in its own language, weighed by how many of the query''s lexemes that language has.';
-
--- 20_retrieve/_language_statistics
--- _language_statistics: of each lexeme, how many visible, live chunks of its text search
--- configuration there are, and how many of them have it; documents, where by_document.
--- Exact integers, in the order of the lexemes. `reading` is that of _lexical_statistics.
-CREATE OR REPLACE FUNCTION pgblend._language_statistics(
-    collection_ids bigint[],
-    config_names text[],
-    lexemes text[],
-    by_document boolean,
-    deadline double precision DEFAULT 'infinity',
-    reading uuid DEFAULT NULL,
-    OUT n bigint[],
-    OUT document_frequencies bigint[]
-)
-LANGUAGE plpython3u
-STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-SET plan_cache_mode = force_generic_plan
-AS $python$
-if "count_documents" not in SD:
-    """The statistics of BM25 over whole documents."""
-
-    from collections.abc import Sequence
-    from typing import Any
-
-    import numpy as np
-
-
-    def count_documents(
-        postings: Sequence[tuple[Any, Any]], documents: Any, alive: Any, own_lengths: Any
-    ) -> tuple[int, int, list[int]]:
-        """Return (documents with live rows, their total length, documents with each term).
-
-        By row there are the place of its document, whether it is alive, and its own length;
-        `postings` has (rows, codes) of each term.
-        """
-
-        def distinct(rows: Any) -> int:
-            present = np.zeros(len(documents), np.bool_)  # there are no more than rows
-            present[documents[rows]] = True
-            return int(np.count_nonzero(present))
-
-        return (
-            distinct(alive),
-            int(own_lengths[alive].sum()),
-            [distinct(rows[alive[rows]]) for rows, _ in postings],
-        )
-    SD["count_documents"] = count_documents
-count_documents = SD["count_documents"]
-if "document_rows" not in SD:
-    """Which document each row of a view, and each pending chunk, belongs to."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-    def document_rows(view: dict[str, Any], pending: dict[str, Any] | None) -> tuple[Any, Any]:
-        """Return the ids of the documents, and by row the place of its document among them.
-
-        Pending chunks are the rows after the view's, and may belong to documents that have sealed
-        chunks. The view keeps what its own rows give.
-        """
-        if view["documents"] is None:
-            view["documents"] = np.unique(view["document_ids"], return_inverse=True)
-        ids, places = view["documents"]
-        if pending is None:
-            return ids, places
-        waiting = pending["document_ids"]
-        new = np.setdiff1d(waiting, ids)
-        is_new = np.isin(waiting, new)
-        later = np.where(
-            is_new, len(ids) + np.searchsorted(new, waiting), np.searchsorted(ids, waiting)
-        )
-        return np.concatenate((ids, new)), np.concatenate((places, later))
-    SD["document_rows"] = document_rows
-document_rows = SD["document_rows"]
-if "pending_postings" not in SD:
-    """The pending chunks' postings of a query's terms."""
-
-    from collections.abc import Sequence
-    from itertools import accumulate
-    from typing import Any
-
-    import numpy as np
-
-
-    def pending_postings(
-        pending: dict[str, Any], terms: Sequence[int], start: int, end: int
-    ) -> dict[str, Any]:
-        """Return the postings of the terms among the chunks start to end, one term after the other.
-
-        The result has `rows`, ascending within a term, `codes`, `starts` of the terms with the end of
-        the last at its end, and `fields`: for each code the occurrences in title, headings and body,
-        the chunk's own and repeated ones.
-        """
-        kept = pending["places"]
-        places = []
-        for term in terms:
-            if term not in kept:
-                kept[term] = np.flatnonzero(pending["terms"] == term)
-            here = kept[term]
-            if start > 0 or end < len(pending["lengths"]):
-                rows = pending["ordinals"][here]
-                here = here[(rows >= start) & (rows < end)]
-            places.append(here)
-        joined = np.concatenate([np.empty(0, np.intp), *places])
-        return {
-            "rows": pending["ordinals"][joined],
-            "codes": np.arange(len(joined)),
-            "starts": [*accumulate(map(len, places), initial=0)],
-            "fields": pending["counts"][joined],
-        }
-    SD["pending_postings"] = pending_postings
-pending_postings = SD["pending_postings"]
-if "block_size" not in SD:
-    """How many postings a block has."""
-
-
-    def block_size(code_bytes: int) -> int:
-        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
-        return {1: 2688, 2: 2016}[code_bytes]
-    SD["block_size"] = block_size
-block_size = SD["block_size"]
-if "read_block" not in SD:
-    """One block of a segment's postings."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-    def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
-        """Return the ordinals and the codes of a block (see posting_blocks)."""
-        count = len(data) // (2 + code_bytes)
-        return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
-    SD["read_block"] = read_block
-read_block = SD["read_block"]
-if "read_postings" not in SD:
-    """Read the postings of terms from sealed segments."""
-
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-    import numpy as np
-
-
-    Span = tuple[int, int, int, int]
-
-
-    def read_postings(
-        view: Mapping[str, Any],
-        terms: Sequence[int],
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-    ) -> dict[int, tuple[Any, Any]]:
-        """Return of each term its (rows, codes) in a view, rows ascending.
-
-        `run` executes (statement, types, *values). A segment's directory says where in the segment's
-        postings those of a term are, and so in which blocks; all blocks are read at once.
-        """
-        spans = term_spans(view["directories"], terms)
-        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
-        found: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
-        if not spans:
-            return found
-        sizes = [block_size(code_bytes) for code_bytes in view["code_bytes"]]
-        blocks = fetch_blocks(view, spans, sizes, run)
-        ordinals, codes = [], []
-        for _, segment, start, end in spans:
-            size = sizes[segment]
-            for block in range(start // size, (end - 1) // size + 1):
-                before = block * size
-                part = slice(max(start - before, 0), end - before)
-                of_block = blocks[segment, block]
-                ordinals.append(of_block[0][part])
-                codes.append(of_block[1][part])
-        rows = np.concatenate(ordinals).astype(np.intp)
-        all_codes = np.concatenate(codes).astype(view["code_type"])
-        if len(sizes) > 1:
-            segments = [segment for _, segment, _, _ in spans]
-            counts = [end - start for _, _, start, end in spans]
-            rows += np.repeat(view["offsets"][segments], counts)
-            all_codes += np.repeat(view["code_offsets"][segments], counts)
-        first = last = 0
-        for place, (term, _, start, end) in enumerate(spans):
-            last += end - start
-            if place + 1 == len(spans) or spans[place + 1][0] != term:
-                found[terms[term]] = rows[first:last], all_codes[first:last]
-                first = last
-        return found
-
-
-    def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> list[Span]:
-        """Return (place of the term, place of the segment, first posting, after the last), in order.
-
-        A directory has a segment's terms, ascending, and where the postings of each start, with the
-        end of the last at its end. Terms that a segment does not have are left out.
-        """
-        wanted = np.array(terms, np.int64)
-        spans = []
-        for segment, (known, starts) in enumerate(directories):
-            places = known.searchsorted(wanted)
-            has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
-            for term in np.flatnonzero(has).tolist():
-                place = places[term]
-                spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
-        return sorted(spans)
-
-
-    def fetch_blocks(
-        view: Mapping[str, Any],
-        spans: Sequence[Span],
-        sizes: Sequence[int],
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-    ) -> dict[tuple[int, int], tuple[Any, Any]]:
-        """Return ordinals and codes of the blocks that have these spans, by segment and block."""
-        keys = [
-            *dict.fromkeys(
-                (segment, block)
-                for _, segment, start, end in spans
-                for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
-            )
-        ]
-        rows = run(
-            "SELECT * FROM pgblend._posting_blocks($1, $2)",
-            ["bigint[]", "integer[]"],
-            [view["segment_ids"][segment] for segment, _ in keys],
-            [block for _, block in keys],
-        )
-        blocks = {}
-        for row in rows:
-            key = keys[row["place"] - 1]
-            blocks[key] = read_block(row["data"], view["code_bytes"][key[0]])
-        return blocks
-    SD["read_postings"] = read_postings
-read_postings = SD["read_postings"]
-if "view_postings" not in SD:
-    """The sealed postings of a query's terms."""
-
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-
-    MOST_POSTINGS = 1_500_000
-    TERM_COST = 40
-
-
-    def view_postings(
-        view: dict[str, Any],
-        terms: Sequence[int],
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-    ) -> list[tuple[Any, Any]]:
-        """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
-
-        `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
-        million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
-        """
-        kept = view["postings"]
-        missing = [term for term in dict.fromkeys(terms) if term not in kept]
-        if missing:
-            if view["kept_postings"] > MOST_POSTINGS:
-                kept.clear()
-                view["impacts"].clear()
-                view["kept_postings"] = 0
-                missing = list(dict.fromkeys(terms))
-            found = read_postings(view, missing, run)
-            kept.update(found)
-            postings = sum(len(rows) for rows, _ in found.values())
-            view["kept_postings"] += postings + TERM_COST * len(missing)
-        return [kept[term] for term in terms]
-    SD["view_postings"] = view_postings
-view_postings = SD["view_postings"]
-if "joined_rows" not in SD:
-    """Sealed and pending chunks as one space of rows, with the document of each."""
-
-    from collections.abc import Callable, Mapping, Sequence
-    from itertools import pairwise
-    from typing import Any
-
-    import numpy as np
-
-
-
-    def joined_rows(
-        opened: Mapping[str, Any],
-        config: str | None,
-        terms: Sequence[int],
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-    ) -> dict[str, Any]:
-        """Return the rows of a view and, after them, those of pending chunks.
-
-        By row there are `chunk_ids`, `document_ids`, `chunk_indexes`, `own_lengths`, `documents` (the
-        place of its document in `ids`) and `alive`: not deleted, and of this configuration, if one is
-        given. Of each term `postings` has the rows and codes, which are places in `counts`: occurrences
-        in title, headings and body, the chunk's own and repeated ones. `opened` is what open_index
-        returns, `run` executes (statement, types, *values).
-        """
-        view, pending = opened["view"], opened["pending"]
-        postings = view_postings(view, terms, run)
-        counts, alive = view["frequencies"], opened["live"]["alive"]
-        if config is not None:
-            alive = alive & within(view["ranges"].get(config, (0, 0)), len(alive))
-        ids, documents = document_rows(view, pending)
-        names = ("chunk_ids", "document_ids", "chunk_indexes", "own_lengths")
-        columns = {name: view[name] for name in names}
-        if pending is not None:
-            rows, codes, chunks = len(alive), len(counts), len(pending["lengths"])
-            waiting = pending_postings(pending, terms, 0, chunks)
-            postings = [
-                (
-                    np.concatenate((sealed[0], waiting["rows"][start:end] + rows)),
-                    np.concatenate((sealed[1], waiting["codes"][start:end] + codes)),
-                )
-                for sealed, (start, end) in zip(postings, pairwise(waiting["starts"]), strict=True)
-            ]
-            counts = np.concatenate((counts, waiting["fields"]))
-            first, last = (0, chunks) if config is None else pending["ranges"].get(config, (0, 0))
-            alive = np.concatenate((alive, within((first, last), chunks)))
-            columns = {name: np.concatenate((columns[name], pending[name])) for name in names}
-        return {
-            **columns,
-            "ids": ids,
-            "documents": documents,
-            "alive": alive,
-            "postings": postings,
-            "counts": counts,
-        }
-
-
-    def within(bounds: tuple[int, int], rows: int) -> Any:
-        """Return a mask of the rows from the first to before the last."""
-        places = np.arange(rows)
-        return (places >= bounds[0]) & (places < bounds[1])
-    SD["joined_rows"] = joined_rows
-joined_rows = SD["joined_rows"]
-if "count_languages" not in SD:
-    """How many chunks, or documents, of a term's own language there are, and have it."""
-
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-
-
-    def count_languages(
-        opened: Mapping[str, Any],
-        configs: Sequence[str],
-        terms: Sequence[int],
-        by_document: bool,
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-    ) -> tuple[list[int], list[int]]:
-        """Return for each term (live chunks of its text search configuration, those that have it).
-
-        `configs` has the configuration of each term; documents are counted instead where `by_document`.
-        `opened` is what open_index returns, `run` executes (statement, types, *values).
-        """
-        totals, with_term = [0] * len(terms), [0] * len(terms)
-        for config in dict.fromkeys(configs):
-            places = [place for place, one in enumerate(configs) if one == config]
-            rows = joined_rows(opened, config, [terms[place] for place in places], run)
-            postings, alive = rows["postings"], rows["alive"]
-            if by_document:
-                n, _, df = count_documents(postings, rows["documents"], alive, rows["own_lengths"])
-            else:
-                n, df = int(alive.sum()), [int(alive[found].sum()) for found, _ in postings]
-            for place, count in zip(places, df, strict=True):
-                totals[place], with_term[place] = n, count
-        return totals, with_term
-    SD["count_languages"] = count_languages
-count_languages = SD["count_languages"]
-if "deadline_check" not in SD:
-    """The time limit of the lexical arm."""
-
-    import time
-    from collections.abc import Callable
-
-
-    def deadline_check(deadline: float, fail: Callable[..., object]) -> Callable[[], None]:
-        """Return a function that calls `fail` once the monotonic clock is past `deadline`.
-
-        To be called between steps: a statement_timeout that is set inside a function has no effect.
-        """
-
-        def check() -> None:
-            if time.monotonic() > deadline:
-                fail(
-                    "the time limit of the lexical arm is over",
-                    sqlstate="PB009",
-                    hint="Raise timeouts_ms, key lexical.",
-                )
-
-        return check
-    SD["deadline_check"] = deadline_check
-deadline_check = SD["deadline_check"]
-if "field_counts" not in SD:
-    """Frequencies by field."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-    def field_counts(packed: Any) -> Any:
-        """Return the six counts of packed frequencies: title, headings, body, and those repeated.
-
-        They are six bytes of a number, the first the highest of 48 bits.
-        """
-        return packed[:, None] >> np.arange(40, -1, -8) & 255
-    SD["field_counts"] = field_counts
-field_counts = SD["field_counts"]
-if "lexical_view" not in SD:
-    """The sealed segments of a search as one space of rows."""
-
-    from collections.abc import Sequence
-    from itertools import pairwise
-    from typing import Any
-
-    import numpy as np
-
-
-
-    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
-
-        Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
-        `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
-        (terms, and where the postings of each start); by row
-        `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
-        rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
-        body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
-
-        Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
-        zeros to add scores up in.
-        """
-        ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
-        starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
-        code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
-        code_type = np.min_scalar_type(code_starts[-1])
-        bounds = list(pairwise(starts.tolist()))
-        ranges: dict[str, tuple[int, int]] = {}
-        for segment, (start, end) in zip(ordered, bounds, strict=True):
-            ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
-
-        def joined(name: str, kind: Any) -> Any:
-            return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
-
-        return {
-            "segment_ids": [segment["id"] for segment in ordered],
-            "offsets": starts[:-1],
-            "bounds": bounds,
-            "ranges": ranges,
-            "code_offsets": code_starts[:-1].astype(code_type),
-            "code_type": code_type,
-            "code_bytes": [segment["code_bytes"] for segment in ordered],
-            "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
-            "chunk_ids": joined("chunk_ids", np.int64),
-            "document_ids": joined("document_ids", np.int64),
-            "chunk_indexes": joined("chunk_indexes", np.int32),
-            "lengths": joined("lengths", np.int32),
-            "own_lengths": joined("own_lengths", np.int32),
-            "alive": joined("alive", np.bool_),
-            "frequencies": field_counts(joined("code_book", np.int64)),
-            "live": None,
-            "documents": None,
-            "postings": {},
-            "kept_postings": 0,
-            "norms": None,
-            "impacts": {},
-            "sums": None,
-        }
-    SD["lexical_view"] = lexical_view
-lexical_view = SD["lexical_view"]
-if "find_rows" not in SD:
-    """Find values in a sorted array."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-    def find_rows(sorted_values: Any, values: Any) -> Any:
-        """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
-        places = np.searchsorted(sorted_values, values)
-        found = places < len(sorted_values)
-        found[found] = sorted_values[places[found]] == values[found]
-        return places[found]
-    SD["find_rows"] = find_rows
-find_rows = SD["find_rows"]
-if "view_rows" not in SD:
-    """Find chunks in a view of segments."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-
-    def view_rows(view: dict[str, Any], chunk_ids: Any) -> Any:
-        """Return the rows of the view that hold these chunks (sorted ids), ascending.
-
-        Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
-        cover a range of their own, so each is only asked for the ids within its range.
-        """
-        parts = [np.empty(0, np.intp)]
-        for start, end in view["bounds"]:
-            ids = view["chunk_ids"][start:end]
-            first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
-            if first < last:
-                parts.append(start + find_rows(ids, chunk_ids[first:last]))
-        return np.concatenate(parts)
-    SD["view_rows"] = view_rows
-view_rows = SD["view_rows"]
-if "live_rows" not in SD:
-    """The rows of a view that are not deleted."""
-
-    from typing import Any
-
-    import numpy as np
-
-
-
-    def live_rows(view: dict[str, Any], tombstones: bytes | None) -> dict[str, Any]:
-        """Return `alive`, a mask of rows, `n`, how many, `total_length` of them, and `tombstones`.
-
-        `tombstones` holds the ids of chunks deleted since the last seal (big-endian int64); those that
-        dead lists hide are not alive either. The view keeps the last result.
-        """
-        live: dict[str, Any] | None = view["live"]
-        if live is None or live["tombstones"] != tombstones:
-            alive = view["alive"]
-            if tombstones:
-                alive = alive.copy()
-                alive[view_rows(view, np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64)))] = (
-                    False
-                )
-            live = view["live"] = {
-                "tombstones": tombstones,
-                "alive": alive,
-                "n": int(np.count_nonzero(alive)),
-                "total_length": int(view["lengths"][alive].sum()),
-            }
-        return live
-    SD["live_rows"] = live_rows
-live_rows = SD["live_rows"]
-if "unpack_pending" not in SD:
-    """Read pending chunks as a segment that was not written yet."""
-
-    from collections.abc import Mapping
-    from typing import Any
-
-    import numpy as np
-
-
-    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return pending chunks as a source of postings, None where there are none.
-
-        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
-        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
-        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
-        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
-        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
-        """
-        if columns["chunk_ids"] is None:
-            return None
-        record = np.dtype(
-            {
-                "names": ["term", "counts", "last_8"],
-                "formats": [">i8", ("u1", 6), ">i8"],
-                "offsets": [0, 8, 6],
-            }
-        )
-        records = np.frombuffer(columns["records"] or b"", record)
-        counts = np.frombuffer(columns["record_counts"], ">i4")
-        return {
-            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
-            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
-            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
-            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
-            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
-            "alive": np.ones(len(counts), np.bool_),
-            "terms": records["term"].astype(np.int64),
-            "ordinals": np.repeat(np.arange(len(counts)), counts),
-            "counts": records["counts"],
-            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
-        }
-    SD["unpack_pending"] = unpack_pending
-unpack_pending = SD["unpack_pending"]
-if "session_pending" not in SD:
-    """Keep the pending chunks that a session has read."""
-
-    from collections.abc import Callable, Iterable, Mapping, MutableMapping
-    from itertools import groupby
-    from typing import Any
-
-    import numpy as np
-
-
-    KEY_BYTES = 12
-    MOST_CHUNKS = 20_000
-
-
-    def session_pending(
-        listed: bytes | None,
-        kept: MutableMapping[str, Any],
-        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
-    ) -> dict[str, Any] | None:
-        """Return the pending chunks that `listed` names, None where there are none.
-
-        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
-        since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
-        reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
-        document, int32 index, length, own length and number of records) and `records`.
-
-        The result is what unpack_pending returns, chunks of one configuration side by side, with
-        `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
-        """
-        if not listed:
-            return None
-        if kept.get("listed") != listed:
-            chunks = kept.setdefault("chunks", {})
-            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
-            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in chunks]
-            if len(chunks) > len(keys) + MOST_CHUNKS:
-                kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
-            for row in fetch(missing) if missing else ():
-                chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
-            kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
-            kept["listed"] = listed
-        pending: dict[str, Any] = kept["pending"]
-        return pending
-
-
-    def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str, Any]:
-        """Make arrays of chunks by key."""
-        order = sorted(chunks, key=lambda key: chunks[key][0])
-        chosen = [chunks[key] for key in order]
-        head = np.frombuffer(
-            b"".join([head for _, head, _ in chosen]),
-            [
-                ("document", ">i8"),
-                ("index", ">i4"),
-                ("length", ">i4"),
-                ("own", ">i4"),
-                ("records", ">i4"),
-            ],
-        )
-        pending = unpack_pending(
-            {
-                "chunk_ids": b"".join([key[:8] for key in order]),
-                "document_ids": head["document"].tobytes(),
-                "chunk_indexes": head["index"].tobytes(),
-                "lengths": head["length"].tobytes(),
-                "own_lengths": head["own"].tobytes(),
-                "record_counts": head["records"].tobytes(),
-                "records": b"".join([records for _, _, records in chosen]),
-            }
-        )
-        assert pending is not None  # there are chunks
-        pending["ranges"], start = {}, 0
-        for config, group in groupby(config for config, _, _ in chosen):
-            end = start + len(list(group))
-            pending["ranges"][config] = (start, end)
-            start = end
-        return pending | {"places": {}}
-    SD["session_pending"] = session_pending
-session_pending = SD["session_pending"]
-if "session_view" not in SD:
-    """Keep the joined arrays of segments in a session."""
-
-    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-    from typing import Any
-
-    MOST_ROWS = 4_000_000
-
-
-    def session_view(
-        collection_ids: Sequence[int],
-        segment_ids: Sequence[int],
-        versions: Sequence[str],
-        cache: MutableMapping[Any, Any],
-        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
-        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
-        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
-    ) -> dict[str, Any]:
-        """Return the view of these segments of the collections, from `cache` where it has it.
-
-        `versions` change with a segment's dead list, and where an id is given anew.
-        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
-        cache has one view for the same collections, and is emptied first when it holds more than four
-        million rows (37 bytes each).
-        """
-        owner = tuple(collection_ids)
-        key = tuple(zip(segment_ids, versions, strict=True))
-        kept_key, kept = cache.get(owner, (None, None))
-        if kept_key == key:
-            view: dict[str, Any] = kept
-            return view
-        cache.pop(owner, None)
-        if sum(len(other["lengths"]) for _, other in cache.values()) > MOST_ROWS:
-            cache.clear()
-        view = join([unpack(row) for row in (fetch(list(segment_ids)) if segment_ids else [])])
-        cache[owner] = key, view
-        return view
-    SD["session_view"] = session_view
-session_view = SD["session_view"]
-if "unpack_segment" not in SD:
-    """Read the arrays of a sealed segment."""
-
-    from collections.abc import Mapping
-    from typing import Any
-
-    import numpy as np
-
-
-    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a segment's arrays from its stored bytes (little-endian).
-
-        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
-        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
-        `starts` says where the postings of each start, with the end of the last at its end.
-        """
-        lengths = np.frombuffer(columns["lengths"], "<i4")
-        code_book = np.frombuffer(columns["code_book"], "<i8")
-        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
-        alive = np.ones(len(lengths), np.bool_)
-        alive[np.frombuffer(columns["dead"], "<i4")] = False
-        return {
-            "id": columns["id"],
-            "config": columns["text_search_config"],
-            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
-            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
-            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
-            "lengths": lengths,
-            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
-            "code_book": code_book,
-            "code_bytes": 1 if len(code_book) <= 256 else 2,
-            "terms": np.frombuffer(columns["terms"], "<i8"),
-            "starts": np.concatenate(([0], np.cumsum(df))),
-            "alive": alive,
-        }
-    SD["unpack_segment"] = unpack_segment
-unpack_segment = SD["unpack_segment"]
-if "open_index" not in SD:
-    """What a search reads of the lexical index."""
-
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
-    from typing import Any
-
-
-
-    def open_index(
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-        session: MutableMapping[str, Any],
-        collection_ids: Sequence[int],
-        reading: str | None,
-    ) -> dict[str, Any]:
-        """Return the `view` of the collections' segments, which rows are `live`, and what is `pending`.
-
-        `run` executes (statement, types, *values), `session` keeps what was read. Callers with the same
-        `reading`, which is made for one snapshot and told nobody else, get what the first of them read.
-        """
-        opened: dict[str, Any] | None = session.get("pgblend_opened")
-        if opened is None or reading is None or opened["reading"] != reading:
-            state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
-            view = session_view(
-                collection_ids,
-                state["segment_ids"],
-                state["versions"],
-                session.setdefault("pgblend_kept_views", {}),
-                lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
-                unpack_segment,
-                lexical_view,
-            )
-            pending = session_pending(
-                state["pending"],
-                session.setdefault("pgblend_pending", {}),
-                lambda ids: run("SELECT * FROM pgblend._pending_chunks($1)", ["bigint[]"], ids),
-            )
-            live = live_rows(view, state["tombstones"])
-            opened = {"reading": reading, "view": view, "live": live, "pending": pending}
-            session["pgblend_opened"] = opened
-        return opened
-    SD["open_index"] = open_index
-open_index = SD["open_index"]
-if "prepared_statements" not in SD:
-    """Statements that a session prepares once."""
-
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
-    from typing import Any
-
-    Rows = Sequence[Mapping[str, Any]]
-
-
-    def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
-    ) -> Callable[..., Rows]:
-        """Return a function that runs (statement, types, *values) and gives its rows.
-
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
-        """
-
-        def run(statement: str, types: list[str], *values: object) -> Rows:
-            plan = kept.get(statement)
-            if plan is None:
-                plan = kept[statement] = prepare(statement, types)
-            rows: Rows = plan.execute(list(values))
-            return rows
-
-        return run
-    SD["prepared_statements"] = prepared_statements
-prepared_statements = SD["prepared_statements"]
-if "term_ids" not in SD:
-    """Term ids of lexemes."""
-
-    import hashlib
-    from collections.abc import Iterable
-
-
-    def term_ids(lexemes: Iterable[str]) -> list[int]:
-        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
-        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
-    SD["term_ids"] = term_ids
-term_ids = SD["term_ids"]
-
-
-
-
-
-run = prepared_statements(plpy.prepare, SD)
-opened = open_index(run, GD, collection_ids, reading)
-deadline_check(deadline, plpy.error)()
-return count_languages(opened, config_names, term_ids(lexemes), by_document, run)
-$python$;
-
-COMMENT ON FUNCTION pgblend._language_statistics(
-    bigint[], text[], text[], boolean, double precision, uuid
-) IS
-'Of each lexeme, how many chunks, or documents, of its text search configuration there are, and '
-'how many of them have it. Exact integers over visible, live chunks.';
-
--- 20_retrieve/_monotonic_deadline
--- _monotonic_deadline: the time on the session's monotonic clock when timeout_ms are over.
-CREATE OR REPLACE FUNCTION pgblend._monotonic_deadline(timeout_ms integer)
-RETURNS double precision
-LANGUAGE plpython3u
-STABLE PARALLEL UNSAFE
-STRICT
-AS $python$
-import time
-return time.monotonic() + timeout_ms / 1000
-$python$;
-
-COMMENT ON FUNCTION pgblend._monotonic_deadline(integer) IS
-'The time on the session''s monotonic clock, in seconds, when timeout_ms are over.';
-
--- 20_retrieve/_tsvector_document_statistics
--- _tsvector_document_statistics: what BM25 of whole documents needs to know of the collections:
--- exact integers, from visible rows only.
--- n documents that have chunks, their total length in lexeme occurrences (what chunks repeat counts
--- once), and per lexeme the number of documents that have it, in the order of the lexemes.
-CREATE OR REPLACE FUNCTION pgblend._tsvector_document_statistics(
-    collection_ids bigint[],
-    lexemes text[],
-    OUT n bigint,
-    OUT total_length bigint,
-    OUT document_frequencies bigint[]
-)
-LANGUAGE sql
-STABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT
-        count(DISTINCT c.document_id) AS n,
-        coalesce(sum(c.own_length), 0)::bigint AS total_length,
-        ARRAY(
-            SELECT (
-                SELECT count(DISTINCT containing.document_id)
-                FROM pgblend_data.chunk AS containing
-                WHERE
-                    containing.collection_id = ANY(collection_ids)
-                    AND containing.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
-            )
-            FROM unnest(_tsvector_document_statistics.lexemes)
-                WITH ORDINALITY AS l (lexeme, place)
-            ORDER BY l.place
-        ) AS document_frequencies
-    FROM pgblend_data.chunk AS c
-    WHERE c.collection_id = ANY(collection_ids);
-END;
-
-COMMENT ON FUNCTION pgblend._tsvector_document_statistics(bigint[], text[]) IS
-'What BM25 of whole documents needs to know of the collections: n documents that have chunks, '
-'their total length, and per lexeme the number of documents that have it. Exact integers over '
-'visible, live chunks.';
-
--- 20_retrieve/_tsvector_language_statistics
--- _tsvector_language_statistics: what _language_statistics says, from tsvectors.
-CREATE OR REPLACE FUNCTION pgblend._tsvector_language_statistics(
-    collection_ids bigint[],
-    config_names text[],
-    lexemes text[],
-    by_document boolean,
-    OUT n bigint[],
-    OUT document_frequencies bigint[]
-)
-LANGUAGE sql
-STABLE PARALLEL SAFE
-BEGIN ATOMIC
-    WITH language AS MATERIALIZED (
-        SELECT
-            c.text_search_config,
-            CASE WHEN by_document THEN count(DISTINCT c.document_id) ELSE count(*) END AS n
-        FROM pgblend_data.chunk AS c
-        WHERE c.collection_id = ANY(collection_ids)
-        GROUP BY c.text_search_config
-    )
-
-    SELECT
-        array_agg(coalesce(g.n, 0) ORDER BY l.place) AS n,
-        array_agg((
-            SELECT CASE WHEN by_document THEN count(DISTINCT c.document_id) ELSE count(*) END
-            FROM pgblend_data.chunk AS c
-            WHERE
-                c.collection_id = ANY(collection_ids)
-                AND c.text_search_config = l.config_name
-                AND c.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
-        ) ORDER BY l.place) AS document_frequencies
-    FROM unnest(config_names, lexemes) WITH ORDINALITY AS l (config_name, lexeme, place)
-    LEFT JOIN language AS g ON l.config_name = g.text_search_config;
-END;
-
-COMMENT ON FUNCTION pgblend._tsvector_language_statistics(bigint[], text[], text[], boolean) IS
-'What _language_statistics says, from tsvectors.';
 
 -- 20_retrieve/_document_operands
 -- _document_operands: a query's phrases and exclusions for whole documents, by alternative.
@@ -7053,6 +5263,817 @@ COMMENT ON VIEW pgblend._document_containing IS
 COMMENT ON COLUMN pgblend._document_containing.document_id IS 'The document.';
 COMMENT ON COLUMN pgblend._document_containing.collection_id IS 'Its collection.';
 
+-- 20_retrieve/_document_statistics
+-- _document_statistics: what BM25 of whole documents needs to know of the collections: exact
+-- integers over visible, live chunks.
+-- n documents that have chunks, their total length in lexeme occurrences (what chunks repeat counts
+-- once), and per lexeme the number of documents that have it, in the order of the lexemes. Sealed
+-- or pending makes no difference. `reading` is that of _lexical_statistics.
+CREATE OR REPLACE FUNCTION pgblend._document_statistics(
+    collection_ids bigint[],
+    lexemes text[],
+    deadline double precision DEFAULT 'infinity',
+    reading uuid DEFAULT NULL,
+    OUT n bigint,
+    OUT total_length bigint,
+    OUT document_frequencies bigint[]
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $python$
+if "count_documents" not in SD:
+    """The statistics of BM25 over whole documents."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def count_documents(
+        postings: Sequence[tuple[Any, Any]], documents: Any, alive: Any, own_lengths: Any
+    ) -> tuple[int, int, list[int]]:
+        """Return (documents with live rows, their total length, documents with each term).
+
+        By row there are the place of its document, whether it is alive, and its own length;
+        `postings` has (rows, codes) of each term.
+        """
+
+        def distinct(rows: Any) -> int:
+            present = np.zeros(len(documents), np.bool_)  # there are no more than rows
+            present[documents[rows]] = True
+            return int(np.count_nonzero(present))
+
+        return (
+            distinct(alive),
+            int(own_lengths[alive].sum()),
+            [distinct(rows[alive[rows]]) for rows, _ in postings],
+        )
+    SD["count_documents"] = count_documents
+count_documents = SD["count_documents"]
+if "deadline_check" not in SD:
+    """The time limit of the lexical arm."""
+
+    import time
+    from collections.abc import Callable
+
+
+    def deadline_check(deadline: float, fail: Callable[..., object]) -> Callable[[], None]:
+        """Return a function that calls `fail` once the monotonic clock is past `deadline`.
+
+        To be called between steps: a statement_timeout that is set inside a function has no effect.
+        """
+
+        def check() -> None:
+            if time.monotonic() > deadline:
+                fail(
+                    "the time limit of the lexical arm is over",
+                    sqlstate="PB009",
+                    hint="Raise timeouts_ms, key lexical.",
+                )
+
+        return check
+    SD["deadline_check"] = deadline_check
+deadline_check = SD["deadline_check"]
+if "document_rows" not in SD:
+    """Which document each row of a view, and each pending chunk, belongs to."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def document_rows(view: dict[str, Any], pending: dict[str, Any] | None) -> tuple[Any, Any]:
+        """Return the ids of the documents, and by row the place of its document among them.
+
+        Pending chunks are the rows after the view's, and may belong to documents that have sealed
+        chunks. The view keeps what its own rows give.
+        """
+        if view["documents"] is None:
+            view["documents"] = np.unique(view["document_ids"], return_inverse=True)
+        ids, places = view["documents"]
+        if pending is None:
+            return ids, places
+        waiting = pending["document_ids"]
+        new = np.setdiff1d(waiting, ids)
+        is_new = np.isin(waiting, new)
+        later = np.where(
+            is_new, len(ids) + np.searchsorted(new, waiting), np.searchsorted(ids, waiting)
+        )
+        return np.concatenate((ids, new)), np.concatenate((places, later))
+    SD["document_rows"] = document_rows
+document_rows = SD["document_rows"]
+if "pending_postings" not in SD:
+    """The pending chunks' postings of a query's terms."""
+
+    from collections.abc import Sequence
+    from itertools import accumulate
+    from typing import Any
+
+    import numpy as np
+
+
+    def pending_postings(
+        pending: dict[str, Any], terms: Sequence[int], start: int, end: int
+    ) -> dict[str, Any]:
+        """Return the postings of the terms among the chunks start to end, one term after the other.
+
+        The result has `rows`, ascending within a term, `codes`, `starts` of the terms with the end of
+        the last at its end, and `fields`: for each code the occurrences in title, headings and body,
+        the chunk's own and repeated ones.
+        """
+        kept = pending["places"]
+        places = []
+        for term in terms:
+            if term not in kept:
+                kept[term] = np.flatnonzero(pending["terms"] == term)
+            here = kept[term]
+            if start > 0 or end < len(pending["lengths"]):
+                rows = pending["ordinals"][here]
+                here = here[(rows >= start) & (rows < end)]
+            places.append(here)
+        joined = np.concatenate([np.empty(0, np.intp), *places])
+        return {
+            "rows": pending["ordinals"][joined],
+            "codes": np.arange(len(joined)),
+            "starts": [*accumulate(map(len, places), initial=0)],
+            "fields": pending["counts"][joined],
+        }
+    SD["pending_postings"] = pending_postings
+pending_postings = SD["pending_postings"]
+if "block_size" not in SD:
+    """How many postings a block has."""
+
+
+    def block_size(code_bytes: int) -> int:
+        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
+        return {1: 2688, 2: 2016}[code_bytes]
+    SD["block_size"] = block_size
+block_size = SD["block_size"]
+if "read_block" not in SD:
+    """One block of a segment's postings."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
+        """Return the ordinals and the codes of a block (see posting_blocks)."""
+        count = len(data) // (2 + code_bytes)
+        return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
+    SD["read_block"] = read_block
+read_block = SD["read_block"]
+if "read_postings" not in SD:
+    """Read the postings of terms from sealed segments."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    Span = tuple[int, int, int, int]
+
+
+    def read_postings(
+        view: Mapping[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[int, tuple[Any, Any]]:
+        """Return of each term its (rows, codes) in a view, rows ascending.
+
+        `run` executes (statement, types, *values). A segment's directory says where in the segment's
+        postings those of a term are, and so in which blocks; all blocks are read at once.
+        """
+        spans = term_spans(view["directories"], terms)
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        found: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not spans:
+            return found
+        sizes = [block_size(code_bytes) for code_bytes in view["code_bytes"]]
+        blocks = fetch_blocks(view, spans, sizes, run)
+        ordinals, codes = [], []
+        for _, segment, start, end in spans:
+            size = sizes[segment]
+            for block in range(start // size, (end - 1) // size + 1):
+                before = block * size
+                part = slice(max(start - before, 0), end - before)
+                of_block = blocks[segment, block]
+                ordinals.append(of_block[0][part])
+                codes.append(of_block[1][part])
+        rows = np.concatenate(ordinals).astype(np.intp)
+        all_codes = np.concatenate(codes).astype(view["code_type"])
+        if len(sizes) > 1:
+            segments = [segment for _, segment, _, _ in spans]
+            counts = [end - start for _, _, start, end in spans]
+            rows += np.repeat(view["offsets"][segments], counts)
+            all_codes += np.repeat(view["code_offsets"][segments], counts)
+        first = last = 0
+        for place, (term, _, start, end) in enumerate(spans):
+            last += end - start
+            if place + 1 == len(spans) or spans[place + 1][0] != term:
+                found[terms[term]] = rows[first:last], all_codes[first:last]
+                first = last
+        return found
+
+
+    def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> list[Span]:
+        """Return (place of the term, place of the segment, first posting, after the last), in order.
+
+        A directory has a segment's terms, ascending, and where the postings of each start, with the
+        end of the last at its end. Terms that a segment does not have are left out.
+        """
+        wanted = np.array(terms, np.int64)
+        spans = []
+        for segment, (known, starts) in enumerate(directories):
+            places = known.searchsorted(wanted)
+            has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
+            for term in np.flatnonzero(has).tolist():
+                place = places[term]
+                spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
+        return sorted(spans)
+
+
+    def fetch_blocks(
+        view: Mapping[str, Any],
+        spans: Sequence[Span],
+        sizes: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[tuple[int, int], tuple[Any, Any]]:
+        """Return ordinals and codes of the blocks that have these spans, by segment and block."""
+        keys = [
+            *dict.fromkeys(
+                (segment, block)
+                for _, segment, start, end in spans
+                for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
+            )
+        ]
+        rows = run(
+            "SELECT * FROM pgblend._posting_blocks($1, $2)",
+            ["bigint[]", "integer[]"],
+            [view["segment_ids"][segment] for segment, _ in keys],
+            [block for _, block in keys],
+        )
+        blocks = {}
+        for row in rows:
+            key = keys[row["place"] - 1]
+            blocks[key] = read_block(row["data"], view["code_bytes"][key[0]])
+        return blocks
+    SD["read_postings"] = read_postings
+read_postings = SD["read_postings"]
+if "view_postings" not in SD:
+    """The sealed postings of a query's terms."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+
+    MOST_POSTINGS = 1_500_000
+    TERM_COST = 40
+
+
+    def view_postings(
+        view: dict[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> list[tuple[Any, Any]]:
+        """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
+
+        `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
+        million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
+        """
+        kept = view["postings"]
+        missing = [term for term in dict.fromkeys(terms) if term not in kept]
+        if missing:
+            if view["kept_postings"] > MOST_POSTINGS:
+                kept.clear()
+                view["impacts"].clear()
+                view["kept_postings"] = 0
+                missing = list(dict.fromkeys(terms))
+            found = read_postings(view, missing, run)
+            kept.update(found)
+            postings = sum(len(rows) for rows, _ in found.values())
+            view["kept_postings"] += postings + TERM_COST * len(missing)
+        return [kept[term] for term in terms]
+    SD["view_postings"] = view_postings
+view_postings = SD["view_postings"]
+if "joined_rows" not in SD:
+    """Sealed and pending chunks as one space of rows, with the document of each."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def joined_rows(
+        opened: Mapping[str, Any],
+        config: str | None,
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[str, Any]:
+        """Return the rows of a view and, after them, those of pending chunks.
+
+        By row there are `chunk_ids`, `document_ids`, `chunk_indexes`, `own_lengths`, `documents` (the
+        place of its document in `ids`) and `alive`: not deleted, and of this configuration, if one is
+        given. Of each term `postings` has the rows and codes, which are places in `counts`: occurrences
+        in title, headings and body, the chunk's own and repeated ones. `opened` is what open_index
+        returns, `run` executes (statement, types, *values).
+        """
+        view, pending = opened["view"], opened["pending"]
+        postings = view_postings(view, terms, run)
+        counts, alive = view["frequencies"], opened["live"]["alive"]
+        if config is not None:
+            alive = alive & within(view["ranges"].get(config, (0, 0)), len(alive))
+        ids, documents = document_rows(view, pending)
+        names = ("chunk_ids", "document_ids", "chunk_indexes", "own_lengths")
+        columns = {name: view[name] for name in names}
+        if pending is not None:
+            rows, codes, chunks = len(alive), len(counts), len(pending["lengths"])
+            waiting = pending_postings(pending, terms, 0, chunks)
+            postings = [
+                (
+                    np.concatenate((sealed[0], waiting["rows"][start:end] + rows)),
+                    np.concatenate((sealed[1], waiting["codes"][start:end] + codes)),
+                )
+                for sealed, (start, end) in zip(postings, pairwise(waiting["starts"]), strict=True)
+            ]
+            counts = np.concatenate((counts, waiting["fields"]))
+            first, last = (0, chunks) if config is None else pending["ranges"].get(config, (0, 0))
+            alive = np.concatenate((alive, within((first, last), chunks)))
+            columns = {name: np.concatenate((columns[name], pending[name])) for name in names}
+        return {
+            **columns,
+            "ids": ids,
+            "documents": documents,
+            "alive": alive,
+            "postings": postings,
+            "counts": counts,
+        }
+
+
+    def within(bounds: tuple[int, int], rows: int) -> Any:
+        """Return a mask of the rows from the first to before the last."""
+        places = np.arange(rows)
+        return (places >= bounds[0]) & (places < bounds[1])
+    SD["joined_rows"] = joined_rows
+joined_rows = SD["joined_rows"]
+if "field_counts" not in SD:
+    """Frequencies by field."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def field_counts(packed: Any) -> Any:
+        """Return the six counts of packed frequencies: title, headings, body, and those repeated.
+
+        They are six bytes of a number, the first the highest of 48 bits.
+        """
+        return packed[:, None] >> np.arange(40, -1, -8) & 255
+    SD["field_counts"] = field_counts
+field_counts = SD["field_counts"]
+if "lexical_view" not in SD:
+    """The sealed segments of a search as one space of rows."""
+
+    from collections.abc import Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
+
+        Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
+        `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
+        (terms, and where the postings of each start); by row
+        `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
+        rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
+        body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
+
+        Segments never change but for deletions, so a session can keep views, and in them what it
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
+        zeros to add scores up in.
+        """
+        ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
+        starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
+        code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
+        code_type = np.min_scalar_type(code_starts[-1])
+        bounds = list(pairwise(starts.tolist()))
+        ranges: dict[str, tuple[int, int]] = {}
+        for segment, (start, end) in zip(ordered, bounds, strict=True):
+            ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
+
+        def joined(name: str, kind: Any) -> Any:
+            return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
+
+        return {
+            "segment_ids": [segment["id"] for segment in ordered],
+            "offsets": starts[:-1],
+            "bounds": bounds,
+            "ranges": ranges,
+            "code_offsets": code_starts[:-1].astype(code_type),
+            "code_type": code_type,
+            "code_bytes": [segment["code_bytes"] for segment in ordered],
+            "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
+            "chunk_ids": joined("chunk_ids", np.int64),
+            "document_ids": joined("document_ids", np.int64),
+            "chunk_indexes": joined("chunk_indexes", np.int32),
+            "lengths": joined("lengths", np.int32),
+            "own_lengths": joined("own_lengths", np.int32),
+            "alive": joined("alive", np.bool_),
+            "frequencies": field_counts(joined("code_book", np.int64)),
+            "live": None,
+            "documents": None,
+            "postings": {},
+            "kept_postings": 0,
+            "norms": None,
+            "impacts": {},
+            "sums": None,
+        }
+    SD["lexical_view"] = lexical_view
+lexical_view = SD["lexical_view"]
+if "find_rows" not in SD:
+    """Find values in a sorted array."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def find_rows(sorted_values: Any, values: Any) -> Any:
+        """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
+        places = np.searchsorted(sorted_values, values)
+        found = places < len(sorted_values)
+        found[found] = sorted_values[places[found]] == values[found]
+        return places[found]
+    SD["find_rows"] = find_rows
+find_rows = SD["find_rows"]
+if "view_rows" not in SD:
+    """Find chunks in a view of segments."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def view_rows(view: dict[str, Any], chunk_ids: Any) -> Any:
+        """Return the rows of the view that hold these chunks (sorted ids), ascending.
+
+        Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
+        cover a range of their own, so each is only asked for the ids within its range.
+        """
+        parts = [np.empty(0, np.intp)]
+        for start, end in view["bounds"]:
+            ids = view["chunk_ids"][start:end]
+            first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
+            if first < last:
+                parts.append(start + find_rows(ids, chunk_ids[first:last]))
+        return np.concatenate(parts)
+    SD["view_rows"] = view_rows
+view_rows = SD["view_rows"]
+if "live_rows" not in SD:
+    """The rows of a view that are not deleted."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def live_rows(view: dict[str, Any], tombstones: bytes | None) -> dict[str, Any]:
+        """Return `alive`, a mask of rows, `n`, how many, `total_length` of them, and `tombstones`.
+
+        `tombstones` holds the ids of chunks deleted since the last seal (big-endian int64); those that
+        dead lists hide are not alive either. The view keeps the last result.
+        """
+        live: dict[str, Any] | None = view["live"]
+        if live is None or live["tombstones"] != tombstones:
+            alive = view["alive"]
+            if tombstones:
+                alive = alive.copy()
+                alive[view_rows(view, np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64)))] = (
+                    False
+                )
+            live = view["live"] = {
+                "tombstones": tombstones,
+                "alive": alive,
+                "n": int(np.count_nonzero(alive)),
+                "total_length": int(view["lengths"][alive].sum()),
+            }
+        return live
+    SD["live_rows"] = live_rows
+live_rows = SD["live_rows"]
+if "unpack_pending" not in SD:
+    """Read pending chunks as a segment that was not written yet."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return pending chunks as a source of postings, None where there are none.
+
+        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
+        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
+        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
+        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
+        """
+        if columns["chunk_ids"] is None:
+            return None
+        record = np.dtype(
+            {
+                "names": ["term", "counts", "last_8"],
+                "formats": [">i8", ("u1", 6), ">i8"],
+                "offsets": [0, 8, 6],
+            }
+        )
+        records = np.frombuffer(columns["records"] or b"", record)
+        counts = np.frombuffer(columns["record_counts"], ">i4")
+        return {
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
+            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
+            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
+            "alive": np.ones(len(counts), np.bool_),
+            "terms": records["term"].astype(np.int64),
+            "ordinals": np.repeat(np.arange(len(counts)), counts),
+            "counts": records["counts"],
+            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
+        }
+    SD["unpack_pending"] = unpack_pending
+unpack_pending = SD["unpack_pending"]
+if "session_pending" not in SD:
+    """Keep the pending chunks that a session has read."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+    from itertools import groupby
+    from typing import Any
+
+    import numpy as np
+
+
+    KEY_BYTES = 12
+    MOST_CHUNKS = 20_000
+
+
+    def session_pending(
+        listed: bytes | None,
+        kept: MutableMapping[str, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """Return the pending chunks that `listed` names, None where there are none.
+
+        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
+        since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
+        reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
+        document, int32 index, length, own length and number of records) and `records`.
+
+        The result is what unpack_pending returns, chunks of one configuration side by side, with
+        `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
+        """
+        if not listed:
+            return None
+        if kept.get("listed") != listed:
+            chunks = kept.setdefault("chunks", {})
+            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
+            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in chunks]
+            if len(chunks) > len(keys) + MOST_CHUNKS:
+                kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
+            for row in fetch(missing) if missing else ():
+                chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
+            kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
+            kept["listed"] = listed
+        pending: dict[str, Any] = kept["pending"]
+        return pending
+
+
+    def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str, Any]:
+        """Make arrays of chunks by key."""
+        order = sorted(chunks, key=lambda key: chunks[key][0])
+        chosen = [chunks[key] for key in order]
+        head = np.frombuffer(
+            b"".join([head for _, head, _ in chosen]),
+            [
+                ("document", ">i8"),
+                ("index", ">i4"),
+                ("length", ">i4"),
+                ("own", ">i4"),
+                ("records", ">i4"),
+            ],
+        )
+        pending = unpack_pending(
+            {
+                "chunk_ids": b"".join([key[:8] for key in order]),
+                "document_ids": head["document"].tobytes(),
+                "chunk_indexes": head["index"].tobytes(),
+                "lengths": head["length"].tobytes(),
+                "own_lengths": head["own"].tobytes(),
+                "record_counts": head["records"].tobytes(),
+                "records": b"".join([records for _, _, records in chosen]),
+            }
+        )
+        assert pending is not None  # there are chunks
+        pending["ranges"], start = {}, 0
+        for config, group in groupby(config for config, _, _ in chosen):
+            end = start + len(list(group))
+            pending["ranges"][config] = (start, end)
+            start = end
+        return pending | {"places": {}}
+    SD["session_pending"] = session_pending
+session_pending = SD["session_pending"]
+if "session_view" not in SD:
+    """Keep the joined arrays of segments in a session."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    MOST_ROWS = 4_000_000
+
+
+    def session_view(
+        collection_ids: Sequence[int],
+        segment_ids: Sequence[int],
+        versions: Sequence[str],
+        cache: MutableMapping[Any, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
+        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the view of these segments of the collections, from `cache` where it has it.
+
+        `versions` change with a segment's dead list, and where an id is given anew.
+        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
+        cache has one view for the same collections, and is emptied first when it holds more than four
+        million rows (37 bytes each).
+        """
+        owner = tuple(collection_ids)
+        key = tuple(zip(segment_ids, versions, strict=True))
+        kept_key, kept = cache.get(owner, (None, None))
+        if kept_key == key:
+            view: dict[str, Any] = kept
+            return view
+        cache.pop(owner, None)
+        if sum(len(other["lengths"]) for _, other in cache.values()) > MOST_ROWS:
+            cache.clear()
+        view = join([unpack(row) for row in (fetch(list(segment_ids)) if segment_ids else [])])
+        cache[owner] = key, view
+        return view
+    SD["session_view"] = session_view
+session_view = SD["session_view"]
+if "unpack_segment" not in SD:
+    """Read the arrays of a sealed segment."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a segment's arrays from its stored bytes (little-endian).
+
+        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
+        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
+        `starts` says where the postings of each start, with the end of the last at its end.
+        """
+        lengths = np.frombuffer(columns["lengths"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i8")
+        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
+        alive = np.ones(len(lengths), np.bool_)
+        alive[np.frombuffer(columns["dead"], "<i4")] = False
+        return {
+            "id": columns["id"],
+            "config": columns["text_search_config"],
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
+            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
+            "lengths": lengths,
+            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
+            "code_book": code_book,
+            "code_bytes": 1 if len(code_book) <= 256 else 2,
+            "terms": np.frombuffer(columns["terms"], "<i8"),
+            "starts": np.concatenate(([0], np.cumsum(df))),
+            "alive": alive,
+        }
+    SD["unpack_segment"] = unpack_segment
+unpack_segment = SD["unpack_segment"]
+if "open_index" not in SD:
+    """What a search reads of the lexical index."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+
+
+    def open_index(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        session: MutableMapping[str, Any],
+        collection_ids: Sequence[int],
+        reading: str | None,
+    ) -> dict[str, Any]:
+        """Return the `view` of the collections' segments, which rows are `live`, and what is `pending`.
+
+        `run` executes (statement, types, *values), `session` keeps what was read. Callers with the same
+        `reading`, which is made for one snapshot and told nobody else, get what the first of them read.
+        """
+        opened: dict[str, Any] | None = session.get("pgblend_opened")
+        if opened is None or reading is None or opened["reading"] != reading:
+            state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
+            view = session_view(
+                collection_ids,
+                state["segment_ids"],
+                state["versions"],
+                session.setdefault("pgblend_kept_views", {}),
+                lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
+                unpack_segment,
+                lexical_view,
+            )
+            pending = session_pending(
+                state["pending"],
+                session.setdefault("pgblend_pending", {}),
+                lambda ids: run("SELECT * FROM pgblend._pending_chunks($1)", ["bigint[]"], ids),
+            )
+            live = live_rows(view, state["tombstones"])
+            opened = {"reading": reading, "view": view, "live": live, "pending": pending}
+            session["pgblend_opened"] = opened
+        return opened
+    SD["open_index"] = open_index
+open_index = SD["open_index"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
+if "term_ids" not in SD:
+    """Term ids of lexemes."""
+
+    import hashlib
+    from collections.abc import Iterable
+
+
+    def term_ids(lexemes: Iterable[str]) -> list[int]:
+        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
+        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
+        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    SD["term_ids"] = term_ids
+term_ids = SD["term_ids"]
+
+
+
+
+
+
+check = deadline_check(deadline, plpy.error)
+run = prepared_statements(plpy.prepare, SD)
+opened = open_index(run, GD, collection_ids, reading)
+check()
+rows = joined_rows(opened, None, term_ids(lexemes), run)
+check()
+return count_documents(rows["postings"], rows["documents"], rows["alive"], rows["own_lengths"])
+$python$;
+
+COMMENT ON FUNCTION pgblend._document_statistics(bigint[], text[], double precision, uuid) IS
+'What BM25 of whole documents needs to know of the collections: n documents that have chunks, '
+'their total length, and per lexeme the number of documents that have it. Exact integers over '
+'visible, live chunks.';
+
 -- 20_retrieve/_documents_decide
 -- _documents_decide: whether a filter can be checked on documents alone, without their chunks.
 -- on_document and keys are those of _filter_condition. So it is where the condition does not look
@@ -7156,21 +6177,667 @@ COMMENT ON FUNCTION pgblend._filter_estimate(text, text[], bigint[]) IS
 'About how many chunks of collections pass a filter, from a sample of documents; NULL where that '
 'says little.';
 
--- 20_retrieve/_lexical_statistics
--- _lexical_statistics: what BM25 needs to know of the collections: exact integers over visible,
--- live chunks.
--- n chunks, their total length in lexeme occurrences, and per lexeme the number of chunks that have
--- it, in the order of the lexemes. Sealed or pending makes no difference. What is read is kept for
--- _lexical_score in the same snapshot, under `reading`: a random number that the caller makes for
--- both, and tells nobody.
--- Its statements always look rows up by key, so planning them anew each time would be lost time.
-CREATE OR REPLACE FUNCTION pgblend._lexical_statistics(
+-- 20_retrieve/_monotonic_deadline
+-- _monotonic_deadline: the time on the session's monotonic clock when timeout_ms are over.
+CREATE OR REPLACE FUNCTION pgblend._monotonic_deadline(timeout_ms integer)
+RETURNS double precision
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+import time
+return time.monotonic() + timeout_ms / 1000
+$python$;
+
+COMMENT ON FUNCTION pgblend._monotonic_deadline(integer) IS
+'The time on the session''s monotonic clock, in seconds, when timeout_ms are over.';
+
+-- 20_retrieve/_query_terms
+-- _query_terms: what a query means in the text search configurations that collections use.
+-- `configs` are those in use, or the one that is given where it is; `lexemes` those of all of them,
+-- one configuration after the other, with the configuration of each (`lexeme_configs`) and how many
+-- times its idf it weighs (`boosts`). Those of configs[i] end at ends[i + 1] (ends[1] is 0) and
+-- must hold conditions[i], NULL for none. Where there are several, a word that is a stop word in
+-- the query's own language is one in all.
+CREATE OR REPLACE FUNCTION pgblend._query_terms(
+    query text,
     collection_ids bigint[],
+    language text,
+    OUT configs text[],
+    OUT lexemes text[],
+    OUT boosts double precision[],
+    OUT lexeme_configs text[],
+    OUT ends integer[],
+    OUT conditions tsquery[]
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $function$
+DECLARE
+    stop_words text[] := '{}';
+    config_name text;
+    parsed record;
+BEGIN
+    SELECT coalesce(array_agg(DISTINCT l.text_search_config), '{}') INTO configs
+    FROM pgblend_data.collection_language AS l
+    WHERE l.collection_id = ANY(collection_ids)
+        AND l.text_search_config = coalesce(language, l.text_search_config);
+    IF cardinality(configs) > 1 THEN
+        stop_words := pgblend._query_stop_words(query, configs);
+    END IF;
+    lexemes := '{}';
+    boosts := '{}';
+    lexeme_configs := '{}';
+    ends := '{0}';
+    conditions := '{}';
+    FOREACH config_name IN ARRAY configs LOOP
+        parsed := pgblend._parse_query(query, config_name, stop_words);
+        lexemes := lexemes || parsed.lexemes;
+        boosts := boosts || parsed.boosts;
+        lexeme_configs := lexeme_configs
+            || array_fill(config_name, ARRAY[cardinality(parsed.lexemes)]);
+        ends := ends || cardinality(lexemes);
+        conditions := array_append(conditions, parsed.condition);
+    END LOOP;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._query_terms(text, bigint[], text) IS
+'What a query means in the text search configurations that collections use: lexemes that rank, of '
+'one configuration after the other, their weights, and conditions that must hold.';
+
+-- 20_retrieve/_word_of_lexeme
+-- _word_of_lexeme: the word of a text that becomes the lexeme under a text search configuration, in
+-- lower case; the lexeme itself where there is none.
+CREATE OR REPLACE FUNCTION pgblend._word_of_lexeme(query text, config_name text, lexeme text)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+SET client_min_messages = warning
+AS $function$
+DECLARE
+    config regconfig := pgblend._regconfig(config_name);
+BEGIN
+    RETURN coalesce((
+        SELECT lower(word)
+        FROM regexp_split_to_table(query, '[^[:alnum:]]+') AS word
+        WHERE lexeme = ANY(tsvector_to_array(to_tsvector(config, pgblend._indexable_text(word))))
+        LIMIT 1), lexeme);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._word_of_lexeme(text, text, text) IS
+'The word of a text that becomes the lexeme under a text search configuration, in lower case; the '
+'lexeme itself where there is none.';
+
+-- 20_retrieve/_indexed_stems
+-- _indexed_stems: the lexemes of some texts that chunks of a text search configuration have, each
+-- with the place of its text, from 1.
+-- By the segments' directories and the pending chunks, which a session keeps: some thousand words
+-- are looked for at once, for which look-ups in the vocabulary would take three times as long.
+-- Needs numpy.
+CREATE OR REPLACE FUNCTION pgblend._indexed_stems(
+    collection_ids bigint[],
+    config_name text,
+    texts text[],
+    reading uuid DEFAULT NULL
+)
+RETURNS TABLE (place integer, lexeme text)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $python$
+if "known_terms" not in SD:
+    """Which terms the lexical index has."""
+
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def known_terms(opened: Mapping[str, Any], config: str, terms: Iterable[int]) -> set[int]:
+        """Return those of the terms that chunks of a text search configuration have.
+
+        `opened` is what open_index returns. Sealed chunks that were deleted count until their segment
+        is written anew.
+        """
+        wanted = np.unique(np.array([*terms], np.int64))  # in order, they are found in half of the time
+        known = np.zeros(len(wanted), np.bool_)
+        view, pending = opened["view"], opened["pending"]
+        first, last = view["ranges"].get(config, (0, 0))
+        for (directory, _), (start, _) in zip(view["directories"], view["bounds"], strict=True):
+            if first <= start < last and len(directory):
+                known |= directory.take(directory.searchsorted(wanted), mode="clip") == wanted
+        if pending is not None and config in pending["ranges"]:
+            first, last = pending["ranges"][config]
+            chunks = pending["ordinals"]
+            known |= np.isin(wanted, pending["terms"][(chunks >= first) & (chunks < last)])
+        return set(wanted[known].tolist())
+    SD["known_terms"] = known_terms
+known_terms = SD["known_terms"]
+if "field_counts" not in SD:
+    """Frequencies by field."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def field_counts(packed: Any) -> Any:
+        """Return the six counts of packed frequencies: title, headings, body, and those repeated.
+
+        They are six bytes of a number, the first the highest of 48 bits.
+        """
+        return packed[:, None] >> np.arange(40, -1, -8) & 255
+    SD["field_counts"] = field_counts
+field_counts = SD["field_counts"]
+if "lexical_view" not in SD:
+    """The sealed segments of a search as one space of rows."""
+
+    from collections.abc import Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
+
+        Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
+        `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
+        (terms, and where the postings of each start); by row
+        `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
+        rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
+        body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
+
+        Segments never change but for deletions, so a session can keep views, and in them what it
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
+        zeros to add scores up in.
+        """
+        ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
+        starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
+        code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
+        code_type = np.min_scalar_type(code_starts[-1])
+        bounds = list(pairwise(starts.tolist()))
+        ranges: dict[str, tuple[int, int]] = {}
+        for segment, (start, end) in zip(ordered, bounds, strict=True):
+            ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
+
+        def joined(name: str, kind: Any) -> Any:
+            return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
+
+        return {
+            "segment_ids": [segment["id"] for segment in ordered],
+            "offsets": starts[:-1],
+            "bounds": bounds,
+            "ranges": ranges,
+            "code_offsets": code_starts[:-1].astype(code_type),
+            "code_type": code_type,
+            "code_bytes": [segment["code_bytes"] for segment in ordered],
+            "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
+            "chunk_ids": joined("chunk_ids", np.int64),
+            "document_ids": joined("document_ids", np.int64),
+            "chunk_indexes": joined("chunk_indexes", np.int32),
+            "lengths": joined("lengths", np.int32),
+            "own_lengths": joined("own_lengths", np.int32),
+            "alive": joined("alive", np.bool_),
+            "frequencies": field_counts(joined("code_book", np.int64)),
+            "live": None,
+            "documents": None,
+            "postings": {},
+            "kept_postings": 0,
+            "norms": None,
+            "impacts": {},
+            "sums": None,
+        }
+    SD["lexical_view"] = lexical_view
+lexical_view = SD["lexical_view"]
+if "find_rows" not in SD:
+    """Find values in a sorted array."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def find_rows(sorted_values: Any, values: Any) -> Any:
+        """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
+        places = np.searchsorted(sorted_values, values)
+        found = places < len(sorted_values)
+        found[found] = sorted_values[places[found]] == values[found]
+        return places[found]
+    SD["find_rows"] = find_rows
+find_rows = SD["find_rows"]
+if "view_rows" not in SD:
+    """Find chunks in a view of segments."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def view_rows(view: dict[str, Any], chunk_ids: Any) -> Any:
+        """Return the rows of the view that hold these chunks (sorted ids), ascending.
+
+        Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
+        cover a range of their own, so each is only asked for the ids within its range.
+        """
+        parts = [np.empty(0, np.intp)]
+        for start, end in view["bounds"]:
+            ids = view["chunk_ids"][start:end]
+            first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
+            if first < last:
+                parts.append(start + find_rows(ids, chunk_ids[first:last]))
+        return np.concatenate(parts)
+    SD["view_rows"] = view_rows
+view_rows = SD["view_rows"]
+if "live_rows" not in SD:
+    """The rows of a view that are not deleted."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def live_rows(view: dict[str, Any], tombstones: bytes | None) -> dict[str, Any]:
+        """Return `alive`, a mask of rows, `n`, how many, `total_length` of them, and `tombstones`.
+
+        `tombstones` holds the ids of chunks deleted since the last seal (big-endian int64); those that
+        dead lists hide are not alive either. The view keeps the last result.
+        """
+        live: dict[str, Any] | None = view["live"]
+        if live is None or live["tombstones"] != tombstones:
+            alive = view["alive"]
+            if tombstones:
+                alive = alive.copy()
+                alive[view_rows(view, np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64)))] = (
+                    False
+                )
+            live = view["live"] = {
+                "tombstones": tombstones,
+                "alive": alive,
+                "n": int(np.count_nonzero(alive)),
+                "total_length": int(view["lengths"][alive].sum()),
+            }
+        return live
+    SD["live_rows"] = live_rows
+live_rows = SD["live_rows"]
+if "unpack_pending" not in SD:
+    """Read pending chunks as a segment that was not written yet."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return pending chunks as a source of postings, None where there are none.
+
+        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
+        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
+        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
+        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
+        """
+        if columns["chunk_ids"] is None:
+            return None
+        record = np.dtype(
+            {
+                "names": ["term", "counts", "last_8"],
+                "formats": [">i8", ("u1", 6), ">i8"],
+                "offsets": [0, 8, 6],
+            }
+        )
+        records = np.frombuffer(columns["records"] or b"", record)
+        counts = np.frombuffer(columns["record_counts"], ">i4")
+        return {
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
+            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
+            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
+            "alive": np.ones(len(counts), np.bool_),
+            "terms": records["term"].astype(np.int64),
+            "ordinals": np.repeat(np.arange(len(counts)), counts),
+            "counts": records["counts"],
+            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
+        }
+    SD["unpack_pending"] = unpack_pending
+unpack_pending = SD["unpack_pending"]
+if "session_pending" not in SD:
+    """Keep the pending chunks that a session has read."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+    from itertools import groupby
+    from typing import Any
+
+    import numpy as np
+
+
+    KEY_BYTES = 12
+    MOST_CHUNKS = 20_000
+
+
+    def session_pending(
+        listed: bytes | None,
+        kept: MutableMapping[str, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """Return the pending chunks that `listed` names, None where there are none.
+
+        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
+        since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
+        reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
+        document, int32 index, length, own length and number of records) and `records`.
+
+        The result is what unpack_pending returns, chunks of one configuration side by side, with
+        `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
+        """
+        if not listed:
+            return None
+        if kept.get("listed") != listed:
+            chunks = kept.setdefault("chunks", {})
+            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
+            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in chunks]
+            if len(chunks) > len(keys) + MOST_CHUNKS:
+                kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
+            for row in fetch(missing) if missing else ():
+                chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
+            kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
+            kept["listed"] = listed
+        pending: dict[str, Any] = kept["pending"]
+        return pending
+
+
+    def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str, Any]:
+        """Make arrays of chunks by key."""
+        order = sorted(chunks, key=lambda key: chunks[key][0])
+        chosen = [chunks[key] for key in order]
+        head = np.frombuffer(
+            b"".join([head for _, head, _ in chosen]),
+            [
+                ("document", ">i8"),
+                ("index", ">i4"),
+                ("length", ">i4"),
+                ("own", ">i4"),
+                ("records", ">i4"),
+            ],
+        )
+        pending = unpack_pending(
+            {
+                "chunk_ids": b"".join([key[:8] for key in order]),
+                "document_ids": head["document"].tobytes(),
+                "chunk_indexes": head["index"].tobytes(),
+                "lengths": head["length"].tobytes(),
+                "own_lengths": head["own"].tobytes(),
+                "record_counts": head["records"].tobytes(),
+                "records": b"".join([records for _, _, records in chosen]),
+            }
+        )
+        assert pending is not None  # there are chunks
+        pending["ranges"], start = {}, 0
+        for config, group in groupby(config for config, _, _ in chosen):
+            end = start + len(list(group))
+            pending["ranges"][config] = (start, end)
+            start = end
+        return pending | {"places": {}}
+    SD["session_pending"] = session_pending
+session_pending = SD["session_pending"]
+if "session_view" not in SD:
+    """Keep the joined arrays of segments in a session."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    MOST_ROWS = 4_000_000
+
+
+    def session_view(
+        collection_ids: Sequence[int],
+        segment_ids: Sequence[int],
+        versions: Sequence[str],
+        cache: MutableMapping[Any, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
+        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the view of these segments of the collections, from `cache` where it has it.
+
+        `versions` change with a segment's dead list, and where an id is given anew.
+        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
+        cache has one view for the same collections, and is emptied first when it holds more than four
+        million rows (37 bytes each).
+        """
+        owner = tuple(collection_ids)
+        key = tuple(zip(segment_ids, versions, strict=True))
+        kept_key, kept = cache.get(owner, (None, None))
+        if kept_key == key:
+            view: dict[str, Any] = kept
+            return view
+        cache.pop(owner, None)
+        if sum(len(other["lengths"]) for _, other in cache.values()) > MOST_ROWS:
+            cache.clear()
+        view = join([unpack(row) for row in (fetch(list(segment_ids)) if segment_ids else [])])
+        cache[owner] = key, view
+        return view
+    SD["session_view"] = session_view
+session_view = SD["session_view"]
+if "unpack_segment" not in SD:
+    """Read the arrays of a sealed segment."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a segment's arrays from its stored bytes (little-endian).
+
+        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
+        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
+        `starts` says where the postings of each start, with the end of the last at its end.
+        """
+        lengths = np.frombuffer(columns["lengths"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i8")
+        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
+        alive = np.ones(len(lengths), np.bool_)
+        alive[np.frombuffer(columns["dead"], "<i4")] = False
+        return {
+            "id": columns["id"],
+            "config": columns["text_search_config"],
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
+            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
+            "lengths": lengths,
+            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
+            "code_book": code_book,
+            "code_bytes": 1 if len(code_book) <= 256 else 2,
+            "terms": np.frombuffer(columns["terms"], "<i8"),
+            "starts": np.concatenate(([0], np.cumsum(df))),
+            "alive": alive,
+        }
+    SD["unpack_segment"] = unpack_segment
+unpack_segment = SD["unpack_segment"]
+if "open_index" not in SD:
+    """What a search reads of the lexical index."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+
+
+    def open_index(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        session: MutableMapping[str, Any],
+        collection_ids: Sequence[int],
+        reading: str | None,
+    ) -> dict[str, Any]:
+        """Return the `view` of the collections' segments, which rows are `live`, and what is `pending`.
+
+        `run` executes (statement, types, *values), `session` keeps what was read. Callers with the same
+        `reading`, which is made for one snapshot and told nobody else, get what the first of them read.
+        """
+        opened: dict[str, Any] | None = session.get("pgblend_opened")
+        if opened is None or reading is None or opened["reading"] != reading:
+            state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
+            view = session_view(
+                collection_ids,
+                state["segment_ids"],
+                state["versions"],
+                session.setdefault("pgblend_kept_views", {}),
+                lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
+                unpack_segment,
+                lexical_view,
+            )
+            pending = session_pending(
+                state["pending"],
+                session.setdefault("pgblend_pending", {}),
+                lambda ids: run("SELECT * FROM pgblend._pending_chunks($1)", ["bigint[]"], ids),
+            )
+            live = live_rows(view, state["tombstones"])
+            opened = {"reading": reading, "view": view, "live": live, "pending": pending}
+            session["pgblend_opened"] = opened
+        return opened
+    SD["open_index"] = open_index
+open_index = SD["open_index"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
+if "term_ids" not in SD:
+    """Term ids of lexemes."""
+
+    import hashlib
+    from collections.abc import Iterable
+
+
+    def term_ids(lexemes: Iterable[str]) -> list[int]:
+        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
+        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
+        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    SD["term_ids"] = term_ids
+term_ids = SD["term_ids"]
+
+
+
+
+run = prepared_statements(plpy.prepare, SD)
+opened = open_index(run, GD, collection_ids, reading)
+found = run(
+    "SELECT t.place::integer AS place, array_to_string("
+    "tsvector_to_array(to_tsvector(pgblend._regconfig($1), t.text)), E'\\n') AS lexemes"
+    " FROM unnest($2) WITH ORDINALITY AS t (text, place)",
+    ["text", "text[]"], config_name, texts)
+pairs = [(row["place"], lexeme) for row in found for lexeme in row["lexemes"].split("\n")]
+ids = term_ids([lexeme for _, lexeme in pairs])
+known = known_terms(opened, config_name, ids)
+return [pair for pair, term in zip(pairs, ids) if term in known]
+$python$;
+
+COMMENT ON FUNCTION pgblend._indexed_stems(bigint[], text, text[], uuid) IS
+'The lexemes of some texts that chunks of a text search configuration have, each with the place of '
+'its text.';
+
+-- 20_retrieve/_language_idf
+-- _language_idf: inverse document frequencies where several text search configurations are
+-- searched.
+-- A word's share of the passages is that within its own language, drawn towards its share of all
+-- by 100 passages: a word in 100 of 240 German passages is no rarer among 10,000 others. It stands
+-- for df in _bm25_idf; with one language it is df. Of two translations of a passage the one in the
+-- query's language is meant: a language's idf is times the square root of the share of the query's
+-- lexemes that it has, over the largest such share. Arrays are parallel; statistics of the lexemes'
+-- own languages are language_n and language_frequencies.
+CREATE OR REPLACE FUNCTION pgblend._language_idf(
+    config_names text[],
+    n bigint,
+    document_frequencies bigint[],
+    language_n bigint[],
+    language_frequencies bigint[]
+)
+RETURNS double precision[]
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    WITH lexeme AS (
+        SELECT
+            u.*,
+            CASE
+                WHEN u.language_n = _language_idf.n THEN u.df
+                ELSE
+                    (u.language_df + 100 * u.df / _language_idf.n::double precision)
+                    / (u.language_n + 100) * _language_idf.n
+            END AS expected_df,
+            avg((u.language_df > 0)::integer) OVER (PARTITION BY u.config_name) AS known
+        FROM unnest(config_names, document_frequencies, language_n, language_frequencies)
+            WITH ORDINALITY AS u (config_name, df, language_n, language_df, place)
+    ),
+
+    weighed AS (
+        SELECT
+            l.*,
+            coalesce(sqrt((l.known / nullif(max(l.known) OVER (), 0))::double precision), 1)
+                AS weight
+        FROM lexeme AS l
+    )
+
+    SELECT coalesce(array_agg(
+        w.weight
+        * ln(1::double precision + (_language_idf.n - w.expected_df + 0.5) / (w.expected_df + 0.5))
+        ORDER BY w.place
+    ), '{}')
+    FROM weighed AS w;
+END;
+
+COMMENT ON FUNCTION pgblend._language_idf(text[], bigint, bigint[], bigint[], bigint[]) IS
+'Inverse document frequencies where several text search configurations are searched: by how often '
+'a word is in its own language, weighed by how many of the query''s lexemes that language has.';
+
+-- 20_retrieve/_language_statistics
+-- _language_statistics: of each lexeme, how many visible, live chunks of its text search
+-- configuration there are, and how many of them have it; documents, where by_document.
+-- Exact integers, in the order of the lexemes. `reading` is that of _lexical_statistics.
+CREATE OR REPLACE FUNCTION pgblend._language_statistics(
+    collection_ids bigint[],
+    config_names text[],
     lexemes text[],
+    by_document boolean,
     deadline double precision DEFAULT 'infinity',
     reading uuid DEFAULT NULL,
-    OUT n bigint,
-    OUT total_length bigint,
+    OUT n bigint[],
     OUT document_frequencies bigint[]
 )
 LANGUAGE plpython3u
@@ -7178,6 +6845,887 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
+if "count_documents" not in SD:
+    """The statistics of BM25 over whole documents."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def count_documents(
+        postings: Sequence[tuple[Any, Any]], documents: Any, alive: Any, own_lengths: Any
+    ) -> tuple[int, int, list[int]]:
+        """Return (documents with live rows, their total length, documents with each term).
+
+        By row there are the place of its document, whether it is alive, and its own length;
+        `postings` has (rows, codes) of each term.
+        """
+
+        def distinct(rows: Any) -> int:
+            present = np.zeros(len(documents), np.bool_)  # there are no more than rows
+            present[documents[rows]] = True
+            return int(np.count_nonzero(present))
+
+        return (
+            distinct(alive),
+            int(own_lengths[alive].sum()),
+            [distinct(rows[alive[rows]]) for rows, _ in postings],
+        )
+    SD["count_documents"] = count_documents
+count_documents = SD["count_documents"]
+if "document_rows" not in SD:
+    """Which document each row of a view, and each pending chunk, belongs to."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def document_rows(view: dict[str, Any], pending: dict[str, Any] | None) -> tuple[Any, Any]:
+        """Return the ids of the documents, and by row the place of its document among them.
+
+        Pending chunks are the rows after the view's, and may belong to documents that have sealed
+        chunks. The view keeps what its own rows give.
+        """
+        if view["documents"] is None:
+            view["documents"] = np.unique(view["document_ids"], return_inverse=True)
+        ids, places = view["documents"]
+        if pending is None:
+            return ids, places
+        waiting = pending["document_ids"]
+        new = np.setdiff1d(waiting, ids)
+        is_new = np.isin(waiting, new)
+        later = np.where(
+            is_new, len(ids) + np.searchsorted(new, waiting), np.searchsorted(ids, waiting)
+        )
+        return np.concatenate((ids, new)), np.concatenate((places, later))
+    SD["document_rows"] = document_rows
+document_rows = SD["document_rows"]
+if "pending_postings" not in SD:
+    """The pending chunks' postings of a query's terms."""
+
+    from collections.abc import Sequence
+    from itertools import accumulate
+    from typing import Any
+
+    import numpy as np
+
+
+    def pending_postings(
+        pending: dict[str, Any], terms: Sequence[int], start: int, end: int
+    ) -> dict[str, Any]:
+        """Return the postings of the terms among the chunks start to end, one term after the other.
+
+        The result has `rows`, ascending within a term, `codes`, `starts` of the terms with the end of
+        the last at its end, and `fields`: for each code the occurrences in title, headings and body,
+        the chunk's own and repeated ones.
+        """
+        kept = pending["places"]
+        places = []
+        for term in terms:
+            if term not in kept:
+                kept[term] = np.flatnonzero(pending["terms"] == term)
+            here = kept[term]
+            if start > 0 or end < len(pending["lengths"]):
+                rows = pending["ordinals"][here]
+                here = here[(rows >= start) & (rows < end)]
+            places.append(here)
+        joined = np.concatenate([np.empty(0, np.intp), *places])
+        return {
+            "rows": pending["ordinals"][joined],
+            "codes": np.arange(len(joined)),
+            "starts": [*accumulate(map(len, places), initial=0)],
+            "fields": pending["counts"][joined],
+        }
+    SD["pending_postings"] = pending_postings
+pending_postings = SD["pending_postings"]
+if "block_size" not in SD:
+    """How many postings a block has."""
+
+
+    def block_size(code_bytes: int) -> int:
+        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
+        return {1: 2688, 2: 2016}[code_bytes]
+    SD["block_size"] = block_size
+block_size = SD["block_size"]
+if "read_block" not in SD:
+    """One block of a segment's postings."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
+        """Return the ordinals and the codes of a block (see posting_blocks)."""
+        count = len(data) // (2 + code_bytes)
+        return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
+    SD["read_block"] = read_block
+read_block = SD["read_block"]
+if "read_postings" not in SD:
+    """Read the postings of terms from sealed segments."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    Span = tuple[int, int, int, int]
+
+
+    def read_postings(
+        view: Mapping[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[int, tuple[Any, Any]]:
+        """Return of each term its (rows, codes) in a view, rows ascending.
+
+        `run` executes (statement, types, *values). A segment's directory says where in the segment's
+        postings those of a term are, and so in which blocks; all blocks are read at once.
+        """
+        spans = term_spans(view["directories"], terms)
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        found: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not spans:
+            return found
+        sizes = [block_size(code_bytes) for code_bytes in view["code_bytes"]]
+        blocks = fetch_blocks(view, spans, sizes, run)
+        ordinals, codes = [], []
+        for _, segment, start, end in spans:
+            size = sizes[segment]
+            for block in range(start // size, (end - 1) // size + 1):
+                before = block * size
+                part = slice(max(start - before, 0), end - before)
+                of_block = blocks[segment, block]
+                ordinals.append(of_block[0][part])
+                codes.append(of_block[1][part])
+        rows = np.concatenate(ordinals).astype(np.intp)
+        all_codes = np.concatenate(codes).astype(view["code_type"])
+        if len(sizes) > 1:
+            segments = [segment for _, segment, _, _ in spans]
+            counts = [end - start for _, _, start, end in spans]
+            rows += np.repeat(view["offsets"][segments], counts)
+            all_codes += np.repeat(view["code_offsets"][segments], counts)
+        first = last = 0
+        for place, (term, _, start, end) in enumerate(spans):
+            last += end - start
+            if place + 1 == len(spans) or spans[place + 1][0] != term:
+                found[terms[term]] = rows[first:last], all_codes[first:last]
+                first = last
+        return found
+
+
+    def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> list[Span]:
+        """Return (place of the term, place of the segment, first posting, after the last), in order.
+
+        A directory has a segment's terms, ascending, and where the postings of each start, with the
+        end of the last at its end. Terms that a segment does not have are left out.
+        """
+        wanted = np.array(terms, np.int64)
+        spans = []
+        for segment, (known, starts) in enumerate(directories):
+            places = known.searchsorted(wanted)
+            has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
+            for term in np.flatnonzero(has).tolist():
+                place = places[term]
+                spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
+        return sorted(spans)
+
+
+    def fetch_blocks(
+        view: Mapping[str, Any],
+        spans: Sequence[Span],
+        sizes: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[tuple[int, int], tuple[Any, Any]]:
+        """Return ordinals and codes of the blocks that have these spans, by segment and block."""
+        keys = [
+            *dict.fromkeys(
+                (segment, block)
+                for _, segment, start, end in spans
+                for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
+            )
+        ]
+        rows = run(
+            "SELECT * FROM pgblend._posting_blocks($1, $2)",
+            ["bigint[]", "integer[]"],
+            [view["segment_ids"][segment] for segment, _ in keys],
+            [block for _, block in keys],
+        )
+        blocks = {}
+        for row in rows:
+            key = keys[row["place"] - 1]
+            blocks[key] = read_block(row["data"], view["code_bytes"][key[0]])
+        return blocks
+    SD["read_postings"] = read_postings
+read_postings = SD["read_postings"]
+if "view_postings" not in SD:
+    """The sealed postings of a query's terms."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+
+    MOST_POSTINGS = 1_500_000
+    TERM_COST = 40
+
+
+    def view_postings(
+        view: dict[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> list[tuple[Any, Any]]:
+        """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
+
+        `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
+        million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
+        """
+        kept = view["postings"]
+        missing = [term for term in dict.fromkeys(terms) if term not in kept]
+        if missing:
+            if view["kept_postings"] > MOST_POSTINGS:
+                kept.clear()
+                view["impacts"].clear()
+                view["kept_postings"] = 0
+                missing = list(dict.fromkeys(terms))
+            found = read_postings(view, missing, run)
+            kept.update(found)
+            postings = sum(len(rows) for rows, _ in found.values())
+            view["kept_postings"] += postings + TERM_COST * len(missing)
+        return [kept[term] for term in terms]
+    SD["view_postings"] = view_postings
+view_postings = SD["view_postings"]
+if "joined_rows" not in SD:
+    """Sealed and pending chunks as one space of rows, with the document of each."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def joined_rows(
+        opened: Mapping[str, Any],
+        config: str | None,
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[str, Any]:
+        """Return the rows of a view and, after them, those of pending chunks.
+
+        By row there are `chunk_ids`, `document_ids`, `chunk_indexes`, `own_lengths`, `documents` (the
+        place of its document in `ids`) and `alive`: not deleted, and of this configuration, if one is
+        given. Of each term `postings` has the rows and codes, which are places in `counts`: occurrences
+        in title, headings and body, the chunk's own and repeated ones. `opened` is what open_index
+        returns, `run` executes (statement, types, *values).
+        """
+        view, pending = opened["view"], opened["pending"]
+        postings = view_postings(view, terms, run)
+        counts, alive = view["frequencies"], opened["live"]["alive"]
+        if config is not None:
+            alive = alive & within(view["ranges"].get(config, (0, 0)), len(alive))
+        ids, documents = document_rows(view, pending)
+        names = ("chunk_ids", "document_ids", "chunk_indexes", "own_lengths")
+        columns = {name: view[name] for name in names}
+        if pending is not None:
+            rows, codes, chunks = len(alive), len(counts), len(pending["lengths"])
+            waiting = pending_postings(pending, terms, 0, chunks)
+            postings = [
+                (
+                    np.concatenate((sealed[0], waiting["rows"][start:end] + rows)),
+                    np.concatenate((sealed[1], waiting["codes"][start:end] + codes)),
+                )
+                for sealed, (start, end) in zip(postings, pairwise(waiting["starts"]), strict=True)
+            ]
+            counts = np.concatenate((counts, waiting["fields"]))
+            first, last = (0, chunks) if config is None else pending["ranges"].get(config, (0, 0))
+            alive = np.concatenate((alive, within((first, last), chunks)))
+            columns = {name: np.concatenate((columns[name], pending[name])) for name in names}
+        return {
+            **columns,
+            "ids": ids,
+            "documents": documents,
+            "alive": alive,
+            "postings": postings,
+            "counts": counts,
+        }
+
+
+    def within(bounds: tuple[int, int], rows: int) -> Any:
+        """Return a mask of the rows from the first to before the last."""
+        places = np.arange(rows)
+        return (places >= bounds[0]) & (places < bounds[1])
+    SD["joined_rows"] = joined_rows
+joined_rows = SD["joined_rows"]
+if "count_languages" not in SD:
+    """How many chunks, or documents, of a term's own language there are, and have it."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+
+
+    def count_languages(
+        opened: Mapping[str, Any],
+        configs: Sequence[str],
+        terms: Sequence[int],
+        by_document: bool,
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> tuple[list[int], list[int]]:
+        """Return for each term (live chunks of its text search configuration, those that have it).
+
+        `configs` has the configuration of each term; documents are counted instead where `by_document`.
+        `opened` is what open_index returns, `run` executes (statement, types, *values).
+        """
+        totals, with_term = [0] * len(terms), [0] * len(terms)
+        for config in dict.fromkeys(configs):
+            places = [place for place, one in enumerate(configs) if one == config]
+            rows = joined_rows(opened, config, [terms[place] for place in places], run)
+            postings, alive = rows["postings"], rows["alive"]
+            if by_document:
+                n, _, df = count_documents(postings, rows["documents"], alive, rows["own_lengths"])
+            else:
+                n, df = int(alive.sum()), [int(alive[found].sum()) for found, _ in postings]
+            for place, count in zip(places, df, strict=True):
+                totals[place], with_term[place] = n, count
+        return totals, with_term
+    SD["count_languages"] = count_languages
+count_languages = SD["count_languages"]
+if "deadline_check" not in SD:
+    """The time limit of the lexical arm."""
+
+    import time
+    from collections.abc import Callable
+
+
+    def deadline_check(deadline: float, fail: Callable[..., object]) -> Callable[[], None]:
+        """Return a function that calls `fail` once the monotonic clock is past `deadline`.
+
+        To be called between steps: a statement_timeout that is set inside a function has no effect.
+        """
+
+        def check() -> None:
+            if time.monotonic() > deadline:
+                fail(
+                    "the time limit of the lexical arm is over",
+                    sqlstate="PB009",
+                    hint="Raise timeouts_ms, key lexical.",
+                )
+
+        return check
+    SD["deadline_check"] = deadline_check
+deadline_check = SD["deadline_check"]
+if "field_counts" not in SD:
+    """Frequencies by field."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def field_counts(packed: Any) -> Any:
+        """Return the six counts of packed frequencies: title, headings, body, and those repeated.
+
+        They are six bytes of a number, the first the highest of 48 bits.
+        """
+        return packed[:, None] >> np.arange(40, -1, -8) & 255
+    SD["field_counts"] = field_counts
+field_counts = SD["field_counts"]
+if "lexical_view" not in SD:
+    """The sealed segments of a search as one space of rows."""
+
+    from collections.abc import Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
+
+        Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
+        `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
+        (terms, and where the postings of each start); by row
+        `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
+        rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
+        body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
+
+        Segments never change but for deletions, so a session can keep views, and in them what it
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
+        zeros to add scores up in.
+        """
+        ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
+        starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
+        code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
+        code_type = np.min_scalar_type(code_starts[-1])
+        bounds = list(pairwise(starts.tolist()))
+        ranges: dict[str, tuple[int, int]] = {}
+        for segment, (start, end) in zip(ordered, bounds, strict=True):
+            ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
+
+        def joined(name: str, kind: Any) -> Any:
+            return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
+
+        return {
+            "segment_ids": [segment["id"] for segment in ordered],
+            "offsets": starts[:-1],
+            "bounds": bounds,
+            "ranges": ranges,
+            "code_offsets": code_starts[:-1].astype(code_type),
+            "code_type": code_type,
+            "code_bytes": [segment["code_bytes"] for segment in ordered],
+            "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
+            "chunk_ids": joined("chunk_ids", np.int64),
+            "document_ids": joined("document_ids", np.int64),
+            "chunk_indexes": joined("chunk_indexes", np.int32),
+            "lengths": joined("lengths", np.int32),
+            "own_lengths": joined("own_lengths", np.int32),
+            "alive": joined("alive", np.bool_),
+            "frequencies": field_counts(joined("code_book", np.int64)),
+            "live": None,
+            "documents": None,
+            "postings": {},
+            "kept_postings": 0,
+            "norms": None,
+            "impacts": {},
+            "sums": None,
+        }
+    SD["lexical_view"] = lexical_view
+lexical_view = SD["lexical_view"]
+if "find_rows" not in SD:
+    """Find values in a sorted array."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def find_rows(sorted_values: Any, values: Any) -> Any:
+        """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
+        places = np.searchsorted(sorted_values, values)
+        found = places < len(sorted_values)
+        found[found] = sorted_values[places[found]] == values[found]
+        return places[found]
+    SD["find_rows"] = find_rows
+find_rows = SD["find_rows"]
+if "view_rows" not in SD:
+    """Find chunks in a view of segments."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def view_rows(view: dict[str, Any], chunk_ids: Any) -> Any:
+        """Return the rows of the view that hold these chunks (sorted ids), ascending.
+
+        Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
+        cover a range of their own, so each is only asked for the ids within its range.
+        """
+        parts = [np.empty(0, np.intp)]
+        for start, end in view["bounds"]:
+            ids = view["chunk_ids"][start:end]
+            first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
+            if first < last:
+                parts.append(start + find_rows(ids, chunk_ids[first:last]))
+        return np.concatenate(parts)
+    SD["view_rows"] = view_rows
+view_rows = SD["view_rows"]
+if "live_rows" not in SD:
+    """The rows of a view that are not deleted."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def live_rows(view: dict[str, Any], tombstones: bytes | None) -> dict[str, Any]:
+        """Return `alive`, a mask of rows, `n`, how many, `total_length` of them, and `tombstones`.
+
+        `tombstones` holds the ids of chunks deleted since the last seal (big-endian int64); those that
+        dead lists hide are not alive either. The view keeps the last result.
+        """
+        live: dict[str, Any] | None = view["live"]
+        if live is None or live["tombstones"] != tombstones:
+            alive = view["alive"]
+            if tombstones:
+                alive = alive.copy()
+                alive[view_rows(view, np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64)))] = (
+                    False
+                )
+            live = view["live"] = {
+                "tombstones": tombstones,
+                "alive": alive,
+                "n": int(np.count_nonzero(alive)),
+                "total_length": int(view["lengths"][alive].sum()),
+            }
+        return live
+    SD["live_rows"] = live_rows
+live_rows = SD["live_rows"]
+if "unpack_pending" not in SD:
+    """Read pending chunks as a segment that was not written yet."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return pending chunks as a source of postings, None where there are none.
+
+        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
+        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
+        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
+        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
+        """
+        if columns["chunk_ids"] is None:
+            return None
+        record = np.dtype(
+            {
+                "names": ["term", "counts", "last_8"],
+                "formats": [">i8", ("u1", 6), ">i8"],
+                "offsets": [0, 8, 6],
+            }
+        )
+        records = np.frombuffer(columns["records"] or b"", record)
+        counts = np.frombuffer(columns["record_counts"], ">i4")
+        return {
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
+            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
+            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
+            "alive": np.ones(len(counts), np.bool_),
+            "terms": records["term"].astype(np.int64),
+            "ordinals": np.repeat(np.arange(len(counts)), counts),
+            "counts": records["counts"],
+            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
+        }
+    SD["unpack_pending"] = unpack_pending
+unpack_pending = SD["unpack_pending"]
+if "session_pending" not in SD:
+    """Keep the pending chunks that a session has read."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+    from itertools import groupby
+    from typing import Any
+
+    import numpy as np
+
+
+    KEY_BYTES = 12
+    MOST_CHUNKS = 20_000
+
+
+    def session_pending(
+        listed: bytes | None,
+        kept: MutableMapping[str, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """Return the pending chunks that `listed` names, None where there are none.
+
+        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
+        since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
+        reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
+        document, int32 index, length, own length and number of records) and `records`.
+
+        The result is what unpack_pending returns, chunks of one configuration side by side, with
+        `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
+        """
+        if not listed:
+            return None
+        if kept.get("listed") != listed:
+            chunks = kept.setdefault("chunks", {})
+            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
+            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in chunks]
+            if len(chunks) > len(keys) + MOST_CHUNKS:
+                kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
+            for row in fetch(missing) if missing else ():
+                chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
+            kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
+            kept["listed"] = listed
+        pending: dict[str, Any] = kept["pending"]
+        return pending
+
+
+    def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str, Any]:
+        """Make arrays of chunks by key."""
+        order = sorted(chunks, key=lambda key: chunks[key][0])
+        chosen = [chunks[key] for key in order]
+        head = np.frombuffer(
+            b"".join([head for _, head, _ in chosen]),
+            [
+                ("document", ">i8"),
+                ("index", ">i4"),
+                ("length", ">i4"),
+                ("own", ">i4"),
+                ("records", ">i4"),
+            ],
+        )
+        pending = unpack_pending(
+            {
+                "chunk_ids": b"".join([key[:8] for key in order]),
+                "document_ids": head["document"].tobytes(),
+                "chunk_indexes": head["index"].tobytes(),
+                "lengths": head["length"].tobytes(),
+                "own_lengths": head["own"].tobytes(),
+                "record_counts": head["records"].tobytes(),
+                "records": b"".join([records for _, _, records in chosen]),
+            }
+        )
+        assert pending is not None  # there are chunks
+        pending["ranges"], start = {}, 0
+        for config, group in groupby(config for config, _, _ in chosen):
+            end = start + len(list(group))
+            pending["ranges"][config] = (start, end)
+            start = end
+        return pending | {"places": {}}
+    SD["session_pending"] = session_pending
+session_pending = SD["session_pending"]
+if "session_view" not in SD:
+    """Keep the joined arrays of segments in a session."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    MOST_ROWS = 4_000_000
+
+
+    def session_view(
+        collection_ids: Sequence[int],
+        segment_ids: Sequence[int],
+        versions: Sequence[str],
+        cache: MutableMapping[Any, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
+        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the view of these segments of the collections, from `cache` where it has it.
+
+        `versions` change with a segment's dead list, and where an id is given anew.
+        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
+        cache has one view for the same collections, and is emptied first when it holds more than four
+        million rows (37 bytes each).
+        """
+        owner = tuple(collection_ids)
+        key = tuple(zip(segment_ids, versions, strict=True))
+        kept_key, kept = cache.get(owner, (None, None))
+        if kept_key == key:
+            view: dict[str, Any] = kept
+            return view
+        cache.pop(owner, None)
+        if sum(len(other["lengths"]) for _, other in cache.values()) > MOST_ROWS:
+            cache.clear()
+        view = join([unpack(row) for row in (fetch(list(segment_ids)) if segment_ids else [])])
+        cache[owner] = key, view
+        return view
+    SD["session_view"] = session_view
+session_view = SD["session_view"]
+if "unpack_segment" not in SD:
+    """Read the arrays of a sealed segment."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a segment's arrays from its stored bytes (little-endian).
+
+        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
+        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
+        `starts` says where the postings of each start, with the end of the last at its end.
+        """
+        lengths = np.frombuffer(columns["lengths"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i8")
+        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
+        alive = np.ones(len(lengths), np.bool_)
+        alive[np.frombuffer(columns["dead"], "<i4")] = False
+        return {
+            "id": columns["id"],
+            "config": columns["text_search_config"],
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
+            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
+            "lengths": lengths,
+            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
+            "code_book": code_book,
+            "code_bytes": 1 if len(code_book) <= 256 else 2,
+            "terms": np.frombuffer(columns["terms"], "<i8"),
+            "starts": np.concatenate(([0], np.cumsum(df))),
+            "alive": alive,
+        }
+    SD["unpack_segment"] = unpack_segment
+unpack_segment = SD["unpack_segment"]
+if "open_index" not in SD:
+    """What a search reads of the lexical index."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+
+
+    def open_index(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        session: MutableMapping[str, Any],
+        collection_ids: Sequence[int],
+        reading: str | None,
+    ) -> dict[str, Any]:
+        """Return the `view` of the collections' segments, which rows are `live`, and what is `pending`.
+
+        `run` executes (statement, types, *values), `session` keeps what was read. Callers with the same
+        `reading`, which is made for one snapshot and told nobody else, get what the first of them read.
+        """
+        opened: dict[str, Any] | None = session.get("pgblend_opened")
+        if opened is None or reading is None or opened["reading"] != reading:
+            state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
+            view = session_view(
+                collection_ids,
+                state["segment_ids"],
+                state["versions"],
+                session.setdefault("pgblend_kept_views", {}),
+                lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
+                unpack_segment,
+                lexical_view,
+            )
+            pending = session_pending(
+                state["pending"],
+                session.setdefault("pgblend_pending", {}),
+                lambda ids: run("SELECT * FROM pgblend._pending_chunks($1)", ["bigint[]"], ids),
+            )
+            live = live_rows(view, state["tombstones"])
+            opened = {"reading": reading, "view": view, "live": live, "pending": pending}
+            session["pgblend_opened"] = opened
+        return opened
+    SD["open_index"] = open_index
+open_index = SD["open_index"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
+if "term_ids" not in SD:
+    """Term ids of lexemes."""
+
+    import hashlib
+    from collections.abc import Iterable
+
+
+    def term_ids(lexemes: Iterable[str]) -> list[int]:
+        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
+        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
+        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    SD["term_ids"] = term_ids
+term_ids = SD["term_ids"]
+
+
+
+
+
+run = prepared_statements(plpy.prepare, SD)
+opened = open_index(run, GD, collection_ids, reading)
+deadline_check(deadline, plpy.error)()
+return count_languages(opened, config_names, term_ids(lexemes), by_document, run)
+$python$;
+
+COMMENT ON FUNCTION pgblend._language_statistics(
+    bigint[], text[], text[], boolean, double precision, uuid
+) IS
+'Of each lexeme, how many chunks, or documents, of its text search configuration there are, and '
+'how many of them have it. Exact integers over visible, live chunks.';
+
+-- 20_retrieve/_lexical_best
+-- _lexical_best: the best chunks for lexemes of one text search configuration, by statistics of the
+-- collections.
+-- What _lexical_statistics, _bm25_idf and _segment_score give one after the other, in one reading
+-- of the index and half of the time. boosts are how many times its idf a lexeme weighs. At most
+-- `depth` chunks, best first, ties by (document, chunk index); perfect_score is what no chunk can
+-- reach; total_length, of all chunks in lexeme occurrences, is 0 where there are none. PB009 where
+-- timeout_ms are over.
+CREATE OR REPLACE FUNCTION pgblend._lexical_best(
+    collection_ids bigint[],
+    config_name text,
+    lexemes text[],
+    boosts double precision[],
+    k1 double precision,
+    b double precision,
+    field_weights double precision[],
+    depth integer,
+    timeout_ms integer,
+    OUT chunk_ids bigint[],
+    OUT document_ids bigint[],
+    OUT chunk_indexes integer[],
+    OUT scores double precision[],
+    OUT perfect_score double precision,
+    OUT total_length bigint
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $python$
+if "array_record" not in SD:
+    """Arrays as PostgreSQL writes a row of them."""
+
+    from collections.abc import Sequence
+
+
+    def array_record(arrays: Sequence[Sequence[float]], *numbers: float) -> str:
+        """Return the text of a row of arrays of numbers, and of numbers after them.
+
+        PL/Python takes a microsecond for each element of a list, a quarter of it this way.
+        """
+        columns = ['"{' + str(list(values))[1:-1] + '}"' for values in arrays]
+        return "(" + ",".join(columns + [str(number) for number in numbers]) + ")"
+    SD["array_record"] = array_record
+array_record = SD["array_record"]
+if "bm25_idf" not in SD:
+    """How much a rare word tells."""
+
+    import math
+
+
+    def bm25_idf(n: int, df: int) -> float:
+        """Return ln(1 + (n - df + 0.5) / (df + 0.5)), above 0, as Lucene has it.
+
+        `n` chunks, of which `df` have the word. The routine pgblend._bm25_idf gives the same bits.
+        """
+        return math.log(1 + (n - df + 0.5) / (df + 0.5))
+    SD["bm25_idf"] = bm25_idf
+bm25_idf = SD["bm25_idf"]
 if "pending_postings" not in SD:
     """The pending chunks' postings of a query's terms."""
 
@@ -7693,19 +8241,347 @@ if "prepared_statements" not in SD:
         return run
     SD["prepared_statements"] = prepared_statements
 prepared_statements = SD["prepared_statements"]
-if "term_ids" not in SD:
-    """Term ids of lexemes."""
+if "best_chunks" not in SD:
+    """The best rows of a search as chunks, in order."""
 
-    import hashlib
-    from collections.abc import Iterable
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
 
 
-    def term_ids(lexemes: Iterable[str]) -> list[int]:
-        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
-        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
-    SD["term_ids"] = term_ids
-term_ids = SD["term_ids"]
+    def best_chunks(
+        found: Sequence[tuple[dict[str, Any], Any, Any]], depth: int
+    ) -> tuple[list[int], list[int], list[int], list[float]]:
+        """Return chunk ids, document ids, chunk indexes and scores of the best `depth` rows.
+
+        `found` has (source, rows, scores): a source has `chunk_ids`, `document_ids` and
+        `chunk_indexes` by row. Best first; ties by (document id, chunk index).
+        """
+        scores = np.concatenate([np.empty(0), *(part for _, _, part in found)])
+        chunk_ids, document_ids, chunk_indexes = (
+            np.concatenate([np.empty(0, np.int64), *(source[name][rows] for source, rows, _ in found)])
+            for name in ("chunk_ids", "document_ids", "chunk_indexes")
+        )
+        order = np.lexsort((chunk_indexes, document_ids, -scores))[:depth]
+        return (
+            chunk_ids[order].tolist(),
+            document_ids[order].tolist(),
+            chunk_indexes[order].tolist(),
+            scores[order].tolist(),
+        )
+    SD["best_chunks"] = best_chunks
+best_chunks = SD["best_chunks"]
+if "candidate_rows" not in SD:
+    """The rows that may be among the best, by sums in single precision."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+    MANY = 8
+    PROBE_SHARE = 16
+    SMALL_TERM = 4096
+    FEW_BLOCKS, MANY_BLOCKS = 512, 4096
+    ROUNDING = 1e-5
+    HAS_FAST_ADD = np.lib.NumpyVersion(np.__version__) >= "1.25.0"
+
+
+    def candidate_rows(
+        postings: Mapping[str, Any],
+        weights: Sequence[float],
+        sums: Any,
+        depth: int,
+        drift: float,
+        check: Callable[[], None],
+    ) -> Any:
+        """Return the rows, ascending, whose sum of weight · impact may be among the `depth` largest.
+
+        `postings` is what joined_postings returns, with impacts that may be a share of `drift` off;
+        `weights` are those of the terms. Ties and rounding are included, rows with a sum of 0 are not.
+        `sums` is an array of zeros, one a row, and has zeros again afterwards. `check` is called
+        between steps.
+        """
+        slack = 1 - ROUNDING - 2 * drift
+        counts = np.diff(postings["starts"])
+        values = postings["impacts"] * np.repeat(np.array(weights, np.float32), counts)
+        if len(values) * MANY < len(sums):
+            return gathered(postings, values, sums, depth, slack)
+        rows = added_up(postings, values, weights, sums, depth, slack, check)
+        places = largest(sums if rows is None else sums[rows], depth, slack)
+        sums.fill(0)
+        check()
+        return places if rows is None else rows[places]
+
+
+    def gathered(postings: Mapping[str, Any], values: Any, sums: Any, depth: int, slack: float) -> Any:
+        """Add up at the rows that occur: nothing here takes time by row of the view."""
+        rows, starts = postings["rows"], postings["starts"]
+        if len(starts) == 2:
+            return rows[largest(values, depth, slack)]
+        add_up(sums, rows, values, starts)
+        reached = sums[rows]
+        sums[rows] = 0
+        # A row is there once for each of its terms, so this many places have the best rows.
+        places = largest(reached, depth * (len(starts) - 1), slack)
+        distinct, firsts = np.unique(rows[places], return_index=True)
+        return distinct[largest(reached[places[firsts]], depth, slack)]
+
+
+    def add_up(sums: Any, rows: Any, values: Any, starts: Sequence[int]) -> None:
+        """Add the values to the sums of their rows; a row occurs once between two starts."""
+        if HAS_FAST_ADD:
+            np.add.at(sums, rows, values)
+            return
+        for start, end in pairwise(starts):
+            sums[rows[start:end]] += values[start:end]
+
+
+    def largest(values: Any, count: int, slack: float) -> Any:
+        """Return the places of the values that reach a share of `slack` of the `count` largest.
+
+        Ascending; values of 0 are left out.
+        """
+        threshold = np.float32(kth_of_blocks(values, count) * slack)
+        places = np.flatnonzero(values >= threshold if threshold > 0 else values > 0)
+        if len(places) > count:
+            reached = values[places]
+            cut = np.partition(reached, len(reached) - count)[len(reached) - count]
+            places = places[reached >= cut * np.float32(slack)]
+        return places
+
+
+    def kth_of_blocks(values: Any, k: int) -> float:
+        """Return a lower bound of the k-th largest value: the k-th largest of the maxima of blocks.
+
+        Of B blocks, block i has the places i, i + B, i + 2 · B…, so that neighbours, which are often
+        alike, are not in the same one.
+        """
+        blocks = FEW_BLOCKS if k * 4 <= FEW_BLOCKS else MANY_BLOCKS
+        height = len(values) // blocks
+        if k > blocks or height < 2:
+            return 0.0
+        maxima = values[: height * blocks].reshape(height, blocks).max(axis=0)
+        return float(np.partition(maxima, blocks - k)[blocks - k])
+
+
+    def added_up(
+        postings: Mapping[str, Any],
+        values: Any,
+        weights: Sequence[float],
+        sums: Any,
+        depth: int,
+        slack: float,
+        check: Callable[[], None],
+    ) -> Any | None:
+        """Add up in `sums`, rarest terms first; return the rows that count, None for all.
+
+        Once no row without one of the first terms can reach the best `depth`, the common ones are only
+        looked up for the rows that still can.
+        """
+        starts, candidates = postings["starts"], None
+        by_count = sorted(range(len(weights)), key=lambda term: starts[term + 1] - starts[term])
+        for place, term in enumerate(by_count):
+            span = slice(starts[term], starts[term + 1])
+            rows, of_term = postings["rows"][span], values[span]
+            later = sum(weights[other] for other in by_count[place:])
+            if (
+                candidates is None
+                and len(rows) > max(SMALL_TERM, len(sums) // PROBE_SHARE)
+                and later < sum(weights[other] for other in by_count[:place])
+            ):
+                check()
+                candidates = contenders(sums, depth, slack, later, len(rows))
+            if candidates is None:
+                add_up(sums, rows, of_term, [0, len(rows)])
+            elif len(rows):
+                places = np.searchsorted(rows, candidates)
+                found = rows.take(places, mode="clip") == candidates
+                sums[candidates[found]] += of_term[places[found]]
+        return candidates
+
+
+    def contenders(sums: Any, depth: int, slack: float, bound: float, count: int) -> Any | None:
+        """Return the rows that can be among the best `depth` when at most `bound` is added to each.
+
+        None where that could be rows with a sum of 0, or so many that to look them up takes longer than
+        to add `count` postings.
+        """
+        threshold = kth_of_blocks(sums, depth) * slack - bound
+        if threshold <= 0:
+            return None
+        rows = np.flatnonzero(sums >= np.float32(threshold))
+        return rows if len(rows) * PROBE_SHARE < count else None
+    SD["candidate_rows"] = candidate_rows
+candidate_rows = SD["candidate_rows"]
+if "exact_scores" not in SD:
+    """BM25 of some rows."""
+
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    def exact_scores(
+        postings: Mapping[str, Any],
+        frequencies: Any,
+        idf: Sequence[float],
+        k1: float,
+        norms: Any,
+        rows: Any,
+    ) -> Any:
+        """Return Σ idf · tf · (k1 + 1) / (tf + norm) of each of `rows`, in double precision.
+
+        Summed in the order of the terms. `postings` has `rows`, ascending within a term, `codes`, which
+        are places in `frequencies`, and `starts` of the terms; `norms` are those of `rows`:
+        k1 · (1 - b + b · length / average length).
+        """
+        starts = postings["starts"]
+        scores = np.zeros(len(rows))
+        if starts[-1] == 0:
+            return scores
+        places = np.empty((len(idf), len(rows)), np.intp)
+        for term, start in enumerate(starts[:-1]):
+            places[term] = postings["rows"][start : starts[term + 1]].searchsorted(rows)
+        places += np.array(starts[:-1])[:, None]
+        found = postings["rows"].take(places, mode="clip") == rows
+        found &= places < np.array(starts[1:])[:, None]
+        tf = frequencies[postings["codes"].take(places, mode="clip")] * found
+        parts = np.array(idf)[:, None] * tf
+        parts *= k1 + 1
+        np.divide(parts, tf + norms, out=parts, where=tf > 0)
+        for part in parts:
+            scores += part
+        return scores
+    SD["exact_scores"] = exact_scores
+exact_scores = SD["exact_scores"]
+if "joined_postings" not in SD:
+    """The postings of several terms in one array each."""
+
+    from collections.abc import MutableMapping, Sequence
+    from itertools import accumulate, pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+    def joined_postings(
+        terms: Sequence[int],
+        lists: Sequence[tuple[Any, Any]],
+        kept: MutableMapping[int, Any],
+        norms: Any,
+        frequencies: Any,
+    ) -> dict[str, Any]:
+        """Return the lists' rows and codes, one term after the other, where each starts, and impacts.
+
+        `lists` has of each term the (rows, codes), `frequencies` a tf for each code, `norms` the norm
+        of each row. An impact is tf / (tf + norm) in single precision, 0 for an infinite norm and for a
+        tf of 0; `kept` remembers them by term. The result has `rows`, ascending within a term, `codes`,
+        `impacts` and `starts`, with the end of the last term at its end.
+        """
+        starts = [*accumulate((len(rows) for rows, _ in lists), initial=0)]
+        if len(lists) == 1:
+            rows, codes = lists[0]
+        else:
+            rows, codes = (np.concatenate(parts) for parts in zip(*lists, strict=True))
+        if all(term in kept for term in terms):
+            impacts = np.concatenate([kept[term] for term in terms])
+        else:
+            impacts = norms[rows]
+            tf = frequencies.astype(np.float32)[codes]
+            impacts += tf
+            if not frequencies.all():  # words that stand only in fields of weight 0
+                impacts[tf == 0] = 1
+            np.divide(tf, impacts, out=impacts)
+            for term, (start, end) in zip(terms, pairwise(starts), strict=True):
+                kept[term] = impacts[start:end]
+        return {"rows": rows, "codes": codes, "impacts": impacts, "starts": starts}
+    SD["joined_postings"] = joined_postings
+joined_postings = SD["joined_postings"]
+if "part_of_postings" not in SD:
+    """The postings of some rows."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def part_of_postings(
+        postings: Mapping[str, Any], start: int, end: int, wanted: Any | None
+    ) -> dict[str, Any]:
+        """Return the postings of rows from `start` to before `end`, counted from the first of them.
+
+        Of those only the ones that `wanted` has (rows in any order), all where it is None. `postings`
+        is what joined_postings returns.
+        """
+        rows = postings["rows"]
+        if wanted is None:
+            kept = (rows >= start) & (rows < end)
+        else:
+            is_wanted = np.zeros(max(end, int(rows.max(initial=-1)) + 1), np.bool_)
+            is_wanted[wanted[(wanted >= start) & (wanted < end)]] = True
+            kept = is_wanted[rows]
+        before = np.concatenate(([0], np.cumsum(kept)))
+        return {
+            "rows": rows[kept] - start,
+            "codes": postings["codes"][kept],
+            "impacts": postings["impacts"][kept],
+            "starts": before[postings["starts"]].tolist(),
+        }
+    SD["part_of_postings"] = part_of_postings
+part_of_postings = SD["part_of_postings"]
+if "row_norms" not in SD:
+    """The part of BM25's denominator that depends on a row's length."""
+
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy as np
+
+    MOST_DRIFT = 0.01
+
+
+    def row_norms(
+        view: dict[str, Any],
+        live: dict[str, Any],
+        k1: float,
+        b: float,
+        average_length: float,
+        field_weights: Sequence[float],
+    ) -> dict[str, Any]:
+        """Return `norms`, k1 · (1 - b + b · length / average length) by row, infinite where not alive.
+
+        In single precision, and for an `average_length` that may be up to a hundredth off: that of an
+        earlier search, since it moves with every chunk. `drift` says by how much. Beside them, `tf` has
+        for each code the occurrences weighted by field. The view keeps the result.
+        """
+        key = (k1, b, tuple(field_weights))
+        kept: dict[str, Any] | None = view["norms"]
+        if (
+            kept is None
+            or kept["key"] != key
+            or kept["live"] is not live
+            or abs(average_length / kept["average_length"] - 1) > MOST_DRIFT
+        ):
+            norms = view["lengths"].astype(np.float32)
+            norms *= np.float32(k1 * b / average_length)
+            norms += np.float32(k1 * (1 - b))
+            norms[~live["alive"]] = np.inf
+            kept = view["norms"] = {
+                "key": key,
+                "live": live,
+                "average_length": average_length,
+                "norms": norms,
+                "tf": view["frequencies"] @ np.array([*field_weights] * 2, np.float64),
+            }
+            view["impacts"].clear()
+        return kept | {"drift": abs(average_length / kept["average_length"] - 1)}
+    SD["row_norms"] = row_norms
+row_norms = SD["row_norms"]
 if "block_size" not in SD:
     """How many postings a block has."""
 
@@ -7863,323 +8739,145 @@ if "view_postings" not in SD:
         return [kept[term] for term in terms]
     SD["view_postings"] = view_postings
 view_postings = SD["view_postings"]
+if "score_index" not in SD:
+    """BM25 of the chunks of one text search configuration."""
 
-
-
-
-
-
-check = deadline_check(deadline, plpy.error)
-run = prepared_statements(plpy.prepare, SD)
-opened = open_index(run, GD, collection_ids, reading)
-check()
-terms = term_ids(lexemes)
-postings = view_postings(opened["view"], terms, run)
-check()
-return count_lexemes(opened["live"], postings, opened["pending"], terms)
-$python$;
-
-COMMENT ON FUNCTION pgblend._lexical_statistics(bigint[], text[], double precision, uuid) IS
-'What BM25 needs to know of the collections: n chunks, their total length in lexeme occurrences, '
-'and per lexeme the number of chunks that have it. Exact integers over visible, live chunks.';
-
--- 20_retrieve/_similar_lexemes
--- _similar_lexemes: for each lexeme that is not in the index up to 24 that are, and that it may
--- stand for, with the cost of the edits, the least first.
--- words are what the lexemes were made from. At first whatever one edit of the word gives, stemmed
--- (a stemmer cuts a misspelt ending elsewhere than the right one): cost 1 each; and the lexemes
--- that go on where word or lexeme of four letters and more end, for an ending's cost. Where there
--- are none of these, or the alphabet is another, of 50 candidates by trigrams those not too many
--- edits away. Lexemes under 3 and over 60 letters have none. Adding nothing to the collection's id
--- hides the b-tree index, through all of which the planner would walk before the table is analyzed.
--- BETWEEN a word and itself is = for which the trigram index, slow for that, is no way. The SET
--- clauses put the caller's values back.
-CREATE OR REPLACE FUNCTION pgblend._similar_lexemes(
-    collection_ids bigint[],
-    config_name text,
-    words text[],
-    lexemes text[]
-)
-RETURNS TABLE (lexeme text, candidate text, cost double precision)
-LANGUAGE plpython3u
-STABLE PARALLEL UNSAFE
-STRICT
-ROWS 20
-SET search_path FROM CURRENT
-SET plan_cache_mode = force_generic_plan
-SET "pg_trgm.similarity_threshold" = 0.25
-SET "pgblend.fuzzy_lexeme" = ''
-AS $python$
-if "closest_lexemes" not in SD:
-    """Which indexed lexemes a misspelt or unfinished word may stand for."""
-
-    from collections.abc import Iterable
-
-    OPENING, EXTENSION = 0.5, 0.25
-    SHARE = 0.34
-    FAR = float("inf")
-
-
-    def closest_lexemes(
-        word: str, lexeme: str, candidates: Iterable[str], most: int
-    ) -> list[tuple[str, float]]:
-        """Return up to `most` of the candidates as (candidate, cost), the least cost first.
-
-        The cost is that of `lexeme`, or of `word`, which is what it was made from, to the candidate: a
-        stemmer cuts the ending of a misspelt word elsewhere than that of the right one. Candidates that
-        cost more than a third of the word's letters, and more than 1, are left out. Ties in byte order.
-        """
-        limit = max(1.0, SHARE * len(word))
-        costs = []
-        for candidate in sorted(set(candidates)):
-            if ending(max(0, len(candidate) - len(word), len(lexeme) - len(candidate))) > limit:
-                continue
-            cost = edit_cost(lexeme, candidate, limit)
-            if word != lexeme:
-                cost = min(cost, edit_cost(word, candidate, limit))
-            if cost <= limit:
-                costs.append((candidate, cost))
-        return sorted(costs, key=lambda pair: pair[1])[:most]
-
-
-    def edit_cost(source: str, target: str, limit: float) -> float:
-        """Return the Damerau-Levenshtein distance (optimal string alignment), with cheap endings.
-
-        Insertions, deletions, replacements and swaps of neighbours cost 1. What one of the two has
-        beyond the end of the other costs 0.5 and 0.25 a letter: an ending, or the rest of a word that
-        was not typed out. Above `limit` it is infinite, and found out early.
-        """
-        width = len(target)
-        reach = int(min(limit, len(source) + width))  # a cell further off the diagonal costs more
-        row_before: list[float] = []
-        row = [float(column) if column <= reach else FAR for column in range(width + 1)]
-        best = row[width] + ending(len(source))
-        before = ""
-        for place, letter in enumerate(source, 1):
-            previous, row = row, [FAR] * (width + 1)
-            if place <= reach:
-                row[0] = float(place)
-            for column in range(max(1, place - reach), min(width, place + reach) + 1):
-                other = target[column - 1]
-                cost = previous[column - 1] + (letter != other)
-                if previous[column] + 1 < cost:
-                    cost = previous[column] + 1
-                if row[column - 1] + 1 < cost:
-                    cost = row[column - 1] + 1
-                # Two neighbours swapped.
-                if before == other and column > 1 and letter == target[column - 2]:
-                    cost = min(cost, row_before[column - 2] + 1)
-                row[column] = cost
-            row_before, before = previous, letter
-            best = min(best, row[width] + ending(len(source) - place))
-            if min(row) > limit and min(previous) > limit:
-                break
-        else:
-            best = min(best, *(row[column] + ending(width - column) for column in range(width + 1)))
-        return best if best <= limit else FAR
-
-
-    def ending(letters: int) -> float:
-        """Return what letters beyond the end cost."""
-        return OPENING + EXTENSION * letters if letters else 0.0
-    SD["closest_lexemes"] = closest_lexemes
-closest_lexemes = SD["closest_lexemes"]
-if "prepared_statements" not in SD:
-    """Statements that a session prepares once."""
-
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    Rows = Sequence[Mapping[str, Any]]
+    import numpy as np
 
 
-    def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
-    ) -> Callable[..., Rows]:
-        """Return a function that runs (statement, types, *values) and gives its rows.
 
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+    def score_index(
+        opened: Mapping[str, Any],
+        config: str,
+        terms: Sequence[int],
+        idf: Sequence[float],
+        formula: Mapping[str, Any],
+        depth: int,
+        allowed: Any | None,
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        check: Callable[[], None],
+    ) -> tuple[list[int], list[int], list[int], list[float]]:
+        """Return chunk ids, document ids, chunk indexes and scores of the best `depth` chunks.
+
+        score = Σ idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)), summed in the
+        order of the terms; `formula` has k1, b, average_length and field_weights, which make tf of the
+        occurrences in title, headings and body. `opened` is what open_index returns. Only chunks among
+        `allowed` (sorted ids) count, all where it is None. `run` executes (statement, types, *values),
+        `check` is called between steps.
         """
-
-        def run(statement: str, types: list[str], *values: object) -> Rows:
-            plan = kept.get(statement)
-            if plan is None:
-                plan = kept[statement] = prepare(statement, types)
-            rows: Rows = plan.execute(list(values))
-            return rows
-
-        return run
-    SD["prepared_statements"] = prepared_statements
-prepared_statements = SD["prepared_statements"]
-if "single_edits" not in SD:
-    """The words that one typo may have turned into a given one."""
-
-    LATIN = "abcdefghijklmnopqrstuvwxyz"
-    LAST_LATIN = "\u024f"
-    GREEK = "αβγδεζηθικλμνξοπρςστυφχψωάέήίόύώ"
-    CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
-    ACCENTED = {
-        "a": "àáâãäåāăą", "c": "çćč", "d": "ďđ", "e": "èéêëēęě", "g": "ğ", "i": "ìíîïīı", "l": "ł",
-        "n": "ñńň", "o": "òóôõöøőō", "r": "ř", "s": "śşšș", "t": "ťţț", "u": "ùúûüůűū", "y": "ýÿ",
-        "z": "źżž",
-    }  # fmt: skip
+        found = []
+        arguments = (config, terms, idf, formula)
+        if config in opened["view"]["ranges"]:
+            found.append(best_sealed(opened, *arguments, depth, allowed, run, check))
+        if opened["pending"] is not None and config in opened["pending"]["ranges"]:
+            found.append(all_pending(opened["pending"], *arguments, allowed))
+        return best_chunks(found, depth)
 
 
-    def single_edits(word: str) -> list[str]:
-        """Return the words from which one edit makes `word` (lower case), each once, in byte order.
+    def best_sealed(
+        opened: Mapping[str, Any],
+        config: str,
+        terms: Sequence[int],
+        idf: Sequence[float],
+        formula: Mapping[str, Any],
+        depth: int,
+        allowed: Any | None,
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        check: Callable[[], None],
+    ) -> tuple[dict[str, Any], Any, Any]:
+        """Return the view, and rows and scores of its best chunks, more than `depth` with ties."""
+        view = opened["view"]
+        postings = view_postings(view, terms, run)
+        check()
+        if not terms:
+            return view, np.empty(0, np.intp), np.empty(0)
+        norms = row_norms(view, opened["live"], **formula)
+        joined = joined_postings(terms, postings, view["impacts"], norms["norms"], norms["tf"])
+        start, end = view["ranges"][config]
+        if allowed is not None or end - start < len(view["lengths"]):
+            wanted = None if allowed is None else view_rows(view, allowed)
+            joined = part_of_postings(joined, start, end, wanted)
+        sums = view["sums"] if view["sums"] is not None else np.zeros(len(view["lengths"]), np.float32)
+        view["sums"] = None  # lost where a step fails before they are zeros again
+        k1 = formula["k1"]
+        weights = [value * (k1 + 1) for value in idf]
+        rows = candidate_rows(joined, weights, sums[: end - start], depth, norms["drift"], check)
+        view["sums"] = sums
+        exact = exact_norms(view["lengths"][start + rows], formula)
+        return view, start + rows, exact_scores(joined, norms["tf"], idf, k1, exact, rows)
 
-        Edits are letters inserted, deleted, replaced and two neighbours swapped; letters are those of
-        the alphabet that the word begins in and its own, and accents may be missing. Some 60 words a
-        letter. None where the alphabet is not Latin, Greek or Cyrillic.
-        """
-        first = word[:1]
-        if not first.isalpha():
-            return []
-        alphabet = next((letters for letters in (GREEK, CYRILLIC) if first in letters), "")
-        if not alphabet:
-            if first > LAST_LATIN:
-                return []
-            alphabet = LATIN
-        letters = sorted(set(alphabet) | {letter for letter in word if letter.isalpha()})
-        edits: set[str] = set()
-        for place in range(len(word) + 1):
-            start, end = word[:place], word[place:]
-            edits.update(start + letter + end for letter in letters)
-            if end:
-                edits.add(start + end[1:])
-                edits.update(start + letter + end[1:] for letter in letters)
-                edits.update(start + letter + end[1:] for letter in ACCENTED.get(end[0], ""))
-            if len(end) > 1:
-                edits.add(start + end[1] + end[0] + end[2:])
-        return sorted(edits - {word, ""})
-    SD["single_edits"] = single_edits
-single_edits = SD["single_edits"]
+
+    def exact_norms(lengths: Any, formula: Mapping[str, Any]) -> Any:
+        """Return k1 · (1 - b + b · length / average length)."""
+        k1, b = formula["k1"], formula["b"]
+        return k1 * (1 - b + b * lengths / formula["average_length"])
+
+
+    def all_pending(
+        pending: dict[str, Any],
+        config: str,
+        terms: Sequence[int],
+        idf: Sequence[float],
+        formula: Mapping[str, Any],
+        allowed: Any | None,
+    ) -> tuple[dict[str, Any], Any, Any]:
+        """Return the pending chunks, and rows and scores of those that have any of the terms."""
+        postings = pending_postings(pending, terms, *pending["ranges"][config])
+        frequencies = postings["fields"] @ np.array([*formula["field_weights"]] * 2, np.float64)
+        rows = np.unique(postings["rows"][frequencies > 0])
+        if allowed is not None:
+            rows = rows[np.isin(pending["chunk_ids"][rows], allowed)]
+        norms = exact_norms(pending["lengths"][rows], formula)
+        return pending, rows, exact_scores(postings, frequencies, idf, formula["k1"], norms, rows)
+    SD["score_index"] = score_index
+score_index = SD["score_index"]
+if "term_ids" not in SD:
+    """Term ids of lexemes."""
+
+    import hashlib
+    from collections.abc import Iterable
+
+
+    def term_ids(lexemes: Iterable[str]) -> list[int]:
+        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
+        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
+        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    SD["term_ids"] = term_ids
+term_ids = SD["term_ids"]
 
 
 
+
+
+
+
+
+import time
+
+check = deadline_check(time.monotonic() + timeout_ms / 1000, plpy.error)
 run = prepared_statements(plpy.prepare, SD)
-MOST = 24
-KNOWN = (
-    " CROSS JOIN LATERAL (SELECT v.lexeme FROM pgblend_data.vocabulary AS v"
-    " WHERE v.collection_id = ANY($1) AND v.text_search_config = $2")
-
-def edited(edits):
-    found = run(
-        "SELECT e.place, known.lexeme FROM unnest($3) WITH ORDINALITY AS e (edits, place)"
-        " CROSS JOIN LATERAL unnest(tsvector_to_array("
-        "to_tsvector(pgblend._regconfig($2), e.edits))) AS stem" + KNOWN +
-        " AND v.lexeme BETWEEN stem AND stem LIMIT 1) AS known",
-        ["bigint[]", "text", "text[]"],
-        collection_ids, config_name, edits)
-    return [(row["place"] - 1, row["lexeme"], 1.0) for row in found]
-
-def finished(words, lexemes, edits):
-    begun = [
-        (place, start, start[:-1] + chr(ord(start[-1]) + 1))
-        for place, pair in enumerate(zip(words, lexemes))
-        for start in sorted(set(pair))
-        if len(start) >= 4 and edits[place]]
-    found = run(
-        "SELECT b.place, known.lexeme FROM unnest($3, $4, $5) AS b (place, start, beyond)" + KNOWN +
-        " AND v.lexeme >= b.start AND v.lexeme < b.beyond"
-        " AND char_length(v.lexeme) <= 2 * char_length(b.start)"
-        " ORDER BY v.lexeme LIMIT 50) AS known",
-        ["bigint[]", "text", "integer[]", "text[]", "text[]"],
-        collection_ids, config_name, *(list(part) for part in zip(*begun))) if begun else []
-    return [
-        (row["place"], candidate, cost)
-        for row in found
-        for candidate, cost in closest_lexemes(
-            words[row["place"]], lexemes[row["place"]], [row["lexeme"]], 1)]
-
-def alike(word, lexeme):
-    run("SELECT set_config('pgblend.fuzzy_lexeme', $1, true)", ["text"], lexeme)
-    found = run(
-        "SELECT s.lexeme FROM pgblend._similar_lexeme AS s"
-        " WHERE s.collection_id + 0 = ANY($1) AND s.text_search_config || '' = $2"
-        " ORDER BY s.likeness DESC, s.lexeme LIMIT 50",
-        ["bigint[]", "text"], collection_ids, config_name)
-    return closest_lexemes(word, lexeme, [row["lexeme"] for row in found], MOST)
-
-pairs = [pair for pair in zip(words, lexemes) if 3 <= len(pair[1]) <= 60 and len(pair[0]) <= 60]
-if not pairs:
-    return []
-costs = [{} for pair in pairs]
-edits = [" ".join(single_edits(word)) for word, _ in pairs]
-for place, candidate, cost in edited(edits) + finished(*zip(*pairs), edits):
-    costs[place][candidate] = min(cost, costs[place].get(candidate, cost))
-return [
-    (lexeme, candidate, cost)
-    for (word, lexeme), near in zip(pairs, costs)
-    for candidate, cost in (
-        sorted(near.items(), key=lambda item: item[::-1])[:MOST] if near else alike(word, lexeme))]
+opened = open_index(run, GD, collection_ids, None)
+check()
+terms = term_ids(lexemes)
+n, length, df = count_lexemes(
+    opened["live"], view_postings(opened["view"], terms, run), opened["pending"], terms)
+if not length:
+    return array_record(([], [], [], []), 0.0, 0)
+idf = [bm25_idf(n, count) * boost for count, boost in zip(df, boosts)]
+formula = {"k1": k1, "b": b, "average_length": length / n, "field_weights": field_weights}
+best = score_index(opened, config_name, terms, idf, formula, depth, None, run, check)
+return array_record(best, sum(idf) * (k1 + 1), length)
 $python$;
 
-COMMENT ON FUNCTION pgblend._similar_lexemes(bigint[], text, text[], text[]) IS
-'For each lexeme that is not in the index up to 24 that are and that it may stand for, with the '
-'cost of the edits, the least first.';
-
--- 20_retrieve/_tsvector_statistics
--- _tsvector_statistics: what BM25 needs to know of the collections: exact integers, from visible
--- rows only.
--- n passages, their total length in lexeme occurrences, and per lexeme the number of passages that
--- have it, in the order of the lexemes.
-CREATE OR REPLACE FUNCTION pgblend._tsvector_statistics(
-    collection_ids bigint[],
-    lexemes text[],
-    OUT n bigint,
-    OUT total_length bigint,
-    OUT document_frequencies bigint[]
-)
-LANGUAGE sql
-STABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT
-        count(*) AS n,
-        coalesce(sum(c.length), 0)::bigint AS total_length,
-        ARRAY(
-            SELECT (
-                SELECT count(*)
-                FROM pgblend_data.chunk AS containing
-                WHERE
-                    containing.collection_id = ANY(collection_ids)
-                    AND containing.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
-            )
-            FROM unnest(_tsvector_statistics.lexemes) WITH ORDINALITY AS l (lexeme, place)
-            ORDER BY l.place
-        ) AS document_frequencies
-    FROM pgblend_data.chunk AS c
-    WHERE c.collection_id = ANY(collection_ids);
-END;
-
-COMMENT ON FUNCTION pgblend._tsvector_statistics(bigint[], text[]) IS
-'What BM25 needs to know of the collections: n passages, their total length in lexeme occurrences, '
-'and per lexeme the number of passages that have it. Exact integers, from visible rows only.';
-
--- 20_retrieve/_word_of_lexeme
--- _word_of_lexeme: the word of a text that becomes the lexeme under a text search configuration, in
--- lower case; the lexeme itself where there is none.
-CREATE OR REPLACE FUNCTION pgblend._word_of_lexeme(query text, config_name text, lexeme text)
-RETURNS text
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-SET client_min_messages = warning
-AS $function$
-DECLARE
-    config regconfig := pgblend._regconfig(config_name);
-BEGIN
-    RETURN coalesce((
-        SELECT lower(word)
-        FROM regexp_split_to_table(query, '[^[:alnum:]]+') AS word
-        WHERE lexeme = ANY(tsvector_to_array(to_tsvector(config, pgblend._indexable_text(word))))
-        LIMIT 1), lexeme);
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._word_of_lexeme(text, text, text) IS
-'The word of a text that becomes the lexeme under a text search configuration, in lower case; the '
-'lexeme itself where there is none.';
+COMMENT ON FUNCTION pgblend._lexical_best(
+    bigint[], text, text[], double precision[], double precision, double precision,
+    double precision[], integer, integer
+) IS
+'The best chunks for lexemes of one text search configuration by BM25, with statistics of the '
+'collections: one reading of the index. At most depth, best first, ties by document and chunk.';
 
 -- 20_retrieve/_segment_score
 -- _segment_score: BM25 of the chunks of one text search configuration that have any of the lexemes.
@@ -8218,12 +8916,13 @@ if "array_record" not in SD:
     from collections.abc import Sequence
 
 
-    def array_record(arrays: Sequence[Sequence[float]]) -> str:
-        """Return the text of a row of arrays of numbers.
+    def array_record(arrays: Sequence[Sequence[float]], *numbers: float) -> str:
+        """Return the text of a row of arrays of numbers, and of numbers after them.
 
         PL/Python takes a microsecond for each element of a list, a quarter of it this way.
         """
-        return "(" + ",".join(['"{' + str(list(values))[1:-1] + '}"' for values in arrays]) + ")"
+        columns = ['"{' + str(list(values))[1:-1] + '}"' for values in arrays]
+        return "(" + ",".join(columns + [str(number) for number in numbers]) + ")"
     SD["array_record"] = array_record
 array_record = SD["array_record"]
 if "deadline_check" not in SD:
@@ -9339,6 +10038,848 @@ COMMENT ON FUNCTION pgblend._segment_score(
 'Zaragoza 2009, idf of Lucene, fields weighted as in BM25F). Statistics are arguments. At most '
 'depth rows, best first, ties by (document, chunk index).';
 
+-- 20_retrieve/_lexical_statistics
+-- _lexical_statistics: what BM25 needs to know of the collections: exact integers over visible,
+-- live chunks.
+-- n chunks, their total length in lexeme occurrences, and per lexeme the number of chunks that have
+-- it, in the order of the lexemes. Sealed or pending makes no difference. What is read is kept for
+-- _lexical_score in the same snapshot, under `reading`: a random number that the caller makes for
+-- both, and tells nobody.
+-- Its statements always look rows up by key, so planning them anew each time would be lost time.
+CREATE OR REPLACE FUNCTION pgblend._lexical_statistics(
+    collection_ids bigint[],
+    lexemes text[],
+    deadline double precision DEFAULT 'infinity',
+    reading uuid DEFAULT NULL,
+    OUT n bigint,
+    OUT total_length bigint,
+    OUT document_frequencies bigint[]
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $python$
+if "pending_postings" not in SD:
+    """The pending chunks' postings of a query's terms."""
+
+    from collections.abc import Sequence
+    from itertools import accumulate
+    from typing import Any
+
+    import numpy as np
+
+
+    def pending_postings(
+        pending: dict[str, Any], terms: Sequence[int], start: int, end: int
+    ) -> dict[str, Any]:
+        """Return the postings of the terms among the chunks start to end, one term after the other.
+
+        The result has `rows`, ascending within a term, `codes`, `starts` of the terms with the end of
+        the last at its end, and `fields`: for each code the occurrences in title, headings and body,
+        the chunk's own and repeated ones.
+        """
+        kept = pending["places"]
+        places = []
+        for term in terms:
+            if term not in kept:
+                kept[term] = np.flatnonzero(pending["terms"] == term)
+            here = kept[term]
+            if start > 0 or end < len(pending["lengths"]):
+                rows = pending["ordinals"][here]
+                here = here[(rows >= start) & (rows < end)]
+            places.append(here)
+        joined = np.concatenate([np.empty(0, np.intp), *places])
+        return {
+            "rows": pending["ordinals"][joined],
+            "codes": np.arange(len(joined)),
+            "starts": [*accumulate(map(len, places), initial=0)],
+            "fields": pending["counts"][joined],
+        }
+    SD["pending_postings"] = pending_postings
+pending_postings = SD["pending_postings"]
+if "count_lexemes" not in SD:
+    """The statistics of BM25 over segments and pending chunks."""
+
+    from collections.abc import Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def count_lexemes(
+        live: dict[str, Any],
+        postings: Sequence[tuple[Any, Any]],
+        pending: dict[str, Any] | None,
+        terms: Sequence[int],
+    ) -> tuple[int, int, list[int]]:
+        """Return (live chunks, their total length, live chunks with each term).
+
+        `live` is what live_rows returns, `postings` has (rows, codes) of each term. Pending chunks are
+        added.
+        """
+        n, total_length = live["n"], live["total_length"]
+        df = [len(rows) for rows, _ in postings]
+        if n < len(live["alive"]):
+            df = [int(np.count_nonzero(live["alive"][rows])) for rows, _ in postings]
+        if pending is not None:
+            chunks = len(pending["lengths"])
+            n += chunks
+            total_length += int(pending["lengths"].sum())
+            starts = pending_postings(pending, terms, 0, chunks)["starts"]
+            df = [count + end - start for count, (start, end) in zip(df, pairwise(starts), strict=True)]
+        return n, total_length, df
+    SD["count_lexemes"] = count_lexemes
+count_lexemes = SD["count_lexemes"]
+if "deadline_check" not in SD:
+    """The time limit of the lexical arm."""
+
+    import time
+    from collections.abc import Callable
+
+
+    def deadline_check(deadline: float, fail: Callable[..., object]) -> Callable[[], None]:
+        """Return a function that calls `fail` once the monotonic clock is past `deadline`.
+
+        To be called between steps: a statement_timeout that is set inside a function has no effect.
+        """
+
+        def check() -> None:
+            if time.monotonic() > deadline:
+                fail(
+                    "the time limit of the lexical arm is over",
+                    sqlstate="PB009",
+                    hint="Raise timeouts_ms, key lexical.",
+                )
+
+        return check
+    SD["deadline_check"] = deadline_check
+deadline_check = SD["deadline_check"]
+if "field_counts" not in SD:
+    """Frequencies by field."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def field_counts(packed: Any) -> Any:
+        """Return the six counts of packed frequencies: title, headings, body, and those repeated.
+
+        They are six bytes of a number, the first the highest of 48 bits.
+        """
+        return packed[:, None] >> np.arange(40, -1, -8) & 255
+    SD["field_counts"] = field_counts
+field_counts = SD["field_counts"]
+if "lexical_view" not in SD:
+    """The sealed segments of a search as one space of rows."""
+
+    from collections.abc import Sequence
+    from itertools import pairwise
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
+
+        Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
+        `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
+        (terms, and where the postings of each start); by row
+        `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
+        rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
+        body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
+
+        Segments never change but for deletions, so a session can keep views, and in them what it
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
+        zeros to add scores up in.
+        """
+        ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
+        starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
+        code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
+        code_type = np.min_scalar_type(code_starts[-1])
+        bounds = list(pairwise(starts.tolist()))
+        ranges: dict[str, tuple[int, int]] = {}
+        for segment, (start, end) in zip(ordered, bounds, strict=True):
+            ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
+
+        def joined(name: str, kind: Any) -> Any:
+            return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
+
+        return {
+            "segment_ids": [segment["id"] for segment in ordered],
+            "offsets": starts[:-1],
+            "bounds": bounds,
+            "ranges": ranges,
+            "code_offsets": code_starts[:-1].astype(code_type),
+            "code_type": code_type,
+            "code_bytes": [segment["code_bytes"] for segment in ordered],
+            "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
+            "chunk_ids": joined("chunk_ids", np.int64),
+            "document_ids": joined("document_ids", np.int64),
+            "chunk_indexes": joined("chunk_indexes", np.int32),
+            "lengths": joined("lengths", np.int32),
+            "own_lengths": joined("own_lengths", np.int32),
+            "alive": joined("alive", np.bool_),
+            "frequencies": field_counts(joined("code_book", np.int64)),
+            "live": None,
+            "documents": None,
+            "postings": {},
+            "kept_postings": 0,
+            "norms": None,
+            "impacts": {},
+            "sums": None,
+        }
+    SD["lexical_view"] = lexical_view
+lexical_view = SD["lexical_view"]
+if "find_rows" not in SD:
+    """Find values in a sorted array."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def find_rows(sorted_values: Any, values: Any) -> Any:
+        """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
+        places = np.searchsorted(sorted_values, values)
+        found = places < len(sorted_values)
+        found[found] = sorted_values[places[found]] == values[found]
+        return places[found]
+    SD["find_rows"] = find_rows
+find_rows = SD["find_rows"]
+if "view_rows" not in SD:
+    """Find chunks in a view of segments."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def view_rows(view: dict[str, Any], chunk_ids: Any) -> Any:
+        """Return the rows of the view that hold these chunks (sorted ids), ascending.
+
+        Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
+        cover a range of their own, so each is only asked for the ids within its range.
+        """
+        parts = [np.empty(0, np.intp)]
+        for start, end in view["bounds"]:
+            ids = view["chunk_ids"][start:end]
+            first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
+            if first < last:
+                parts.append(start + find_rows(ids, chunk_ids[first:last]))
+        return np.concatenate(parts)
+    SD["view_rows"] = view_rows
+view_rows = SD["view_rows"]
+if "live_rows" not in SD:
+    """The rows of a view that are not deleted."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+
+    def live_rows(view: dict[str, Any], tombstones: bytes | None) -> dict[str, Any]:
+        """Return `alive`, a mask of rows, `n`, how many, `total_length` of them, and `tombstones`.
+
+        `tombstones` holds the ids of chunks deleted since the last seal (big-endian int64); those that
+        dead lists hide are not alive either. The view keeps the last result.
+        """
+        live: dict[str, Any] | None = view["live"]
+        if live is None or live["tombstones"] != tombstones:
+            alive = view["alive"]
+            if tombstones:
+                alive = alive.copy()
+                alive[view_rows(view, np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64)))] = (
+                    False
+                )
+            live = view["live"] = {
+                "tombstones": tombstones,
+                "alive": alive,
+                "n": int(np.count_nonzero(alive)),
+                "total_length": int(view["lengths"][alive].sum()),
+            }
+        return live
+    SD["live_rows"] = live_rows
+live_rows = SD["live_rows"]
+if "unpack_pending" not in SD:
+    """Read pending chunks as a segment that was not written yet."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return pending chunks as a source of postings, None where there are none.
+
+        `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+        document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
+        (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
+        and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
+        `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
+        """
+        if columns["chunk_ids"] is None:
+            return None
+        record = np.dtype(
+            {
+                "names": ["term", "counts", "last_8"],
+                "formats": [">i8", ("u1", 6), ">i8"],
+                "offsets": [0, 8, 6],
+            }
+        )
+        records = np.frombuffer(columns["records"] or b"", record)
+        counts = np.frombuffer(columns["record_counts"], ">i4")
+        return {
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
+            "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
+            "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
+            "alive": np.ones(len(counts), np.bool_),
+            "terms": records["term"].astype(np.int64),
+            "ordinals": np.repeat(np.arange(len(counts)), counts),
+            "counts": records["counts"],
+            "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
+        }
+    SD["unpack_pending"] = unpack_pending
+unpack_pending = SD["unpack_pending"]
+if "session_pending" not in SD:
+    """Keep the pending chunks that a session has read."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+    from itertools import groupby
+    from typing import Any
+
+    import numpy as np
+
+
+    KEY_BYTES = 12
+    MOST_CHUNKS = 20_000
+
+
+    def session_pending(
+        listed: bytes | None,
+        kept: MutableMapping[str, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """Return the pending chunks that `listed` names, None where there are none.
+
+        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
+        since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
+        reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
+        document, int32 index, length, own length and number of records) and `records`.
+
+        The result is what unpack_pending returns, chunks of one configuration side by side, with
+        `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
+        """
+        if not listed:
+            return None
+        if kept.get("listed") != listed:
+            chunks = kept.setdefault("chunks", {})
+            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
+            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in chunks]
+            if len(chunks) > len(keys) + MOST_CHUNKS:
+                kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
+            for row in fetch(missing) if missing else ():
+                chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
+            kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
+            kept["listed"] = listed
+        pending: dict[str, Any] = kept["pending"]
+        return pending
+
+
+    def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str, Any]:
+        """Make arrays of chunks by key."""
+        order = sorted(chunks, key=lambda key: chunks[key][0])
+        chosen = [chunks[key] for key in order]
+        head = np.frombuffer(
+            b"".join([head for _, head, _ in chosen]),
+            [
+                ("document", ">i8"),
+                ("index", ">i4"),
+                ("length", ">i4"),
+                ("own", ">i4"),
+                ("records", ">i4"),
+            ],
+        )
+        pending = unpack_pending(
+            {
+                "chunk_ids": b"".join([key[:8] for key in order]),
+                "document_ids": head["document"].tobytes(),
+                "chunk_indexes": head["index"].tobytes(),
+                "lengths": head["length"].tobytes(),
+                "own_lengths": head["own"].tobytes(),
+                "record_counts": head["records"].tobytes(),
+                "records": b"".join([records for _, _, records in chosen]),
+            }
+        )
+        assert pending is not None  # there are chunks
+        pending["ranges"], start = {}, 0
+        for config, group in groupby(config for config, _, _ in chosen):
+            end = start + len(list(group))
+            pending["ranges"][config] = (start, end)
+            start = end
+        return pending | {"places": {}}
+    SD["session_pending"] = session_pending
+session_pending = SD["session_pending"]
+if "session_view" not in SD:
+    """Keep the joined arrays of segments in a session."""
+
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    MOST_ROWS = 4_000_000
+
+
+    def session_view(
+        collection_ids: Sequence[int],
+        segment_ids: Sequence[int],
+        versions: Sequence[str],
+        cache: MutableMapping[Any, Any],
+        fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+        unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
+        join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the view of these segments of the collections, from `cache` where it has it.
+
+        `versions` change with a segment's dead list, and where an id is given anew.
+        `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
+        cache has one view for the same collections, and is emptied first when it holds more than four
+        million rows (37 bytes each).
+        """
+        owner = tuple(collection_ids)
+        key = tuple(zip(segment_ids, versions, strict=True))
+        kept_key, kept = cache.get(owner, (None, None))
+        if kept_key == key:
+            view: dict[str, Any] = kept
+            return view
+        cache.pop(owner, None)
+        if sum(len(other["lengths"]) for _, other in cache.values()) > MOST_ROWS:
+            cache.clear()
+        view = join([unpack(row) for row in (fetch(list(segment_ids)) if segment_ids else [])])
+        cache[owner] = key, view
+        return view
+    SD["session_view"] = session_view
+session_view = SD["session_view"]
+if "unpack_segment" not in SD:
+    """Read the arrays of a sealed segment."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+    import numpy as np
+
+
+    def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a segment's arrays from its stored bytes (little-endian).
+
+        `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
+        the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
+        `starts` says where the postings of each start, with the end of the last at its end.
+        """
+        lengths = np.frombuffer(columns["lengths"], "<i4")
+        code_book = np.frombuffer(columns["code_book"], "<i8")
+        df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
+        alive = np.ones(len(lengths), np.bool_)
+        alive[np.frombuffer(columns["dead"], "<i4")] = False
+        return {
+            "id": columns["id"],
+            "config": columns["text_search_config"],
+            "chunk_ids": np.frombuffer(columns["chunk_ids"], "<i8"),
+            "document_ids": np.frombuffer(columns["document_ids"], "<i8"),
+            "chunk_indexes": np.frombuffer(columns["chunk_indexes"], "<i4"),
+            "lengths": lengths,
+            "own_lengths": np.frombuffer(columns["own_lengths"], "<i4"),
+            "code_book": code_book,
+            "code_bytes": 1 if len(code_book) <= 256 else 2,
+            "terms": np.frombuffer(columns["terms"], "<i8"),
+            "starts": np.concatenate(([0], np.cumsum(df))),
+            "alive": alive,
+        }
+    SD["unpack_segment"] = unpack_segment
+unpack_segment = SD["unpack_segment"]
+if "open_index" not in SD:
+    """What a search reads of the lexical index."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+
+
+    def open_index(
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+        session: MutableMapping[str, Any],
+        collection_ids: Sequence[int],
+        reading: str | None,
+    ) -> dict[str, Any]:
+        """Return the `view` of the collections' segments, which rows are `live`, and what is `pending`.
+
+        `run` executes (statement, types, *values), `session` keeps what was read. Callers with the same
+        `reading`, which is made for one snapshot and told nobody else, get what the first of them read.
+        """
+        opened: dict[str, Any] | None = session.get("pgblend_opened")
+        if opened is None or reading is None or opened["reading"] != reading:
+            state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
+            view = session_view(
+                collection_ids,
+                state["segment_ids"],
+                state["versions"],
+                session.setdefault("pgblend_kept_views", {}),
+                lambda ids: run("SELECT * FROM pgblend._segment_arrays($1)", ["bigint[]"], ids),
+                unpack_segment,
+                lexical_view,
+            )
+            pending = session_pending(
+                state["pending"],
+                session.setdefault("pgblend_pending", {}),
+                lambda ids: run("SELECT * FROM pgblend._pending_chunks($1)", ["bigint[]"], ids),
+            )
+            live = live_rows(view, state["tombstones"])
+            opened = {"reading": reading, "view": view, "live": live, "pending": pending}
+            session["pgblend_opened"] = opened
+        return opened
+    SD["open_index"] = open_index
+open_index = SD["open_index"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
+if "term_ids" not in SD:
+    """Term ids of lexemes."""
+
+    import hashlib
+    from collections.abc import Iterable
+
+
+    def term_ids(lexemes: Iterable[str]) -> list[int]:
+        """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
+        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
+        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    SD["term_ids"] = term_ids
+term_ids = SD["term_ids"]
+if "block_size" not in SD:
+    """How many postings a block has."""
+
+
+    def block_size(code_bytes: int) -> int:
+        """Return how many postings, of 2 bytes and a code's 1 or 2 each, fill a page of 8 kB."""
+        return {1: 2688, 2: 2016}[code_bytes]
+    SD["block_size"] = block_size
+block_size = SD["block_size"]
+if "read_block" not in SD:
+    """One block of a segment's postings."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
+        """Return the ordinals and the codes of a block (see posting_blocks)."""
+        count = len(data) // (2 + code_bytes)
+        return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
+    SD["read_block"] = read_block
+read_block = SD["read_block"]
+if "read_postings" not in SD:
+    """Read the postings of terms from sealed segments."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+
+    Span = tuple[int, int, int, int]
+
+
+    def read_postings(
+        view: Mapping[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[int, tuple[Any, Any]]:
+        """Return of each term its (rows, codes) in a view, rows ascending.
+
+        `run` executes (statement, types, *values). A segment's directory says where in the segment's
+        postings those of a term are, and so in which blocks; all blocks are read at once.
+        """
+        spans = term_spans(view["directories"], terms)
+        nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+        found: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+        if not spans:
+            return found
+        sizes = [block_size(code_bytes) for code_bytes in view["code_bytes"]]
+        blocks = fetch_blocks(view, spans, sizes, run)
+        ordinals, codes = [], []
+        for _, segment, start, end in spans:
+            size = sizes[segment]
+            for block in range(start // size, (end - 1) // size + 1):
+                before = block * size
+                part = slice(max(start - before, 0), end - before)
+                of_block = blocks[segment, block]
+                ordinals.append(of_block[0][part])
+                codes.append(of_block[1][part])
+        rows = np.concatenate(ordinals).astype(np.intp)
+        all_codes = np.concatenate(codes).astype(view["code_type"])
+        if len(sizes) > 1:
+            segments = [segment for _, segment, _, _ in spans]
+            counts = [end - start for _, _, start, end in spans]
+            rows += np.repeat(view["offsets"][segments], counts)
+            all_codes += np.repeat(view["code_offsets"][segments], counts)
+        first = last = 0
+        for place, (term, _, start, end) in enumerate(spans):
+            last += end - start
+            if place + 1 == len(spans) or spans[place + 1][0] != term:
+                found[terms[term]] = rows[first:last], all_codes[first:last]
+                first = last
+        return found
+
+
+    def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> list[Span]:
+        """Return (place of the term, place of the segment, first posting, after the last), in order.
+
+        A directory has a segment's terms, ascending, and where the postings of each start, with the
+        end of the last at its end. Terms that a segment does not have are left out.
+        """
+        wanted = np.array(terms, np.int64)
+        spans = []
+        for segment, (known, starts) in enumerate(directories):
+            places = known.searchsorted(wanted)
+            has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
+            for term in np.flatnonzero(has).tolist():
+                place = places[term]
+                spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
+        return sorted(spans)
+
+
+    def fetch_blocks(
+        view: Mapping[str, Any],
+        spans: Sequence[Span],
+        sizes: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[tuple[int, int], tuple[Any, Any]]:
+        """Return ordinals and codes of the blocks that have these spans, by segment and block."""
+        keys = [
+            *dict.fromkeys(
+                (segment, block)
+                for _, segment, start, end in spans
+                for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
+            )
+        ]
+        rows = run(
+            "SELECT * FROM pgblend._posting_blocks($1, $2)",
+            ["bigint[]", "integer[]"],
+            [view["segment_ids"][segment] for segment, _ in keys],
+            [block for _, block in keys],
+        )
+        blocks = {}
+        for row in rows:
+            key = keys[row["place"] - 1]
+            blocks[key] = read_block(row["data"], view["code_bytes"][key[0]])
+        return blocks
+    SD["read_postings"] = read_postings
+read_postings = SD["read_postings"]
+if "view_postings" not in SD:
+    """The sealed postings of a query's terms."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+
+    MOST_POSTINGS = 1_500_000
+    TERM_COST = 40
+
+
+    def view_postings(
+        view: dict[str, Any],
+        terms: Sequence[int],
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> list[tuple[Any, Any]]:
+        """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
+
+        `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
+        million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
+        """
+        kept = view["postings"]
+        missing = [term for term in dict.fromkeys(terms) if term not in kept]
+        if missing:
+            if view["kept_postings"] > MOST_POSTINGS:
+                kept.clear()
+                view["impacts"].clear()
+                view["kept_postings"] = 0
+                missing = list(dict.fromkeys(terms))
+            found = read_postings(view, missing, run)
+            kept.update(found)
+            postings = sum(len(rows) for rows, _ in found.values())
+            view["kept_postings"] += postings + TERM_COST * len(missing)
+        return [kept[term] for term in terms]
+    SD["view_postings"] = view_postings
+view_postings = SD["view_postings"]
+
+
+
+
+
+
+check = deadline_check(deadline, plpy.error)
+run = prepared_statements(plpy.prepare, SD)
+opened = open_index(run, GD, collection_ids, reading)
+check()
+terms = term_ids(lexemes)
+postings = view_postings(opened["view"], terms, run)
+check()
+return count_lexemes(opened["live"], postings, opened["pending"], terms)
+$python$;
+
+COMMENT ON FUNCTION pgblend._lexical_statistics(bigint[], text[], double precision, uuid) IS
+'What BM25 needs to know of the collections: n chunks, their total length in lexeme occurrences, '
+'and per lexeme the number of chunks that have it. Exact integers over visible, live chunks.';
+
+-- 20_retrieve/_tsvector_document_statistics
+-- _tsvector_document_statistics: what BM25 of whole documents needs to know of the collections:
+-- exact integers, from visible rows only.
+-- n documents that have chunks, their total length in lexeme occurrences (what chunks repeat counts
+-- once), and per lexeme the number of documents that have it, in the order of the lexemes.
+CREATE OR REPLACE FUNCTION pgblend._tsvector_document_statistics(
+    collection_ids bigint[],
+    lexemes text[],
+    OUT n bigint,
+    OUT total_length bigint,
+    OUT document_frequencies bigint[]
+)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT
+        count(DISTINCT c.document_id) AS n,
+        coalesce(sum(c.own_length), 0)::bigint AS total_length,
+        ARRAY(
+            SELECT (
+                SELECT count(DISTINCT containing.document_id)
+                FROM pgblend_data.chunk AS containing
+                WHERE
+                    containing.collection_id = ANY(collection_ids)
+                    AND containing.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
+            )
+            FROM unnest(_tsvector_document_statistics.lexemes)
+                WITH ORDINALITY AS l (lexeme, place)
+            ORDER BY l.place
+        ) AS document_frequencies
+    FROM pgblend_data.chunk AS c
+    WHERE c.collection_id = ANY(collection_ids);
+END;
+
+COMMENT ON FUNCTION pgblend._tsvector_document_statistics(bigint[], text[]) IS
+'What BM25 of whole documents needs to know of the collections: n documents that have chunks, '
+'their total length, and per lexeme the number of documents that have it. Exact integers over '
+'visible, live chunks.';
+
+-- 20_retrieve/_tsvector_language_statistics
+-- _tsvector_language_statistics: what _language_statistics says, from tsvectors.
+CREATE OR REPLACE FUNCTION pgblend._tsvector_language_statistics(
+    collection_ids bigint[],
+    config_names text[],
+    lexemes text[],
+    by_document boolean,
+    OUT n bigint[],
+    OUT document_frequencies bigint[]
+)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    WITH language AS MATERIALIZED (
+        SELECT
+            c.text_search_config,
+            CASE WHEN by_document THEN count(DISTINCT c.document_id) ELSE count(*) END AS n
+        FROM pgblend_data.chunk AS c
+        WHERE c.collection_id = ANY(collection_ids)
+        GROUP BY c.text_search_config
+    )
+
+    SELECT
+        array_agg(coalesce(g.n, 0) ORDER BY l.place) AS n,
+        array_agg((
+            SELECT CASE WHEN by_document THEN count(DISTINCT c.document_id) ELSE count(*) END
+            FROM pgblend_data.chunk AS c
+            WHERE
+                c.collection_id = ANY(collection_ids)
+                AND c.text_search_config = l.config_name
+                AND c.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
+        ) ORDER BY l.place) AS document_frequencies
+    FROM unnest(config_names, lexemes) WITH ORDINALITY AS l (config_name, lexeme, place)
+    LEFT JOIN language AS g ON l.config_name = g.text_search_config;
+END;
+
+COMMENT ON FUNCTION pgblend._tsvector_language_statistics(bigint[], text[], text[], boolean) IS
+'What _language_statistics says, from tsvectors.';
+
+-- 20_retrieve/_tsvector_statistics
+-- _tsvector_statistics: what BM25 needs to know of the collections: exact integers, from visible
+-- rows only.
+-- n passages, their total length in lexeme occurrences, and per lexeme the number of passages that
+-- have it, in the order of the lexemes.
+CREATE OR REPLACE FUNCTION pgblend._tsvector_statistics(
+    collection_ids bigint[],
+    lexemes text[],
+    OUT n bigint,
+    OUT total_length bigint,
+    OUT document_frequencies bigint[]
+)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT
+        count(*) AS n,
+        coalesce(sum(c.length), 0)::bigint AS total_length,
+        ARRAY(
+            SELECT (
+                SELECT count(*)
+                FROM pgblend_data.chunk AS containing
+                WHERE
+                    containing.collection_id = ANY(collection_ids)
+                    AND containing.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
+            )
+            FROM unnest(_tsvector_statistics.lexemes) WITH ORDINALITY AS l (lexeme, place)
+            ORDER BY l.place
+        ) AS document_frequencies
+    FROM pgblend_data.chunk AS c
+    WHERE c.collection_id = ANY(collection_ids);
+END;
+
+COMMENT ON FUNCTION pgblend._tsvector_statistics(bigint[], text[]) IS
+'What BM25 needs to know of the collections: n passages, their total length in lexeme occurrences, '
+'and per lexeme the number of passages that have it. Exact integers, from visible rows only.';
+
 -- 20_retrieve/_searched_collections
 -- _searched_collections: ids of the collections to search: those named, or all that the caller may
 -- read.
@@ -9627,173 +11168,313 @@ $function$;
 COMMENT ON FUNCTION pgblend._filter_chunks(jsonb, bigint[], integer) IS
 'The chunks of collections that pass a filter, in no order; NULL where more than a number do.';
 
--- 20_retrieve/_fuzzy_terms
--- _fuzzy_terms: what the fuzzy arm looks for: [{config_name, lexemes, idf, total, average_length,
--- condition, corrections}], one object a text search configuration.
--- A correction's idf is times its likelihood, (df + 1)^0.4 · e^(-3 · cost), over that of the
--- likeliest, and that of the most frequent one at most: a rare word is no better guess. A word
--- misspelt in several ways counts as one that is repeated (_parse_query). NULL where
--- there is nothing to do: no lexeme is unknown (unless the setting fuzzy is 'on'), or there are no
--- chunks. Of many unknown lexemes of a configuration, 64 are looked at.
-CREATE OR REPLACE FUNCTION pgblend._fuzzy_terms(
-    query text,
+-- 20_retrieve/_similar_lexemes
+-- _similar_lexemes: for each lexeme that is not in the index up to 24 that are, and that it may
+-- stand for, with the cost of the edits, the least first. words are what the lexemes were made
+-- from. At first whatever one edit of the word gives, stemmed (a stemmer cuts a misspelt ending
+-- elsewhere than the right one): cost 1 each; and the lexemes that go on where word or lexeme of
+-- four letters and more end, for an ending's cost. Where there are none of these, or the alphabet
+-- is another, of 50 candidates by trigrams those not too many edits away. `reading` is that of
+-- _lexical_statistics. Lexemes under 3 and over 60 letters have none. Adding nothing to the
+-- collection's id hides the b-tree index, through all of which the planner would walk before the
+-- table is analyzed. BETWEEN a word and itself is = for which the trigram index, slow for that, is
+-- no way. The SET clauses put the caller's values back.
+CREATE OR REPLACE FUNCTION pgblend._similar_lexemes(
     collection_ids bigint[],
-    settings jsonb
+    config_name text,
+    words text[],
+    lexemes text[],
+    reading uuid
 )
-RETURNS jsonb
+RETURNS TABLE (lexeme text, candidate text, cost double precision)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+ROWS 20
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+SET "pg_trgm.similarity_threshold" = 0.25
+SET "pgblend.fuzzy_lexeme" = ''
+AS $python$
+if "closest_lexemes" not in SD:
+    """Which indexed lexemes a misspelt or unfinished word may stand for."""
+
+    from collections.abc import Iterable
+
+    OPENING, EXTENSION = 0.5, 0.25
+    SHARE = 0.34
+    FAR = float("inf")
+
+
+    def closest_lexemes(
+        word: str, lexeme: str, candidates: Iterable[str], most: int
+    ) -> list[tuple[str, float]]:
+        """Return up to `most` of the candidates as (candidate, cost), the least cost first.
+
+        The cost is that of `lexeme`, or of `word`, which is what it was made from, to the candidate: a
+        stemmer cuts the ending of a misspelt word elsewhere than that of the right one. Candidates that
+        cost more than a third of the word's letters, and more than 1, are left out. Ties in byte order.
+        """
+        limit = max(1.0, SHARE * len(word))
+        costs = []
+        for candidate in sorted(set(candidates)):
+            if ending(max(0, len(candidate) - len(word), len(lexeme) - len(candidate))) > limit:
+                continue
+            cost = edit_cost(lexeme, candidate, limit)
+            if word != lexeme:
+                cost = min(cost, edit_cost(word, candidate, limit))
+            if cost <= limit:
+                costs.append((candidate, cost))
+        return sorted(costs, key=lambda pair: pair[1])[:most]
+
+
+    def edit_cost(source: str, target: str, limit: float) -> float:
+        """Return the Damerau-Levenshtein distance (optimal string alignment), with cheap endings.
+
+        Insertions, deletions, replacements and swaps of neighbours cost 1. What one of the two has
+        beyond the end of the other costs 0.5 and 0.25 a letter: an ending, or the rest of a word that
+        was not typed out. Above `limit` it is infinite, and found out early.
+        """
+        width = len(target)
+        reach = int(min(limit, len(source) + width))  # a cell further off the diagonal costs more
+        row_before: list[float] = []
+        row = [float(column) if column <= reach else FAR for column in range(width + 1)]
+        best = row[width] + ending(len(source))
+        before = ""
+        for place, letter in enumerate(source, 1):
+            previous, row = row, [FAR] * (width + 1)
+            if place <= reach:
+                row[0] = float(place)
+            for column in range(max(1, place - reach), min(width, place + reach) + 1):
+                other = target[column - 1]
+                cost = previous[column - 1] + (letter != other)
+                if previous[column] + 1 < cost:
+                    cost = previous[column] + 1
+                if row[column - 1] + 1 < cost:
+                    cost = row[column - 1] + 1
+                # Two neighbours swapped.
+                if before == other and column > 1 and letter == target[column - 2]:
+                    cost = min(cost, row_before[column - 2] + 1)
+                row[column] = cost
+            row_before, before = previous, letter
+            best = min(best, row[width] + ending(len(source) - place))
+            if min(row) > limit and min(previous) > limit:
+                break
+        else:
+            best = min(best, *(row[column] + ending(width - column) for column in range(width + 1)))
+        return best if best <= limit else FAR
+
+
+    def ending(letters: int) -> float:
+        """Return what letters beyond the end cost."""
+        return OPENING + EXTENSION * letters if letters else 0.0
+    SD["closest_lexemes"] = closest_lexemes
+closest_lexemes = SD["closest_lexemes"]
+if "prepared_statements" not in SD:
+    """Statements that a session prepares once."""
+
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from typing import Any
+
+    Rows = Sequence[Mapping[str, Any]]
+
+
+    def prepared_statements(
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    ) -> Callable[..., Rows]:
+        """Return a function that runs (statement, types, *values) and gives its rows.
+
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        """
+
+        def run(statement: str, types: list[str], *values: object) -> Rows:
+            plan = kept.get(statement)
+            if plan is None:
+                plan = kept[statement] = prepare(statement, types)
+            rows: Rows = plan.execute(list(values))
+            return rows
+
+        return run
+    SD["prepared_statements"] = prepared_statements
+prepared_statements = SD["prepared_statements"]
+if "single_edits" not in SD:
+    """The words that one typo may have turned into a given one."""
+
+    LATIN = "abcdefghijklmnopqrstuvwxyz"
+    LAST_LATIN = "\u024f"
+    GREEK = "αβγδεζηθικλμνξοπρςστυφχψωάέήίόύώ"
+    CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
+    ACCENTED = {
+        "a": "àáâãäåāăą", "c": "çćč", "d": "ďđ", "e": "èéêëēęě", "g": "ğ", "i": "ìíîïīı", "l": "ł",
+        "n": "ñńň", "o": "òóôõöøőō", "r": "ř", "s": "śşšș", "t": "ťţț", "u": "ùúûüůűū", "y": "ýÿ",
+        "z": "źżž",
+    }  # fmt: skip
+
+
+    def single_edits(word: str) -> list[str]:
+        """Return the words from which one edit makes `word` (lower case), each once, in byte order.
+
+        Edits are letters inserted, deleted, replaced and two neighbours swapped; letters are those of
+        the alphabet that the word begins in and its own, and accents may be missing. Some 60 words a
+        letter. None where the alphabet is not Latin, Greek or Cyrillic.
+        """
+        first = word[:1]
+        if not first.isalpha():
+            return []
+        alphabet = next((letters for letters in (GREEK, CYRILLIC) if first in letters), "")
+        if not alphabet:
+            if first > LAST_LATIN:
+                return []
+            alphabet = LATIN
+        letters = sorted(set(alphabet) | {letter for letter in word if letter.isalpha()})
+        edits: set[str] = set()
+        for place in range(len(word) + 1):
+            start, end = word[:place], word[place:]
+            edits.update(start + letter + end for letter in letters)
+            if end:
+                edits.add(start + end[1:])
+                edits.update(start + letter + end[1:] for letter in letters)
+                edits.update(start + letter + end[1:] for letter in ACCENTED.get(end[0], ""))
+            if len(end) > 1:
+                edits.add(start + end[1] + end[0] + end[2:])
+        return sorted(edits - {word, ""})
+    SD["single_edits"] = single_edits
+single_edits = SD["single_edits"]
+
+
+
+run = prepared_statements(plpy.prepare, SD)
+MOST = 24
+KNOWN = (
+    " CROSS JOIN LATERAL (SELECT v.lexeme FROM pgblend_data.vocabulary AS v"
+    " WHERE v.collection_id = ANY($1) AND v.text_search_config = $2")
+
+def edited(edits):
+    if run("SELECT pgblend._has_numpy() AS found", [])[0]["found"]:
+        found = run(
+            "SELECT * FROM pgblend._indexed_stems($1, $2, $3, $4)",
+            ["bigint[]", "text", "text[]", "uuid"], collection_ids, config_name, edits, reading)
+    else:
+        found = run(
+            "SELECT e.place, known.lexeme FROM unnest($3) WITH ORDINALITY AS e (edits, place)"
+            " CROSS JOIN LATERAL unnest(tsvector_to_array("
+            "to_tsvector(pgblend._regconfig($2), e.edits))) AS stem" + KNOWN +
+            " AND v.lexeme BETWEEN stem AND stem LIMIT 1) AS known",
+            ["bigint[]", "text", "text[]"],
+            collection_ids, config_name, edits)
+    return [(row["place"] - 1, row["lexeme"], 1.0) for row in found]
+
+def finished(words, lexemes, edits):
+    begun = [
+        (place, start, start[:-1] + chr(ord(start[-1]) + 1))
+        for place, pair in enumerate(zip(words, lexemes))
+        for start in sorted(set(pair))
+        if len(start) >= 4 and edits[place]]
+    found = run(
+        "SELECT b.place, known.lexeme FROM unnest($3, $4, $5) AS b (place, start, beyond)" + KNOWN +
+        " AND v.lexeme >= b.start AND v.lexeme < b.beyond"
+        " AND char_length(v.lexeme) <= 2 * char_length(b.start)"
+        " ORDER BY v.lexeme LIMIT 50) AS known",
+        ["bigint[]", "text", "integer[]", "text[]", "text[]"],
+        collection_ids, config_name, *(list(part) for part in zip(*begun))) if begun else []
+    return [
+        (row["place"], candidate, cost)
+        for row in found
+        for candidate, cost in closest_lexemes(
+            words[row["place"]], lexemes[row["place"]], [row["lexeme"]], 1)]
+
+def alike(word, lexeme):
+    run("SELECT set_config('pgblend.fuzzy_lexeme', $1, true)", ["text"], lexeme)
+    found = run(
+        "SELECT s.lexeme FROM pgblend._similar_lexeme AS s"
+        " WHERE s.collection_id + 0 = ANY($1) AND s.text_search_config || '' = $2"
+        " ORDER BY s.likeness DESC, s.lexeme LIMIT 50",
+        ["bigint[]", "text"], collection_ids, config_name)
+    return closest_lexemes(word, lexeme, [row["lexeme"] for row in found], MOST)
+
+pairs = [pair for pair in zip(words, lexemes) if 3 <= len(pair[1]) <= 60 and len(pair[0]) <= 60]
+if not pairs:
+    return []
+costs = [{} for pair in pairs]
+edits = [" ".join(single_edits(word)) for word, _ in pairs]
+for place, candidate, cost in edited(edits) + finished(*zip(*pairs), edits):
+    costs[place][candidate] = min(cost, costs[place].get(candidate, cost))
+return [
+    (lexeme, candidate, cost)
+    for (word, lexeme), near in zip(pairs, costs)
+    for candidate, cost in (
+        sorted(near.items(), key=lambda item: item[::-1])[:MOST] if near else alike(word, lexeme))]
+$python$;
+
+COMMENT ON FUNCTION pgblend._similar_lexemes(bigint[], text, text[], text[], uuid) IS
+'For each lexeme that is not in the index up to 24 that are and that it may stand for, with the '
+'cost of the edits, the least first.';
+
+-- 20_retrieve/_query_idf
+-- _query_idf: inverse document frequencies of lexemes, and what else BM25 needs to know of the
+-- collections.
+-- n chunks, or documents, and their total length; the share of those that have a lexeme counts
+-- within its own text search configuration where there are several (_language_idf). `reading` is
+-- that of _lexical_statistics. PB009 where the deadline is over.
+CREATE OR REPLACE FUNCTION pgblend._query_idf(
+    collection_ids bigint[],
+    lexeme_configs text[],
+    lexemes text[],
+    by_document boolean,
+    deadline double precision,
+    reading uuid,
+    OUT n bigint,
+    OUT total_length bigint,
+    OUT document_frequencies bigint[],
+    OUT idf double precision[]
+)
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $function$
-#variable_conflict use_column
 DECLARE
-    configs text[] := ARRAY(
-        SELECT DISTINCT c.text_search_config
-        FROM pgblend_data.collection_language AS c
-        WHERE c.collection_id = ANY(collection_ids)
-            AND c.text_search_config = coalesce(settings ->> 'language', c.text_search_config));
-    stop_words text[] := CASE
-        WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(query, configs) ELSE '{}'
-    END;
-    parsed jsonb;
-    guesses jsonb;
-    vocabulary text[];
+    has_numpy boolean := pgblend._has_numpy();
     statistics record;
+    of_language record;
 BEGIN
-    SELECT jsonb_agg(to_jsonb(p) || jsonb_build_object(
-        'config_name', config_name,
-        'unknown', to_jsonb(ARRAY(
-            SELECT u.lexeme
-            FROM unnest(p.lexemes) AS u (lexeme)
-            WHERE u.lexeme !~ '^=' AND (  -- an identifier is exact
-                SELECT true FROM pgblend_data.vocabulary AS v
-                WHERE v.collection_id = ANY(collection_ids)
-                    AND v.text_search_config = config_name
-                    AND v.lexeme BETWEEN u.lexeme AND u.lexeme  -- not by the trigram index
-                LIMIT 1) IS NULL  -- one look into the index each, analyzed or not
-            LIMIT 64))))
-    INTO parsed
-    FROM unnest(configs) AS config_name
-    CROSS JOIN LATERAL pgblend._parse_query(query, config_name, stop_words) AS p
-    WHERE p.lexemes <> '{}';
-    IF parsed IS NULL OR settings ->> 'fuzzy' <> 'on' AND NOT EXISTS (
-        SELECT FROM jsonb_array_elements(parsed) AS e WHERE e -> 'unknown' <> '[]')
-    THEN
-        RETURN NULL;
-    END IF;
-    SELECT jsonb_agg(jsonb_build_object(
-        'config_name', e.config_name, 'lexeme', s.lexeme, 'guess', s.candidate, 'cost', s.cost))
-    INTO guesses
-    FROM jsonb_to_recordset(parsed) AS e (config_name text, unknown text[])
-    CROSS JOIN LATERAL pgblend._similar_lexemes(
-        collection_ids, e.config_name,
-        ARRAY(
-            SELECT pgblend._word_of_lexeme(query, e.config_name, u.lexeme)
-            FROM unnest(e.unknown) WITH ORDINALITY AS u (lexeme, place)
-            ORDER BY u.place),
-        e.unknown
-    ) AS s;
-    vocabulary := ARRAY(
-        SELECT g.guess FROM jsonb_to_recordset(guesses) AS g (guess text)
-        UNION
-        SELECT lexeme
-        FROM jsonb_to_recordset(parsed) AS e (lexemes text[])
-        CROSS JOIN unnest(e.lexemes) AS lexeme);
-    IF pgblend._has_numpy() THEN
-        statistics := pgblend._lexical_statistics(collection_ids, vocabulary);
+    IF has_numpy AND by_document THEN
+        statistics := pgblend._document_statistics(collection_ids, lexemes, deadline, reading);
+    ELSIF has_numpy THEN
+        statistics := pgblend._lexical_statistics(collection_ids, lexemes, deadline, reading);
+    ELSIF by_document THEN
+        statistics := pgblend._tsvector_document_statistics(collection_ids, lexemes);
     ELSE
-        statistics := pgblend._tsvector_statistics(collection_ids, vocabulary);
+        statistics := pgblend._tsvector_statistics(collection_ids, lexemes);
     END IF;
-    IF statistics.total_length = 0 THEN
-        RETURN NULL;
+    PERFORM pgblend._check_deadline(deadline);
+    n := statistics.n;
+    total_length := statistics.total_length;
+    document_frequencies := statistics.document_frequencies;
+    IF lexeme_configs[1] = ALL(lexeme_configs) THEN
+        idf := ARRAY(
+            SELECT pgblend._bm25_idf(statistics.n, u.df)
+            FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
+            ORDER BY u.place);
+        RETURN;
+    ELSIF has_numpy THEN
+        of_language := pgblend._language_statistics(
+            collection_ids, lexeme_configs, lexemes, by_document, deadline, reading);
+    ELSE
+        of_language := pgblend._tsvector_language_statistics(
+            collection_ids, lexeme_configs, lexemes, by_document);
     END IF;
-    RETURN (
-        WITH frequency AS (
-            SELECT u.*
-            FROM unnest(vocabulary, statistics.document_frequencies) AS u (lexeme, df)
-        ),
-
-        likely AS (
-            SELECT
-                g.*,
-                f.df,
-                (f.df + 1) ^ 0.4 * exp(-3 * g.cost) AS likelihood
-            FROM jsonb_to_recordset(guesses) AS g (
-                config_name text, lexeme text, guess text, cost double precision)
-            INNER JOIN frequency AS f ON f.lexeme = g.guess
-            WHERE f.df > 0
-        ),
-
-        weighed AS (
-            SELECT
-                l.*,
-                l.likelihood / max(l.likelihood) OVER word AS weight,
-                max(l.df) OVER word AS most_df,
-                row_number() OVER (word ORDER BY l.likelihood DESC, l.guess COLLATE "C") AS place
-            FROM likely AS l
-            WINDOW word AS (PARTITION BY l.config_name, l.lexeme)
-        ),
-
-        chosen AS (
-            SELECT w.* FROM weighed AS w WHERE w.place <= 3 AND w.weight >= 0.05
-        ),
-
-        term AS (
-            SELECT
-                t.config_name,
-                t.lexeme COLLATE "C" AS lexeme,
-                11 * sum(t.idf) / (10 + sum(t.idf) / max(t.idf)) AS idf
-            FROM (
-                SELECT c.config_name, c.guess AS lexeme,
-                    c.weight * pgblend._bm25_idf(statistics.n, c.most_df) AS idf
-                FROM chosen AS c
-                UNION ALL
-                SELECT e.config_name, f.lexeme,
-                    known.boost * pgblend._bm25_idf(statistics.n, f.df)
-                FROM jsonb_to_recordset(parsed) AS e (
-                    config_name text, lexemes text[], boosts double precision[])
-                CROSS JOIN LATERAL unnest(e.lexemes, e.boosts) AS known (lexeme, boost)
-                INNER JOIN frequency AS f ON f.lexeme = known.lexeme
-                WHERE NOT EXISTS (
-                    SELECT FROM chosen AS c
-                    WHERE c.config_name = e.config_name AND c.lexeme = known.lexeme
-                )
-            ) AS t
-            GROUP BY t.config_name, t.lexeme COLLATE "C"
-        )
-
-        SELECT jsonb_agg(of_config)
-        FROM (
-            SELECT
-                t.config_name,
-                array_agg(t.lexeme ORDER BY t.lexeme) AS lexemes,
-                array_agg(t.idf ORDER BY t.lexeme) AS idf,
-                sum(t.idf) AS total,
-                statistics.total_length::double precision / statistics.n AS average_length,
-                (
-                    SELECT e.condition
-                    FROM jsonb_to_recordset(parsed) AS e (config_name text, condition tsquery)
-                    WHERE e.config_name = t.config_name
-                ) AS condition,
-                (
-                    SELECT jsonb_object_agg(c.lexeme, c.guesses)
-                    FROM (
-                        SELECT c.lexeme, jsonb_agg(c.guess ORDER BY c.place) AS guesses
-                        FROM chosen AS c
-                        WHERE c.config_name = t.config_name
-                        GROUP BY c.lexeme
-                    ) AS c
-                ) AS corrections
-            FROM term AS t
-            GROUP BY t.config_name
-        ) AS of_config
-    );
+    document_frequencies := of_language.document_frequencies;
+    idf := pgblend._language_idf(
+        lexeme_configs, n, statistics.document_frequencies, of_language.n,
+        of_language.document_frequencies);
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._fuzzy_terms(text, bigint[], jsonb) IS
-'What the fuzzy arm looks for: per text search configuration the lexemes, their idf, and which '
-'corrections they are; NULL where there is nothing to do.';
+COMMENT ON FUNCTION pgblend._query_idf(
+    bigint[], text[], text[], boolean, double precision, uuid
+) IS
+'Inverse document frequencies of lexemes, and what else BM25 needs to know of the collections: n '
+'chunks or documents, their total length, and how many of a lexeme''s language have it.';
 
 -- 20_retrieve/_hold_space
 -- _hold_space: the embedding space that a search uses (_searched_space), held to the end of the
@@ -10302,6 +11983,181 @@ COMMENT ON FUNCTION pgblend._vector_arm(
 'ranks from 1, ties by (document, chunk index). Settings: candidate_depth, ef_search, vector_scan, '
 'rescore_factor, language. A filter never makes them fewer than there are.';
 
+-- 20_retrieve/_fuzzy_terms
+-- _fuzzy_terms: what the fuzzy arm looks for: [{config_name, lexemes, idf, total, average_length,
+-- condition, corrections}], one object a text search configuration.
+-- A correction's idf is times its likelihood, (df + 1)^0.4 · e^(-3 · cost), over that of the
+-- likeliest, and that of the most frequent one at most: a rare word is no better guess. A word
+-- misspelt in several ways counts as one that is repeated (_parse_query). NULL where
+-- there is nothing to do: no lexeme is unknown (unless the setting fuzzy is 'on'), or there are no
+-- chunks. idf and df are those of a lexeme's own language (_query_idf, which `reading` and deadline
+-- are for). Of many unknown lexemes of a configuration, 64 are looked at.
+CREATE OR REPLACE FUNCTION pgblend._fuzzy_terms(
+    query text,
+    collection_ids bigint[],
+    settings jsonb,
+    deadline double precision,
+    reading uuid
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    terms record := pgblend._query_terms(query, collection_ids, settings ->> 'language');
+    parsed jsonb;
+    guesses jsonb;
+    vocabulary text[];
+    vocabulary_configs text[];
+    statistics record;
+BEGIN
+    SELECT jsonb_agg(jsonb_build_object(
+        'config_name', p.config_name,
+        'lexemes', terms.lexemes[p.before + 1:p.last],
+        'boosts', terms.boosts[p.before + 1:p.last],
+        'condition', p.condition,
+        'unknown', ARRAY(
+            SELECT u.lexeme
+            FROM unnest(terms.lexemes[p.before + 1:p.last]) AS u (lexeme)
+            WHERE u.lexeme !~ '^=' AND (  -- an identifier is exact
+                SELECT true FROM pgblend_data.vocabulary AS v
+                WHERE v.collection_id = ANY(collection_ids)
+                    AND v.text_search_config = p.config_name
+                    AND v.lexeme BETWEEN u.lexeme AND u.lexeme  -- not by the trigram index
+                LIMIT 1) IS NULL  -- one look into the index each, analyzed or not
+            LIMIT 64)))
+    INTO parsed
+    FROM unnest(
+        terms.configs, terms.conditions, terms.ends[:cardinality(terms.configs)], terms.ends[2:])
+        AS p (config_name, condition, before, last)
+    WHERE p.last > p.before;
+    IF parsed IS NULL OR settings ->> 'fuzzy' <> 'on' AND NOT EXISTS (
+        SELECT FROM jsonb_array_elements(parsed) AS e WHERE e -> 'unknown' <> '[]')
+    THEN
+        RETURN NULL;
+    END IF;
+    SELECT jsonb_agg(jsonb_build_object(
+        'config_name', e.config_name, 'lexeme', s.lexeme, 'guess', s.candidate, 'cost', s.cost))
+    INTO guesses
+    FROM jsonb_to_recordset(parsed) AS e (config_name text, unknown text[])
+    CROSS JOIN LATERAL pgblend._similar_lexemes(
+        collection_ids, e.config_name,
+        ARRAY(
+            SELECT pgblend._word_of_lexeme(query, e.config_name, u.lexeme)
+            FROM unnest(e.unknown) WITH ORDINALITY AS u (lexeme, place)
+            ORDER BY u.place),
+        e.unknown,
+        reading
+    ) AS s;
+    PERFORM pgblend._check_deadline(deadline);
+    SELECT array_agg(v.config_name), array_agg(v.lexeme) INTO vocabulary_configs, vocabulary
+    FROM (
+        SELECT g.config_name, g.guess AS lexeme
+        FROM jsonb_to_recordset(guesses) AS g (config_name text, guess text)
+        UNION
+        SELECT e.config_name, lexeme
+        FROM jsonb_to_recordset(parsed) AS e (config_name text, lexemes text[])
+        CROSS JOIN unnest(e.lexemes) AS lexeme
+    ) AS v;
+    statistics := pgblend._query_idf(
+        collection_ids, vocabulary_configs, vocabulary, false, deadline, reading);
+    IF statistics.total_length = 0 THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        WITH frequency AS (
+            SELECT u.*
+            FROM unnest(
+                vocabulary_configs, vocabulary, statistics.document_frequencies, statistics.idf)
+                AS u (config_name, lexeme, df, idf)
+        ),
+
+        likely AS (
+            SELECT
+                g.*,
+                f.idf,
+                (f.df + 1) ^ 0.4 * exp(-3 * g.cost) AS likelihood
+            FROM jsonb_to_recordset(guesses) AS g (
+                config_name text, lexeme text, guess text, cost double precision)
+            INNER JOIN frequency AS f ON f.config_name = g.config_name AND f.lexeme = g.guess
+            WHERE f.df > 0
+        ),
+
+        weighed AS (
+            SELECT
+                l.*,
+                l.likelihood / max(l.likelihood) OVER word AS weight,
+                min(l.idf) OVER word AS least_idf,
+                row_number() OVER (word ORDER BY l.likelihood DESC, l.guess COLLATE "C") AS place
+            FROM likely AS l
+            WINDOW word AS (PARTITION BY l.config_name, l.lexeme)
+        ),
+
+        chosen AS (
+            SELECT w.* FROM weighed AS w WHERE w.place <= 3 AND w.weight >= 0.05
+        ),
+
+        term AS (
+            SELECT
+                t.config_name,
+                t.lexeme COLLATE "C" AS lexeme,
+                11 * sum(t.idf) / (10 + coalesce(sum(t.idf) / nullif(max(t.idf), 0), 1)) AS idf
+            FROM (
+                SELECT c.config_name, c.guess AS lexeme,
+                    c.weight * c.least_idf AS idf
+                FROM chosen AS c
+                UNION ALL
+                SELECT e.config_name, f.lexeme, known.boost * f.idf
+                FROM jsonb_to_recordset(parsed) AS e (
+                    config_name text, lexemes text[], boosts double precision[])
+                CROSS JOIN LATERAL unnest(e.lexemes, e.boosts) AS known (lexeme, boost)
+                INNER JOIN frequency AS f
+                    ON f.config_name = e.config_name AND f.lexeme = known.lexeme
+                WHERE NOT EXISTS (
+                    SELECT FROM chosen AS c
+                    WHERE c.config_name = e.config_name AND c.lexeme = known.lexeme
+                )
+            ) AS t
+            GROUP BY t.config_name, t.lexeme COLLATE "C"
+        )
+
+        SELECT jsonb_agg(of_config)
+        FROM (
+            SELECT
+                t.config_name,
+                array_agg(t.lexeme ORDER BY t.lexeme) AS lexemes,
+                array_agg(t.idf ORDER BY t.lexeme) AS idf,
+                sum(t.idf) AS total,
+                statistics.total_length::double precision / statistics.n AS average_length,
+                (
+                    SELECT e.condition
+                    FROM jsonb_to_recordset(parsed) AS e (config_name text, condition tsquery)
+                    WHERE e.config_name = t.config_name
+                ) AS condition,
+                (
+                    SELECT jsonb_object_agg(c.lexeme, c.guesses)
+                    FROM (
+                        SELECT c.lexeme, jsonb_agg(c.guess ORDER BY c.place) AS guesses
+                        FROM chosen AS c
+                        WHERE c.config_name = t.config_name
+                        GROUP BY c.lexeme
+                    ) AS c
+                ) AS corrections
+            FROM term AS t
+            GROUP BY t.config_name
+        ) AS of_config
+    );
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._fuzzy_terms(
+    text, bigint[], jsonb, double precision, uuid
+) IS
+'What the fuzzy arm looks for: per text search configuration the lexemes, their idf, and which '
+'corrections they are; NULL where there is nothing to do.';
+
 -- 20_retrieve/_document_candidates
 -- _document_candidates: BM25 of the documents of one text search configuration that pass the
 -- query's phrases and exclusions and the filter, each with its best chunk that passes the filter.
@@ -10512,131 +12368,6 @@ COMMENT ON FUNCTION pgblend._lexical_score(
 'BM25 of the chunks of one text search configuration that pass condition and filter; at most depth '
 'rows, best first, ties by (document, chunk index).';
 
--- 20_retrieve/_document_arm
--- _document_arm: the words' candidates at level document: the best documents, each by its best
--- chunk.
--- BM25 of whole documents: frequencies, lengths and statistics count what chunks repeat (title,
--- heading, overlap) once. Phrases must stand in some chunk of a document, exclusions in none; a
--- filter asks for a chunk that passes and has one of the words. Otherwise as _lexical_arm.
-CREATE OR REPLACE FUNCTION pgblend._document_arm(
-    query text,
-    collection_ids bigint[],
-    filter jsonb,
-    settings jsonb
-)
-RETURNS TABLE (
-    rank bigint,
-    chunk_id bigint,
-    document_id bigint,
-    chunk_index integer,
-    score double precision,
-    perfect_score double precision
-)
-LANGUAGE plpgsql
-STABLE PARALLEL UNSAFE
-ROWS 100
-SET search_path FROM CURRENT
-SET plan_cache_mode = force_generic_plan
-AS $function$
-#variable_conflict use_column
-DECLARE
-    configs text[] := ARRAY(
-        SELECT DISTINCT l.text_search_config
-        FROM pgblend_data.collection_language AS l
-        WHERE l.collection_id = ANY(collection_ids)
-            AND l.text_search_config = coalesce(settings ->> 'language', l.text_search_config));
-    stop_words text[] := CASE
-        WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(query, configs) ELSE '{}'
-    END;
-    config_name text;
-    parsed record;
-    lexemes text[] := '{}';  -- of all configurations, one after the other
-    boosts double precision[] := '{}';
-    ends integer[] := '{0}';
-    lexeme_configs text[] := '{}';
-    statistics record;
-    of_language record;
-    idf double precision[];
-    k1 double precision := settings ->> 'k1';
-    depth integer := settings ->> 'candidate_depth';
-    deadline double precision := pgblend._monotonic_deadline(
-        (settings #>> '{timeouts_ms,lexical}')::integer);
-    reading uuid := gen_random_uuid();
-BEGIN
-    IF settings ->> 'lexical_index' = 'none' THEN
-        RETURN;
-    ELSIF settings ->> 'lexical_index' IS NULL THEN
-        PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
-    END IF;
-    FOREACH config_name IN ARRAY configs LOOP
-        parsed := pgblend._parse_query(query, config_name, stop_words);
-        lexemes := lexemes || parsed.lexemes;
-        boosts := boosts || parsed.boosts;
-        lexeme_configs := lexeme_configs
-            || array_fill(config_name, ARRAY[cardinality(parsed.lexemes)]);
-        ends := ends || cardinality(lexemes);
-    END LOOP;
-    IF cardinality(lexemes) = 0 THEN
-        RETURN;
-    ELSIF pgblend._has_numpy() THEN
-        statistics := pgblend._document_statistics(collection_ids, lexemes, deadline, reading);
-    ELSE
-        statistics := pgblend._tsvector_document_statistics(collection_ids, lexemes);
-        PERFORM pgblend._check_deadline(deadline);
-    END IF;
-    IF statistics.total_length = 0 THEN
-        RETURN;
-    END IF;
-    IF cardinality(configs) = 1 THEN
-        idf := ARRAY(
-            SELECT pgblend._bm25_idf(statistics.n, u.df)
-            FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
-            ORDER BY u.place);
-    ELSE
-        IF pgblend._has_numpy() THEN
-            of_language := pgblend._language_statistics(
-                collection_ids, lexeme_configs, lexemes, true, deadline, reading);
-        ELSE
-            of_language := pgblend._tsvector_language_statistics(
-                collection_ids, lexeme_configs, lexemes, true);
-        END IF;
-        idf := pgblend._language_idf(
-            lexeme_configs, statistics.n, statistics.document_frequencies, of_language.n,
-            of_language.document_frequencies);
-    END IF;
-    idf := ARRAY(
-        SELECT u.idf * u.boost
-        FROM unnest(idf, boosts) WITH ORDINALITY AS u (idf, boost, place)
-        ORDER BY u.place);
-    RETURN QUERY
-    SELECT
-        row_number() OVER (ORDER BY s.score DESC, s.document_id ASC) AS place,
-        s.chunk_id,
-        s.document_id,
-        s.chunk_index,
-        s.score,
-        max(of_config.total_idf) OVER () * (k1 + 1)
-    FROM unnest(configs, ends[:cardinality(configs)], ends[2:]) AS p (config_name, before, last)
-    CROSS JOIN LATERAL (
-        SELECT sum(value) AS total_idf FROM unnest(idf[p.before + 1:p.last]) AS value
-    ) AS of_config
-    CROSS JOIN LATERAL pgblend._document_candidates(
-        query, collection_ids, p.config_name, lexemes[p.before + 1:p.last],
-        idf[p.before + 1:p.last],
-        statistics.total_length::double precision / statistics.n,
-        k1, (settings ->> 'b')::double precision,
-        ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
-        filter, depth, deadline, reading
-    ) AS s
-    ORDER BY place
-    LIMIT depth;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._document_arm(text, bigint[], jsonb, jsonb) IS
-'The words'' candidates at level document, best first, ranks from 1: BM25 of whole documents, each '
-'by its best chunk. perfect_score is what no document can reach.';
-
 -- 20_retrieve/_fuzzy_arm
 -- _fuzzy_arm: candidates of a query whose misspelt and unfinished words are put right.
 -- A lexeme that the searched collections' vocabulary lacks stands for up to three that it has; each
@@ -10672,6 +12403,7 @@ DECLARE
     depth integer := settings ->> 'candidate_depth';
     deadline double precision := pgblend._monotonic_deadline(
         (settings #>> '{timeouts_ms,lexical}')::integer);
+    reading uuid := gen_random_uuid();
     terms jsonb;
 BEGIN
     IF settings ->> 'fuzzy_method' = 'word_similarity' THEN
@@ -10683,8 +12415,7 @@ BEGIN
     ELSIF settings ->> 'lexical_index' IS NULL THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;
-    terms := pgblend._fuzzy_terms(query, collection_ids, settings);
-    PERFORM pgblend._check_deadline(deadline);
+    terms := pgblend._fuzzy_terms(query, collection_ids, settings, deadline, reading);
     RETURN QUERY
     SELECT
         row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
@@ -10701,7 +12432,7 @@ BEGIN
         collection_ids, t.config_name, t.lexemes, t.condition, t.idf, t.average_length,
         k1, (settings ->> 'b')::double precision,
         ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
-        filter, depth, deadline
+        filter, depth, deadline, reading
     ) AS s
     ORDER BY place
     LIMIT depth;
@@ -10718,7 +12449,10 @@ COMMENT ON FUNCTION pgblend._fuzzy_arm(text, bigint[], jsonb, jsonb) IS
 -- configurations. A query without lexemes has no candidates. Raises PB002 where an index is
 -- missing, PB003 where strict finds no chunks, PB009 where timeouts_ms.lexical is over. A caller
 -- that knows puts lexical_index into settings: 'incomplete' to search what there is, 'none' for no
--- candidates. At level document the candidates are documents (_document_arm).
+-- candidates. At level document the candidates are documents, each by its best chunk: frequencies,
+-- lengths and statistics count what chunks repeat (title, heading, overlap) once, phrases must
+-- stand in some chunk of a document, exclusions in none, and a filter asks for a chunk that passes
+-- and has one of the words.
 CREATE OR REPLACE FUNCTION pgblend._lexical_arm(
     query text,
     collection_ids bigint[],
@@ -10741,104 +12475,60 @@ SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
 DECLARE
-    configs text[] := ARRAY(
-        SELECT DISTINCT l.text_search_config
-        FROM pgblend_data.collection_language AS l
-        WHERE l.collection_id = ANY(collection_ids)
-            AND l.text_search_config = coalesce(settings ->> 'language', l.text_search_config));
-    stop_words text[] := CASE
-        WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(query, configs) ELSE '{}'
-    END;
-    config_name text;
-    parsed record;
-    lexemes text[] := '{}';  -- of all configurations, one after the other
-    boosts double precision[] := '{}';
-    ends integer[] := '{0}';
-    conditions tsquery[] := '{}';
-    lexeme_configs text[] := '{}';
+    terms record;
     statistics record;
-    of_language record;
-    total_length bigint := 0;
-    average_length double precision;
-    idf double precision[];
-    total_idf double precision := 0;
     best record;
-    has_numpy boolean := pgblend._has_numpy();
+    idf double precision[];
+    by_document boolean := settings ->> 'level' = 'document';
     k1 double precision := settings ->> 'k1';
-    b double precision := settings ->> 'b';
+    depth integer := settings ->> 'candidate_depth';
     field_weights double precision[] := ARRAY[
         settings ->> 'title_weight', settings ->> 'heading_weight', '1'];
-    depth integer := settings ->> 'candidate_depth';
-    deadline double precision := pgblend._monotonic_deadline(
-        (settings #>> '{timeouts_ms,lexical}')::integer);
-    reading uuid := gen_random_uuid();
+    timeout_ms integer := settings #>> '{timeouts_ms,lexical}';
+    deadline double precision;
+    reading uuid;
+    total_length bigint := 0;
 BEGIN
-    IF settings ->> 'level' = 'document' THEN
-        RETURN QUERY SELECT * FROM pgblend._document_arm(query, collection_ids, filter, settings);
-        RETURN;
-    ELSIF settings ->> 'lexical_index' = 'none' THEN
+    IF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
     END IF;
-    FOREACH config_name IN ARRAY configs LOOP
-        parsed := pgblend._parse_query(query, config_name, stop_words);
-        lexemes := lexemes || parsed.lexemes;
-        boosts := boosts || parsed.boosts;
-        lexeme_configs := lexeme_configs
-            || array_fill(config_name, ARRAY[cardinality(parsed.lexemes)]);
-        ends := ends || cardinality(lexemes);
-        conditions := array_append(conditions, parsed.condition);
-    END LOOP;
-    IF cardinality(lexemes) > 0 THEN
-        IF has_numpy THEN
-            statistics := pgblend._lexical_statistics(collection_ids, lexemes, deadline, reading);
-        ELSE
-            statistics := pgblend._tsvector_statistics(collection_ids, lexemes);
-            PERFORM pgblend._check_deadline(deadline);
-        END IF;
+    terms := pgblend._query_terms(query, collection_ids, settings ->> 'language');
+    IF cardinality(terms.lexemes) = 0 THEN
+        NULL;
+    ELSIF cardinality(terms.configs) = 1 AND terms.conditions[1] IS NULL AND filter IS NULL
+        AND by_document IS NOT TRUE AND pgblend._has_numpy()
+    THEN
+        best := pgblend._lexical_best(
+            collection_ids, terms.configs[1], terms.lexemes, terms.boosts, k1,
+            (settings ->> 'b')::double precision, field_weights, depth, timeout_ms);
+        total_length := best.total_length;
+    ELSE
+        deadline := pgblend._monotonic_deadline(timeout_ms);
+        reading := gen_random_uuid();
+        statistics := pgblend._query_idf(
+            collection_ids, terms.lexeme_configs, terms.lexemes, by_document, deadline, reading);
         total_length := statistics.total_length;
     END IF;
-    -- A collection of which the index counted words has one.
+    -- A single collection in which words were counted has an index.
     IF settings ->> 'lexical_index' IS NULL
-        AND (total_length = 0 OR NOT has_numpy OR cardinality(collection_ids) > 1)
+        AND (total_length = 0 OR cardinality(collection_ids) > 1 OR NOT pgblend._has_numpy())
     THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;
     IF total_length = 0 THEN
         RETURN;
-    END IF;
-    average_length := total_length::double precision / statistics.n;
-    IF cardinality(configs) = 1 THEN
-        FOR place IN 1..cardinality(lexemes) LOOP
-            idf[place] := pgblend._bm25_idf(
-                statistics.n, (statistics.document_frequencies)[place]);
-        END LOOP;
-    ELSE
-        IF has_numpy THEN
-            of_language := pgblend._language_statistics(
-                collection_ids, lexeme_configs, lexemes, false, deadline, reading);
-        ELSE
-            of_language := pgblend._tsvector_language_statistics(
-                collection_ids, lexeme_configs, lexemes, false);
-        END IF;
-        idf := pgblend._language_idf(
-            lexeme_configs, statistics.n, statistics.document_frequencies, of_language.n,
-            of_language.document_frequencies);
-    END IF;
-    FOR place IN 1..cardinality(lexemes) LOOP
-        idf[place] := idf[place] * boosts[place];
-        total_idf := total_idf + idf[place];
-    END LOOP;
-    IF cardinality(configs) = 1 AND conditions[1] IS NULL AND filter IS NULL AND has_numpy THEN
-        -- What _lexical_score would do, in half of the time.
-        best := pgblend._segment_score(
-            collection_ids, configs[1], lexemes, idf, average_length, k1, b, field_weights, depth,
-            deadline, NULL, reading);
+    ELSIF best IS DISTINCT FROM NULL THEN
         RETURN QUERY
-        SELECT u.place, u.chunk_id, u.document_id, u.chunk_index, u.score, total_idf * (k1 + 1)
+        SELECT
+            u.place, u.chunk_id, u.document_id, u.chunk_index, u.score, best.perfect_score
         FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
             WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place);
         RETURN;
     END IF;
+    idf := ARRAY(
+        SELECT u.idf * u.boost
+        FROM unnest(statistics.idf, terms.boosts) WITH ORDINALITY AS u (idf, boost, place)
+        ORDER BY u.place);
     RETURN QUERY
     SELECT
         row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
@@ -10847,16 +12537,28 @@ BEGIN
         s.chunk_index,
         s.score,
         max(of_config.total_idf) OVER () * (k1 + 1)
-    FROM unnest(configs, conditions, ends[:cardinality(configs)], ends[2:])
+    FROM unnest(
+        terms.configs, terms.conditions, terms.ends[:cardinality(terms.configs)], terms.ends[2:])
         AS p (config_name, condition, before, last)
     CROSS JOIN LATERAL (
         SELECT sum(value) AS total_idf FROM unnest(idf[p.before + 1:p.last]) AS value
     ) AS of_config
-    CROSS JOIN LATERAL pgblend._lexical_score(
-        collection_ids, p.config_name, lexemes[p.before + 1:p.last], p.condition,
-        idf[p.before + 1:p.last],
-        average_length, k1, b, field_weights,
-        filter, depth, deadline, reading
+    CROSS JOIN LATERAL (
+        SELECT c.*
+        FROM pgblend._lexical_score(
+            collection_ids, p.config_name, terms.lexemes[p.before + 1:p.last], p.condition,
+            idf[p.before + 1:p.last], total_length::double precision / statistics.n, k1,
+            (settings ->> 'b')::double precision, field_weights, filter, depth, deadline, reading
+        ) AS c
+        WHERE by_document IS NOT TRUE
+        UNION ALL
+        SELECT d.*
+        FROM pgblend._document_candidates(
+            query, collection_ids, p.config_name, terms.lexemes[p.before + 1:p.last],
+            idf[p.before + 1:p.last], total_length::double precision / statistics.n, k1,
+            (settings ->> 'b')::double precision, field_weights, filter, depth, deadline, reading
+        ) AS d
+        WHERE by_document
     ) AS s
     ORDER BY place
     LIMIT depth;
@@ -25530,7 +27232,6 @@ pgblend._degrade,
 pgblend._degrade_mode,
 pgblend._document_ages,
 pgblend._documents_decide,
-pgblend._document_arm,
 pgblend._document_candidates,
 pgblend._document_operands,
 pgblend._document_passes,
@@ -25559,6 +27260,7 @@ pgblend._has_vectors,
 pgblend._hold_space,
 pgblend._identifiers,
 pgblend._indexable_text,
+pgblend._indexed_stems,
 pgblend._is_building,
 pgblend._iso_timestamp,
 pgblend._join_bigrams,
@@ -25566,6 +27268,7 @@ pgblend._language_idf,
 pgblend._language_statistics,
 pgblend._lexeme_tsquery,
 pgblend._lexical_arm,
+pgblend._lexical_best,
 pgblend._lexical_score,
 pgblend._lexical_state,
 pgblend._lexical_statistics,
@@ -25585,7 +27288,9 @@ pgblend._place_in_arm,
 pgblend._posting_blocks,
 pgblend._query_embedding,
 pgblend._query_groups,
+pgblend._query_idf,
 pgblend._query_stop_words,
+pgblend._query_terms,
 pgblend._query_words,
 pgblend._rank_bonus,
 pgblend._rank_passages,

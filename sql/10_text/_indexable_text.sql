@@ -1,24 +1,21 @@
 -- _indexable_text: text as the parser gets it, for chunks and queries alike.
 -- Words within < > are no tags, the parts of paths and compounds are words, and 1042 in ERR-1042 is
 -- no negative number: < > / \ - become spaces. Scripts without word spaces become pairs of
--- syllables; other text does not pay for that. NULL gives NULL.
+-- syllables; other text does not pay for that. NULL gives NULL. One expression and not STRICT, so
+-- that it is inlined and needs no plan of its own.
 CREATE OR REPLACE FUNCTION pgblend._indexable_text(content text)
 RETURNS text
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
-STRICT
-BEGIN ATOMIC
-    SELECT CASE
-        WHEN
-            octet_length(plain.content) > char_length(plain.content)
-            AND plain.content ~ (
-                U&'[\0E01-\0EDF\1000-\109F\1780-\17DD\3005-\9FFF\F900-\FAFF\FF66-\FF9F'
-                || U&'\+020000-\+03FFFF]'
-            )
-            THEN pgblend._spaced_bigrams(plain.content)
-        ELSE plain.content
-    END
-    FROM (VALUES (translate(_indexable_text.content, '<>/\-', '     '))) AS plain (content);
+RETURN CASE
+    WHEN
+        octet_length(content) > char_length(content)
+        AND content ~ (
+            U&'[\0E01-\0EDF\1000-\109F\1780-\17DD\3005-\9FFF\F900-\FAFF\FF66-\FF9F'
+            || U&'\+020000-\+03FFFF]'
+        )
+        THEN pgblend._spaced_bigrams(translate(content, '<>/\-', '     '))
+    ELSE translate(content, '<>/\-', '     ')
 END;
 
 COMMENT ON FUNCTION pgblend._indexable_text(text) IS

@@ -4,26 +4,30 @@
 -- index, would be a rare and telling word of a German document.
 CREATE OR REPLACE FUNCTION pgblend._query_stop_words(query text, config_names text[])
 RETURNS text[]
-LANGUAGE sql
+LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-BEGIN ATOMIC
-    WITH word AS MATERIALIZED (
-        SELECT w.lexeme AS text
-        FROM unnest(to_tsvector('simple', pgblend._indexable_text(
-            pgblend._query_groups(query) ->> 'words'))) AS w
-    )
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN (
+        WITH word AS MATERIALIZED (
+            SELECT w.lexeme AS text
+            FROM unnest(to_tsvector('simple', pgblend._indexable_text(
+                pgblend._query_groups(query) ->> 'words'))) AS w
+        )
 
-    SELECT coalesce((
-        SELECT array_agg(one_word.text)
-        FROM unnest(config_names) AS config_name
-        CROSS JOIN word AS one_word
-        WHERE to_tsvector(pgblend._regconfig(config_name), one_word.text) = ''
-        GROUP BY config_name
-        HAVING count(*) < (SELECT count(*) FROM word)
-        ORDER BY count(*) DESC, config_name ASC
-        LIMIT 1
-    ), '{}');
+        SELECT coalesce((
+            SELECT array_agg(one_word.text)
+            FROM unnest(config_names) AS config_name
+            CROSS JOIN word AS one_word
+            WHERE to_tsvector(pgblend._regconfig(config_name), one_word.text) = ''
+            GROUP BY config_name
+            HAVING count(*) < (SELECT count(*) FROM word)
+            ORDER BY count(*) DESC, config_name ASC
+            LIMIT 1
+        ), '{}'));
 END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._query_stop_words(text, text[]) IS
 'The query''s stop words in the language that it is probably in: the configuration that takes most '

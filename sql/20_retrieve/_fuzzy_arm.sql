@@ -32,6 +32,7 @@ DECLARE
     depth integer := settings ->> 'candidate_depth';
     deadline double precision := pgblend._monotonic_deadline(
         (settings #>> '{timeouts_ms,lexical}')::integer);
+    reading uuid := gen_random_uuid();
     terms jsonb;
 BEGIN
     IF settings ->> 'fuzzy_method' = 'word_similarity' THEN
@@ -43,8 +44,7 @@ BEGIN
     ELSIF settings ->> 'lexical_index' IS NULL THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;
-    terms := pgblend._fuzzy_terms(query, collection_ids, settings);
-    PERFORM pgblend._check_deadline(deadline);
+    terms := pgblend._fuzzy_terms(query, collection_ids, settings, deadline, reading);
     RETURN QUERY
     SELECT
         row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
@@ -61,7 +61,7 @@ BEGIN
         collection_ids, t.config_name, t.lexemes, t.condition, t.idf, t.average_length,
         k1, (settings ->> 'b')::double precision,
         ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
-        filter, depth, deadline
+        filter, depth, deadline, reading
     ) AS s
     ORDER BY place
     LIMIT depth;

@@ -4,11 +4,14 @@
 -- likeliest, and that of the most frequent one at most: a rare word is no better guess. A word
 -- misspelt in several ways counts as one that is repeated (_parse_query). NULL where
 -- there is nothing to do: no lexeme is unknown (unless the setting fuzzy is 'on'), or there are no
--- chunks. Of many unknown lexemes of a configuration, 64 are looked at.
+-- chunks. idf and df are those of a lexeme's own language (_query_idf, which `reading` and deadline
+-- are for). Of many unknown lexemes of a configuration, 64 are looked at.
 CREATE OR REPLACE FUNCTION pgblend._fuzzy_terms(
     query text,
     collection_ids bigint[],
-    settings jsonb
+    settings jsonb,
+    deadline double precision,
+    reading uuid
 )
 RETURNS jsonb
 LANGUAGE plpgsql
@@ -17,35 +20,33 @@ SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
-    configs text[] := ARRAY(
-        SELECT DISTINCT c.text_search_config
-        FROM pgblend_data.collection_language AS c
-        WHERE c.collection_id = ANY(collection_ids)
-            AND c.text_search_config = coalesce(settings ->> 'language', c.text_search_config));
-    stop_words text[] := CASE
-        WHEN cardinality(configs) > 1 THEN pgblend._query_stop_words(query, configs) ELSE '{}'
-    END;
+    terms record := pgblend._query_terms(query, collection_ids, settings ->> 'language');
     parsed jsonb;
     guesses jsonb;
     vocabulary text[];
+    vocabulary_configs text[];
     statistics record;
 BEGIN
-    SELECT jsonb_agg(to_jsonb(p) || jsonb_build_object(
-        'config_name', config_name,
-        'unknown', to_jsonb(ARRAY(
+    SELECT jsonb_agg(jsonb_build_object(
+        'config_name', p.config_name,
+        'lexemes', terms.lexemes[p.before + 1:p.last],
+        'boosts', terms.boosts[p.before + 1:p.last],
+        'condition', p.condition,
+        'unknown', ARRAY(
             SELECT u.lexeme
-            FROM unnest(p.lexemes) AS u (lexeme)
+            FROM unnest(terms.lexemes[p.before + 1:p.last]) AS u (lexeme)
             WHERE u.lexeme !~ '^=' AND (  -- an identifier is exact
                 SELECT true FROM pgblend_data.vocabulary AS v
                 WHERE v.collection_id = ANY(collection_ids)
-                    AND v.text_search_config = config_name
+                    AND v.text_search_config = p.config_name
                     AND v.lexeme BETWEEN u.lexeme AND u.lexeme  -- not by the trigram index
                 LIMIT 1) IS NULL  -- one look into the index each, analyzed or not
-            LIMIT 64))))
+            LIMIT 64)))
     INTO parsed
-    FROM unnest(configs) AS config_name
-    CROSS JOIN LATERAL pgblend._parse_query(query, config_name, stop_words) AS p
-    WHERE p.lexemes <> '{}';
+    FROM unnest(
+        terms.configs, terms.conditions, terms.ends[:cardinality(terms.configs)], terms.ends[2:])
+        AS p (config_name, condition, before, last)
+    WHERE p.last > p.before;
     IF parsed IS NULL OR settings ->> 'fuzzy' <> 'on' AND NOT EXISTS (
         SELECT FROM jsonb_array_elements(parsed) AS e WHERE e -> 'unknown' <> '[]')
     THEN
@@ -61,36 +62,40 @@ BEGIN
             SELECT pgblend._word_of_lexeme(query, e.config_name, u.lexeme)
             FROM unnest(e.unknown) WITH ORDINALITY AS u (lexeme, place)
             ORDER BY u.place),
-        e.unknown
+        e.unknown,
+        reading
     ) AS s;
-    vocabulary := ARRAY(
-        SELECT g.guess FROM jsonb_to_recordset(guesses) AS g (guess text)
+    PERFORM pgblend._check_deadline(deadline);
+    SELECT array_agg(v.config_name), array_agg(v.lexeme) INTO vocabulary_configs, vocabulary
+    FROM (
+        SELECT g.config_name, g.guess AS lexeme
+        FROM jsonb_to_recordset(guesses) AS g (config_name text, guess text)
         UNION
-        SELECT lexeme
-        FROM jsonb_to_recordset(parsed) AS e (lexemes text[])
-        CROSS JOIN unnest(e.lexemes) AS lexeme);
-    IF pgblend._has_numpy() THEN
-        statistics := pgblend._lexical_statistics(collection_ids, vocabulary);
-    ELSE
-        statistics := pgblend._tsvector_statistics(collection_ids, vocabulary);
-    END IF;
+        SELECT e.config_name, lexeme
+        FROM jsonb_to_recordset(parsed) AS e (config_name text, lexemes text[])
+        CROSS JOIN unnest(e.lexemes) AS lexeme
+    ) AS v;
+    statistics := pgblend._query_idf(
+        collection_ids, vocabulary_configs, vocabulary, false, deadline, reading);
     IF statistics.total_length = 0 THEN
         RETURN NULL;
     END IF;
     RETURN (
         WITH frequency AS (
             SELECT u.*
-            FROM unnest(vocabulary, statistics.document_frequencies) AS u (lexeme, df)
+            FROM unnest(
+                vocabulary_configs, vocabulary, statistics.document_frequencies, statistics.idf)
+                AS u (config_name, lexeme, df, idf)
         ),
 
         likely AS (
             SELECT
                 g.*,
-                f.df,
+                f.idf,
                 (f.df + 1) ^ 0.4 * exp(-3 * g.cost) AS likelihood
             FROM jsonb_to_recordset(guesses) AS g (
                 config_name text, lexeme text, guess text, cost double precision)
-            INNER JOIN frequency AS f ON f.lexeme = g.guess
+            INNER JOIN frequency AS f ON f.config_name = g.config_name AND f.lexeme = g.guess
             WHERE f.df > 0
         ),
 
@@ -98,7 +103,7 @@ BEGIN
             SELECT
                 l.*,
                 l.likelihood / max(l.likelihood) OVER word AS weight,
-                max(l.df) OVER word AS most_df,
+                min(l.idf) OVER word AS least_idf,
                 row_number() OVER (word ORDER BY l.likelihood DESC, l.guess COLLATE "C") AS place
             FROM likely AS l
             WINDOW word AS (PARTITION BY l.config_name, l.lexeme)
@@ -112,18 +117,18 @@ BEGIN
             SELECT
                 t.config_name,
                 t.lexeme COLLATE "C" AS lexeme,
-                11 * sum(t.idf) / (10 + sum(t.idf) / max(t.idf)) AS idf
+                11 * sum(t.idf) / (10 + coalesce(sum(t.idf) / nullif(max(t.idf), 0), 1)) AS idf
             FROM (
                 SELECT c.config_name, c.guess AS lexeme,
-                    c.weight * pgblend._bm25_idf(statistics.n, c.most_df) AS idf
+                    c.weight * c.least_idf AS idf
                 FROM chosen AS c
                 UNION ALL
-                SELECT e.config_name, f.lexeme,
-                    known.boost * pgblend._bm25_idf(statistics.n, f.df)
+                SELECT e.config_name, f.lexeme, known.boost * f.idf
                 FROM jsonb_to_recordset(parsed) AS e (
                     config_name text, lexemes text[], boosts double precision[])
                 CROSS JOIN LATERAL unnest(e.lexemes, e.boosts) AS known (lexeme, boost)
-                INNER JOIN frequency AS f ON f.lexeme = known.lexeme
+                INNER JOIN frequency AS f
+                    ON f.config_name = e.config_name AND f.lexeme = known.lexeme
                 WHERE NOT EXISTS (
                     SELECT FROM chosen AS c
                     WHERE c.config_name = e.config_name AND c.lexeme = known.lexeme
@@ -161,6 +166,8 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._fuzzy_terms(text, bigint[], jsonb) IS
+COMMENT ON FUNCTION pgblend._fuzzy_terms(
+    text, bigint[], jsonb, double precision, uuid
+) IS
 'What the fuzzy arm looks for: per text search configuration the lexemes, their idf, and which '
 'corrections they are; NULL where there is nothing to do.';

@@ -1,23 +1,23 @@
 -- _similar_lexemes: for each lexeme that is not in the index up to 24 that are, and that it may
--- stand for, with the cost of the edits, the least first.
--- words are what the lexemes were made from. At first whatever one edit of the word gives, stemmed
--- (a stemmer cuts a misspelt ending elsewhere than the right one): cost 1 each; and the lexemes
--- that go on where word or lexeme of four letters and more end, for an ending's cost. Where there
--- are none of these, or the alphabet is another, of 50 candidates by trigrams those not too many
--- edits away. Lexemes under 3 and over 60 letters have none. Adding nothing to the collection's id
--- hides the b-tree index, through all of which the planner would walk before the table is analyzed.
--- BETWEEN a word and itself is = for which the trigram index, slow for that, is no way. The SET
--- clauses put the caller's values back.
+-- stand for, with the cost of the edits, the least first. words are what the lexemes were made
+-- from. At first whatever one edit of the word gives, stemmed (a stemmer cuts a misspelt ending
+-- elsewhere than the right one): cost 1 each; and the lexemes that go on where word or lexeme of
+-- four letters and more end, for an ending's cost. Where there are none of these, or the alphabet
+-- is another, of 50 candidates by trigrams those not too many edits away. `reading` is that of
+-- _lexical_statistics. Lexemes under 3 and over 60 letters have none. Adding nothing to the
+-- collection's id hides the b-tree index, through all of which the planner would walk before the
+-- table is analyzed. BETWEEN a word and itself is = for which the trigram index, slow for that, is
+-- no way. The SET clauses put the caller's values back.
 CREATE OR REPLACE FUNCTION pgblend._similar_lexemes(
     collection_ids bigint[],
     config_name text,
     words text[],
-    lexemes text[]
+    lexemes text[],
+    reading uuid
 )
 RETURNS TABLE (lexeme text, candidate text, cost double precision)
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
-STRICT
 ROWS 20
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
@@ -35,13 +35,18 @@ KNOWN = (
     " WHERE v.collection_id = ANY($1) AND v.text_search_config = $2")
 
 def edited(edits):
-    found = run(
-        "SELECT e.place, known.lexeme FROM unnest($3) WITH ORDINALITY AS e (edits, place)"
-        " CROSS JOIN LATERAL unnest(tsvector_to_array("
-        "to_tsvector(pgblend._regconfig($2), e.edits))) AS stem" + KNOWN +
-        " AND v.lexeme BETWEEN stem AND stem LIMIT 1) AS known",
-        ["bigint[]", "text", "text[]"],
-        collection_ids, config_name, edits)
+    if run("SELECT pgblend._has_numpy() AS found", [])[0]["found"]:
+        found = run(
+            "SELECT * FROM pgblend._indexed_stems($1, $2, $3, $4)",
+            ["bigint[]", "text", "text[]", "uuid"], collection_ids, config_name, edits, reading)
+    else:
+        found = run(
+            "SELECT e.place, known.lexeme FROM unnest($3) WITH ORDINALITY AS e (edits, place)"
+            " CROSS JOIN LATERAL unnest(tsvector_to_array("
+            "to_tsvector(pgblend._regconfig($2), e.edits))) AS stem" + KNOWN +
+            " AND v.lexeme BETWEEN stem AND stem LIMIT 1) AS known",
+            ["bigint[]", "text", "text[]"],
+            collection_ids, config_name, edits)
     return [(row["place"] - 1, row["lexeme"], 1.0) for row in found]
 
 def finished(words, lexemes, edits):
@@ -86,6 +91,6 @@ return [
         sorted(near.items(), key=lambda item: item[::-1])[:MOST] if near else alike(word, lexeme))]
 $python$;
 
-COMMENT ON FUNCTION pgblend._similar_lexemes(bigint[], text, text[], text[]) IS
+COMMENT ON FUNCTION pgblend._similar_lexemes(bigint[], text, text[], text[], uuid) IS
 'For each lexeme that is not in the index up to 24 that are and that it may stand for, with the '
 'cost of the edits, the least first.';

@@ -113,6 +113,7 @@ CALLS = {
     "_probe_text": "()",
     "_query_groups": "('a \"b\" -c')",
     "_query_stop_words": "('the fox', '{english}')",
+    "_query_terms": f"('a fox', {IDS}, NULL)",
     "_query_words": f"('a fox', 1, {IDS})",
     "_rank_bonus": "('{1,2}', '{\"kind\": \"none\"}', 1)",
     "_recency_decay": "('{1}', '{2}', 3)",

@@ -1,8 +1,10 @@
+import random
 from collections import Counter
 from math import log, sqrt
 
 import pytest
 
+from pgblend.plpy.bm25_idf import bm25_idf
 from support.database import Database, add_documents
 
 ENGLISH = [
@@ -197,3 +199,28 @@ def test_passages_without_text_are_no_repetitions(db: Database) -> None:
         )
     found = db.column("SELECT source_key FROM lexical_search('algebra', 10, '{titles}')")
     assert sorted(found) == ["a", "b"]
+
+
+def test_known_words_weigh_in_the_fuzzy_arm_as_they_do_in_the_words_arm(db: Database) -> None:
+    library(db)
+    arm = (
+        "SELECT a.chunk_id, a.score, a.perfect_score FROM pgblend.{}($1, (SELECT array_agg(id) FROM"
+        ' collections), NULL, (SELECT pgblend._search_settings(\'{{"fuzzy": "on"}}\', NULL,'
+        " array_agg(id)) FROM collections)) AS a"
+    )
+    for query in ("apple cherry lemon", "grape", "banana banana fig"):
+        words, fuzzy = (
+            db.rows(arm.format(name).replace("$1", "%s"), query)
+            for name in ("_lexical_arm", "_fuzzy_arm")
+        )
+        assert len(words) > 0
+        for one, other in zip(words, fuzzy, strict=True):
+            assert other == pytest.approx(one, rel=1e-12)
+
+
+def test_the_idf_of_both_languages_has_the_same_bits(db: Database) -> None:
+    chance = random.Random(5)
+    for _ in range(200):
+        n = chance.randrange(1, 10 ** chance.randrange(1, 9))
+        df = chance.randrange(n + 1)
+        assert db.value("SELECT pgblend._bm25_idf(%s, %s)", n, df) == bm25_idf(n, df)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pgblend.plpy import candidate_rows as engine
 from pgblend.plpy.count_lexemes import count_lexemes
 from pgblend.plpy.joined_postings import joined_postings
+from pgblend.plpy.known_terms import known_terms
 from pgblend.plpy.merge_postings import merge_postings
 from pgblend.plpy.open_index import open_index
 from pgblend.plpy.prepared_statements import prepared_statements
@@ -306,6 +307,28 @@ def test_words_of_weight_0_find_nothing():
         for term in (1, 2)
     ]
     assert found == [[], [2.0, 2.0]]
+
+
+def test_known_terms_are_those_of_the_language_sealed_or_pending():
+    places = {1: "segment", 2: "other segment", 3: "pending", 4: "segment", 5: "pending"}
+    index = Index(
+        with_ids(
+            {
+                "words": {term: ONCE},
+                "place": place,
+                "fate": "alive",
+                "config": "german" if term > 3 else "simple",
+            }
+            for term, place in places.items()
+            if term != 4  # a segment has one language
+        )
+    )
+    assert known_terms(index.opened, "simple", [9, 3, 1, 2, 5, 1]) == {1, 2, 3}
+    assert known_terms(index.opened, "german", [1, 5, 9]) == {5}
+    assert known_terms(index.opened, "french", [1, 5]) == set()
+    assert known_terms(index.opened, "simple", []) == set()
+    empty = Index([])
+    assert known_terms(empty.opened, "simple", [1]) == set()
 
 
 def test_a_view_keeps_postings_up_to_a_limit(monkeypatch):

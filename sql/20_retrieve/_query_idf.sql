@@ -1,0 +1,65 @@
+-- _query_idf: inverse document frequencies of lexemes, and what else BM25 needs to know of the
+-- collections.
+-- n chunks, or documents, and their total length; the share of those that have a lexeme counts
+-- within its own text search configuration where there are several (_language_idf). `reading` is
+-- that of _lexical_statistics. PB009 where the deadline is over.
+CREATE OR REPLACE FUNCTION pgblend._query_idf(
+    collection_ids bigint[],
+    lexeme_configs text[],
+    lexemes text[],
+    by_document boolean,
+    deadline double precision,
+    reading uuid,
+    OUT n bigint,
+    OUT total_length bigint,
+    OUT document_frequencies bigint[],
+    OUT idf double precision[]
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $function$
+DECLARE
+    has_numpy boolean := pgblend._has_numpy();
+    statistics record;
+    of_language record;
+BEGIN
+    IF has_numpy AND by_document THEN
+        statistics := pgblend._document_statistics(collection_ids, lexemes, deadline, reading);
+    ELSIF has_numpy THEN
+        statistics := pgblend._lexical_statistics(collection_ids, lexemes, deadline, reading);
+    ELSIF by_document THEN
+        statistics := pgblend._tsvector_document_statistics(collection_ids, lexemes);
+    ELSE
+        statistics := pgblend._tsvector_statistics(collection_ids, lexemes);
+    END IF;
+    PERFORM pgblend._check_deadline(deadline);
+    n := statistics.n;
+    total_length := statistics.total_length;
+    document_frequencies := statistics.document_frequencies;
+    IF lexeme_configs[1] = ALL(lexeme_configs) THEN
+        idf := ARRAY(
+            SELECT pgblend._bm25_idf(statistics.n, u.df)
+            FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
+            ORDER BY u.place);
+        RETURN;
+    ELSIF has_numpy THEN
+        of_language := pgblend._language_statistics(
+            collection_ids, lexeme_configs, lexemes, by_document, deadline, reading);
+    ELSE
+        of_language := pgblend._tsvector_language_statistics(
+            collection_ids, lexeme_configs, lexemes, by_document);
+    END IF;
+    document_frequencies := of_language.document_frequencies;
+    idf := pgblend._language_idf(
+        lexeme_configs, n, statistics.document_frequencies, of_language.n,
+        of_language.document_frequencies);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._query_idf(
+    bigint[], text[], text[], boolean, double precision, uuid
+) IS
+'Inverse document frequencies of lexemes, and what else BM25 needs to know of the collections: n '
+'chunks or documents, their total length, and how many of a lexeme''s language have it.';
