@@ -15221,13 +15221,19 @@ LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
+DECLARE
+    -- One statement, where get_setting would read the catalogue for each name.
+    of_database jsonb := coalesce((
+        SELECT jsonb_object_agg(s.name, s.value) FROM pgblend_data.setting AS s
+        WHERE s.name IN ('gateway_url', 'model_calls')), '{}');
 BEGIN
     RETURN jsonb_build_object(
-        'url', pgblend.get_setting('gateway_url'),
+        'url', of_database -> 'gateway_url',
         'path', path,
         'body', body::text,
         'timeout_ms', timeout_ms,
-        'places', pgblend.get_setting('model_calls'),
+        'places', (pgblend._setting_defaults('server') -> 'model_calls')
+            || coalesce(nullif(of_database -> 'model_calls', 'null'), '{}'),
         'data_directory', current_setting('data_directory'));
 END;
 $function$;
