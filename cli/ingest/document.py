@@ -1,6 +1,7 @@
 """What parsers produce: a document with its text, headings and origin."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Any
@@ -39,6 +40,18 @@ class Place:
     row: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture whose text belongs at `offset`, on `page` where its source has pages.
+
+    `load` gives it as JPEG, with no side longer than so many pixels; ParseError where it is broken.
+    """
+
+    offset: int
+    load: Callable[[int], bytes]
+    page: int | None = None
+
+
 @dataclass(frozen=True)
 class Message:
     """One message; `context` is what it belongs to: a channel, a thread, an issue.
@@ -62,7 +75,8 @@ class Document:
     Parsers leave `source_key`, `uri` and `media_type` to their caller. Chunks begin anew at each of
     `breaks`; with `whole_lines` they begin and end where lines do. `kind` is the chunks' kind:
     doc or code. With `messages` these are what is chunked, and `text` is a sample of them for
-    telling the language. `warnings` say what of the source is missing.
+    telling the language. `pictures` are still to be read. `warnings` say what of the source is
+    missing.
     """
 
     source_key: str = ""
@@ -77,6 +91,7 @@ class Document:
     kind: str = "doc"
     whole_lines: bool = False
     messages: tuple[Message, ...] = ()
+    pictures: tuple[Picture, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

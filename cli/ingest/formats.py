@@ -22,6 +22,7 @@ MARKDOWN, HTML, JSON, JSONL, TEXT = (
     "application/jsonl",
     "text/plain",
 )
+IMAGE = "image/*"
 # Exports of messages: a file gives many documents.
 SLACK, LINEAR, MBOX = "application/x-slack-export", "application/x-linear", "application/mbox"
 EXPORT_TYPES = {SLACK: "SLACK", LINEAR: "LINEAR", MBOX: "EMAIL"}
@@ -106,6 +107,12 @@ _FORMATS = (
     Format(
         "application/vnd.oasis.opendocument.text", "ODT", ".odt", _lazy("parse_markup", "parse_odt")
     ),
+    Format(
+        IMAGE,
+        "IMAGE",
+        ".png .jpg .jpeg .gif .webp .bmp .tif .tiff",
+        _lazy("picture", "parse_picture"),
+    ),
     Format("application/rtf", "RTF", ".rtf", _lazy("parse_markup", "parse_rtf")),
     Format("application/xml", "XML", ".xml .rss .atom", _lazy("parse_markup", "parse_xml_text")),
     Format(
@@ -125,7 +132,7 @@ _BY_SUFFIX = {suffix: format for format in _FORMATS for suffix in format.suffixe
 _BY_MEDIA_TYPE = {format.media_type: format for format in _FORMATS}
 # Formats whose bytes, even where they are text, are not what a reader sees.
 _UNSUPPORTED_SUFFIXES = (
-    ".doc .ppt .odp .svg .png .jpg .jpeg .gif .webp .bmp .tif .tiff .ico .mp3 .mp4 .wav .avi "
+    ".doc .ppt .odp .svg .ico .mp3 .mp4 .wav .avi "
     ".mov .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .z .lzma .sqlite .db .parquet .npz .npy .pyc "
     ".so .exe .dll .woff .woff2 .ttf"
 )

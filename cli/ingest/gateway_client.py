@@ -68,18 +68,42 @@ class GatewayClient:
     def embed(self, model: str, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Return a vector for each text; waits and tries again when the model is overloaded."""
         body = {"model": model, "input": list(texts), "encoding_format": "base64"}
+        return self._vectors(self._ask("/v1/embeddings", body), len(texts))
+
+    def complete(self, model: str, content: str | list[dict[str, Any]], max_tokens: int) -> str:
+        """Return what a chat model answers to one message; waits and tries again like `embed`."""
+        body = {
+            "model": model,
+            "messages": [{"role": "user", "content": content}],
+            "max_tokens": max_tokens,
+            "temperature": 0,
+        }
+        response = self._ask("/v1/chat/completions", body)
+        try:
+            text = response.json()["choices"][0]["message"]["content"]
+        except (ValueError, KeyError, TypeError, IndexError):
+            text = None
+        if not isinstance(text, str):
+            raise GatewayUnavailableError(
+                f"the answer of {self._url} is no chat completion",
+                "check that gateway_url names an OpenAI-compatible /v1/chat/completions",
+            )
+        return text.strip()
+
+    def _ask(self, path: str, body: dict[str, Any]) -> httpx.Response:
+        """Post until there is an answer or no attempt left; raise what is no answer."""
         for attempt in range(1, self._attempts + 1):
-            response = self._post(body)
+            response = self._post(path, body)
             if response.status_code not in _RETRIED or attempt == self._attempts:
                 break
             time.sleep(_wait_seconds(response, attempt))
         if response.status_code != httpx.codes.OK:
-            raise _refusal(response, model)
-        return self._vectors(response, len(texts))
+            raise _refusal(response, body["model"])
+        return response
 
-    def _post(self, body: dict[str, Any]) -> httpx.Response:
+    def _post(self, path: str, body: dict[str, Any]) -> httpx.Response:
         try:
-            return self._client.post("/v1/embeddings", json=body)
+            return self._client.post(path, json=body)
         except httpx.TimeoutException:
             reason = f"the model gateway at {self._url} did not answer in time"
             raise GatewayUnavailableError(

@@ -43,7 +43,7 @@ class Handlers:
     """What a lane calls; all of them may be called by several lanes at once.
 
     `choose` gets the offers and returns which are wanted; `forget` takes that back. `store` gets
-    the documents of a batch, `report` problems, `advance` bytes.
+    the documents of a batch, `report` problems, `advance` bytes. `describe` gets a picture.
     """
 
     choose: Callable[[Sequence[Offer]], list[Wanted]]
@@ -51,6 +51,7 @@ class Handlers:
     store: Callable[[Batch], None]
     report: Callable[[Problem], None]
     advance: Callable[[int], None]
+    describe: Callable[[str], dict[str, Any]]
 
 
 def make_tasks(files: Sequence[SourceFile]) -> list[Task]:
@@ -153,6 +154,8 @@ class _Attempt:
             self._open = [offers[index] for index, _ in wanted]
             self._batch = Batch([offer.label for offer in offers])
             self._process.send({"wanted": wanted})
+        elif "describe" in answer:
+            self._process.send(self._handlers.describe(answer["describe"]))
         elif "payload" in answer and batch is not None:
             batch.add(answer["index"], answer["part"], answer["payload"])
         elif "prepared" in answer and batch is not None:

@@ -1,17 +1,20 @@
 """PDF by page, with the outline as headings."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pypdfium2 as pdfium
 
-from pgblend.cli.ingest.document import Document, Heading, ParseError, storable_text
+from pgblend.cli.ingest.document import Document, Heading, ParseError, Picture, storable_text
+from pgblend.cli.ingest.picture import encode
 from pgblend.cli.ingest.text_builder import TextBuilder
 
 # PDFium's mark for a hyphen at a line's end, after which it joined the word.
 _LINE_HYPHEN = re.compile("[\ufffe\x02](.?)", re.DOTALL)
 _TRAILING_SPACES = re.compile(r"[ \t\r]+\n")
 _MAX_OUTLINE = 10_000
+# Of 72 dots an inch: 400 dots show the smallest print.
+_MOST_SCALE = 400 / 72
 _NO_TITLES = frozenset(("untitled", "(anonymous)", "(unspecified)", "document"))
 _FILE_NAME = re.compile(
     r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pptx?|xlsx?|indd|dvi|tex)$"
@@ -19,21 +22,22 @@ _FILE_NAME = re.compile(
 
 
 def parse_pdf(data: bytes) -> Document:
-    """Read a PDF's pages; those without text (scans) are named in a warning."""
+    """Read a PDF's pages; those without text (scans) become pictures to read."""
     try:
         pdf = pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:
         raise ParseError(_reason(str(error))) from None
     try:
-        return _read(pdf)
+        return _read(pdf, data)
     finally:
         pdf.close()
 
 
-def _read(pdf: pdfium.PdfDocument) -> Document:
+def _read(pdf: pdfium.PdfDocument, data: bytes) -> Document:
     builder = TextBuilder()
     starts: list[int] = []
-    empty, broken = [], []
+    scanned: list[Picture] = []
+    broken = []
     for number in range(1, len(pdf) + 1):
         builder.start_page(number)
         try:
@@ -43,7 +47,7 @@ def _read(pdf: pdfium.PdfDocument) -> Document:
             text = ""
         else:
             if not text.strip():
-                empty.append(number)
+                scanned.append(Picture(builder.length, _page_picture(data, number - 1), number))
         starts.append(builder.add(text))
     text = builder.text()
     info = pdf.get_metadata_dict()
@@ -54,15 +58,28 @@ def _read(pdf: pdfium.PdfDocument) -> Document:
         metadata=metadata | {"pages": len(pdf)},
         headings=tuple(_outline(pdf, text, starts)),
         places=tuple(builder.places),
-        warnings=tuple(
-            f"{what}: {_numbers(pages)} of {len(pdf)}"
-            for what, pages in (
-                ("pages without text (scanned?)", empty),
-                ("pages that cannot be read", broken),
-            )
-            if pages
-        ),
+        pictures=tuple(scanned),
+        warnings=(f"pages that cannot be read: {_numbers(broken)} of {len(pdf)}",)
+        if broken
+        else (),
     )
+
+
+def _page_picture(data: bytes, index: int) -> Callable[[int], bytes]:
+    """Return what draws a page, with its longer side as long as asked for."""
+
+    def load(side: int) -> bytes:
+        pdf = pdfium.PdfDocument(data)
+        try:
+            page = pdf[index]
+            scale = min(side / max(*page.get_size(), 1), _MOST_SCALE)
+            return encode(page.render(scale=scale).to_pil(), side)
+        except pdfium.PdfiumError as error:
+            raise ParseError(f"the page cannot be drawn: {error}") from None
+        finally:
+            pdf.close()
+
+    return load
 
 
 def _page_text(pdf: pdfium.PdfDocument, index: int) -> str:

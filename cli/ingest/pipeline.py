@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from pgblend.cli.database import Connection
 from pgblend.cli.ingest.lane import Handlers, Lane, Offer, Task, Wanted, make_tasks
@@ -33,7 +34,9 @@ class Pipeline:
         config: ParserConfig,
         report: Report,
         advance: Callable[[int], None],
+        describe: Callable[[str], dict[str, Any]],
     ) -> None:
+        self._describe = describe
         self._reader = reader
         self._writers: queue.Queue[Connection] = queue.Queue()
         for writer in writers:
@@ -58,7 +61,12 @@ class Pipeline:
         """
         tasks = deque(make_tasks(files))
         handlers = Handlers(
-            self._choose, self._forget, self._hand_over, self._add_problem, self._advance_by
+            self._choose,
+            self._forget,
+            self._hand_over,
+            self._add_problem,
+            self._advance_by,
+            self._describe,
         )
         config = self._config.as_json()
         self._lanes = [Lane(config, handlers) for _ in range(process_count(files))]

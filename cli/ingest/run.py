@@ -20,6 +20,7 @@ from pgblend.cli.ingest.settings import FieldMap, Limits, ParserConfig
 from pgblend.cli.ingest.source_file import SourceFile
 from pgblend.cli.ingest.spaces import get_setting, read_spaces
 from pgblend.cli.ingest.store import CollectionInfo, read_collection, text_configurations
+from pgblend.cli.ingest.vision import Vision, how_to_read
 
 # The server indexes the words, which is most of the work: two of its processes share it.
 WRITERS = 2
@@ -105,6 +106,9 @@ class Run:
         configurations: Sequence[str],
     ) -> None:
         request = self._request
+        vision_model, gateway_url = (
+            get_setting(connections[0], name) for name in ("vision_model", "gateway_url")
+        )
         config = ParserConfig(
             collection.chunk_settings,
             request.language,
@@ -113,6 +117,7 @@ class Run:
             request.dry_run,
             request.sync,
             request.limits,
+            how_to_read(vision_model, gateway_url),
         )
         pipeline = Pipeline(
             reader=connections[0],
@@ -122,6 +127,7 @@ class Run:
             config=config,
             report=self.report,
             advance=self._start_bar("Reading", sum(file.size for file in files), BYTES),
+            describe=Vision(gateway_url or "", vision_model or "").describe,
         )
         pipeline.run(pipeline.without_stored(files) if request.resume else files)
 

@@ -55,7 +55,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class ParserConfig:
-    """What parsing processes need to know; what decides about their results is hashed."""
+    """What parsing processes need to know; what decides about their results is hashed.
+
+    `pictures` says how these are read, as PictureReader takes it.
+    """
 
     chunk_settings: ChunkSettings
     language: str
@@ -64,6 +67,7 @@ class ParserConfig:
     dry_run: bool = False
     sync: bool = False
     limits: Limits = field(default_factory=Limits)
+    pictures: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as a parsing process reads it."""

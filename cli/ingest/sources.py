@@ -11,6 +11,7 @@ from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Document, ParseError, UnsupportedFormatError, storable_text
 from pgblend.cli.ingest.formats import (
     EXPORT_TYPES,
+    IMAGE,
     JSON,
     JSONL,
     LINEAR,
@@ -67,7 +68,9 @@ class Sources:
         fingerprint: str,
         on_problem: Callable[[Problem], None],
         sync: bool = False,
+        pictures: str = "",
     ) -> None:
+        self._pictures = pictures
         self._sync = sync
         self._fields = fields
         self._fingerprint = f"{PARSER_VERSION} {fingerprint}"
@@ -99,6 +102,11 @@ class Sources:
         with file.path.open("rb") as stream:
             media_type = media_type_of(file.path, stream.read(SNIFFED_BYTES))
             stream.seek(0)
+            if media_type == IMAGE and not self._pictures:
+                raise UnsupportedFormatError(
+                    "a picture, and nothing reads pictures: name a model (pgblend config set "
+                    "vision_model NAME, with a gateway), or install tesseract"
+                )
             if media_type == JSONL:
                 yield from self._records(file, lines_of(bounded_lines(stream)))
                 return
@@ -122,7 +130,10 @@ class Sources:
         yield Candidate(
             source_key=file.source_key,
             label=str(file.path),
-            content_hash=self._hash(media_type, hashlib.sha256(data).hexdigest()),
+            content_hash=self._hash(
+                media_type + (self._pictures if media_type == IMAGE else ""),
+                hashlib.sha256(data).hexdigest(),
+            ),
             size=len(data),
             modified_at=file.modified_at(),
             parse=lambda: parse_file(data, media_type, file.source_key, uri),

@@ -21,6 +21,7 @@ from pgblend.cli.ingest.chunking import iterate_chunks
 from pgblend.cli.ingest.document import Document, ParseError
 from pgblend.cli.ingest.frames import read_frame, write_frame
 from pgblend.cli.ingest.language import language_finder
+from pgblend.cli.ingest.read_pictures import PictureReader
 from pgblend.cli.ingest.report import Problem
 from pgblend.cli.ingest.settings import ChunkSettings, FieldMap, Limits
 from pgblend.cli.ingest.source_file import SourceFile
@@ -56,9 +57,14 @@ class Worker:
         self._settings = ChunkSettings(**config["chunk_settings"])
         self._language_of = language_finder(config["language"], set(config["text_configurations"]))
         self._sources = Sources(
-            FieldMap(config["fields"]), config["fingerprint"], self._problem, config["sync"]
+            FieldMap(config["fields"]),
+            config["fingerprint"],
+            self._problem,
+            config["sync"],
+            config["pictures"],
         )
         self._dry_run = bool(config["dry_run"])
+        self._pictures = PictureReader(config["pictures"], self._ask)
         self._skip: set[str] = set()
         self._place = 0
 
@@ -111,6 +117,8 @@ class Worker:
         """Parse and split one document, and send it, or what is new of it, in parts."""
         try:
             document = candidate.parse()
+            if not self._dry_run:  # which asks no model
+                document = self._pictures.add_texts(document)
             if stored:
                 document = stored.without_known(document)
             language = self._language_of(document.text)
@@ -127,10 +135,19 @@ class Worker:
             self._send({"dropped": index})
             self._problem(Problem("failed", candidate.label, self._explain(error)))
             return
-        without_text = () if count or stored else ("there is no text in it",)
+        is_silent = count or stored or (self._dry_run and document.pictures)
+        without_text = () if is_silent else ("there is no text in it",)
         for warning in document.warnings or without_text:
             self._problem(Problem("warning", candidate.label, warning))
         self._send({"prepared": index, "chunks": count, "tokens": tokens})
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Ask the run something in the middle of a document."""
+        self._send(question)
+        answer = read_frame(self._requests)
+        if answer is None:  # the run is gone
+            sys.exit(1)
+        return answer
 
     def _begin(self, place: int, label: str, size: int) -> None:
         """Say what is read from now on, and give it its processor time."""

@@ -17,6 +17,7 @@ from pgblend.cli.ingest.chunking import split_document
 from pgblend.cli.ingest.document import ParseError
 from pgblend.cli.ingest.formats import media_type_of, parse_file
 from pgblend.cli.ingest.office_file import open_archive, parse_xml, read_member
+from pgblend.cli.ingest.read_pictures import PictureReader
 from pgblend.cli.ingest.settings import ChunkSettings
 
 
@@ -99,7 +100,7 @@ def test_pdf_chunks_know_all_pages_that_they_touch():
 
 
 def test_pdf_pages_without_text_are_named():
-    document = parse(simple_pdf("one", "", "three"), "scan.pdf")
+    document = PictureReader("", dict).add_texts(parse(simple_pdf("one", "", "three"), "scan.pdf"))
     assert document.warnings == ("pages without text (scanned?): 2 of 3",)
     assert split_document(document, ChunkSettings())[0]["pages"] == [1, 2, 3]
     assert document.title == "scan.pdf"

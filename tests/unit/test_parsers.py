@@ -261,8 +261,9 @@ def test_media_types():
     assert media_type_of(PurePath("a.MD"), b"") == MARKDOWN
     assert media_type_of(PurePath("a.htm"), b"") == HTML
     assert media_type_of(PurePath("Makefile"), b"all:\n\techo") == TEXT
+    assert media_type_of(PurePath("a.PNG"), b"\x89PNG") == "image/*"
     for name, head in (
-        ("a.PNG", b"\x89PNG"),
+        ("a.SVG", b"<svg>"),
         ("a.zip", b"PK"),
         ("core", b"\x7fELF\x02\x01\x00\x00"),
     ):

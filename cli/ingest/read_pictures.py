@@ -1,0 +1,139 @@
+"""The text of pictures: asked of a vision model through the run, or read by tesseract here."""
+
+import base64
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pgblend.cli.ingest.document import Document, ParseError, Picture, Place, storable_text
+
+VISION, OCR = "vision", "ocr"
+# What vision models look at; smaller letters than that are lost to them anyway.
+_VISION_SIDE = 1568
+_OCR_SIDE = 4000
+_OCR_SECONDS = 120
+# Each is a call of a model: a scanned book is not read by mistake.
+MAX_PICTURES = 200
+_SHOWN_PAGES = 5
+
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class PictureReader:
+    """Reads pictures as `how` says: "vision:MODEL", "ocr:LANGUAGES", or "" for not at all.
+
+    `ask` sends a question to the run and returns its answer: parsers have no connections.
+    """
+
+    def __init__(self, how: str, ask: Ask) -> None:
+        self.how = how
+        self._kind, _, self._detail = how.partition(":")
+        self._ask = ask
+
+    def add_texts(self, document: Document) -> Document:
+        """Return the document with the texts of its pictures where they belong.
+
+        A document that is nothing but pictures fails with the first one that cannot be read; of
+        others a warning names the pages. Pages without text are named as well.
+        """
+        if not document.pictures:
+            return document
+        texts: list[tuple[Picture, str]] = []
+        problems: dict[str, list[Picture]] = {}
+        for picture in document.pictures[: MAX_PICTURES if self.how else 0]:
+            try:
+                text = self._read(picture)
+            except ParseError as error:
+                if not document.text and not texts:
+                    raise
+                problems.setdefault(str(error), []).append(picture)
+            else:
+                texts.append((picture, text))
+        blank = [picture for picture, text in texts if not text]
+        if blank or not self.how:
+            problems["pages without text (scanned?)"] = blank or list(document.pictures)
+        elif len(document.pictures) > MAX_PICTURES:
+            problems["pictures beyond the limit"] = list(document.pictures[MAX_PICTURES:])
+        total = document.metadata.get("pages")
+        read_by = {"picturesReadBy": self._detail} if any(text for _, text in texts) else {}
+        return replace(
+            insert_texts(document, texts),
+            metadata=document.metadata | read_by,
+            warnings=document.warnings
+            + tuple(f"{what}: {_pages(pictures, total)}" for what, pictures in problems.items()),
+        )
+
+    def _read(self, picture: Picture) -> str:
+        if self._kind == VISION:
+            data = base64.b64encode(picture.load(_VISION_SIDE)).decode("ascii")
+            answer = self._ask({"describe": data})
+            if "problem" in answer:
+                raise ParseError(str(answer["problem"]))
+            text = str(answer["text"])
+        else:
+            text = _tesseract(picture.load(_OCR_SIDE), self._detail)
+        return storable_text(text.replace("\r\n", "\n").replace("\f", "")).strip()
+
+
+def insert_texts(document: Document, texts: Sequence[tuple[Picture, str]]) -> Document:
+    """Put the text of each picture at its place, in their order; what comes after moves on.
+
+    Of the places at the same offset, those of later pages come after it.
+    """
+    text = document.text
+    headings, places, breaks = document.headings, document.places, document.breaks
+    moved = 0
+    for picture, found in texts:
+        if not found:
+            continue
+        offset = picture.offset + moved
+        before, after = text[:offset], text[offset:]
+        piece = ("\n\n" if before else "") + found
+        piece += "\n\n" if after and not after.startswith("\n") else ""
+        text = before + piece + after
+        size = len(piece)
+        moved += size
+
+        def is_after(place: Place, offset: int = offset, page: int = picture.page or 0) -> bool:
+            return (place.offset, place.page or 0) > (offset, page)
+
+        headings = tuple(
+            replace(each, offset=each.offset + size * (each.offset >= offset)) for each in headings
+        )
+        places = tuple(replace(each, offset=each.offset + size * is_after(each)) for each in places)
+        breaks = tuple(each + size * (each >= offset) for each in breaks)
+    return replace(
+        document, text=text, headings=headings, places=places, breaks=breaks, pictures=()
+    )
+
+
+def _tesseract(picture: bytes, languages: str) -> str:
+    """Run tesseract on a picture; it inherits this process's limits of memory and time."""
+    command = ["tesseract", "stdin", "stdout", "-l", languages]
+    try:
+        done = subprocess.run(
+            command,
+            input=picture,
+            capture_output=True,
+            timeout=_OCR_SECONDS,
+            env=os.environ | {"OMP_THREAD_LIMIT": "1"},
+        )
+    except subprocess.TimeoutExpired:
+        raise ParseError(f"tesseract did not end within {_OCR_SECONDS} s") from None
+    except OSError as error:
+        raise ParseError(f"tesseract cannot be run: {error.strerror}") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ParseError(f"tesseract failed: {said[-1] if said else done.returncode}")
+    return done.stdout.decode("utf-8", errors="replace")
+
+
+def _pages(pictures: Sequence[Picture], total: int | None) -> str:
+    """Name the pages of pictures, the first few of many: "2, 5 of 10"."""
+    pages = [str(picture.page) for picture in pictures if picture.page is not None]
+    if not pages:
+        return f"{len(pictures)}"
+    more = f" and {len(pages) - _SHOWN_PAGES} more" if len(pages) > _SHOWN_PAGES else ""
+    return ", ".join(pages[:_SHOWN_PAGES]) + more + (f" of {total}" if total else "")
