@@ -1,6 +1,6 @@
 """The last step of a run: vectors for the chunks that wait for one."""
 
-from pgblend.cli.database import Connection
+from pgblend.cli.database import Connection, fetch_value
 from pgblend.cli.ingest.embedding import (
     BATCHES_IN_FLIGHT,
     embed_waiting,
@@ -10,9 +10,15 @@ from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableE
 from pgblend.cli.ingest.progress import StartBar
 from pgblend.cli.ingest.report import Report
 from pgblend.cli.ingest.spaces import Space, get_setting, read_spaces
+from pgblend.cli.ingest.summaries import sum_up_waiting
 from pgblend.cli.worker.batch import Outcome
 
 _EMBEDDINGS = "embeddings"
+_SUMMARIES = "summaries"
+_WAITING_SUMMARIES = """
+    SELECT count(*) FROM pgblend_data.document_summary AS m
+    WHERE m.summary IS NULL AND m.failures < 3
+"""
 
 
 class EmbedStep:
@@ -36,10 +42,34 @@ class EmbedStep:
             return
         try:
             with GatewayClient(url) as client:
+                self._sum_up(self._connections[0], client)
                 for space in self._spaces(self._connections[0], client):
                     self._embed_space(space, client)
         except GatewayUnavailableError as error:
             self._report.degrade(_EMBEDDINGS, error.reason, error.hint)
+
+    def _sum_up(self, connection: Connection, client: GatewayClient) -> None:
+        """Have documents summed up first: their summaries are part of what is embedded."""
+        waiting = fetch_value(connection, _WAITING_SUMMARIES)
+        model = get_setting(connection, "summary_model")
+        if not waiting:
+            return
+        if not model:
+            self._report.degrade(
+                _SUMMARIES,
+                f"{waiting:,} documents wait for one, and no model makes them",
+                "name one (`pgblend config set summary_model NAME`), then run this again",
+            )
+            return
+        summed = sum_up_waiting(
+            connection, client, model, self._start_bar("Summaries", waiting, "documents")
+        )
+        if summed.failed:
+            self._report.degrade(
+                _SUMMARIES,
+                f"{summed.failed:,} documents were not summed up: {summed.reason}",
+                "the next run, or pgblend worker, tries them again",
+            )
 
     def _spaces(self, connection: Connection, client: GatewayClient) -> list[Space]:
         """Return the embedding spaces; the first one is made for the model of the settings."""

@@ -11,6 +11,7 @@ from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.ingest.embedding import ensure_first_space
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.ingest.spaces import Space, get_setting
+from pgblend.cli.ingest.summaries import sum_up_batch
 from pgblend.cli.worker.backoff import Backoff
 from pgblend.cli.worker.batch import Outcome, embed_batch
 from pgblend.cli.worker.queue import Queue
@@ -21,6 +22,8 @@ _SPACES = """
     ORDER BY s.active DESC, s.name
 """
 _SEAL_AT_LEAST = 1000
+# No name of a space.
+_SUMMARIES = "the model of summaries"
 _SLICE_SECONDS = 0.5
 # A notification may be missed, and what failed comes due without one: look by itself.
 _LONGEST_REST_SECONDS = 30.0
@@ -188,7 +191,23 @@ class _Session:
                 self._unavailable("", error)
                 return False
             rows = self._connection.execute(_SPACES).fetchall()
+            if self._sum_up(client):
+                return True
             return any(self._embed_batch(Space(*row), client) for row in rows)
+
+    def _sum_up(self, client: GatewayClient) -> bool:
+        """Have some documents summed up; tell whether any was."""
+        model = get_setting(self._connection, "summary_model")
+        backoff = self._worker.backoff(_SUMMARIES)
+        if not model or not backoff.is_over():
+            return False
+        summed = sum_up_batch(self._connection, client, model)
+        if summed.failed:
+            seconds = backoff.fail(None)
+            self._worker.say(f"no summary: {summed.reason}; again in {seconds:.0f} s")
+        elif summed.claimed:
+            backoff.succeed()
+        return summed.made + summed.known > 0
 
     def _embed_batch(self, space: Space, client: GatewayClient) -> bool:
         backoff = self._worker.backoff(space.name)

@@ -76,6 +76,30 @@ CREATE TABLE pgblend_data.document (
 COMMENT ON TABLE pgblend_data.document IS
 'One source: a file, a record, a row. Its text is in its chunks.';
 
+CREATE TABLE pgblend_data.document_summary (
+    document_id bigint NOT NULL,
+    collection_id bigint NOT NULL,
+    bucket smallint NOT NULL,
+    summary text,
+    key text,
+    failures integer NOT NULL DEFAULT 0,
+    reason text,
+    made_at timestamptz,
+    CONSTRAINT document_summary_pkey PRIMARY KEY (document_id),
+    CONSTRAINT document_summary_document_id_fkey FOREIGN KEY (document_id)
+    REFERENCES pgblend_data.document (id) ON DELETE CASCADE
+);
+CREATE INDEX document_summary_due_btree
+ON pgblend_data.document_summary USING btree (failures, document_id)
+WHERE summary IS NULL AND failures < 3;
+CREATE INDEX document_summary_collection_id_btree
+ON pgblend_data.document_summary USING btree (collection_id);
+CREATE INDEX document_summary_key_btree
+ON pgblend_data.document_summary USING btree (key) WHERE key IS NOT NULL;
+COMMENT ON TABLE pgblend_data.document_summary IS
+'Summaries of documents; NULL while one waits for it. The key is a digest of model, prompt and '
+'text, so that nothing is summed up twice.';
+
 CREATE TABLE pgblend_data.chunk (
     id bigint GENERATED ALWAYS AS IDENTITY,
     document_id bigint NOT NULL,
@@ -245,7 +269,13 @@ ALTER TABLE pgblend_data.collection ENABLE ROW LEVEL SECURITY;
 
 # The tables whose rows belong to a collection; embedding tables get the same policies when made
 # (pgblend._create_embedding_table).
-SECURED_TABLES = ("collection_language", "document", "chunk", "embedding_queue")
+SECURED_TABLES = (
+    "collection_language",
+    "document",
+    "document_summary",
+    "chunk",
+    "embedding_queue",
+)
 
 SECURE_TABLE = """
 CREATE POLICY {table}_read ON pgblend_data.{table} FOR SELECT USING (
@@ -329,7 +359,7 @@ $do$;
 DROP TABLE
 pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.embedding_worker,
 pgblend_data.embedding_space,
-pgblend_data.chunk, pgblend_data.document,
+pgblend_data.chunk, pgblend_data.document_summary, pgblend_data.document,
 pgblend_data.collection_language, pgblend_data.collection_grant, pgblend_data.collection;
 """
 

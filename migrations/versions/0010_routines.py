@@ -35,6 +35,12 @@ FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_immutable();
 CREATE TRIGGER chunk_30_enqueue AFTER INSERT ON pgblend_data.chunk
 REFERENCING NEW TABLE AS new_chunk
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_enqueue();
+CREATE TRIGGER collection_20_follow_settings AFTER UPDATE OF settings ON pgblend_data.collection
+FOR EACH ROW EXECUTE FUNCTION pgblend._collection_follow_settings();
+CREATE TRIGGER setting_20_follow AFTER INSERT OR UPDATE OR DELETE ON pgblend_data.setting
+FOR EACH ROW EXECUTE FUNCTION pgblend._setting_follow();
+CREATE TRIGGER document_50_want_summary AFTER INSERT OR UPDATE ON pgblend_data.document
+FOR EACH ROW EXECUTE FUNCTION pgblend._document_want_summary();
 CREATE TRIGGER document_10_record_language AFTER INSERT OR UPDATE ON pgblend_data.document
 FOR EACH ROW EXECUTE FUNCTION pgblend._document_record_language();
 CREATE TRIGGER setting_10_record_history AFTER INSERT OR UPDATE OR DELETE ON pgblend_data.setting
@@ -89,6 +95,9 @@ DROP TRIGGER chunk_40_index_pending ON pgblend_data.chunk;
 DROP TRIGGER collection_10_record_history ON pgblend_data.collection;
 DROP TRIGGER profile_10_record_history ON pgblend_data.profile;
 DROP TRIGGER setting_10_record_history ON pgblend_data.setting;
+DROP TRIGGER document_50_want_summary ON pgblend_data.document;
+DROP TRIGGER setting_20_follow ON pgblend_data.setting;
+DROP TRIGGER collection_20_follow_settings ON pgblend_data.collection;
 DROP TRIGGER document_10_record_language ON pgblend_data.document;
 DROP TRIGGER chunk_30_enqueue ON pgblend_data.chunk;
 DROP TRIGGER chunk_20_immutable ON pgblend_data.chunk;

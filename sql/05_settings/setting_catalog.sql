@@ -203,11 +203,16 @@ BEGIN ATOMIC
             'Tokens that a chunk repeats from the one before.'),
         ('chunk_size_tokens', 'collection', 'integer', '400', 8, 100000, NULL,
             'Most tokens of a chunk.'),
-        ('embedding_prefix', 'collection', 'text', '"title"', NULL, NULL, ARRAY['title', 'none'],
+        ('embedding_prefix', 'collection', 'text', '"title"', NULL, NULL,
+            ARRAY['title', 'summary', 'none'],
             'What goes before a chunk''s text when it is embedded: title gives '
-            '"title: … | text: …", none nothing.'),
+            '"title: … | text: …", summary the document''s summary and a line "---", none '
+            'nothing. What a change touches is embedded anew.'),
         ('min_chunk_size_tokens', 'collection', 'integer', '40', 0, 100000, NULL,
             'A smaller piece is joined to its neighbour.'),
+        ('summaries', 'collection', 'boolean', 'false', NULL, NULL, NULL,
+            'Whether the model of summary_model sums each document up in two or three sentences; '
+            'messages are left out.'),
         ('answer_model', 'server', 'text', 'null', NULL, NULL, NULL,
             'Chat model that answers questions from passages; null: passages only.'),
         ('default_profile', 'server', 'profile', '"balanced"', NULL, NULL, NULL,

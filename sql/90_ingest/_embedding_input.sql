@@ -1,11 +1,13 @@
 -- _embedding_input: the text that is embedded for a chunk: its own, with its context before it.
--- 'title' gives "title: … | text: …", with the heading after the title where there is one; 'none'
--- the text alone, and so does a chunk without title and heading.
+-- 'title' gives "title: … | text: …", with the heading after the title where there is one;
+-- 'summary' the document's summary, a line "---" and the text. 'none' gives the text alone, and so
+-- does a chunk without title and heading, or without a summary.
 CREATE OR REPLACE FUNCTION pgblend._embedding_input(
     prefix text,
     title text,
     heading text,
-    content text
+    content text,
+    summary text
 )
 RETURNS text
 LANGUAGE sql
@@ -17,8 +19,10 @@ RETURN CASE
             concat_ws(' > ', nullif(title, ''), nullif(heading, '')),
             content
         )
+    WHEN prefix = 'summary' AND summary <> '' THEN format(E'%s\n---\n%s', summary, content)
     ELSE content
 END;
 
-COMMENT ON FUNCTION pgblend._embedding_input(text, text, text, text) IS
-'The text that is embedded for a chunk: "title: … | text: …", or the text alone.';
+COMMENT ON FUNCTION pgblend._embedding_input(text, text, text, text, text) IS
+'The text that is embedded for a chunk: "title: … | text: …", the document''s summary and the '
+'text, or the text alone.';

@@ -5,7 +5,7 @@
 -- worker the rows are locked for this transaction instead. Rows of other workers are skipped, as
 -- are those to be tried later and dead letters; no rows mean that there is nothing to take now. A
 -- NULL batch_size takes all; an unknown space has none. embedding_texts_per_minute bounds what all
--- workers take together.
+-- workers take together. Chunks to be embedded with their document's summary wait for it.
 CREATE OR REPLACE FUNCTION pgblend._next_embeddings(
     space text,
     batch_size integer,
@@ -20,6 +20,7 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     chunk_ids bigint[];
+    with_summary bigint[] := pgblend._waits_for_summary();
 BEGIN
     IF worker IS NOT NULL THEN
         batch_size := pgblend._embedding_allowance(_next_embeddings.space, batch_size);
@@ -30,6 +31,9 @@ BEGIN
         WHERE q.space = _next_embeddings.space
             AND q.dead_at IS NULL
             AND (q.not_before IS NULL OR q.not_before <= clock_timestamp())
+            AND (q.collection_id <> ALL(with_summary) OR NOT EXISTS (
+                SELECT FROM pgblend_data.document_summary AS m
+                WHERE m.document_id = q.document_id AND m.summary IS NULL AND m.failures = 0))
             AND (q.worker IS NULL OR q.worker <> ALL((SELECT pgblend._live_workers())::integer[]))
         ORDER BY q.chunk_id
         LIMIT batch_size
@@ -52,10 +56,11 @@ BEGIN
         c.id,
         pgblend._embedding_input(
             pgblend._collection_settings(collection.settings) ->> 'embedding_prefix',
-            d.title, c.heading, c.content)
+            d.title, c.heading, c.content, m.summary)
     FROM pgblend_data.chunk AS c
     INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
     INNER JOIN pgblend_data.collection AS collection ON d.collection_id = collection.id
+    LEFT JOIN pgblend_data.document_summary AS m ON m.document_id = d.id
     WHERE c.id = ANY(chunk_ids)
     ORDER BY c.id;
 END;

@@ -13,9 +13,11 @@ SELECT
     totals.chunks,
     totals.tokens,
     d.ingested_at,
-    d.modified_at
+    d.modified_at,
+    nullif(m.summary, '') AS summary
 FROM pgblend_data.document AS d
 INNER JOIN pgblend_data.collection AS c ON d.collection_id = c.id
+LEFT JOIN pgblend_data.document_summary AS m ON d.id = m.document_id
 CROSS JOIN LATERAL (
     SELECT
         count(*) AS chunks,
@@ -39,3 +41,5 @@ COMMENT ON COLUMN pgblend.documents.chunks IS 'Number of chunks.';
 COMMENT ON COLUMN pgblend.documents.tokens IS 'Tokens of its chunks, overlaps counted in each.';
 COMMENT ON COLUMN pgblend.documents.ingested_at IS 'When it was last added, replaced or updated.';
 COMMENT ON COLUMN pgblend.documents.modified_at IS 'When its source was modified.';
+COMMENT ON COLUMN pgblend.documents.summary IS
+'Summary of two or three sentences, where the setting summaries has a model make one.';

@@ -1,0 +1,57 @@
+-- _store_summary: keep a document's summary and queue the chunks whose text to embed it changes;
+-- false where the document's text is another by now.
+-- A NULL content_hash stands for any text. Ends the claim of _next_summaries.
+CREATE OR REPLACE FUNCTION pgblend._store_summary(
+    document_id bigint,
+    content_hash text,
+    summary text,
+    key text
+)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.document;
+    before text;
+BEGIN
+    PERFORM pg_advisory_unlock(u.lock)
+    FROM (SELECT pgblend._summary_lock(_store_summary.document_id) AS lock) AS u
+    WHERE _store_summary.content_hash IS NOT NULL;
+    SELECT d.* INTO target FROM pgblend_data.document AS d
+    WHERE d.id = _store_summary.document_id
+        AND d.content_hash = coalesce(_store_summary.content_hash, d.content_hash)
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    SELECT m.summary INTO before
+    FROM pgblend_data.document_summary AS m WHERE m.document_id = target.id;
+    INSERT INTO pgblend_data.document_summary AS m (
+        document_id, collection_id, bucket, summary, key, made_at)
+    VALUES (
+        target.id, target.collection_id, target.bucket, _store_summary.summary,
+        _store_summary.key, now())
+    ON CONFLICT ON CONSTRAINT document_summary_pkey DO UPDATE
+    SET summary = excluded.summary, key = excluded.key, reason = NULL, made_at = now();
+    PERFORM pgblend._queue_again(ARRAY(
+        SELECT c.id
+        FROM pgblend_data.chunk AS c
+        CROSS JOIN LATERAL (
+            SELECT pgblend._collection_settings(n.settings) ->> 'embedding_prefix' AS prefix
+            FROM pgblend_data.collection AS n WHERE n.id = target.collection_id
+            OFFSET 0
+        ) AS s
+        WHERE c.document_id = target.id
+            AND pgblend._embedding_input(s.prefix, target.title, c.heading, c.content, before)
+                <> pgblend._embedding_input(
+                    s.prefix, target.title, c.heading, c.content, _store_summary.summary)));
+    RETURN true;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._store_summary(bigint, text, text, text) IS
+'Keep a document''s summary and queue the chunks whose text to embed it changes; false where the '
+'document''s text is another by now.';

@@ -1,0 +1,138 @@
+"""Summaries at ingest, from a real gateway: asked once, part of what is embedded."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import Result
+
+from support.model_provider import Behaviour, ModelProvider
+
+Ingest = Callable[[], dict[str, Any]]
+ON = '{"summaries": true, "embedding_prefix": "summary"}'
+
+
+@pytest.fixture
+def ingest(
+    pgblend: Callable[..., Result],
+    parse_valid: Callable[[Result, str], Any],
+    gateway_connection: psycopg.Connection,
+    model_provider: ModelProvider,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Ingest:
+    """Two files, a collection with summaries, and a model that makes them; returns the report."""
+    monkeypatch.setattr("pgblend.cli.ingest.gateway_client.time.sleep", lambda seconds: None)
+    (tmp_path / "a.txt").write_text("The walrus swims in the north. {title}")
+    (tmp_path / "b.txt").write_text("The seal swims in the south.")
+    (tmp_path / "mail.eml").write_text("Subject: hello\nFrom: a@b.c\n\nA mail about nothing.")
+    gateway_connection.execute("SELECT add_collection('c', settings => %s)", [ON])
+    gateway_connection.execute(
+        "SELECT set_setting('summary_model', to_jsonb(%s::text))",
+        [model_provider.plain_chat_model],
+    )
+    model_provider.reply = summarize
+
+    def run() -> dict[str, Any]:
+        result = pgblend("ingest", str(tmp_path), "--collection", "c", "--json")
+        assert result.exit_code == 0, result.output
+        return parse_valid(result, "ingest-report")
+
+    return run
+
+
+def summarize(body: dict[str, Any]) -> str:
+    prompt = body["messages"][-1]["content"]
+    return "About walruses." if "walrus" in prompt.lower() else "About seals."
+
+
+def asked(provider: ModelProvider) -> list[str]:
+    return [body["messages"][-1]["content"] for body in provider.bodies if "messages" in body]
+
+
+def embedded(provider: ModelProvider) -> set[str]:
+    return {text for body in provider.bodies for text in body.get("input", ()) if "?" not in text}
+
+
+def test_each_document_is_summed_up_once(
+    ingest: Ingest, gateway_connection: psycopg.Connection, model_provider: ModelProvider
+) -> None:
+    report = ingest()
+    assert (report["embedded"], report["waiting"], report["degraded"]) == (3, 0, [])
+    assert len(asked(model_provider)) == 2  # the mail speaks for itself
+    assert any("Title: a.txt" in prompt and "{title}" in prompt for prompt in asked(model_provider))
+    inputs = embedded(model_provider)
+    assert "About walruses.\n---\nThe walrus swims in the north. {title}" in inputs
+    assert "About seals.\n---\nThe seal swims in the south." in inputs
+    assert len(inputs) == 3
+    model_provider.bodies.clear()
+    assert ingest()["documents"]["unchanged"] == 3
+    # The same text in another collection: the summary is known.
+    gateway_connection.execute("SELECT add_collection('d', settings => %s)", [ON])
+    gateway_connection.execute(
+        "SELECT ingest_document('d', 'k', 'The seal swims in the south.', title => 'b.txt')"
+    )
+    assert ingest()["embedded"] == 1
+    assert asked(model_provider) == []
+    assert embedded(model_provider) == {"About seals.\n---\nThe seal swims in the south."}
+    # Another text, and only that, is summed up and embedded anew.
+    model_provider.bodies.clear()
+    gateway_connection.execute(
+        "SELECT ingest_document('d', 'k', 'The seal sleeps.', title => 'b.txt')"
+    )
+    ingest()
+    assert len(asked(model_provider)) == 1
+    assert embedded(model_provider) == {"About seals.\n---\nThe seal sleeps."}
+
+
+def test_switching_it_on_and_off(
+    ingest: Ingest, gateway_connection: psycopg.Connection, model_provider: ModelProvider
+) -> None:
+    gateway_connection.execute("SELECT set_collection_settings('c', '{\"summaries\": false}')")
+    assert ingest()["embedded"] == 3
+    assert asked(model_provider) == []
+    model_provider.bodies.clear()
+    gateway_connection.execute("SELECT set_collection_settings('c', '{\"summaries\": true}')")
+    assert ingest()["embedded"] == 2
+    assert len(asked(model_provider)) == 2
+    assert len(embedded(model_provider)) == 2
+
+
+def test_a_model_that_fails_costs_the_summaries_only(
+    ingest: Ingest, model_provider: ModelProvider
+) -> None:
+    model_provider.behaviours["chat"] = Behaviour(status=500, error_message="it broke")
+    report = ingest()
+    assert (report["embedded"], report["waiting"]) == (3, 0)
+    (line,) = report["degraded"]
+    assert line["part"] == "summaries"
+    assert "2 documents were not summed up" in line["reason"]
+    model_provider.reset()
+    model_provider.reply = summarize
+    assert ingest()["embedded"] == 2
+
+
+def test_without_a_model_the_report_says_so(
+    ingest: Ingest, gateway_connection: psycopg.Connection
+) -> None:
+    gateway_connection.execute("SELECT reset_setting('summary_model')")
+    report = ingest()
+    assert report["embedded"] == 3
+    (line,) = report["degraded"]
+    assert "2 documents wait for one, and no model makes them" in line["reason"]
+
+
+def test_the_worker_makes_them_too(
+    ingest: Ingest,
+    pgblend: Callable[..., Result],
+    gateway_connection: psycopg.Connection,
+    model_provider: ModelProvider,
+) -> None:
+    ingest()
+    model_provider.bodies.clear()
+    gateway_connection.execute("SELECT ingest_document('c', 'w', 'Walruses sleep.')")
+    result = pgblend("worker", "--once")
+    assert result.exit_code == 0, result.output
+    assert embedded(model_provider) == {"About walruses.\n---\nWalruses sleep."}
