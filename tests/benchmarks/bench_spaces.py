@@ -23,15 +23,19 @@ from pgblend.migrations import runner
 NAME = "bench_spaces"
 STORAGES = ("vector", "halfvec", "binary")
 FACTORS = (1, 2, 4, 8, 16)
+# Without the triggers that index words: only vectors are measured.
 FILL = """
+SET session_replication_role = replica;
 INSERT INTO pgblend_data.document (collection_id, bucket, source_key, title, text_search_config,
     metadata, content_hash)
 SELECT c.id, 0, n::text, '', 'simple', '{{}}', n::text
 FROM generate_series(1, {count}) AS n CROSS JOIN pgblend_data.collection AS c;
 INSERT INTO pgblend_data.chunk (document_id, chunk_index, collection_id, bucket, content, kind,
-    own_start, token_count, metadata, text_search_config, lexemes, length)
-SELECT d.id, 0, d.collection_id, 0, 'w' || d.source_key, 'doc', 0, 1, '{{}}', 'simple', '', 0
+    own_start, token_count, metadata, text_search_config, lexemes, length, own_position, own_length)
+SELECT d.id, 0, d.collection_id, 0, 'w' || d.source_key, 'doc', 0, 1, '{{}}', 'simple', '', 0, 0, 0
 FROM pgblend_data.document AS d ORDER BY d.id;
+RESET session_replication_role;
+ANALYZE pgblend_data.document, pgblend_data.chunk;
 """
 STORE = """
 INSERT INTO pgblend_data.embedding_{name}
@@ -52,7 +56,9 @@ JOIN pgblend_data.chunk AS c ON c.id = a.chunk_id
 
 def main(server: str, files: list[str]) -> None:
     corpus, queries = load(files)
-    print(f"{len(corpus)} vectors, {len(queries)} queries, {corpus.shape[1]} dimensions")
+    print(
+        f"{len(corpus)} vectors, {len(queries)} queries, {corpus.shape[1]} dimensions", flush=True
+    )
     near = nearest(corpus, queries, 100)
     with prepared(server, corpus) as connection:
         for row in connection.execute(
