@@ -44,12 +44,15 @@ class Place:
 class Picture:
     """A picture whose text belongs at `offset`, on `page` where its source has pages.
 
+    One that `is_page` is all that a page, or the whole source, consists of.
+
     `load` gives it as JPEG, with no side longer than so many pixels; ParseError where it is broken.
     """
 
     offset: int
     load: Callable[[int], bytes]
     page: int | None = None
+    is_page: bool = True
 
 
 @dataclass(frozen=True)

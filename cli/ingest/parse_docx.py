@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import docx
@@ -13,6 +14,8 @@ from pgblend.cli.ingest.office_file import check_archive, local_name, parse_xml
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_BLIP = "{http://schemas.openxmlformats.org/drawingml/2006/main}blip"
+_EMBED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}embed"
 _NOTES = ("/footnotes", "/endnotes", "/comments")
 _HEADING_NAME = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 # Left out: fallbacks repeat what stands beside them, deletions are no text any more.
@@ -28,7 +31,7 @@ def parse_docx(data: bytes) -> Document:
         body = file.element.body
     except (OpcError, KeyError, ValueError, AttributeError, etree.XMLSyntaxError) as error:
         raise ParseError(f"no readable DOCX: {error or type(error).__name__}") from None
-    reader = _Reader(_heading_levels(file.styles.element))
+    reader = _Reader(_heading_levels(file.styles.element), file.part.related_parts)
     reader.read_blocks(body)
     for relation in file.part.rels.values():
         if relation.reltype.endswith(_NOTES) and not relation.is_external:
@@ -40,6 +43,7 @@ def parse_docx(data: bytes) -> Document:
         text=reader.builder.text(),
         metadata=storable_value({key: value for key, value in metadata.items() if value}),
         headings=tuple(reader.builder.headings),
+        pictures=tuple(reader.builder.pictures),
         places=tuple(reader.builder.places) if reader.page > 1 or _has_one_page(file) else (),
     )
 
@@ -47,7 +51,8 @@ def parse_docx(data: bytes) -> Document:
 class _Reader:
     """Writes the paragraphs and tables of a DOCX in order."""
 
-    def __init__(self, levels: dict[str, int]) -> None:
+    def __init__(self, levels: dict[str, int], parts: Mapping[str, Any]) -> None:
+        self._parts = parts
         self.builder = TextBuilder()
         self.title = ""
         self.page = 1
@@ -80,6 +85,7 @@ class _Reader:
                     self._turn_pages(1, False)
                 text = f"- {piece.strip()}" if in_list and piece.strip() else piece
                 self._write(text, 0)
+        self._read_pictures(paragraph)
         if is_title and not self.title:
             self.title = " ".join(" ".join(pieces).split())
         if paged and properties is not None and _ends_section(properties):
@@ -96,6 +102,13 @@ class _Reader:
             if line.strip():
                 self.builder.add(line, "\n\n" if first else "\n")
                 self._text_on_page, first = True, False
+            self._read_pictures(row)
+
+    def _read_pictures(self, element: Any) -> None:
+        for blip in element.iter(_BLIP):
+            part = self._parts.get(blip.get(_EMBED, ""))
+            if part is not None:
+                self.builder.add_picture(part.blob)
 
     def _write(self, text: str, level: int) -> None:
         if not text.strip():

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 import pypdfium2 as pdfium
 
 from pgblend.cli.ingest.document import Document, Heading, ParseError, Picture, storable_text
-from pgblend.cli.ingest.picture import encode
 from pgblend.cli.ingest.text_builder import TextBuilder
 
 # PDFium's mark for a hyphen at a line's end, after which it joined the word.
@@ -69,6 +68,8 @@ def _page_picture(data: bytes, index: int) -> Callable[[int], bytes]:
     """Return what draws a page, with its longer side as long as asked for."""
 
     def load(side: int) -> bytes:
+        from pgblend.cli.ingest.picture import encode  # Pillow takes its time
+
         pdf = pdfium.PdfDocument(data)
         try:
             page = pdf[index]

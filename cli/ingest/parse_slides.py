@@ -1,10 +1,12 @@
 """PPTX by slide: titles as headings, text, tables and speaker's notes."""
 
 import io
+from contextlib import suppress
 from typing import Any
 
 from lxml import etree
 from pptx import Presentation
+from pptx.enum.shapes import MSO_SHAPE_TYPE
 from pptx.exc import PythonPptxError
 from pptx.shapes.base import BaseShape
 
@@ -32,6 +34,7 @@ def parse_slides(data: bytes) -> Document:
         text=builder.text(),
         headings=tuple(builder.headings),
         places=tuple(builder.places),
+        pictures=tuple(builder.pictures),
     )
 
 
@@ -50,6 +53,9 @@ def _read_shape(builder: TextBuilder, shape: Any) -> None:
     if hasattr(shape, "shapes"):
         for child in shape.shapes:
             _read_shape(builder, child)
+    elif shape.shape_type == MSO_SHAPE_TYPE.PICTURE:
+        with suppress(ValueError):  # one that is linked, not there
+            builder.add_picture(shape.image.blob)
     elif shape.has_text_frame:
         builder.add(shape.text_frame.text.replace(_VERTICAL_TAB, "\n").strip())
     elif getattr(shape, "has_table", False):

@@ -12,6 +12,9 @@ MAX_PIXELS = 100_000_000
 MAX_PAGES = 500
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 _JPEG_QUALITY = 85
+# Bullets, rules and icons within documents are not worth a model's time.
+_LEAST_SIDE = 50
+_LEAST_PIXELS = 20_000
 _WHITE = (255, 255, 255)
 # What Pillow raises for broken files, beside its own errors, which are of the kind of OSError.
 _BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError)
@@ -39,6 +42,18 @@ def parse_picture(data: bytes) -> Document:
         ),
         warnings=warnings,
     )
+
+
+def embedded_picture(data: bytes, offset: int, page: int | None) -> list[Picture]:
+    """Return the picture within a document; none where it is broken, too large or too small."""
+    try:
+        with _open(data) as image:
+            width, height = image.size
+    except ParseError:
+        return []
+    if min(width, height) < _LEAST_SIDE or width * height < _LEAST_PIXELS:
+        return []
+    return [Picture(offset, _loader(data, 0), page, is_page=False)]
 
 
 def encode(image: Image.Image, side: int) -> bytes:

@@ -38,7 +38,8 @@ class PictureReader:
         A document that is nothing but pictures fails with the first one that cannot be read; of
         others a warning names the pages. Pages without text are named as well.
         """
-        if not document.pictures:
+        pages = [picture for picture in document.pictures if picture.is_page]
+        if not (document.pictures if self.how else pages):
             return document
         texts: list[tuple[Picture, str]] = []
         problems: dict[str, list[Picture]] = {}
@@ -46,15 +47,15 @@ class PictureReader:
             try:
                 text = self._read(picture)
             except ParseError as error:
-                if not document.text and not texts:
+                if picture.is_page and not document.text and not texts:
                     raise
                 problems.setdefault(str(error), []).append(picture)
             else:
                 texts.append((picture, text))
-        blank = [picture for picture, text in texts if not text]
+        blank = [picture for picture, text in texts if picture.is_page and not text]
         if blank or not self.how:
-            problems["pages without text (scanned?)"] = blank or list(document.pictures)
-        elif len(document.pictures) > MAX_PICTURES:
+            problems["pages without text (scanned?)"] = blank or pages
+        if self.how and len(document.pictures) > MAX_PICTURES:
             problems["pictures beyond the limit"] = list(document.pictures[MAX_PICTURES:])
         total = document.metadata.get("pages")
         read_by = {"picturesReadBy": self._detail} if any(text for _, text in texts) else {}

@@ -1,8 +1,9 @@
 """Put a document's text together piece by piece, noting where headings, pages and rows begin."""
 
+import hashlib
 from dataclasses import dataclass, field
 
-from pgblend.cli.ingest.document import Heading, Place, storable_text
+from pgblend.cli.ingest.document import Heading, Picture, Place, storable_text
 
 
 @dataclass
@@ -14,6 +15,8 @@ class TextBuilder:
     headings: list[Heading] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     breaks: list[int] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    _seen: set[bytes] = field(default_factory=set)
 
     def add(self, text: str, gap: str = "\n\n") -> int:
         """Add a block after a gap; return its offset. Blank blocks are left out."""
@@ -37,6 +40,16 @@ class TextBuilder:
     def start_page(self, number: int) -> None:
         """Say that what is added from now on stands on a page."""
         self.places.append(Place(self.length, page=number))
+
+    def add_picture(self, data: bytes) -> None:
+        """Note a picture that stands here; each once, and none that is too small to say much."""
+        from pgblend.cli.ingest.picture import embedded_picture  # Pillow takes its time
+
+        digest = hashlib.sha256(data).digest()
+        if digest not in self._seen:
+            self._seen.add(digest)
+            page = self.places[-1].page if self.places else None
+            self.pictures += embedded_picture(data, self.length, page)
 
     def text(self) -> str:
         """Return everything added."""

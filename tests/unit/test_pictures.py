@@ -5,10 +5,14 @@ import struct
 import zlib
 from dataclasses import replace
 
+import docx
 import pytest
 from PIL import Image
+from pptx import Presentation
 
 from pgblend.cli.ingest.document import Document, Heading, ParseError, Picture, Place
+from pgblend.cli.ingest.parse_docx import parse_docx
+from pgblend.cli.ingest.parse_slides import parse_slides
 from pgblend.cli.ingest.picture import encode, parse_picture
 from pgblend.cli.ingest.read_pictures import MAX_PICTURES, PictureReader, insert_texts
 
@@ -157,3 +161,45 @@ def test_no_pictures_no_questions() -> None:
     document = Document(text="text", warnings=("as it is",))
     assert reader().add_texts(document) == document
     assert replace(document, pictures=()) == document
+
+
+def drawing(shade: int, size: tuple[int, int] = (200, 150)) -> io.BytesIO:
+    buffer = io.BytesIO()
+    Image.new("RGB", size, (shade, shade, shade)).save(buffer, "PNG")
+    buffer.seek(0)
+    return buffer
+
+
+def test_pictures_in_a_docx_are_read_where_they_stand() -> None:
+    file = docx.Document()
+    file.add_paragraph("before")
+    file.add_picture(drawing(10))
+    file.add_paragraph("between")
+    file.add_picture(drawing(10))  # once more: read once
+    file.add_picture(drawing(20, (20, 20)))  # an icon
+    table = file.add_table(1, 1)
+    table.cell(0, 0).paragraphs[0].add_run("cell").add_picture(drawing(30))
+    file.add_paragraph("after")
+    buffer = io.BytesIO()
+    file.save(buffer)
+    document = parse_docx(buffer.getvalue())
+    assert len(document.pictures) == 2
+    read = reader({"text": "one"}, {"text": "two"}).add_texts(document)
+    assert read.text == "before\n\none\n\nbetween\n\ncell\n\ntwo\n\nafter"
+    # Where nothing reads pictures, the document is what it was, without a warning.
+    assert PictureReader("", dict).add_texts(document).text == document.text
+    failed = reader({"problem": "asleep"}, {"text": ""}).add_texts(document)
+    assert (failed.text, failed.warnings) == (document.text, ("asleep: 1",))
+
+
+def test_pictures_on_slides_are_read_on_their_slide() -> None:
+    file = Presentation()
+    for shade in (10, 20):
+        slide = file.slides.add_slide(file.slide_layouts[6])
+        slide.shapes.add_picture(drawing(shade), 0, 0)
+    buffer = io.BytesIO()
+    file.save(buffer)
+    document = parse_slides(buffer.getvalue())
+    read = reader({"text": "one"}, {"text": "two"}).add_texts(document)
+    assert read.text == "one\n\ntwo"
+    assert [(place.page, place.offset) for place in read.places] == [(1, 0), (2, 3)]
