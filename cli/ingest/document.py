@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Any
 
+_SLICE_CHARACTERS = 1 << 20
 # NUL and lone surrogates can come out of escapes, and PostgreSQL stores neither.
 _UNSTORABLE = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
@@ -119,8 +120,10 @@ def storable_value(value: Any) -> Any:
 
 
 def _is_unicode(text: str) -> bool:
+    """Whether a text has no lone surrogates; slice by slice, so that no second one is in memory."""
     try:
-        text.encode()
+        for start in range(0, len(text), _SLICE_CHARACTERS):
+            text[start : start + _SLICE_CHARACTERS].encode()
     except UnicodeEncodeError:
         return False
     return True

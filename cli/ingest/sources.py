@@ -127,16 +127,18 @@ class Sources:
                 yield from self._records(file, iter(records))
                 return
         uri = storable_text(file.path.as_uri())
+        size, digest = len(data), hashlib.sha256(data).hexdigest()
+        held = [data]
+        del data  # parsed, the bytes of a large file are let go
         yield Candidate(
             source_key=file.source_key,
             label=str(file.path),
             content_hash=self._hash(
-                media_type + (self._pictures if media_type == IMAGE else ""),
-                hashlib.sha256(data).hexdigest(),
+                media_type + (self._pictures if media_type == IMAGE else ""), digest
             ),
-            size=len(data),
+            size=size,
             modified_at=file.modified_at(),
-            parse=lambda: parse_file(data, media_type, file.source_key, uri),
+            parse=lambda: parse_file(held.pop(), media_type, file.source_key, uri),
         )
 
     def _records(self, file: SourceFile, records: Iterator[RawRecord]) -> Iterator[Candidate]:
