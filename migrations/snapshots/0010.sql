@@ -259,11 +259,16 @@ BEGIN ATOMIC
             'Tokens that a chunk repeats from the one before.'),
         ('chunk_size_tokens', 'collection', 'integer', '400', 8, 100000, NULL,
             'Most tokens of a chunk.'),
-        ('embedding_prefix', 'collection', 'text', '"title"', NULL, NULL, ARRAY['title', 'none'],
+        ('embedding_prefix', 'collection', 'text', '"title"', NULL, NULL,
+            ARRAY['title', 'summary', 'none'],
             'What goes before a chunk''s text when it is embedded: title gives '
-            '"title: … | text: …", none nothing.'),
+            '"title: … | text: …", summary the document''s summary and a line "---", none '
+            'nothing. What a change touches is embedded anew.'),
         ('min_chunk_size_tokens', 'collection', 'integer', '40', 0, 100000, NULL,
             'A smaller piece is joined to its neighbour.'),
+        ('summaries', 'collection', 'boolean', 'false', NULL, NULL, NULL,
+            'Whether the model of summary_model sums each document up in two or three sentences; '
+            'messages are left out.'),
         ('answer_model', 'server', 'text', 'null', NULL, NULL, NULL,
             'Chat model that answers questions from passages; null: passages only.'),
         ('default_profile', 'server', 'profile', '"balanced"', NULL, NULL, NULL,
@@ -23926,6 +23931,57 @@ END;
 COMMENT ON FUNCTION pgblend._document_change(pgblend_data.document, pgblend_data.document) IS
 'What a new version of a document asks for: replaced, updated or unchanged.';
 
+-- 90_ingest/_has_summaries
+-- _has_summaries: whether the setting summaries is in force for a collection.
+-- Reads that setting alone: it is asked for each document that is written.
+CREATE OR REPLACE FUNCTION pgblend._has_summaries(collection_id bigint)
+RETURNS boolean
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN coalesce(
+        (SELECT c.settings -> 'summaries' FROM pgblend_data.collection AS c
+            WHERE c.id = collection_id),
+        (SELECT s.value FROM pgblend_data.setting AS s WHERE s.name = 'summaries'),
+        'false')::boolean;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._has_summaries(bigint) IS
+'Whether the setting summaries is in force for a collection.';
+
+-- 90_ingest/_want_summaries
+-- _want_summaries: let documents wait for a summary, those without one; returns how many.
+-- Messages speak for themselves: exports of them and mails get none. With is_new, documents that
+-- have one wait for another, since their text is another.
+CREATE OR REPLACE FUNCTION pgblend._want_summaries(document_ids bigint[], is_new boolean)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    wanted bigint;
+BEGIN
+    INSERT INTO pgblend_data.document_summary AS m (document_id, collection_id, bucket)
+    SELECT d.id, d.collection_id, d.bucket
+    FROM pgblend_data.document AS d
+    WHERE d.id = ANY(document_ids)
+        AND coalesce(d.media_type, '') <> ALL('{application/x-slack-export, application/x-linear,
+            application/mbox, message/rfc822, application/vnd.ms-outlook}')
+    ON CONFLICT ON CONSTRAINT document_summary_pkey DO UPDATE
+    SET summary = NULL, key = NULL, failures = 0, reason = NULL, made_at = NULL
+    WHERE is_new;
+    GET DIAGNOSTICS wanted = ROW_COUNT;
+    RETURN wanted;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._want_summaries(bigint[], boolean) IS
+'Let documents wait for a summary, those without one, or with is_new all; messages get none.';
+
 -- 90_ingest/_embedding_allowance
 -- _embedding_allowance: how many of the wanted texts may be sent to a space's model now.
 -- A bucket that all workers share: embedding_texts_per_minute flow in evenly, and it holds ten
@@ -23965,13 +24021,15 @@ COMMENT ON FUNCTION pgblend._embedding_allowance(text, integer) IS
 
 -- 90_ingest/_embedding_input
 -- _embedding_input: the text that is embedded for a chunk: its own, with its context before it.
--- 'title' gives "title: … | text: …", with the heading after the title where there is one; 'none'
--- the text alone, and so does a chunk without title and heading.
+-- 'title' gives "title: … | text: …", with the heading after the title where there is one;
+-- 'summary' the document's summary, a line "---" and the text. 'none' gives the text alone, and so
+-- does a chunk without title and heading, or without a summary.
 CREATE OR REPLACE FUNCTION pgblend._embedding_input(
     prefix text,
     title text,
     heading text,
-    content text
+    content text,
+    summary text
 )
 RETURNS text
 LANGUAGE sql
@@ -23983,11 +24041,13 @@ RETURN CASE
             concat_ws(' > ', nullif(title, ''), nullif(heading, '')),
             content
         )
+    WHEN prefix = 'summary' AND summary <> '' THEN format(E'%s\n---\n%s', summary, content)
     ELSE content
 END;
 
-COMMENT ON FUNCTION pgblend._embedding_input(text, text, text, text) IS
-'The text that is embedded for a chunk: "title: … | text: …", or the text alone.';
+COMMENT ON FUNCTION pgblend._embedding_input(text, text, text, text, text) IS
+'The text that is embedded for a chunk: "title: … | text: …", the document''s summary and the '
+'text, or the text alone.';
 
 -- 90_ingest/_fail_embeddings
 -- _fail_embeddings: set texts aside that the model refused one by one; returns how many were given
@@ -24039,6 +24099,69 @@ $function$;
 COMMENT ON FUNCTION pgblend._fail_embeddings(text, integer, bigint[], text[]) IS
 'Set texts aside that the model refused one by one, to be tried later or, after '
 'embedding_max_attempts, given up; returns how many were given up.';
+
+-- 90_ingest/_summary_lock
+-- _summary_lock: the advisory lock of whoever has a document summed up.
+CREATE OR REPLACE FUNCTION pgblend._summary_lock(document_id bigint)
+RETURNS bigint
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN hashtextextended(format('pgblend summary %s', document_id), 0);
+
+COMMENT ON FUNCTION pgblend._summary_lock(bigint) IS
+'The advisory lock of whoever has a document summed up.';
+
+-- 90_ingest/_waits_for_summary
+-- _waits_for_summary: the collections whose chunks are embedded with a summary that a model makes.
+-- Their chunks wait for it once: a model that failed for a document holds nothing up. Without a
+-- model (setting summary_model) none waits.
+CREATE OR REPLACE FUNCTION pgblend._waits_for_summary()
+RETURNS bigint[]
+LANGUAGE sql
+STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT coalesce(array_agg(c.id), '{}')
+    FROM pgblend_data.collection AS c
+    CROSS JOIN LATERAL pgblend._collection_settings(c.settings) AS s (settings)
+    WHERE
+        s.settings ->> 'embedding_prefix' = 'summary'
+        AND (s.settings ->> 'summaries')::boolean
+        AND pgblend.get_setting('summary_model') <> 'null';
+END;
+
+COMMENT ON FUNCTION pgblend._waits_for_summary() IS
+'The collections whose chunks are embedded with a summary that a model makes.';
+
+-- 90_ingest/_queue_again
+-- _queue_again: queue chunks for a new vector, in every space; the one they have stays until then.
+-- A worker that has one of them at the model loses its claim, so what it brings is not stored.
+CREATE OR REPLACE FUNCTION pgblend._queue_again(chunk_ids bigint[])
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    queued bigint;
+BEGIN
+    INSERT INTO pgblend_data.embedding_queue AS q (
+        space, chunk_id, document_id, collection_id, bucket)
+    SELECT s.name, c.id, c.document_id, c.collection_id, c.bucket
+    FROM pgblend_data.chunk AS c
+    CROSS JOIN pgblend_data.embedding_space AS s
+    WHERE c.id = ANY(chunk_ids)
+    ON CONFLICT ON CONSTRAINT embedding_queue_pkey DO UPDATE
+    SET worker = NULL, attempts = 0, not_before = NULL, dead_at = NULL, queued_at = now();
+    GET DIAGNOSTICS queued = ROW_COUNT;
+    IF queued > 0 THEN
+        PERFORM pgblend._wake_workers();
+    END IF;
+    RETURN queued;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._queue_again(bigint[]) IS
+'Queue chunks for a new vector, in every space; the one they have stays until then.';
 
 -- 90_ingest/_release_embeddings
 -- _release_embeddings: give back what a worker claimed and did not do; returns how many chunks.
@@ -25076,6 +25199,103 @@ COMMENT ON FUNCTION pgblend.create_unaccent_config(text) IS
 'A text search configuration that reads é as e: base with the extension unaccent before its own '
 'dictionaries. Returns its name, base_unaccent.';
 
+-- 90_ingest/_document_want_summary
+-- _document_want_summary: trigger that lets a new text wait for a summary, where its collection has
+-- summaries.
+-- Elsewhere a summary that was there goes: it is of another text.
+CREATE OR REPLACE FUNCTION pgblend._document_want_summary()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF TG_OP = 'UPDATE' AND new.content_hash = old.content_hash THEN
+        RETURN NULL;
+    ELSIF pgblend._has_summaries(new.collection_id) THEN
+        PERFORM pgblend._want_summaries(ARRAY[new.id], true);
+    ELSIF TG_OP = 'UPDATE' THEN
+        DELETE FROM pgblend_data.document_summary AS m WHERE m.document_id = new.id;
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._document_want_summary() IS
+'Trigger that lets a new text wait for a summary, where its collection has summaries.';
+
+-- 90_ingest/_fail_summary
+-- _fail_summary: note that a document could not be summed up, and why; ends the claim.
+-- Its chunks are embedded without a summary from now on. Where its text may be the reason, three
+-- failures are enough, and nobody tries again.
+CREATE OR REPLACE FUNCTION pgblend._fail_summary(
+    document_id bigint,
+    reason text,
+    may_be_the_text boolean
+)
+RETURNS void
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    UPDATE pgblend_data.document_summary AS m
+    SET
+        failures = CASE WHEN may_be_the_text THEN m.failures + 1 ELSE greatest(m.failures, 1) END,
+        reason = left(_fail_summary.reason, 1000)
+    WHERE m.document_id = _fail_summary.document_id;
+    SELECT FROM (SELECT pg_advisory_unlock(pgblend._summary_lock(_fail_summary.document_id))) AS u;
+END;
+
+COMMENT ON FUNCTION pgblend._fail_summary(bigint, text, boolean) IS
+'Note that a document could not be summed up, and why.';
+
+-- 90_ingest/_next_summaries
+-- _next_summaries: documents that wait for a summary, with the beginning of their text, held for
+-- this session.
+-- A claim is an advisory lock: it ends with _store_summary, _fail_summary or the session. Three
+-- failures are enough. The text is at most `most_characters` long.
+CREATE OR REPLACE FUNCTION pgblend._next_summaries(batch_size integer, most_characters integer)
+RETURNS TABLE (document_id bigint, content_hash text, title text, content text)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    waiting record;
+    claimed integer := 0;
+BEGIN
+    FOR waiting IN
+        SELECT m.document_id FROM pgblend_data.document_summary AS m
+        WHERE m.summary IS NULL AND m.failures < 3
+        ORDER BY m.failures, m.document_id
+    LOOP
+        EXIT WHEN claimed >= batch_size;
+        IF NOT pg_try_advisory_lock(pgblend._summary_lock(waiting.document_id)) THEN
+            CONTINUE;
+        END IF;
+        RETURN QUERY
+        SELECT d.id, d.content_hash, d.title, left((
+            SELECT string_agg(substr(c.content, c.own_start + 1), E'\n' ORDER BY c.chunk_index)
+            FROM (
+                SELECT o.content, o.own_start, o.chunk_index FROM pgblend_data.chunk AS o
+                WHERE o.document_id = d.id ORDER BY o.chunk_index LIMIT 100
+            ) AS c), most_characters)
+        FROM pgblend_data.document AS d
+        INNER JOIN pgblend_data.document_summary AS m ON m.document_id = d.id
+        WHERE d.id = waiting.document_id AND m.summary IS NULL AND m.failures < 3;
+        IF FOUND THEN
+            claimed := claimed + 1;
+        ELSE
+            PERFORM pg_advisory_unlock(pgblend._summary_lock(waiting.document_id));
+        END IF;
+    END LOOP;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._next_summaries(integer, integer) IS
+'Documents that wait for a summary, with the beginning of their text, held for this session.';
+
 -- 90_ingest/_next_embeddings
 -- _next_embeddings: chunks that wait for a vector in a space, with the text to embed, claimed for a
 -- worker.
@@ -25084,7 +25304,7 @@ COMMENT ON FUNCTION pgblend.create_unaccent_config(text) IS
 -- worker the rows are locked for this transaction instead. Rows of other workers are skipped, as
 -- are those to be tried later and dead letters; no rows mean that there is nothing to take now. A
 -- NULL batch_size takes all; an unknown space has none. embedding_texts_per_minute bounds what all
--- workers take together.
+-- workers take together. Chunks to be embedded with their document's summary wait for it.
 CREATE OR REPLACE FUNCTION pgblend._next_embeddings(
     space text,
     batch_size integer,
@@ -25099,6 +25319,7 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     chunk_ids bigint[];
+    with_summary bigint[] := pgblend._waits_for_summary();
 BEGIN
     IF worker IS NOT NULL THEN
         batch_size := pgblend._embedding_allowance(_next_embeddings.space, batch_size);
@@ -25109,6 +25330,9 @@ BEGIN
         WHERE q.space = _next_embeddings.space
             AND q.dead_at IS NULL
             AND (q.not_before IS NULL OR q.not_before <= clock_timestamp())
+            AND (q.collection_id <> ALL(with_summary) OR NOT EXISTS (
+                SELECT FROM pgblend_data.document_summary AS m
+                WHERE m.document_id = q.document_id AND m.summary IS NULL AND m.failures = 0))
             AND (q.worker IS NULL OR q.worker <> ALL((SELECT pgblend._live_workers())::integer[]))
         ORDER BY q.chunk_id
         LIMIT batch_size
@@ -25131,10 +25355,11 @@ BEGIN
         c.id,
         pgblend._embedding_input(
             pgblend._collection_settings(collection.settings) ->> 'embedding_prefix',
-            d.title, c.heading, c.content)
+            d.title, c.heading, c.content, m.summary)
     FROM pgblend_data.chunk AS c
     INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
     INNER JOIN pgblend_data.collection AS collection ON d.collection_id = collection.id
+    LEFT JOIN pgblend_data.document_summary AS m ON m.document_id = d.id
     WHERE c.id = ANY(chunk_ids)
     ORDER BY c.id;
 END;
@@ -25143,6 +25368,91 @@ $function$;
 COMMENT ON FUNCTION pgblend._next_embeddings(text, integer, integer) IS
 'Chunks that wait for a vector in a space, with the text to embed: claimed for a worker, or '
 'without one locked for this transaction.';
+
+-- 90_ingest/_queue_changed_prefix
+-- _queue_changed_prefix: queue the chunks of a collection whose text to embed another prefix
+-- changes; returns how many times a space.
+-- A chunk without title and heading, for one, is the same with "title" as with "none".
+CREATE OR REPLACE FUNCTION pgblend._queue_changed_prefix(
+    collection_id bigint,
+    old_prefix text,
+    new_prefix text
+)
+RETURNS bigint
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT pgblend._queue_again(array_agg(c.id))
+    FROM pgblend_data.chunk AS c
+    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
+    LEFT JOIN pgblend_data.document_summary AS m ON d.id = m.document_id
+    WHERE
+        c.collection_id = _queue_changed_prefix.collection_id
+        AND pgblend._embedding_input(old_prefix, d.title, c.heading, c.content, m.summary)
+        <> pgblend._embedding_input(new_prefix, d.title, c.heading, c.content, m.summary);
+END;
+
+COMMENT ON FUNCTION pgblend._queue_changed_prefix(bigint, text, text) IS
+'Queue the chunks of a collection whose text to embed another prefix changes.';
+
+-- 90_ingest/_store_summary
+-- _store_summary: keep a document's summary and queue the chunks whose text to embed it changes;
+-- false where the document's text is another by now.
+-- A NULL content_hash stands for any text. Ends the claim of _next_summaries.
+CREATE OR REPLACE FUNCTION pgblend._store_summary(
+    document_id bigint,
+    content_hash text,
+    summary text,
+    key text
+)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.document;
+    before text;
+BEGIN
+    PERFORM pg_advisory_unlock(u.lock)
+    FROM (SELECT pgblend._summary_lock(_store_summary.document_id) AS lock) AS u
+    WHERE _store_summary.content_hash IS NOT NULL;
+    SELECT d.* INTO target FROM pgblend_data.document AS d
+    WHERE d.id = _store_summary.document_id
+        AND d.content_hash = coalesce(_store_summary.content_hash, d.content_hash)
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    SELECT m.summary INTO before
+    FROM pgblend_data.document_summary AS m WHERE m.document_id = target.id;
+    INSERT INTO pgblend_data.document_summary AS m (
+        document_id, collection_id, bucket, summary, key, made_at)
+    VALUES (
+        target.id, target.collection_id, target.bucket, _store_summary.summary,
+        _store_summary.key, now())
+    ON CONFLICT ON CONSTRAINT document_summary_pkey DO UPDATE
+    SET summary = excluded.summary, key = excluded.key, reason = NULL, made_at = now();
+    PERFORM pgblend._queue_again(ARRAY(
+        SELECT c.id
+        FROM pgblend_data.chunk AS c
+        CROSS JOIN LATERAL (
+            SELECT pgblend._collection_settings(n.settings) ->> 'embedding_prefix' AS prefix
+            FROM pgblend_data.collection AS n WHERE n.id = target.collection_id
+            OFFSET 0
+        ) AS s
+        WHERE c.document_id = target.id
+            AND pgblend._embedding_input(s.prefix, target.title, c.heading, c.content, before)
+                <> pgblend._embedding_input(
+                    s.prefix, target.title, c.heading, c.content, _store_summary.summary)));
+    RETURN true;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._store_summary(bigint, text, text, text) IS
+'Keep a document''s summary and queue the chunks whose text to embed it changes; false where the '
+'document''s text is another by now.';
 
 -- 90_ingest/_stop_worker
 -- _stop_worker: give back what this session's worker claimed, and let its session be another's.
@@ -25488,6 +25798,61 @@ COMMENT ON FUNCTION pgblend.add_links(text, text, jsonb) IS
 'Say what a document cites, as data: [{"target": "other-key", "type": "cites", "weight": 1}]; '
 'returns how many links are new. A target that is not there yet is found when it arrives.';
 
+-- 90_ingest/_follow_settings
+-- _follow_settings: do what other settings of a collection ask for: vectors of chunks whose prefix
+-- changed, summaries of documents that have none.
+-- Takes all settings of scope collection as they were and as they are. Without summaries, nothing
+-- waits for one any more; those that are there stay.
+CREATE OR REPLACE FUNCTION pgblend._follow_settings(
+    collection_id bigint,
+    old_settings jsonb,
+    new_settings jsonb
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF old_settings -> 'embedding_prefix' <> new_settings -> 'embedding_prefix' THEN
+        PERFORM pgblend._queue_changed_prefix(
+            collection_id, old_settings ->> 'embedding_prefix',
+            new_settings ->> 'embedding_prefix');
+    END IF;
+    IF NOT (old_settings ->> 'summaries')::boolean AND (new_settings ->> 'summaries')::boolean THEN
+        PERFORM pgblend._want_summaries(ARRAY(
+            SELECT d.id FROM pgblend_data.document AS d
+            WHERE d.collection_id = _follow_settings.collection_id), false);
+    ELSIF NOT (new_settings ->> 'summaries')::boolean THEN
+        DELETE FROM pgblend_data.document_summary AS m
+        WHERE m.collection_id = _follow_settings.collection_id AND m.summary IS NULL;
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._follow_settings(bigint, jsonb, jsonb) IS
+'Do what other settings of a collection ask for: vectors of chunks whose prefix changed, summaries '
+'of documents that have none.';
+
+-- 90_ingest/set_summary
+-- set_summary: give a document a summary of one's own, in place of a model's; false where there is
+-- no such document.
+-- NULL and an empty one take it away. Chunks whose text to embed it changes wait for a new vector.
+CREATE OR REPLACE FUNCTION pgblend.set_summary(document_id bigint, summary text)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN pgblend._store_summary(document_id, NULL, coalesce(btrim(summary), ''), NULL);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.set_summary(bigint, text) IS
+'Give a document a summary of one''s own, in place of a model''s; false where there is no such '
+'document. Chunks whose text to embed it changes wait for a new vector.';
+
 -- 90_ingest/ingest_document
 -- ingest_document: store one document and its chunks in one call; idempotent.
 -- The same content_hash and title (and language) leave the chunks alone: status 'unchanged', or
@@ -25575,6 +25940,56 @@ COMMENT ON FUNCTION pgblend.ingest_document(
 ) IS
 'Store one document and its chunks in one call; idempotent. status: added, replaced, updated '
 '(chunks kept) or unchanged. The text is findable at once; vectors follow (embedding_queue).';
+
+-- 90_ingest/_collection_follow_settings
+-- _collection_follow_settings: trigger that has vectors and summaries follow a collection's
+-- settings.
+CREATE OR REPLACE FUNCTION pgblend._collection_follow_settings()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    PERFORM pgblend._follow_settings(
+        new.id, pgblend._collection_settings(old.settings),
+        pgblend._collection_settings(new.settings));
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._collection_follow_settings() IS
+'Trigger that has vectors and summaries follow a collection''s settings.';
+
+-- 90_ingest/_setting_follow
+-- _setting_follow: trigger that has vectors and summaries follow the settings of the database, in
+-- the collections that have none of their own.
+CREATE OR REPLACE FUNCTION pgblend._setting_follow()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    changed text := coalesce(new.name, old.name);
+    before jsonb := pgblend._setting_defaults('collection');
+    after jsonb := before;
+BEGIN
+    IF changed NOT IN ('embedding_prefix', 'summaries') THEN
+        RETURN NULL;
+    END IF;
+    before := before || jsonb_build_object(
+        changed, coalesce(old.value, before -> changed));
+    after := after || jsonb_build_object(
+        changed, coalesce(new.value, after -> changed));
+    PERFORM pgblend._follow_settings(c.id, before, after)
+    FROM pgblend_data.collection AS c WHERE NOT c.settings ? changed;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._setting_follow() IS
+'Trigger that has vectors and summaries follow the settings of the database.';
 
 -- 92_evaluate/_audit_filters
 -- _audit_filters: the filters that an audit tries, each with the share of passages that pass it.
@@ -26495,9 +26910,11 @@ SELECT
     totals.chunks,
     totals.tokens,
     d.ingested_at,
-    d.modified_at
+    d.modified_at,
+    nullif(m.summary, '') AS summary
 FROM pgblend_data.document AS d
 INNER JOIN pgblend_data.collection AS c ON d.collection_id = c.id
+LEFT JOIN pgblend_data.document_summary AS m ON d.id = m.document_id
 CROSS JOIN LATERAL (
     SELECT
         count(*) AS chunks,
@@ -26521,6 +26938,8 @@ COMMENT ON COLUMN pgblend.documents.chunks IS 'Number of chunks.';
 COMMENT ON COLUMN pgblend.documents.tokens IS 'Tokens of its chunks, overlaps counted in each.';
 COMMENT ON COLUMN pgblend.documents.ingested_at IS 'When it was last added, replaced or updated.';
 COMMENT ON COLUMN pgblend.documents.modified_at IS 'When its source was modified.';
+COMMENT ON COLUMN pgblend.documents.summary IS
+'Summary of two or three sentences, where the setting summaries has a model make one.';
 
 -- 95_views/edges
 -- edges: the edges whose both ends the caller may see, one row each.
@@ -27144,8 +27563,9 @@ TO pgblend_admin;
 
 GRANT SELECT ON
 pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
-pgblend_data.collection_language, pgblend_data.document, pgblend_data.embedding_allowance,
-pgblend_data.embedding_queue, pgblend_data.embedding_space, pgblend_data.embedding_worker,
+pgblend_data.collection_language, pgblend_data.document, pgblend_data.document_summary,
+pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.embedding_space,
+pgblend_data.embedding_worker,
 pgblend_data.evaluation_result, pgblend_data.evaluation_run,
 pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
 pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.profile,
@@ -27153,7 +27573,8 @@ pgblend_data.segment, pgblend_data.setting, pgblend_data.tombstone, pgblend_data
 TO pgblend_reader;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.chunk, pgblend_data.collection_language, pgblend_data.document,
-pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.embedding_worker,
+pgblend_data.document_summary, pgblend_data.embedding_allowance, pgblend_data.embedding_queue,
+pgblend_data.embedding_worker,
 pgblend_data.evaluation_result, pgblend_data.evaluation_run,
 pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
 pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.segment,
@@ -27359,7 +27780,8 @@ pgblend.lexical_seal,
 pgblend.record_judgement,
 pgblend.remove_judged_set,
 pgblend.retry_embeddings,
-pgblend.set_metadata
+pgblend.set_metadata,
+pgblend.set_summary
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
 pgblend._append_chunks,
@@ -27377,8 +27799,11 @@ pgblend._drop_segments,
 pgblend._embedding_allowance,
 pgblend._embedding_input,
 pgblend._fail_embeddings,
+pgblend._fail_summary,
+pgblend._follow_settings,
 pgblend._finish_run,
 pgblend._found_documents,
+pgblend._has_summaries,
 pgblend._identifier_vector,
 pgblend._index_collection,
 pgblend._judged_search,
@@ -27390,11 +27815,14 @@ pgblend._logged_search,
 pgblend._lock_segments,
 pgblend._may_write,
 pgblend._next_embeddings,
+pgblend._next_summaries,
 pgblend._note_failure,
 pgblend._pack_lexemes,
 pgblend._pack_vector,
 pgblend._passage_metrics,
 pgblend._plain_query,
+pgblend._queue_again,
+pgblend._queue_changed_prefix,
 pgblend._rebuild_collection,
 pgblend._rebuild_vocabulary,
 pgblend._release_embeddings,
@@ -27409,10 +27837,14 @@ pgblend._start_run,
 pgblend._start_worker,
 pgblend._stop_worker,
 pgblend._store_embeddings,
+pgblend._store_summary,
+pgblend._summary_lock,
 pgblend._take_pending,
 pgblend._take_tombstones,
 pgblend._vocabulary_lock,
+pgblend._waits_for_summary,
 pgblend._wake_workers,
+pgblend._want_summaries,
 pgblend._writable_collection,
 pgblend._writable_judged_set,
 pgblend._write_segment
