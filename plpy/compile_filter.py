@@ -97,12 +97,15 @@ def value_of(key: str, bind: Callable[[str], str], by_document: bool) -> str:
 def compare_json(
     operator: str, field: str, kind: str, value: Any, bind: Callable[[str], str]
 ) -> str:
-    """Return a condition on a jsonb value; of kind "metadata date" on what it says of time."""
+    """Return a condition on a jsonb value; of kind "metadata date" on what it says of time.
+
+    A scalar contains (@>) its equal and nothing else, an array contains each of its elements.
+    """
     if operator == "eq":
-        return f"{field} = {bind(json_text(value))}::jsonb"
+        return f"{field} @> {bind(json_text(value))}::jsonb"
     if operator == "in":
         values = ", ".join(f"{bind(json_text(part))}::jsonb" for part in value)
-        return f"{field} = ANY(ARRAY[{values}]::jsonb[])"
+        return f"{field} @> ANY(ARRAY[{values}]::jsonb[])"
     if operator == "exists":
         return f"{field} <> 'null'::jsonb"
     if operator == "contains":

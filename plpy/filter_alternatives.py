@@ -4,7 +4,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
-MOST_ALTERNATIVES = 1000
+MOST_ALTERNATIVES = 2000
 
 
 def filter_alternatives(
@@ -49,6 +49,8 @@ def alternatives_of(node: tuple[Any, ...]) -> list[dict[str, Any]] | None:
     operator, field, _, value = node
     first, *rest = field.split(".")
     values = value if operator == "in" else [value]
+    if operator != "contains":  # the value itself, or an array that has it
+        values = [form for part in values for form in (part, [part])]
     flat = [{field: part} for part in values]
     return flat + [{first: nested(rest, part)} for part in values] if rest else flat
 

@@ -20,9 +20,10 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._check_filter(jsonb) IS
 'Raise 22023 unless a filter is NULL or an object of the filter language. All its entries must '
-'hold: {"key": value} (equal), {"key": {operator: value, …}}, {"and": […]}, {"or": […]}, '
-'{"not": {…}}. Operators: eq, ne, in, lt, lte, gt, gte, exists (true or false), contains (an array '
-'that has the value, or all of several), prefix (a string). A key is one of the metadata, the '
+'hold: {"key": value} (eq), {"key": {operator: value, …}}, {"and": […]}, {"or": […]}, '
+'{"not": {…}}. Operators: eq (the value, or an array that has it), ne, in (the same for one of '
+'several), lt, lte, gt, gte, exists (true or false), contains (an array, not a single value, that '
+'has the value or all of several), prefix (a string). A key is one of the metadata, the '
 'passage''s over the document''s; a.b is the key of that name, else b within a; "$metadata.and" is '
 'the key "and". Fields: $collection, $source_key, $uri, $title, $language, $kind, $media_type; '
 '$modified_at, $ingested_at, $date (modified_at, else the document''s metadata key date, else '

@@ -129,7 +129,11 @@ def passing(db: Database, conditions: dict[str, Any]) -> list[str]:
         ({"tags": {"contains": "x"}}, [A, D]),
         ({"tags": {"contains": ["y", "x"]}}, [A]),
         ({"tags": {"contains": []}}, [A, B, D]),
-        ({"tags": "x"}, [C]),
+        # eq, ne and in of a key whose value is an array: whether it has such an element
+        ({"tags": "x"}, [A, C, D]),
+        ({"tags": {"ne": "x"}}, [B, E, F]),
+        ({"tags": {"in": ["y", "z"]}}, [A]),
+        ({"tags": "x", "n": 1}, [A, C]),
         ({"s": {"prefix": "20"}}, [C]),
         ({"n": {"prefix": ""}}, []),
         ({"s": {"prefix": ""}}, [A, B, C, D]),
@@ -478,6 +482,7 @@ def test_the_model_knows_the_library(random_library: RandomLibrary) -> None:
         ({"type": "slack"}, ["s1", "s2"]),
         ({"type": {"in": ["slack", "linear"]}, "slackAuthor": {"ne": "ann"}}, ["l1", "s2"]),
         ({"slackChannelId": "C1", "slackAuthor": "ann"}, ["s1"]),
+        ({"slackAuthor": "bob"}, ["s2", "s3"]),
         ({"notionPageId": {"exists": True}}, ["n1"]),
         ({"or": [{"linearIssueId": {"prefix": "ENG-"}}, {"slackChannelId": "C2"}]}, ["l1", "s2"]),
     ],
@@ -490,6 +495,7 @@ def test_keys_of_several_sources(
     for key, metadata in {
         "s1": {"type": "slack", "slackChannelId": "C1", "slackAuthor": "ann"},
         "s2": {"type": "slack", "slackChannelId": "C2", "slackAuthor": "bob"},
+        "s3": {"slackAuthor": ["cy", "bob"]},
         "n1": {"type": "notion", "notionPageId": "3f2c"},
         "l1": {"type": "linear", "linearIssueId": "ENG-42"},
     }.items():

@@ -76,13 +76,13 @@ def compare(operator: str, found: Any, given: Any) -> bool:
     if operator == "exists":
         return (found is not MISSING) == given
     if operator == "ne":
-        return not equal(found, given)
+        return not is_or_has(found, given)
     if found is MISSING:
         return False
     if operator == "eq":
-        return equal(found, given)
+        return is_or_has(found, given)
     if operator == "in":
-        return any(equal(found, one) for one in given)
+        return any(is_or_has(found, one) for one in given)
     if operator == "contains":
         wanted = given if isinstance(given, list) else [given]
         return isinstance(found, list) and all(
@@ -91,6 +91,11 @@ def compare(operator: str, found: Any, given: Any) -> bool:
     if operator == "prefix":
         return isinstance(found, str) and found.startswith(given)
     return ordered(operator, found, given)
+
+
+def is_or_has(found: Any, given: Any) -> bool:
+    """Tell whether a value is the one given, or an array that has it."""
+    return any(equal(one, given) for one in (found if isinstance(found, list) else [found]))
 
 
 def equal(found: Any, given: Any) -> bool:
