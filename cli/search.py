@@ -221,6 +221,13 @@ def run_search(
             "query_embedding": vector,
         }
         rows = fetch_rows(connection, statement, parameters)
+    show_search(presentation, request.query, rows, warnings)
+
+
+def show_search(
+    presentation: Presentation, query: str, rows: list[dict[str, Any]], warnings: list[str]
+) -> None:
+    """Print what a search gave; with a trace each row has it, and a search without rows one row."""
     more: dict[str, Any] = {}
     if presentation.is_traced:
         trace = rows[0]["trace"]
@@ -233,7 +240,7 @@ def run_search(
         if not any(warning.endswith(note.partition(": ")[2]) for warning in warnings):
             click.echo(f"pgblend: note: {note}", err=True)
     more = {"degraded": degraded, "warnings": warnings} | more
-    echo_results(presentation.output_format, request.query, rows, more)
+    echo_results(presentation.output_format, query, rows, more)
 
 
 def _warner(warnings: list[str]) -> Callable[[str], None]:

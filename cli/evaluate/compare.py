@@ -1,12 +1,11 @@
 """Two runs of one judged set, side by side."""
 
-import shlex
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.errors import UserError
+from pgblend.cli.evaluate.explain import explain_command
 from pgblend.cli.evaluate.metrics import RELEVANCE
 from pgblend.cli.evaluate.significance import compare_paired
 
@@ -54,22 +53,13 @@ def compare(connection: Connection, run_a: int, run_b: int, metric: str) -> dict
             "a": row["metrics_a"][metric],
             "b": row["metrics_b"][metric],
             "difference": row["metrics_b"][metric] - row["metrics_a"][metric],
-            "explain": explain_command(row["query"], b),
+            "explain_a": explain_command(run_a, row["query_key"]),
+            "explain": explain_command(run_b, row["query_key"]),
         }
         for row in rows
     ]
     queries.sort(key=lambda row: (-abs(row["difference"]), row["query_key"]))
     return {"a": a, "b": b, "metric": metric, "metrics": metrics, "queries": queries}
-
-
-def explain_command(query: str, run: Mapping[str, Any]) -> str:
-    """Return the command that shows how a run's search ranks a query."""
-    parts = ["pgblend", "query", query, "--explain"]
-    if run["collection"]:
-        parts += ["--collection", run["collection"]]
-    if run["profile"]:
-        parts += ["--profile", run["profile"]]
-    return shlex.join(parts)
 
 
 def _read_run(connection: Connection, run: int) -> dict[str, Any]:

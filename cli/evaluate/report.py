@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pgblend.cli import output
 from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate import plots
-from pgblend.cli.evaluate.compare import explain_command
+from pgblend.cli.evaluate.explain import explain_command, explain_query
 from pgblend.cli.evaluate.metrics import ALL
 
+Links = dict[tuple[int, str], str]
 _TEMPLATES = files("pgblend.cli.evaluate") / "templates"
 WORST = 10
 # The newest finished run of each way to search a set.
@@ -55,7 +58,7 @@ class Run:
         """Return the queries with the lowest nDCG@10, with the command that explains each."""
         ordered = sorted(self.queries, key=lambda q: (q["metrics"]["nDCG@10"], q["query_key"]))
         return [
-            query | {"explain": explain_command(query["query"], self.facts)}
+            query | {"explain": explain_command(self.facts["run_id"], query["query_key"])}
             for query in ordered[:WORST]
         ]
 
@@ -73,8 +76,28 @@ def read_runs(connection: Connection, sets: Sequence[str], run_ids: Sequence[int
     ]
 
 
-def render_report(runs: Sequence[Run]) -> str:
-    """Return the page as HTML; it fetches nothing."""
+def write_explanations(connection: Connection, runs: Sequence[Run], folder: Path) -> Links:
+    """Write a page for each of the runs' worst queries; return where, beside the folder."""
+    from pgblend.cli.explain.page import render_page
+    from pgblend.cli.explain.trace import Trace
+
+    folder.mkdir(parents=True, exist_ok=True)
+    links: Links = {}
+    for run in runs:
+        run_id = run.facts["run_id"]
+        for place, query in enumerate(run.worst(), start=1):
+            trace = explain_query(connection, run_id, query["query_key"], 10)[0]["trace"]
+            page = folder / f"run-{run_id}-worst-{place}.html"
+            page.write_text(render_page(Trace.from_json(trace)), encoding="utf-8")
+            links[run_id, query["query_key"]] = f"{quote(folder.name)}/{page.name}"
+    return links
+
+
+def render_report(runs: Sequence[Run], links: Links | None = None) -> str:
+    """Return the page as HTML; it fetches nothing.
+
+    `links` are pages that explain a query, by run and key.
+    """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -89,6 +112,7 @@ def render_report(runs: Sequence[Run]) -> str:
     environment.filters["figure"] = _figure
     return environment.get_template("report.html").render(
         runs=runs,
+        links=links or {},
         sets=list(dict.fromkeys(run.facts["judged_set"] for run in runs)),
         metrics=ALL,
         pictures=[(title, Markup(plots.as_svg(figure))) for title, figure in plots.draw_all(runs)],

@@ -85,7 +85,7 @@ class Report:
     def summary(self) -> str:
         """Return the last line for people."""
         done = ", ".join(f"{count:,} {status}" for status, count in self.documents.items() if count)
-        parts = [done or "no documents", f"{self.chunks:,} chunks"]
+        parts = [done or "no documents", f"{self.chunks:,} chunk{'' if self.chunks == 1 else 's'}"]
         if self.dry_run:
             parts.append(f"{self.tokens:,} tokens")
             if self.cost_usd is not None:

@@ -3815,12 +3815,15 @@ if "compile_filter" not in SD:
     def compare_json(
         operator: str, field: str, kind: str, value: Any, bind: Callable[[str], str]
     ) -> str:
-        """Return a condition on a jsonb value; of kind "metadata date" on what it says of time."""
+        """Return a condition on a jsonb value; of kind "metadata date" on what it says of time.
+
+        A scalar contains (@>) its equal and nothing else, an array contains each of its elements.
+        """
         if operator == "eq":
-            return f"{field} = {bind(json_text(value))}::jsonb"
+            return f"{field} @> {bind(json_text(value))}::jsonb"
         if operator == "in":
             values = ", ".join(f"{bind(json_text(part))}::jsonb" for part in value)
-            return f"{field} = ANY(ARRAY[{values}]::jsonb[])"
+            return f"{field} @> ANY(ARRAY[{values}]::jsonb[])"
         if operator == "exists":
             return f"{field} <> 'null'::jsonb"
         if operator == "contains":
@@ -3905,7 +3908,7 @@ if "filter_alternatives" not in SD:
     from decimal import Decimal
     from typing import Any
 
-    MOST_ALTERNATIVES = 1000
+    MOST_ALTERNATIVES = 2000
 
 
     def filter_alternatives(
@@ -3950,6 +3953,8 @@ if "filter_alternatives" not in SD:
         operator, field, _, value = node
         first, *rest = field.split(".")
         values = value if operator == "in" else [value]
+        if operator != "contains":  # the value itself, or an array that has it
+            values = [form for part in values for form in (part, [part])]
         flat = [{field: part} for part in values]
         return flat + [{first: nested(rest, part)} for part in values] if rest else flat
 
@@ -11063,9 +11068,10 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._check_filter(jsonb) IS
 'Raise 22023 unless a filter is NULL or an object of the filter language. All its entries must '
-'hold: {"key": value} (equal), {"key": {operator: value, …}}, {"and": […]}, {"or": […]}, '
-'{"not": {…}}. Operators: eq, ne, in, lt, lte, gt, gte, exists (true or false), contains (an array '
-'that has the value, or all of several), prefix (a string). A key is one of the metadata, the '
+'hold: {"key": value} (eq), {"key": {operator: value, …}}, {"and": […]}, {"or": […]}, '
+'{"not": {…}}. Operators: eq (the value, or an array that has it), ne, in (the same for one of '
+'several), lt, lte, gt, gte, exists (true or false), contains (an array, not a single value, that '
+'has the value or all of several), prefix (a string). A key is one of the metadata, the '
 'passage''s over the document''s; a.b is the key of that name, else b within a; "$metadata.and" is '
 'the key "and". Fields: $collection, $source_key, $uri, $title, $language, $kind, $media_type; '
 '$modified_at, $ingested_at, $date (modified_at, else the document''s metadata key date, else '

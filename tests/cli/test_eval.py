@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import psycopg
@@ -343,7 +344,8 @@ def test_two_runs_are_compared(
     best = result["queries"][0]
     assert best["query_key"] == "q2"  # the words do not find it, the vectors find everything
     assert best["difference"] == best["b"] > 0
-    assert "--collection mine" in best["explain"]
+    assert best["explain_a"] == "pgblend eval explain 1 q2"
+    assert best["explain"] == "pgblend eval explain 2 q2"
     text = ok(pgblend("eval", "compare", "1", "2")).stdout
     assert "p_value" in text
     assert "deploy" in text
@@ -351,6 +353,37 @@ def test_two_runs_are_compared(
     ok(pgblend("eval", "import", str(folder), "--set", "other", "--collection", "mine"))
     ok(pgblend("eval", "run", "--set", "other", "--arm", "lexical"))
     assert "one judged set" in ok_not(pgblend("eval", "compare", "1", "3")).stderr
+
+
+def test_what_compare_names_explains_that_very_search(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    vectors = str(folder / "vectors.npz")
+    ok(pgblend("eval", "import", str(folder), "--set", "mine", "--vectors", vectors))
+    results(pgblend, "--profile", "balanced", "--arm", "vector", "--option", "candidate_depth=50")
+    for run, arms in ((1, {"lexical", "vector"}), (2, {"vector"})):
+        shown = json.loads(ok(pgblend("eval", "explain", str(run), "q1", "--json")).stdout)
+        stored = connection.execute(
+            "SELECT source_keys, query FROM pgblend.evaluation_queries"
+            " WHERE run_id = %s AND query_key = 'q1'",
+            [run],
+        ).fetchone()
+        assert ([row["source_key"] for row in shown["results"]], shown["query"]) == stored
+        assert {arm for row in shown["results"] for arm in row["arms"]} == arms
+        assert shown["explain"]["settings"]["candidate_depth"]["value"] == 50
+        assert shown["warnings"] == []  # no model was asked for: the vector is the run's
+    page = folder / "page.html"
+    text = ok(pgblend("eval", "explain", "2", "q2", "--explain-html", str(page)))
+    assert "vector" in text.stderr
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    for wrong in (("9", "q1"), ("1", "q9")):
+        assert "that you may read" in ok_not(pgblend("eval", "explain", *wrong)).stderr
+    report = folder / "my report.html"
+    ok(pgblend("eval", "report", "-o", str(report), "--explain"))
+    links = re.findall(r'<a href="([^"]*)"', report.read_text())
+    assert len(links) == len(set(links)) == 6
+    for link in links:
+        assert "<!DOCTYPE html>" in (folder / unquote(link)).read_text()
 
 
 def test_the_report_is_one_page_that_fetches_nothing(

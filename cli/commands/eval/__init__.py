@@ -2,7 +2,17 @@
 
 import click
 
-from pgblend.cli.commands.eval import audit, compare, import_set, list_runs, report, run, show, tune
+from pgblend.cli.commands.eval import (
+    audit,
+    compare,
+    explain,
+    import_set,
+    list_runs,
+    report,
+    run,
+    show,
+    tune,
+)
 
 
 @click.group()
@@ -10,5 +20,5 @@ def command() -> None:
     """Measure search quality on judged queries, inside the database."""
 
 
-for _module in (import_set, run, compare, report, tune, audit, list_runs, show):
+for _module in (import_set, run, compare, explain, report, tune, audit, list_runs, show):
     command.add_command(_module.command)

@@ -20,14 +20,28 @@ from pgblend.cli.database import open_database
     required=True,
     help="The page to write.",
 )
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Search the worst queries again, and link a page that shows how each is ranked.",
+)
 @click.pass_obj
 def command(
-    database_url: str | None, judged_set: tuple[str, ...], run_id: tuple[int, ...], out: Path
+    database_url: str | None,
+    judged_set: tuple[str, ...],
+    run_id: tuple[int, ...],
+    out: Path,
+    explain: bool,
 ) -> None:
-    """Write a page about the newest run of each way to search: metrics, pictures, worst queries."""
-    from pgblend.cli.evaluate.report import read_runs, render_report
+    """Write a page about the newest run of each way to search: metrics, pictures, worst queries.
+
+    The pages of --explain go to a folder beside it, FILE without its ending and "-explained".
+    """
+    from pgblend.cli.evaluate.report import read_runs, render_report, write_explanations
 
     with open_database(database_url) as connection:
         runs = read_runs(connection, judged_set, run_id)
-    out.write_text(render_report(runs), encoding="utf-8")
+        folder = out.with_name(f"{out.stem}-explained")
+        links = write_explanations(connection, runs, folder) if explain else {}
+    out.write_text(render_report(runs, links), encoding="utf-8")
     click.echo(f"wrote {out}: {len(runs)} runs", err=True)
