@@ -20192,15 +20192,24 @@ def degrade(stage, outcome):
 
 # --- arms: a list each; models are asked meanwhile
 def search(kind, arm, weight, text=None, vector=None):
-    own_depth = depth if kind == arm or kind == "fuzzy" else depth_of_variants
+    own_depth = depth if kind == arm else depth_of_variants
     asked = settings
-    if own_depth != in_force["candidate_depth"]:
-        asked = json.dumps(json.loads(settings) | {"candidate_depth": own_depth})
+    if own_depth != in_force["candidate_depth"] or in_force["expansion"]:
+        asked = json.dumps(
+            json.loads(settings) | {"candidate_depth": own_depth, "expansion": {}})
     values = [text, collection_ids, filter, asked]
     if kind == "vector":
         binding = query if weights["lexical"] > 0 else None
         values = [binding, *values[1:], vector, space]
-    return arm_list(run, kind, arm, weight, values)
+    try:
+        return arm_list(run, kind, arm, weight, values)
+    except plpy.SPIError as error:
+        if kind == arm or error.sqlstate != "PB009":
+            raise
+        degrade("expand", {"problem": f"{arm} took too long", "hint": "Raise timeouts_ms.lexical."})
+        return {
+            "arm": arm, "kind": kind, "by_vector": False, "weight": weight, "perfect": None,
+            "ranks": [], "chunk_ids": [], "document_ids": [], "chunk_indexes": [], "scores": []}
 
 def vectors_of(outcome, count):
     """The vectors in the gateway's answer, where they are there."""
