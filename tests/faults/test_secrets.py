@@ -26,11 +26,11 @@ def own_server() -> Iterator[Database]:
         url = psycopg.conninfo.make_conninfo(**parameters, dbname="postgres")
         with psycopg.connect(url, autocommit=True) as postgres:
             postgres.execute("CREATE DATABASE secrets")
+            postgres.execute(f"COPY (SELECT '{TOKEN}') TO PROGRAM 'umask 077; cat >"
+                             " pgblend_gateway_token'")  # fmt: skip
             postgres.execute("ALTER SYSTEM SET log_statement = 'all'")
             postgres.execute("ALTER SYSTEM SET log_min_messages = 'debug1'")
             postgres.execute("SELECT pg_reload_conf()")
-            postgres.execute(f"COPY (SELECT '{TOKEN}') TO PROGRAM 'umask 077; cat >"
-                             " pgblend_gateway_token'")  # fmt: skip
         runner.upgrade(psycopg.conninfo.make_conninfo(url, dbname="secrets"))
         with connect(psycopg.conninfo.make_conninfo(url, dbname="secrets")) as connection:
             yield Database(connection)
@@ -53,14 +53,9 @@ def test_the_token_is_nowhere(own_server: Database) -> None:
         watched += [str(row) for row in db.rows("SELECT * FROM pg_stat_activity")]
         watched += [str(row) for row in db.rows("SELECT name, value::text FROM settings")]
         watched += [gateway.stderr, *db.warnings()]
-    folder = db.value("SELECT current_setting('data_directory')")
-    log = db.rows(
-        "SELECT pg_read_file(f.path) FROM (SELECT %s || '/../' || name AS path"
-        " FROM pg_ls_dir(%s || '/..') AS name WHERE name LIKE '%%log%%') AS f",
-        folder,
-        folder,
-    )
-    watched += [row[0].replace(f"COPY (SELECT '{TOKEN}')", "") for row in log]
+    log = "SELECT pg_read_file(d.path || '/' || f) FROM (SELECT current_setting('log_directory')"
+    log += " AS path) AS d CROSS JOIN LATERAL pg_ls_dir(d.path) AS f"
+    watched += db.column(log)
     assert any("hybrid_search" in text for text in watched)
     if dump := shutil.which("pg_dump"):
         watched.append(
