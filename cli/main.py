@@ -31,6 +31,7 @@ COMMANDS = {
     "facets": "Count values over all candidates of a search.",
     "eval": "Measure search quality on judged queries, inside the database.",
     "diagnose": "Say why a document is or is not found.",
+    "models": "Show, test and choose the models that serve each task.",
     "config": "Show and change settings in the database.",
     "profile": "List, show, make and drop profiles: named ranking recipes.",
     "doctor": "Check every part, and say how to mend what is broken.",

@@ -242,8 +242,9 @@ def session_provider() -> Iterator[ModelProvider]:
 
 @pytest.fixture(scope="session")
 def session_gateway(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
-    """One gateway for all tests, since it loads litellm for seconds; it caches nothing."""
-    with GatewayProcess("--cache-size", "0", provider=session_provider) as process:
+    """One gateway for all tests, since it loads litellm for seconds; it keeps nothing in mind."""
+    options = ("--cache-size", "0", "--breaker-failures", "1000")
+    with GatewayProcess(*options, provider=session_provider) as process:
         yield process
 
 

@@ -80,8 +80,11 @@ class Chat:
                 )
                 while (piece := await self._next(pieces, record, deadline)) is not None:
                     record.count(piece)
-                    yield _event({**frame, **_delta(piece)})
-                    begun = True
+                    if begun or _has_text(piece):
+                        yield _event({**frame, **_delta(piece)})
+                        begun = True
+                if not begun:
+                    raise bad_answer(f"{record.model} gave an answer without a text")
                 yield b"data: [DONE]\n\n"
         except GatewayError as error:
             if not begun:
@@ -125,6 +128,10 @@ def _answer(model: str, answer: Any) -> Answer:
         "choices": [{"index": 0, "message": message, "finish_reason": str(reason or "stop")}],
         "usage": _usage(answer),
     }
+
+
+def _has_text(piece: Any) -> bool:
+    return any(choice.delta.content for choice in piece.choices)
 
 
 def _delta(piece: Any) -> Answer:

@@ -31,8 +31,10 @@ def read_query(text: str) -> Query:
     rest = _QUOTED.sub(" ", text)
     negated = tuple(_NEGATED.findall(rest))
     rest = _NEGATED.sub(" ", rest)
-    written = [re.search(re.escape(name), rest, re.IGNORECASE) for name in identifiers(rest, False)]
-    return Query(text, quoted, negated, tuple(match.group() for match in written if match))
+    # They come case-folded; where that changes letters (ß), they stay so.
+    found = [(name, re.search(re.escape(name), rest, re.I)) for name in identifiers(rest, False)]
+    written = tuple(match.group() if match else name for name, match in found)
+    return Query(text, quoted, negated, written)
 
 
 def lexical_variants(query: Query, variants: list[str]) -> list[str]:

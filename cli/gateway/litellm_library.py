@@ -2,7 +2,10 @@
 
 import importlib
 import os
+import warnings
 from typing import Any
+
+from pgblend.cli.gateway.bounded_answer import bound_answers
 
 
 def import_litellm() -> Any:
@@ -10,12 +13,14 @@ def import_litellm() -> Any:
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it downloads a price list
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # else it reads .env files that nobody named
     os.environ.setdefault("LITELLM_LOG", "CRITICAL")  # its log lines may quote requests
+    warnings.filterwarnings("ignore", module="pydantic")  # they quote values of answers
     litellm: Any = importlib.import_module("litellm")
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.drop_params = True
     # Retries are decided here, within the caller's deadline; it reads a 0 as "not given".
     litellm.DEFAULT_MAX_RETRIES = 0
+    bound_answers()
     return litellm
 
 

@@ -11,13 +11,16 @@ from typing import Any
 
 import httpx
 
-from pgblend.cli.gateway.errors import GatewayError
+from pgblend.cli.gateway.bounded_answer import MAX_ANSWER_BYTES, AnswerTooLargeError
+from pgblend.cli.gateway.errors import GatewayError, bad_answer
 
 _MAX_MESSAGE = 300
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$")
 _SECRET_SHAPE = re.compile(r"\b(?:sk|pk|rk|hf|gsk|xai|AIza|pa|jina|Bearer)[-_ ][\w*.\-]{6,}")
 _TIMEOUTS = (TimeoutError, httpx.TimeoutException)
 _API_KEY = re.compile(r"api[ _-]?key|credentials", re.IGNORECASE)
+# What litellm puts before a message, once for each layer.
+_WRAPPER = re.compile(r"(?:litellm\.)?\b\w*(?:Error|Exception|Timeout)(?::| -) |LiteLLM: ")
 _UNREACHABLE = (httpx.TransportError, OSError)
 
 
@@ -33,6 +36,8 @@ def to_gateway_error(
     status = getattr(error, "status_code", None)
     causes = list(_causes(error))
     reason = _reason(error, openai_key)
+    if any(isinstance(cause, AnswerTooLargeError) for cause in causes):
+        return bad_answer(f"{provider} gave an answer of more than {MAX_ANSWER_BYTES >> 20} MiB")
     if isinstance(error, litellm.Timeout) or any(isinstance(c, _TIMEOUTS) for c in causes):
         return GatewayError(504, "provider_timeout", f"{provider} did not answer in time")
     if status == 429:
@@ -83,19 +88,32 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _answered(error: Exception) -> bool:
-    return getattr(error, "litellm_response_headers", None) is not None
+    return _headers(error) is not None
+
+
+def _headers(error: Exception) -> Any:
+    """Return the headers of the provider's answer, None where it gave none that could be read.
+
+    litellm keeps them for some kinds of calls only; for others the HTTP library's error has them.
+    """
+    given = getattr(error, "litellm_response_headers", None)
+    if given is not None:
+        return given
+    for cause in _causes(error):
+        if isinstance(cause, httpx.HTTPStatusError):
+            return cause.response.headers
+    return None
 
 
 def _retry_after(error: Exception) -> str | None:
-    headers = getattr(error, "litellm_response_headers", None) or {}
-    value = headers.get("retry-after")
+    value = (_headers(error) or {}).get("retry-after")
     return value if isinstance(value, str) and re.fullmatch(r"[\w ,:.]{1,40}", value) else None
 
 
 def _reason(error: Exception, secret: str | None) -> str:
     text = str(error).split("Traceback (most recent call last)")[0]
     quoted = re.search(r"""['"]message['"]: (['"])(.+?)\1(?:, ['"]|})""", text)
-    text = quoted.group(2) if quoted else re.sub(r"^(?:litellm\.)?\w+: ", "", text)
+    text = quoted.group(2) if quoted else _WRAPPER.sub("", text)
     return _redact(" ".join(text.split()), secret)[:_MAX_MESSAGE]
 
 

@@ -101,9 +101,19 @@ class GatewayClient:
             raise _refusal(response, body["model"])
         return response
 
-    def _post(self, path: str, body: dict[str, Any]) -> httpx.Response:
+    def ask(self, path: str, body: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
+        """Post a body to a path, once, and return the answer."""
+        response = self._post(path, body, httpx.Timeout(timeout_seconds))
+        if response.status_code != httpx.codes.OK:
+            raise _refusal(response, str(body["model"]))
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def _post(
+        self, path: str, body: dict[str, Any], timeout: httpx.Timeout = _TIMEOUT
+    ) -> httpx.Response:
         try:
-            return self._client.post(path, json=body)
+            return self._client.post(path, json=body, timeout=timeout)
         except httpx.TimeoutException:
             reason = f"the model gateway at {self._url} did not answer in time"
             raise GatewayUnavailableError(

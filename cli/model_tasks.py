@@ -1,0 +1,46 @@
+"""The tasks that models serve, and the settings that name the models."""
+
+from typing import Any
+
+from pgblend.cli.database import Connection, fetch_rows
+
+# Task -> what it is for.
+TASKS = {
+    "embedding": "vectors of passages and queries",
+    "expansion": "variants of a query, and a passage that would answer it",
+    "rerank": "scores of passages against the query",
+    "answer": "answers from passages",
+    "summary": "summaries of documents at ingest",
+    "vision": "texts of pictures at ingest",
+    "entity": "the things that documents speak of",
+}
+_SETTINGS = """
+    SELECT s.name, s.value #>> '{}' AS model, s.source
+    FROM pgblend.settings AS s WHERE s.name = ANY (%(names)s::text[])
+"""
+
+
+def setting_of(task: str) -> str:
+    """Return the setting that names a task's model."""
+    return f"{task}_model"
+
+
+def assigned_models(connection: Connection) -> list[dict[str, Any]]:
+    """Return each task with its model (None where it has none) and where that is set."""
+    names = [setting_of(task) for task in TASKS]
+    found = {row["name"]: row for row in fetch_rows(connection, _SETTINGS, {"names": names})}
+    return [
+        {
+            "task": task,
+            "model": found[setting_of(task)]["model"],
+            "source": found[setting_of(task)]["source"],
+            "setting": setting_of(task),
+            "description": description,
+        }
+        for task, description in TASKS.items()
+    ]
+
+
+def no_model(task: str) -> str:
+    """Say what taking a task's model away comes to."""
+    return "the default model" if task == "embedding" else "no model"
