@@ -71,6 +71,6 @@ def _read(text: str, model: str, count: int) -> list[float]:
     scores = said.get("scores") if isinstance(said, dict) else None
     if not isinstance(scores, list) or len(scores) != count:
         raise bad_answer(f"{model} gave no list of {count} scores")
-    if not all(isinstance(s, int | float) and 0 <= s <= _FULL_SCORE for s in scores):
+    if not all(type(s) in (int, float) and 0 <= s <= _FULL_SCORE for s in scores):
         raise bad_answer(f"{model} gave a score that is not a number from 0 to {_FULL_SCORE}")
     return [score / _FULL_SCORE for score in scores]

@@ -24,7 +24,11 @@ _LOOKUP_SECONDS = 0.1
 _CONNECT_AGAIN_SECONDS = 5.0
 _CLEAN_SECONDS = 3600.0
 _BAD_VALUE = ("22", "23")  # classes of SQLSTATEs
-_SETTINGS = "SET statement_timeout = '5s'; SET lock_timeout = '2s'; SET synchronous_commit = off"
+# Whoever it connects as, it does no more than the gateway's role may.
+_SETTINGS = (
+    "SET statement_timeout = '5s'; SET lock_timeout = '2s'; SET synchronous_commit = off;"
+    " SET ROLE pgblend_gateway"
+)
 _FIND: LiteralString = """
     SELECT answer::text FROM pgblend_data.model_answer WHERE key = decode(%(key)s, 'hex')
 """

@@ -61,7 +61,7 @@ def bring_up_gateway(cluster: Cluster, say: Say) -> None:
         if gateway is not None and is_current(gateway):
             say(f"gateway runs already on {gateway.url}")
         else:
-            gateway = process.start()
+            gateway = process.start(cluster.url)
             say(f"gateway started on {gateway.url}")
         if gateway.url != stored or stored not in known:
             # Remembered first: an address that only the database knows would pass for the user's.

@@ -1,6 +1,7 @@
 """The model gateway as a process of the private server: start it, find it again, stop it."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import psutil
 
 from pgblend.cli.errors import UserError
 
+DATABASE_VARIABLE = "PGBLEND_GATEWAY_DATABASE_URL"
 START_TIMEOUT_SECONDS = 60
 STOP_TIMEOUT_SECONDS = 8
 HEALTH_TIMEOUT_SECONDS = 2
@@ -44,8 +46,14 @@ class GatewayProcess:
             return None
         return announced if _answers(announced) else None
 
-    def start(self) -> RunningGateway:
-        """Start a gateway that outlives this process, and wait until it answers."""
+    def start(self, database_url: str | None = None) -> RunningGateway:
+        """Start a gateway that outlives this process, and wait until it answers.
+
+        With a URL it keeps its logs in that database; another one in the environment comes first.
+        """
+        environment = dict(os.environ)
+        if database_url:
+            environment.setdefault(DATABASE_VARIABLE, database_url)
         self.stop()
         self.ready_file.unlink(missing_ok=True)
         if self.log_file.exists():
@@ -57,6 +65,7 @@ class GatewayProcess:
                 stdout=log,
                 stderr=log,
                 cwd="/",
+                env=environment,
                 start_new_session=True,
             )
         return self._wait(process)
