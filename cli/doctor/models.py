@@ -1,9 +1,15 @@
 """Does the model gateway answer, and do the vectors fit?"""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.doctor.check import Check
+
+if TYPE_CHECKING:
+    import httpx
 
 _GATEWAY_URL = "SELECT pgblend.get_setting('gateway_url') #>> '{}'"
 # A gateway just started loads its model first: that is slow, but no fault.
@@ -72,8 +78,7 @@ def health(url: str) -> Check:
         transport, base_url = httpx.HTTPTransport(uds=url.removeprefix("unix:")), "http://gateway"
     try:
         with httpx.Client(transport=transport, timeout=_TIMEOUT_SECONDS) as client:
-            response = client.get(f"{base_url.rstrip('/')}/health")
-            response.raise_for_status()
+            response = client.get(f"{base_url.rstrip('/')}/health").raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return Check(
             "gateway",
@@ -82,7 +87,24 @@ def health(url: str) -> Check:
             "start it (pgblend up, or pgblend gateway), or correct it: "
             "pgblend config set gateway_url URL",
         )
-    return Check("gateway", "ok", f"{url} answers from here")
+    return _trouble(url, response) or Check("gateway", "ok", f"{url} answers from here")
+
+
+def _trouble(url: str, response: httpx.Response) -> Check | None:
+    """Read what pgblend's own gateway says of its models and its database; others say nothing."""
+    try:
+        body = response.json()
+    except ValueError:
+        return None
+    if not isinstance(body, dict):
+        return None
+    if failing := body.get("failing"):
+        message = f"{url} leaves models alone that failed: {', '.join(failing)}"
+        return Check("gateway", "warning", message, "run: pgblend models test")
+    if body.get("database") == "unreachable":
+        message = f"{url} does not reach its database: searches and calls are not logged"
+        return Check("gateway", "warning", message, "correct its --database-url; see its log")
+    return None
 
 
 def embedding_spaces(connection: Connection) -> Iterator[Check]:

@@ -51,6 +51,11 @@ class Breaker:
             return "closed"
         return "half_open" if self._clock() >= self._open_until else "open"
 
+    @property
+    def untroubled(self) -> bool:
+        """Whether there is nothing to remember: it may be forgotten."""
+        return self._open_until is None and not self._failed
+
     @contextmanager
     def watch(self) -> Iterator[None]:
         """Let a call through and learn from how it ends, or raise `circuit_open`."""

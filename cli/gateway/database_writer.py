@@ -81,6 +81,11 @@ class DatabaseWriter:
         self._clean_after = 0.0
         self._flushing: asyncio.Task[None] | None = None
 
+    @property
+    def state(self) -> str:
+        """One of connected, unreachable (or not asked yet)."""
+        return "connected" if self._connection is not None else "unreachable"
+
     def start(self) -> None:
         """Begin to write what waits, every second."""
         self._flushing = asyncio.create_task(self._flush_for_ever())

@@ -19,6 +19,7 @@ from pgblend.cli.gateway.retry import ask_again
 
 _OPENAI_KEY = "OPENAI_API_KEY"
 Kind = Literal["chat", "embedding", "rerank"]
+_MOST_BREAKERS = 1000
 _FUNCTIONS = {"chat": "acompletion", "embedding": "aembedding", "rerank": "arerank"}
 _Result = TypeVar("_Result")
 
@@ -171,6 +172,8 @@ class Providers:
 
     def _breaker(self, model: str) -> Breaker:
         if model not in self.breakers:
+            if len(self.breakers) >= _MOST_BREAKERS:  # callers may name any number of models
+                self.breakers = {m: b for m, b in self.breakers.items() if not b.untroubled}
             policy = self.policy
             self.breakers[model] = Breaker(model, policy.breaker_failures, policy.breaker_seconds)
         return self.breakers[model]

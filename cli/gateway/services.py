@@ -113,6 +113,7 @@ class Services:
             "models": {**local, **self.reranker.local.states()},
             "providers": self.providers.state,
             "failing": breakers,
+            "database": self.database.state if self.database else "none",
             "cache": self.embedder.cache.statistics(),
             "caches": {name: cache.statistics() for name, cache in self.caches.items()},
         }

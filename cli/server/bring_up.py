@@ -3,15 +3,17 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from pgblend.cli.database import connect, fetch_value
+from pgblend.cli.database import Connection, connect, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.server.cluster import Cluster
-from pgblend.cli.server.gateway_process import GatewayProcess, is_current
+from pgblend.cli.server.gateway_process import GatewayProcess, is_current, log_address
 
 Say = Callable[[str], None]
 
 GET_GATEWAY_URL = "SELECT pgblend.get_setting('gateway_url') #>> '{}'"
 SET_GATEWAY_URL = "SELECT pgblend.set_setting('gateway_url', to_jsonb(%(url)s::text))"
+GET_LOG_ADDRESS = "SELECT pgblend.get_setting('log_address') #>> '{}'"
+SET_LOG_ADDRESS = "SELECT pgblend.set_setting('log_address', to_jsonb(%(address)s::text))"
 
 
 def bring_up_server(cluster: Cluster, port: int | None, say: Say) -> None:
@@ -68,3 +70,12 @@ def bring_up_gateway(cluster: Cluster, say: Say) -> None:
             urls = [url for url in (stored, gateway.url) if url is not None]
             replace(cluster.state, gateway_urls=urls).save(cluster.directory)
             connection.execute(SET_GATEWAY_URL, {"url": gateway.url})
+        _report_searches_to(gateway.url, own, connection)
+
+
+def _report_searches_to(url: str, own: list[str], connection: Connection) -> None:
+    """Let searches be logged by the gateway, unless somebody set another address by hand."""
+    stored: str | None = fetch_value(connection, GET_LOG_ADDRESS)
+    address = log_address(url)
+    if stored != address and stored in (None, *map(log_address, own)):
+        connection.execute(SET_LOG_ADDRESS, {"address": address})

@@ -127,6 +127,11 @@ class GatewayProcess:
         return said[-1].removeprefix("pgblend: error: ") if said else f"see {self.log_file}"
 
 
+def log_address(url: str) -> str:
+    """Return where a gateway takes the log of searches: the setting log_address for its URL."""
+    return f"{url}.log" if url.startswith("unix:") else url.removeprefix("http://")
+
+
 def is_current(gateway: RunningGateway) -> bool:
     """Tell whether the gateway runs the installed version of pgblend."""
     return gateway.version == version("pgblend")

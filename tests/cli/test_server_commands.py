@@ -272,6 +272,17 @@ def test_a_taken_port_is_replaced_unless_it_was_asked_for(running: PrivateServer
     assert f"runs already, on port {after}" in moved.stderr
 
 
+def test_searches_are_logged_by_the_gateway(with_gateway: PrivateServer) -> None:
+    url = with_gateway.status()["gateway"]["url"]
+    address = with_gateway.run("config", "get", "log_address").stdout
+    assert f"http://{address}" == f"{url}\n"
+    count = ("psql", "-Atc", "SELECT count(*) FROM pgblend_data.search_log WHERE query = 'a fox'")
+    with_gateway.run("search", "a fox")
+    end = time.monotonic() + 30
+    while with_gateway.run(*count).stdout != "1\n":
+        assert time.monotonic() < end
+
+
 def test_a_lost_state_file_is_written_again(with_gateway: PrivateServer) -> None:
     before = with_gateway.status()
     state_file = with_gateway.directory / "server.json"
