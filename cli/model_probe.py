@@ -33,7 +33,7 @@ def _probe(
     path, body = _request(task, model)
     start = time.perf_counter()
     try:
-        answer = client.ask(path, body, timeout_seconds)
+        answer = client.ask_once(path, body, timeout_seconds)
         detail = _read(task, answer)
     except GatewayUnavailableError as error:
         return {**result, "outcome": "failed", "detail": error.reason}

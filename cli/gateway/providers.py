@@ -135,7 +135,8 @@ class Providers:
             async with asyncio.timeout(deadline.remaining):
                 return await function(
                     model=model,
-                    timeout=deadline.remaining,
+                    # Always the same: litellm makes a client, with new connections, for each value.
+                    timeout=self.policy.timeout_seconds,
                     max_retries=0,
                     api_key=self._openai_key if provider == "openai" else None,
                     **arguments,

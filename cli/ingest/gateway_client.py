@@ -101,7 +101,7 @@ class GatewayClient:
             raise _refusal(response, body["model"])
         return response
 
-    def ask(self, path: str, body: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
+    def ask_once(self, path: str, body: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
         """Post a body to a path, once, and return the answer."""
         response = self._post(path, body, httpx.Timeout(timeout_seconds))
         if response.status_code != httpx.codes.OK:

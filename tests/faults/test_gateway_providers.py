@@ -122,6 +122,18 @@ def test_one_failure_is_no_failure(
     assert post(gateway, path, **more).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["chat", "rerank", "embeddings"])
+def test_calls_share_a_connection_whatever_their_deadlines(
+    gateway: GatewayProcess, provider: ModelProvider, path: str
+) -> None:
+    for number in range(4):
+        text = f"number {number}"
+        more = {"chat": {}, "rerank": {"query": text}, "embeddings": {"input": text}}[path]
+        assert post(gateway, path, timeout_ms=20_000 + number, **more).status_code == 200
+    assert provider.requests == 4
+    assert provider.connections <= 1  # one may be there from a test before
+
+
 def test_retry_after_is_waited_for(gateway: GatewayProcess, provider: ModelProvider) -> None:
     provider.behaviour = Behaviour(status=429, retry_after=0.2, failures=1)
     assert post(gateway, "chat").status_code == 200

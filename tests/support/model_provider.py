@@ -78,6 +78,10 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: _Server
 
+    def setup(self) -> None:
+        super().setup()
+        self.server.provider.record_connection()
+
     def log_message(self, format: str, *args: Any) -> None:
         """Stay silent."""
 
@@ -207,6 +211,7 @@ class ModelProvider:
         self.reply: Callable[[dict[str, Any]], str] | None = None  # a chat model's, by the request
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []  # names in lower case; the path as `:path`
+        self.connections = 0
         self.abandoned = 0  # calls that hung until their caller left
         self.stopping = threading.Event()
         self._lock = threading.Lock()
@@ -245,6 +250,7 @@ class ModelProvider:
             self.reply = None
             self.bodies.clear()
             self.headers.clear()
+            self.connections = 0
             self.abandoned = 0
             self._failed = 0
 
@@ -262,6 +268,10 @@ class ModelProvider:
             self.bodies.append(body)
             lowered = {name.lower(): value for name, value in headers.items()}
             self.headers.append({":path": path, **lowered})
+
+    def record_connection(self) -> None:
+        with self._lock:
+            self.connections += 1
 
     def record_abandoned(self) -> None:
         with self._lock:
