@@ -14,6 +14,8 @@ from pgblend.cli.ingest.document import Document, ParseError, storable_text
 from pgblend.cli.ingest.office_file import check_archive
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
 
+# Of a picture that is linked or malformed: the slide's text stays.
+_NO_PICTURE = (PythonPptxError, KeyError, ValueError, AttributeError)
 _VERTICAL_TAB = "\v"  # python-pptx's line end within a paragraph
 
 
@@ -54,7 +56,7 @@ def _read_shape(builder: TextBuilder, shape: Any) -> None:
         for child in shape.shapes:
             _read_shape(builder, child)
     elif shape.shape_type == MSO_SHAPE_TYPE.PICTURE:
-        with suppress(ValueError):  # one that is linked, not there
+        with suppress(*_NO_PICTURE):
             builder.add_picture(shape.image.blob)
     elif shape.has_text_frame:
         builder.add(shape.text_frame.text.replace(_VERTICAL_TAB, "\n").strip())
