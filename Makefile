@@ -27,8 +27,8 @@ test: setup ## All tests but the slow ones, two at a time, with coverage of cli/
 test-slow: setup ## The tests that need minutes
 	$(PYTEST) -m slow
 
-relevance: setup ## nDCG and recall on all judged collections: fails where a figure falls (twenty minutes)
-	$(PYTEST) tests/relevance -m data
+relevance: setup ## nDCG and recall on all judged collections, stable expansions: fails where a figure falls (twenty minutes)
+	$(PYTEST) tests/relevance
 
 bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--growth …" for more)
 	docker/provision.sh
