@@ -170,7 +170,8 @@ def set_metadata(
     """Change a document's metadata, without embedding it again.
 
     METADATA is a JSON object. Its keys are merged into those that are there; null removes a key.
-    The new metadata is printed.
+    The new metadata is printed. When the document's file changes and is ingested again, what the
+    file says replaces it all: what is to last belongs into the file.
     """
     parameters = {"metadata": json.dumps(metadata), "merge": not replace}
     with open_database(database_url) as connection:

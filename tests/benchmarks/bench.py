@@ -50,6 +50,7 @@ def steps(server: str, given: argparse.Namespace) -> list[Step]:
     found = [
         Step("peers", (*on, *langchain, *textsearch, *given.corpora, passages)),
         Step("hybrid", (*on, *langchain, passages)),
+        Step("thorough", (filled,)),
         Step("fuzzy", (filled, "bench", questions)),
         Step("filters", (server, str(given.filter_passages))),
         Step("split", (filled,)),

@@ -29,6 +29,7 @@ COLUMNS = (
     ("chunks_a_second", "{:,.0f}"),
     ("characters_a_second", "{:,.0f}"),
     ("rows", "{:.1f}"),
+    ("degraded", "{:d}"),
     ("peak_mb", "{:,.0f}"),
     ("megabytes", "{:,.0f}"),
     ("load_seconds", "{:,.1f}"),

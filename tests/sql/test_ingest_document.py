@@ -253,3 +253,11 @@ def test_a_writer_waits_for_the_other(committed: Database, database_url: str) ->
         other.commit()
         thread.join(5)
     assert results[0][1:] == ("replaced", 1)
+
+
+def test_metadata_are_the_sources_again_after_an_ingest(db: Database) -> None:
+    ingest = f"""{INGEST}('c', 'k', 'one two', metadata => '{{"a": 1}}')"""
+    number, _, _ = db.row(ingest)
+    db.rows("""SELECT set_metadata(%s, '{"b": 2}')""", number)
+    assert db.row(ingest) == (number, "updated", 1)
+    assert db.value("SELECT metadata FROM documents") == {"a": 1}

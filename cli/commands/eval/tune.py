@@ -56,7 +56,9 @@ def command(
     """Choose fusion settings on one part of a judged set, and measure them on the other.
 
     What is reported comes from queries that no trial has seen: the mean nDCG@10 before (a) and
-    after (b), the difference with 95 % confidence, and the same against each arm alone.
+    after (b), the difference with 95 % confidence, and the same against each arm alone. Trials
+    fuse what words and vectors find; the fuzzy arm, which has its say where a word is misspelt,
+    takes part in what is reported and has no weight of its own to tune.
     """
     from pgblend.cli.evaluate.tune import TuneRequest
     from pgblend.cli.evaluate.tune import tune as tune_settings
