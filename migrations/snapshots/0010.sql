@@ -24687,8 +24687,9 @@ COMMENT ON FUNCTION pgblend.retry_embeddings(text) IS
 -- set_metadata: change a document's metadata without touching its chunks or vectors; returns the
 -- new metadata.
 -- Merged (also where merge is NULL), given keys replace those there and a JSON null takes a key
--- away; not merged, the whole is replaced. An unknown document and metadata that is no object are
--- errors.
+-- away; not merged, the whole is replaced. A later ingest of the document replaces all of it by
+-- what the source says: lasting keys belong into the source. An unknown document and metadata that
+-- is no object are errors.
 CREATE OR REPLACE FUNCTION pgblend.set_metadata(
     document_id bigint,
     metadata jsonb,
@@ -24725,7 +24726,7 @@ $function$;
 
 COMMENT ON FUNCTION pgblend.set_metadata(bigint, jsonb, boolean) IS
 'Change a document''s metadata without touching its chunks or vectors; returns the new metadata. '
-'Merged, a JSON null takes a key away.';
+'Merged, a JSON null takes a key away. A later ingest of the document replaces it all.';
 
 -- 90_ingest/_append_chunks
 -- _append_chunks: add chunks to those that a document has; returns how many.

@@ -1,9 +1,9 @@
 -- set_metadata: change a document's metadata without touching its chunks or vectors; returns the
 -- new metadata.
 -- Merged (also where merge is NULL), given keys replace those there and a JSON null takes a key
--- away; not merged, the whole is replaced. A later ingest of the document replaces all of it by what
--- the source says: lasting keys belong into the source. An unknown document and metadata that is no
--- object are errors.
+-- away; not merged, the whole is replaced. A later ingest of the document replaces all of it by
+-- what the source says: lasting keys belong into the source. An unknown document and metadata that
+-- is no object are errors.
 CREATE OR REPLACE FUNCTION pgblend.set_metadata(
     document_id bigint,
     metadata jsonb,

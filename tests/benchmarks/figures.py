@@ -31,6 +31,7 @@ COLUMNS = (
     ("rows", "{:.1f}"),
     ("degraded", "{:d}"),
     ("peak_mb", "{:,.0f}"),
+    ("error", "FAILED: {}"),
     ("megabytes", "{:,.0f}"),
     ("load_seconds", "{:,.1f}"),
 )
@@ -51,9 +52,6 @@ def table(rows: Iterable[Row]) -> str:
     cells = [["bench", "case", "system", *(name for name, _ in columns)]]
     for row in rows:
         start = [row["bench"], row["case"], row["system"]]
-        if "error" in row:
-            cells.append([*start, f"FAILED: {row['error']}", *[""] * (len(columns) - 1)])
-            continue
         values = [
             form.format(row[name]) if row.get(name) is not None else "" for name, form in columns
         ]
