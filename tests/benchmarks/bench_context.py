@@ -56,7 +56,9 @@ def load(connection: psycopg.Connection) -> None:
         "".join(chance.choices("abcdefghiklmnoprstu", k=chance.randint(3, 9))) for _ in range(9000)
     ]
     connection.execute("SELECT pgblend.add_collection('bench', 'simple')")
-    connection.execute("SELECT pgblend.create_embedding_space('bench', 'none', %s)", [DIMENSIONS])
+    connection.execute(
+        "SELECT pgblend.create_embedding_space('bench', 'none', %s, probe => false)", [DIMENSIONS]
+    )
     for number in range(2000 + 4 * TOPICS):
         is_topic = number < 4 * TOPICS
         topic = f"topic{number // 4}" if is_topic else "noise"

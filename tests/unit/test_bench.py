@@ -80,6 +80,7 @@ def test_quality_and_time_come_from_the_same_searches(load: Any, server: Any) ->
         with psycopg.connect(server.url(), autocommit=True) as connection:
             for name in ("blend", "sql"):
                 connection.execute(f"DROP DATABASE IF EXISTS bench_{name}_test_corpus")
+    assert "error" not in ours | theirs, (ours, theirs)
     assert (ours["nDCG@10"], theirs["nDCG@10"]) == (1.0, 1.0)
     assert ours["ratio"] == 1.0
     assert min(ours["p50"], ours["cpu"], ours["megabytes"], ours["load_seconds"]) > 0
