@@ -56,6 +56,16 @@ class Picture:
     is_page: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link at `offset` of the text; `kind` and `type` are those of pgblend.add_links."""
+
+    offset: int
+    target: str
+    kind: str
+    type: str = "link"
+
+
 @dataclass(frozen=True)
 class Message:
     """One message; `context` is what it belongs to: a channel, a thread, an issue.
@@ -96,6 +106,7 @@ class Document:
     whole_lines: bool = False
     messages: tuple[Message, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    links: tuple[Link, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

@@ -8,12 +8,13 @@ from pathlib import PurePath
 
 from pgblend.cli.ingest.decode import decode, is_binary
 from pgblend.cli.ingest.document import Document, UnsupportedFormatError, storable_text
-from pgblend.cli.ingest.parse_html import parse_html
+from pgblend.cli.ingest.find_links import find_links
+from pgblend.cli.ingest.parse_html import parse_html_links
 from pgblend.cli.ingest.parse_markdown import parse_markdown
 from pgblend.cli.ingest.records import load_json, plain_value
 
 # Raise it when a parser gives other text for the same bytes: every file is then read again.
-PARSER_VERSION = 2
+PARSER_VERSION = 3
 
 MARKDOWN, HTML, JSON, JSONL, TEXT = (
     "text/markdown",
@@ -57,12 +58,13 @@ def _lazy(module: str, name: str) -> Parser:
 
 def _parse_markdown(data: bytes) -> Document:
     text, title, metadata, headings = parse_markdown(decode(data))
-    return Document(title=title, text=text, metadata=metadata, headings=headings)
+    links = find_links(text)
+    return Document(title=title, text=text, metadata=metadata, headings=headings, links=links)
 
 
 def _parse_html(data: bytes) -> Document:
-    text, title, headings = parse_html(decode(data, html=True))
-    return Document(title=title, text=text, headings=headings)
+    text, title, headings, links = parse_html_links(decode(data, html=True))
+    return Document(title=title, text=text, headings=headings, links=links)
 
 
 def _parse_json(data: bytes) -> Document:
@@ -74,7 +76,8 @@ def _parse_json(data: bytes) -> Document:
 
 
 def _parse_text(data: bytes) -> Document:
-    return Document(text=decode(data))
+    text = decode(data)
+    return Document(text=text, links=find_links(text))
 
 
 _TEXT_FORMAT = Format(TEXT, "TEXT", ".txt .text .log .rst .org .tex .adoc", _parse_text)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from pgblend.cli.ingest.document import Heading, ParseError
+from pgblend.cli.ingest.document import Heading, Link, ParseError
 
 _DROPPED_NAMES = (
     "head script style noscript template nav svg math iframe object canvas select button audio "
@@ -35,6 +35,11 @@ _MAX_DEPTH = 10_000
 
 def parse_html(source: str) -> tuple[str, str, tuple[Heading, ...]]:
     """Return text, title and headings of a page; the title is <title>, else the first heading."""
+    return parse_html_links(source)[:3]
+
+
+def parse_html_links(source: str) -> tuple[str, str, tuple[Heading, ...], tuple[Link, ...]]:
+    """Return what parse_html does, and the links of the text; those of navigation are left out."""
     _check_depth(source)
     tree = LexborHTMLParser(source)
     writer = _Writer()
@@ -45,7 +50,7 @@ def parse_html(source: str) -> tuple[str, str, tuple[Heading, ...]]:
     title = _SPACES.sub(" ", title_node.text()).strip() if title_node else ""
     if not title and writer.headings:
         title = writer.headings[0].text
-    return text, title, tuple(writer.headings)
+    return text, title, tuple(writer.headings), tuple(writer.links)
 
 
 def _check_depth(source: str) -> None:
@@ -70,6 +75,7 @@ class _Writer:
     bullet: str = ""
     preformatted: int = 0
     headings: list[Heading] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
 
     def write(self, text: str) -> None:
         """Add text of the page, with white space collapsed outside <pre>."""
@@ -136,6 +142,8 @@ def _write(root: LexborNode, writer: _Writer) -> None:
         if tag in _HEADINGS:
             writer.break_line(2)
             heading_start = writer.position()
+        if tag == "a" and (target := (node.attributes.get("href") or "").strip()):
+            writer.links.append(Link(writer.position(), target[:2001], "path"))
         _enter(tag, writer)
         stack.append((node, True))
         stack.extend((child, False) for child in reversed(list(node.iter(include_text=True))))

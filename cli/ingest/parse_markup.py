@@ -6,6 +6,7 @@ from striprtf.striprtf import rtf_to_text
 
 from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Document, ParseError
+from pgblend.cli.ingest.find_links import find_links
 from pgblend.cli.ingest.office_file import local_name, open_archive, parse_xml, read_member
 from pgblend.cli.ingest.parse_markdown import parse_markdown
 from pgblend.cli.ingest.records import load_json
@@ -74,7 +75,8 @@ def parse_notebook(data: bytes) -> Document:
             is_code = isinstance(cell, dict) and cell.get("cell_type") == "code"
             parts.append(f"```\n{source}\n```" if is_code else source)
     text, title, metadata, headings = parse_markdown("\n\n".join(parts))
-    return Document(title=title, text=text, metadata=metadata, headings=headings)
+    links = find_links(text)
+    return Document(title=title, text=text, metadata=metadata, headings=headings, links=links)
 
 
 def _source(cell: Any) -> str:

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Document, ParseError, storable_text, storable_value
+from pgblend.cli.ingest.find_links import find_links
 from pgblend.cli.ingest.settings import DEFAULT_FIELDS, FieldMap
 
 # A line longer than this is no record: it would fill the memory.
@@ -91,10 +92,12 @@ def record_document(
     title = get_field(record, names["title"]) if names["title"] else None
     own_uri = get_field(record, names["uri"]) if names["uri"] else None
     used = set(names.values())
+    text = storable_text(text).replace("\r\n", "\n").replace("\r", "\n")
     return Document(
         source_key=source_key,
         title=storable_text(str(title)) if title is not None else "",
-        text=storable_text(text).replace("\r\n", "\n").replace("\r", "\n"),
+        text=text,
+        links=find_links(text),
         uri=storable_text(own_uri) if isinstance(own_uri, str) and own_uri else uri,
         media_type="application/json",
         metadata=storable_value({k: v for k, v in record.items() if k not in used}),

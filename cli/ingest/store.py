@@ -28,7 +28,8 @@ _STORE = """
         chunks => s.payload -> 'chunks',
         content_hash => s.payload ->> 'content_hash',
         media_type => s.payload ->> 'media_type',
-        modified_at => (s.payload ->> 'modified_at')::timestamptz
+        modified_at => (s.payload ->> 'modified_at')::timestamptz,
+        links => s.payload -> 'links'
     ) AS stored
     WHERE s.part = 0 AND s.payload ->> 'expected_hash' IS NULL
     UNION ALL

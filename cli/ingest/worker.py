@@ -7,8 +7,10 @@ says which of them it wants, and gets their chunks.
 
 import json
 import os
+import re
 import resource
 import sys
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +20,7 @@ from typing import IO, Any
 
 from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.chunking import iterate_chunks
-from pgblend.cli.ingest.document import Document, ParseError
+from pgblend.cli.ingest.document import Document, ParseError, storable_text
 from pgblend.cli.ingest.frames import read_frame, write_frame
 from pgblend.cli.ingest.language import language_finder
 from pgblend.cli.ingest.read_pictures import PictureReader
@@ -197,8 +199,22 @@ def document_payload(
             "content_hash": candidate.content_hash,
             "media_type": document.media_type,
             "modified_at": candidate.modified_at.isoformat(),
+            "links": link_list(document),
         }
     return json.dumps(about, ensure_ascii=False)
+
+
+def link_list(document: Document) -> list[dict[str, Any]]:
+    """Return a document's links as ingest_document takes them; one written twice comes once."""
+    ends = [match.start() for match in re.finditer("\n", document.text)]
+    found = {
+        (link.target, link.kind, link.type): bisect_left(ends, link.offset) + 1
+        for link in reversed(document.links)
+    }
+    return [
+        {"target": storable_text(target), "kind": kind, "type": edge_type, "line": line}
+        for (target, kind, edge_type), line in reversed(found.items())
+    ]
 
 
 def _source_file(values: list[Any]) -> SourceFile:
