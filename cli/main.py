@@ -29,6 +29,7 @@ COMMANDS = {
     "ask": "Answer a question from passages, with citations.",
     "context": "Gather passages within a budget of tokens.",
     "facets": "Count values over all candidates of a search.",
+    "graph": "What links to what, and searches that follow it.",
     "eval": "Measure search quality on judged queries, inside the database.",
     "diagnose": "Say why a document is or is not found.",
     "models": "Show, test and choose the models that serve each task.",

@@ -1,10 +1,9 @@
 """Names as links and texts write them, made comparable."""
 
 import hashlib
-import re
-import unicodedata
 
-LINK_WORD = re.compile(r"[^\W_]+")
+from pgblend.plpy.name_words import name_words
+
 LONGEST_NAME_BYTES = 800
 
 
@@ -14,11 +13,6 @@ def link_name(text: str) -> str:
     Of a text that has no letter or digit its characters stay. A name too long for an index is its
     hash.
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    words = [
-        (word.lstrip("0") or "0") if word.isdecimal() else word
-        for word in LINK_WORD.findall(folded)
-    ]
-    name = " ".join(words) or " ".join(folded.split())
+    name = " ".join(name_words(text)) or " ".join(text.casefold().split())
     encoded = name.encode()
     return name if len(encoded) <= LONGEST_NAME_BYTES else hashlib.sha256(encoded).hexdigest()

@@ -74,6 +74,8 @@ class Run:
             if not request.dry_run:
                 # Two writers may have stored documents that link to each other at the same time.
                 connections[0].execute("SELECT pgblend.resolve_links(%s)", [request.collection])
+                if collection.mentions:
+                    connections[0].execute("SELECT pgblend.link_mentions(%s)", [request.collection])
                 # What the last batches left; a failure is a warning, and lexical_status keeps it.
                 connections[0].execute("SELECT pgblend.lexical_seal(%s)", [request.collection])
             if request.dry_run:

@@ -127,6 +127,7 @@ class CollectionInfo:
 
     id: int | None
     chunk_settings: ChunkSettings
+    mentions: bool
 
 
 def read_collection(connection: Connection, name: str) -> CollectionInfo:
@@ -141,6 +142,7 @@ def read_collection(connection: Connection, name: str) -> CollectionInfo:
             settings["chunk_overlap_tokens"],
             settings["min_chunk_size_tokens"],
         ),
+        settings["mentions"],
     )
 
 

@@ -208,6 +208,9 @@ BEGIN ATOMIC
             'What goes before a chunk''s text when it is embedded: title gives '
             '"title: … | text: …", summary the document''s summary and a line "---", none '
             'nothing. What a change touches is embedded anew.'),
+        ('mentions', 'collection', 'boolean', 'false', NULL, NULL, NULL,
+            'Whether ingest makes edges from documents to those that their text names by title or '
+            'alias (link_mentions).'),
         ('min_chunk_size_tokens', 'collection', 'integer', '40', 0, 100000, NULL,
             'A smaller piece is joined to its neighbour.'),
         ('summaries', 'collection', 'boolean', 'false', NULL, NULL, NULL,

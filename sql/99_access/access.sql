@@ -363,6 +363,7 @@ GRANT EXECUTE ON FUNCTION
 pgblend.add_edge,
 pgblend.add_links,
 pgblend.delete_edge,
+pgblend.link_mentions,
 pgblend.resolve_links,
 pgblend._check_edge,
 pgblend._check_links,
@@ -374,5 +375,6 @@ pgblend._insert_links,
 pgblend._link_edges,
 pgblend._link_error,
 pgblend._replace_links,
-pgblend._resolve_links
+pgblend._resolve_links,
+pgblend._store_mentions
 TO pgblend_writer;

@@ -1,0 +1,325 @@
+"""`pgblend graph`: what links to what, and searches that follow it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import collect_warnings, fetch_rows, fetch_value, open_database
+from pgblend.cli.errors import UserError
+from pgblend.cli.graph.neighbourhood import find_node, read_neighbourhood
+from pgblend.cli.parameters import JsonObject, shorten
+from pgblend.cli.search_output import echo_results
+
+_NEIGHBOURS = """
+    SELECT * FROM pgblend.graph_neighbors(
+        %(node)s::text, %(depth)s::integer, %(direction)s::text, %(edge_types)s::text[],
+        %(limit)s::integer)
+"""
+_SEARCH = """
+    SELECT * FROM pgblend.graph_search(
+        seed_nodes => %(seeds)s::text[], depth => %(depth)s::integer,
+        result_limit => %(limit)s::integer, query => %(query)s::text,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        options => %(options)s::jsonb)
+"""
+_EDGES = """
+    SELECT l.collection, l.source_key, l.edge_type, l.kind, l.target, l.target_key, l.line,
+        l.weight, l.origin
+    FROM pgblend.links AS l
+    WHERE (%(collections)s::text[] IS NULL OR l.collection = ANY (%(collections)s::text[]))
+        AND (%(edge_types)s::text[] IS NULL OR l.edge_type = ANY (%(edge_types)s::text[]))
+        AND (NOT %(dangling)s::boolean OR l.target_key IS NULL)
+    ORDER BY l.collection, l.source_key, l.line, l.target
+    LIMIT %(limit)s::integer
+"""
+_EDGE_COLUMNS = ("source_key", "edge_type", "target", "target_key", "line", "origin")
+_NEIGHBOUR_COLUMNS = ("neighbour", "distance", "edge_type", "is_reverse", "source_key", "title")
+_STAGE = """
+    CREATE TEMP TABLE link_stage (
+        place integer, source_key text, target text, edge_type text, weight real, metadata jsonb)
+"""
+
+
+@click.group()
+def command() -> None:
+    """What links to what, and searches that follow it."""
+
+
+def _walk_options(depth: int, limit: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options of a walk: depth, direction, edge types, limit."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        for option in (
+            click.option(
+                "-n",
+                "--limit",
+                type=click.IntRange(1, 100_000),
+                default=limit,
+                show_default=True,
+                help="Most nodes or rows.",
+            ),
+            click.option(
+                "--type",
+                "edge_types",
+                multiple=True,
+                metavar="TYPE",
+                help="Only edges of this type (repeatable); next and part_of join passages.",
+            ),
+            click.option(
+                "--direction",
+                type=click.Choice(["both", "out", "in"]),
+                default="both",
+                show_default=True,
+                help="Follow edges, go against them, or either.",
+            ),
+            click.option(
+                "--depth",
+                type=click.IntRange(0, 10),
+                default=depth,
+                show_default=True,
+                help="Most steps.",
+            ),
+        ):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+_collection = click.option(
+    "-c", "--collection", metavar="NAME", help="Take NODE as a source key in this collection."
+)
+
+
+@command.command()
+@click.argument("node")
+@_collection
+@_walk_options(depth=1, limit=1000)
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def neighbors(
+    database_url: str | None,
+    node: str,
+    collection: str | None,
+    depth: int,
+    direction: str,
+    edge_types: tuple[str, ...],
+    limit: int,
+    output_format: str,
+) -> None:
+    """List the nodes within some steps of a node, nearest first.
+
+    NODE is document:ID, chunk:ID or entity:ID, or with --collection a document's source key.
+    """
+    with open_database(database_url) as connection:
+        parameters = {
+            "node": find_node(connection, node, collection),
+            "depth": depth,
+            "direction": direction,
+            "edge_types": list(edge_types) or None,
+            "limit": limit,
+        }
+        rows = fetch_rows(connection, _NEIGHBOURS, parameters)
+    output.echo_list("neighbors", rows, _NEIGHBOUR_COLUMNS, output_format)
+
+
+@command.command()
+@click.argument("query", required=False)
+@click.option("--seed", "seeds", multiple=True, metavar="NODE", help="Start here (repeatable).")
+@click.option("-c", "--collection", multiple=True, metavar="NAME", help="Search only this one.")
+@click.option("--filter", type=JsonObject(), help="Only rows that pass.")
+@_walk_options(depth=1, limit=10)
+@output.output_options("json", "csv", "md", "files")
+@click.pass_obj
+def search(
+    database_url: str | None,
+    query: str | None,
+    seeds: tuple[str, ...],
+    collection: tuple[str, ...],
+    filter: dict[str, Any] | None,
+    depth: int,
+    direction: str,
+    edge_types: tuple[str, ...],
+    limit: int,
+    output_format: str,
+) -> None:
+    """Find passages near in the graph.
+
+    With --seed: near these nodes (document:ID, or, with one --collection, a source key), score
+    1 / (1 + depth). With QUERY: what it finds by its vector, and what that leads to, score cosine +
+    1 / (1 + depth).
+    """
+    only = collection[0] if len(collection) == 1 else None
+    graph = {"direction": direction, "edge_types": list(edge_types) or None}
+    with open_database(database_url) as connection:
+        warnings = collect_warnings(connection)
+        nodes = [
+            seed
+            if seed.partition(":")[0] in ("document", "chunk", "entity")
+            else find_node(connection, seed, only)
+            for seed in seeds
+        ]
+        parameters = {
+            "seeds": nodes or None,
+            "depth": depth,
+            "limit": limit,
+            "query": query,
+            "collections": list(collection) or None,
+            "filter": None if filter is None else json.dumps(filter),
+            "options": json.dumps({"graph": graph}),
+        }
+        rows = fetch_rows(connection, _SEARCH, parameters)
+    degraded = list(dict.fromkeys(note for row in rows for note in row["degraded"] or ()))
+    more = {"degraded": degraded, "warnings": warnings}
+    echo_results(output_format, query or "", rows, more)
+
+
+@command.command()
+@click.argument("node")
+@_collection
+@_walk_options(depth=2, limit=100)
+@click.option(
+    "--svg",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the picture.",
+)
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page."
+)
+@click.pass_obj
+def show(
+    database_url: str | None,
+    node: str,
+    collection: str | None,
+    depth: int,
+    direction: str,
+    edge_types: tuple[str, ...],
+    limit: int,
+    svg: Path | None,
+    html: Path | None,
+) -> None:
+    """Draw the neighbourhood of a node.
+
+    The node stands in the middle, the others on rings by their distance, and arrows run from source
+    to target. --svg writes the picture, --html a page with it; without either its edges are listed.
+    """
+    from pgblend.cli.graph import picture
+
+    with open_database(database_url) as connection:
+        start = find_node(connection, node, collection)
+        around = read_neighbourhood(connection, start, depth, direction, edge_types, limit)
+    for path, draw in ((svg, picture.draw), (html, picture.page)):
+        if path is not None:
+            _write(path, draw(around))
+    if svg is None and html is None:
+        titles = {each.name: each.title for each in around.nodes}
+        for edge in around.edges:
+            line = f"{titles[edge.source]} -- {edge.type} -> {titles[edge.target]}"
+            click.echo(output.one_line(line))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"cannot write {path}: {error.strerror}", hint="name a file in a folder of yours"
+        ) from error
+    click.echo(f"pgblend: wrote {path}", err=True)
+
+
+@command.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("-c", "--collection", required=True, metavar="NAME", help="Whose documents they are.")
+@click.option(
+    "--type", "edge_type", default="link", show_default=True, help="Of lines that name none."
+)
+@output.output_options("json")
+@click.pass_obj
+def import_links(
+    database_url: str | None, file: Path, collection: str, edge_type: str, output_format: str
+) -> None:
+    """Add links between documents from a file.
+
+    FILE is TSV or CSV (also .xz, .gz, .bz2) whose first line names the columns: src and dst, which
+    are source keys, and perhaps type, weight and metadata. A target that is not there yet is found
+    when it arrives; a source that is not there is left out and told.
+    """
+    from pgblend.cli.graph.link_file import read_links
+
+    with open_database(database_url) as connection, connection.transaction():
+        connection.execute(_STAGE)
+        with connection.cursor().copy("COPY pg_temp.link_stage FROM STDIN") as copy:
+            for row in read_links(file, edge_type):
+                copy.write_row(row)
+        (done,) = fetch_rows(
+            connection,
+            "SELECT * FROM pgblend._import_links(%(collection)s::text)",
+            {"collection": collection},
+        )
+        connection.execute("DROP TABLE pg_temp.link_stage")
+    if output_format == "json":
+        output.echo_json(done)
+    click.echo(
+        f"pgblend: {done['stored']:,} links, {done['dangling']:,} of them to what is not there yet",
+        err=True,
+    )
+    if done["unknown_sources"]:
+        some = ", ".join(map(shorten, done["unknown_sources"][:5]))
+        click.echo(
+            f"pgblend: {len(done['unknown_sources']):,} sources are not there: {some}", err=True
+        )
+
+
+@command.command()
+@click.option("-c", "--collection", multiple=True, metavar="NAME", help="Only of this collection.")
+@click.option("--type", "edge_types", multiple=True, metavar="TYPE", help="Only of this type.")
+@click.option("--dangling", is_flag=True, help="Only links whose target is not there.")
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(1, 1_000_000),
+    default=1000,
+    show_default=True,
+    help="Most links to list.",
+)
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def edges(
+    database_url: str | None,
+    collection: tuple[str, ...],
+    edge_types: tuple[str, ...],
+    dangling: bool,
+    limit: int,
+    output_format: str,
+) -> None:
+    """List what documents link to, as it is written, and what that means."""
+    parameters = {
+        "collections": list(collection) or None,
+        "edge_types": list(edge_types) or None,
+        "dangling": dangling,
+        "limit": limit,
+    }
+    with open_database(database_url) as connection:
+        rows = fetch_rows(connection, _EDGES, parameters)
+    output.echo_list("edges", rows, _EDGE_COLUMNS, output_format)
+
+
+@command.command()
+@click.option("-c", "--collection", required=True, metavar="NAME", help="Whose documents they are.")
+@click.pass_obj
+def mentions(database_url: str | None, collection: str) -> None:
+    """Join documents that name each other.
+
+    A document whose text has another one's title or alias gets an edge of type mentions to it. The
+    collection's setting mentions does this at every ingest.
+    """
+    with open_database(database_url) as connection:
+        statement = "SELECT pgblend.link_mentions(%(collection)s::text)"
+        count = fetch_value(connection, statement, {"collection": collection})
+    click.echo(f"pgblend: {count:,} mentions", err=True)

@@ -1,0 +1,1 @@
+"""The graph on the command line: links read from files, neighbourhoods and their pictures."""

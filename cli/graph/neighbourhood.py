@@ -1,0 +1,110 @@
+"""A node with what is around it, and the edges between all of these."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pgblend.cli.database import Connection, fetch_rows, fetch_value
+from pgblend.cli.errors import UserError
+from pgblend.cli.parameters import shorten
+
+_NODE = "SELECT pgblend.graph_node(%(collection)s::text, %(key)s::text)"
+_SELF = """
+    SELECT pgblend._node_name(f.node) AS node, f.kind, f.title, f.source_key
+    FROM pgblend._node_facts(ARRAY[pgblend._node_id(%(node)s::text)]) AS f
+"""
+_AROUND = """
+    SELECT n.neighbour AS node, n.kind, n.title, n.source_key, n.distance, n.via
+    FROM pgblend.graph_neighbors(
+        %(node)s::text, %(depth)s::integer, %(direction)s::text, %(edge_types)s::text[],
+        %(limit)s::integer) AS n
+"""
+_BETWEEN = """
+    WITH inside AS (
+        SELECT array_agg(pgblend._node_id(n)) AS ids FROM unnest(%(nodes)s::text[]) AS n
+    )
+    SELECT DISTINCT pgblend._node_name(e.node) AS source, pgblend._node_name(e.neighbour) AS target,
+        e.edge_type
+    FROM inside AS i
+    CROSS JOIN LATERAL pgblend._neighbours(i.ids, 'out', %(edge_types)s::text[], 100000) AS e
+    WHERE e.neighbour = ANY (i.ids)
+    ORDER BY 1, 2, 3
+"""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node; `via` is the one before it on the way from the first, which has distance 0."""
+
+    name: str
+    kind: str
+    title: str
+    source_key: str
+    distance: int
+    via: str
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An edge between two nodes that are shown."""
+
+    source: str
+    target: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """The first node is the one that was asked for; the others come nearest first."""
+
+    nodes: Sequence[Node]
+    edges: Sequence[Edge]
+
+
+def find_node(connection: Connection, text: str, collection: str | None) -> str:
+    """Return the node that a user means: kind:id, or the source key of a document."""
+    if collection is not None:
+        return str(fetch_value(connection, _NODE, {"collection": collection, "key": text}))
+    kind, _, number = text.partition(":")
+    if kind not in ("document", "chunk", "entity") or not number.isdecimal():
+        raise UserError(
+            f"{shorten(text)} is no node",
+            hint="give document:ID, chunk:ID or entity:ID, or a source key with --collection",
+        )
+    return text
+
+
+def read_neighbourhood(
+    connection: Connection,
+    node: str,
+    depth: int,
+    direction: str,
+    edge_types: Sequence[str],
+    limit: int,
+) -> Neighbourhood:
+    """Read the nodes within some steps of a node, and the edges between them."""
+    parameters: dict[str, object] = {
+        "node": node,
+        "depth": depth,
+        "direction": direction,
+        "edge_types": list(edge_types) or None,
+        "limit": limit,
+    }
+    around = fetch_rows(connection, _AROUND, parameters)
+    (own,) = fetch_rows(connection, _SELF, parameters)
+    rows = [own | {"distance": 0, "via": ""}, *around]
+    nodes = [
+        Node(
+            row["node"],
+            row["kind"],
+            row["title"],
+            row["source_key"] or "",
+            row["distance"],
+            row["via"],
+        )
+        for row in rows
+    ]
+    parameters["nodes"] = [each.name for each in nodes]
+    between = fetch_rows(connection, _BETWEEN, parameters)
+    return Neighbourhood(
+        nodes, [Edge(row["source"], row["target"], row["edge_type"]) for row in between]
+    )

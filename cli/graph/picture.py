@@ -1,0 +1,141 @@
+"""A neighbourhood as a picture: an SVG that fetches nothing and in which texts stay texts."""
+
+from html import escape
+from math import cos, degrees
+
+from pgblend.cli import output
+from pgblend.cli.graph.layout import Spot, radial_layout
+from pgblend.cli.graph.neighbourhood import Edge, Neighbourhood, Node
+
+# Colours that differ for the colour-blind too (Okabe and Ito), by kind of node.
+_COLOURS = {"document": "#0072b2", "chunk": "#009e73", "entity": "#d55e00"}
+_EDGE_COLOURS = ("#56606b", "#b24a9b", "#8a6d00", "#2f7f4f", "#a33b2a", "#3b62b0")
+_LONGEST_LABEL = 34
+_MARGIN = 24
+_LABEL_WIDTH = 250
+_LEGEND_HEIGHT = 34
+
+
+def draw(neighbourhood: Neighbourhood) -> str:
+    """Return the picture as SVG: the node in the middle, the others on rings by their distance.
+
+    Arrows run from source to target, their colour says the type; who points at a node or an edge
+    sees its whole name.
+    """
+    spots, radii = radial_layout(neighbourhood.nodes)
+    half = radii[-1] + (_LABEL_WIDTH if len(radii) > 1 else _LABEL_WIDTH / 2) + _MARGIN
+    types = sorted({edge.type for edge in neighbourhood.edges})
+    colours = {name: _EDGE_COLOURS[n % len(_EDGE_COLOURS)] for n, name in enumerate(types)}
+    height = 2 * (radii[-1] + _MARGIN + 30)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-half:.0f} {-height / 2:.0f} '
+        f'{2 * half:.0f} {height + _LEGEND_HEIGHT:.0f}" width="{2 * half:.0f}" '
+        f'height="{height + _LEGEND_HEIGHT:.0f}" role="img" font-family="sans-serif" '
+        f'font-size="12"><title>{_text(neighbourhood.nodes[0].title)}</title>',
+        f'<rect x="{-half:.0f}" y="{-height / 2:.0f}" width="100%" height="100%" fill="#fff"/>',
+        _markers(colours),
+        *(f'<circle r="{radius:.0f}" fill="none" stroke="#e6e8eb"/>' for radius in radii if radius),
+        *(_edge(edge, spots, colours, neighbourhood) for edge in neighbourhood.edges),
+        *(_node(node, spots[node.name]) for node in neighbourhood.nodes),
+        _legend(neighbourhood, colours, -half + _MARGIN, height / 2 + 12),
+        "</svg>",
+    ]
+    return "\n".join(parts)
+
+
+def _markers(colours: dict[str, str]) -> str:
+    heads = "".join(
+        f'<marker id="head-{place}" viewBox="0 0 8 8" refX="13" refY="4" markerWidth="7" '
+        f'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="{colour}"/></marker>'
+        for place, colour in enumerate(colours.values())
+    )
+    return f"<defs>{heads}</defs>"
+
+
+def _edge(
+    edge: Edge, spots: dict[str, Spot], colours: dict[str, str], around: Neighbourhood
+) -> str:
+    start, end = spots[edge.source], spots[edge.target]
+    # Bent towards the middle between nodes of one ring, else nearly straight.
+    bend = 0.55 if start.ring == end.ring else 0.92
+    x, y = (start.x + end.x) / 2 * bend, (start.y + end.y) / 2 * bend
+    titles = {node.name: node.title for node in around.nodes}
+    told = f"{titles[edge.source]} — {edge.type} → {titles[edge.target]}"
+    head = list(colours).index(edge.type)
+    return (
+        f'<path d="M{start.x:.1f} {start.y:.1f}Q{x:.1f} {y:.1f} {end.x:.1f} {end.y:.1f}" '
+        f'fill="none" stroke="{colours[edge.type]}" stroke-opacity=".55" '
+        f'marker-end="url(#head-{head})"><title>{_text(told)}</title></path>'
+    )
+
+
+def _node(node: Node, spot: Spot) -> str:
+    label = output.one_line(node.title)
+    if len(label) > _LONGEST_LABEL:
+        label = label[: _LONGEST_LABEL - 1] + "…"
+    colour = _COLOURS[node.kind]
+    told = f"{node.name} {node.title} {node.source_key}"
+    if spot.ring == 0:
+        text = f'<text y="-14" text-anchor="middle" font-weight="bold">{_text(label)}</text>'
+        return (
+            f'<g class="node"><title>{_text(told)}</title>'
+            f'<circle r="9" fill="{colour}" stroke="#fff" stroke-width="2"/>{text}</g>'
+        )
+    leftwards = cos(spot.angle) < -1e-9
+    turn = degrees(spot.angle) + (180 if leftwards else 0)
+    anchor, offset = ("end", -10) if leftwards else ("start", 10)
+    return (
+        f'<g class="node" transform="translate({spot.x:.1f} {spot.y:.1f})">'
+        f"<title>{_text(told)}</title>"
+        f'<circle r="5.5" fill="{colour}" stroke="#fff" stroke-width="1.5"/>'
+        f'<text transform="rotate({turn % 360:.1f})" x="{offset}" dy=".35em" '
+        f'text-anchor="{anchor}" stroke="#fff" stroke-width="3" paint-order="stroke">'
+        f"{_text(label)}</text></g>"
+    )
+
+
+def _legend(around: Neighbourhood, colours: dict[str, str], x: float, y: float) -> str:
+    entries = []
+    for kind in sorted({node.kind for node in around.nodes}):
+        entries.append(
+            f'<circle cx="{x:.0f}" cy="{y:.0f}" r="5" fill="{_COLOURS[kind]}"/>'
+            f'<text x="{x + 10:.0f}" y="{y + 4:.0f}">{kind}</text>'
+        )
+        x += 34 + 7 * len(kind)
+    for name, colour in colours.items():
+        short = name if len(name) <= _LONGEST_LABEL else name[: _LONGEST_LABEL - 1] + "…"
+        entries.append(
+            f'<path d="M{x:.0f} {y:.0f}h18" stroke="{colour}" stroke-width="2"/>'
+            f'<text x="{x + 24:.0f}" y="{y + 4:.0f}">{_text(short)}</text>'
+        )
+        x += 48 + 7 * len(short)
+    return "".join(entries)
+
+
+def _text(text: str) -> str:
+    return escape(output.one_line(text))
+
+
+def page(neighbourhood: Neighbourhood) -> str:
+    """Return the picture in a page, with its nodes and edges as a table for reading aloud."""
+    titles = {node.name: node.title for node in neighbourhood.nodes}
+    rows = "\n".join(
+        f"<tr><td>{_text(titles[edge.source])}</td><td>{_text(edge.type)}</td>"
+        f"<td>{_text(titles[edge.target])}</td></tr>"
+        for edge in neighbourhood.edges
+    )
+    title = _text(neighbourhood.nodes[0].title)
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    style = (
+        "body{font:14px sans-serif;margin:1rem;color:#1d2329}svg{max-width:100%;height:auto}"
+        "table{border-collapse:collapse}td,th{padding:.2rem .8rem;text-align:left;"
+        "border-bottom:1px solid #e6e8eb}"
+    )
+    return (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        f"<title>{title}: neighbourhood</title><style>{style}</style>\n<body>\n"
+        f"<h1>{title}</h1>\n{draw(neighbourhood)}\n"
+        f"<table><thead><tr><th>from</th><th>edge</th><th>to</th></tr></thead>\n"
+        f"<tbody>{rows}</tbody></table>\n</body></html>\n"
+    )

@@ -1,0 +1,50 @@
+-- link_mentions: make edges of type mentions from each document whose text names another one of its
+-- collection, by title or alias, to that one; returns how many.
+-- Names are compared without case and punctuation, "(film)" at their end may be missing, and the
+-- longest counts. A name of fewer than three letters, of more than five documents, or mentioned by
+-- more than max(10, 1 %) of them, is none. All such edges of the collection are made anew; they
+-- hang on their passages, so a changed text takes its own along.
+CREATE OR REPLACE FUNCTION pgblend.link_mentions(collection text)
+RETURNS bigint
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $python$
+#include plpy/named_documents.py
+ASKED = plpy.prepare("SELECT (pgblend._writable_collection($1)).id", ["text"])
+NAMES = plpy.prepare(
+    "SELECT d.id, d.title AS name FROM pgblend_data.document AS d"
+    " WHERE d.collection_id = $1 AND d.title <> ''"
+    " UNION SELECT n.document_id, n.full_name FROM pgblend_data.document_name AS n"
+    " WHERE n.collection_id = $1 AND n.kind = 'alias'", ["bigint"])
+TEXTS = plpy.prepare(
+    "SELECT c.id, c.document_id, substr(c.content, c.own_start + 1) AS text"
+    " FROM pgblend_data.chunk AS c WHERE c.collection_id = $1", ["bigint"])
+CLEAR = plpy.prepare(
+    "DELETE FROM pgblend_data.edge AS e WHERE e.collection_id = $1 AND e.origin = 'mention'",
+    ["bigint"])
+STORE = plpy.prepare(
+    "SELECT pgblend._store_mentions($1, $2, $3, $4, $5)",
+    ["bigint", "bigint[]", "bigint[]", "bigint[]", "text[]"])
+BATCH = 10000
+
+collection_id = plpy.execute(ASKED, [collection])[0]["id"]
+known = named_documents(
+    (row["id"], row["name"]) for row in plpy.cursor(NAMES, [collection_id]))
+found = [
+    (row["document_id"], row["id"], name)
+    for row in plpy.cursor(TEXTS, [collection_id]) for name in sorted(known.names_in(row["text"]))]
+count = plpy.execute(
+    plpy.prepare("SELECT count(*) AS n FROM pgblend_data.document AS d WHERE d.collection_id = $1",
+                 ["bigint"]), [collection_id])[0]["n"]
+mentions = known.mentions(found, max(10, count // 100))
+plpy.execute(CLEAR, [collection_id])
+for start in range(0, len(mentions), BATCH):
+    columns = zip(*mentions[start:start + BATCH])
+    plpy.execute(STORE, [collection_id, *map(list, columns)])
+return len(mentions)
+$python$;
+
+COMMENT ON FUNCTION pgblend.link_mentions(text) IS
+'Make edges of type mentions from documents to those of the collection that their text '
+'names by title or alias; returns how many. All such edges are made anew.';
