@@ -9,7 +9,7 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_rows, fetch_value, open_database
-from pgblend.cli.errors import UserError
+from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.graph.neighbourhood import find_node, read_neighbourhood
 from pgblend.cli.parameters import JsonObject, shorten
 from pgblend.cli.search_output import echo_results
@@ -308,6 +308,28 @@ def edges(
     with open_database(database_url) as connection:
         rows = fetch_rows(connection, _EDGES, parameters)
     output.echo_list("edges", rows, _EDGE_COLUMNS, output_format)
+
+
+@command.command()
+@click.option("-c", "--collection", required=True, metavar="NAME", help="Whose documents they are.")
+@click.pass_obj
+def entities(database_url: str | None, collection: str) -> None:
+    """Have a model find entities and relations in passages.
+
+    The setting entity_model names the model and gateway_url the gateway. Only text that it was not
+    asked about before costs anything. Passages are joined to the entities that they name.
+    """
+    from pgblend.cli.graph.entity_step import run_entities
+
+    with open_database(database_url) as connection:
+        done = run_entities(connection, collection)
+    click.echo(
+        f"pgblend: asked about {done.asked:,} texts, joined {done.joined:,} passages", err=True
+    )
+    for failure in done.failures[:5]:
+        click.echo(f"pgblend: failed: {output.one_line(failure)}", err=True)
+    if done.failures:
+        click.get_current_context().exit(ExitCode.PARTIAL)
 
 
 @command.command()

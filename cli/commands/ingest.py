@@ -51,6 +51,11 @@ def _parse_map(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
     is_flag=True,
     help="Do not even read files whose document is as new as the file, whatever the settings.",
 )
+@click.option(
+    "--entities",
+    is_flag=True,
+    help="Have the model of the setting entity_model find entities in passages.",
+)
 @click.pass_obj
 def command(
     database_url: str | None,
@@ -65,6 +70,7 @@ def command(
     embed: bool,
     prune: bool,
     resume: bool,
+    entities: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -89,6 +95,7 @@ def command(
         prune,
         dry_run,
         resume,
+        entities=entities,
     )
     run_request(database_url, request, as_json)
 

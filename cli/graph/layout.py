@@ -7,9 +7,8 @@ from math import cos, pi, sin
 
 from pgblend.cli.graph.neighbourhood import Node
 
-# Room that a label takes on its ring, and between rings, in pixels.
+# Room that a label takes on its ring, in pixels.
 _LABEL_HEIGHT = 18.0
-_RING_GAP = 150.0
 
 
 @dataclass(frozen=True)
@@ -22,11 +21,11 @@ class Spot:
     ring: int
 
 
-def radial_layout(nodes: Sequence[Node]) -> tuple[dict[str, Spot], list[float]]:
+def radial_layout(nodes: Sequence[Node], gap: float) -> tuple[dict[str, Spot], list[float]]:
     """Return the spot of each node by name, and the radii of the rings from ring 0.
 
     The first node stands in the middle. The tree of shortest ways is laid out in wedges, each as
-    wide as the leaves below it ask for, and a ring is wide enough for the labels on it.
+    wide as the leaves below it ask for; rings are `gap` apart, and wide enough for their labels.
     """
     children: dict[str, list[str]] = defaultdict(list)
     rings: dict[int, int] = defaultdict(int)
@@ -39,10 +38,10 @@ def radial_layout(nodes: Sequence[Node]) -> tuple[dict[str, Spot], list[float]]:
     radii = [0.0]
     for ring in range(1, max(rings, default=0) + 1):
         needed = rings[ring] * _LABEL_HEIGHT / (2 * pi)
-        radii.append(max(radii[-1] + _RING_GAP, needed))
+        radii.append(max(radii[-1] + gap, needed))
     distance = {node.name: node.distance for node in nodes}
     spots = {nodes[0].name: Spot(0.0, 0.0, 0.0, 0)}
-    wedges = {nodes[0].name: (-pi / 2, 3 * pi / 2)}
+    wedges = {nodes[0].name: (-pi, pi)}
     for node in nodes:
         start, end = wedges[node.name]
         step = (end - start) / leaves[node.name]

@@ -1,7 +1,7 @@
 """A neighbourhood as a picture: an SVG that fetches nothing and in which texts stay texts."""
 
 from html import escape
-from math import cos, degrees
+from math import cos, degrees, sin
 
 from pgblend.cli import output
 from pgblend.cli.graph.layout import Spot, radial_layout
@@ -11,8 +11,8 @@ from pgblend.cli.graph.neighbourhood import Edge, Neighbourhood, Node
 _COLOURS = {"document": "#0072b2", "chunk": "#009e73", "entity": "#d55e00"}
 _EDGE_COLOURS = ("#56606b", "#b24a9b", "#8a6d00", "#2f7f4f", "#a33b2a", "#3b62b0")
 _LONGEST_LABEL = 34
+_LETTER_WIDTH = 6.6
 _MARGIN = 24
-_LABEL_WIDTH = 250
 _LEGEND_HEIGHT = 34
 
 
@@ -22,25 +22,42 @@ def draw(neighbourhood: Neighbourhood) -> str:
     Arrows run from source to target, their colour says the type; who points at a node or an edge
     sees its whole name.
     """
-    spots, radii = radial_layout(neighbourhood.nodes)
-    half = radii[-1] + (_LABEL_WIDTH if len(radii) > 1 else _LABEL_WIDTH / 2) + _MARGIN
+    widths = {node.name: 10 + _LETTER_WIDTH * len(_label(node)) for node in neighbourhood.nodes}
+    spots, radii = radial_layout(neighbourhood.nodes, max(100.0, max(widths.values()) + 20))
+    half, high = _extent(spots, radii, widths)
     types = sorted({edge.type for edge in neighbourhood.edges})
     colours = {name: _EDGE_COLOURS[n % len(_EDGE_COLOURS)] for n, name in enumerate(types)}
-    height = 2 * (radii[-1] + _MARGIN + 30)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-half:.0f} {-height / 2:.0f} '
-        f'{2 * half:.0f} {height + _LEGEND_HEIGHT:.0f}" width="{2 * half:.0f}" '
-        f'height="{height + _LEGEND_HEIGHT:.0f}" role="img" font-family="sans-serif" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-half:.0f} {-high:.0f} '
+        f'{2 * half:.0f} {2 * high + _LEGEND_HEIGHT:.0f}" width="{2 * half:.0f}" '
+        f'height="{2 * high + _LEGEND_HEIGHT:.0f}" role="img" font-family="sans-serif" '
         f'font-size="12"><title>{_text(neighbourhood.nodes[0].title)}</title>',
-        f'<rect x="{-half:.0f}" y="{-height / 2:.0f}" width="100%" height="100%" fill="#fff"/>',
+        f'<rect x="{-half:.0f}" y="{-high:.0f}" width="100%" height="100%" fill="#fff"/>',
         _markers(colours),
         *(f'<circle r="{radius:.0f}" fill="none" stroke="#e6e8eb"/>' for radius in radii if radius),
         *(_edge(edge, spots, colours, neighbourhood) for edge in neighbourhood.edges),
         *(_node(node, spots[node.name]) for node in neighbourhood.nodes),
-        _legend(neighbourhood, colours, -half + _MARGIN, height / 2 + 12),
+        _legend(neighbourhood, colours, -half + _MARGIN, high + 12),
         "</svg>",
     ]
     return "\n".join(parts)
+
+
+def _extent(
+    spots: dict[str, Spot], radii: list[float], widths: dict[str, float]
+) -> tuple[float, float]:
+    """Return how far the picture goes to the side, and up and down, labels included."""
+    half, high = max(radii[-1], widths[next(iter(spots))] / 2), max(radii[-1], 30.0)
+    for name, spot in spots.items():
+        if spot.ring:
+            half = max(half, abs(spot.x + widths[name] * cos(spot.angle)))
+            high = max(high, abs(spot.y + widths[name] * sin(spot.angle)))
+    return half + _MARGIN, high + _MARGIN
+
+
+def _label(node: Node) -> str:
+    label = output.one_line(node.title)
+    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
 
 
 def _markers(colours: dict[str, str]) -> str:
@@ -70,9 +87,7 @@ def _edge(
 
 
 def _node(node: Node, spot: Spot) -> str:
-    label = output.one_line(node.title)
-    if len(label) > _LONGEST_LABEL:
-        label = label[: _LONGEST_LABEL - 1] + "…"
+    label = _label(node)
     colour = _COLOURS[node.kind]
     told = f"{node.name} {node.title} {node.source_key}"
     if spot.ring == 0:

@@ -90,6 +90,27 @@ class GatewayClient:
             )
         return text.strip()
 
+    def chat(
+        self, model: str, messages: Sequence[dict[str, Any]], response_format: Any, user: str
+    ) -> str:
+        """Return what a chat model says; `user` names the task for the ledger."""
+        body = {
+            "model": model,
+            "messages": list(messages),
+            "response_format": response_format,
+            "temperature": 0,
+            "user": user,
+        }
+        response = self._ask("/v1/chat/completions", body)
+        try:
+            return str(response.json()["choices"][0]["message"]["content"] or "")
+        except (ValueError, KeyError, IndexError, TypeError):
+            raise GatewayUnavailableError(
+                f"the answer of {self._url} is no chat completion",
+                "check that gateway_url names an OpenAI-compatible /v1/chat/completions",
+                may_be_the_text=True,
+            ) from None
+
     def _ask(self, path: str, body: dict[str, Any]) -> httpx.Response:
         """Post until there is an answer or no attempt left; raise what is no answer."""
         for attempt in range(1, self._attempts + 1):

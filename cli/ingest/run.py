@@ -44,6 +44,7 @@ class IngestRequest:
     resume: bool = False
     sync: bool = False
     limits: Limits = field(default_factory=Limits)
+    entities: bool = False
 
 
 class Run:
@@ -87,7 +88,25 @@ class Run:
                 )
 
                 EmbedStep(connections, self.report, self._start_bar).run()
+            if not request.dry_run and (request.entities or collection.entities):
+                self._find_entities(connections[0])
             self.report.waiting = sum(space.waiting for space in read_spaces(connections[0]))
+
+    def _find_entities(self, connection: Connection) -> None:
+        """Have a model find entities; what it fails with is told, and the text stays findable."""
+        from pgblend.cli.graph.entity_step import run_entities
+
+        try:
+            done = run_entities(connection, self._request.collection)
+        except UserError as error:
+            self.report.degrade("entities", error.message, error.hint or "")
+            return
+        if done.failures:
+            self.report.degrade(
+                "entities",
+                f"the model failed with {len(done.failures)} texts: {done.failures[0]}",
+                "run this again: what is missing is remembered",
+            )
 
     def _collection(self, connection: Connection) -> CollectionInfo:
         """Read the collection, and make it where there is none."""

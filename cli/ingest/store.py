@@ -128,6 +128,7 @@ class CollectionInfo:
     id: int | None
     chunk_settings: ChunkSettings
     mentions: bool
+    entities: bool
 
 
 def read_collection(connection: Connection, name: str) -> CollectionInfo:
@@ -143,6 +144,7 @@ def read_collection(connection: Connection, name: str) -> CollectionInfo:
             settings["min_chunk_size_tokens"],
         ),
         settings["mentions"],
+        settings["entities"],
     )
 
 

@@ -208,6 +208,8 @@ BEGIN ATOMIC
             'What goes before a chunk''s text when it is embedded: title gives '
             '"title: … | text: …", summary the document''s summary and a line "---", none '
             'nothing. What a change touches is embedded anew.'),
+        ('entities', 'collection', 'boolean', 'false', NULL, NULL, NULL,
+            'Whether ingest has the entity_model find entities and relations in passages.'),
         ('mentions', 'collection', 'boolean', 'false', NULL, NULL, NULL,
             'Whether ingest makes edges from documents to those that their text names by title or '
             'alias (link_mentions).'),

@@ -180,7 +180,7 @@ def test_no_two_nodes_in_one_place() -> None:
     nodes = [Node("document:0", "document", "t", "", 0, "")]
     nodes += [Node(f"document:{n}", "document", "t", "", 1, "document:0") for n in range(1, 60)]
     nodes += [Node(f"document:{n}", "document", "t", "", 2, "document:1") for n in range(60, 90)]
-    spots, radii = radial_layout(nodes)
+    spots, radii = radial_layout(nodes, 200)
     assert len({(round(spot.x, 3), round(spot.y, 3)) for spot in spots.values()}) == len(nodes)
     assert len(radii) == 3
     assert radii == sorted(radii)

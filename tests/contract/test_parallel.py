@@ -64,6 +64,7 @@ CALLS = {
     "_embedding_input": "('title', 't', 'h', 'c', NULL)",
     "_feedback_cosines": f"('{{1}}', '{{1}}', '{vector_of('x')}', 0.5, {SPACE})",
     "_few_vectors": f"({SPACE}, {IDS}, 10)",
+    "_entity_texts": "(1, 'v', 10)",
     "_facet_values": "('{1}', '{a,$kind}')",
     "_failed_conditions": "('{1}', '{\"a\": 1}')",
     "_filter_candidates": "('{1}', '{\"a\": 1}')",

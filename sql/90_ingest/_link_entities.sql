@@ -1,0 +1,70 @@
+-- _link_entities: make entities, and edges to and between them, of what a model found in the
+-- passages of a collection; returns how many passages were joined to any.
+-- Entities are merged by normalised name and type; a relation joins those that the same text names.
+-- An edge hangs on the passage that says so. Passages that have their edges by this version are
+-- left alone, those by another version lose them first.
+CREATE OR REPLACE FUNCTION pgblend._link_entities(collection_id bigint, version text)
+RETURNS bigint
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $python$
+#include plpy/entity_edges.py
+import json
+
+CLEAR = plpy.prepare(
+    "DELETE FROM pgblend_data.edge AS e WHERE e.collection_id = $1 AND e.origin = 'model'"
+    " AND e.metadata ->> 'version' IS DISTINCT FROM $2 RETURNING e.node", ["bigint", "text"])
+PASSAGES = plpy.prepare(
+    "SELECT c.id, c.document_id, c.bucket, x.result FROM pgblend_data.chunk AS c"
+    " INNER JOIN pgblend_data.entity_extraction AS x ON x.collection_id = c.collection_id"
+    " AND x.content_hash = c.content_hash AND x.version = $2"
+    " WHERE c.collection_id = $1 AND jsonb_array_length(x.result -> 'entities') > 0"
+    " AND NOT EXISTS (SELECT FROM pgblend_data.edge AS e"
+    " WHERE e.chunk_id = c.id AND e.chunk_id <> 0 AND e.origin = 'model') ORDER BY c.id",
+    ["bigint", "text"])
+ENTITIES = plpy.prepare(
+    "INSERT INTO pgblend_data.entity (collection_id, bucket, entity_type, name_key, name,"
+    " description) SELECT $1, pgblend._bucket($1, u.entity_type || ':' || u.name_key),"
+    " u.entity_type, u.name_key, u.name, u.description FROM unnest($2, $3, $4, $5)"
+    " AS u (entity_type, name_key, name, description)"
+    " ON CONFLICT ON CONSTRAINT entity_collection_id_entity_type_name_key_key"
+    " DO UPDATE SET description = coalesce(entity.description, excluded.description)"
+    " RETURNING id, entity_type, name_key", ["bigint"] + ["text[]"] * 4)
+EDGES = plpy.prepare(
+    "INSERT INTO pgblend_data.edge (node, is_reverse, neighbour, edge_type, origin, document_id,"
+    " chunk_id, collection_id, neighbour_collection_id, bucket, metadata)"
+    " SELECT CASE WHEN w.is_reverse THEN u.target ELSE u.source END, w.is_reverse,"
+    " CASE WHEN w.is_reverse THEN u.source ELSE u.target END, u.edge_type, 'model', $2, $3, $1, $1,"
+    " f.bucket, jsonb_build_object('version', $7::text)"
+    " FROM unnest($4, $5, $6) AS u (source, target, edge_type)"
+    " CROSS JOIN (VALUES (false), (true)) AS w (is_reverse)"
+    " INNER JOIN pgblend._node_facts($4 || $5) AS f"
+    " ON f.node = CASE WHEN w.is_reverse THEN u.target ELSE u.source END"
+    " ON CONFLICT DO NOTHING",
+    ["bigint", "bigint", "bigint", "bigint[]", "bigint[]", "text[]", "text"])
+LONE = plpy.prepare("SELECT pgblend._drop_lone_entities($1)", ["bigint[]"])
+
+gone = [row["node"] for row in plpy.execute(CLEAR, [collection_id, version])]
+joined = 0
+for row in plpy.cursor(PASSAGES, [collection_id, version]):
+    entities, relations = entity_edges(json.loads(row["result"]))
+    if not entities:
+        continue
+    stored = plpy.execute(ENTITIES, [collection_id, *(
+        [entity[name] for entity in entities] for name in ("type", "key", "name", "description"))])
+    nodes = {(one["entity_type"], one["name_key"]): one["id"] * 4 + 2 for one in stored}
+    chunk = row["id"] * 4 + 1
+    edges = [(chunk, node, "mentions") for node in nodes.values()]
+    edges += [(nodes[source], nodes[target], kind) for source, target, kind in relations]
+    plpy.execute(EDGES, [
+        collection_id, row["document_id"], row["id"], *map(list, zip(*edges)), version])
+    joined += 1
+if gone:
+    plpy.execute(LONE, [sorted(set(gone))])
+return joined
+$python$;
+
+COMMENT ON FUNCTION pgblend._link_entities(bigint, text) IS
+'Make entities, and edges to and between them, of what a model found in the passages of a '
+'collection; returns how many passages were joined to any.';
