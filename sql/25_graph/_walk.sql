@@ -1,7 +1,7 @@
 -- _walk: nodes within some steps of seeds, with the nearest `sources` seeds of each.
 -- A seed is there itself, at depth 0, without an edge. At most node_limit nodes are found, the
--- heaviest edges first, and `is_cut` says where there would have been more. Ties go by the node's
--- number. See plpy/breadth_first.py.
+-- heaviest edges first, and a step looks at max(4 node_limit, 4000) edges; `is_cut` says where
+-- there would have been more. Ties go by the node's number. See plpy/breadth_first.py.
 CREATE OR REPLACE FUNCTION pgblend._walk(
     seeds bigint[],
     depth integer,
@@ -27,19 +27,19 @@ STEP = (
     "SELECT array_agg(n.node) AS nodes, array_agg(n.neighbour) AS neighbours,"
     " array_agg(n.is_reverse) AS reverses, array_agg(n.edge_type) AS types,"
     " array_agg(n.weight) AS weights FROM pgblend._neighbours($1, $2, $3, $4) AS n")
-ROWS = 1_000_000  # of one step: what a session can hold
+most_edges = max(4 * node_limit, 4000)  # of one step
 
 cut = []
 
 def step(frontier):
     if STEP not in SD:
         SD[STEP] = plpy.prepare(STEP, ["bigint[]", "text", "text[]", "integer"])
-    row = SD[STEP].execute([frontier, direction, edge_types, ROWS + 1])[0]
+    row = SD[STEP].execute([frontier, direction, edge_types, most_edges + 1])[0]
     columns = (row[name] or [] for name in (
         "nodes", "neighbours", "reverses", "types", "weights"))
     edges = list(zip(*columns))
-    cut.append(len(edges) > ROWS)
-    return edges[:ROWS]
+    cut.append(len(edges) > most_edges)
+    return edges[:most_edges]
 
 found, full = breadth_first(seeds, depth, step, node_limit, sources)
 rows = [(node, *each) for node, of_node in found.items() for each in of_node]
