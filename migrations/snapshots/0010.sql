@@ -264,6 +264,11 @@ BEGIN ATOMIC
             'What goes before a chunk''s text when it is embedded: title gives '
             '"title: … | text: …", summary the document''s summary and a line "---", none '
             'nothing. What a change touches is embedded anew.'),
+        ('entities', 'collection', 'boolean', 'false', NULL, NULL, NULL,
+            'Whether ingest has the entity_model find entities and relations in passages.'),
+        ('mentions', 'collection', 'boolean', 'false', NULL, NULL, NULL,
+            'Whether ingest makes edges from documents to those that their text names by title or '
+            'alias (link_mentions).'),
         ('min_chunk_size_tokens', 'collection', 'integer', '40', 0, 100000, NULL,
             'A smaller piece is joined to its neighbour.'),
         ('summaries', 'collection', 'boolean', 'false', NULL, NULL, NULL,
@@ -12806,14 +12811,27 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 ROWS 4
 AS $python$
-if "link_name" not in SD:
-    """Names as links and texts write them, made comparable."""
+if "name_words" not in SD:
+    """The words of a text, as names are compared by."""
 
-    import hashlib
     import re
     import unicodedata
 
     LINK_WORD = re.compile(r"[^\W_]+")
+
+
+    def name_words(text: str) -> list[str]:
+        """Return the words without case, punctuation and leading zeros: PEP-0008 is ["pep", "8"]."""
+        words = LINK_WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+        return [(word.lstrip("0") or "0") if word.isdecimal() else word for word in words]
+    SD["name_words"] = name_words
+name_words = SD["name_words"]
+if "link_name" not in SD:
+    """Names as links and texts write them, made comparable."""
+
+    import hashlib
+
+
     LONGEST_NAME_BYTES = 800
 
 
@@ -12823,12 +12841,7 @@ if "link_name" not in SD:
         Of a text that has no letter or digit its characters stay. A name too long for an index is its
         hash.
         """
-        folded = unicodedata.normalize("NFKC", text).casefold()
-        words = [
-            (word.lstrip("0") or "0") if word.isdecimal() else word
-            for word in LINK_WORD.findall(folded)
-        ]
-        name = " ".join(words) or " ".join(folded.split())
+        name = " ".join(name_words(text)) or " ".join(text.casefold().split())
         encoded = name.encode()
         return name if len(encoded) <= LONGEST_NAME_BYTES else hashlib.sha256(encoded).hexdigest()
     SD["link_name"] = link_name
@@ -13005,6 +13018,51 @@ $function$;
 COMMENT ON FUNCTION pgblend._node_id(text) IS
 'The number of a node kind:id: four times the id, plus 0 for a document, 1 for a chunk, 2 for an '
 'entity.';
+
+-- 25_graph/_store_mentions
+-- _store_mentions: store edges of type mentions, both their rows; a pair said twice by a passage
+-- comes once.
+CREATE OR REPLACE FUNCTION pgblend._store_mentions(
+    collection_id bigint,
+    document_ids bigint[],
+    chunk_ids bigint[],
+    target_document_ids bigint[],
+    names text[]
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO pgblend_data.edge (
+        node, is_reverse, neighbour, edge_type, origin, document_id, chunk_id, collection_id,
+        neighbour_collection_id, bucket, weight, metadata)
+    SELECT
+        CASE WHEN way.is_reverse THEN m.target ELSE m.document_id END * 4,
+        way.is_reverse,
+        CASE WHEN way.is_reverse THEN m.document_id ELSE m.target END * 4,
+        'mentions',
+        'mention',
+        m.document_id,
+        m.chunk_id,
+        _store_mentions.collection_id,
+        _store_mentions.collection_id,
+        CASE WHEN way.is_reverse THEN t.bucket ELSE d.bucket END,
+        1,
+        jsonb_build_object('name', m.name)
+    FROM unnest(document_ids, chunk_ids, target_document_ids, names)
+        AS m (document_id, chunk_id, target, name)
+    INNER JOIN pgblend_data.document AS d ON m.document_id = d.id
+    INNER JOIN pgblend_data.document AS t ON m.target = t.id
+    CROSS JOIN (VALUES (false), (true)) AS way (is_reverse)
+    ON CONFLICT DO NOTHING;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._store_mentions(bigint, bigint[], bigint[], bigint[], text[]) IS
+'Store edges of type mentions, both their rows; a pair said twice by a passage comes once.';
 
 -- 25_graph/_node_passages
 -- _node_passages: the passage that stands for each of some nodes, of those that a search may find.
@@ -13391,8 +13449,8 @@ COMMENT ON FUNCTION pgblend._chunk_drop_edges() IS
 -- 25_graph/_walk
 -- _walk: nodes within some steps of seeds, with the nearest `sources` seeds of each.
 -- A seed is there itself, at depth 0, without an edge. At most node_limit nodes are found, the
--- heaviest edges first, and `is_cut` says where there would have been more. Ties go by the node's
--- number. See plpy/breadth_first.py.
+-- heaviest edges first, and a step looks at max(4 node_limit, 4000) edges; `is_cut` says where
+-- there would have been more. Ties go by the node's number. See plpy/breadth_first.py.
 CREATE OR REPLACE FUNCTION pgblend._walk(
     seeds bigint[],
     depth integer,
@@ -13467,19 +13525,19 @@ STEP = (
     "SELECT array_agg(n.node) AS nodes, array_agg(n.neighbour) AS neighbours,"
     " array_agg(n.is_reverse) AS reverses, array_agg(n.edge_type) AS types,"
     " array_agg(n.weight) AS weights FROM pgblend._neighbours($1, $2, $3, $4) AS n")
-ROWS = 1_000_000  # of one step: what a session can hold
+most_edges = max(4 * node_limit, 4000)  # of one step
 
 cut = []
 
 def step(frontier):
     if STEP not in SD:
         SD[STEP] = plpy.prepare(STEP, ["bigint[]", "text", "text[]", "integer"])
-    row = SD[STEP].execute([frontier, direction, edge_types, ROWS + 1])[0]
+    row = SD[STEP].execute([frontier, direction, edge_types, most_edges + 1])[0]
     columns = (row[name] or [] for name in (
         "nodes", "neighbours", "reverses", "types", "weights"))
     edges = list(zip(*columns))
-    cut.append(len(edges) > ROWS)
-    return edges[:ROWS]
+    cut.append(len(edges) > most_edges)
+    return edges[:most_edges]
 
 found, full = breadth_first(seeds, depth, step, node_limit, sources)
 rows = [(node, *each) for node, of_node in found.items() for each in of_node]
@@ -13591,14 +13649,27 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-if "link_name" not in SD:
-    """Names as links and texts write them, made comparable."""
+if "name_words" not in SD:
+    """The words of a text, as names are compared by."""
 
-    import hashlib
     import re
     import unicodedata
 
     LINK_WORD = re.compile(r"[^\W_]+")
+
+
+    def name_words(text: str) -> list[str]:
+        """Return the words without case, punctuation and leading zeros: PEP-0008 is ["pep", "8"]."""
+        words = LINK_WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+        return [(word.lstrip("0") or "0") if word.isdecimal() else word for word in words]
+    SD["name_words"] = name_words
+name_words = SD["name_words"]
+if "link_name" not in SD:
+    """Names as links and texts write them, made comparable."""
+
+    import hashlib
+
+
     LONGEST_NAME_BYTES = 800
 
 
@@ -13608,12 +13679,7 @@ if "link_name" not in SD:
         Of a text that has no letter or digit its characters stay. A name too long for an index is its
         hash.
         """
-        folded = unicodedata.normalize("NFKC", text).casefold()
-        words = [
-            (word.lstrip("0") or "0") if word.isdecimal() else word
-            for word in LINK_WORD.findall(folded)
-        ]
-        name = " ".join(words) or " ".join(folded.split())
+        name = " ".join(name_words(text)) or " ".join(text.casefold().split())
         encoded = name.encode()
         return name if len(encoded) <= LONGEST_NAME_BYTES else hashlib.sha256(encoded).hexdigest()
     SD["link_name"] = link_name
@@ -24064,6 +24130,40 @@ COMMENT ON FUNCTION pgblend._embedding_input(text, text, text, text, text) IS
 'The text that is embedded for a chunk: "title: … | text: …", the document''s summary and the '
 'text, or the text alone.';
 
+-- 90_ingest/_entity_texts
+-- _entity_texts: texts of a collection that a version of model and prompt has not been asked about,
+-- each once.
+CREATE OR REPLACE FUNCTION pgblend._entity_texts(
+    collection_id bigint,
+    version text,
+    text_limit integer
+)
+RETURNS TABLE (content_hash text, title text, content text)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT DISTINCT ON (c.content_hash) c.content_hash, d.title, c.content
+    FROM pgblend_data.chunk AS c
+    INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+    WHERE c.collection_id = _entity_texts.collection_id
+        AND btrim(c.content) <> ''
+        AND NOT EXISTS (
+            SELECT FROM pgblend_data.entity_extraction AS x
+            WHERE x.collection_id = _entity_texts.collection_id
+                AND x.content_hash = c.content_hash AND x.version = _entity_texts.version)
+    ORDER BY c.content_hash, c.id
+    LIMIT text_limit;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._entity_texts(bigint, text, integer) IS
+'Texts of a collection that a version of model and prompt has not been asked about, each once.';
+
 -- 90_ingest/_fail_embeddings
 -- _fail_embeddings: set texts aside that the model refused one by one; returns how many were given
 -- up.
@@ -24608,6 +24708,32 @@ COMMENT ON FUNCTION pgblend._store_embeddings(text, integer) IS
 'Move vectors from the temporary table embedding_stage (chunk_id, embedding), which the client '
 'filled by COPY, to a space, and take their chunks off the queue; returns how many.';
 
+-- 90_ingest/_store_extraction
+-- _store_extraction: keep what a model found in a text: {entities: [{name, type, description}],
+-- relations: [{source, target, type}]}.
+-- The client has checked it. One that is there already stays: another session asked too.
+CREATE OR REPLACE FUNCTION pgblend._store_extraction(
+    collection_id bigint,
+    content_hash text,
+    version text,
+    result jsonb
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    INSERT INTO pgblend_data.entity_extraction (collection_id, content_hash, version, result)
+    VALUES (_store_extraction.collection_id, _store_extraction.content_hash,
+        _store_extraction.version, _store_extraction.result)
+    ON CONFLICT DO NOTHING;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._store_extraction(bigint, text, text, jsonb) IS
+'Keep what a model found in a text: its entities and their relations.';
+
 -- 90_ingest/remove_collection
 -- remove_collection: delete a collection with all its documents; false where there is none to
 -- delete.
@@ -25001,6 +25127,157 @@ $function$;
 COMMENT ON FUNCTION pgblend.set_collection_settings(text, jsonb) IS
 'Change settings of a collection, all or none, the others staying; null takes one back. Unknown '
 'settings and wrong values raise 22023. Members of pgblend_admin may.';
+
+-- 90_ingest/_link_entities
+-- _link_entities: make entities, and edges to and between them, of what a model found in the
+-- passages of a collection; returns how many passages were joined to any.
+-- Entities are merged by normalised name and type; a relation joins those that the same text names.
+-- An edge hangs on the passage that says so. Passages that have their edges by this version are
+-- left alone, those by another version lose them first.
+CREATE OR REPLACE FUNCTION pgblend._link_entities(collection_id bigint, version text)
+RETURNS bigint
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $python$
+if "name_words" not in SD:
+    """The words of a text, as names are compared by."""
+
+    import re
+    import unicodedata
+
+    LINK_WORD = re.compile(r"[^\W_]+")
+
+
+    def name_words(text: str) -> list[str]:
+        """Return the words without case, punctuation and leading zeros: PEP-0008 is ["pep", "8"]."""
+        words = LINK_WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+        return [(word.lstrip("0") or "0") if word.isdecimal() else word for word in words]
+    SD["name_words"] = name_words
+name_words = SD["name_words"]
+if "link_name" not in SD:
+    """Names as links and texts write them, made comparable."""
+
+    import hashlib
+
+
+    LONGEST_NAME_BYTES = 800
+
+
+    def link_name(text: str) -> str:
+        """Return a name without case, punctuation and leading zeros: PEP-0008 is "pep 8".
+
+        Of a text that has no letter or digit its characters stay. A name too long for an index is its
+        hash.
+        """
+        name = " ".join(name_words(text)) or " ".join(text.casefold().split())
+        encoded = name.encode()
+        return name if len(encoded) <= LONGEST_NAME_BYTES else hashlib.sha256(encoded).hexdigest()
+    SD["link_name"] = link_name
+link_name = SD["link_name"]
+if "entity_edges" not in SD:
+    """What a model found in a text, merged and normalised."""
+
+    from collections.abc import Mapping
+    from typing import Any
+
+
+    EntityKey = tuple[str, str]
+
+
+    def entity_edges(
+        result: Mapping[str, Any],
+    ) -> tuple[list[dict[str, Any]], list[tuple[EntityKey, EntityKey, str]]]:
+        """Return entities {type, key, name, description}, each once, and (source, target, type).
+
+        Names are compared by link_name, types without case. A relation between names of which the text
+        has several entities means the first; one to itself, or to a name that is no entity, is left
+        out. `result` has `entities` and `relations`.
+        """
+        entities: dict[EntityKey, dict[str, Any]] = {}
+        by_name: dict[str, EntityKey] = {}
+        for entity in result["entities"]:
+            key = (link_name(entity["type"]), link_name(entity["name"]))
+            if not all(key):
+                continue
+            entities.setdefault(
+                key,
+                {
+                    "type": key[0],
+                    "key": key[1],
+                    "name": " ".join(entity["name"].split())[:500],
+                    "description": entity.get("description") or None,
+                },
+            )
+            by_name.setdefault(key[1], key)
+        relations: dict[tuple[EntityKey, EntityKey, str], None] = {}
+        for relation in result.get("relations") or []:
+            ends = [by_name.get(link_name(relation[end])) for end in ("source", "target")]
+            kind = "_".join(link_name(relation["type"]).split())[:60]
+            source, target = ends
+            if source and target and source != target and kind:
+                relations[source, target, kind] = None
+        return list(entities.values()), list(relations)
+    SD["entity_edges"] = entity_edges
+entity_edges = SD["entity_edges"]
+import json
+
+CLEAR = plpy.prepare(
+    "DELETE FROM pgblend_data.edge AS e WHERE e.collection_id = $1 AND e.origin = 'model'"
+    " AND e.metadata ->> 'version' IS DISTINCT FROM $2 RETURNING e.node", ["bigint", "text"])
+PASSAGES = plpy.prepare(
+    "SELECT c.id, c.document_id, c.bucket, x.result FROM pgblend_data.chunk AS c"
+    " INNER JOIN pgblend_data.entity_extraction AS x ON x.collection_id = c.collection_id"
+    " AND x.content_hash = c.content_hash AND x.version = $2"
+    " WHERE c.collection_id = $1 AND jsonb_array_length(x.result -> 'entities') > 0"
+    " AND NOT EXISTS (SELECT FROM pgblend_data.edge AS e"
+    " WHERE e.chunk_id = c.id AND e.chunk_id <> 0 AND e.origin = 'model') ORDER BY c.id",
+    ["bigint", "text"])
+ENTITIES = plpy.prepare(
+    "INSERT INTO pgblend_data.entity (collection_id, bucket, entity_type, name_key, name,"
+    " description) SELECT $1, pgblend._bucket($1, u.entity_type || ':' || u.name_key),"
+    " u.entity_type, u.name_key, u.name, u.description FROM unnest($2, $3, $4, $5)"
+    " AS u (entity_type, name_key, name, description)"
+    " ON CONFLICT ON CONSTRAINT entity_collection_id_entity_type_name_key_key"
+    " DO UPDATE SET description = coalesce(entity.description, excluded.description)"
+    " RETURNING id, entity_type, name_key", ["bigint"] + ["text[]"] * 4)
+EDGES = plpy.prepare(
+    "INSERT INTO pgblend_data.edge (node, is_reverse, neighbour, edge_type, origin, document_id,"
+    " chunk_id, collection_id, neighbour_collection_id, bucket, metadata)"
+    " SELECT CASE WHEN w.is_reverse THEN u.target ELSE u.source END, w.is_reverse,"
+    " CASE WHEN w.is_reverse THEN u.source ELSE u.target END, u.edge_type, 'model', $2, $3, $1, $1,"
+    " f.bucket, jsonb_build_object('version', $7::text)"
+    " FROM unnest($4, $5, $6) AS u (source, target, edge_type)"
+    " CROSS JOIN (VALUES (false), (true)) AS w (is_reverse)"
+    " INNER JOIN pgblend._node_facts($4 || $5) AS f"
+    " ON f.node = CASE WHEN w.is_reverse THEN u.target ELSE u.source END"
+    " ON CONFLICT DO NOTHING",
+    ["bigint", "bigint", "bigint", "bigint[]", "bigint[]", "text[]", "text"])
+LONE = plpy.prepare("SELECT pgblend._drop_lone_entities($1)", ["bigint[]"])
+
+gone = [row["node"] for row in plpy.execute(CLEAR, [collection_id, version])]
+joined = 0
+for row in plpy.cursor(PASSAGES, [collection_id, version]):
+    entities, relations = entity_edges(json.loads(row["result"]))
+    if not entities:
+        continue
+    stored = plpy.execute(ENTITIES, [collection_id, *(
+        [entity[name] for entity in entities] for name in ("type", "key", "name", "description"))])
+    nodes = {(one["entity_type"], one["name_key"]): one["id"] * 4 + 2 for one in stored}
+    chunk = row["id"] * 4 + 1
+    edges = [(chunk, node, "mentions") for node in nodes.values()]
+    edges += [(nodes[source], nodes[target], kind) for source, target, kind in relations]
+    plpy.execute(EDGES, [
+        collection_id, row["document_id"], row["id"], *map(list, zip(*edges)), version])
+    joined += 1
+if gone:
+    plpy.execute(LONE, [sorted(set(gone))])
+return joined
+$python$;
+
+COMMENT ON FUNCTION pgblend._link_entities(bigint, text) IS
+'Make entities, and edges to and between them, of what a model found in the passages of a '
+'collection; returns how many passages were joined to any.';
 
 -- 90_ingest/grant_collection
 -- grant_collection: let a role (and its members) read or write a collection; write includes read.
@@ -25757,6 +26034,144 @@ $function$;
 COMMENT ON FUNCTION pgblend.lexical_seal(text) IS
 'Seal what is pending of a collection now, or of all that the caller may write; returns how many '
 'chunks, 0 where another session seals already, NULL where it failed (see lexical_status).';
+
+-- 90_ingest/link_mentions
+-- link_mentions: make edges of type mentions from each document whose text names another one of its
+-- collection, by title or alias, to that one; returns how many.
+-- Names are compared without case and punctuation, "(film)" at their end may be missing, and the
+-- longest counts. A name of fewer than three letters, of more than five documents, or mentioned by
+-- more than max(10, 1 %) of them, is none. All such edges of the collection are made anew; they
+-- hang on their passages, so a changed text takes its own along.
+CREATE OR REPLACE FUNCTION pgblend.link_mentions(collection text)
+RETURNS bigint
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $python$
+if "name_words" not in SD:
+    """The words of a text, as names are compared by."""
+
+    import re
+    import unicodedata
+
+    LINK_WORD = re.compile(r"[^\W_]+")
+
+
+    def name_words(text: str) -> list[str]:
+        """Return the words without case, punctuation and leading zeros: PEP-0008 is ["pep", "8"]."""
+        words = LINK_WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+        return [(word.lstrip("0") or "0") if word.isdecimal() else word for word in words]
+    SD["name_words"] = name_words
+name_words = SD["name_words"]
+if "named_documents" not in SD:
+    """Which documents a name means, and where texts have it."""
+
+    import re
+    from collections import defaultdict
+    from collections.abc import Iterable, Mapping, Sequence
+
+
+    # What tells things of one name apart: "Lloyd (film)".
+    NAME_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+    # A name that so many documents have tells none of them.
+    MOST_NAMESAKES = 5
+
+
+    class NamedDocuments:
+        """Documents by their names; the longest name counts where several begin at a word."""
+
+        def __init__(self, named: Iterable[tuple[int, str]]) -> None:
+            self.documents: dict[str, set[int]] = defaultdict(set)
+            self.most_words: dict[str, int] = {}
+            for document_id, name in named:
+                for form in (name, NAME_QUALIFIER.sub("", name)):
+                    words = name_words(form)
+                    if sum(map(len, words)) > 2:
+                        self.documents[" ".join(words)].add(document_id)
+            for name, documents in list(self.documents.items()):
+                if len(documents) > MOST_NAMESAKES:
+                    del self.documents[name]
+                    continue
+                words = name.split(" ")
+                self.most_words[words[0]] = max(self.most_words.get(words[0], 0), len(words))
+
+        def names_in(self, text: str) -> set[str]:
+            """Return the names that a text has, longest first from the left."""
+            words = name_words(text)
+            found = set()
+            place = 0
+            while place < len(words):
+                step = 1
+                for count in range(self.most_words.get(words[place], 0), 0, -1):
+                    name = " ".join(words[place : place + count])
+                    if name in self.documents:
+                        found.add(name)
+                        step = count
+                        break
+                place += step
+            return found
+
+        def mentions(
+            self, found: Sequence[tuple[int, int, str]], most_documents: int
+        ) -> list[tuple[int, int, int, str]]:
+            """Return (document, chunk, document meant, name) of names found in chunks of documents.
+
+            A name that more than `most_documents` documents mention is a word, not a name.
+            """
+            mentioned_by: Mapping[str, set[int]] = defaultdict(set)
+            for document_id, _, name in found:
+                mentioned_by[name].add(document_id)
+            return [
+                (document_id, chunk_id, meant, name)
+                for document_id, chunk_id, name in found
+                if len(mentioned_by[name]) <= most_documents
+                for meant in sorted(self.documents[name])
+                if meant != document_id
+            ]
+
+
+    def named_documents(named: Iterable[tuple[int, str]]) -> NamedDocuments:
+        """Return what finds documents by (document id, name): a title or an alias."""
+        return NamedDocuments(named)
+    SD["named_documents"] = named_documents
+named_documents = SD["named_documents"]
+ASKED = plpy.prepare("SELECT (pgblend._writable_collection($1)).id", ["text"])
+NAMES = plpy.prepare(
+    "SELECT d.id, d.title AS name FROM pgblend_data.document AS d"
+    " WHERE d.collection_id = $1 AND d.title <> ''"
+    " UNION SELECT n.document_id, n.full_name FROM pgblend_data.document_name AS n"
+    " WHERE n.collection_id = $1 AND n.kind = 'alias'", ["bigint"])
+TEXTS = plpy.prepare(
+    "SELECT c.id, c.document_id, substr(c.content, c.own_start + 1) AS text"
+    " FROM pgblend_data.chunk AS c WHERE c.collection_id = $1", ["bigint"])
+CLEAR = plpy.prepare(
+    "DELETE FROM pgblend_data.edge AS e WHERE e.collection_id = $1 AND e.origin = 'mention'",
+    ["bigint"])
+STORE = plpy.prepare(
+    "SELECT pgblend._store_mentions($1, $2, $3, $4, $5)",
+    ["bigint", "bigint[]", "bigint[]", "bigint[]", "text[]"])
+BATCH = 10000
+
+collection_id = plpy.execute(ASKED, [collection])[0]["id"]
+known = named_documents(
+    (row["id"], row["name"]) for row in plpy.cursor(NAMES, [collection_id]))
+found = [
+    (row["document_id"], row["id"], name)
+    for row in plpy.cursor(TEXTS, [collection_id]) for name in sorted(known.names_in(row["text"]))]
+count = plpy.execute(
+    plpy.prepare("SELECT count(*) AS n FROM pgblend_data.document AS d WHERE d.collection_id = $1",
+                 ["bigint"]), [collection_id])[0]["n"]
+mentions = known.mentions(found, max(10, count // 100))
+plpy.execute(CLEAR, [collection_id])
+for start in range(0, len(mentions), BATCH):
+    columns = zip(*mentions[start:start + BATCH])
+    plpy.execute(STORE, [collection_id, *map(list, columns)])
+return len(mentions)
+$python$;
+
+COMMENT ON FUNCTION pgblend.link_mentions(text) IS
+'Make edges of type mentions from documents to those of the collection that their text '
+'names by title or alias; returns how many. All such edges are made anew.';
 
 -- 90_ingest/resolve_links
 -- resolve_links: find anew what all links of a collection mean; returns how many changed.
@@ -27923,16 +28338,21 @@ GRANT EXECUTE ON FUNCTION
 pgblend.add_edge,
 pgblend.add_links,
 pgblend.delete_edge,
+pgblend.link_mentions,
 pgblend.resolve_links,
 pgblend._check_edge,
 pgblend._check_links,
 pgblend._document_names,
 pgblend._drop_edges,
 pgblend._drop_lone_entities,
+pgblend._entity_texts,
 pgblend._import_links,
 pgblend._insert_links,
 pgblend._link_edges,
+pgblend._link_entities,
 pgblend._link_error,
 pgblend._replace_links,
-pgblend._resolve_links
+pgblend._resolve_links,
+pgblend._store_extraction,
+pgblend._store_mentions
 TO pgblend_writer;
