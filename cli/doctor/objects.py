@@ -24,6 +24,16 @@ _UNSECURED_TABLES = """
             OR EXISTS (SELECT FROM pg_catalog.pg_policy AS p WHERE p.polrelid = c.oid))
     ORDER BY 1
 """
+# Schemas of the extensions, which stand in the routines' search_path.
+_WRITABLE_SCHEMAS = """
+    SELECT DISTINCT n.nspname::text AS name
+    FROM pg_catalog.pg_extension AS e
+    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace
+    WHERE e.extname IN ('vector', 'pg_trgm')
+        AND EXISTS (SELECT FROM pgblend_data.attached_table)
+        AND pg_catalog.has_schema_privilege('public', n.oid, 'CREATE')
+    ORDER BY 1
+"""
 
 
 def is_migrated(connection: Connection) -> bool:
@@ -90,4 +100,26 @@ def row_security(connection: Connection) -> Iterator[Check]:
         yield Check("row security", "ok", "on")
 
 
-CHECKS = (search_path, invalid_indexes, row_security)
+def attached_tables(connection: Connection) -> Iterator[Check]:
+    """Check that attached tables are followed: columns, triggers, rows and documents."""
+    problems = fetch_rows(connection, "SELECT * FROM pgblend.check_attached_tables()")
+    for row in problems:
+        yield Check(f"table {row['table_name']}", "problem", row["problem"], row["mend"])
+    count = fetch_value(connection, "SELECT count(*) FROM pgblend_data.attached_table")
+    if count and not problems:
+        yield Check("attached tables", "ok", f"{count} followed, rows and documents agree")
+
+
+def writable_schemas(connection: Connection) -> Iterator[Check]:
+    """Check that not everybody can make objects in the schemas that our routines look into.
+
+    Triggers on attached tables run with their owner's rights and call routines of that path.
+    """
+    names = [row["name"] for row in fetch_rows(connection, _WRITABLE_SCHEMAS)]
+    if names:
+        mend = "; ".join(f"REVOKE CREATE ON SCHEMA {name} FROM PUBLIC" for name in names)
+        found = f"everybody may create objects in {', '.join(names)}"
+        yield Check("schemas", "warning", found, mend)
+
+
+CHECKS = (search_path, invalid_indexes, row_security, attached_tables, writable_schemas)

@@ -5,7 +5,7 @@ from alembic import op
 from pgblend.migrations.replace_routines import execute_script, replace_routines, snapshot
 
 revision = "0010"
-down_revision = "0008"
+down_revision = "0009"
 branch_labels = None
 depends_on = None
 
@@ -104,6 +104,25 @@ DROP TRIGGER chunk_20_immutable ON pgblend_data.chunk;
 DROP TRIGGER chunk_10_index_text ON pgblend_data.chunk;
 """
 
+# Those on users' tables: what they call is about to go. doctor says that they are missing.
+DROP_TABLE_TRIGGERS = """
+DO $do$
+DECLARE
+    old record;
+BEGIN
+    FOR old IN
+        SELECT t.tgname, t.tgrelid::pg_catalog.regclass AS relation
+        FROM pg_catalog.pg_trigger AS t
+        WHERE t.tgparentid = 0 AND t.tgfoid IN (
+            'pgblend._table_changed()'::pg_catalog.regprocedure,
+            'pgblend._table_truncated()'::pg_catalog.regprocedure)
+    LOOP
+        EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', old.tgname, old.relation);
+    END LOOP;
+END
+$do$;
+"""
+
 # The lexical index and the names are derived; coming up again fills them anew.
 EMPTY_INDEX = """
 TRUNCATE
@@ -128,6 +147,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     connection = op.get_bind()
     execute_script(connection, DROP_TRIGGERS)
+    execute_script(connection, DROP_TABLE_TRIGGERS)
     replace_routines(connection, None, snapshot(revision))
     execute_script(connection, EMPTY_INDEX)
     execute_script(connection, REVOKE)

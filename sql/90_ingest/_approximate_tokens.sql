@@ -4,6 +4,7 @@ RETURNS integer
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
+SET search_path = pg_catalog, pg_temp
 AS $python$
 #include plpy/approximate_tokens.py
 return approximate_tokens(content)

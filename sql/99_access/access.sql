@@ -6,6 +6,7 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgblend
 FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
 
 GRANT SELECT ON
+pgblend.attached_tables,
 pgblend.chunks, pgblend.collections, pgblend.documents,
 pgblend.embedding_dead_letters, pgblend.embedding_progress, pgblend.embedding_spaces,
 pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
@@ -18,6 +19,7 @@ pgblend.search_latency, pgblend.search_volume, pgblend.setting_changes
 TO pgblend_admin;
 
 GRANT SELECT ON
+pgblend_data.attached_table,
 pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
 pgblend_data.collection_language, pgblend_data.document, pgblend_data.document_summary,
 pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.embedding_space,
@@ -37,7 +39,8 @@ pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblen
 pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_writer;
 GRANT INSERT, UPDATE, DELETE ON
-pgblend_data.collection, pgblend_data.collection_grant, pgblend_data.embedding_space,
+pgblend_data.attached_table, pgblend_data.collection, pgblend_data.collection_grant,
+pgblend_data.embedding_space,
 pgblend_data.profile, pgblend_data.setting
 TO pgblend_admin;
 GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
@@ -262,6 +265,7 @@ pgblend._found_documents,
 pgblend._has_summaries,
 pgblend._identifier_vector,
 pgblend._index_collection,
+pgblend._insert_chunks,
 pgblend._judged_search,
 pgblend._judged_set,
 pgblend._last_position,
@@ -289,6 +293,7 @@ pgblend._seal_collection,
 pgblend._seal_missing,
 pgblend._seal_waiting,
 pgblend._split_content,
+pgblend._split_contents,
 pgblend._start_run,
 pgblend._start_worker,
 pgblend._stop_worker,
@@ -308,10 +313,14 @@ TO pgblend_writer;
 
 GRANT EXECUTE ON FUNCTION
 pgblend.add_collection,
+pgblend.attach_table,
+pgblend.check_attached_tables,
 pgblend.create_embedding_space,
 pgblend.create_unaccent_config,
+pgblend.detach_table,
 pgblend.drop_embedding_space,
 pgblend.drop_profile,
+pgblend.fill_table,
 pgblend.grant_collection,
 pgblend.probe_embedding_space,
 pgblend.queue_missing_vectors,
@@ -325,15 +334,32 @@ pgblend.set_settings,
 pgblend.switch_embedding_space
 TO pgblend_admin;
 GRANT EXECUTE ON FUNCTION
+pgblend._apply_batch,
+pgblend._apply_changes,
+pgblend._attachment,
+pgblend._attachment_collection,
+pgblend._attachment_error,
+pgblend._attachment_sql,
 pgblend._check_own_profile,
 pgblend._check_privilege,
 pgblend._check_role,
 pgblend._check_space,
+pgblend._claim_documents,
 pgblend._create_embedding_table,
+pgblend._create_table_triggers,
+pgblend._drop_table_triggers,
+pgblend._needs_row_triggers,
+pgblend._next_keys,
 pgblend._note_probe,
+pgblend._orphan_keys,
+pgblend._primary_key,
 pgblend._probe_model,
 pgblend._probe_start,
-pgblend._probe_text
+pgblend._probe_text,
+pgblend._table_changed,
+pgblend._table_truncated,
+pgblend._trigger_problems,
+pgblend._user_table
 TO pgblend_admin;
 
 -- The graph.

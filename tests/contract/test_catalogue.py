@@ -12,6 +12,8 @@ SECURITY_DEFINER = {
     "_logged_search",
     "_report_search",
     "_request_model",
+    "_table_changed",
+    "_table_truncated",
     "drop_embedding_space",
 }
 OURS = "pronamespace = 'pgblend'::regnamespace"

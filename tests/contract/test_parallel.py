@@ -149,6 +149,15 @@ CALLS = {
     "_tsvector_statistics": f"({IDS}, '{{word}}')",
     "_vector_scan": f"({SPACE}, '', true)",
     "_vectors_may_answer": f"('word', {IDS}, NULL)",
+    "_attachment_error": "(a) FROM pgblend_data.attached_table AS a",
+    "_attachment_sql": "(a) FROM pgblend_data.attached_table AS a",
+    "_needs_row_triggers": "('pgblend_data.chunk')",
+    "_primary_key": "('pgblend_data.chunk')",
+    "_split_contents": "('{a}', pgblend._collection_settings('{}'))",
+    "_trigger_problems": "(a) FROM pgblend_data.attached_table AS a",
+    "_triggered_attachment": "(1, 0)",
+    "_user_table": "('articles')",
+    "_attachment": "('articles')",
     "_vectors_waiting": f"('test_space', {IDS})",
     "_waits_for_summary": "()",
     "_worker_lock": "()",
@@ -184,6 +193,8 @@ def forced(module_connection: psycopg.Connection) -> Database:
     db.rows("SELECT add_judged_set('s', 'c')")
     add_space(db)
     embed_waiting(db)
+    db.rows("CREATE TABLE public.articles (id bigint PRIMARY KEY, body text)")
+    db.rows("SELECT attach_table('articles', '{body}')")
     newer = module_connection.info.server_version >= 160000
     db.rows(f"SET {'debug_parallel_query' if newer else 'force_parallel_mode'} = on")
     return db

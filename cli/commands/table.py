@@ -1,0 +1,145 @@
+"""`pgblend table`: collections that follow tables of the database."""
+
+import time
+from typing import Any
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import Connection, fetch_rows, fetch_value, open_database
+from pgblend.cli.errors import UserError
+
+_COLUMNS = (
+    "table_name",
+    "collection",
+    "key_columns",
+    "text_columns",
+    "title_column",
+    "metadata_columns",
+    "row_level",
+    "filled",
+    "problem",
+)
+_ATTACH = """
+    SELECT collection_name FROM pgblend.attach_table(
+        %(table)s::text, %(text)s::text[], %(title)s::text, %(metadata)s::text[],
+        %(collection)s::text, %(key)s::text[], %(uri)s::text, %(modified)s::text,
+        %(row_level)s::boolean)
+"""
+_FILL = "SELECT pgblend.fill_table(%(table)s::text, %(batch_size)s::integer, %(anew)s::boolean)"
+_LIST = f"SELECT {', '.join(_COLUMNS)} FROM pgblend.attached_tables ORDER BY table_name"
+_LOCK_NOT_AVAILABLE = "55P03"
+_MOST_TRIES = 60
+_BATCH_SIZE = 500
+
+
+class Names(click.ParamType[list[str]]):
+    """Column names with commas between them."""
+
+    name = "names"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[str]:
+        """Split at commas; an empty name is a usage error."""
+        if isinstance(value, list):
+            return value
+        names = [name.strip() for name in str(value).split(",")]
+        if not all(names):
+            self.fail(f"{value!r}: expected names with commas between them", param, ctx)
+        return names
+
+
+@click.group()
+def command() -> None:
+    """Let collections follow tables: each row is a document, kept up by triggers."""
+
+
+@command.command()
+@click.argument("table")
+@click.option("--text", required=True, type=Names(), metavar="COLUMN,…", help="Searched columns.")
+@click.option("--title", metavar="COLUMN", help="Column of the title.")
+@click.option("--metadata", type=Names(), metavar="COLUMN,…", help="Columns for filters.")
+@click.option("--collection", metavar="NAME", help="An empty or a new one; the table's name else.")
+@click.option("--key", type=Names(), metavar="COLUMN,…", help="Instead of the primary key.")
+@click.option("--uri", metavar="COLUMN", help="Column of the URI.")
+@click.option("--modified", metavar="COLUMN", help="Column of the date.")
+@click.option(
+    "--row-level/--statement-level",
+    default=None,
+    help="How triggers fire; by rows for partitioned tables and subscribers.",
+)
+@click.pass_obj
+def attach(database_url: str | None, /, table: str, **columns: Any) -> None:
+    """Let a collection follow a table, and bring its rows in, batch by batch.
+
+    Writers of the table are not stopped meanwhile. A table that is attached already is attached
+    anew, with other columns. Vectors follow by pgblend worker.
+    """
+    with open_database(database_url) as connection:
+        name = fetch_value(connection, _ATTACH, {"table": table, **columns})
+        click.echo(f"attached {table} to collection {name}", err=True)
+        _fill(connection, table, False)
+
+
+@command.command()
+@click.argument("table")
+@click.option("--anew", is_flag=True, help="Look at all rows again; what is right is left alone.")
+@click.pass_obj
+def fill(database_url: str | None, table: str, anew: bool) -> None:
+    """Bring in rows that are not indexed yet, and take away what is gone."""
+    with open_database(database_url) as connection:
+        _fill(connection, table, anew)
+
+
+@command.command()
+@click.argument("table")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def detach(database_url: str | None, table: str, yes: bool) -> None:
+    """Follow a table no more, and forget its rows; the table itself stays as it is."""
+    if not yes:
+        click.confirm(f"Forget the documents of {table}?", abort=True, err=True)
+    with open_database(database_url) as connection:
+        count = fetch_value(
+            connection, "SELECT pgblend.detach_table(%(table)s::text)", {"table": table}
+        )
+    click.echo(f"detached {table}, {count:,} documents are gone", err=True)
+
+
+@command.command("list")
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def list_tables(database_url: str | None, output_format: str) -> None:
+    """List the tables that collections follow."""
+    with open_database(database_url) as connection:
+        rows = fetch_rows(connection, _LIST)
+    output.echo_list("tables", rows, _COLUMNS, output_format)
+
+
+def _fill(connection: Connection, table: str, anew: bool) -> None:
+    """Call fill_table until nothing is left, each batch in a transaction of its own."""
+    total = tries = 0
+    while True:
+        try:
+            count = fetch_value(
+                connection, _FILL, {"table": table, "batch_size": _BATCH_SIZE, "anew": anew}
+            )
+        except Exception as error:
+            tries += 1
+            if getattr(error, "sqlstate", None) != _LOCK_NOT_AVAILABLE or tries == _MOST_TRIES:
+                raise
+            time.sleep(0.1)
+            continue
+        anew, tries = False, 0
+        if not count:
+            break
+        total += count
+    problems = [
+        row["problem"]
+        for row in fetch_rows(connection, "SELECT * FROM pgblend.check_attached_tables()")
+        if row["table_name"] == table
+    ]
+    if problems:
+        raise UserError(f"{table}: {problems[0]}", hint="run: pgblend doctor")
+    click.echo(f"looked at {total:,} rows; all are in", err=True)

@@ -1,0 +1,64 @@
+"""Users' tables that the index follows."""
+
+from alembic import op
+
+from pgblend.migrations.replace_routines import execute_script
+
+revision = "0009"
+down_revision = "0008"
+branch_labels = None
+depends_on = None
+
+# Tables and columns are kept by name: a regclass follows a renamed table and survives a dump, and
+# a column that is gone is to be reported. One table a collection, since its keys are source keys.
+TABLES = """
+CREATE TABLE pgblend_data.attached_table (
+    id integer GENERATED ALWAYS AS IDENTITY,
+    relation regclass NOT NULL,
+    table_name text NOT NULL,
+    collection_id bigint NOT NULL,
+    made_collection boolean NOT NULL,
+    key_columns text[] NOT NULL,
+    text_columns text[] NOT NULL,
+    title_column text,
+    metadata_columns text[] NOT NULL,
+    uri_column text,
+    modified_column text,
+    row_level boolean NOT NULL,
+    filled_to text[],
+    filled boolean NOT NULL DEFAULT false,
+    problem text,
+    attached_by name NOT NULL DEFAULT session_user,
+    attached_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT attached_table_pkey PRIMARY KEY (id),
+    CONSTRAINT attached_table_relation_key UNIQUE (relation),
+    CONSTRAINT attached_table_collection_id_key UNIQUE (collection_id),
+    CONSTRAINT attached_table_collection_id_fkey FOREIGN KEY (collection_id)
+    REFERENCES pgblend_data.collection (id),
+    CONSTRAINT attached_table_key_columns_check CHECK (cardinality(key_columns) > 0),
+    CONSTRAINT attached_table_text_columns_check CHECK (cardinality(text_columns) > 0)
+);
+COMMENT ON TABLE pgblend_data.attached_table IS
+'Users'' tables whose rows are the documents of a collection, kept up by triggers on them.';
+COMMENT ON COLUMN pgblend_data.attached_table.row_level IS
+'Whether its triggers fire for each row, also in a subscriber''s apply worker, not each statement.';
+COMMENT ON COLUMN pgblend_data.attached_table.filled_to IS
+'Key of the last row that fill_table brought in; NULL before the first and after the last.';
+COMMENT ON COLUMN pgblend_data.attached_table.problem IS
+'Why changes could not be followed, since when the table has to be filled anew; NULL where all is '
+'well.';
+CREATE POLICY attached_table_read ON pgblend_data.attached_table FOR SELECT USING (
+    collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
+);
+CREATE POLICY attached_table_admin ON pgblend_data.attached_table
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
+ALTER TABLE pgblend_data.attached_table ENABLE ROW LEVEL SECURITY;
+"""
+
+
+def upgrade() -> None:
+    execute_script(op.get_bind(), TABLES)
+
+
+def downgrade() -> None:
+    execute_script(op.get_bind(), "DROP TABLE pgblend_data.attached_table;")

@@ -1,0 +1,28 @@
+-- _claim_documents: lock the documents of source keys, making those that are not there.
+-- Whoever then reads the rows sees what every writer before has committed, and every writer after
+-- waits: no old row gets stored over a new one, and no row of the table is locked.
+CREATE OR REPLACE FUNCTION pgblend._claim_documents(
+    attached pgblend_data.attached_table,
+    keys text[]
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    INSERT INTO pgblend_data.document (
+        collection_id, bucket, source_key, title, text_search_config, metadata, content_hash)
+    SELECT c.id, pgblend._bucket(c.id, k.source_key), k.source_key, '', c.text_search_config, '{}',
+        ''
+    FROM pgblend_data.collection AS c
+    CROSS JOIN unnest(keys) AS k (source_key)
+    WHERE c.id = attached.collection_id
+    ORDER BY k.source_key COLLATE "C"
+    ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key
+    DO UPDATE SET bucket = excluded.bucket WHERE false;  -- locks the row, changes nothing
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._claim_documents(pgblend_data.attached_table, text[]) IS
+'Lock the documents of source keys, making those that are not there.';

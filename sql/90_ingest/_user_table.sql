@@ -1,0 +1,18 @@
+-- _user_table: the relation of that name, as SQL reads names; NULL where there is none.
+-- Without a schema it is one of public: a routine's search_path is not its caller's. What is no
+-- name is an error.
+CREATE OR REPLACE FUNCTION pgblend._user_table(table_name text)
+RETURNS regclass
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    RETURN CASE
+        WHEN cardinality(parse_ident(table_name)) = 1 THEN to_regclass('public.' || table_name)
+        ELSE to_regclass(table_name) END;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._user_table(text) IS
+'The relation of that name, NULL where there is none; one of public where no schema is named.';

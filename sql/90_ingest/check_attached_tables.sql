@@ -1,0 +1,66 @@
+-- check_attached_tables: what is wrong with attached tables, and how to mend it; no row where all
+-- is well.
+-- Counts rows and documents where the caller may read the table, which reads both.
+CREATE OR REPLACE FUNCTION pgblend.check_attached_tables()
+RETURNS TABLE (table_name text, problem text, mend text)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 10
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    attached pgblend_data.attached_table;
+    how record;
+    part regclass;
+    missing bigint;
+    orphans bigint;
+BEGIN
+    FOR attached IN SELECT a.* FROM pgblend_data.attached_table AS a ORDER BY a.table_name LOOP
+        table_name := attached.table_name;
+        how := pgblend._attachment_sql(attached);
+        IF NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = attached.relation) THEN
+            problem := how.problem;
+            mend := format('SELECT detach_table(%L)', table_name);
+            RETURN NEXT;
+            CONTINUE;
+        ELSIF how.problem IS NOT NULL THEN
+            problem := how.problem || ': changes are not followed';
+            mend := format('attach it anew, with its columns as they are: '
+                'SELECT * FROM attach_table(%L, …)', attached.relation);
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        FOR problem IN SELECT t.problem FROM pgblend._trigger_problems(attached) AS t LOOP
+            mend := format(
+                'attach it anew: SELECT * FROM attach_table(%L, …)', attached.relation);
+            RETURN NEXT;
+        END LOOP;
+        mend := format(
+            'run: pgblend table fill %s%s', attached.relation,
+            CASE WHEN attached.filled THEN ' --anew' ELSE '' END);
+        IF NOT attached.filled THEN
+            problem := coalesce(attached.problem || '; it is to be filled anew',
+                'not all rows are in yet');
+            RETURN NEXT;
+        ELSIF has_table_privilege(attached.relation, 'SELECT') THEN
+            EXECUTE format(
+                'SELECT count(*) FILTER (WHERE d.source_key IS NULL),
+                    count(*) FILTER (WHERE r.key IS NULL)
+                FROM (SELECT %s AS key FROM %s AS t) AS r
+                FULL JOIN (SELECT source_key FROM pgblend_data.document
+                    WHERE collection_id = $1) AS d ON d.source_key = r.key',
+                how.key_of, attached.relation)
+            INTO missing, orphans USING attached.collection_id;
+            IF missing + orphans > 0 THEN
+                problem := format(
+                    '%s rows are not indexed, %s documents have no row', missing, orphans);
+                RETURN NEXT;
+            END IF;
+        END IF;
+    END LOOP;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.check_attached_tables() IS
+'What is wrong with attached tables, and how to mend it; no row where all is well.';

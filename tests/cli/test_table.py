@@ -1,0 +1,145 @@
+"""`pgblend table`, a dump and restore of attached tables, and a replication between databases."""
+
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from pgblend.cli.database import connect
+from pgblend.cli.server.cluster import Cluster
+from pgblend.migrations import runner
+from support.catalogue import run_client
+
+
+@pytest.fixture
+def articles(connection):
+    """A table of its user's, with more rows than attach_table brings in at once."""
+    connection.execute(
+        "CREATE TABLE public.articles (id bigint PRIMARY KEY, title text, body text)"
+    )
+    connection.execute(
+        "INSERT INTO articles SELECT g, 'T' || g, 'walrus ' || g FROM generate_series(1, 1200) AS g"
+    )
+    return connection
+
+
+def rows(connection, query):
+    return connection.execute(query).fetchall()
+
+
+def test_attach_fill_list_detach(pgblend, parse_valid, articles):
+    result = pgblend("table", "attach", "public.articles", "--text", "title,body")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "attached public.articles to collection articles" in result.stderr
+    assert "looked at 200 rows; all are in" in result.stderr
+    listed = parse_valid(pgblend("table", "list", "--json"), "table-list")["tables"]
+    assert [(row["table_name"], row["text_columns"], row["filled"]) for row in listed] == [
+        ("articles", ["title", "body"], True)
+    ]
+    assert "looked at 1,200 rows" in pgblend("table", "fill", "articles", "--anew").stderr
+    result = pgblend("table", "detach", "articles", "--yes")
+    assert result.stderr == "detached articles, 1,200 documents are gone\n"
+    assert rows(articles, "SELECT count(*) FROM pgblend_data.document") == [(0,)]
+
+
+def test_errors_name_what_is_wrong(pgblend, articles):
+    result = pgblend("table", "attach", "articles", "--text", "nope")
+    assert (result.exit_code, "has no column nope" in result.stderr) == (1, True)
+    assert pgblend("table", "attach", "articles", "--text", "a,,b").exit_code == 2
+    assert pgblend("table", "detach", "articles", "--yes").exit_code == 1
+    assert pgblend("table", "detach", "articles", input="n\n").exit_code == 1
+
+
+def test_doctor_names_what_is_not_followed(pgblend, parse_valid, articles):
+    assert pgblend("table", "attach", "articles", "--text", "body").exit_code == 0
+    checks = {c["name"]: c for c in parse_valid(pgblend("doctor", "--json"), "doctor")["checks"]}
+    assert checks["attached tables"]["status"] == "ok"
+    articles.execute("ALTER TABLE articles RENAME COLUMN body TO contents")
+    checks = {c["name"]: c for c in parse_valid(pgblend("doctor", "--json"), "doctor")["checks"]}
+    assert "no column body" in checks["table articles"]["found"]
+    assert "attach_table" in checks["table articles"]["mend"]
+
+
+def test_a_dump_and_its_restore_are_followed(new_database, articles, database_url):
+    articles.execute("SELECT attach_table('articles', '{body}', 'title')")
+    articles.execute("SELECT fill_table('articles')")
+    articles.execute("SELECT fill_table('articles')")
+    copy = new_database()
+    run_client("psql", copy, "-v", "ON_ERROR_STOP=1", stdin=run_client("pg_dump", database_url))
+    with connect(copy) as restored:
+        assert rows(restored, "SELECT * FROM check_attached_tables()") == []
+        restored.execute("UPDATE articles SET body = 'zebra' WHERE id = 3")
+        assert rows(restored, "SELECT source_key FROM lexical_search('zebra')") == [("3",)]
+        assert rows(restored, "SELECT detach_table('articles')") == [(1200,)]
+
+
+@pytest.fixture
+def replicating_server():
+    """A server of the test's own: a new slot waits for all transactions of its server."""
+    with tempfile.TemporaryDirectory(prefix="pgblend-test-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # the server runs as another account
+        cluster = Cluster(folder / "server", durable=False)
+        cluster.create()
+        cluster.start()
+        try:
+            with psycopg.connect(**cluster.connection_parameters(), autocommit=True) as admin:
+                admin.execute("ALTER SYSTEM SET wal_level = logical")
+                admin.execute("ALTER SYSTEM SET max_wal_senders = 4")
+            cluster.stop()
+            cluster.start()
+            yield cluster.connection_parameters()
+        finally:
+            cluster.stop()
+
+
+@pytest.mark.slow
+def test_an_apply_worker_of_a_subscription_is_followed(replicating_server):
+    """A table that logical replication writes: its apply worker fires row triggers alone."""
+    urls = {
+        name: make_conninfo(**{**replicating_server, "dbname": name}) for name in ("here", "there")
+    }
+    with psycopg.connect(**replicating_server, autocommit=True) as admin:
+        for name in urls:
+            admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    for url in urls.values():
+        runner.upgrade(url)
+    with connect(urls["here"]) as publisher, connect(urls["there"]) as subscriber:
+        for connection in (publisher, subscriber):
+            connection.execute("CREATE TABLE public.articles (id bigint PRIMARY KEY, body text)")
+        publisher.execute("INSERT INTO articles VALUES (1, 'a walrus'), (2, 'another walrus')")
+        publisher.execute("CREATE PUBLICATION p FOR TABLE articles")
+        publisher.execute("SELECT pg_create_logical_replication_slot('s', 'pgoutput')")
+        subscriber.execute(  # one server cannot make the slot while it waits for itself
+            sql.SQL(
+                "CREATE SUBSCRIPTION s CONNECTION {} PUBLICATION p"
+                " WITH (create_slot = false, slot_name = 's')"
+            ).format(sql.Literal(urls["here"]))
+        )
+        subscriber.execute("SELECT attach_table('articles', '{body}')")
+        assert rows(subscriber, "SELECT row_level FROM attached_tables") == [(True,)]
+        wait_for(subscriber, "walrus", ["1", "2"])
+        publisher.execute("INSERT INTO articles VALUES (5000, 'a zebra')")
+        publisher.execute("UPDATE articles SET body = 'a gnu' WHERE id = 1")
+        publisher.execute("DELETE FROM articles WHERE id = 2")
+        wait_for(subscriber, "zebra", ["5000"])
+        wait_for(subscriber, "gnu", ["1"])
+        wait_for(subscriber, "walrus", [])
+        publisher.execute("TRUNCATE articles")
+        wait_for(subscriber, "gnu", [])
+        while rows(subscriber, "SELECT fill_table('articles')") != [(0,)]:
+            pass
+        assert rows(subscriber, "SELECT * FROM check_attached_tables()") == []
+        subscriber.execute("DROP SUBSCRIPTION s")
+
+
+def wait_for(connection, word, keys, seconds=60):
+    deadline = time.monotonic() + seconds
+    query = f"SELECT source_key FROM lexical_search('{word}')"
+    while sorted(key for (key,) in rows(connection, query)) != keys:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
