@@ -1,6 +1,7 @@
 """Find identifiers and codes in a text."""
 
 import re
+from functools import lru_cache
 
 LONGEST = 100
 
@@ -14,18 +15,25 @@ def identifiers(text: str, with_parts: bool) -> list[str]:
     for on its own: names in a path or a dotted name that are identifiers themselves.
     """
     joined = re.compile(r"[0-9A-Za-z_À-ɏͰ-ԯ./\\:@#+~$-]+(?:\(\))?")
-    found = set()
+    found: set[str] = set()
     unusual = " ".join(word for word in set(text.split()) if not is_plain(word))
     for token in joined.findall(unusual):
-        if not 1 < len(token) <= LONGEST:
-            continue
-        bare = stripped(token)
-        if is_identifier(bare) or (token.endswith("()") and len(bare) > 1):
-            found.add(bare.casefold())
-            if with_parts:
-                parts = re.split(r"[./\\:@#]+", bare) + re.split(r"[/\\]", bare)[-1:]
-                found.update(part.casefold() for part in parts if is_identifier(part))
+        if 1 < len(token) <= LONGEST:
+            found.update(names_in(token, with_parts))
     return sorted(found)
+
+
+@lru_cache(maxsize=20_000)
+def names_in(token: str, with_parts: bool) -> tuple[str, ...]:
+    """Return the identifiers of one token; remembered, since a text's tokens come again."""
+    bare = stripped(token)
+    if not (is_identifier(bare) or (token.endswith("()") and len(bare) > 1)):
+        return ()
+    names = [bare]
+    if with_parts:
+        parts = re.split(r"[./\\:@#]+", bare) + re.split(r"[/\\]", bare)[-1:]
+        names += [part for part in parts if is_identifier(part)]
+    return tuple(name.casefold() for name in names)
 
 
 def is_plain(word: str) -> bool:

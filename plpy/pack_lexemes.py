@@ -6,6 +6,11 @@ from collections.abc import MutableMapping
 TITLE, HEADING = 3, 2  # setweight's A and B in a tsvector's binary form; D is 0
 IDENTIFIER = b"="
 IDENTIFIER_COUNTS = bytes((0, 0, 255, 0, 0, 0))
+# Counts of a lexeme that stands once, the most frequent case: by its weight, repeated and own.
+ONCE = [
+    [bytes(place == field + 3 * (not own) for place in range(6)) for own in (False, True)]
+    for field in (2, 2, 1, 0)
+]
 
 
 def pack_lexemes(vector: bytes, own_position: int, term_ids: MutableMapping[bytes, bytes]) -> bytes:
@@ -29,6 +34,9 @@ def pack_lexemes(vector: bytes, own_position: int, term_ids: MutableMapping[byte
         first, start = end + 3, end + 3 + 2 * int.from_bytes(vector[end + 1 : end + 3], "big")
         if lexeme.startswith(IDENTIFIER):
             counts = IDENTIFIER_COUNTS
+        elif start - first == 2:
+            high, low = vector[first], vector[first + 1]
+            counts = ONCE[high >> 6][((high & 63) << 8 | low) > own_position]
         else:
             weights = [high_byte >> 6 for high_byte in vector[first:start:2]]
             repeated = repetitions(vector, first, start, own_position) if own_position else 0

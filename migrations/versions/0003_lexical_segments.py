@@ -93,7 +93,7 @@ CREATE TABLE pgblend_data.vocabulary (
 CREATE INDEX vocabulary_collection_id_btree
 ON pgblend_data.vocabulary USING btree (collection_id, text_search_config, lexeme);
 CREATE INDEX vocabulary_lexeme_gin
-ON pgblend_data.vocabulary USING gin (lexeme gin_trgm_ops) WITH (fastupdate = off);
+ON pgblend_data.vocabulary USING gin (lexeme gin_trgm_ops) WITH (gin_pending_list_limit = 256);
 COMMENT ON TABLE pgblend_data.vocabulary IS
 'The lexemes of each collection and language, for misspelt words; written in the chunk''s own '
 'transaction. One may be there twice, or be left over from deleted chunks, until a rebuild.';

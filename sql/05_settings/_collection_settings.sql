@@ -1,19 +1,20 @@
 -- _collection_settings: every setting of scope collection in force for one collection.
+-- plpgsql keeps its plan: making that of the catalogue anew takes longer than a small ingest.
 CREATE OR REPLACE FUNCTION pgblend._collection_settings(settings jsonb)
 RETURNS jsonb
-LANGUAGE sql
+LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT jsonb_object_agg(
-        c.name,
-        coalesce(
-            nullif(_collection_settings.settings -> c.name, 'null'), s.value, c.default_value
-        )
-    )
-    FROM pgblend.setting_catalog() AS c
-    LEFT JOIN pgblend_data.setting AS s ON c.name = s.name
-    WHERE c.scope = 'collection';
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    RETURN (
+        SELECT jsonb_object_agg(c.name, coalesce(
+            nullif(_collection_settings.settings -> c.name, 'null'), s.value, c.default_value))
+        FROM pgblend.setting_catalog() AS c
+        LEFT JOIN pgblend_data.setting AS s ON c.name = s.name
+        WHERE c.scope = 'collection');
 END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._collection_settings(jsonb) IS
 'Every setting of scope collection in force: the collection''s own > database > default.';

@@ -21,16 +21,17 @@ DECLARE
     heading_goes_on boolean := NEW.chunk_index > 0 AND NEW.heading = (
         SELECT c.heading FROM pgblend_data.chunk AS c
         WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1);
-    names tsvector;
+    parts text[];
 BEGIN
     IF config IS NULL THEN
         RAISE EXCEPTION 'there is no text search configuration "%"', NEW.text_search_config
             USING ERRCODE = '22023', HINT = 'SELECT cfgname FROM pg_ts_config';
     END IF;
-    title_words := setweight(to_tsvector(config, pgblend._indexable_text(title)), 'A');
-    heading_words := setweight(
-        to_tsvector(config, pgblend._indexable_text(coalesce(NEW.heading, ''))), 'B');
-    body_words := to_tsvector(config, pgblend._indexable_text(NEW.content));
+    parts := pgblend._index_parts(
+        coalesce(title, ''), coalesce(NEW.heading, ''), NEW.content, NEW.own_start);
+    title_words := setweight(to_tsvector(config, parts[1]), 'A');
+    heading_words := setweight(to_tsvector(config, parts[2]), 'B');
+    body_words := to_tsvector(config, parts[3]);
     IF NEW.chunk_index = 0 THEN
         NEW.own_position := 0;
         NEW.lexemes := title_words || heading_words || body_words;
@@ -38,8 +39,8 @@ BEGIN
         title_words := title_words || CASE WHEN heading_goes_on THEN heading_words ELSE '' END;
         NEW.own_position := pgblend._last_position(title_words);
         IF NEW.own_start > 0 THEN
-            NEW.own_position := NEW.own_position + pgblend._last_position(to_tsvector(
-                config, pgblend._indexable_text(left(NEW.content, NEW.own_start))));
+            NEW.own_position := NEW.own_position + pgblend._last_position(
+                to_tsvector(config, parts[4]));
         END IF;
         NEW.lexemes := title_words || body_words
             || CASE WHEN heading_goes_on THEN '' ELSE heading_words END;
@@ -52,9 +53,8 @@ BEGIN
         END), 0)
     INTO NEW.length, NEW.own_length
     FROM unnest(NEW.lexemes) AS l;
-    names := pgblend._identifier_vector(concat_ws(' ', title, NEW.heading, NEW.content));
-    IF names <> '' THEN
-        NEW.lexemes := NEW.lexemes || names;
+    IF parts[5] <> '' THEN
+        NEW.lexemes := NEW.lexemes || parts[5]::tsvector;
     END IF;
     RETURN NEW;
 END;

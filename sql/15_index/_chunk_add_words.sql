@@ -3,12 +3,15 @@
 -- Without a unique key, so that nobody waits for a word that somebody else adds: two transactions
 -- may add the same one, which does no harm. While the vocabulary is made anew (its lock is taken),
 -- or where the transaction does not see what others commit, all words are added, since those that
--- are seen may be going.
+-- are seen may be going. Each word is looked up by the index, since a join by hash would read the
+-- whole vocabulary for each document.
 CREATE OR REPLACE FUNCTION pgblend._chunk_add_words()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 AS $function$
 DECLARE
     settled bigint[];
@@ -17,20 +20,21 @@ BEGIN
     FROM (SELECT DISTINCT n.collection_id FROM new_chunk AS n) AS c
     WHERE current_setting('transaction_isolation') = 'read committed'
         AND pg_try_advisory_xact_lock_shared(pgblend._vocabulary_lock(c.collection_id));
-    INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
-    SELECT w.*
-    FROM (
-        SELECT DISTINCT c.collection_id, c.text_search_config, l.lexeme COLLATE "C" AS lexeme
+    WITH word AS MATERIALIZED (
+        SELECT DISTINCT c.collection_id, c.text_search_config, l.lexeme COLLATE "C"
         FROM new_chunk AS c
-        CROSS JOIN LATERAL unnest(c.lexemes) AS l
-    ) AS w
-    WHERE w.collection_id <> ALL(settled)
-        OR NOT EXISTS (
+        CROSS JOIN LATERAL unnest(tsvector_to_array(c.lexemes)) AS l (lexeme)
+    )
+    INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
+    SELECT w.* FROM word AS w WHERE w.collection_id <> ALL(settled)
+    UNION ALL
+    SELECT w.* FROM word AS w
+    WHERE w.collection_id = ANY(settled)
+        AND NOT EXISTS (
             SELECT FROM pgblend_data.vocabulary AS v
             WHERE v.collection_id = w.collection_id
                 AND v.text_search_config = w.text_search_config
-                AND v.lexeme = w.lexeme
-        );
+                AND v.lexeme = w.lexeme);
     RETURN NULL;
 END;
 $function$;

@@ -1,5 +1,5 @@
 -- remove_collection: delete a collection with all its documents; false where there is none to
--- delete.
+-- delete. One that follows a table is an error.
 CREATE OR REPLACE FUNCTION pgblend.remove_collection(name text)
 RETURNS boolean
 LANGUAGE plpgsql
@@ -7,7 +7,17 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
+DECLARE
+    followed text := (
+        SELECT a.table_name
+        FROM pgblend_data.attached_table AS a
+        INNER JOIN pgblend_data.collection AS c ON c.id = a.collection_id
+        WHERE c.name = remove_collection.name);
 BEGIN
+    IF followed IS NOT NULL THEN
+        RAISE EXCEPTION 'collection "%" follows the table %', remove_collection.name, followed
+            USING ERRCODE = '55000', HINT = 'Detach it: SELECT detach_table(…)';
+    END IF;
     PERFORM pg_advisory_xact_lock(pgblend._seal_lock(c.id))  -- no seal meets a half removed index
     FROM pgblend_data.collection AS c
     WHERE c.name = remove_collection.name;

@@ -79,7 +79,7 @@ CALLS = {
     "_has_numpy": "()",
     "_has_summaries": "(1)",
     "_has_vectors": f"({SPACE}, {IDS})",
-    "_identifier_vector": "('see ERR-1042')",
+    "_index_parts": "('', '', 'see ERR-1042', 0)",
     "_identifiers": "('see ERR-1042', true)",
     "_indexable_text": "('東京都')",
     "_iso_timestamp": "('2026-01-31')",

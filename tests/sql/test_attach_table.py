@@ -278,6 +278,13 @@ def test_detach_leaves_no_trace(db: Database) -> None:
     assert db.error("SELECT detach_table('articles')").sqlstate == "42704"
 
 
+def test_a_followed_collection_is_not_removed(articles: Database) -> None:
+    error = articles.error("SELECT remove_collection('news')")
+    assert error.message_primary == 'collection "news" follows the table public.articles'
+    articles.rows("SELECT detach_table('articles')")
+    assert articles.value("SELECT remove_collection('news')") is False
+
+
 def test_a_collection_that_was_there_stays(db: Database) -> None:
     db.rows(ARTICLES)
     db.rows("SELECT add_collection('news', 'german')")

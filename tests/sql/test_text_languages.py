@@ -125,3 +125,11 @@ def test_contractions_leave_no_letters(db: Database, query: str) -> None:
 def test_a_repeated_word_weighs_more(db: Database) -> None:
     row = db.row("SELECT lexemes, boosts FROM pgblend._parse_query('fox dog fox', 'english')")
     assert row == (["dog", "fox"], [1, pytest.approx(2 * 11 / 12)])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "plain words", "<b>a/b\\c-d</b>", "naïve “quotes” – ERR-1042", "東京都 und ไทย/ok"]
+)
+def test_chunks_and_queries_reach_the_parser_alike(db: Database, text: str) -> None:
+    parts = "_index_parts(%s, '', '', 0)"
+    assert db.value(f"SELECT ({parts})[1] = _indexable_text(%s)", text, text)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.identifiers import identifiers
+from pgblend.plpy.index_parts import index_parts
 
 
 @pytest.mark.parametrize(
@@ -70,3 +71,15 @@ def test_linear(text: str) -> None:
     start = time.perf_counter()
     identifiers(text, True)
     assert time.perf_counter() - start < 5
+
+
+def test_index_parts_are_what_the_parser_gets() -> None:
+    assert index_parts("A/b <c>", "", "see ERR-1042, it's x.y_z\\", 4) == [
+        "A b  c ",
+        "",
+        "see ERR 1042, it's x.y_z ",
+        "see ",
+        "'=err-1042':1C '=x.y_z':1C '=y_z':1C",
+    ]
+    assert index_parts("", "C:\\tmp\\a_b", "", 0)[4] == "'=a_b':1C '=c:\\\\tmp\\\\a_b':1C"
+    assert index_parts("", "", "東京都", 0)[2] != "東京都"

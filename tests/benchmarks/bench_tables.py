@@ -1,0 +1,82 @@
+"""What an attached table costs its writer: `python tests/benchmarks/bench_tables.py DATABASE_URL`.
+
+Processor time of the server's process (which must be on this machine), a row, without and with
+triggers: rows of about 200 words, a chunk each, one and 100 a statement; an update of a column that
+the index does not take; the same for triggers that fire by row. Makes a table and removes it.
+"""
+
+import sys
+
+import psutil
+
+from pgblend.cli.database import Connection, connect
+
+TABLE = "public.bench_tables"
+ROWS = 400
+# Words of a Zipf-like choice from some 5,000, the same each time.
+TEXT = (
+    "(SELECT string_agg(translate((5000 * power(random(), 3))::integer::text,"
+    " '0123456789', 'aeioukmnst'), ' ') FROM generate_series(1, 200 + 0 * g))"
+)
+INSERT = f"INSERT INTO {TABLE} SELECT %s + g, {TEXT}, 0 FROM generate_series(1, {{}}) AS g"
+UPDATE = f"UPDATE {TABLE} AS t SET body = (SELECT {TEXT} FROM (VALUES (t.id)) AS v (g))"
+SOME = "WHERE id > %s AND id <= %s"
+WRITES = {
+    "insert, one row": (1, INSERT.format(1)),
+    "insert, 100 rows": (100, INSERT.format(100)),
+    "update the text, 100 rows": (100, f"{UPDATE} {SOME}"),
+    "update another column": (100, f"UPDATE {TABLE} SET views = views + 1 {SOME}"),
+    "delete, 100 rows": (100, f"DELETE FROM {TABLE} {SOME}"),
+}
+
+
+def main() -> None:
+    """Measure all writes in three states of the table, and print ratios."""
+    with connect(sys.argv[1]) as connection:
+        figures = {
+            label: _measure(connection, attach)
+            for label, attach in (
+                ("plain", None),
+                ("by statement", "false"),
+                ("by row", "true"),
+            )
+        }
+    for write in WRITES:
+        plain = figures["plain"][write]
+        parts = [
+            f"{label} {1000 * figure[write]:.3f} ms"
+            + (f" ({figure[write] / max(plain, 1e-5):.0f}x)" if label != "plain" else "")
+            for label, figure in figures.items()
+        ]
+        print(f"{write:28} {', '.join(parts)}")
+
+
+def _measure(connection: Connection, row_level: str | None) -> dict[str, float]:
+    """Return seconds a row of each kind of write."""
+    connection.execute(f"DROP TABLE IF EXISTS {TABLE}")
+    connection.execute(f"CREATE TABLE {TABLE} (id bigint PRIMARY KEY, body text, views integer)")
+    connection.execute("SELECT setseed(0.5)")
+    if row_level:
+        connection.execute(
+            f"SELECT pgblend.attach_table('{TABLE}', '{{body}}', row_level => {row_level})"
+        )
+    server = psutil.Process(connection.info.backend_pid)
+    seconds = {}
+    try:
+        for write, (size, statement) in WRITES.items():
+            rows = ROWS if size > 1 else ROWS // 4
+            base = 1_000_000 if size == 1 else 0
+            start = sum(server.cpu_times()[:2])
+            for first in range(base, base + rows, size):
+                values = [first, first + size][: statement.count("%s")]
+                connection.execute(statement, values)
+            seconds[write] = (sum(server.cpu_times()[:2]) - start) / rows
+    finally:
+        if row_level:
+            connection.execute(f"SELECT pgblend.detach_table('{TABLE}')")
+        connection.execute(f"DROP TABLE {TABLE}")
+    return seconds
+
+
+if __name__ == "__main__":
+    main()
