@@ -18,11 +18,18 @@ DECLARE
     links jsonb;
     last_id bigint;
 BEGIN
+    ANALYZE pg_temp.link_stage;  -- else the planner takes it for small
+    WITH asked AS MATERIALIZED (
+        SELECT d.id, s.target, s.edge_type
+        FROM pg_temp.link_stage AS s
+        INNER JOIN pgblend_data.document AS d
+            ON d.collection_id = target.id AND d.source_key = s.source_key
+    )
+
     DELETE FROM pgblend_data.link AS l
-    USING pg_temp.link_stage AS s, pgblend_data.document AS d
-    WHERE d.collection_id = target.id AND d.source_key = s.source_key
-        AND l.document_id = d.id AND l.origin = 'data' AND l.kind = 'key'
-        AND l.target = s.target AND l.edge_type = s.edge_type;
+    USING asked AS a
+    WHERE l.document_id = a.id AND l.origin = 'data' AND l.kind = 'key'
+        AND l.target = a.target AND l.edge_type = a.edge_type;
     SELECT coalesce(max(l.id), 0) INTO last_id FROM pgblend_data.link AS l;
     SELECT array_agg(d.id ORDER BY s.place), coalesce(jsonb_agg(jsonb_build_object(
         'target', s.target, 'type', s.edge_type, 'weight', s.weight, 'metadata', s.metadata)
