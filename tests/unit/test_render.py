@@ -33,7 +33,7 @@ def test_calls(text: str, calls: set[str]) -> None:
 def test_modules_are_spliced_in() -> None:
     script = render()
     assert "#include" not in script
-    assert 'if "post_json" not in SD:' in script
+    assert 'if "fuse_lists" not in SD:' in script
     spliced = sql._splice("AS $python$\n#include plpy/query_groups.py\nreturn 1\n$python$;")
     code = spliced.removeprefix("AS $python$\n").removesuffix("return 1\n$python$;")
     session: dict[str, object] = {}
