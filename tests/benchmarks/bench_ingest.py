@@ -2,7 +2,7 @@
 
 Reading, splitting and writing out are processor time of one process, so that other work on the
 machine does not count; storing is processor time of the server's process, which must be on this
-machine, with and without the indexes that triggers keep. Makes a collection and removes it.
+machine. Makes a collection and removes it.
 """
 
 import sys
@@ -63,8 +63,7 @@ def main() -> None:
             write = partial(document_payload, candidate, document, language, chunks, 0)
             payloads.append(timed("write out", write))
             chunk_count += len(chunks)
-        for label, role in (("store, no indexes", "replica"), ("store and index", "origin")):
-            seconds[label] = _store(connection, payloads, role)
+        seconds["store and index"] = _store(connection, payloads)
     case = f"{len(payloads):,} documents, {chunk_count:,} chunks"
     figures.write(
         "ingest",
@@ -75,10 +74,9 @@ def main() -> None:
     )
 
 
-def _store(connection: Connection, payloads: list[str], role: str) -> float:
+def _store(connection: Connection, payloads: list[str]) -> float:
     """Store everything through one connection; return the processor time that it took."""
     connection.execute("SELECT pgblend.add_collection(%s)", [COLLECTION])
-    connection.execute(f"SET session_replication_role = {role}")
     server = psutil.Process(connection.info.backend_pid)
     start = sum(server.cpu_times()[:2])
     try:
@@ -91,7 +89,6 @@ def _store(connection: Connection, payloads: list[str], role: str) -> float:
             store(connection, COLLECTION, batch)
         return sum(server.cpu_times()[:2]) - start
     finally:
-        connection.execute("SET session_replication_role = origin")
         connection.execute("SELECT pgblend.remove_collection(%s)", [COLLECTION])
 
 

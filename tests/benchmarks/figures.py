@@ -31,9 +31,9 @@ COLUMNS = (
     ("rows", "{:.1f}"),
     ("degraded", "{:d}"),
     ("peak_mb", "{:,.0f}"),
-    ("error", "FAILED: {}"),
     ("megabytes", "{:,.0f}"),
     ("load_seconds", "{:,.1f}"),
+    ("error", "FAILED: {}"),
 )
 
 
