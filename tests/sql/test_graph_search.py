@@ -200,7 +200,7 @@ def test_the_profile_has_the_same_order_and_scores_in_the_unit_interval(library:
 def test_a_failed_embedding_raises(library: Database) -> None:
     for call in ("graph_search(query => 'x')", "hybrid_search('x', profile => 'graph')"):
         assert library.error(f"SELECT * FROM {call}").sqlstate == "PB008"
-    library.rows("SELECT drop_embedding_space('s')")
+    library.rows("SELECT drop_embedding_space('s', even_active => true)")
     assert library.error("SELECT * FROM graph_search(query => 'x')").sqlstate == "PB001"
 
 
