@@ -27,14 +27,18 @@ _CAN_PROBE = """
         SELECT FROM pg_catalog.pg_language WHERE lanname = 'plpython3u')
     FROM pg_catalog.pg_roles WHERE rolname = current_user
 """
-_CREATE_PROBE = """
-    CREATE FUNCTION pg_temp.pgblend_doctor() RETURNS text LANGUAGE plpython3u AS $python$
+# A block, since no function can be made on a standby; a setting of the transaction hands it out.
+_PROBE = """
+    DO LANGUAGE plpython3u $python$
     import platform
+    found = "Python " + platform.python_version()
     try:
         import numpy
+        found += ", numpy " + numpy.__version__
     except ImportError:
-        return "Python " + platform.python_version()
-    return "Python " + platform.python_version() + ", numpy " + numpy.__version__
+        pass
+    plan = plpy.prepare("SELECT pg_catalog.set_config('pgblend.doctor', $1, true)", ["text"])
+    plpy.execute(plan, [found])
     $python$
 """
 
@@ -78,15 +82,15 @@ def vector_version(version: str) -> Check:
 
 
 def server_python(connection: Connection) -> Iterator[Check]:
-    """Check that PL/Python runs and finds numpy, by a function that is rolled back."""
+    """Check that PL/Python runs and finds numpy, also on a standby."""
     name = "server's Python"
     if not fetch_value(connection, _CAN_PROBE):
         mend = "run doctor as a superuser in a migrated database to check it"
         yield Check(name, "skipped", "not checked", mend)
         return
     with connection.transaction(force_rollback=True):
-        connection.execute(_CREATE_PROBE)
-        found = fetch_value(connection, "SELECT pg_temp.pgblend_doctor()")
+        connection.execute(_PROBE)
+        found = fetch_value(connection, "SELECT current_setting('pgblend.doctor')")
     if "numpy" in found:
         yield Check(name, "ok", found)
     else:

@@ -1,0 +1,376 @@
+"""Where nothing may be written: a streaming standby, and read-only transactions of the primary.
+
+Every search, as a reader and with all models, gives the primary's rows there.
+"""
+
+import json
+import re
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+from psycopg.conninfo import make_conninfo
+
+from pgblend.cli.database import connect
+from pgblend.cli.main import cli
+from pgblend.cli.server import ports
+from pgblend.cli.server.cluster import Cluster
+from pgblend.cli.server.state import password_file
+from pgblend.migrations import runner
+from support.database import Database, add_documents, embed_waiting
+from support.model_library import EXPANSION, QUERY, WEAK, fill, use_models
+from support.model_provider import GatewayProcess, ModelProvider
+
+pytestmark = pytest.mark.slow
+
+PATIENCE_MS = 60_000
+TIMEOUTS = dict.fromkeys(("lexical", "embed", "expand", "rerank", "answer", "total"), PATIENCE_MS)
+THOROUGH = json.dumps({"mode": "thorough", **WEAK})
+ANSWER_MODEL = "openai/answers"
+NOBODY = "http://127.0.0.1:1"
+READERS = ("standby", "read_only")
+TIME = re.compile("(^|_)ms$")
+Setting = Callable[[str, Any], None]
+
+CALLS = {
+    "hybrid_search": f"SELECT to_jsonb(r) FROM hybrid_search('{QUERY}', options => '{THOROUGH}') r",
+    "search_explain": f"SELECT search_explain('{QUERY}', options => '{THOROUGH}')",
+    "get_context": f"SELECT get_context('{QUERY}', options => '{THOROUGH}')",
+    "ask": f"SELECT ask('{QUERY}', options => '{THOROUGH}')",
+    "expand_query": f"SELECT expand_query('{QUERY}')",
+    "rerank_passages": "SELECT to_jsonb(r) FROM rerank_passages('deploy care', '{x,deploy}') AS r",
+    "graph_search": f"SELECT to_jsonb(r) FROM graph_search(query => '{QUERY}') AS r",
+    "graph_search from seeds": (
+        "SELECT to_jsonb(r) FROM graph_search(ARRAY[graph_node('c', 'deploy')], 2) AS r"
+    ),
+    "graph_neighbors": "SELECT to_jsonb(r) FROM graph_neighbors(graph_node('c', 'rollout')) AS r",
+    "search_diagnose": f"SELECT search_diagnose('{QUERY}', 'wine', options => '{THOROUGH}')",
+    "search_facets": f"SELECT to_jsonb(r) FROM search_facets('{QUERY}', '{{$kind}}') AS r",
+    "lexical_search": "SELECT to_jsonb(r) FROM lexical_search('\"to production\" or wine') AS r",
+    "vector_search": f"SELECT to_jsonb(r) FROM vector_search('{QUERY}') AS r",
+    "fuzzy_search": "SELECT to_jsonb(r) FROM fuzzy_search('prodution') AS r",
+}
+# What each asks of models: the ends of the paths at the provider.
+MODELS = {
+    "hybrid_search": ["completions", "embeddings", "rerank"],
+    "search_explain": ["completions", "embeddings", "rerank"],
+    "get_context": ["completions", "embeddings", "rerank"],
+    "ask": ["completions", "embeddings", "rerank", "completions"],
+    "expand_query": ["completions"],
+    "rerank_passages": ["rerank"],
+    "graph_search": ["embeddings"],
+    "search_diagnose": ["embeddings", "completions", "embeddings", "rerank"],
+    "search_facets": ["embeddings"],
+    "vector_search": ["embeddings"],
+}
+
+
+def reply(body: dict[str, Any]) -> str:
+    """What the chat models say: an expansion, or an answer that its passage bears out."""
+    if body["model"] not in ANSWER_MODEL:
+        return json.dumps(EXPANSION)
+    before, _, _ = body["messages"][1]["content"].partition("deploy the service")
+    number = before.rsplit("--- passage ", 1)[1].split(" ", 1)[0]
+    return f'With care [{number}: "to production with care"].'
+
+
+@contextmanager
+def replica(primary: Cluster, name: str = "standby") -> Iterator[Cluster]:
+    """A streaming standby in a folder beside the primary's."""
+    standby = Cluster(primary.directory.with_name(name), durable=False)
+    standby.prepare()
+    shutil.copy(password_file(primary.directory), password_file(standby.directory))
+    ports.make_private(standby.data, standby.account)
+    source = make_conninfo("", **primary.connection_parameters() | {"dbname": "replication"})
+    backup = [standby.binaries["pg_basebackup"], "-R", "--checkpoint=fast", "--no-sync"]
+    try:
+        standby.account.run([*backup, "-d", source, "-D", standby.data])
+        standby.start()
+        yield standby
+    finally:
+        standby.stop()
+        shutil.rmtree(standby.directory)
+
+
+def url_of(cluster: Cluster, **more: str) -> str:
+    return make_conninfo("", **cluster.connection_parameters() | more)
+
+
+def follow(primary: Database, standby: Database) -> None:
+    """Wait until all that was committed on the primary is seen on the standby."""
+    target = primary.value("SELECT pg_current_wal_flush_lsn()")
+    deadline = time.monotonic() + PATIENCE_MS / 1000
+    while not standby.value("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", target):
+        assert time.monotonic() < deadline, "the standby does not follow"
+        time.sleep(0.01)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A primary's superuser and its reader, and the same reader where nothing may be written."""
+
+    cluster: Cluster
+    admin: Database
+    reader: Database
+    standby: Database
+    read_only: Database
+
+    @property
+    def superuser_url(self) -> str:
+        """The standby, for who may do everything."""
+        return make_conninfo(self.standby.url, user="pgblend", password=self.cluster.password)
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a setting, here and on the standby."""
+        self.admin.rows("SELECT set_setting(%s, %s)", name, json.dumps(value))
+        follow(self.admin, self.standby)
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[ModelProvider]:
+    with ModelProvider() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def gateway(provider: ModelProvider) -> Iterator[GatewayProcess]:
+    with GatewayProcess("--cache-size", "0", provider=provider) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def primary() -> Iterator[Cluster]:
+    """A server that keeps a log for standbys."""
+    with tempfile.TemporaryDirectory(prefix="pgblend-standby-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # the server runs as another account
+        cluster = Cluster(folder / "primary", durable=False)
+        cluster.create()
+        cluster.start()
+        try:
+            with psycopg.connect(url_of(cluster), autocommit=True) as admin:
+                admin.execute("ALTER SYSTEM SET wal_level = replica")
+                admin.execute("ALTER SYSTEM SET max_wal_senders = 4")
+                admin.execute("ALTER SYSTEM SET synchronous_commit = on")
+            cluster.stop()
+            cluster.start()
+            runner.upgrade(url_of(cluster))
+            yield cluster
+        finally:
+            cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def place(primary: Cluster, gateway: GatewayProcess, provider: ModelProvider) -> Iterator[Place]:
+    """The library of the models' tests, with links, on a primary and its standby."""
+    with ExitStack() as stack:
+        admin = Database(stack.enter_context(connect(url_of(primary))))
+        fill(admin)
+        for source, target in (("deploy", "rollout"), ("rollout", "sea")):
+            admin.rows(
+                "SELECT add_edge(graph_node('c', %s), graph_node('c', %s), 'link')", source, target
+            )
+        admin.rows("CREATE ROLE reader LOGIN PASSWORD 'secret' IN ROLE pgblend_reader")
+        admin.rows("SELECT grant_collection('c', 'reader')")
+        admin.rows("SELECT set_setting('timeouts_ms', %s)", json.dumps(TIMEOUTS))
+        admin.rows("SELECT set_setting('answer_model', %s)", json.dumps(ANSWER_MODEL))
+        use_models(admin, gateway, provider)
+        standby = stack.enter_context(replica(primary))
+        reader, follower, read_only = (
+            Database(stack.enter_context(connect(url_of(at, user="reader", password="secret"))))
+            for at in (primary, standby, primary)
+        )
+        read_only.rows("SET default_transaction_read_only = on")
+        yield Place(primary, admin, reader, follower, read_only)
+
+
+@pytest.fixture(autouse=True)
+def answering(provider: ModelProvider) -> None:
+    provider.reset()
+    provider.reply = reply
+
+
+@pytest.fixture
+def setting(place: Place) -> Iterator[Setting]:
+    """Set a setting for the test, here and on the standby."""
+    before: dict[str, Any] = {}
+
+    def change(name: str, value: Any) -> None:
+        before[name] = place.admin.value("SELECT get_setting(%s)", name)
+        place.set(name, value)
+
+    yield change
+    for name, value in before.items():
+        place.set(name, value)
+
+
+def told(db: Database, call: str) -> Any:
+    """What a call gives, without the times that it took."""
+
+    def timeless(value: Any) -> Any:
+        if isinstance(value, dict):
+            named = value.items()
+            return {key: timeless(v) for key, v in named if not TIME.search(key)}
+        return [timeless(element) for element in value] if isinstance(value, list) else value
+
+    return timeless(db.column(CALLS[call]))
+
+
+def asked(provider: ModelProvider) -> list[str]:
+    """What models were asked since the last reset: the ends of the paths."""
+    return [headers[":path"].rpartition("/")[2] for headers in provider.headers]
+
+
+def degraded(rows: list[Any]) -> list[str]:
+    """The stages that all the rows, or the only document, call degraded."""
+    (notes,) = {tuple(row["degraded"]) for row in rows}
+    return [note.partition(":")[0] for note in notes]
+
+
+@pytest.mark.parametrize("where", READERS)
+def test_nothing_can_be_written_there(place: Place, where: str) -> None:
+    db = getattr(place, where)
+    assert db.value("SHOW transaction_read_only") == "on"
+    assert db.value("SELECT pg_is_in_recovery()") is (where == "standby")
+    write = "CREATE ROLE r" if where == "standby" else "CREATE TEMP TABLE t ()"
+    assert db.error(write).sqlstate == "25006"
+
+
+@pytest.mark.parametrize("where", READERS)
+@pytest.mark.parametrize("call", CALLS)
+def test_the_rows_are_those_of_the_primary(
+    place: Place, provider: ModelProvider, where: str, call: str
+) -> None:
+    expected = told(place.reader, call)
+    provider.headers.clear()
+    db = getattr(place, where)
+    db.warnings()
+    found = told(db, call)
+    assert asked(provider) == MODELS.get(call, [])
+    assert found == expected
+    assert found
+    if "degraded" in found[0]:
+        assert degraded(found) == []
+    assert db.warnings() == []
+
+
+@pytest.mark.parametrize("where", READERS)
+def test_an_answer_is_borne_out(place: Place, where: str) -> None:
+    (found,) = told(getattr(place, where), "ask")
+    assert found["answer"].startswith("With care [")
+    assert [c["source_key"] for c in found["citations"] if c["isChecked"]] == ["deploy"]
+    assert [found["meta"][name] for name in ("expanded", "reranked", "vectorsUsed")] == [True] * 3
+
+
+@pytest.mark.parametrize("where", READERS)
+@pytest.mark.parametrize(
+    ("call", "stages"),
+    {
+        "hybrid_search": ["expand", "vector", "rerank"],
+        "search_explain": ["expand", "vector", "rerank"],
+        "get_context": ["expand", "vector", "rerank"],
+        "ask": ["expand", "vector", "rerank", "answer"],
+    }.items(),
+)
+def test_without_a_gateway_it_says_what_it_lacks(
+    place: Place, setting: Setting, where: str, call: str, stages: list[str]
+) -> None:
+    setting("gateway_url", NOBODY)
+    db = getattr(place, where)
+    db.warnings()
+    found = told(db, call)
+    assert degraded(found) == stages
+    assert len(db.warnings()) == len(stages)
+    assert found == told(place.reader, call)
+
+
+@pytest.mark.parametrize("where", READERS)
+@pytest.mark.parametrize(
+    "call", ["expand_query", "rerank_passages", "graph_search", "vector_search"]
+)
+def test_what_is_nothing_without_a_gateway_is_an_error(
+    place: Place, setting: Setting, where: str, call: str
+) -> None:
+    setting("gateway_url", NOBODY)
+    assert getattr(place, where).error(CALLS[call]).sqlstate == "PB008"
+
+
+def test_a_session_sees_what_the_primary_commits(place: Place) -> None:
+    """Also what a server process keeps in mind of the index is that of its snapshot."""
+    query = "SELECT source_key FROM hybrid_search('zeppelin', options => '{\"mode\": \"fast\"}')"
+    words = "SELECT source_key FROM lexical_search('zeppelin OR sea') ORDER BY 1"
+    assert place.standby.column(words) == ["sea"]
+    with place.admin.connection.transaction():
+        add_documents(place.admin, "c", [("zeppelin", "", "a zeppelin above the sea")])
+        embed_waiting(place.admin)
+    follow(place.admin, place.standby)
+    assert place.standby.column(query)[0] == "zeppelin"
+    for change in ("lexical_seal('c')", "lexical_rebuild('c')"):
+        place.admin.rows(f"SELECT {change}")
+        follow(place.admin, place.standby)
+        assert place.standby.column(words) == ["sea", "zeppelin"]
+    place.admin.rows("SELECT delete_document('c', 'zeppelin')")
+    follow(place.admin, place.standby)
+    assert place.standby.column(words) == ["sea"]
+
+
+def test_searches_there_are_reported(place: Place, setting: Setting) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+        receiver.settimeout(10)
+        setting("log_address", f"127.0.0.1:{receiver.getsockname()[1]}")
+        (row, *_) = place.standby.column(CALLS["hybrid_search"])
+        report = json.loads(receiver.recv(65536))
+    assert (report["search_id"], report["role"]) == (row["details"]["search_id"], "reader")
+
+
+@pytest.mark.parametrize(
+    ("role", "arguments"),
+    [
+        ("reader", ("query", QUERY, "--json")),
+        ("reader", ("search", QUERY, "--json")),
+        ("reader", ("vsearch", QUERY, "--json")),
+        ("reader", ("ask", QUERY, "--json")),
+        ("reader", ("context", QUERY)),
+        ("reader", ("doctor",)),
+        ("superuser", ("doctor",)),
+        ("superuser", ("status",)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[0],
+)
+def test_commands(place: Place, role: str, arguments: tuple[str, ...]) -> None:
+    url = place.standby.url if role == "reader" else place.superuser_url
+    result = CliRunner().invoke(cli, ["--database-url", url, *arguments])
+    assert (result.exit_code, result.exception) == (0, None), result.output
+    assert "read-only" not in result.output
+    if (role, *arguments) == ("superuser", "doctor"):
+        assert "server's Python: Python 3" in result.output
+
+
+def test_a_write_there_says_what_to_do(place: Place) -> None:
+    url = place.superuser_url
+    result = CliRunner().invoke(cli, ["--database-url", url, "collection", "add", "more"])
+    assert result.exit_code != 0
+    assert "use a server that accepts writes" in result.output
+
+
+def test_a_standby_that_is_promoted_goes_on(place: Place) -> None:
+    """It has everything, and takes writes and finds them."""
+    expected = told(place.reader, "hybrid_search")
+    with replica(place.cluster, "promoted") as standby, connect(url_of(standby)) as connection:
+        db = Database(connection)
+        follow(place.admin, db)
+        assert db.value("SELECT pg_promote(true, 60)") is True
+        assert told(db, "hybrid_search") == expected
+        add_documents(db, "c", [("zeppelin", "", "a zeppelin")])
+        assert db.column("SELECT source_key FROM lexical_search('zeppelin')") == ["zeppelin"]
+    assert place.reader.column("SELECT title FROM documents WHERE source_key = 'zeppelin'") == []
