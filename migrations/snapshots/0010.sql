@@ -24046,6 +24046,63 @@ RETURN ('x' || left(md5(collection_id::text || ':' || source_key), 3))::bit(12):
 COMMENT ON FUNCTION pgblend._bucket(bigint, text) IS
 'The part (0 to 4095) of the store that a document belongs to, from its collection and key alone.';
 
+-- 90_ingest/_link_references
+-- _link_references: make the edges of foreign keys from and to some rows of an attached table.
+-- Whichever document comes last finds the other; a reference to none dangles, and one to its own
+-- row is no edge. Two foreign keys from one row to another are one edge.
+CREATE OR REPLACE FUNCTION pgblend._link_references(
+    attached pgblend_data.attached_table,
+    keys text[]
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    INSERT INTO pgblend_data.edge AS e (
+        node, is_reverse, neighbour, edge_type, origin, document_id, collection_id,
+        neighbour_collection_id, bucket, metadata)
+    SELECT
+        own.id * 4, way.is_reverse, other.id * 4, 'foreign_key', 'key', said.source_id,
+        own.collection_id, other.collection_id, own.bucket, said.metadata
+    FROM (
+        SELECT r.document_id AS source_id, d.id AS target_id,
+            jsonb_build_object('constraints', jsonb_agg(
+                r.constraint_name ORDER BY r.constraint_name)) AS metadata
+        FROM (
+            SELECT k.*
+            FROM pgblend_data.key_reference AS k
+            INNER JOIN pgblend_data.document AS d ON d.id = k.document_id
+            WHERE d.collection_id = attached.collection_id
+                AND d.source_key = ANY(_link_references.keys)
+            UNION
+            SELECT k.*
+            FROM pgblend_data.key_reference AS k
+            WHERE k.target = attached.relation AND k.target_key = ANY(_link_references.keys)
+        ) AS r
+        INNER JOIN pgblend_data.attached_table AS a
+            ON a.relation = r.target AND a.key_columns = r.target_columns
+        INNER JOIN pgblend_data.document AS d
+            ON d.collection_id = a.collection_id AND d.source_key = r.target_key
+        WHERE d.id <> r.document_id
+        GROUP BY r.document_id, d.id
+    ) AS said
+    CROSS JOIN (VALUES (false), (true)) AS way (is_reverse)
+    INNER JOIN pgblend_data.document AS own
+        ON own.id = CASE WHEN way.is_reverse THEN said.target_id ELSE said.source_id END
+    INNER JOIN pgblend_data.document AS other
+        ON other.id = CASE WHEN way.is_reverse THEN said.source_id ELSE said.target_id END
+    ON CONFLICT ON CONSTRAINT edge_pkey DO UPDATE
+    SET metadata = excluded.metadata
+    WHERE e.metadata <> excluded.metadata;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._link_references(pgblend_data.attached_table, text[]) IS
+'Make the edges of foreign keys from and to some rows of an attached table, where both have '
+'documents.';
+
 -- 90_ingest/_split_contents
 -- _split_contents: split texts into chunks, an array of them for each text, as _insert_chunks takes
 -- them, with approximate token counts.
@@ -24333,96 +24390,6 @@ $python$;
 COMMENT ON FUNCTION pgblend._split_contents(text[], jsonb) IS
 'Split texts into chunks, an array of them for each text, with approximate token counts.';
 
--- 90_ingest/_attachment_sql
--- _attachment_sql: how an attached table is read, as SQL over its rows t; or what hinders it.
--- problem names a table or columns that are gone; the others are then NULL. key_of is the source
--- key: the text of a key of one column, or the JSON array of several. relevant is all that the
--- index takes of a row. source reads the rows of the keys $1 as arrays in the order of their keys.
--- Names are quoted, whatever the registry says: they go into statements of the owner.
-CREATE OR REPLACE FUNCTION pgblend._attachment_sql(
-    attached pgblend_data.attached_table,
-    OUT problem text,
-    OUT key_of text,
-    OUT relevant text,
-    OUT source text
-)
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-DECLARE
-    used text[] := attached.key_columns || attached.text_columns || attached.metadata_columns
-        || array_remove(
-            ARRAY[attached.title_column, attached.uri_column, attached.modified_column], NULL);
-    types jsonb;
-    is_single boolean := cardinality(attached.key_columns) = 1;
-    keys text;
-    joined text;
-BEGIN
-    SELECT jsonb_object_agg(c.attname, format_type(c.atttypid, c.atttypmod)) INTO types
-    FROM pg_attribute AS c
-    WHERE c.attrelid = attached.relation AND c.attnum > 0 AND NOT c.attisdropped;
-    IF types IS NULL THEN
-        problem := format('the table %s is gone', attached.table_name);
-        RETURN;
-    ELSIF NOT types ?& used THEN
-        SELECT format('%s has no column %s (any more)', attached.relation,
-            string_agg(DISTINCT quote_ident(u.name), ', '))
-        INTO problem
-        FROM unnest(used) AS u (name)
-        WHERE NOT types ? u.name;
-        RETURN;
-    END IF;
-    -- A date as JSON is ISO 8601, whatever the session's DateStyle; other keys are their text.
-    SELECT
-        string_agg(format('t.%I', k.name), ', ' ORDER BY k.place),
-        string_agg(format('t.%I = %s::%s', k.name,
-            CASE WHEN is_single THEN 'k.source_key'
-                ELSE format('(k.source_key::jsonb ->> %s)', k.place - 1) END,
-            types ->> k.name), ' AND ' ORDER BY k.place)
-    INTO keys, joined
-    FROM unnest(attached.key_columns) WITH ORDINALITY AS k (name, place);
-    key_of := CASE
-        WHEN is_single THEN format(CASE
-            WHEN types ->> attached.key_columns[1] ~ '^(date|timestamp)'
-            THEN 'to_jsonb(%s) #>> ''{}''' ELSE '%s::text' END, keys)
-        ELSE format('jsonb_build_array(%s)::text', keys) END;
-    SELECT format('ROW(%s)', string_agg(DISTINCT format('t.%I::text', u.name), ', '))
-    INTO relevant
-    FROM unnest(used) AS u (name);
-    SELECT format(
-        'SELECT array_agg(s.key) AS keys, array_agg(s.title) AS titles,
-            array_agg(CASE WHEN btrim(s.content, E'' \t\r\n'') = '''' THEN s.title
-                ELSE s.content END) AS contents,
-            array_agg(s.metadata) AS metadata, array_agg(s.uri) AS uris,
-            array_agg(s.modified_at) AS modified_at
-        FROM (
-            SELECT k.source_key, %s AS key, concat_ws(E''\n\n'', %s) AS content,
-                coalesce(%s::text, '''') AS title,
-                to_jsonb((SELECT r FROM (SELECT %s) AS r)) AS metadata,
-                %s::text AS uri, %s::timestamptz AS modified_at
-            FROM unnest($1::text[]) AS k (source_key)
-            INNER JOIN %s AS t ON %s
-            ORDER BY k.source_key COLLATE "C"
-        ) AS s
-        WHERE s.key = s.source_key',
-        key_of,
-        (SELECT string_agg(format('nullif(t.%I::text, '''')', c.name), ', ' ORDER BY c.place)
-            FROM unnest(attached.text_columns) WITH ORDINALITY AS c (name, place)),
-        coalesce('t.' || quote_ident(attached.title_column), 'NULL'),
-        (SELECT string_agg(format('t.%I', c.name), ', ' ORDER BY c.place)
-            FROM unnest(attached.metadata_columns) WITH ORDINALITY AS c (name, place)),
-        coalesce('t.' || quote_ident(attached.uri_column), 'NULL'),
-        coalesce('t.' || quote_ident(attached.modified_column), 'NULL'),
-        attached.relation, joined)
-    INTO source;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._attachment_sql(pgblend_data.attached_table) IS
-'How an attached table is read: SQL for the source key of a row t, for all that the index takes of '
-'it, and to read the rows of keys; or the problem: a table or columns that are gone.';
-
 -- 90_ingest/_approximate_tokens
 -- _approximate_tokens: about how many cl100k_base tokens a text has; the server has no tokenizer.
 CREATE OR REPLACE FUNCTION pgblend._approximate_tokens(content text)
@@ -24502,6 +24469,65 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._user_table(text) IS
 'The relation of that name, NULL where there is none; one of public where no schema is named.';
+
+-- 90_ingest/_foreign_keys
+-- _foreign_keys: the foreign keys of a table: what they reference, and SQL over its rows t for the
+-- source key of the referenced row, NULL where the foreign key is.
+-- Columns are in the order of the referenced index, which is that of a key by default; values are
+-- cast to the types of the referenced columns, so that their texts are alike (_attachment_sql).
+CREATE OR REPLACE FUNCTION pgblend._foreign_keys(relation regclass)
+RETURNS TABLE (
+    constraint_name text,
+    own_columns text[],
+    target regclass,
+    target_columns text[],
+    target_key text
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 5
+SET search_path = pg_catalog, pg_temp
+AS $function$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT k.constraint_name, array_agg(k.own_column ORDER BY k.place), k.target,
+        array_agg(k.target_column ORDER BY k.place),
+        CASE
+            WHEN count(*) > 1 THEN format(
+                'CASE WHEN num_nulls(%s) = 0 THEN jsonb_build_array(%s)::text END',
+                string_agg(format('t.%I', k.own_column), ', '),
+                string_agg(k.value, ', ' ORDER BY k.place))
+            WHEN min(k.value) ~ '::(date|timestamp)[^:]*$'
+                THEN format('to_jsonb(%s) #>> ''{}''', min(k.value))
+            ELSE format('%s::text', min(k.value))
+        END
+    FROM (
+        SELECT n.oid, n.conname::text AS constraint_name, n.confrelid::regclass AS target,
+            own.attname::text AS own_column, other.attname::text AS target_column,
+            array_position(i.indkey::smallint[], c.target_number) AS place,
+            format('t.%I::%s', own.attname, format_type(other.atttypid, other.atttypmod)) AS value
+        FROM pg_constraint AS n
+        CROSS JOIN LATERAL unnest(n.conkey, n.confkey) AS c (own_number, target_number)
+        INNER JOIN pg_index AS i ON i.indexrelid = n.conindid
+        INNER JOIN pg_attribute AS own
+            ON own.attrelid = n.conrelid AND own.attnum = c.own_number
+        INNER JOIN pg_attribute AS other
+            ON other.attrelid = n.confrelid AND other.attnum = c.target_number
+        WHERE n.contype = 'f' AND n.conrelid = _foreign_keys.relation
+            -- Those that lead to single partitions of a table stand for a part of one to it.
+            AND NOT EXISTS (
+                SELECT FROM pg_constraint AS p
+                WHERE p.oid = n.conparentid AND p.conrelid = n.conrelid)
+    ) AS k
+    GROUP BY k.oid, k.constraint_name, k.target
+    ORDER BY k.constraint_name;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._foreign_keys(regclass) IS
+'The foreign keys of a table: what they reference, and SQL over its rows t for the source key of '
+'the referenced row.';
 
 -- 90_ingest/_check_privilege
 -- _check_privilege: raise unless the privilege is read or write; NULL is neither.
@@ -25918,161 +25944,6 @@ COMMENT ON FUNCTION pgblend._link_entities(bigint, text) IS
 'Make entities, and edges to and between them, of what a model found in the passages of a '
 'collection; returns how many passages were joined to any.';
 
--- 90_ingest/_attachment_error
--- _attachment_error: why a table cannot be attached in this way, NULL where it can.
--- What the caller may not read is not indexed for others: a table that it cannot read, or only
--- part of which row security shows it.
-CREATE OR REPLACE FUNCTION pgblend._attachment_error(wanted pgblend_data.attached_table)
-RETURNS text
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-DECLARE
-    relation pg_class;
-    column_name text;
-    kind text;
-BEGIN
-    SELECT c.* INTO STRICT relation FROM pg_class AS c WHERE c.oid = wanted.relation;
-    IF relation.relkind NOT IN ('r', 'p') OR relation.relpersistence = 't'
-        OR relation.relnamespace::regnamespace::text IN (
-            'pgblend', 'pgblend_data', 'pg_catalog', 'information_schema')
-    THEN
-        RETURN format('%s is no table of a user''s: expected a plain or a partitioned table',
-            wanted.relation);
-    ELSIF relation.relkind = 'r' AND NOT relation.relispartition AND EXISTS (
-        SELECT FROM pg_inherits AS i WHERE wanted.relation IN (i.inhrelid, i.inhparent))
-    THEN
-        RETURN format('%s inherits or is inherited: expected a plain or a partitioned table',
-            wanted.relation);
-    ELSIF NOT has_table_privilege(wanted.relation, 'SELECT') THEN
-        RETURN format('%s may not read %s', current_user, wanted.relation);
-    ELSIF row_security_active(wanted.relation) THEN
-        RETURN format('row security hides rows of %s from %s', wanted.relation, current_user);
-    ELSIF coalesce(cardinality(wanted.text_columns), 0) = 0 THEN
-        RETURN 'text_columns is empty: expected the columns that are searched';
-    ELSIF (pgblend._attachment_sql(wanted)).problem IS NOT NULL THEN
-        RETURN (pgblend._attachment_sql(wanted)).problem;
-    ELSIF coalesce(cardinality(wanted.key_columns), 0) = 0 THEN
-        RETURN format('%s has no primary key: expected key_columns with a unique index',
-            wanted.relation);
-    ELSIF NOT EXISTS (
-        SELECT FROM pg_index AS i
-        WHERE i.indrelid = wanted.relation AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
-            AND i.indexprs IS NULL AND i.indnkeyatts = cardinality(wanted.key_columns)
-            AND NOT EXISTS (
-                SELECT FROM generate_series(0, i.indnkeyatts - 1) AS p (place)
-                INNER JOIN pg_attribute AS c
-                    ON c.attrelid = i.indrelid AND c.attnum = i.indkey[p.place]
-                WHERE c.attname <> ALL(wanted.key_columns) OR NOT c.attnotnull))
-    THEN
-        RETURN format('key_columns of %s is (%s): expected columns that are NOT NULL and have a '
-            'unique index', wanted.relation, array_to_string(wanted.key_columns, ', '));
-    END IF;
-    SELECT c.attname, format_type(c.atttypid, NULL) INTO column_name, kind
-    FROM pg_attribute AS c
-    INNER JOIN pg_type AS t ON t.oid = c.atttypid
-    WHERE c.attrelid = wanted.relation AND c.attname = ANY(wanted.key_columns)
-        AND t.typtype <> 'e' AND t.typname NOT IN (
-            'int2', 'int4', 'int8', 'numeric', 'text', 'varchar', 'bpchar', 'uuid', 'bool', 'date',
-            'timestamp')
-    LIMIT 1;
-    IF FOUND THEN
-        RETURN format('key column %I is of type %s, which has no text that is the same in all '
-            'sessions: expected whole numbers, numeric, text, uuid, boolean, date, timestamp '
-            'without time zone or an enum', column_name, kind);
-    END IF;
-    RETURN NULL;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._attachment_error(pgblend_data.attached_table) IS
-'Why a table cannot be attached in this way, NULL where it can.';
-
--- 90_ingest/_next_keys
--- _next_keys: the source keys of the next rows of an attached table to be brought in, and the key
--- of the last of them.
--- In the order of the key columns, which an index gives, after filled_to. No rows: keys is NULL.
-CREATE OR REPLACE FUNCTION pgblend._next_keys(
-    attached pgblend_data.attached_table,
-    batch_size integer,
-    OUT keys text[],
-    OUT last_key text[]
-)
-LANGUAGE plpgsql
-STABLE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-SET timezone = 'UTC'
-SET datestyle = 'ISO, YMD'
-AS $function$
-DECLARE
-    key_list text;
-    values_list text;
-    text_list text;
-BEGIN
-    SELECT
-        string_agg(format('t.%I', k.name), ', ' ORDER BY k.place),
-        string_agg(format('$1[%s]::%s', k.place, format_type(c.atttypid, c.atttypmod)), ', '
-            ORDER BY k.place),
-        string_agg(format('t.%I::text', k.name), ', ' ORDER BY k.place)
-    INTO key_list, values_list, text_list
-    FROM unnest(attached.key_columns) WITH ORDINALITY AS k (name, place)
-    INNER JOIN pg_attribute AS c
-        ON c.attrelid = attached.relation AND c.attname = k.name AND NOT c.attisdropped;
-    EXECUTE format(
-        'SELECT array_agg(r.key), (array_agg(r.parts::text ORDER BY r.place DESC))[1]::text[]
-        FROM (
-            SELECT %1$s AS key, ARRAY[%2$s] AS parts, row_number() OVER (ORDER BY %3$s) AS place
-            FROM %4$s AS t
-            WHERE %5$s
-            ORDER BY %3$s
-            LIMIT $2
-        ) AS r',
-        (pgblend._attachment_sql(attached)).key_of, text_list, key_list, attached.relation,
-        CASE WHEN attached.filled_to IS NULL THEN 'true'
-            ELSE format('(%s) > (%s)', key_list, values_list) END)
-    INTO keys, last_key USING attached.filled_to, batch_size;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._next_keys(pgblend_data.attached_table, integer) IS
-'The source keys of the next rows of an attached table to be brought in, and the key of the last '
-'of them.';
-
--- 90_ingest/_orphan_keys
--- _orphan_keys: source keys of documents whose row is gone from the attached table, in their order;
--- NULL where there are none.
--- NULL for most means all. The attachment must be sound (_attachment_sql).
-CREATE OR REPLACE FUNCTION pgblend._orphan_keys(
-    attached pgblend_data.attached_table,
-    most integer
-)
-RETURNS text[]
-LANGUAGE plpgsql
-STABLE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-SET timezone = 'UTC'
-AS $function$
-DECLARE
-    keys text[];
-BEGIN
-    EXECUTE format(
-        'SELECT array_agg(o.source_key) FROM (
-            SELECT d.source_key
-            FROM pgblend_data.document AS d
-            WHERE d.collection_id = $1
-                AND NOT EXISTS (SELECT FROM %s AS t WHERE %s = d.source_key)
-            ORDER BY d.source_key COLLATE "C"
-            LIMIT $2) AS o',
-        attached.relation, (pgblend._attachment_sql(attached)).key_of)
-    INTO keys USING attached.collection_id, most;
-    RETURN keys;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._orphan_keys(pgblend_data.attached_table, integer) IS
-'Source keys of documents whose row is gone from the attached table; NULL where there are none.';
-
 -- 90_ingest/_insert_chunks
 -- _insert_chunks: add chunks to documents, an array of them for each; returns how many.
 -- chunk_index continues after the highest of each document. The chunks must be right
@@ -26149,6 +26020,166 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._attachment(text) IS
 'The attachment of a table, by its name; 42704 where there is none.';
+
+-- 90_ingest/_attachment_sql
+-- _attachment_sql: how an attached table is read, as SQL over its rows t; or what hinders it.
+-- problem names a table or columns that are gone; the others are then NULL. key_of is the source
+-- key: the text of a key of one column, or the JSON array of several. relevant is all that the
+-- index takes of a row, its foreign keys among it. source reads the rows of the keys $1 as arrays
+-- in the order of their keys; targets are objects of foreign key: source key of what it references.
+-- Names are quoted, whatever the registry says: they go into statements of the owner.
+CREATE OR REPLACE FUNCTION pgblend._attachment_sql(
+    attached pgblend_data.attached_table,
+    OUT problem text,
+    OUT key_of text,
+    OUT relevant text,
+    OUT source text
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    used text[] := attached.key_columns || attached.text_columns || attached.metadata_columns
+        || array_remove(
+            ARRAY[attached.title_column, attached.uri_column, attached.modified_column], NULL);
+    types jsonb;
+    is_single boolean := cardinality(attached.key_columns) = 1;
+    keys text;
+    joined text;
+    targets text;
+BEGIN
+    SELECT jsonb_object_agg(c.attname, format_type(c.atttypid, c.atttypmod)) INTO types
+    FROM pg_attribute AS c
+    WHERE c.attrelid = attached.relation AND c.attnum > 0 AND NOT c.attisdropped;
+    IF types IS NULL THEN
+        problem := format('the table %s is gone', attached.table_name);
+        RETURN;
+    ELSIF NOT types ?& used THEN
+        SELECT format('%s has no column %s (any more)', attached.relation,
+            string_agg(DISTINCT quote_ident(u.name), ', '))
+        INTO problem
+        FROM unnest(used) AS u (name)
+        WHERE NOT types ? u.name;
+        RETURN;
+    END IF;
+    -- A date as JSON is ISO 8601, whatever the session's DateStyle; other keys are their text.
+    SELECT
+        string_agg(format('t.%I', k.name), ', ' ORDER BY k.place),
+        string_agg(format('t.%I = %s::%s', k.name,
+            CASE WHEN is_single THEN 'k.source_key'
+                ELSE format('(k.source_key::jsonb ->> %s)', k.place - 1) END,
+            types ->> k.name), ' AND ' ORDER BY k.place)
+    INTO keys, joined
+    FROM unnest(attached.key_columns) WITH ORDINALITY AS k (name, place);
+    key_of := CASE
+        WHEN is_single THEN format(CASE
+            WHEN types ->> attached.key_columns[1] ~ '^(date|timestamp)'
+            THEN 'to_jsonb(%s) #>> ''{}''' ELSE '%s::text' END, keys)
+        ELSE format('jsonb_build_array(%s)::text', keys) END;
+    SELECT format('ROW(%s)', string_agg(DISTINCT format('t.%I::text', u.name), ', '))
+    INTO relevant
+    FROM (
+        SELECT unnest(used) AS name
+        UNION ALL
+        SELECT unnest(f.own_columns) FROM pgblend._foreign_keys(attached.relation) AS f
+    ) AS u;
+    SELECT format('jsonb_strip_nulls(jsonb_object(ARRAY[%s]::text[], ARRAY[%s]::text[]))',
+        string_agg(quote_literal(f.constraint_name), ', ' ORDER BY f.constraint_name),
+        string_agg(f.target_key, ', ' ORDER BY f.constraint_name))
+    INTO targets
+    FROM pgblend._foreign_keys(attached.relation) AS f;
+    SELECT format(
+        'SELECT array_agg(s.key) AS keys, array_agg(s.title) AS titles,
+            array_agg(CASE WHEN btrim(s.content, E'' \t\r\n'') = '''' THEN s.title
+                ELSE s.content END) AS contents,
+            array_agg(s.metadata) AS metadata, array_agg(s.uri) AS uris,
+            array_agg(s.modified_at) AS modified_at,
+            array_agg(s.targets) AS targets
+        FROM (
+            SELECT k.source_key, %s AS key, concat_ws(E''\n\n'', %s) AS content,
+                coalesce(%s::text, '''') AS title,
+                to_jsonb((SELECT r FROM (SELECT %s) AS r)) AS metadata,
+                %s::text AS uri, %s::timestamptz AS modified_at, %s AS targets
+            FROM unnest($1::text[]) AS k (source_key)
+            INNER JOIN %s AS t ON %s
+            ORDER BY k.source_key COLLATE "C"
+        ) AS s
+        WHERE s.key = s.source_key',
+        key_of,
+        (SELECT string_agg(format('nullif(t.%I::text, '''')', c.name), ', ' ORDER BY c.place)
+            FROM unnest(attached.text_columns) WITH ORDINALITY AS c (name, place)),
+        coalesce('t.' || quote_ident(attached.title_column), 'NULL'),
+        (SELECT string_agg(format('t.%I', c.name), ', ' ORDER BY c.place)
+            FROM unnest(attached.metadata_columns) WITH ORDINALITY AS c (name, place)),
+        coalesce('t.' || quote_ident(attached.uri_column), 'NULL'),
+        coalesce('t.' || quote_ident(attached.modified_column), 'NULL'),
+        targets,
+        attached.relation, joined)
+    INTO source;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._attachment_sql(pgblend_data.attached_table) IS
+'How an attached table is read: SQL for the source key of a row t, for all that the index takes of '
+'it, and to read the rows of keys; or the problem: a table or columns that are gone.';
+
+-- 90_ingest/_store_references
+-- _store_references: note what the foreign keys of some rows of an attached table reference; what
+-- they referenced before has no edge any more.
+-- targets has an object of constraint: source key for each of keys, whose documents are there.
+CREATE OR REPLACE FUNCTION pgblend._store_references(
+    attached pgblend_data.attached_table,
+    keys text[],
+    targets jsonb[]
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    WITH source AS MATERIALIZED (
+        SELECT d.id, d.collection_id, d.bucket, s.targets
+        FROM unnest(_store_references.keys, _store_references.targets) AS s (source_key, targets)
+        INNER JOIN pgblend_data.document AS d
+            ON d.collection_id = attached.collection_id AND d.source_key = s.source_key
+    ), wanted AS MATERIALIZED (
+        SELECT s.id, s.collection_id, s.bucket, f.constraint_name, f.target, f.target_columns,
+            t.value AS target_key
+        FROM source AS s
+        CROSS JOIN LATERAL jsonb_each_text(s.targets) AS t
+        INNER JOIN pgblend._foreign_keys(attached.relation) AS f ON f.constraint_name = t.key
+    ), stored AS (
+        INSERT INTO pgblend_data.key_reference AS r (
+            document_id, collection_id, bucket, constraint_name, target, target_columns,
+            target_key)
+        SELECT
+            w.id, w.collection_id, w.bucket, w.constraint_name, w.target, w.target_columns,
+            w.target_key
+        FROM wanted AS w
+        ON CONFLICT ON CONSTRAINT key_reference_pkey DO UPDATE
+        SET target = excluded.target, target_columns = excluded.target_columns,
+            target_key = excluded.target_key
+        WHERE (r.target, r.target_columns, r.target_key)
+            <> (excluded.target, excluded.target_columns, excluded.target_key)
+        RETURNING r.document_id
+    ), gone AS (
+        DELETE FROM pgblend_data.key_reference AS r
+        USING source AS s
+        WHERE r.document_id = s.id AND NOT s.targets ? r.constraint_name
+        RETURNING r.document_id
+    )
+    DELETE FROM pgblend_data.edge AS e
+    WHERE e.document_id IN (
+            SELECT s.document_id FROM stored AS s UNION SELECT g.document_id FROM gone AS g)
+        AND e.document_id <> 0 AND e.origin = 'key';
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._store_references(pgblend_data.attached_table, text[], jsonb[]) IS
+'Note what the foreign keys of some rows of an attached table reference; what they referenced '
+'before has no edge any more.';
 
 -- 90_ingest/grant_collection
 -- grant_collection: let a role (and its members) read or write a collection; write includes read.
@@ -27119,6 +27150,161 @@ COMMENT ON FUNCTION pgblend._append_chunks(bigint, jsonb) IS
 'Add chunks to those that a document has, chunk_index continuing after the highest; returns how '
 'many.';
 
+-- 90_ingest/_attachment_error
+-- _attachment_error: why a table cannot be attached in this way, NULL where it can.
+-- What the caller may not read is not indexed for others: a table that it cannot read, or only
+-- part of which row security shows it.
+CREATE OR REPLACE FUNCTION pgblend._attachment_error(wanted pgblend_data.attached_table)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    relation pg_class;
+    column_name text;
+    kind text;
+BEGIN
+    SELECT c.* INTO STRICT relation FROM pg_class AS c WHERE c.oid = wanted.relation;
+    IF relation.relkind NOT IN ('r', 'p') OR relation.relpersistence = 't'
+        OR relation.relnamespace::regnamespace::text IN (
+            'pgblend', 'pgblend_data', 'pg_catalog', 'information_schema')
+    THEN
+        RETURN format('%s is no table of a user''s: expected a plain or a partitioned table',
+            wanted.relation);
+    ELSIF relation.relkind = 'r' AND NOT relation.relispartition AND EXISTS (
+        SELECT FROM pg_inherits AS i WHERE wanted.relation IN (i.inhrelid, i.inhparent))
+    THEN
+        RETURN format('%s inherits or is inherited: expected a plain or a partitioned table',
+            wanted.relation);
+    ELSIF NOT has_table_privilege(wanted.relation, 'SELECT') THEN
+        RETURN format('%s may not read %s', current_user, wanted.relation);
+    ELSIF row_security_active(wanted.relation) THEN
+        RETURN format('row security hides rows of %s from %s', wanted.relation, current_user);
+    ELSIF coalesce(cardinality(wanted.text_columns), 0) = 0 THEN
+        RETURN 'text_columns is empty: expected the columns that are searched';
+    ELSIF (pgblend._attachment_sql(wanted)).problem IS NOT NULL THEN
+        RETURN (pgblend._attachment_sql(wanted)).problem;
+    ELSIF coalesce(cardinality(wanted.key_columns), 0) = 0 THEN
+        RETURN format('%s has no primary key: expected key_columns with a unique index',
+            wanted.relation);
+    ELSIF NOT EXISTS (
+        SELECT FROM pg_index AS i
+        WHERE i.indrelid = wanted.relation AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
+            AND i.indexprs IS NULL AND i.indnkeyatts = cardinality(wanted.key_columns)
+            AND NOT EXISTS (
+                SELECT FROM generate_series(0, i.indnkeyatts - 1) AS p (place)
+                INNER JOIN pg_attribute AS c
+                    ON c.attrelid = i.indrelid AND c.attnum = i.indkey[p.place]
+                WHERE c.attname <> ALL(wanted.key_columns) OR NOT c.attnotnull))
+    THEN
+        RETURN format('key_columns of %s is (%s): expected columns that are NOT NULL and have a '
+            'unique index', wanted.relation, array_to_string(wanted.key_columns, ', '));
+    END IF;
+    SELECT c.attname, format_type(c.atttypid, NULL) INTO column_name, kind
+    FROM pg_attribute AS c
+    INNER JOIN pg_type AS t ON t.oid = c.atttypid
+    WHERE c.attrelid = wanted.relation AND c.attname = ANY(wanted.key_columns)
+        AND t.typtype <> 'e' AND t.typname NOT IN (
+            'int2', 'int4', 'int8', 'numeric', 'text', 'varchar', 'bpchar', 'uuid', 'bool', 'date',
+            'timestamp')
+    LIMIT 1;
+    IF FOUND THEN
+        RETURN format('key column %I is of type %s, which has no text that is the same in all '
+            'sessions: expected whole numbers, numeric, text, uuid, boolean, date, timestamp '
+            'without time zone or an enum', column_name, kind);
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._attachment_error(pgblend_data.attached_table) IS
+'Why a table cannot be attached in this way, NULL where it can.';
+
+-- 90_ingest/_next_keys
+-- _next_keys: the source keys of the next rows of an attached table to be brought in, and the key
+-- of the last of them.
+-- In the order of the key columns, which an index gives, after filled_to. No rows: keys is NULL.
+CREATE OR REPLACE FUNCTION pgblend._next_keys(
+    attached pgblend_data.attached_table,
+    batch_size integer,
+    OUT keys text[],
+    OUT last_key text[]
+)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+SET datestyle = 'ISO, YMD'
+AS $function$
+DECLARE
+    key_list text;
+    values_list text;
+    text_list text;
+BEGIN
+    SELECT
+        string_agg(format('t.%I', k.name), ', ' ORDER BY k.place),
+        string_agg(format('$1[%s]::%s', k.place, format_type(c.atttypid, c.atttypmod)), ', '
+            ORDER BY k.place),
+        string_agg(format('t.%I::text', k.name), ', ' ORDER BY k.place)
+    INTO key_list, values_list, text_list
+    FROM unnest(attached.key_columns) WITH ORDINALITY AS k (name, place)
+    INNER JOIN pg_attribute AS c
+        ON c.attrelid = attached.relation AND c.attname = k.name AND NOT c.attisdropped;
+    EXECUTE format(
+        'SELECT array_agg(r.key), (array_agg(r.parts::text ORDER BY r.place DESC))[1]::text[]
+        FROM (
+            SELECT %1$s AS key, ARRAY[%2$s] AS parts, row_number() OVER (ORDER BY %3$s) AS place
+            FROM %4$s AS t
+            WHERE %5$s
+            ORDER BY %3$s
+            LIMIT $2
+        ) AS r',
+        (pgblend._attachment_sql(attached)).key_of, text_list, key_list, attached.relation,
+        CASE WHEN attached.filled_to IS NULL THEN 'true'
+            ELSE format('(%s) > (%s)', key_list, values_list) END)
+    INTO keys, last_key USING attached.filled_to, batch_size;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._next_keys(pgblend_data.attached_table, integer) IS
+'The source keys of the next rows of an attached table to be brought in, and the key of the last '
+'of them.';
+
+-- 90_ingest/_orphan_keys
+-- _orphan_keys: source keys of documents whose row is gone from the attached table, in their order;
+-- NULL where there are none.
+-- NULL for most means all. The attachment must be sound (_attachment_sql).
+CREATE OR REPLACE FUNCTION pgblend._orphan_keys(
+    attached pgblend_data.attached_table,
+    most integer
+)
+RETURNS text[]
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET timezone = 'UTC'
+AS $function$
+DECLARE
+    keys text[];
+BEGIN
+    EXECUTE format(
+        'SELECT array_agg(o.source_key) FROM (
+            SELECT d.source_key
+            FROM pgblend_data.document AS d
+            WHERE d.collection_id = $1
+                AND NOT EXISTS (SELECT FROM %s AS t WHERE %s = d.source_key)
+            ORDER BY d.source_key COLLATE "C"
+            LIMIT $2) AS o',
+        attached.relation, (pgblend._attachment_sql(attached)).key_of)
+    INTO keys USING attached.collection_id, most;
+    RETURN keys;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._orphan_keys(pgblend_data.attached_table, integer) IS
+'Source keys of documents whose row is gone from the attached table; NULL where there are none.';
+
 -- 90_ingest/_apply_batch
 -- _apply_batch: what _apply_changes does with some keys, which are in order; returns how many
 -- documents changed.
@@ -27196,6 +27382,10 @@ BEGIN
             outcome.document_ids,
             pgblend._split_contents(
                 outcome.contents, pgblend._collection_settings(target.settings)));
+    END IF;
+    IF found.keys IS NOT NULL THEN
+        PERFORM pgblend._store_references(attached, found.keys, found.targets);
+        PERFORM pgblend._link_references(attached, found.keys);
     END IF;
     RETURN outcome.changed;
 END;
@@ -27898,6 +28088,10 @@ COMMENT ON FUNCTION pgblend._drop_table_triggers(pgblend_data.attached_table) IS
 -- out. Up to 1,000 rows are brought in at once, the rest by fill_table. A table that is attached
 -- already is attached anew, with other columns. row_level NULL means: for partitioned tables,
 -- partitions and subscribers of a replication.
+-- A row's foreign keys to attached tables, its own among them, are edges foreign_key of the graph
+-- to the referenced rows' documents, in either order of attachment, where they reference
+-- key_columns in the order of their index; one that is added later is noticed by
+-- fill_table(…, anew => true).
 CREATE OR REPLACE FUNCTION pgblend.attach_table(
     table_name text,
     text_columns text[],
@@ -27979,8 +28173,9 @@ COMMENT ON FUNCTION pgblend.attach_table(
     text, text[], text, text[], text, text[], text, text, boolean
 ) IS
 'Let a collection follow a table: each row is a document, searchable in the transaction that '
-'writes it; source_key joins back. Up to 1,000 rows are brought in at once, the rest by '
-'fill_table. For members of pgblend_admin who own the table.';
+'writes it; source_key joins back; foreign keys between attached tables are edges of the graph. '
+'Up to 1,000 rows are brought in at once, the rest by fill_table. For members of pgblend_admin '
+'who own the table.';
 
 -- 90_ingest/detach_table
 -- detach_table: follow a table no more, and forget its rows: triggers, documents, the collection
@@ -29025,7 +29220,8 @@ WHERE NOT e.is_reverse;
 COMMENT ON VIEW pgblend.edges IS 'The edges whose both ends the caller may see, one row each.';
 COMMENT ON COLUMN pgblend.edges.source IS 'Where it begins: document:ID, chunk:ID or entity:ID.';
 COMMENT ON COLUMN pgblend.edges.target IS 'Where it leads.';
-COMMENT ON COLUMN pgblend.edges.edge_type IS 'What it says: link, embed, cites, mentions, …';
+COMMENT ON COLUMN pgblend.edges.edge_type IS
+'What it says: link, embed, cites, mentions, foreign_key, …';
 COMMENT ON COLUMN pgblend.edges.weight IS 'How much it counts; 1 unless given.';
 COMMENT ON COLUMN pgblend.edges.origin IS 'Who says so: text, data, hand, mention, model or key.';
 COMMENT ON COLUMN pgblend.edges.metadata IS 'What else is known: the lines of a link, for example.';
@@ -29648,11 +29844,12 @@ pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_writer;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.attached_table, pgblend_data.collection, pgblend_data.collection_grant,
-pgblend_data.embedding_space,
+pgblend_data.embedding_space, pgblend_data.key_reference,
 pgblend_data.profile, pgblend_data.setting
 TO pgblend_admin;
 GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
 GRANT SELECT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_admin;
+GRANT SELECT ON pgblend_data.key_reference TO pgblend_admin;
 -- What the gateway's own connection may do; it reads a log's times to drop what is old.
 GRANT SELECT, INSERT, DELETE ON pgblend_data.model_answer TO pgblend_gateway;
 GRANT INSERT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_gateway;
@@ -29956,6 +30153,8 @@ pgblend._claim_documents,
 pgblend._create_embedding_table,
 pgblend._create_table_triggers,
 pgblend._drop_table_triggers,
+pgblend._foreign_keys,
+pgblend._link_references,
 pgblend._needs_row_triggers,
 pgblend._next_keys,
 pgblend._note_probe,
@@ -29964,6 +30163,7 @@ pgblend._primary_key,
 pgblend._probe_model,
 pgblend._probe_start,
 pgblend._probe_text,
+pgblend._store_references,
 pgblend._table_changed,
 pgblend._table_truncated,
 pgblend._trigger_problems,

@@ -53,6 +53,34 @@ CREATE POLICY attached_table_read ON pgblend_data.attached_table FOR SELECT USIN
 CREATE POLICY attached_table_admin ON pgblend_data.attached_table
 USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
 ALTER TABLE pgblend_data.attached_table ENABLE ROW LEVEL SECURITY;
+
+CREATE TABLE pgblend_data.key_reference (
+    document_id bigint NOT NULL,
+    collection_id bigint NOT NULL,
+    bucket smallint NOT NULL,
+    constraint_name text NOT NULL,
+    target regclass NOT NULL,
+    target_columns text[] NOT NULL,
+    target_key text NOT NULL,
+    CONSTRAINT key_reference_pkey PRIMARY KEY (document_id, constraint_name),
+    CONSTRAINT key_reference_document_id_fkey FOREIGN KEY (document_id)
+    REFERENCES pgblend_data.document (id) ON DELETE CASCADE
+);
+CREATE INDEX key_reference_target_btree
+ON pgblend_data.key_reference USING btree (target, target_key);
+COMMENT ON TABLE pgblend_data.key_reference IS
+'What the foreign keys of attached tables'' rows reference, whether or not that table is attached '
+'(yet); where both rows have documents, an edge joins them.';
+COMMENT ON COLUMN pgblend_data.key_reference.target_columns IS
+'The referenced columns: an edge needs them to be the key_columns of the attached table.';
+COMMENT ON COLUMN pgblend_data.key_reference.target_key IS
+'The source key that the document of the referenced row has.';
+CREATE POLICY key_reference_read ON pgblend_data.key_reference FOR SELECT USING (
+    collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
+);
+CREATE POLICY key_reference_admin ON pgblend_data.key_reference
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
+ALTER TABLE pgblend_data.key_reference ENABLE ROW LEVEL SECURITY;
 """
 
 
@@ -61,4 +89,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    execute_script(op.get_bind(), "DROP TABLE pgblend_data.attached_table;")
+    execute_script(
+        op.get_bind(), "DROP TABLE pgblend_data.key_reference, pgblend_data.attached_table;"
+    )

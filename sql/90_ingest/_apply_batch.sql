@@ -75,6 +75,10 @@ BEGIN
             pgblend._split_contents(
                 outcome.contents, pgblend._collection_settings(target.settings)));
     END IF;
+    IF found.keys IS NOT NULL THEN
+        PERFORM pgblend._store_references(attached, found.keys, found.targets);
+        PERFORM pgblend._link_references(attached, found.keys);
+    END IF;
     RETURN outcome.changed;
 END;
 $function$;

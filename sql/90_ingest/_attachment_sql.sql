@@ -1,7 +1,8 @@
 -- _attachment_sql: how an attached table is read, as SQL over its rows t; or what hinders it.
 -- problem names a table or columns that are gone; the others are then NULL. key_of is the source
 -- key: the text of a key of one column, or the JSON array of several. relevant is all that the
--- index takes of a row. source reads the rows of the keys $1 as arrays in the order of their keys.
+-- index takes of a row, its foreign keys among it. source reads the rows of the keys $1 as arrays
+-- in the order of their keys; targets are objects of foreign key: source key of what it references.
 -- Names are quoted, whatever the registry says: they go into statements of the owner.
 CREATE OR REPLACE FUNCTION pgblend._attachment_sql(
     attached pgblend_data.attached_table,
@@ -22,6 +23,7 @@ DECLARE
     is_single boolean := cardinality(attached.key_columns) = 1;
     keys text;
     joined text;
+    targets text;
 BEGIN
     SELECT jsonb_object_agg(c.attname, format_type(c.atttypid, c.atttypmod)) INTO types
     FROM pg_attribute AS c
@@ -53,18 +55,28 @@ BEGIN
         ELSE format('jsonb_build_array(%s)::text', keys) END;
     SELECT format('ROW(%s)', string_agg(DISTINCT format('t.%I::text', u.name), ', '))
     INTO relevant
-    FROM unnest(used) AS u (name);
+    FROM (
+        SELECT unnest(used) AS name
+        UNION ALL
+        SELECT unnest(f.own_columns) FROM pgblend._foreign_keys(attached.relation) AS f
+    ) AS u;
+    SELECT format('jsonb_strip_nulls(jsonb_object(ARRAY[%s]::text[], ARRAY[%s]::text[]))',
+        string_agg(quote_literal(f.constraint_name), ', ' ORDER BY f.constraint_name),
+        string_agg(f.target_key, ', ' ORDER BY f.constraint_name))
+    INTO targets
+    FROM pgblend._foreign_keys(attached.relation) AS f;
     SELECT format(
         'SELECT array_agg(s.key) AS keys, array_agg(s.title) AS titles,
             array_agg(CASE WHEN btrim(s.content, E'' \t\r\n'') = '''' THEN s.title
                 ELSE s.content END) AS contents,
             array_agg(s.metadata) AS metadata, array_agg(s.uri) AS uris,
-            array_agg(s.modified_at) AS modified_at
+            array_agg(s.modified_at) AS modified_at,
+            array_agg(s.targets) AS targets
         FROM (
             SELECT k.source_key, %s AS key, concat_ws(E''\n\n'', %s) AS content,
                 coalesce(%s::text, '''') AS title,
                 to_jsonb((SELECT r FROM (SELECT %s) AS r)) AS metadata,
-                %s::text AS uri, %s::timestamptz AS modified_at
+                %s::text AS uri, %s::timestamptz AS modified_at, %s AS targets
             FROM unnest($1::text[]) AS k (source_key)
             INNER JOIN %s AS t ON %s
             ORDER BY k.source_key COLLATE "C"
@@ -78,6 +90,7 @@ BEGIN
             FROM unnest(attached.metadata_columns) WITH ORDINALITY AS c (name, place)),
         coalesce('t.' || quote_ident(attached.uri_column), 'NULL'),
         coalesce('t.' || quote_ident(attached.modified_column), 'NULL'),
+        targets,
         attached.relation, joined)
     INTO source;
 END;

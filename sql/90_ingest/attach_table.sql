@@ -8,6 +8,10 @@
 -- out. Up to 1,000 rows are brought in at once, the rest by fill_table. A table that is attached
 -- already is attached anew, with other columns. row_level NULL means: for partitioned tables,
 -- partitions and subscribers of a replication.
+-- A row's foreign keys to attached tables, its own among them, are edges foreign_key of the graph
+-- to the referenced rows' documents, in either order of attachment, where they reference
+-- key_columns in the order of their index; one that is added later is noticed by
+-- fill_table(…, anew => true).
 CREATE OR REPLACE FUNCTION pgblend.attach_table(
     table_name text,
     text_columns text[],
@@ -89,5 +93,6 @@ COMMENT ON FUNCTION pgblend.attach_table(
     text, text[], text, text[], text, text[], text, text, boolean
 ) IS
 'Let a collection follow a table: each row is a document, searchable in the transaction that '
-'writes it; source_key joins back. Up to 1,000 rows are brought in at once, the rest by '
-'fill_table. For members of pgblend_admin who own the table.';
+'writes it; source_key joins back; foreign keys between attached tables are edges of the graph. '
+'Up to 1,000 rows are brought in at once, the rest by fill_table. For members of pgblend_admin '
+'who own the table.';

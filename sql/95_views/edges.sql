@@ -17,7 +17,8 @@ WHERE NOT e.is_reverse;
 COMMENT ON VIEW pgblend.edges IS 'The edges whose both ends the caller may see, one row each.';
 COMMENT ON COLUMN pgblend.edges.source IS 'Where it begins: document:ID, chunk:ID or entity:ID.';
 COMMENT ON COLUMN pgblend.edges.target IS 'Where it leads.';
-COMMENT ON COLUMN pgblend.edges.edge_type IS 'What it says: link, embed, cites, mentions, …';
+COMMENT ON COLUMN pgblend.edges.edge_type IS
+'What it says: link, embed, cites, mentions, foreign_key, …';
 COMMENT ON COLUMN pgblend.edges.weight IS 'How much it counts; 1 unless given.';
 COMMENT ON COLUMN pgblend.edges.origin IS 'Who says so: text, data, hand, mention, model or key.';
 COMMENT ON COLUMN pgblend.edges.metadata IS 'What else is known: the lines of a link, for example.';

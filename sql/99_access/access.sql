@@ -40,11 +40,12 @@ pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_writer;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.attached_table, pgblend_data.collection, pgblend_data.collection_grant,
-pgblend_data.embedding_space,
+pgblend_data.embedding_space, pgblend_data.key_reference,
 pgblend_data.profile, pgblend_data.setting
 TO pgblend_admin;
 GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
 GRANT SELECT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_admin;
+GRANT SELECT ON pgblend_data.key_reference TO pgblend_admin;
 -- What the gateway's own connection may do; it reads a log's times to drop what is old.
 GRANT SELECT, INSERT, DELETE ON pgblend_data.model_answer TO pgblend_gateway;
 GRANT INSERT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_gateway;
@@ -348,6 +349,8 @@ pgblend._claim_documents,
 pgblend._create_embedding_table,
 pgblend._create_table_triggers,
 pgblend._drop_table_triggers,
+pgblend._foreign_keys,
+pgblend._link_references,
 pgblend._needs_row_triggers,
 pgblend._next_keys,
 pgblend._note_probe,
@@ -356,6 +359,7 @@ pgblend._primary_key,
 pgblend._probe_model,
 pgblend._probe_start,
 pgblend._probe_text,
+pgblend._store_references,
 pgblend._table_changed,
 pgblend._table_truncated,
 pgblend._trigger_problems,

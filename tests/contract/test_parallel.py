@@ -151,6 +151,7 @@ CALLS = {
     "_vectors_may_answer": f"('word', {IDS}, NULL)",
     "_attachment_error": "(a) FROM pgblend_data.attached_table AS a",
     "_attachment_sql": "(a) FROM pgblend_data.attached_table AS a",
+    "_foreign_keys": "('pgblend_data.chunk')",
     "_needs_row_triggers": "('pgblend_data.chunk')",
     "_primary_key": "('pgblend_data.chunk')",
     "_split_contents": "('{a}', pgblend._collection_settings('{}'))",

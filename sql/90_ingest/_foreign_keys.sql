@@ -1,0 +1,57 @@
+-- _foreign_keys: the foreign keys of a table: what they reference, and SQL over its rows t for the
+-- source key of the referenced row, NULL where the foreign key is.
+-- Columns are in the order of the referenced index, which is that of a key by default; values are
+-- cast to the types of the referenced columns, so that their texts are alike (_attachment_sql).
+CREATE OR REPLACE FUNCTION pgblend._foreign_keys(relation regclass)
+RETURNS TABLE (
+    constraint_name text,
+    own_columns text[],
+    target regclass,
+    target_columns text[],
+    target_key text
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 5
+SET search_path = pg_catalog, pg_temp
+AS $function$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT k.constraint_name, array_agg(k.own_column ORDER BY k.place), k.target,
+        array_agg(k.target_column ORDER BY k.place),
+        CASE
+            WHEN count(*) > 1 THEN format(
+                'CASE WHEN num_nulls(%s) = 0 THEN jsonb_build_array(%s)::text END',
+                string_agg(format('t.%I', k.own_column), ', '),
+                string_agg(k.value, ', ' ORDER BY k.place))
+            WHEN min(k.value) ~ '::(date|timestamp)[^:]*$'
+                THEN format('to_jsonb(%s) #>> ''{}''', min(k.value))
+            ELSE format('%s::text', min(k.value))
+        END
+    FROM (
+        SELECT n.oid, n.conname::text AS constraint_name, n.confrelid::regclass AS target,
+            own.attname::text AS own_column, other.attname::text AS target_column,
+            array_position(i.indkey::smallint[], c.target_number) AS place,
+            format('t.%I::%s', own.attname, format_type(other.atttypid, other.atttypmod)) AS value
+        FROM pg_constraint AS n
+        CROSS JOIN LATERAL unnest(n.conkey, n.confkey) AS c (own_number, target_number)
+        INNER JOIN pg_index AS i ON i.indexrelid = n.conindid
+        INNER JOIN pg_attribute AS own
+            ON own.attrelid = n.conrelid AND own.attnum = c.own_number
+        INNER JOIN pg_attribute AS other
+            ON other.attrelid = n.confrelid AND other.attnum = c.target_number
+        WHERE n.contype = 'f' AND n.conrelid = _foreign_keys.relation
+            -- Those that lead to single partitions of a table stand for a part of one to it.
+            AND NOT EXISTS (
+                SELECT FROM pg_constraint AS p
+                WHERE p.oid = n.conparentid AND p.conrelid = n.conrelid)
+    ) AS k
+    GROUP BY k.oid, k.constraint_name, k.target
+    ORDER BY k.constraint_name;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._foreign_keys(regclass) IS
+'The foreign keys of a table: what they reference, and SQL over its rows t for the source key of '
+'the referenced row.';
