@@ -24474,7 +24474,7 @@ COMMENT ON FUNCTION pgblend._user_table(text) IS
 -- _foreign_keys: the foreign keys of a table: what they reference, and SQL over its rows t for the
 -- source key of the referenced row, NULL where the foreign key is.
 -- Columns are in the order of the referenced index, which is that of a key by default; values are
--- cast to the types of the referenced columns, so that their texts are alike (_attachment_sql).
+-- cast to the types of the referenced columns where their texts might differ (_attachment_sql).
 CREATE OR REPLACE FUNCTION pgblend._foreign_keys(relation regclass)
 RETURNS TABLE (
     constraint_name text,
@@ -24506,7 +24506,11 @@ BEGIN
         SELECT n.oid, n.conname::text AS constraint_name, n.confrelid::regclass AS target,
             own.attname::text AS own_column, other.attname::text AS target_column,
             array_position(i.indkey::smallint[], c.target_number) AS place,
-            format('t.%I::%s', own.attname, format_type(other.atttypid, other.atttypmod)) AS value
+            -- Whole numbers have one text, and might not fit where the constraint is NOT VALID.
+            CASE WHEN other.atttypid = ANY('{int2,int4,int8}'::regtype[])
+                THEN format('t.%I', own.attname)
+                ELSE format('t.%I::%s', own.attname,
+                    format_type(other.atttypid, other.atttypmod)) END AS value
         FROM pg_constraint AS n
         CROSS JOIN LATERAL unnest(n.conkey, n.confkey) AS c (own_number, target_number)
         INNER JOIN pg_index AS i ON i.indexrelid = n.conindid

@@ -181,6 +181,15 @@ def test_a_foreign_key_that_comes_later_is_found_by_filling_anew(attached: Datab
     ]  # fmt: skip
 
 
+def test_an_invalid_reference_that_fits_no_key_stops_nothing(attached: Database) -> None:
+    attached.rows("ALTER TABLE books DROP CONSTRAINT edited_by, ADD COLUMN big bigint")
+    attached.rows("UPDATE books SET big = 5000000000 + id")
+    attached.rows("ALTER TABLE books ADD CONSTRAINT big FOREIGN KEY (big) REFERENCES authors (id)"
+                  " NOT VALID")  # fmt: skip
+    attached.rows("SELECT fill_table('public.books', anew => true)")
+    assert edges(attached) == [BOSS, ALL[1], ("books:3", "authors:2", [WRITTEN])]
+
+
 def test_edges_are_seen_only_with_both_ends(attached: Database) -> None:
     """Who writes the table needs no right on either collection."""
     reader, writer = "fkeys_reader", "fkeys_writer"
