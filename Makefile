@@ -21,8 +21,8 @@ setup-run: ## Install what running needs, and no more
 demo: setup-run ## Search the PostgreSQL manual: server, gateway, ingest, three queries
 	docker/demo.sh $(PGBLEND)
 
-test: setup ## All tests but the slow ones, two at a time, with coverage of cli/ and plpy/
-	$(PYTEST) -m "not slow" --numprocesses 2 --dist loadfile --cov --cov-report=term
+test: setup ## All tests but the slow ones, three at a time, with coverage of cli/ and plpy/
+	$(PYTEST) -m "not slow" --numprocesses 3 --dist loadfile --cov --cov-report=term
 
 test-slow: setup ## The tests that need minutes
 	$(PYTEST) -m slow

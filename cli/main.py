@@ -18,7 +18,7 @@ COMMANDS = {
     "gateway": "Run the model gateway.",
     "ingest": "Read files and put their text into a collection.",
     "sync": "Bring in what is new: files that changed, messages that came.",
-    "table": "Let collections follow tables: each row is a document, kept up by triggers.",
+    "table": "Let collections follow tables, a document each row.",
     "worker": "Give vectors to the chunks that wait for one, as they come.",
     "reindex": "Bring the lexical index up to date, and show it.",
     "document": "List, show, change and delete documents.",

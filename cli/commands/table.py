@@ -52,7 +52,7 @@ class Names(click.ParamType[list[str]]):
 
 @click.group()
 def command() -> None:
-    """Let collections follow tables: each row is a document, kept up by triggers."""
+    """Let collections follow tables, a document each row."""
 
 
 @command.command()

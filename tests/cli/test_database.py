@@ -178,3 +178,13 @@ def test_a_connection_that_fails_its_checks_is_closed(new_database: Callable[...
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         ).fetchone()
     assert row == (0,)
+
+
+def test_a_reader_sees_the_status(
+    pgblend: Callable[..., Result], connect_as: Callable[..., psycopg.Connection], database_url: str
+) -> None:
+    reader = connect_as("pgblend_reader").info
+    url = make_conninfo(database_url, user=reader.user, password=reader.password)
+    result = pgblend("status", url=url)
+    assert result.exit_code == 0, result.stderr
+    assert "migration: revision 0" in result.stdout

@@ -356,13 +356,18 @@ def test_two_runs_are_compared(
 
 
 def test_what_compare_names_explains_that_very_search(
-    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+    pgblend: Pgblend,
+    connection: psycopg.Connection,
+    folder: Path,
+    parse_valid: Callable[[Any, str], Any],
 ) -> None:
     vectors = str(folder / "vectors.npz")
     ok(pgblend("eval", "import", str(folder), "--set", "mine", "--vectors", vectors))
     results(pgblend, "--profile", "balanced", "--arm", "vector", "--option", "candidate_depth=50")
     for run, arms in ((1, {"lexical", "vector"}), (2, {"vector"})):
-        shown = json.loads(ok(pgblend("eval", "explain", str(run), "q1", "--json")).stdout)
+        shown = parse_valid(
+            ok(pgblend("eval", "explain", str(run), "q1", "--json")), "search-results"
+        )
         stored = connection.execute(
             "SELECT source_keys, query FROM pgblend.evaluation_queries"
             " WHERE run_id = %s AND query_key = 'q1'",

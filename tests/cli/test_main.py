@@ -61,7 +61,9 @@ def test_every_command_and_every_option_has_help() -> None:
 
 
 def test_every_command_with_json_has_a_schema_and_every_schema_a_command() -> None:
-    shared = dict.fromkeys(("search", "vsearch", "query", "graph search"), "search-results")
+    shared = dict.fromkeys(
+        ("search", "vsearch", "query", "graph search", "eval explain"), "search-results"
+    )
     names = {**shared, "ingest": "ingest-report", "sync": "ingest-report"}
     with_json = {
         names.get(path, path.replace(" ", "-"))

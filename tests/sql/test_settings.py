@@ -98,6 +98,15 @@ SEARCH_SETTINGS = {
     "until": ["tomorrow", True],
     "vector_scan": ["fast", 1],
     "weights": [1, {"lexical": -1}, {"taste": 1}, []],
+    "answer_tokens": [0, 100001, "x"],
+    "rescore_factor": [0, "x"],
+    "context_chars": [{"before": -1}, {"around": 5}, {"after": "x"}, 5],
+    "context_order": ["size", 1],
+    "max_file_tokens": [0, 1.5, "many"],
+    "max_part_tokens": [0, 10000001, "x"],
+    "max_tokens": [0, "x"],
+    "reserve_tokens": [{"code": -1}, {"text": 5}, 5],
+    "space": [5, ["default"]],
 }
 
 
