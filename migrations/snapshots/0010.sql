@@ -29827,7 +29827,7 @@ pgblend.search_latency, pgblend.search_volume, pgblend.setting_changes
 TO pgblend_admin;
 
 GRANT SELECT ON
-pgblend_data.attached_table,
+pgblend_data.alembic_version, pgblend_data.attached_table,
 pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
 pgblend_data.collection_language, pgblend_data.document, pgblend_data.document_summary,
 pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.embedding_space,
