@@ -10,7 +10,8 @@ pgblend.attached_tables,
 pgblend.chunks, pgblend.collections, pgblend.documents,
 pgblend.embedding_dead_letters, pgblend.embedding_progress, pgblend.embedding_spaces,
 pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
-pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.settings,
+pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.quality_trend,
+pgblend.settings,
 pgblend._document_containing, pgblend._similar_lexeme
 TO pgblend_reader;
 GRANT SELECT ON

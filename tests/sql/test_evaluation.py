@@ -111,6 +111,42 @@ def test_new_data_make_a_new_run(db: Database) -> None:
     assert db.value(start) > run
 
 
+def finished_run(db: Database, metrics: str, options: str = "{}") -> int:
+    run: int = db.value("SELECT _start_run('mine', 'hybrid', NULL, %s, 10)", options)
+    db.rows("SELECT evaluate_queries(%s)", run)
+    query = db.value("SELECT query_id FROM pgblend_data.evaluation_result WHERE run_id = %s", run)
+    db.rows("SELECT _finish_run(%s, ARRAY[%s::bigint], ARRAY[%s::jsonb], %s)", run, query, metrics,
+            metrics)  # fmt: skip
+    return run
+
+
+def test_quality_over_time_beside_the_run_before_of_the_same_kind(db: Database) -> None:
+    library(db)
+    db.rows("SELECT add_judged_set('mine', 'library')")
+    db.rows("SELECT record_judgement('mine', 'sea', 'b', 1)")
+    first = finished_run(db, '{"nDCG@10": 0.5, "AP": 0.25}')
+    other = finished_run(db, '{"nDCG@10": 0.75}', '{"rrf_k": 5}')
+    db.rows("SELECT set_setting('candidate_depth', '50')")
+    second = finished_run(db, '{"nDCG@10": 0.25}')
+    add_documents(db, "library", [("c", "C", "more sea")])
+    third = finished_run(db, '{"nDCG@10": 0.25, "AP": 0.5}')
+    db.value("SELECT _start_run('mine', 'hybrid', NULL, '{}', 10)")  # not done: not there
+    assert db.rows(
+        "SELECT run_id, metric, value, previous_run_id, previous_value, change, same_settings,"
+        " same_versions, judged_set, arm, profile FROM quality_trend ORDER BY metric DESC, run_id"
+    ) == [
+        (*row, "mine", "hybrid", "balanced")
+        for row in (
+            (first, "nDCG@10", 0.5, None, None, None, None, None),
+            (other, "nDCG@10", 0.75, None, None, None, None, None),
+            (second, "nDCG@10", 0.25, first, 0.5, -0.25, False, True),
+            (third, "nDCG@10", 0.25, second, 0.25, 0, True, False),
+            (first, "AP", 0.25, None, None, None, None, None),
+            (third, "AP", 0.5, first, 0.25, 0.25, False, False),
+        )
+    ]
+
+
 def test_a_set_goes_with_its_collection_and_not_with_a_document(db: Database) -> None:
     library(db)
     db.rows("SELECT add_judged_set('mine', 'library')")
@@ -151,6 +187,7 @@ def test_who_may_see_and_write_a_set(people: SimpleNamespace) -> None:
     secret = people.admin.value("SELECT _start_run('secret', 'lexical', NULL, '{}', 10)")
     assert people.writer.error("SELECT evaluate_queries(%s)", secret).sqlstate == "42704"
     assert people.reader.column("SELECT run_id FROM evaluation_runs") == [run]
+    assert people.reader.column("SELECT run_id FROM quality_trend") == []
     for call in ("record_judgement('open', 'sea', 'a', 1)", "add_judged_set('x')"):
         assert people.reader.error(f"SELECT {call}").sqlstate == "42501"
     assert people.writer.error("SELECT add_judged_set('x')").sqlstate == "42501"
