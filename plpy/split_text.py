@@ -6,12 +6,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-# Coarse to fine: paragraphs, lines, sentences, words; a cut is the end of a match. Sentence and
-# word cuts stand before the white space, where the tokens of byte-pair encodings begin.
+# Full-width and half-width stops, and the quotation marks and brackets that may follow them.
+STOPS = r"[\u3002\uff01\uff1f\uff1b\uff61]+"
+CLOSING = r"[\u2019\u201d\u3009\u300b\u300d\u300f\u3011\u3015\uff09\uff63]*"
+# Coarse to fine: paragraphs, lines, sentences, those of scripts that put no space between them,
+# words; a cut is the end of a match. Sentence and word cuts stand before the white space, where the
+# tokens of byte-pair encodings begin.
 SEPARATORS = (
     re.compile(r"\n\s*\n\s*"),
     re.compile(r"\n\s*"),
     re.compile(r"(?<=[.?!;])(?=\s)"),
+    re.compile(STOPS + CLOSING),
     re.compile(r"(?<=\S)(?=\s)"),
 )
 # The hard token split, in two steps: first only where no emoji or accented letter is torn apart.

@@ -73,6 +73,7 @@ def test_approximate_tokens(functions: Any, text: str, tokens: int) -> None:
         ("One here.\n\nTwo there.", (8, 0, 0), ["One here.\n\nTwo there."]),
         ("One here.\n\nTwo there.\n\nThree anywhere.", (8, 0, 0), None),
         ("🦊" * 30, (8, 0, 0), None),
+        ("「一二三四！」「五六七八。」", (12, 0, 0), ["「一二三四！」", "「五六七八。」"]),  # noqa: RUF001
     ],
 )
 def test_split_text(functions: Any, text: str, sizes: tuple[int, ...], contents: Any) -> None:

@@ -1,3 +1,5 @@
+# ruff: noqa: RUF001
+
 import unicodedata
 from itertools import pairwise
 
@@ -16,7 +18,21 @@ COUNTERS = {
     "approximate": (approximate_tokens, None),
     "characters": (len, None),
 }
-SEPARATORS = ("\n\n", "\n", " ", ". ", "? ", "; ", "\t", "\r\n", "   \n \n", "\u200b")
+SEPARATORS = (
+    "\n\n",
+    "\n",
+    " ",
+    ". ",
+    "? ",
+    "; ",
+    "\t",
+    "\r\n",
+    "   \n \n",
+    "\u200b",
+    "。",
+    "！」",
+    "；",
+)
 WORDS = ("word", "A sentence of words", "1234567", "x" * 50, "föhn", "漢字かな", "e\u0301\u0302")
 SIGNS = ("👩\u200d👩\u200d👧", "🇩🇪")
 PIECES = st.sampled_from(SEPARATORS + WORDS + SIGNS)
@@ -86,7 +102,12 @@ def test_short_text_is_one_chunk():
         ("aa bb! cccc dddd", ["aa bb!", "cccc dddd"]),
         ("aa bb; cccc dddd", ["aa bb;", "cccc dddd"]),
         ("aaaa.aaaa bbbb.bbbb", ["aaaa.aaaa", "bbbb.bbbb"]),
-        ("aaaabbbbccccdddd", ["aaaabbbbcccc", "dddd"]),
+        ("一二三四五六。七八九十一二三", ["一二三四五六。", "七八九十一二三"]),
+        ("一二三 四五六？七八九十一二三", ["一二三 四五六？", "七八九十一二三"]),
+        ("「一二三四！」「五六七八九十」", ["「一二三四！」", "「五六七八九十」"]),
+        ("一二三四；五六。七八九十！？一二", ["一二三四；五六。", "七八九十！？一二"]),
+        ("一二三。四五六. 七八九十一", ["一二三。四五六.", "七八九十一"]),
+        ("一二。三四五六七八九十一二三四五", ["一二。三四五六七八九十一", "二三四五"]),
     ],
 )
 def test_coarsest_separator_wins(text, expected):
