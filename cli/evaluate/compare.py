@@ -10,11 +10,13 @@ from pgblend.cli.evaluate.metrics import RELEVANCE
 from pgblend.cli.evaluate.significance import compare_paired
 
 _RUN = """
-    SELECT r.run_id, r.judged_set, r.arm, r.profile, r.state, r.options, s.collection
+    SELECT r.run_id, r.judged_set, r.arm, r.profile, r.state, r.options, s.collection,
+        r.result_limit, r.versions, r.queries, r.degraded_queries
     FROM pgblend.evaluation_runs AS r
     INNER JOIN pgblend.judged_sets AS s ON s.name = r.judged_set
     WHERE r.run_id = %(run)s
 """
+_FACTS = ("run_id", "judged_set", "arm", "profile", "state", "options", "collection")
 _QUERIES = """
     SELECT a.query_key, a.query, a.metrics AS metrics_a, b.metrics AS metrics_b
     FROM pgblend.evaluation_queries AS a
@@ -27,7 +29,8 @@ _QUERIES = """
 def compare(connection: Connection, run_a: int, run_b: int, metric: str) -> dict[str, Any]:
     """Compare two finished runs of one set: each metric with its test, and each query.
 
-    Queries that only one of the runs has are left out and counted.
+    Queries that only one of the runs has are left out; `warnings` counts them, and says what else
+    the runs differ in beside the way to search.
     """
     a, b = (_read_run(connection, run) for run in (run_a, run_b))
     if a["judged_set"] != b["judged_set"]:
@@ -59,7 +62,44 @@ def compare(connection: Connection, run_a: int, run_b: int, metric: str) -> dict
         for row in rows
     ]
     queries.sort(key=lambda row: (-abs(row["difference"]), row["query_key"]))
-    return {"a": a, "b": b, "metric": metric, "metrics": metrics, "queries": queries}
+    return {
+        "a": _facts(a),
+        "b": _facts(b),
+        "metric": metric,
+        "metrics": metrics,
+        "queries": queries,
+        "warnings": _warnings(a, b, len(rows)),
+    }
+
+
+def _facts(run: dict[str, Any]) -> dict[str, Any]:
+    return {name: run[name] for name in _FACTS}
+
+
+def _warnings(a: dict[str, Any], b: dict[str, Any], common: int) -> list[str]:
+    """Say what makes the comparison less than one of two ways to search the same."""
+    found = []
+    left_out = [run["queries"] - common for run in (a, b)]
+    if any(left_out):
+        found.append(
+            f"{left_out[0]} queries of run {a['run_id']} and {left_out[1]} of run {b['run_id']} "
+            "are not in the other and left out"
+        )
+    names = sorted(a["versions"].keys() | b["versions"].keys())
+    found += [
+        f"{name.replace('_', ' ')}: {a['versions'].get(name)} in run {a['run_id']}, "
+        f"{b['versions'].get(name)} in run {b['run_id']}"
+        for name in names
+        if a["versions"].get(name) != b["versions"].get(name)
+    ]
+    if a["result_limit"] != b["result_limit"]:
+        found.append(f"limit: {a['result_limit']} and {b['result_limit']} passages a search")
+    found += [
+        f"run {run['run_id']}: {run['degraded_queries']} searches went on without a stage"
+        for run in (a, b)
+        if run["degraded_queries"]
+    ]
+    return found
 
 
 def _read_run(connection: Connection, run: int) -> dict[str, Any]:

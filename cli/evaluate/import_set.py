@@ -11,10 +11,17 @@ from typing import Any
 
 from pgblend.cli.database import Connection
 from pgblend.cli.errors import UserError
-from pgblend.cli.evaluate.judged_files import JudgedFiles, read_documents, read_qrels, read_queries
+from pgblend.cli.evaluate.judged_files import (
+    JudgedFiles,
+    JudgedSet,
+    read_documents,
+    read_qrels,
+    read_queries,
+)
 from pgblend.cli.evaluate.store_documents import JudgedDocument, store_new
+from pgblend.cli.evaluate.store_judged import refuse_other, rehearse, store_judged
 from pgblend.cli.evaluate.store_vectors import open_space, store_vectors
-from pgblend.cli.evaluate.vectors import Vectors, check_covers, read_vectors
+from pgblend.cli.evaluate.vectors import check_covers, read_vectors
 from pgblend.cli.ingest.chunking import split_document
 from pgblend.cli.ingest.document import Document, storable_text, storable_value
 from pgblend.cli.ingest.language import detect_configuration
@@ -54,15 +61,6 @@ class ImportReport:
     judgements: int
 
 
-@dataclass(frozen=True)
-class JudgedSet:
-    """Queries and judgements, checked against each other and the documents."""
-
-    queries: dict[str, str]
-    judgements: dict[tuple[str, str], int]
-    vectors: Vectors | None
-
-
 def import_set(connection: Connection, request: ImportRequest, start_bar: StartBar) -> ImportReport:
     """Check everything, then store the documents in batches, then the judged set at once.
 
@@ -72,7 +70,10 @@ def import_set(connection: Connection, request: ImportRequest, start_bar: StartB
     available = text_configurations(connection)
     documents, language = _look_through(connection, request, available)
     judged = _read_judged(request, documents)
-    _refuse_other(connection, request, judged)
+    replace = request.replace
+    there = not replace and refuse_other(connection, request.name, request.collection, judged)
+    if not there:
+        rehearse(connection, request.name, request.collection, replace)
     space = None
     if judged.vectors:
         space = open_space(connection, request.model, judged.vectors.dimensions)
@@ -92,7 +93,11 @@ def import_set(connection: Connection, request: ImportRequest, start_bar: StartB
         vectors = store_vectors(
             connection, space, request.collection, judged.vectors.documents, advance
         )
-    _store_judged(connection, request, judged, space.model if space else None)
+    if not there:
+        model, description = space.model if space else None, f"from {request.files.qrels.name}"
+        store_judged(
+            connection, request.name, request.collection, judged, model, description, replace
+        )
     return ImportReport(
         request.name,
         request.collection,
@@ -196,61 +201,6 @@ def _prepare(
         digest = hashlib.sha256(f"{how} {json.dumps(payload, sort_keys=True)}".encode())
         payload["content_hash"] = digest.hexdigest()
         yield JudgedDocument(f"{request.files.corpus}, line {number}", payload)
-
-
-def _refuse_other(connection: Connection, request: ImportRequest, judged: JudgedSet) -> None:
-    """Refuse a name that another judged set has, unless it is to be replaced."""
-    rows = connection.execute(
-        "SELECT query_key, source_key, grade FROM pgblend.judgements WHERE judged_set = %s",
-        [request.name],
-    ).fetchall()
-    other = {(query, document): grade for query, document, grade in rows}
-    if other and other != judged.judgements and not request.replace:
-        raise UserError(
-            f"there is a judged set {request.name!r} already, with other judgements",
-            hint="--replace puts this one in its place and deletes its runs; or choose another "
-            "name",
-        )
-
-
-def _store_judged(
-    connection: Connection, request: ImportRequest, judged: JudgedSet, model: str | None
-) -> None:
-    """Store queries and judgements in one transaction; the same set again changes nothing."""
-    with connection.transaction(), connection.cursor() as cursor:
-        if request.replace:
-            cursor.execute("SELECT pgblend.remove_judged_set(%s)", [request.name])
-        elif cursor.execute(
-            "SELECT FROM pgblend.judged_sets WHERE name = %s", [request.name]
-        ).fetchall():
-            return
-        cursor.execute(
-            "SELECT pgblend.add_judged_set(%s, %s, %s, %s)",
-            [request.name, request.collection, f"from {request.files.qrels.name}", model],
-        )
-        row = cursor.execute(
-            "SELECT id, collection_id FROM pgblend_data.judged_set WHERE name = %s", [request.name]
-        ).fetchone()
-        assert row is not None
-        vectors = judged.vectors.queries if judged.vectors else {}
-        cursor.executemany(
-            "INSERT INTO pgblend_data.judged_query (set_id, collection_id, key, query, embedding)"
-            " VALUES (%s, %s, %s, %s, %s)",
-            [(*row, key, query, vectors.get(key)) for key, query in judged.queries.items()],
-        )
-        cursor.execute(
-            "INSERT INTO pgblend_data.judgement (query_id, collection_id, source_key, grade)"
-            " SELECT q.id, q.collection_id, j.source_key, j.grade"
-            " FROM unnest(%s::text[], %s::text[], %s::integer[]) AS j (query, source_key, grade)"
-            " INNER JOIN pgblend_data.judged_query AS q"
-            " ON q.set_id = %s AND q.key = j.query",
-            [
-                [query for query, _ in judged.judgements],
-                [document for _, document in judged.judgements],
-                list(judged.judgements.values()),
-                row[0],
-            ],
-        )
 
 
 def _whole_text(record: dict[str, Any]) -> str:

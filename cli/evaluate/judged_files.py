@@ -8,10 +8,13 @@ from typing import Any
 
 from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate.lines import find_file, json_records, numbered_lines, wrong_line
+from pgblend.cli.evaluate.vectors import Vectors
 from pgblend.cli.ingest.document import storable_text
 
 MAX_GRADE = 1000
-_TOPIC = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.0*)?", re.ASCII)
+_TOPIC_TAG = re.compile(r"<top>", re.IGNORECASE)
+_TOPIC = re.compile(r"<top>((?:(?!<top>).)*?)</top>", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"<num>\s*(?:Number:)?\s*(\S+)", re.IGNORECASE)
 _TITLE = re.compile(r"<title>\s*(?:Topic:)?\s*([^<]+)", re.IGNORECASE)
 
@@ -23,6 +26,15 @@ class JudgedFiles:
     corpus: Path | None
     queries: Path
     qrels: Path
+
+
+@dataclass(frozen=True)
+class JudgedSet:
+    """Queries and judgements, checked against each other and the documents."""
+
+    queries: dict[str, str]
+    judgements: dict[tuple[str, str], int]
+    vectors: Vectors | None
 
 
 def find_judged_files(
@@ -55,6 +67,8 @@ def read_documents(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
         if key in seen:
             raise wrong_line(path, number, f"document {key!r} is there twice")
         seen.add(key)
+        if "text" not in record:
+            raise wrong_line(path, number, "'text' is missing: expected a text, which may be empty")
         for part in ("title", "text"):
             if not isinstance(record.get(part) or "", str):
                 raise wrong_line(path, number, f"{part!r} is no text")
@@ -107,11 +121,9 @@ def _is_header(columns: list[str]) -> bool:
 
 
 def _grade(path: Path, number: int, text: str) -> int:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not abs(value) <= MAX_GRADE or value != int(value):
+    # Written as trec_eval reads it, or with a fraction of zeros, as pandas writes whole numbers.
+    value = float(text) if _WHOLE_NUMBER.fullmatch(text.strip()) else float("nan")
+    if not abs(value) <= MAX_GRADE:
         raise wrong_line(
             path, number, f"grade {text!r}: expected a whole number, at most {MAX_GRADE}"
         )
@@ -135,12 +147,16 @@ def _raw_queries(path: Path) -> Iterator[tuple[int, str, str]]:
         key, separator, text = line.partition("\t")
         if not separator:
             raise wrong_line(path, number, "expected the query's id, a tab, and its text")
-        yield number, key.strip(), text
+        yield number, _checked(path, number, key.strip()), text
 
 
 def _topics(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
     """Read TREC topics: the number and the title of each <top>."""
     text = "\n".join(line for _, line in lines)
+    for match in _TOPIC_TAG.finditer(text):
+        number = lines[text.count("\n", 0, match.start())][0]
+        if not _TOPIC.match(text, match.start()):
+            raise wrong_line(path, number, "<top> without </top> before the next <top>")
     for match in _TOPIC.finditer(text):
         number = lines[text.count("\n", 0, match.start())][0]
         key, title = _NUMBER.search(match[1]), _TITLE.search(match[1])
@@ -150,7 +166,16 @@ def _topics(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str
 
 
 def _identifier(path: Path, number: int, record: dict[str, Any]) -> str:
-    value = record.get("_id", record.get("id"))
+    return _checked(path, number, record.get("_id", record.get("id")))
+
+
+def _checked(path: Path, number: int, value: object) -> str:
+    """Return an id as text; one that no file of judgements can name is an error."""
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value).strip() == "":
         raise wrong_line(path, number, "'_id' is missing: expected a text or a whole number")
-    return storable_text(str(value))
+    key = str(value)
+    if storable_text(key) != key or any(character in key for character in "\t\r\n"):
+        raise wrong_line(
+            path, number, f"'_id' {key!r} has a character that no file of judgements can have"
+        )
+    return key

@@ -3,6 +3,7 @@
 import gzip
 import json
 import lzma
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -33,7 +34,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
                     yield number, text
     except UnicodeDecodeError as error:
         raise wrong_line(path, number, f"not UTF-8 ({error.reason})") from error
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise UserError(f"cannot read {path}: {error}") from error
 
 

@@ -126,6 +126,7 @@ def _new_figure(height: float) -> "Figure":
         ) from error
     matplotlib.rcParams["svg.hashsalt"] = "pgblend"  # the same ids in every page
     matplotlib.rcParams["svg.fonttype"] = "none"
+    matplotlib.rcParams["text.parse_math"] = False  # a dollar sign in a name is one
     return Figure(figsize=(_WIDTH, height))
 
 

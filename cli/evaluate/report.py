@@ -1,5 +1,6 @@
 """Runs as one self-contained page: what was measured, in pictures and tables."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -17,16 +18,19 @@ from pgblend.cli.evaluate.metrics import ALL
 Links = dict[tuple[int, str], str]
 _TEMPLATES = files("pgblend.cli.evaluate") / "templates"
 WORST = 10
-# The newest finished run of each way to search a set.
+# The runs that are named, or else the newest finished one of each way to search a set.
 _RUNS = """
-    SELECT DISTINCT ON (r.judged_set, r.arm, r.profile, r.options)
+    SELECT DISTINCT ON (
+        r.judged_set, r.arm, r.profile, r.options,
+        CASE WHEN %(runs)s::bigint[] IS NOT NULL THEN r.run_id END)
         r.run_id, r.judged_set, r.arm, r.profile, r.queries, r.degraded_queries, r.metrics,
         r.options, r.versions, r.finished_at, s.collection
     FROM pgblend.evaluation_runs AS r
     INNER JOIN pgblend.judged_sets AS s ON s.name = r.judged_set
     WHERE r.state = 'done' AND (%(sets)s::text[] IS NULL OR r.judged_set = ANY(%(sets)s))
         AND (%(runs)s::bigint[] IS NULL OR r.run_id = ANY(%(runs)s))
-    ORDER BY r.judged_set, r.arm, r.profile, r.options, r.run_id DESC
+    ORDER BY r.judged_set, r.arm, r.profile, r.options,
+        CASE WHEN %(runs)s::bigint[] IS NOT NULL THEN r.run_id END, r.run_id DESC
 """
 _QUERIES = """
     SELECT e.query_key, e.query, e.metrics, e.source_keys,
@@ -46,13 +50,18 @@ class Run:
 
     facts: dict[str, Any]
     queries: list[dict[str, Any]]
+    has_twin: bool = False
 
     @property
     def name(self) -> str:
-        """What it was searched by: a profile or an arm, with options that differ."""
+        """What it was searched by: a profile or an arm, with options that differ.
+
+        A run that was named beside others of its kind has its number, too.
+        """
         given = {k: v for k, v in self.facts["options"].items() if k not in _DEFAULT_OPTIONS}
         way = self.facts["profile"] or self.facts["arm"]
-        return f"{way} {output.cell_text(given)}" if given else str(way)
+        number = f"run {self.facts['run_id']}" if self.has_twin else ""
+        return " ".join(filter(None, (way, output.cell_text(given) if given else "", number)))
 
     def worst(self) -> list[dict[str, Any]]:
         """Return the queries with the lowest nDCG@10, with the command that explains each."""
@@ -64,16 +73,35 @@ class Run:
 
 
 def read_runs(connection: Connection, sets: Sequence[str], run_ids: Sequence[int]) -> list[Run]:
-    """Read the newest finished run of each way, of these sets and runs or else of all."""
+    """Read the named runs, or the newest finished one of each way, of these sets or else of all.
+
+    A run or a set that is named and has nothing to report is an error.
+    """
     rows = fetch_rows(
         connection, _RUNS, {"sets": list(sets) or None, "runs": list(run_ids) or None}
     )
     if not rows:
         raise UserError("there is no finished run to report", hint="start with: pgblend eval run")
+    lacking = [f"run {run}" for run in run_ids if run not in {row["run_id"] for row in rows}]
+    lacking += [repr(name) for name in sets if name not in {row["judged_set"] for row in rows}]
+    if lacking:
+        raise UserError(
+            f"there is no finished run to report of {', '.join(lacking)}",
+            hint="pgblend eval list --runs names those there are",
+        )
+    kinds = Counter(map(_kind, rows))
     return [
-        Run(row, fetch_rows(connection, _QUERIES, {"run": row["run_id"], "set": row["judged_set"]}))
+        Run(
+            row,
+            fetch_rows(connection, _QUERIES, {"run": row["run_id"], "set": row["judged_set"]}),
+            kinds[_kind(row)] > 1,
+        )
         for row in rows
     ]
+
+
+def _kind(facts: dict[str, Any]) -> str:
+    return repr([facts[name] for name in ("judged_set", "arm", "profile", "options")])
 
 
 def write_explanations(connection: Connection, runs: Sequence[Run], folder: Path) -> Links:

@@ -13,6 +13,8 @@ import psycopg
 import pytest
 from click.testing import Result
 
+from pgblend.cli.errors import UserError
+from pgblend.cli.evaluate.judged_files import read_documents, read_qrels, read_queries
 from support.model_provider import embed
 
 DOCUMENTS = [
@@ -181,22 +183,29 @@ def test_another_way_is_another_run(
         ([("q1", "d1", "nan")], 2, "grade 'nan'"),
         ([("q1", "d1", "1.5")], 2, "grade '1.5'"),
         ([("q1", "d1", "1e9")], 2, "grade '1e9'"),
+        ([("q1", "d1", "1_0")], 2, "grade '1_0'"),
+        ([("q1", "d1", "1001")], 2, "at most 1000"),
         ([("q1", "d1", "1", "x", "y")], 2, "5 columns"),
         ([("q1",)], 2, "1 columns"),
     ],
 )
 def test_bad_judgements_are_refused_by_line(
-    pgblend: Pgblend,
-    connection: psycopg.Connection,
-    folder: Path,
-    rows: list[Any],
-    line: int,
-    problem: str,
+    tmp_path: Path, rows: list[Any], line: int, problem: str
 ) -> None:
-    write_qrels(folder, rows)
+    write_qrels(tmp_path, rows)
+    queries, documents = ({key for key, *_ in known} for known in (QUERIES, DOCUMENTS))
+    with pytest.raises(UserError, match=re.escape(problem)) as error:
+        read_qrels(tmp_path / "qrels.tsv", queries, documents)
+    assert f"qrels.tsv, line {line}: " in error.value.message
+    assert "nothing of the judged set was imported" in (error.value.hint or "")
+
+
+def test_a_bad_file_stores_nothing(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    write_qrels(folder, [("q1", "d1", "1"), ("q9", "d1", "1")])
     result = ok_not(pgblend("eval", "import", str(folder), "--set", "mine"))
-    assert f"qrels.tsv, line {line}: " in result.stderr
-    assert problem in result.stderr
+    assert "qrels.tsv, line 3: there is no query 'q9'" in result.stderr
     assert counts(connection) == [0] * 5
 
 
@@ -211,22 +220,24 @@ def test_bad_judgements_are_refused_by_line(
         ("queries.jsonl", '{"_id": "q1", "text": "a"}\n{"_id": "q1", "text": "b"}\n', "line 2: "),
         ("queries.jsonl", '{"_id": "q1", "text": " "}\n', "line 1: query 'q1' has no text"),
         ("queries.jsonl", "", "has no queries"),
+        ("queries.jsonl", '{"_id": "q\\t1", "text": "a"}\n', "line 1: '_id' 'q\\t1' has"),
+        ("corpus.jsonl", '{"_id": "d\\u0000", "text": "a"}\n', "line 1: '_id' 'd\\x00' has"),
+        ("corpus.jsonl", '{"_id": "d1", "contents": "a"}\n', "line 1: 'text' is missing"),
+        ("queries.jsonl", "\ufeff\r\n\r\n", "has no queries"),
+        ("qrels.tsv", "", "no judgement above 0"),
         ("qrels.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t0\n", "no judgement above 0"),
     ],
 )
-def test_bad_files_are_refused(
-    pgblend: Pgblend,
-    connection: psycopg.Connection,
-    folder: Path,
-    name: str,
-    text: str,
-    problem: str,
-) -> None:
-    if name.startswith("corpus"):
-        (folder / "corpus.jsonl.xz").unlink()
-    (folder / name).write_text(text)
-    assert problem in ok_not(pgblend("eval", "import", str(folder), "--set", "mine")).stderr
-    assert counts(connection) == [0] * 5
+def test_bad_files_are_refused(tmp_path: Path, name: str, text: str, problem: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8", newline="")
+    readers: dict[str, Callable[[], Any]] = {
+        "corpus.jsonl": lambda: list(read_documents(path)),
+        "queries.jsonl": lambda: read_queries(path),
+        "qrels.tsv": lambda: read_qrels(path, {"q1"}, {"d1"}),
+    }
+    with pytest.raises(UserError, match=re.escape(problem)):
+        readers[name]()
 
 
 def test_bad_vectors_are_refused(
@@ -250,7 +261,65 @@ def test_bad_vectors_are_refused(
         "eval", "import", str(folder), "--set", "m", "--vectors", str(folder / "bad.npz")
     )
     assert "cannot read" in ok_not(result).stderr
+    np.save(folder / "one.npy", good["corpus"])
+    (folder / "empty.npz").write_bytes(b"")
+    cut = (folder / "vectors.npz").read_bytes()
+    (folder / "cut.npz").write_bytes(cut[: len(cut) // 2])
+    np.savez(folder / "texts.npz", **(good | {"corpus": good["corpus"].astype(str)}))
+    twice = good["corpus_ids"].copy()
+    twice[1] = twice[0]
+    np.savez(folder / "twice.npz", **(good | {"corpus_ids": twice}))
+    for name, problem in (
+        ("one.npy", "a single array"),
+        ("empty.npz", "cannot read"),
+        ("cut.npz", "cannot read"),
+        ("texts.npz", "expected real numbers"),
+        ("twice.npz", "two vectors of 'd1'"),
+    ):
+        result = pgblend(
+            "eval", "import", str(folder), "--set", "m", "--vectors", str(folder / name)
+        )
+        assert problem in ok_not(result).stderr
     assert counts(connection) == [0] * 5
+
+
+def test_files_as_other_systems_write_them(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    ok(pgblend("eval", "import", str(folder), "--set", "mine"))
+    for number, (queries, qrels) in enumerate(
+        [
+            ("\ufeffq 1\tred wine\r\n\r\n", "\ufeffquery-id\tcorpus-id\tscore\r\nq 1\td1\t2.0\r\n"),
+            ("q 1\tred wine", "q 1\t0\td1\t2 "),
+        ]
+    ):
+        other = folder / f"other{number}"
+        other.mkdir()
+        (other / "queries.tsv").write_bytes(queries.encode())
+        (other / "qrels.tsv").write_bytes(qrels.encode())
+        ok(pgblend("eval", "import", str(other), "--set", f"o{number}", "--collection", "mine"))
+    assert connection.execute(
+        "SELECT judged_set, query_key, query, source_key, grade FROM pgblend.judgements"
+        " WHERE judged_set <> 'mine' ORDER BY 1"
+    ).fetchall() == [(name, "q 1", "red wine", "d1", 2) for name in ("o0", "o1")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("topics.txt", b"<top><num>7<title>a\n<top><num>8<title>b</top>", "line 1: <top> without"),
+        ("topics.txt", b"<top><num>7<title>a</top>\n<top><num>8", "line 2: <top> without"),
+        ("topics.txt", b"<top><num>7</top>", "line 1: a topic without <num> or <title>"),
+        ("queries.tsv", b"\tred wine\n", "line 1: '_id' is missing"),
+        ("queries.tsv", b"q1\tcaf\xe9\n", "line 1: not UTF-8"),
+        ("queries.jsonl.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\3\xff\xff\xff", "cannot read"),
+        ("queries.jsonl.xz", b"\xfd7zXZ\0broken", "cannot read"),
+    ],
+)
+def test_bad_queries_are_refused(folder: Path, name: str, content: bytes, problem: str) -> None:
+    (folder / name).write_bytes(content)
+    with pytest.raises(UserError, match=re.escape(problem)):
+        read_queries(folder / name)
 
 
 def test_trec_topics_and_a_beir_folder(
@@ -294,6 +363,36 @@ def test_another_set_of_the_same_name(
     ok(pgblend("eval", "import", str(folder), "--set", "mine", "--replace"))
     assert counts(connection) == [4, 4, 1, 4, 1]
     assert connection.execute("SELECT count(*) FROM pgblend.evaluation_runs").fetchone() == (0,)
+
+
+def test_a_set_that_cannot_be_made_stores_nothing(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    wrong = ok_not(pgblend("eval", "import", str(folder), "--set", " x", "--collection", "fresh"))
+    assert "name of a judged set is ' x'" in wrong.stderr
+    assert counts(connection) == [0] * 5
+    assert connection.execute("SELECT count(*) FROM pgblend.collections").fetchone() == (0,)
+
+
+def test_what_was_imported_before_is_not_taken_for_another(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    load = ("eval", "import", str(folder), "--set", "mine")
+    vectors = ("--vectors", str(folder / "vectors.npz"))
+    ok(pgblend(*load))
+    assert "already, without vectors" in ok_not(pgblend(*load, *vectors)).stderr
+    other = ok_not(pgblend(*load, "--collection", "elsewhere"))
+    assert "already, on collection 'mine'" in other.stderr
+    ok(pgblend(*load, *vectors, "--replace"))
+    ok(pgblend(*load, *vectors))
+    assert "already, with vectors" in ok_not(pgblend(*load)).stderr
+    good = dict(np.load(folder / "vectors.npz"))
+    np.savez(folder / "moved.npz", **(good | {"queries": good["queries"][::-1]}))
+    moved = pgblend(*load, "--vectors", str(folder / "moved.npz"))
+    assert "already, with other vectors" in ok_not(moved).stderr
+    write(folder / "queries.jsonl", [{"_id": key, "text": f"{text}?"} for key, text in QUERIES])
+    assert "already, with other queries" in ok_not(pgblend(*load, *vectors)).stderr
+    assert counts(connection) == [4, 4, 1, 4, 4]
 
 
 def test_list_and_show(
@@ -353,6 +452,28 @@ def test_two_runs_are_compared(
     ok(pgblend("eval", "import", str(folder), "--set", "other", "--collection", "mine"))
     ok(pgblend("eval", "run", "--set", "other", "--arm", "lexical"))
     assert "one judged set" in ok_not(pgblend("eval", "compare", "1", "3")).stderr
+    assert result["warnings"] == []
+
+
+def test_compare_says_what_else_differs(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    ok(pgblend("eval", "import", str(folder), "--set", "mine"))
+    results(pgblend, "--arm", "lexical")
+    connection.execute("SELECT pgblend.record_judgement('mine', 'sail', 'd3', 1)")
+    results(pgblend, "--arm", "lexical", "-n", "50")
+    connection.execute(
+        "UPDATE pgblend_data.evaluation_result SET degraded = '{lexical: late}' WHERE run_id = 2"
+    )
+    found = ok(pgblend("eval", "compare", "1", "2"))
+    for warning in (
+        "0 queries of run 1 and 1 of run 2 are not in the other and left out",
+        "judgements: 4 in run 1, 5 in run 2",
+        "queries: 4 in run 1, 5 in run 2",
+        "limit: 100 and 50 passages a search",
+        "run 2: 4 searches went on without a stage",
+    ):
+        assert f"warning: {warning}\n" in found.stderr
 
 
 def test_what_compare_names_explains_that_very_search(
@@ -416,6 +537,17 @@ def test_the_report_is_one_page_that_fetches_nothing(
     again = folder / "again.html"
     ok(pgblend("eval", "report", "--set", "mine", "-o", str(again)))
     assert again.read_text() == text
+    ok(pgblend("eval", "run", "--set", "mine", "--arm", "lexical"))
+    ok(pgblend("eval", "report", "--run", "1", "--run", "3", "-o", str(page)))
+    assert "lexical run 1" in page.read_text()
+    assert "lexical run 3" in page.read_text()
+    for wrong, problem in (
+        (("--run", "1", "--run", "9"), "of run 9"),
+        (("--set", "mine", "--set", "no$such$"), "of 'no$such$'"),
+    ):
+        assert problem in ok_not(pgblend("eval", "report", *wrong, "-o", str(page))).stderr
+    nowhere = pgblend("eval", "report", "-o", str(folder / "none" / "page.html"))
+    assert "cannot write" in ok_not(nowhere).stderr
 
 
 def test_a_document_that_cannot_be_stored_is_named_by_its_line(

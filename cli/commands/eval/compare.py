@@ -54,6 +54,8 @@ def command(
 
     with open_database(database_url) as connection:
         result = compare_runs(connection, run_a, run_b, metric)
+    for warning in result["warnings"]:
+        click.echo(f"pgblend: warning: {warning}", err=True)
     if output_format == "json":
         output.echo_json(result)
         return

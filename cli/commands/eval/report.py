@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from pgblend.cli.database import open_database
+from pgblend.cli.errors import UserError
 
 
 @click.command("report")
@@ -43,5 +44,9 @@ def command(
         runs = read_runs(connection, judged_set, run_id)
         folder = out.with_name(f"{out.stem}-explained")
         links = write_explanations(connection, runs, folder) if explain else {}
-    out.write_text(render_report(runs, links), encoding="utf-8")
+    page = render_report(runs, links)
+    try:
+        out.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write {out}: {error.strerror}") from error
     click.echo(f"wrote {out}: {len(runs)} runs", err=True)
