@@ -159,7 +159,7 @@ class _Placer:
         if pages:
             chunk["pages"] = pages
         if rows:
-            chunk["metadata"] = {"rows": [rows[0], rows[-1]]}
+            chunk["metadata"] = {"rows": [min(rows), max(rows)]}
             if touched[0].sheet:
                 chunk["metadata"]["sheet"] = touched[0].sheet
 

@@ -4,17 +4,19 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from pgblend.cli.ingest.decode import decode, is_binary
 from pgblend.cli.ingest.document import Document, UnsupportedFormatError, storable_text
 from pgblend.cli.ingest.find_links import find_links
-from pgblend.cli.ingest.parse_html import parse_html_links
+from pgblend.cli.ingest.html_pictures import add_pictures, files_in, no_file
+from pgblend.cli.ingest.parse_html import parse_page
 from pgblend.cli.ingest.parse_markdown import parse_markdown
 from pgblend.cli.ingest.records import load_json, plain_value
+from pgblend.cli.ingest.text_builder import TextBuilder
 
 # Raise it when a parser gives other text for the same bytes: every file is then read again.
-PARSER_VERSION = 3
+PARSER_VERSION = 4
 
 MARKDOWN, HTML, JSON, JSONL, TEXT = (
     "text/markdown",
@@ -62,9 +64,18 @@ def _parse_markdown(data: bytes) -> Document:
     return Document(title=title, text=text, metadata=metadata, headings=headings, links=links)
 
 
-def _parse_html(data: bytes) -> Document:
-    text, title, headings, links = parse_html_links(decode(data, html=True))
-    return Document(title=title, text=text, headings=headings, links=links)
+def _parse_html(data: bytes, folder: Path | None = None) -> Document:
+    """Parse a page; its pictures are those within it, and those in the folder."""
+    page = parse_page(decode(data, html=True))
+    builder = TextBuilder()
+    add_pictures(builder, page, files_in(folder) if folder else no_file, lasting=True)
+    return Document(
+        title=page.title,
+        text=page.text,
+        headings=page.headings,
+        links=page.links,
+        pictures=tuple(builder.pictures),
+    )
 
 
 def _parse_json(data: bytes) -> Document:
@@ -156,10 +167,15 @@ def media_type_of(path: PurePath, head: bytes) -> str:
     return TEXT
 
 
-def parse_file(data: bytes, media_type: str, source_key: str, uri: str) -> Document:
-    """Parse a whole file; ParseError says in one line why it cannot be read."""
+def parse_file(
+    data: bytes, media_type: str, source_key: str, uri: str, folder: Path | None = None
+) -> Document:
+    """Parse a whole file; ParseError says in one line why it cannot be read.
+
+    `folder` is where it lies: a page of HTML may show pictures of it.
+    """
     file_format = _BY_MEDIA_TYPE[media_type]
-    document = file_format.parser(data)
+    document = _parse_html(data, folder) if media_type == HTML else file_format.parser(data)
     return replace(
         document,
         source_key=source_key,

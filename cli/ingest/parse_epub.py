@@ -2,12 +2,14 @@
 
 import posixpath
 import zipfile
+from contextlib import suppress
 from urllib.parse import unquote
 
 from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Document, Heading, ParseError, storable_text
+from pgblend.cli.ingest.html_pictures import add_pictures
 from pgblend.cli.ingest.office_file import local_name, open_archive, parse_xml, read_member
-from pgblend.cli.ingest.parse_html import parse_html
+from pgblend.cli.ingest.parse_html import parse_page
 from pgblend.cli.ingest.text_builder import TextBuilder
 
 _CONTAINER = "META-INF/container.xml"
@@ -38,12 +40,21 @@ def parse_epub(data: bytes) -> Document:
         text=builder.text(),
         metadata={"author": storable_text(about["creator"])} if about.get("creator") else {},
         headings=tuple(builder.headings),
+        pictures=tuple(builder.pictures),
     )
 
 
 def _read_chapter(builder: TextBuilder, archive: zipfile.ZipFile, name: str) -> None:
-    text, _, headings = parse_html(decode(read_member(archive, name), html=True))
-    start = builder.add(text)
+    page = parse_page(decode(read_member(archive, name), html=True))
+    start = builder.add(page.text)
     builder.headings.extend(
-        Heading(start + heading.offset, heading.level, heading.text) for heading in headings
+        Heading(start + heading.offset, heading.level, heading.text) for heading in page.headings
     )
+
+    def read_file(path: str) -> bytes | None:
+        with suppress(ParseError):
+            return read_member(archive, posixpath.normpath(posixpath.join(folder, path)))
+        return None
+
+    folder = posixpath.dirname(name)
+    add_pictures(builder, page, read_file, start)

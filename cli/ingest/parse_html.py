@@ -33,24 +33,40 @@ _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 _MAX_DEPTH = 10_000
 
 
+@dataclass(frozen=True)
+class Page:
+    """What a page of HTML says; `images` are sources of <img> and where their texts belong.
+
+    The title is <title>, else the first heading. Links and images of navigation are left out.
+    """
+
+    text: str
+    title: str
+    headings: tuple[Heading, ...]
+    links: tuple[Link, ...]
+    images: tuple[tuple[int, str], ...]
+
+
 def parse_html(source: str) -> tuple[str, str, tuple[Heading, ...]]:
-    """Return text, title and headings of a page; the title is <title>, else the first heading."""
-    return parse_html_links(source)[:3]
+    """Return text, title and headings of a page."""
+    page = parse_page(source)
+    return page.text, page.title, page.headings
 
 
-def parse_html_links(source: str) -> tuple[str, str, tuple[Heading, ...], tuple[Link, ...]]:
-    """Return what parse_html does, and the links of the text; those of navigation are left out."""
+def parse_page(source: str) -> Page:
+    """Return what a page says."""
     _check_depth(source)
     tree = LexborHTMLParser(source)
     writer = _Writer()
     if tree.root is not None:
         _write(tree.root, writer)
+    writer.place_images()
     text = writer.text()
     title_node = tree.css_first("head > title")
     title = _SPACES.sub(" ", title_node.text()).strip() if title_node else ""
     if not title and writer.headings:
         title = writer.headings[0].text
-    return text, title, tuple(writer.headings), tuple(writer.links)
+    return Page(text, title, tuple(writer.headings), tuple(writer.links), tuple(writer.images))
 
 
 def _check_depth(source: str) -> None:
@@ -76,6 +92,8 @@ class _Writer:
     preformatted: int = 0
     headings: list[Heading] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
+    images: list[tuple[int, str]] = field(default_factory=list)
+    new_images: list[str] = field(default_factory=list)
 
     def write(self, text: str) -> None:
         """Add text of the page, with white space collapsed outside <pre>."""
@@ -96,6 +114,11 @@ class _Writer:
         if not self.bullet:
             self.breaks = max(self.breaks, count)
             self.cell = False
+
+    def place_images(self) -> None:
+        """Let the images since the last block stand after the text of this one."""
+        self.images += [(self.length, source) for source in self.new_images]
+        self.new_images.clear()
 
     def start_cell(self) -> None:
         """Separate the next text from the table cell before it."""
@@ -144,6 +167,9 @@ def _write(root: LexborNode, writer: _Writer) -> None:
             heading_start = writer.position()
         if tag == "a" and (target := (node.attributes.get("href") or "").strip()):
             writer.links.append(Link(writer.position(), target[:2001], "path"))
+        if tag == "img":
+            source = node.attributes.get("src") or node.attributes.get("data-src") or ""
+            writer.new_images.append(source.strip())
         _enter(tag, writer)
         stack.append((node, True))
         stack.extend((child, False) for child in reversed(list(node.iter(include_text=True))))
@@ -151,6 +177,7 @@ def _write(root: LexborNode, writer: _Writer) -> None:
 
 def _enter(tag: str, writer: _Writer) -> None:
     if tag in _BLOCKS:
+        writer.place_images()
         writer.break_line(2 if tag in _PARAGRAPHS else 1)
     if tag == "li":
         writer.bullet = "- "
@@ -174,4 +201,5 @@ def _leave(node: LexborNode, tag: str, writer: _Writer, heading_start: int) -> N
         if text:
             writer.headings.append(Heading(heading_start, int(tag[1]), text))
     if tag in _BLOCKS:
+        writer.place_images()
         writer.break_line(2 if tag in _PARAGRAPHS else 1)

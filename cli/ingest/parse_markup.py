@@ -1,5 +1,6 @@
 """ODT, XML, RTF and notebooks: formats whose text needs little work."""
 
+from contextlib import suppress
 from typing import Any
 
 from striprtf.striprtf import rtf_to_text
@@ -14,6 +15,9 @@ from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
 
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_IMAGE = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}image"
+_BLOCKS = (f"{_TEXT}h", f"{_TEXT}p", f"{_TABLE}table-row")
+_HREF = "{http://www.w3.org/1999/xlink}href"
 
 
 def parse_odt(data: bytes) -> Document:
@@ -22,19 +26,28 @@ def parse_odt(data: bytes) -> Document:
         if b"encryption-data" in read_member(archive, "META-INF/manifest.xml"):
             raise ParseError("it is encrypted and needs a password")
         root = parse_xml(read_member(archive, "content.xml"))
-    builder = TextBuilder()
-    for element in root.iter(f"{_TEXT}h", f"{_TEXT}p", f"{_TABLE}table-row"):
-        if element.tag == f"{_TABLE}table-row":
-            cells = element.iterchildren(f"{_TABLE}table-cell")
-            builder.add(row_text([cell_text(_joined(cell)) for cell in cells]), "\n")
-        elif next(element.iterancestors(f"{_TABLE}table-row"), None) is not None:
-            continue
-        elif element.tag == f"{_TEXT}h":
-            level = element.get(f"{_TEXT}outline-level", "1")
-            builder.add_heading(_joined(element), int(level) if level.isdecimal() else 1)
-        else:
-            builder.add(_joined(element))
-    return Document(text=builder.text(), headings=tuple(builder.headings))
+        builder = TextBuilder()
+        for element in root.iter(*_BLOCKS, _IMAGE):
+            if element.tag == _IMAGE:
+                with suppress(ParseError):  # linked, or lost
+                    builder.add_picture(read_member(archive, element.get(_HREF, "")))
+            elif next(element.iterancestors(*_BLOCKS), None) is None:
+                _add_block(builder, element)
+    return Document(
+        text=builder.text(), headings=tuple(builder.headings), pictures=tuple(builder.pictures)
+    )
+
+
+def _add_block(builder: TextBuilder, element: Any) -> None:
+    """Add a heading, paragraph or table row with all within it: notes, frames, inner tables."""
+    if element.tag == f"{_TABLE}table-row":
+        cells = element.iterchildren(f"{_TABLE}table-cell")
+        builder.add(row_text([cell_text(_joined(cell)) for cell in cells]), "\n")
+    elif element.tag == f"{_TEXT}h":
+        level = element.get(f"{_TEXT}outline-level", "1")
+        builder.add_heading(_joined(element), int(level) if level.isdecimal() else 1)
+    else:
+        builder.add(_joined(element).strip("\n"))
 
 
 def parse_xml_text(data: bytes) -> Document:
@@ -94,6 +107,8 @@ def _joined(element: Any) -> str:
             parts.append(" " * min(int(count), 100) if count.isdecimal() else " ")
         elif name in ("tab", "line-break"):
             parts.append("\t" if name == "tab" else "\n")
+        elif name in ("p", "h"):
+            parts.append(f"\n{_joined(child)}\n")
         elif name != "annotation":
             parts.append(_joined(child))
         parts.append(child.tail or "")

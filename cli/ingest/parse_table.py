@@ -10,7 +10,8 @@ from python_calamine import CalamineError, CalamineWorkbook
 
 from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Document, Heading, ParseError, Place, storable_text
-from pgblend.cli.ingest.office_file import OLE_MAGIC, check_archive
+from pgblend.cli.ingest.office_file import OLE_MAGIC
+from pgblend.cli.ingest.sheet_pictures import sheet_pictures
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
 
 _DELIMITERS = ",;\t|"
@@ -22,8 +23,7 @@ _ZIP_MAGIC = b"PK"
 
 def parse_spreadsheet(data: bytes) -> Document:
     """Read XLSX, XLSB, XLS or ODS: the values that its cells showed when it was saved."""
-    if data.startswith(_ZIP_MAGIC):
-        check_archive(data)
+    pictures = sheet_pictures(data) if data.startswith(_ZIP_MAGIC) else {}
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
         builder = TextBuilder()
@@ -33,6 +33,7 @@ def parse_spreadsheet(data: bytes) -> Document:
             rows = sheet.to_python(skip_empty_area=True)
             numbered = enumerate(([_value(cell) for cell in row] for row in rows), first_row)
             _write_rows(builder, numbered, name)
+            _add_pictures(builder, name, pictures.get(name, []))
     except (CalamineError, ValueError, OSError) as error:
         raise ParseError(_reason(str(error), data)) from None
     return _document(builder)
@@ -62,6 +63,7 @@ def _document(builder: TextBuilder) -> Document:
         headings=tuple(builder.headings),
         places=tuple(builder.places),
         breaks=tuple(builder.breaks),
+        pictures=tuple(builder.pictures),
         whole_lines=True,
     )
 
@@ -90,6 +92,24 @@ def _write_rows(
             if _is_header(header):
                 names = storable_text(row_text(header))[:_LONGEST_HEADER]
                 builder.headings.append(Heading(start, 2, names))
+
+
+def _add_pictures(builder: TextBuilder, sheet: str, pictures: list[tuple[int, bytes]]) -> None:
+    """Note a sheet's pictures after its rows, so that they part no table.
+
+    A sheet of pictures alone is named in the text.
+    """
+    before = len(builder.pictures)
+    name = storable_text(sheet)
+    if pictures and (not builder.places or builder.places[-1].sheet != name):
+        start = builder.add(name)
+        builder.breaks.append(start)
+        builder.headings.append(Heading(start, 1, name))
+        builder.places.append(Place(start, sheet=name, row=pictures[0][0]))
+    for _, data in pictures:
+        builder.add_picture(data)
+    if len(builder.pictures) > before:
+        builder.places.append(Place(builder.length, sheet=name, row=pictures[0][0]))
 
 
 def _is_header(cells: list[str]) -> bool:

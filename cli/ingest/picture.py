@@ -38,14 +38,20 @@ def parse_picture(data: bytes) -> Document:
         metadata={"width": width, "height": height} | ({"pages": count} if count > 1 else {}),
         places=tuple(Place(0, page=page + 1) for page in pages if count > 1),
         pictures=tuple(
-            Picture(0, _loader(data, page), page + 1 if count > 1 else None) for page in pages
+            Picture(0, _loader(lambda: data, page), page + 1 if count > 1 else None)
+            for page in pages
         ),
         warnings=warnings,
     )
 
 
-def embedded_picture(data: bytes, offset: int, page: int | None) -> list[Picture]:
-    """Return the picture within a document; none where it is broken, too large or too small."""
+def embedded_picture(
+    data: bytes, offset: int, page: int | None, read: Callable[[], bytes] | None = None
+) -> list[Picture]:
+    """Return the picture within a document; none where it is broken, too large or too small.
+
+    Where `read` gives the same bytes once more, they are not kept until then.
+    """
     try:
         with _open(data) as image:
             width, height = image.size
@@ -53,7 +59,7 @@ def embedded_picture(data: bytes, offset: int, page: int | None) -> list[Picture
         return []
     if min(width, height) < _LEAST_SIDE or width * height < _LEAST_PIXELS:
         return []
-    return [Picture(offset, _loader(data, 0), page, is_page=False)]
+    return [Picture(offset, _loader(read or (lambda: data), 0), page, is_page=False)]
 
 
 def encode(image: Image.Image, side: int) -> bytes:
@@ -71,9 +77,9 @@ def encode(image: Image.Image, side: int) -> bytes:
     return buffer.getvalue()
 
 
-def _loader(data: bytes, page: int) -> Callable[[int], bytes]:
+def _loader(read: Callable[[], bytes], page: int) -> Callable[[int], bytes]:
     def load(side: int) -> bytes:
-        with _open(data) as image:
+        with _open(read()) as image:
             try:
                 image.seek(page)
                 _check_size(image)

@@ -85,6 +85,7 @@ def insert_texts(document: Document, texts: Sequence[tuple[Picture, str]]) -> Do
     """
     text = document.text
     headings, places, breaks = document.headings, document.places, document.breaks
+    links = document.links
     moved = 0
     for picture, found in texts:
         if not found:
@@ -105,8 +106,17 @@ def insert_texts(document: Document, texts: Sequence[tuple[Picture, str]]) -> Do
         )
         places = tuple(replace(each, offset=each.offset + size * is_after(each)) for each in places)
         breaks = tuple(each + size * (each >= offset) for each in breaks)
+        links = tuple(
+            replace(each, offset=each.offset + size * (each.offset >= offset)) for each in links
+        )
     return replace(
-        document, text=text, headings=headings, places=places, breaks=breaks, pictures=()
+        document,
+        text=text,
+        headings=headings,
+        places=places,
+        breaks=breaks,
+        links=links,
+        pictures=(),
     )
 
 

@@ -5,12 +5,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
 from pgblend.cli.ingest.conversation import Conversation
 from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Document, ParseError, UnsupportedFormatError, storable_text
 from pgblend.cli.ingest.formats import (
     EXPORT_TYPES,
+    HTML,
     IMAGE,
     JSON,
     JSONL,
@@ -23,6 +25,7 @@ from pgblend.cli.ingest.formats import (
     media_type_of,
     parse_file,
 )
+from pgblend.cli.ingest.html_pictures import digest_of_files
 from pgblend.cli.ingest.parse_linear import find_issues, parse_linear
 from pgblend.cli.ingest.parse_mbox import parse_mbox
 from pgblend.cli.ingest.parse_slack import is_export_archive, open_export, parse_slack
@@ -128,18 +131,24 @@ class Sources:
                 return
         uri = storable_text(file.path.as_uri())
         size, digest = len(data), hashlib.sha256(data).hexdigest()
+        folder = file.path.parent
+        how = media_type + self._pictures_of(media_type, data, folder)
         held = [data]
         del data  # parsed, the bytes of a large file are let go
         yield Candidate(
             source_key=file.source_key,
             label=str(file.path),
-            content_hash=self._hash(
-                media_type + (self._pictures if media_type == IMAGE else ""), digest
-            ),
+            content_hash=self._hash(how, digest),
             size=size,
             modified_at=file.modified_at(),
-            parse=lambda: parse_file(held.pop(), media_type, file.source_key, uri),
+            parse=lambda: parse_file(held.pop(), media_type, file.source_key, uri, folder),
         )
+
+    def _pictures_of(self, media_type: str, data: bytes, folder: Path) -> str:
+        """Say what else the text depends on: what reads a picture, the pictures of a page."""
+        if media_type == IMAGE:
+            return self._pictures
+        return digest_of_files(data, folder) if media_type == HTML and self._pictures else ""
 
     def _records(self, file: SourceFile, records: Iterator[RawRecord]) -> Iterator[Candidate]:
         """Yield a candidate for each record; a broken one is reported by its place."""

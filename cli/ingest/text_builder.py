@@ -1,6 +1,7 @@
 """Put a document's text together piece by piece, noting where headings, pages and rows begin."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pgblend.cli.ingest.document import Heading, Picture, Place, storable_text
@@ -41,15 +42,21 @@ class TextBuilder:
         """Say that what is added from now on stands on a page."""
         self.places.append(Place(self.length, page=number))
 
-    def add_picture(self, data: bytes) -> None:
-        """Note a picture that stands here; each once, and none that is too small to say much."""
+    def add_picture(
+        self, data: bytes, offset: int | None = None, read: Callable[[], bytes] | None = None
+    ) -> None:
+        """Note a picture that stands here, or at `offset`; `read` gives its bytes once more.
+
+        Each comes once, and none that is too small to say much.
+        """
         from pgblend.cli.ingest.picture import embedded_picture  # Pillow takes its time
 
         digest = hashlib.sha256(data).digest()
         if digest not in self._seen:
             self._seen.add(digest)
             page = self.places[-1].page if self.places else None
-            self.pictures += embedded_picture(data, self.length, page)
+            place = self.length if offset is None else offset
+            self.pictures += embedded_picture(data, place, page, read)
 
     def text(self) -> str:
         """Return everything added."""

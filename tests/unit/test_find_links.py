@@ -6,7 +6,7 @@ import pytest
 
 from pgblend.cli.ingest.document import Link
 from pgblend.cli.ingest.find_links import find_links
-from pgblend.cli.ingest.parse_html import parse_html_links
+from pgblend.cli.ingest.parse_html import parse_page
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_hostile_texts_take_no_time(part: str) -> None:
 
 def test_links_of_a_page() -> None:
     page = "<nav><a href=menu>m</a></nav><p>One <a href=' two.html '>two</a><a name=x>x</a>"
-    assert parse_html_links(page)[3] == (Link(4, "two.html", "path"),)
+    assert parse_page(page).links == (Link(4, "two.html", "path"),)

@@ -1,21 +1,33 @@
 """Pictures: opened within limits, and their texts put where they belong."""
 
+import base64
 import io
+import shutil
 import struct
+import zipfile
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import docx
 import numpy as np
 import pytest
 from PIL import Image
 from pptx import Presentation
+from xlsxwriter import Workbook
 
+from pgblend.cli.ingest.chunking import split_document
 from pgblend.cli.ingest.document import Document, Heading, ParseError, Picture, Place
+from pgblend.cli.ingest.formats import HTML, parse_file
+from pgblend.cli.ingest.html_pictures import digest_of_files
 from pgblend.cli.ingest.parse_docx import parse_docx
+from pgblend.cli.ingest.parse_epub import parse_epub
+from pgblend.cli.ingest.parse_markup import parse_odt
 from pgblend.cli.ingest.parse_slides import parse_slides
+from pgblend.cli.ingest.parse_table import parse_spreadsheet
 from pgblend.cli.ingest.picture import encode, parse_picture
 from pgblend.cli.ingest.read_pictures import MAX_PICTURES, PictureReader, insert_texts
+from pgblend.cli.ingest.settings import ChunkSettings
 
 
 def picture_file(kind: str, size: tuple[int, int] = (40, 30), **options: object) -> bytes:
@@ -204,3 +216,132 @@ def test_pictures_on_slides_are_read_on_their_slide() -> None:
     read = reader({"text": "one"}, {"text": "two"}).add_texts(document)
     assert read.text == "one\n\ntwo"
     assert [(place.page, place.offset) for place in read.places] == [(1, 0), (2, 3)]
+
+
+def test_pictures_of_a_page_of_html(tmp_path: Path) -> None:
+    inline = base64.b64encode(drawing(10).getvalue()).decode()
+    folder = tmp_path / "site"
+    (folder / "page_files").mkdir(parents=True)
+    (folder / "page_files" / "a b.png").write_bytes(drawing(20).getvalue())
+    (tmp_path / "secret.png").write_bytes(drawing(30).getvalue())
+    (folder / "outside.png").symlink_to(tmp_path / "secret.png")
+    elsewhere = (
+        "../secret.png", "outside.png", f"file://{tmp_path}/secret.png", f"{tmp_path}/secret.png",
+        "//host/a.png", "https://host/a.png", "gone.png", "page_files", "data:image/png;base64,%%",
+        "data:nothing", "http://[", "a%00b.png", "x" * 5000, "",
+    )  # fmt: skip
+    page = (
+        f"<h1>Title</h1><p>before <img src='data:image/png;base64,{inline}'> still <a href=x>link"
+        "</a></p><p>second <img src='page_files/a%20b.png?v=1#top'></p>"
+        + "".join(f'<img src="{source}">' for source in elsewhere)
+        + "<nav><img src='page_files/a%20b.png'></nav><h2>Last</h2>"
+    )
+    document = parse_file(page.encode(), HTML, "p.html", "file:///p.html", folder)
+    assert len(document.pictures) == 2
+    read = reader({"text": "one"}, {"text": "two"}).add_texts(document)
+    assert read.text == "Title\n\nbefore still link\n\none\n\nsecond\n\ntwo\n\nLast"
+    assert [read.text[heading.offset :] for heading in read.headings][1] == "Last"
+    assert read.text[read.links[0].offset :].startswith("link")
+    # Taken away before its turn comes.
+    shutil.rmtree(folder / "page_files")
+    gone = reader({"text": "one"}).add_texts(document)
+    assert gone.warnings == ("the picture was taken away meanwhile: 1",)
+    assert len(parse_file(page.encode(), HTML, "p.html", "").pictures) == 1
+
+
+def test_a_page_depends_on_the_files_that_it_shows(tmp_path: Path) -> None:
+    page = b'<IMG SRC="a.png"><img src="b.png">'
+    assert digest_of_files(page, tmp_path) == digest_of_files(b"<p>none", tmp_path) == ""
+    (tmp_path / "a.png").write_bytes(b"1")
+    first = digest_of_files(page, tmp_path)
+    (tmp_path / "a.png").write_bytes(b"2")
+    assert len({"", first, digest_of_files(page, tmp_path)}) == 3
+
+
+def archive(files: dict[str, bytes | str]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, data in files.items():
+            file.writestr(name, data)
+    return buffer.getvalue()
+
+
+def test_pictures_of_an_epub_are_read_in_their_chapter() -> None:
+    book = archive({
+        "META-INF/container.xml": '<c><rootfile full-path="B/o.opf"/></c>',
+        "B/o.opf": '<p><item id="1" href="t/1.xhtml"/><item id="2" href="t/2.xhtml"/>'
+        '<itemref idref="1"/><itemref idref="2"/></p>',
+        "B/t/1.xhtml": "<p>one<img src='../i/a.png'/><img src='../i/gone.png'/></p><h1>End</h1>",
+        "B/t/2.xhtml": "<img src='../i/b.png'/><img src='../../../../etc/passwd'/>",
+        "B/i/a.png": drawing(10).getvalue(),
+        "B/i/b.png": drawing(20).getvalue(),
+    })  # fmt: skip
+    document = parse_epub(book)
+    read = reader({"text": "first"}, {"text": "second"}).add_texts(document)
+    assert read.text == "one\n\nfirst\n\nEnd\n\nsecond"
+    assert read.text[read.headings[0].offset :].startswith("End")
+
+
+ODT_NAMES = (
+    'xmlns:o="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
+    ' xmlns:t="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
+    ' xmlns:b="urn:oasis:names:tc:opendocument:xmlns:table:1.0"'
+    ' xmlns:d="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"'
+    ' xmlns:x="http://www.w3.org/1999/xlink"'
+)
+
+
+def odt(body: str, **files: bytes) -> bytes:
+    return archive({
+        "META-INF/manifest.xml": "<m/>",
+        "content.xml": f"<c {ODT_NAMES}>{body}</c>",
+        **{f"Pictures/{name}.png": data for name, data in files.items()},
+    })  # fmt: skip
+
+
+def test_pictures_in_an_odt_are_read_where_they_stand() -> None:
+    document = parse_odt(
+        odt(
+            '<t:p>before <d:frame><d:image x:href="Pictures/a.png"/></d:frame>rest</t:p>'
+            '<t:p><d:frame><d:image x:href="http://host/a.png"/></d:frame></t:p>'
+            '<b:table-row><b:table-cell><t:p>cell<d:image x:href="Pictures/b.png"/></t:p>'
+            "</b:table-cell></b:table-row><t:p>after</t:p>",
+            a=drawing(10).getvalue(),
+            b=drawing(20).getvalue(),
+        )
+    )
+    read = reader({"text": "one"}, {"text": "two"}).add_texts(document)
+    assert read.text == "before rest\n\none\ncell\n\ntwo\n\nafter"
+
+
+def test_notes_and_frames_of_an_odt_are_read_once() -> None:
+    document = parse_odt(
+        odt(
+            "<t:p>text<t:note><t:note-citation>1</t:note-citation><t:note-body><t:p>a note</t:p>"
+            "</t:note-body></t:note> goes on</t:p><t:p><d:frame><d:text-box><t:p>in a frame</t:p>"
+            "<t:p>twice</t:p></d:text-box></d:frame></t:p>"
+        )
+    )
+    assert document.text == "text1\na note\n goes on\n\nin a frame\n\ntwice"
+
+
+def test_pictures_of_a_spreadsheet_come_after_the_rows_of_their_sheet() -> None:
+    book = Workbook(buffer := io.BytesIO())
+    first, charts, last = (book.add_worksheet(name) for name in ("First", "Charts", "Last"))
+    for row in range(3):
+        first.write_row(row, 0, ["a", str(row)])
+    first.insert_image("D3", "b.png", {"image_data": drawing(20)})
+    first.insert_image("D1", "a.png", {"image_data": drawing(10)})
+    charts.insert_image("B7", "c.png", {"image_data": drawing(30)})
+    last.write_row(0, 0, ["z"])
+    book.close()
+    document = parse_spreadsheet(buffer.getvalue())
+    assert document.text == "a | 0\na | 1\na | 2\n\nCharts\n\nz"
+    read = reader(*({"text": text} for text in ("one", "two", "three"))).add_texts(document)
+    assert read.text == "a | 0\na | 1\na | 2\n\none\n\ntwo\n\nCharts\n\nthree\n\nz"
+    chunks = split_document(read, ChunkSettings(400, 0, 0))
+    assert [(chunk["content"], chunk["metadata"]) for chunk in chunks] == [
+        ("a | 0\na | 1\na | 2\n\none\n\ntwo", {"sheet": "First", "rows": [1, 3]}),
+        ("Charts\n\nthree", {"sheet": "Charts", "rows": [7, 7]}),
+        ("z", {"sheet": "Last", "rows": [1, 1]}),
+    ]
