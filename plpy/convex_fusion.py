@@ -21,4 +21,6 @@ def convex_fusion(
         [0.0 if score is None else weight * score for score in of_list]
         for of_list, weight in zip(scores, weights, strict=True)
     ]
+    if len(terms) == 2:
+        return [(one + other) / total for one, other in zip(*terms, strict=True)]
     return [reduce(add, sorted(row)) / total for row in zip(*terms, strict=True)]

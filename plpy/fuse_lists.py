@@ -77,7 +77,7 @@ def fuse_lists(
 
 
 def _best_first(scores: Sequence[float]) -> list[int]:
-    return sorted(range(len(scores)), key=lambda item: -scores[item])
+    return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)  # stable, as sorted is
 
 
 def _original(lists: Sequence[Mapping[str, Any]]) -> int | None:

@@ -31,14 +31,11 @@ def spread_scores(
             least = min(least, floor)
         width = best - least
         spread = width if floor is None or width <= 0 else width / max(abs(best), width)
-        normal.append([_place(score, least, width) for score in scores])
+        if width > 0:
+            normal.append([None if score is None else (score - least) / width for score in scores])
+        else:
+            normal.append([None if score is None else 1.0 for score in scores])
         spread_weights.append(weight * spread)
     if not any(spread_weights):
         return normal, list(weights)
     return normal, spread_weights
-
-
-def _place(score: float | None, least: float, width: float) -> float | None:
-    if score is None:
-        return None
-    return (score - least) / width if width > 0 else 1.0

@@ -6,21 +6,32 @@ from typing import Any
 _TEXT_COLUMNS = "c.id, c.content, c.start_offset, c.end_offset"
 _TEXTS = f"SELECT {_TEXT_COLUMNS} FROM pgblend_data.chunk AS c WHERE c.id = ANY($1)"
 _AGES = "SELECT pgblend._document_ages($1) AS ages"
-_SPACE = "SELECT {columns} FROM pgblend_data.embedding_space AS s WHERE s.name = ${place}"
-_MOVED = f"pgblend._feedback_cosines($1, $2, $3, $4, ({_SPACE.format(columns='s', place=5)}))"
-_FEEDBACK = f"SELECT f.chunk_id, f.cosine FROM {_MOVED} AS f"
-_FEEDBACK_TYPES = ["bigint[]", "bigint[]", "vector", "double precision", "text"]
-_TYPE = "s.vector_type AS type, quote_ident(s.table_name) AS name"
-_TABLE = _SPACE.format(columns=_TYPE, place=1)
+_SPACE = "SELECT {} FROM pgblend_data.embedding_space AS s WHERE s.name = $1".format(
+    "s.vector_type AS type, s.dimensions AS size, quote_ident(s.table_name) AS name"
+)
 _WALK = "SELECT w.nodes, w.depths, w.seeds_of, w.is_cut FROM pgblend._walk({}) AS w"
 _WALKED = _WALK.format("$1, $2, $3, $4, $5, $6")
 _WALK_TYPES = ["bigint[]", "integer", "text", "text[]", "integer", "integer"]
 _NODES = "SELECT p.* FROM pgblend._node_passages($1, $2, $3, $4, $5, $6) AS p"
 _NODE_TYPES = ["bigint[]", "bigint[]", "jsonb", "text", "vector", "text"]
-_COLUMN = "SELECT e.chunk_id, {column} AS value FROM pgblend_data.{table} AS e {where}"
+_TABLE = "FROM pgblend_data.{name} AS e"
 _WHERE = "WHERE e.chunk_id = ANY($1)"
-_COSINE = "nullif(1 - (e.embedding <=> $2::{type}), 'NaN')"
+_COLUMN = f"SELECT e.chunk_id, {{}} AS value {_TABLE} {_WHERE}"
+_COSINE = "nullif(1 - (e.embedding <=> {vector}), 'NaN')"
+_OWN = _COSINE.format(vector="$2::{type}")
 _VECTOR = "e.embedding::text"
+_FILL = "array_fill({}::real, ARRAY[{{size}}])::vector"
+_MEAN = f"avg(l2_normalize(e.embedding::vector)) * {_FILL.format('$4')}"
+_TOWARDS = f"(l2_normalize($2) + coalesce({_MEAN}, {_FILL.format(0)}))::{{type}} AS embedding"
+_MOVED = " ".join(
+    [
+        f"WITH moved AS MATERIALIZED (SELECT {_TOWARDS} {_TABLE} WHERE e.chunk_id = ANY($3))",
+        f"SELECT array_agg(e.chunk_id) AS chunk_ids, array_agg({_OWN}) AS own,",
+        f"array_agg({_COSINE.format(vector='m.embedding')}) AS moved",
+        f"{_TABLE} CROSS JOIN moved AS m {_WHERE}",
+    ]
+)
+_MOVED_TYPES = ["bigint[]", "vector", "bigint[]", "double precision"]
 
 
 class StoredPassages:
@@ -35,6 +46,8 @@ class StoredPassages:
         self.run = run
         self.query_embedding = query_embedding
         self.space = space
+        self.table: Mapping[str, Any] | None = None
+        self.known_cosines: dict[int, float | None] = {}
 
     def texts(self, chunk_ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
         """Return content, start_offset and end_offset by chunk id."""
@@ -48,16 +61,27 @@ class StoredPassages:
     def moved_cosines(
         self, chunk_ids: Sequence[int], passages: Sequence[int], weight: float
     ) -> dict[int, float]:
-        """Return cosines to the query's vector moved by `weight` towards passages."""
-        values = [chunk_ids, passages, self.query_embedding, weight, self.space]
-        rows = self.run(_FEEDBACK, _FEEDBACK_TYPES, *values)
-        return {row["chunk_id"]: row["cosine"] for row in rows if row["cosine"] is not None}
+        """Return cosines to the query's vector moved towards passages (Rocchio's feedback).
+
+        It is moved to q/|q| + weight · mean(p/|p|); by passages without vectors nowhere. Chunks
+        without a vector are left out, and a zero vector has no cosine. The chunks' own cosines,
+        which the statement gives too, are not read again.
+        """
+        values = [chunk_ids, self.query_embedding, passages, weight]
+        row = self._run_in_space(_MOVED, _MOVED_TYPES, *values)[0]
+        ids = row["chunk_ids"] or []
+        self.known_cosines.update(zip(ids, row["own"] or [], strict=True))
+        found = zip(ids, row["moved"] or [], strict=True)
+        return {chunk_id: cosine for chunk_id, cosine in found if cosine is not None}
 
     def cosines(self, chunk_ids: Sequence[int]) -> dict[int, float | None]:
         """Return exact cosines to the query's vector; none without one, NULL for a zero vector."""
         if self.query_embedding is None:
             return {}
-        return self._column(_COSINE, chunk_ids, self.query_embedding)
+        known = self.known_cosines
+        unread = [chunk_id for chunk_id in chunk_ids if chunk_id not in known]
+        known.update(self._column(_OWN, unread, self.query_embedding))
+        return {chunk_id: known[chunk_id] for chunk_id in chunk_ids if chunk_id in known}
 
     def vectors(self, chunk_ids: Sequence[int]) -> dict[int, str]:
         """Return the passages' vectors as texts."""
@@ -87,14 +111,18 @@ class StoredPassages:
     def _column(self, column: str, chunk_ids: Sequence[int], *values: str) -> dict[int, Any]:
         if not chunk_ids or self.space is None:
             return {}
-        table = self.run(_TABLE, ["text"], self.space)[0]
-        statement = _COLUMN.format(
-            column=column.format(type=table["type"]), table=table["name"], where=_WHERE
-        )
+        statement = _COLUMN.replace("{}", column)
         types = ["bigint[]", *["vector"] * len(values)]
-        return {
-            row["chunk_id"]: row["value"] for row in self.run(statement, types, chunk_ids, *values)
-        }
+        rows = self._run_in_space(statement, types, chunk_ids, *values)
+        return {row["chunk_id"]: row["value"] for row in rows}
+
+    def _run_in_space(
+        self, statement: str, types: list[str], *values: object
+    ) -> Sequence[Mapping[str, Any]]:
+        """Run a statement about the space's table: {name}, vectors' {type} and {size}."""
+        if self.table is None:
+            self.table = self.run(_SPACE, ["text"], self.space)[0]
+        return self.run(statement.format(**self.table), types, *values)
 
 
 def stored_passages(

@@ -6294,8 +6294,7 @@ COMMENT ON FUNCTION pgblend._documents_decide(text, text[], bigint[]) IS
 
 -- 20_retrieve/_few_vectors
 -- _few_vectors: whether the caller sees at most `most` vectors of the collections in a space.
--- The planner's row count answers for a small table; of a large one, vectors are counted where the
--- caller sees or asks for a part.
+-- They are counted, no further than that.
 CREATE OR REPLACE FUNCTION pgblend._few_vectors(
     space pgblend_data.embedding_space,
     collection_ids bigint[],
@@ -6307,17 +6306,8 @@ STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    embeddings regclass := format('pgblend_data.%I', space.table_name);
     few boolean;
 BEGIN
-    IF (SELECT c.reltuples BETWEEN 0 AND most FROM pg_catalog.pg_class AS c WHERE c.oid = embeddings)
-    THEN
-        RETURN true;
-    ELSIF NOT row_security_active(embeddings) AND NOT EXISTS (
-        SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids))
-    THEN
-        RETURN false;
-    END IF;
     EXECUTE format(
         'SELECT count(*) <= $2 FROM (
             SELECT FROM pgblend_data.%I AS e WHERE e.collection_id = ANY($1) LIMIT $2::bigint + 1
@@ -11145,7 +11135,8 @@ COMMENT ON COLUMN pgblend._similar_lexeme.lexeme IS 'The lexeme.';
 COMMENT ON COLUMN pgblend._similar_lexeme.likeness IS 'Shared trigrams over all trigrams.';
 
 -- 20_retrieve/_vector_scan
--- _vector_scan: the statement that finds the vectors nearest to $1, the first $4, as arrays.
+-- _vector_scan: the statement that finds the vectors nearest to $1, the first $4, as arrays, which
+-- are NULL where there are none.
 -- `conditions` begin with AND and are about e, the table of the space. All ties at the cut come
 -- back from the scan and are cut by (document, chunk index). The inner query orders by the distance
 -- alone, or PostgreSQL 15 does not use the HNSW index; adding 0 to the distance hides the index. A
@@ -11162,13 +11153,12 @@ LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 RETURN format(
     'SELECT
-        coalesce(array_agg(b.chunk_id ORDER BY b.place), ''{}'') AS chunk_ids,
-        coalesce(array_agg(b.document_id ORDER BY b.place), ''{}'') AS document_ids,
-        coalesce(array_agg(b.chunk_index ORDER BY b.place), ''{}'') AS chunk_indexes,
-        coalesce(array_agg(b.cosine ORDER BY b.place), ''{}'') AS cosines
+        array_agg(p.chunk_id) AS chunk_ids,
+        array_agg(p.document_id) AS document_ids,
+        array_agg(p.chunk_index) AS chunk_indexes,
+        array_agg(1 - p.distance) AS cosines
     FROM (
-        SELECT n.chunk_id, n.document_id, n.chunk_index, 1 - n.distance AS cosine,
-            row_number() OVER (ORDER BY n.distance, n.document_id, n.chunk_index) AS place
+        SELECT n.*
         FROM (
             SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding <=> $1::%1$s AS distance
             FROM %2$s AS e
@@ -11176,9 +11166,9 @@ RETURN format(
             FETCH FIRST $4 ROWS WITH TIES
         ) AS n
         WHERE n.distance < ''NaN''
-        ORDER BY place
+        ORDER BY n.distance, n.document_id, n.chunk_index
         LIMIT $4
-    ) AS b',
+    ) AS p',
     (space).vector_type,
     CASE
         WHEN (space).storage = 'binary' AND NOT is_exact THEN format(
@@ -12088,7 +12078,7 @@ STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
 SET "hnsw.ef_search" = 40
-SET "hnsw.iterative_scan" = off
+SET "hnsw.iterative_scan" = strict_order
 SET "hnsw.max_scan_tuples" = 20000
 SET enable_sort = on
 SET jit = off
@@ -12105,7 +12095,9 @@ DECLARE
     END;
     everywhere boolean := NOT EXISTS (
         SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids));
-    few integer;
+    embeddings regclass := format('pgblend_data.%I', space.table_name);
+    vectors real := (SELECT c.reltuples FROM pg_catalog.pg_class AS c WHERE c.oid = embeddings);
+    few integer := greatest(2000, sqrt(depth * greatest(vectors, 0)));
     passing bigint[];
     compiled record;
     operands text[];
@@ -12114,14 +12106,15 @@ DECLARE
     phrases tsquery[];
     found record;
 BEGIN
-    SELECT greatest(2000, sqrt(depth * greatest(c.reltuples, 0)))::integer INTO few
-    FROM pg_catalog.pg_class AS c
-    WHERE c.oid = format('pgblend_data.%I', space.table_name)::regclass;
-    IF scan = 'auto' AND pgblend._few_vectors(space, collection_ids, few) THEN
-        scan := 'exact';
-    END IF;
     IF NOT everywhere THEN  -- else row security restricts already
         conditions := ' AND e.collection_id = ANY($2)';
+    END IF;
+    -- The planner's row count tells a small table; of a large one a part is counted.
+    IF scan = 'auto' AND (vectors BETWEEN 0 AND few
+        OR (NOT everywhere OR row_security_active(embeddings))
+        AND pgblend._few_vectors(space, collection_ids, few))
+    THEN
+        scan := 'exact';
     END IF;
     IF narrowed IS NOT NULL THEN
         IF scan = 'auto' THEN
@@ -12146,19 +12139,24 @@ BEGIN
                 conditions, compiled.on_document, compiled.on_chunk);
         END IF;
     END IF;
-    SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, phrases
-    FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
+    IF binding_query ~ '["-]' THEN
+        SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, phrases
+        FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
+    END IF;
     IF configs IS NOT NULL THEN
         conditions := conditions || ' AND (
             SELECT true FROM pgblend_data.chunk AS c
             WHERE c.id = e.chunk_id
                 AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))';
     END IF;
-    PERFORM set_config('hnsw.ef_search', settings ->> 'ef_search', true);
-    PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
     LOOP
-        -- Without sorting, the index is the only way left.
-        PERFORM set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
+        -- One more than ef_search, since one more row than `depth` is read to know the ties at the
+        -- cut: with ef_search = depth it would take a second walk. Without sorting, the index is
+        -- the only way left.
+        PERFORM
+            set_config(
+                'hnsw.ef_search', least((settings ->> 'ef_search')::integer + 1, 1000)::text, true),
+            set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
         EXECUTE pgblend._vector_scan(space, conditions, scan = 'exact')
         INTO found
         USING query_embedding, collection_ids, operands, depth, passing, configs, phrases, rescored;
@@ -14116,6 +14114,8 @@ if "convex_fusion" not in SD:
             [0.0 if score is None else weight * score for score in of_list]
             for of_list, weight in zip(scores, weights, strict=True)
         ]
+        if len(terms) == 2:
+            return [(one + other) / total for one, other in zip(*terms, strict=True)]
         return [reduce(add, sorted(row)) / total for row in zip(*terms, strict=True)]
     SD["convex_fusion"] = convex_fusion
 convex_fusion = SD["convex_fusion"]
@@ -17290,49 +17290,6 @@ COMMENT ON FUNCTION pgblend._facet_values(bigint[], text[]) IS
 'What chunks have under keys of the filter language: one row for each chunk, key and value, '
 'elements of arrays each; NULL where there is none.';
 
--- 60_search/_feedback_cosines
--- _feedback_cosines: cosines of passages to a query vector that was moved towards other passages.
--- The moved vector is q/|q| + weight · mean(m/|m|) over `model_ids` (Rocchio's relevance feedback);
--- without a vector of theirs it is the query's own. A passage without a vector gives no row, and
--- neither does any without a space or a query vector; a zero vector has no cosine (NULL).
-CREATE OR REPLACE FUNCTION pgblend._feedback_cosines(
-    chunk_ids bigint[],
-    model_ids bigint[],
-    query_embedding vector,
-    weight double precision,
-    space pgblend_data.embedding_space
-)
-RETURNS TABLE (chunk_id bigint, cosine double precision)
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-ROWS 50
-SET search_path FROM CURRENT
-AS $function$
-BEGIN
-    IF query_embedding IS NULL OR space.name IS NULL THEN
-        RETURN;
-    END IF;
-    RETURN QUERY EXECUTE format(
-        'WITH moved AS MATERIALIZED (
-            SELECT (l2_normalize($3) + coalesce(
-                avg(l2_normalize(e.embedding::vector))
-                    * array_fill($4::real, ARRAY[%2$s])::vector,
-                array_fill(0::real, ARRAY[%2$s])::vector))::%1$s AS embedding
-            FROM pgblend_data.%3$I AS e WHERE e.chunk_id = ANY($2)
-        )
-        SELECT e.chunk_id, nullif(1 - (e.embedding <=> m.embedding), ''NaN'')
-        FROM pgblend_data.%3$I AS e CROSS JOIN moved AS m WHERE e.chunk_id = ANY($1)',
-        space.vector_type, space.dimensions, space.table_name)
-    USING chunk_ids, model_ids, query_embedding, weight;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._feedback_cosines(
-    bigint[], bigint[], vector, double precision, pgblend_data.embedding_space
-) IS
-'Cosines of passages to a query vector that was moved towards other passages (Rocchio''s relevance '
-'feedback).';
-
 -- 60_search/_has_vectors
 -- _has_vectors: whether any visible passage of the collections has a vector in the space.
 CREATE OR REPLACE FUNCTION pgblend._has_vectors(
@@ -18708,17 +18665,14 @@ if "spread_scores" not in SD:
                 least = min(least, floor)
             width = best - least
             spread = width if floor is None or width <= 0 else width / max(abs(best), width)
-            normal.append([_place(score, least, width) for score in scores])
+            if width > 0:
+                normal.append([None if score is None else (score - least) / width for score in scores])
+            else:
+                normal.append([None if score is None else 1.0 for score in scores])
             spread_weights.append(weight * spread)
         if not any(spread_weights):
             return normal, list(weights)
         return normal, spread_weights
-
-
-    def _place(score: float | None, least: float, width: float) -> float | None:
-        if score is None:
-            return None
-        return (score - least) / width if width > 0 else 1.0
     SD["spread_scores"] = spread_scores
 spread_scores = SD["spread_scores"]
 if "comparable_scores" not in SD:
@@ -18778,6 +18732,8 @@ if "convex_fusion" not in SD:
             [0.0 if score is None else weight * score for score in of_list]
             for of_list, weight in zip(scores, weights, strict=True)
         ]
+        if len(terms) == 2:
+            return [(one + other) / total for one, other in zip(*terms, strict=True)]
         return [reduce(add, sorted(row)) / total for row in zip(*terms, strict=True)]
     SD["convex_fusion"] = convex_fusion
 convex_fusion = SD["convex_fusion"]
@@ -18962,7 +18918,7 @@ if "fuse_lists" not in SD:
 
 
     def _best_first(scores: Sequence[float]) -> list[int]:
-        return sorted(range(len(scores)), key=lambda item: -scores[item])
+        return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)  # stable, as sorted is
 
 
     def _original(lists: Sequence[Mapping[str, Any]]) -> int | None:
@@ -20287,21 +20243,32 @@ if "stored_passages" not in SD:
     _TEXT_COLUMNS = "c.id, c.content, c.start_offset, c.end_offset"
     _TEXTS = f"SELECT {_TEXT_COLUMNS} FROM pgblend_data.chunk AS c WHERE c.id = ANY($1)"
     _AGES = "SELECT pgblend._document_ages($1) AS ages"
-    _SPACE = "SELECT {columns} FROM pgblend_data.embedding_space AS s WHERE s.name = ${place}"
-    _MOVED = f"pgblend._feedback_cosines($1, $2, $3, $4, ({_SPACE.format(columns='s', place=5)}))"
-    _FEEDBACK = f"SELECT f.chunk_id, f.cosine FROM {_MOVED} AS f"
-    _FEEDBACK_TYPES = ["bigint[]", "bigint[]", "vector", "double precision", "text"]
-    _TYPE = "s.vector_type AS type, quote_ident(s.table_name) AS name"
-    _TABLE = _SPACE.format(columns=_TYPE, place=1)
+    _SPACE = "SELECT {} FROM pgblend_data.embedding_space AS s WHERE s.name = $1".format(
+        "s.vector_type AS type, s.dimensions AS size, quote_ident(s.table_name) AS name"
+    )
     _WALK = "SELECT w.nodes, w.depths, w.seeds_of, w.is_cut FROM pgblend._walk({}) AS w"
     _WALKED = _WALK.format("$1, $2, $3, $4, $5, $6")
     _WALK_TYPES = ["bigint[]", "integer", "text", "text[]", "integer", "integer"]
     _NODES = "SELECT p.* FROM pgblend._node_passages($1, $2, $3, $4, $5, $6) AS p"
     _NODE_TYPES = ["bigint[]", "bigint[]", "jsonb", "text", "vector", "text"]
-    _COLUMN = "SELECT e.chunk_id, {column} AS value FROM pgblend_data.{table} AS e {where}"
+    _TABLE = "FROM pgblend_data.{name} AS e"
     _WHERE = "WHERE e.chunk_id = ANY($1)"
-    _COSINE = "nullif(1 - (e.embedding <=> $2::{type}), 'NaN')"
+    _COLUMN = f"SELECT e.chunk_id, {{}} AS value {_TABLE} {_WHERE}"
+    _COSINE = "nullif(1 - (e.embedding <=> {vector}), 'NaN')"
+    _OWN = _COSINE.format(vector="$2::{type}")
     _VECTOR = "e.embedding::text"
+    _FILL = "array_fill({}::real, ARRAY[{{size}}])::vector"
+    _MEAN = f"avg(l2_normalize(e.embedding::vector)) * {_FILL.format('$4')}"
+    _TOWARDS = f"(l2_normalize($2) + coalesce({_MEAN}, {_FILL.format(0)}))::{{type}} AS embedding"
+    _MOVED = " ".join(
+        [
+            f"WITH moved AS MATERIALIZED (SELECT {_TOWARDS} {_TABLE} WHERE e.chunk_id = ANY($3))",
+            f"SELECT array_agg(e.chunk_id) AS chunk_ids, array_agg({_OWN}) AS own,",
+            f"array_agg({_COSINE.format(vector='m.embedding')}) AS moved",
+            f"{_TABLE} CROSS JOIN moved AS m {_WHERE}",
+        ]
+    )
+    _MOVED_TYPES = ["bigint[]", "vector", "bigint[]", "double precision"]
 
 
     class StoredPassages:
@@ -20316,6 +20283,8 @@ if "stored_passages" not in SD:
             self.run = run
             self.query_embedding = query_embedding
             self.space = space
+            self.table: Mapping[str, Any] | None = None
+            self.known_cosines: dict[int, float | None] = {}
 
         def texts(self, chunk_ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
             """Return content, start_offset and end_offset by chunk id."""
@@ -20329,16 +20298,27 @@ if "stored_passages" not in SD:
         def moved_cosines(
             self, chunk_ids: Sequence[int], passages: Sequence[int], weight: float
         ) -> dict[int, float]:
-            """Return cosines to the query's vector moved by `weight` towards passages."""
-            values = [chunk_ids, passages, self.query_embedding, weight, self.space]
-            rows = self.run(_FEEDBACK, _FEEDBACK_TYPES, *values)
-            return {row["chunk_id"]: row["cosine"] for row in rows if row["cosine"] is not None}
+            """Return cosines to the query's vector moved towards passages (Rocchio's feedback).
+
+            It is moved to q/|q| + weight · mean(p/|p|); by passages without vectors nowhere. Chunks
+            without a vector are left out, and a zero vector has no cosine. The chunks' own cosines,
+            which the statement gives too, are not read again.
+            """
+            values = [chunk_ids, self.query_embedding, passages, weight]
+            row = self._run_in_space(_MOVED, _MOVED_TYPES, *values)[0]
+            ids = row["chunk_ids"] or []
+            self.known_cosines.update(zip(ids, row["own"] or [], strict=True))
+            found = zip(ids, row["moved"] or [], strict=True)
+            return {chunk_id: cosine for chunk_id, cosine in found if cosine is not None}
 
         def cosines(self, chunk_ids: Sequence[int]) -> dict[int, float | None]:
             """Return exact cosines to the query's vector; none without one, NULL for a zero vector."""
             if self.query_embedding is None:
                 return {}
-            return self._column(_COSINE, chunk_ids, self.query_embedding)
+            known = self.known_cosines
+            unread = [chunk_id for chunk_id in chunk_ids if chunk_id not in known]
+            known.update(self._column(_OWN, unread, self.query_embedding))
+            return {chunk_id: known[chunk_id] for chunk_id in chunk_ids if chunk_id in known}
 
         def vectors(self, chunk_ids: Sequence[int]) -> dict[int, str]:
             """Return the passages' vectors as texts."""
@@ -20368,14 +20348,18 @@ if "stored_passages" not in SD:
         def _column(self, column: str, chunk_ids: Sequence[int], *values: str) -> dict[int, Any]:
             if not chunk_ids or self.space is None:
                 return {}
-            table = self.run(_TABLE, ["text"], self.space)[0]
-            statement = _COLUMN.format(
-                column=column.format(type=table["type"]), table=table["name"], where=_WHERE
-            )
+            statement = _COLUMN.replace("{}", column)
             types = ["bigint[]", *["vector"] * len(values)]
-            return {
-                row["chunk_id"]: row["value"] for row in self.run(statement, types, chunk_ids, *values)
-            }
+            rows = self._run_in_space(statement, types, chunk_ids, *values)
+            return {row["chunk_id"]: row["value"] for row in rows}
+
+        def _run_in_space(
+            self, statement: str, types: list[str], *values: object
+        ) -> Sequence[Mapping[str, Any]]:
+            """Run a statement about the space's table: {name}, vectors' {type} and {size}."""
+            if self.table is None:
+                self.table = self.run(_SPACE, ["text"], self.space)[0]
+            return self.run(statement.format(**self.table), types, *values)
 
 
     def stored_passages(
@@ -30017,7 +30001,6 @@ pgblend._drop_duplicates,
 pgblend._facet_values,
 pgblend._failed_conditions,
 pgblend._fetch_page,
-pgblend._feedback_cosines,
 pgblend._few_vectors,
 pgblend._filter_candidates,
 pgblend._filter_chunks,

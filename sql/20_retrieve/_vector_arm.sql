@@ -28,7 +28,7 @@ STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
 SET "hnsw.ef_search" = 40
-SET "hnsw.iterative_scan" = off
+SET "hnsw.iterative_scan" = strict_order
 SET "hnsw.max_scan_tuples" = 20000
 SET enable_sort = on
 SET jit = off
@@ -45,7 +45,9 @@ DECLARE
     END;
     everywhere boolean := NOT EXISTS (
         SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids));
-    few integer;
+    embeddings regclass := format('pgblend_data.%I', space.table_name);
+    vectors real := (SELECT c.reltuples FROM pg_catalog.pg_class AS c WHERE c.oid = embeddings);
+    few integer := greatest(2000, sqrt(depth * greatest(vectors, 0)));
     passing bigint[];
     compiled record;
     operands text[];
@@ -54,14 +56,15 @@ DECLARE
     phrases tsquery[];
     found record;
 BEGIN
-    SELECT greatest(2000, sqrt(depth * greatest(c.reltuples, 0)))::integer INTO few
-    FROM pg_catalog.pg_class AS c
-    WHERE c.oid = format('pgblend_data.%I', space.table_name)::regclass;
-    IF scan = 'auto' AND pgblend._few_vectors(space, collection_ids, few) THEN
-        scan := 'exact';
-    END IF;
     IF NOT everywhere THEN  -- else row security restricts already
         conditions := ' AND e.collection_id = ANY($2)';
+    END IF;
+    -- The planner's row count tells a small table; of a large one a part is counted.
+    IF scan = 'auto' AND (vectors BETWEEN 0 AND few
+        OR (NOT everywhere OR row_security_active(embeddings))
+        AND pgblend._few_vectors(space, collection_ids, few))
+    THEN
+        scan := 'exact';
     END IF;
     IF narrowed IS NOT NULL THEN
         IF scan = 'auto' THEN
@@ -86,19 +89,24 @@ BEGIN
                 conditions, compiled.on_document, compiled.on_chunk);
         END IF;
     END IF;
-    SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, phrases
-    FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
+    IF binding_query ~ '["-]' THEN
+        SELECT array_agg(b.config_name), array_agg(b.condition) INTO configs, phrases
+        FROM pgblend._binding_conditions(binding_query, collection_ids) AS b;
+    END IF;
     IF configs IS NOT NULL THEN
         conditions := conditions || ' AND (
             SELECT true FROM pgblend_data.chunk AS c
             WHERE c.id = e.chunk_id
                 AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))';
     END IF;
-    PERFORM set_config('hnsw.ef_search', settings ->> 'ef_search', true);
-    PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
     LOOP
-        -- Without sorting, the index is the only way left.
-        PERFORM set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
+        -- One more than ef_search, since one more row than `depth` is read to know the ties at the
+        -- cut: with ef_search = depth it would take a second walk. Without sorting, the index is
+        -- the only way left.
+        PERFORM
+            set_config(
+                'hnsw.ef_search', least((settings ->> 'ef_search')::integer + 1, 1000)::text, true),
+            set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
         EXECUTE pgblend._vector_scan(space, conditions, scan = 'exact')
         INTO found
         USING query_embedding, collection_ids, operands, depth, passing, configs, phrases, rescored;

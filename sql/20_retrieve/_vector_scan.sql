@@ -1,4 +1,5 @@
--- _vector_scan: the statement that finds the vectors nearest to $1, the first $4, as arrays.
+-- _vector_scan: the statement that finds the vectors nearest to $1, the first $4, as arrays, which
+-- are NULL where there are none.
 -- `conditions` begin with AND and are about e, the table of the space. All ties at the cut come
 -- back from the scan and are cut by (document, chunk index). The inner query orders by the distance
 -- alone, or PostgreSQL 15 does not use the HNSW index; adding 0 to the distance hides the index. A
@@ -15,13 +16,12 @@ LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 RETURN format(
     'SELECT
-        coalesce(array_agg(b.chunk_id ORDER BY b.place), ''{}'') AS chunk_ids,
-        coalesce(array_agg(b.document_id ORDER BY b.place), ''{}'') AS document_ids,
-        coalesce(array_agg(b.chunk_index ORDER BY b.place), ''{}'') AS chunk_indexes,
-        coalesce(array_agg(b.cosine ORDER BY b.place), ''{}'') AS cosines
+        array_agg(p.chunk_id) AS chunk_ids,
+        array_agg(p.document_id) AS document_ids,
+        array_agg(p.chunk_index) AS chunk_indexes,
+        array_agg(1 - p.distance) AS cosines
     FROM (
-        SELECT n.chunk_id, n.document_id, n.chunk_index, 1 - n.distance AS cosine,
-            row_number() OVER (ORDER BY n.distance, n.document_id, n.chunk_index) AS place
+        SELECT n.*
         FROM (
             SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding <=> $1::%1$s AS distance
             FROM %2$s AS e
@@ -29,9 +29,9 @@ RETURN format(
             FETCH FIRST $4 ROWS WITH TIES
         ) AS n
         WHERE n.distance < ''NaN''
-        ORDER BY place
+        ORDER BY n.distance, n.document_id, n.chunk_index
         LIMIT $4
-    ) AS b',
+    ) AS p',
     (space).vector_type,
     CASE
         WHEN (space).storage = 'binary' AND NOT is_exact THEN format(

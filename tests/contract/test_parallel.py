@@ -62,7 +62,6 @@ CALLS = {
     "_documents_decide": f"('d.id = 1', '{{}}', {IDS})",
     "_drop_duplicates": "('{a,a}', NULL, NULL, NULL, '{b,c}', 0.5, 0.8, NULL, 2)",
     "_embedding_input": "('title', 't', 'h', 'c', NULL)",
-    "_feedback_cosines": f"('{{1}}', '{{1}}', '{vector_of('x')}', 0.5, {SPACE})",
     "_few_vectors": f"({SPACE}, {IDS}, 10)",
     "_entity_texts": "(1, 'v', 10)",
     "_facet_values": "('{1}', '{a,$kind}')",

@@ -118,17 +118,16 @@ def test_a_word_that_nothing_has_leaves_the_vectors(library: Database) -> None:
     assert rows == ["a", "b", "c", "d"]
 
 
-def test_feedback_cosines_of_nothing(library: Database) -> None:
-    call = (
-        "SELECT count(*) FROM _feedback_cosines(%s, %s, %s, 0.5, (SELECT s FROM"
-        " pgblend_data.embedding_space AS s WHERE s.name = %s))"
+def test_passages_without_a_vector_move_the_query_nowhere(library: Database) -> None:
+    words = {"lexical": 1, "vector": 0.001}  # the words decide what comes first
+    assert next(iter(search(library, weights=words, feedback={"passages": 0}))) == "b"
+    library.rows(
+        "DELETE FROM pgblend_data.embedding_flat WHERE chunk_id = (SELECT h.chunk_id FROM chunks"
+        " AS h JOIN documents AS d USING (document_id) WHERE d.source_key = 'b')"
     )
-    chunks = library.column("SELECT chunk_id FROM chunks")
-    assert library.value(call, chunks, chunks[:1], QUERY, "flat") == 4
-    assert library.value(call, chunks, [], QUERY, "flat") == 4  # the query's own cosines
-    assert library.value(call, [], chunks, QUERY, "flat") == 0
-    assert library.value(call, chunks, chunks, None, "flat") == 0
-    assert library.value(call, chunks, chunks, QUERY, "none") == 0
+    without = search(library, weights=words, feedback={"passages": 0})
+    assert next(iter(without)) == "b"
+    assert search(library, weights=words, feedback={"passages": 1}) == without
 
 
 def test_feedback_in_a_space_of_half_precision(db: Database) -> None:
@@ -139,17 +138,14 @@ def test_feedback_in_a_space_of_half_precision(db: Database) -> None:
     db.rows("SELECT add_collection('c', 'simple')")
     add_documents(db, "c", DOCUMENTS)
     waiting = db.rows("SELECT chunk_id FROM pgblend._next_embeddings('half', NULL)")
-    chunks = [chunk for (chunk,) in waiting]
-    stage(db, [(chunk, unit(angle)) for chunk, angle in zip(chunks, (10, 20, 30, 60), strict=True)])
+    pairs = zip(waiting, ANGLES.values(), strict=True)
+    stage(db, [(chunk, unit(angle)) for (chunk,), angle in pairs])
     db.rows("SELECT pgblend._store_embeddings('half')")
-    found = db.column(
-        "SELECT cosine FROM _feedback_cosines(%s, %s, %s, 1, (SELECT s FROM"
-        " pgblend_data.embedding_space AS s)) ORDER BY chunk_id",
-        chunks,
-        chunks[3:],
-        QUERY,
-    )
-    moved = 30  # halfway between 0 and 60 degrees
-    assert found == pytest.approx(
-        [math.cos(math.radians(angle - moved)) for angle in (10, 20, 30, 60)], abs=1e-3
+    before = search(db, feedback={"passages": 0})
+    moved = ANGLES[next(iter(before))] / 2  # halfway to the first
+    cosines = {key: math.cos(math.radians(angle - moved)) for key, angle in ANGLES.items()}
+    words = {key: raw for key, (_, raw) in before.items() if raw is not None}
+    found = search(db, feedback={"passages": 1, "weight": 1})
+    assert {key: score for key, (score, _) in found.items()} == pytest.approx(
+        expected(words, cosines), abs=2e-3
     )
