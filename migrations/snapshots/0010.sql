@@ -5310,6 +5310,7 @@ if "prepared_statements" not in SD:
     from typing import Any
 
     Rows = Sequence[Mapping[str, Any]]
+    MOST_PLANS = 100
 
 
     def prepared_statements(
@@ -5317,12 +5318,15 @@ if "prepared_statements" not in SD:
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans, a
+        hundred at most, since filters make statements of their own.
         """
 
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
+                if len(kept) > MOST_PLANS:
+                    kept.clear()
                 plan = kept[statement] = prepare(statement, types)
             rows: Rows = plan.execute(list(values))
             return rows
@@ -6217,6 +6221,7 @@ if "prepared_statements" not in SD:
     from typing import Any
 
     Rows = Sequence[Mapping[str, Any]]
+    MOST_PLANS = 100
 
 
     def prepared_statements(
@@ -6224,12 +6229,15 @@ if "prepared_statements" not in SD:
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans, a
+        hundred at most, since filters make statements of their own.
         """
 
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
+                if len(kept) > MOST_PLANS:
+                    kept.clear()
                 plan = kept[statement] = prepare(statement, types)
             rows: Rows = plan.execute(list(values))
             return rows
@@ -6904,6 +6912,7 @@ if "prepared_statements" not in SD:
     from typing import Any
 
     Rows = Sequence[Mapping[str, Any]]
+    MOST_PLANS = 100
 
 
     def prepared_statements(
@@ -6911,12 +6920,15 @@ if "prepared_statements" not in SD:
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans, a
+        hundred at most, since filters make statements of their own.
         """
 
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
+                if len(kept) > MOST_PLANS:
+                    kept.clear()
                 plan = kept[statement] = prepare(statement, types)
             rows: Rows = plan.execute(list(values))
             return rows
@@ -7803,6 +7815,7 @@ if "prepared_statements" not in SD:
     from typing import Any
 
     Rows = Sequence[Mapping[str, Any]]
+    MOST_PLANS = 100
 
 
     def prepared_statements(
@@ -7810,12 +7823,15 @@ if "prepared_statements" not in SD:
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans, a
+        hundred at most, since filters make statements of their own.
         """
 
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
+                if len(kept) > MOST_PLANS:
+                    kept.clear()
                 plan = kept[statement] = prepare(statement, types)
             rows: Rows = plan.execute(list(values))
             return rows
@@ -7858,9 +7874,9 @@ COMMENT ON FUNCTION pgblend._language_statistics(
 -- collections.
 -- What _lexical_statistics, _bm25_idf and _segment_score give one after the other, in one reading
 -- of the index and half of the time. boosts are how many times its idf a lexeme weighs. At most
--- `depth` chunks, best first, ties by (document, chunk index); perfect_score is what no chunk can
--- reach; total_length, of all chunks in lexeme occurrences, is 0 where there are none. PB009 where
--- timeout_ms are over.
+-- `depth` chunks that pass the filter and the condition, where these are not NULL, best first, ties
+-- by (document, chunk index); perfect_score is what no chunk can reach; total_length, of all chunks
+-- in lexeme occurrences, is 0 where there are none. PB009 where timeout_ms are over.
 CREATE OR REPLACE FUNCTION pgblend._lexical_best(
     collection_ids bigint[],
     config_name text,
@@ -7869,6 +7885,8 @@ CREATE OR REPLACE FUNCTION pgblend._lexical_best(
     k1 double precision,
     b double precision,
     field_weights double precision[],
+    filter jsonb,
+    condition tsquery,
     depth integer,
     timeout_ms integer,
     OUT chunk_ids bigint[],
@@ -7912,6 +7930,71 @@ if "bm25_idf" not in SD:
         return math.log(1 + (n - df + 0.5) / (df + 0.5))
     SD["bm25_idf"] = bm25_idf
 bm25_idf = SD["bm25_idf"]
+if "candidate_filter" not in SD:
+    """What a search's candidates must pass: a filter, and a condition on their words."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+    DOCUMENTS = "pgblend_data.document AS d WHERE d.id = ANY($1) AND {on_document}"
+    JOINED = "pgblend_data.chunk AS c INNER JOIN pgblend_data.document AS d ON d.id = c.document_id"
+    CHUNKS = JOINED + " WHERE c.id = ANY($1) AND {on_chunk} AND coalesce(c.lexemes @@ $3, true)"
+    DECIDE = "pgblend._documents_decide(f.on_document, f.keys, $2) AS documents_decide"
+    CONDITION = "pgblend._filter_condition(coalesce($1, '{}'), 2) AS f"
+
+
+    def candidate_filter(
+        collection_ids: Sequence[int],
+        filter_: str | None,
+        words: str | None,
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """Return how to tell the candidates that pass a filter (JSON) and a tsquery; None where all do.
+
+        The result has the `column` whose ids decide, "document_ids" where nothing else is looked at,
+        else "chunk_ids"; `passing`, which returns those of some ids that pass, ascending; and
+        `look_up`, which returns all that pass the filter, ascending, but None where these are more than
+        a number or no index finds them. `run` executes (statement, types, *values).
+        """
+        if filter_ is None and words is None:
+            return None
+        compiled = run(
+            f"SELECT f.*, {DECIDE} FROM {CONDITION}",
+            ["jsonb", "bigint[]"],
+            filter_,
+            collection_ids,
+        )[0]
+        operands = compiled["operands"]
+        name, column, source = "_filter_chunks", "chunk_ids", CHUNKS
+        types, values = ["bigint[]", "text[]", "tsquery"], [operands, words]
+        if words is None and compiled["documents_decide"]:
+            name, column, source = "_filter_documents", "document_ids", DOCUMENTS
+            types, values = ["bigint[]", "text[]"], [operands]
+        statement = (
+            f"SELECT string_agg(int8send({column[0]}.id), '') AS ids FROM {source.format(**compiled)}"
+        )
+
+        def passing(ids: Sequence[int]) -> Any:
+            packed = run(statement, types, sorted(ids), *values)[0]["ids"] or b""
+            return np.sort(np.frombuffer(packed, ">i8").astype(np.int64))
+
+        def look_up(most: int) -> Any | None:
+            if filter_ is None:
+                return None
+            found = run(
+                f"SELECT pgblend.{name}($1, $2, $3) AS ids",
+                ["jsonb", "bigint[]", "integer"],
+                filter_,
+                collection_ids,
+                most,
+            )[0]["ids"]
+            return None if found is None else np.sort(np.array(found, np.int64))
+
+        return {"column": column, "passing": passing, "look_up": look_up}
+    SD["candidate_filter"] = candidate_filter
+candidate_filter = SD["candidate_filter"]
 if "pending_postings" not in SD:
     """The pending chunks' postings of a query's terms."""
 
@@ -8400,6 +8483,61 @@ if "open_index" not in SD:
         return opened
     SD["open_index"] = open_index
 open_index = SD["open_index"]
+if "passing_best" not in SD:
+    """The best chunks of those that pass a check."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    PLACES = {"chunk_ids": 0, "document_ids": 1}
+    FIRST_PART = 100  # so many tell 1 in 100 from 1 in 10
+
+
+    def passing_best(
+        best: Callable[[int, tuple[str, Any] | None], Sequence[Sequence[Any]]],
+        checked: Mapping[str, Any],
+        depth: int,
+        n: int,
+    ) -> Sequence[Sequence[Any]]:
+        """Return the first `depth` of `best` that pass, as its columns: chunk ids, document ids….
+
+        `best` returns the columns of a number of chunks, in order, of those alone whose column of a
+        name has one of some ids where it is given both. `checked` is what candidate_filter returns.
+
+        Candidates are checked a part at a time: about as many as the share that passed calls for. To
+        check all that are needed, depth / share, takes longer than to look up all that pass, share · n
+        of n chunks, where few pass: then these are looked up, once, and scored alone.
+        """
+        column = PLACES[checked["column"]]
+        kept: list[tuple[Any, ...]] = []
+        allowed, looked_up = None, False
+        done, part = 0, max(depth, FIRST_PART)
+        wanted = 4 * part
+        found = best(wanted, allowed)
+        while True:
+            rows = [values[done : done + part] for values in found]
+            passed = set(checked["passing"](rows[column]).tolist())
+            kept += [row for row in zip(*rows, strict=True) if row[column] in passed]
+            done += len(rows[0])
+            missing = depth - len(kept)
+            complete = len(found[0]) < wanted
+            if missing <= 0 or (complete and done == len(found[0])):
+                return [[row[place] for row in kept[:depth]] for place in range(len(found))]
+            share = max(len(kept), 0.5) / done
+            part = int(1.25 * missing / share) + 1
+            needed = min(part, len(found[0]) - done) if complete else part
+            if not looked_up and share * n < needed:
+                looked_up = True
+                ids = checked["look_up"](int(2 * (depth * n) ** 0.5))
+                if ids is not None:
+                    kept, done, part, wanted = [], 0, depth, depth
+                    allowed = checked["column"], ids
+                    found = best(wanted, allowed)
+            elif done + part > len(found[0]) and not complete:
+                wanted = max(4 * wanted, done + part)
+                found = best(wanted, allowed)
+    SD["passing_best"] = passing_best
+passing_best = SD["passing_best"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
@@ -8407,6 +8545,7 @@ if "prepared_statements" not in SD:
     from typing import Any
 
     Rows = Sequence[Mapping[str, Any]]
+    MOST_PLANS = 100
 
 
     def prepared_statements(
@@ -8414,12 +8553,15 @@ if "prepared_statements" not in SD:
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans, a
+        hundred at most, since filters make statements of their own.
         """
 
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
+                if len(kept) > MOST_PLANS:
+                    kept.clear()
                 plan = kept[statement] = prepare(statement, types)
             rows: Rows = plan.execute(list(values))
             return rows
@@ -8602,6 +8744,34 @@ if "candidate_rows" not in SD:
         return rows if len(rows) * PROBE_SHARE < count else None
     SD["candidate_rows"] = candidate_rows
 candidate_rows = SD["candidate_rows"]
+if "document_rows" not in SD:
+    """Which document each row of a view, and each pending chunk, belongs to."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def document_rows(view: dict[str, Any], pending: dict[str, Any] | None) -> tuple[Any, Any]:
+        """Return the ids of the documents, and by row the place of its document among them.
+
+        Pending chunks are the rows after the view's, and may belong to documents that have sealed
+        chunks. The view keeps what its own rows give.
+        """
+        if view["documents"] is None:
+            view["documents"] = np.unique(view["document_ids"], return_inverse=True)
+        ids, places = view["documents"]
+        if pending is None:
+            return ids, places
+        waiting = pending["document_ids"]
+        new = np.setdiff1d(waiting, ids)
+        is_new = np.isin(waiting, new)
+        later = np.where(
+            is_new, len(ids) + np.searchsorted(new, waiting), np.searchsorted(ids, waiting)
+        )
+        return np.concatenate((ids, new)), np.concatenate((places, later))
+    SD["document_rows"] = document_rows
+document_rows = SD["document_rows"]
 if "exact_scores" not in SD:
     """BM25 of some rows."""
 
@@ -8942,25 +9112,32 @@ if "score_index" not in SD:
         idf: Sequence[float],
         formula: Mapping[str, Any],
         depth: int,
-        allowed: Any | None,
+        checked: Mapping[str, Any] | None,
         run: Callable[..., Sequence[Mapping[str, Any]]],
         check: Callable[[], None],
-    ) -> tuple[list[int], list[int], list[int], list[float]]:
+    ) -> Sequence[Sequence[Any]]:
         """Return chunk ids, document ids, chunk indexes and scores of the best `depth` chunks.
 
         score = Σ idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)), summed in the
         order of the terms; `formula` has k1, b, average_length and field_weights, which make tf of the
-        occurrences in title, headings and body. `opened` is what open_index returns. Only chunks among
-        `allowed` (sorted ids) count, all where it is None. `run` executes (statement, types, *values),
-        `check` is called between steps.
+        occurrences in title, headings and body. `opened` is what open_index returns. Only chunks that
+        pass what candidate_filter returned, `checked`, count, all where it is None. `run` executes
+        (statement, types, *values), `check` is called between steps.
         """
-        found = []
         arguments = (config, terms, idf, formula)
-        if config in opened["view"]["ranges"]:
-            found.append(best_sealed(opened, *arguments, depth, allowed, run, check))
-        if opened["pending"] is not None and config in opened["pending"]["ranges"]:
-            found.append(all_pending(opened["pending"], *arguments, allowed))
-        return best_chunks(found, depth)
+
+        def best(count: int, allowed: tuple[str, Any] | None) -> Sequence[Sequence[Any]]:
+            found = []
+            if config in opened["view"]["ranges"]:
+                found.append(best_sealed(opened, *arguments, count, allowed, run, check))
+            if opened["pending"] is not None and config in opened["pending"]["ranges"]:
+                found.append(all_pending(opened["pending"], *arguments, allowed))
+            check()
+            return best_chunks(found, count)
+
+        if checked is None:
+            return best(depth, None)
+        return passing_best(best, checked, depth, opened["live"]["n"])
 
 
     def best_sealed(
@@ -8970,7 +9147,7 @@ if "score_index" not in SD:
         idf: Sequence[float],
         formula: Mapping[str, Any],
         depth: int,
-        allowed: Any | None,
+        allowed: tuple[str, Any] | None,
         run: Callable[..., Sequence[Mapping[str, Any]]],
         check: Callable[[], None],
     ) -> tuple[dict[str, Any], Any, Any]:
@@ -8984,7 +9161,7 @@ if "score_index" not in SD:
         joined = joined_postings(terms, postings, view["impacts"], norms["norms"], norms["tf"])
         start, end = view["ranges"][config]
         if allowed is not None or end - start < len(view["lengths"]):
-            wanted = None if allowed is None else view_rows(view, allowed)
+            wanted = None if allowed is None else allowed_rows(view, *allowed)
             joined = part_of_postings(joined, start, end, wanted)
         sums = view["sums"] if view["sums"] is not None else np.zeros(len(view["lengths"]), np.float32)
         view["sums"] = None  # lost where a step fails before they are zeros again
@@ -8994,6 +9171,16 @@ if "score_index" not in SD:
         view["sums"] = sums
         exact = exact_norms(view["lengths"][start + rows], formula)
         return view, start + rows, exact_scores(joined, norms["tf"], idf, k1, exact, rows)
+
+
+    def allowed_rows(view: dict[str, Any], column: str, ids: Any) -> Any:
+        """Return the rows that have one of some sorted ids in a column: of chunks, or of documents."""
+        if column == "chunk_ids":
+            return view_rows(view, ids)
+        documents, places = document_rows(view, None)
+        passing = np.zeros(len(documents), np.bool_)
+        passing[find_rows(documents, ids)] = True
+        return np.flatnonzero(passing[places])
 
 
     def exact_norms(lengths: Any, formula: Mapping[str, Any]) -> Any:
@@ -9008,14 +9195,15 @@ if "score_index" not in SD:
         terms: Sequence[int],
         idf: Sequence[float],
         formula: Mapping[str, Any],
-        allowed: Any | None,
+        allowed: tuple[str, Any] | None,
     ) -> tuple[dict[str, Any], Any, Any]:
         """Return the pending chunks, and rows and scores of those that have any of the terms."""
         postings = pending_postings(pending, terms, *pending["ranges"][config])
         frequencies = postings["fields"] @ np.array([*formula["field_weights"]] * 2, np.float64)
         rows = np.unique(postings["rows"][frequencies > 0])
         if allowed is not None:
-            rows = rows[np.isin(pending["chunk_ids"][rows], allowed)]
+            column, ids = allowed
+            rows = rows[np.isin(pending[column][rows], ids)]
         norms = exact_norms(pending["lengths"][rows], formula)
         return pending, rows, exact_scores(postings, frequencies, idf, formula["k1"], norms, rows)
     SD["score_index"] = score_index
@@ -9041,10 +9229,12 @@ term_ids = SD["term_ids"]
 
 
 
+
+
 import time
 
 check = deadline_check(time.monotonic() + timeout_ms / 1000, plpy.error)
-run = prepared_statements(plpy.prepare, SD)
+run = prepared_statements(plpy.prepare, SD.setdefault("plans", {}))
 opened = open_index(run, GD, collection_ids, None)
 check()
 terms = term_ids(lexemes)
@@ -9054,13 +9244,14 @@ if not length:
     return array_record(([], [], [], []), 0.0, 0)
 idf = [bm25_idf(n, count) * boost for count, boost in zip(df, boosts)]
 formula = {"k1": k1, "b": b, "average_length": length / n, "field_weights": field_weights}
-best = score_index(opened, config_name, terms, idf, formula, depth, None, run, check)
+checked = candidate_filter(collection_ids, filter, condition, run)
+best = score_index(opened, config_name, terms, idf, formula, depth, checked, run, check)
 return array_record(best, sum(idf) * (k1 + 1), length)
 $python$;
 
 COMMENT ON FUNCTION pgblend._lexical_best(
     bigint[], text, text[], double precision[], double precision, double precision,
-    double precision[], integer, integer
+    double precision[], jsonb, tsquery, integer, integer
 ) IS
 'The best chunks for lexemes of one text search configuration by BM25, with statistics of the '
 'collections: one reading of the index. At most depth, best first, ties by document and chunk.';
@@ -9070,8 +9261,9 @@ COMMENT ON FUNCTION pgblend._lexical_best(
 -- Statistics are arguments: idf per lexeme, in their order, which is the order in which scores are
 -- summed. At most `depth` rows, best first, ties by (document, chunk index), as arrays: a row for
 -- each would take four times as long. Reads segments and pending chunks under one snapshot, since
--- it is STABLE, or has what _lexical_statistics read in the same snapshot under `reading`. Only the
--- chunks that are `allowed` count, all where that is NULL.
+-- it is STABLE, or has what _lexical_statistics read in the same snapshot under `reading`. Only
+-- chunks that pass the filter and the condition count, all where these are NULL: candidates are
+-- checked by their ids, or, where few chunks pass a filter, these alone are scored.
 -- Its statements always look rows up by key, so planning them anew each time would be lost time.
 CREATE OR REPLACE FUNCTION pgblend._segment_score(
     collection_ids bigint[],
@@ -9084,7 +9276,8 @@ CREATE OR REPLACE FUNCTION pgblend._segment_score(
     field_weights double precision[],
     depth integer,
     deadline double precision DEFAULT 'infinity',
-    allowed bigint[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    condition tsquery DEFAULT NULL,
     reading uuid DEFAULT NULL,
     OUT chunk_ids bigint[],
     OUT document_ids bigint[],
@@ -9111,6 +9304,71 @@ if "array_record" not in SD:
         return "(" + ",".join(columns + [str(number) for number in numbers]) + ")"
     SD["array_record"] = array_record
 array_record = SD["array_record"]
+if "candidate_filter" not in SD:
+    """What a search's candidates must pass: a filter, and a condition on their words."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+    DOCUMENTS = "pgblend_data.document AS d WHERE d.id = ANY($1) AND {on_document}"
+    JOINED = "pgblend_data.chunk AS c INNER JOIN pgblend_data.document AS d ON d.id = c.document_id"
+    CHUNKS = JOINED + " WHERE c.id = ANY($1) AND {on_chunk} AND coalesce(c.lexemes @@ $3, true)"
+    DECIDE = "pgblend._documents_decide(f.on_document, f.keys, $2) AS documents_decide"
+    CONDITION = "pgblend._filter_condition(coalesce($1, '{}'), 2) AS f"
+
+
+    def candidate_filter(
+        collection_ids: Sequence[int],
+        filter_: str | None,
+        words: str | None,
+        run: Callable[..., Sequence[Mapping[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """Return how to tell the candidates that pass a filter (JSON) and a tsquery; None where all do.
+
+        The result has the `column` whose ids decide, "document_ids" where nothing else is looked at,
+        else "chunk_ids"; `passing`, which returns those of some ids that pass, ascending; and
+        `look_up`, which returns all that pass the filter, ascending, but None where these are more than
+        a number or no index finds them. `run` executes (statement, types, *values).
+        """
+        if filter_ is None and words is None:
+            return None
+        compiled = run(
+            f"SELECT f.*, {DECIDE} FROM {CONDITION}",
+            ["jsonb", "bigint[]"],
+            filter_,
+            collection_ids,
+        )[0]
+        operands = compiled["operands"]
+        name, column, source = "_filter_chunks", "chunk_ids", CHUNKS
+        types, values = ["bigint[]", "text[]", "tsquery"], [operands, words]
+        if words is None and compiled["documents_decide"]:
+            name, column, source = "_filter_documents", "document_ids", DOCUMENTS
+            types, values = ["bigint[]", "text[]"], [operands]
+        statement = (
+            f"SELECT string_agg(int8send({column[0]}.id), '') AS ids FROM {source.format(**compiled)}"
+        )
+
+        def passing(ids: Sequence[int]) -> Any:
+            packed = run(statement, types, sorted(ids), *values)[0]["ids"] or b""
+            return np.sort(np.frombuffer(packed, ">i8").astype(np.int64))
+
+        def look_up(most: int) -> Any | None:
+            if filter_ is None:
+                return None
+            found = run(
+                f"SELECT pgblend.{name}($1, $2, $3) AS ids",
+                ["jsonb", "bigint[]", "integer"],
+                filter_,
+                collection_ids,
+                most,
+            )[0]["ids"]
+            return None if found is None else np.sort(np.array(found, np.int64))
+
+        return {"column": column, "passing": passing, "look_up": look_up}
+    SD["candidate_filter"] = candidate_filter
+candidate_filter = SD["candidate_filter"]
 if "deadline_check" not in SD:
     """The time limit of the lexical arm."""
 
@@ -9526,6 +9784,61 @@ if "open_index" not in SD:
         return opened
     SD["open_index"] = open_index
 open_index = SD["open_index"]
+if "passing_best" not in SD:
+    """The best chunks of those that pass a check."""
+
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    PLACES = {"chunk_ids": 0, "document_ids": 1}
+    FIRST_PART = 100  # so many tell 1 in 100 from 1 in 10
+
+
+    def passing_best(
+        best: Callable[[int, tuple[str, Any] | None], Sequence[Sequence[Any]]],
+        checked: Mapping[str, Any],
+        depth: int,
+        n: int,
+    ) -> Sequence[Sequence[Any]]:
+        """Return the first `depth` of `best` that pass, as its columns: chunk ids, document ids….
+
+        `best` returns the columns of a number of chunks, in order, of those alone whose column of a
+        name has one of some ids where it is given both. `checked` is what candidate_filter returns.
+
+        Candidates are checked a part at a time: about as many as the share that passed calls for. To
+        check all that are needed, depth / share, takes longer than to look up all that pass, share · n
+        of n chunks, where few pass: then these are looked up, once, and scored alone.
+        """
+        column = PLACES[checked["column"]]
+        kept: list[tuple[Any, ...]] = []
+        allowed, looked_up = None, False
+        done, part = 0, max(depth, FIRST_PART)
+        wanted = 4 * part
+        found = best(wanted, allowed)
+        while True:
+            rows = [values[done : done + part] for values in found]
+            passed = set(checked["passing"](rows[column]).tolist())
+            kept += [row for row in zip(*rows, strict=True) if row[column] in passed]
+            done += len(rows[0])
+            missing = depth - len(kept)
+            complete = len(found[0]) < wanted
+            if missing <= 0 or (complete and done == len(found[0])):
+                return [[row[place] for row in kept[:depth]] for place in range(len(found))]
+            share = max(len(kept), 0.5) / done
+            part = int(1.25 * missing / share) + 1
+            needed = min(part, len(found[0]) - done) if complete else part
+            if not looked_up and share * n < needed:
+                looked_up = True
+                ids = checked["look_up"](int(2 * (depth * n) ** 0.5))
+                if ids is not None:
+                    kept, done, part, wanted = [], 0, depth, depth
+                    allowed = checked["column"], ids
+                    found = best(wanted, allowed)
+            elif done + part > len(found[0]) and not complete:
+                wanted = max(4 * wanted, done + part)
+                found = best(wanted, allowed)
+    SD["passing_best"] = passing_best
+passing_best = SD["passing_best"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
@@ -9533,6 +9846,7 @@ if "prepared_statements" not in SD:
     from typing import Any
 
     Rows = Sequence[Mapping[str, Any]]
+    MOST_PLANS = 100
 
 
     def prepared_statements(
@@ -9540,12 +9854,15 @@ if "prepared_statements" not in SD:
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans, a
+        hundred at most, since filters make statements of their own.
         """
 
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
+                if len(kept) > MOST_PLANS:
+                    kept.clear()
                 plan = kept[statement] = prepare(statement, types)
             rows: Rows = plan.execute(list(values))
             return rows
@@ -9728,6 +10045,34 @@ if "candidate_rows" not in SD:
         return rows if len(rows) * PROBE_SHARE < count else None
     SD["candidate_rows"] = candidate_rows
 candidate_rows = SD["candidate_rows"]
+if "document_rows" not in SD:
+    """Which document each row of a view, and each pending chunk, belongs to."""
+
+    from typing import Any
+
+    import numpy as np
+
+
+    def document_rows(view: dict[str, Any], pending: dict[str, Any] | None) -> tuple[Any, Any]:
+        """Return the ids of the documents, and by row the place of its document among them.
+
+        Pending chunks are the rows after the view's, and may belong to documents that have sealed
+        chunks. The view keeps what its own rows give.
+        """
+        if view["documents"] is None:
+            view["documents"] = np.unique(view["document_ids"], return_inverse=True)
+        ids, places = view["documents"]
+        if pending is None:
+            return ids, places
+        waiting = pending["document_ids"]
+        new = np.setdiff1d(waiting, ids)
+        is_new = np.isin(waiting, new)
+        later = np.where(
+            is_new, len(ids) + np.searchsorted(new, waiting), np.searchsorted(ids, waiting)
+        )
+        return np.concatenate((ids, new)), np.concatenate((places, later))
+    SD["document_rows"] = document_rows
+document_rows = SD["document_rows"]
 if "exact_scores" not in SD:
     """BM25 of some rows."""
 
@@ -10106,25 +10451,32 @@ if "score_index" not in SD:
         idf: Sequence[float],
         formula: Mapping[str, Any],
         depth: int,
-        allowed: Any | None,
+        checked: Mapping[str, Any] | None,
         run: Callable[..., Sequence[Mapping[str, Any]]],
         check: Callable[[], None],
-    ) -> tuple[list[int], list[int], list[int], list[float]]:
+    ) -> Sequence[Sequence[Any]]:
         """Return chunk ids, document ids, chunk indexes and scores of the best `depth` chunks.
 
         score = Σ idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)), summed in the
         order of the terms; `formula` has k1, b, average_length and field_weights, which make tf of the
-        occurrences in title, headings and body. `opened` is what open_index returns. Only chunks among
-        `allowed` (sorted ids) count, all where it is None. `run` executes (statement, types, *values),
-        `check` is called between steps.
+        occurrences in title, headings and body. `opened` is what open_index returns. Only chunks that
+        pass what candidate_filter returned, `checked`, count, all where it is None. `run` executes
+        (statement, types, *values), `check` is called between steps.
         """
-        found = []
         arguments = (config, terms, idf, formula)
-        if config in opened["view"]["ranges"]:
-            found.append(best_sealed(opened, *arguments, depth, allowed, run, check))
-        if opened["pending"] is not None and config in opened["pending"]["ranges"]:
-            found.append(all_pending(opened["pending"], *arguments, allowed))
-        return best_chunks(found, depth)
+
+        def best(count: int, allowed: tuple[str, Any] | None) -> Sequence[Sequence[Any]]:
+            found = []
+            if config in opened["view"]["ranges"]:
+                found.append(best_sealed(opened, *arguments, count, allowed, run, check))
+            if opened["pending"] is not None and config in opened["pending"]["ranges"]:
+                found.append(all_pending(opened["pending"], *arguments, allowed))
+            check()
+            return best_chunks(found, count)
+
+        if checked is None:
+            return best(depth, None)
+        return passing_best(best, checked, depth, opened["live"]["n"])
 
 
     def best_sealed(
@@ -10134,7 +10486,7 @@ if "score_index" not in SD:
         idf: Sequence[float],
         formula: Mapping[str, Any],
         depth: int,
-        allowed: Any | None,
+        allowed: tuple[str, Any] | None,
         run: Callable[..., Sequence[Mapping[str, Any]]],
         check: Callable[[], None],
     ) -> tuple[dict[str, Any], Any, Any]:
@@ -10148,7 +10500,7 @@ if "score_index" not in SD:
         joined = joined_postings(terms, postings, view["impacts"], norms["norms"], norms["tf"])
         start, end = view["ranges"][config]
         if allowed is not None or end - start < len(view["lengths"]):
-            wanted = None if allowed is None else view_rows(view, allowed)
+            wanted = None if allowed is None else allowed_rows(view, *allowed)
             joined = part_of_postings(joined, start, end, wanted)
         sums = view["sums"] if view["sums"] is not None else np.zeros(len(view["lengths"]), np.float32)
         view["sums"] = None  # lost where a step fails before they are zeros again
@@ -10158,6 +10510,16 @@ if "score_index" not in SD:
         view["sums"] = sums
         exact = exact_norms(view["lengths"][start + rows], formula)
         return view, start + rows, exact_scores(joined, norms["tf"], idf, k1, exact, rows)
+
+
+    def allowed_rows(view: dict[str, Any], column: str, ids: Any) -> Any:
+        """Return the rows that have one of some sorted ids in a column: of chunks, or of documents."""
+        if column == "chunk_ids":
+            return view_rows(view, ids)
+        documents, places = document_rows(view, None)
+        passing = np.zeros(len(documents), np.bool_)
+        passing[find_rows(documents, ids)] = True
+        return np.flatnonzero(passing[places])
 
 
     def exact_norms(lengths: Any, formula: Mapping[str, Any]) -> Any:
@@ -10172,14 +10534,15 @@ if "score_index" not in SD:
         terms: Sequence[int],
         idf: Sequence[float],
         formula: Mapping[str, Any],
-        allowed: Any | None,
+        allowed: tuple[str, Any] | None,
     ) -> tuple[dict[str, Any], Any, Any]:
         """Return the pending chunks, and rows and scores of those that have any of the terms."""
         postings = pending_postings(pending, terms, *pending["ranges"][config])
         frequencies = postings["fields"] @ np.array([*formula["field_weights"]] * 2, np.float64)
         rows = np.unique(postings["rows"][frequencies > 0])
         if allowed is not None:
-            rows = rows[np.isin(pending["chunk_ids"][rows], allowed)]
+            column, ids = allowed
+            rows = rows[np.isin(pending[column][rows], ids)]
         norms = exact_norms(pending["lengths"][rows], formula)
         return pending, rows, exact_scores(postings, frequencies, idf, formula["k1"], norms, rows)
     SD["score_index"] = score_index
@@ -10202,23 +10565,24 @@ term_ids = SD["term_ids"]
 
 
 
-import numpy as np
+
+
 
 check = deadline_check(deadline, plpy.error)
-run = prepared_statements(plpy.prepare, SD)
+run = prepared_statements(plpy.prepare, SD.setdefault("plans", {}))
 opened = open_index(run, GD, collection_ids, reading)
 check()
 formula = {
     "k1": k1, "b": b, "average_length": average_length, "field_weights": field_weights}
-ids = None if allowed is None else np.sort(np.array(allowed, np.int64))
+checked = candidate_filter(collection_ids, filter, condition, run)
 return array_record(score_index(
-    opened, config_name, term_ids(lexemes), idf, formula, depth, ids, run, check))
+    opened, config_name, term_ids(lexemes), idf, formula, depth, checked, run, check))
 $python$;
 
 COMMENT ON FUNCTION pgblend._segment_score(
     bigint[], text, text[], double precision[],
     double precision, double precision, double precision, double precision[], integer,
-    double precision, bigint[], uuid
+    double precision, jsonb, tsquery, uuid
 ) IS
 'BM25 of the chunks of one text search configuration that have any of the lexemes (Robertson and '
 'Zaragoza 2009, idf of Lucene, fields weighted as in BM25F). Statistics are arguments. At most '
@@ -10741,6 +11105,7 @@ if "prepared_statements" not in SD:
     from typing import Any
 
     Rows = Sequence[Mapping[str, Any]]
+    MOST_PLANS = 100
 
 
     def prepared_statements(
@@ -10748,12 +11113,15 @@ if "prepared_statements" not in SD:
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans, a
+        hundred at most, since filters make statements of their own.
         """
 
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
+                if len(kept) > MOST_PLANS:
+                    kept.clear()
                 plan = kept[statement] = prepare(statement, types)
             rows: Rows = plan.execute(list(values))
             return rows
@@ -11285,6 +11653,62 @@ $function$;
 COMMENT ON FUNCTION pgblend._filter_candidates(bigint[], jsonb) IS
 'Those of some chunks that pass a filter, in the order given; a NULL filter lets all pass.';
 
+-- 20_retrieve/_filter_documents
+-- _filter_documents: the documents of collections that pass a filter which they decide, in no
+-- order; NULL where more than `most` do, or where only a look at each of many would tell.
+-- The latter are more than 10,000 documents and a filter that no index is for: ours are on some
+-- columns and on the values that metadata contain, an owner's own may be on expressions. Whether
+-- documents decide, _documents_decide tells: what chunks have is not looked at. Under row security
+-- a view (_document_containing) uses the index on metadata. The SET clause puts the caller's value
+-- back.
+CREATE OR REPLACE FUNCTION pgblend._filter_documents(
+    filter jsonb,
+    collection_ids bigint[],
+    most integer
+)
+RETURNS bigint[]
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+SET "pgblend.filter_alternatives" = '{}'
+AS $function$
+DECLARE
+    compiled record;
+    statement text := 'SELECT d.id FROM pgblend_data.document AS d
+        WHERE d.collection_id = ANY($1) AND ';
+    passing bigint[];
+BEGIN
+    SELECT f.* INTO compiled FROM pgblend._filter_condition(filter, 2) AS f;
+    IF compiled.alternatives IS NULL THEN
+        IF compiled.on_document !~
+            '\md\.(collection_id|id|modified_at|source_key|text_search_config|uri)\M'
+            AND (SELECT c.reltuples FROM pg_catalog.pg_class AS c
+                WHERE c.oid = 'pgblend_data.document'::regclass) > 10000
+            AND NOT EXISTS (SELECT FROM pg_catalog.pg_index AS i
+                WHERE i.indrelid = 'pgblend_data.document'::regclass AND i.indexprs IS NOT NULL)
+        THEN
+            RETURN NULL;
+        END IF;
+    ELSIF row_security_active('pgblend_data.document') THEN
+        PERFORM set_config('pgblend.filter_alternatives', compiled.alternatives::text, true);
+        statement := statement
+            || 'd.id IN (SELECT m.document_id FROM pgblend._document_containing AS m) AND ';
+    ELSE
+        statement := statement || 'd.metadata @> ANY($3) AND ';
+    END IF;
+    statement := concat(statement, compiled.on_document);
+    EXECUTE format(
+        'SELECT coalesce(array_agg(p.id), ''{}'') FROM (%s LIMIT $4) AS p', statement)
+    INTO passing
+    USING collection_ids, compiled.operands, compiled.alternatives, most::bigint + 1;
+    RETURN CASE WHEN cardinality(passing) <= most THEN passing END;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._filter_documents(jsonb, bigint[], integer) IS
+'The documents of collections that pass a filter which documents decide, in no order; NULL where '
+'more than a number do, or where only a look at each of many would tell.';
+
 -- 20_retrieve/_filter_chunks
 -- _filter_chunks: the chunks of collections that pass a filter, in no order; NULL where more than
 -- `most` do.
@@ -11463,6 +11887,7 @@ if "prepared_statements" not in SD:
     from typing import Any
 
     Rows = Sequence[Mapping[str, Any]]
+    MOST_PLANS = 100
 
 
     def prepared_statements(
@@ -11470,12 +11895,15 @@ if "prepared_statements" not in SD:
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans, a
+        hundred at most, since filters make statements of their own.
         """
 
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
+                if len(kept) > MOST_PLANS:
+                    kept.clear()
                 plan = kept[statement] = prepare(statement, types)
             rows: Rows = plan.execute(list(values))
             return rows
@@ -12457,11 +12885,8 @@ COMMENT ON FUNCTION pgblend._document_candidates(
 -- 20_retrieve/_lexical_score
 -- _lexical_score: BM25 of the chunks of one text search configuration that pass condition and
 -- filter.
--- Candidates come from the segments; phrases, exclusions and filters are checked on them by their
--- ids, at each turn as many as the share that passed calls for (at least four times as many), until
--- depth rows pass or no candidates are left. Where few of them pass a filter, and at most 10,000
--- chunks do, these chunks alone are scored. At most depth rows, best first, ties by (document,
--- chunk index). `reading` is that of _lexical_statistics. deadline is on the monotonic clock
+-- At most depth rows, best first, ties by (document, chunk index). Sealed or pending makes no
+-- difference. `reading` is that of _lexical_statistics. deadline is on the monotonic clock
 -- (_monotonic_deadline): PB009 once it is over. Without numpy the tsvectors are scored.
 CREATE OR REPLACE FUNCTION pgblend._lexical_score(
     collection_ids bigint[],
@@ -12491,15 +12916,6 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
-DECLARE
-    wanted integer := depth;
-    candidates_each bigint := 0;  -- candidates to one that passes
-    unchecked jsonb := filter;
-    looked_up boolean := false;
-    allowed bigint[];  -- where few chunks pass the filter
-    best record;
-    passing bigint[];
-    passed record;
 BEGIN
     IF NOT pgblend._has_numpy() THEN
         RETURN QUERY SELECT s.* FROM pgblend._tsvector_score(
@@ -12507,51 +12923,11 @@ BEGIN
             field_weights, filter, depth) AS s;
         PERFORM pgblend._check_deadline(deadline);
         RETURN;
-    ELSIF condition IS NULL AND filter IS NULL THEN
-        RETURN QUERY SELECT u.* FROM pgblend._segment_score(
-            collection_ids, config_name, lexemes, idf, average_length, k1, b,
-            field_weights, depth, deadline, NULL, reading) AS s
-        CROSS JOIN unnest(s.chunk_ids, s.document_ids, s.chunk_indexes, s.scores) AS u;
-        RETURN;
     END IF;
-    LOOP
-        wanted := least(greatest(4 * wanted::bigint, 3 * depth * candidates_each), 2147483647)::integer;
-        best := pgblend._segment_score(
-            collection_ids, config_name, lexemes, idf, average_length, k1, b,
-            field_weights, wanted, deadline, allowed, reading);
-        passing := CASE
-            WHEN unchecked IS NULL THEN best.chunk_ids
-            ELSE pgblend._filter_candidates(best.chunk_ids, unchecked) END;
-        SELECT
-            cardinality(best.chunk_ids) AS found,
-            count(*) AS count,
-            array_agg(u.chunk_id ORDER BY u.place) AS chunk_ids,
-            array_agg(u.document_id ORDER BY u.place) AS document_ids,
-            array_agg(u.chunk_index ORDER BY u.place) AS chunk_indexes,
-            array_agg(u.score ORDER BY u.place) AS scores
-        INTO passed
-        FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
-            WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place)
-        WHERE (u.chunk_id IN (SELECT p.id FROM unnest(passing) AS p (id))) IS TRUE  -- hashed
-            AND (condition IS NULL OR (
-                SELECT c.lexemes @@ condition
-                FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id));
-        EXIT WHEN passed.count >= depth OR passed.found < wanted;
-        candidates_each := passed.found / greatest(passed.count, 1);
-        IF candidates_each > 20 AND unchecked IS NOT NULL AND NOT looked_up THEN
-            looked_up := true;
-            allowed := pgblend._filter_chunks(filter, collection_ids, 10000);
-            IF allowed IS NOT NULL THEN
-                unchecked := NULL;
-                candidates_each := 0;
-                wanted := depth;
-            END IF;
-        END IF;
-    END LOOP;
-    RETURN QUERY
-    SELECT p.*
-    FROM unnest(passed.chunk_ids, passed.document_ids, passed.chunk_indexes, passed.scores) AS p
-    LIMIT depth;
+    RETURN QUERY SELECT u.* FROM pgblend._segment_score(
+        collection_ids, config_name, lexemes, idf, average_length, k1, b,
+        field_weights, depth, deadline, filter, condition, reading) AS s
+    CROSS JOIN unnest(s.chunk_ids, s.document_ids, s.chunk_indexes, s.scores) AS u;
 END;
 $function$;
 
@@ -12690,12 +13066,12 @@ BEGIN
     terms := pgblend._query_terms(query, collection_ids, settings ->> 'language');
     IF cardinality(terms.lexemes) = 0 THEN
         NULL;
-    ELSIF cardinality(terms.configs) = 1 AND terms.conditions[1] IS NULL AND filter IS NULL
-        AND by_document IS NOT TRUE AND pgblend._has_numpy()
+    ELSIF cardinality(terms.configs) = 1 AND by_document IS NOT TRUE AND pgblend._has_numpy()
     THEN
         best := pgblend._lexical_best(
             collection_ids, terms.configs[1], terms.lexemes, terms.boosts, k1,
-            (settings ->> 'b')::double precision, field_weights, depth, timeout_ms);
+            (settings ->> 'b')::double precision, field_weights, filter, terms.conditions[1], depth,
+            timeout_ms);
         total_length := best.total_length;
     ELSE
         deadline := pgblend._monotonic_deadline(timeout_ms);
@@ -15953,6 +16329,7 @@ if "prepared_statements" not in SD:
     from typing import Any
 
     Rows = Sequence[Mapping[str, Any]]
+    MOST_PLANS = 100
 
 
     def prepared_statements(
@@ -15960,12 +16337,15 @@ if "prepared_statements" not in SD:
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans, a
+        hundred at most, since filters make statements of their own.
         """
 
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
+                if len(kept) > MOST_PLANS:
+                    kept.clear()
                 plan = kept[statement] = prepare(statement, types)
             rows: Rows = plan.execute(list(values))
             return rows
@@ -19768,6 +20148,7 @@ if "prepared_statements" not in SD:
     from typing import Any
 
     Rows = Sequence[Mapping[str, Any]]
+    MOST_PLANS = 100
 
 
     def prepared_statements(
@@ -19775,12 +20156,15 @@ if "prepared_statements" not in SD:
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
-        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans.
+        `prepare` makes a plan of a statement and the types of its values; `kept` remembers plans, a
+        hundred at most, since filters make statements of their own.
         """
 
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
+                if len(kept) > MOST_PLANS:
+                    kept.clear()
                 plan = kept[statement] = prepare(statement, types)
             rows: Rows = plan.execute(list(values))
             return rows
@@ -30005,6 +30389,7 @@ pgblend._few_vectors,
 pgblend._filter_candidates,
 pgblend._filter_chunks,
 pgblend._filter_condition,
+pgblend._filter_documents,
 pgblend._filter_estimate,
 pgblend._find_document,
 pgblend._fuse_ranks,

@@ -49,12 +49,12 @@ BEGIN
     terms := pgblend._query_terms(query, collection_ids, settings ->> 'language');
     IF cardinality(terms.lexemes) = 0 THEN
         NULL;
-    ELSIF cardinality(terms.configs) = 1 AND terms.conditions[1] IS NULL AND filter IS NULL
-        AND by_document IS NOT TRUE AND pgblend._has_numpy()
+    ELSIF cardinality(terms.configs) = 1 AND by_document IS NOT TRUE AND pgblend._has_numpy()
     THEN
         best := pgblend._lexical_best(
             collection_ids, terms.configs[1], terms.lexemes, terms.boosts, k1,
-            (settings ->> 'b')::double precision, field_weights, depth, timeout_ms);
+            (settings ->> 'b')::double precision, field_weights, filter, terms.conditions[1], depth,
+            timeout_ms);
         total_length := best.total_length;
     ELSE
         deadline := pgblend._monotonic_deadline(timeout_ms);

@@ -2,9 +2,9 @@
 -- collections.
 -- What _lexical_statistics, _bm25_idf and _segment_score give one after the other, in one reading
 -- of the index and half of the time. boosts are how many times its idf a lexeme weighs. At most
--- `depth` chunks, best first, ties by (document, chunk index); perfect_score is what no chunk can
--- reach; total_length, of all chunks in lexeme occurrences, is 0 where there are none. PB009 where
--- timeout_ms are over.
+-- `depth` chunks that pass the filter and the condition, where these are not NULL, best first, ties
+-- by (document, chunk index); perfect_score is what no chunk can reach; total_length, of all chunks
+-- in lexeme occurrences, is 0 where there are none. PB009 where timeout_ms are over.
 CREATE OR REPLACE FUNCTION pgblend._lexical_best(
     collection_ids bigint[],
     config_name text,
@@ -13,6 +13,8 @@ CREATE OR REPLACE FUNCTION pgblend._lexical_best(
     k1 double precision,
     b double precision,
     field_weights double precision[],
+    filter jsonb,
+    condition tsquery,
     depth integer,
     timeout_ms integer,
     OUT chunk_ids bigint[],
@@ -29,9 +31,11 @@ SET plan_cache_mode = force_generic_plan
 AS $python$
 #include plpy/array_record.py
 #include plpy/bm25_idf.py
+#include plpy/candidate_filter.py
 #include plpy/count_lexemes.py
 #include plpy/deadline_check.py
 #include plpy/open_index.py
+#include plpy/passing_best.py
 #include plpy/prepared_statements.py
 #include plpy/score_index.py
 #include plpy/term_ids.py
@@ -39,7 +43,7 @@ AS $python$
 import time
 
 check = deadline_check(time.monotonic() + timeout_ms / 1000, plpy.error)
-run = prepared_statements(plpy.prepare, SD)
+run = prepared_statements(plpy.prepare, SD.setdefault("plans", {}))
 opened = open_index(run, GD, collection_ids, None)
 check()
 terms = term_ids(lexemes)
@@ -49,13 +53,14 @@ if not length:
     return array_record(([], [], [], []), 0.0, 0)
 idf = [bm25_idf(n, count) * boost for count, boost in zip(df, boosts)]
 formula = {"k1": k1, "b": b, "average_length": length / n, "field_weights": field_weights}
-best = score_index(opened, config_name, terms, idf, formula, depth, None, run, check)
+checked = candidate_filter(collection_ids, filter, condition, run)
+best = score_index(opened, config_name, terms, idf, formula, depth, checked, run, check)
 return array_record(best, sum(idf) * (k1 + 1), length)
 $python$;
 
 COMMENT ON FUNCTION pgblend._lexical_best(
     bigint[], text, text[], double precision[], double precision, double precision,
-    double precision[], integer, integer
+    double precision[], jsonb, tsquery, integer, integer
 ) IS
 'The best chunks for lexemes of one text search configuration by BM25, with statistics of the '
 'collections: one reading of the index. At most depth, best first, ties by document and chunk.';

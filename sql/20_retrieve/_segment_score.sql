@@ -2,8 +2,9 @@
 -- Statistics are arguments: idf per lexeme, in their order, which is the order in which scores are
 -- summed. At most `depth` rows, best first, ties by (document, chunk index), as arrays: a row for
 -- each would take four times as long. Reads segments and pending chunks under one snapshot, since
--- it is STABLE, or has what _lexical_statistics read in the same snapshot under `reading`. Only the
--- chunks that are `allowed` count, all where that is NULL.
+-- it is STABLE, or has what _lexical_statistics read in the same snapshot under `reading`. Only
+-- chunks that pass the filter and the condition count, all where these are NULL: candidates are
+-- checked by their ids, or, where few chunks pass a filter, these alone are scored.
 -- Its statements always look rows up by key, so planning them anew each time would be lost time.
 CREATE OR REPLACE FUNCTION pgblend._segment_score(
     collection_ids bigint[],
@@ -16,7 +17,8 @@ CREATE OR REPLACE FUNCTION pgblend._segment_score(
     field_weights double precision[],
     depth integer,
     deadline double precision DEFAULT 'infinity',
-    allowed bigint[] DEFAULT NULL,
+    filter jsonb DEFAULT NULL,
+    condition tsquery DEFAULT NULL,
     reading uuid DEFAULT NULL,
     OUT chunk_ids bigint[],
     OUT document_ids bigint[],
@@ -29,28 +31,29 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
 #include plpy/array_record.py
+#include plpy/candidate_filter.py
 #include plpy/deadline_check.py
 #include plpy/open_index.py
+#include plpy/passing_best.py
 #include plpy/prepared_statements.py
 #include plpy/score_index.py
 #include plpy/term_ids.py
-import numpy as np
 
 check = deadline_check(deadline, plpy.error)
-run = prepared_statements(plpy.prepare, SD)
+run = prepared_statements(plpy.prepare, SD.setdefault("plans", {}))
 opened = open_index(run, GD, collection_ids, reading)
 check()
 formula = {
     "k1": k1, "b": b, "average_length": average_length, "field_weights": field_weights}
-ids = None if allowed is None else np.sort(np.array(allowed, np.int64))
+checked = candidate_filter(collection_ids, filter, condition, run)
 return array_record(score_index(
-    opened, config_name, term_ids(lexemes), idf, formula, depth, ids, run, check))
+    opened, config_name, term_ids(lexemes), idf, formula, depth, checked, run, check))
 $python$;
 
 COMMENT ON FUNCTION pgblend._segment_score(
     bigint[], text, text[], double precision[],
     double precision, double precision, double precision, double precision[], integer,
-    double precision, bigint[], uuid
+    double precision, jsonb, tsquery, uuid
 ) IS
 'BM25 of the chunks of one text search configuration that have any of the lexemes (Robertson and '
 'Zaragoza 2009, idf of Lucene, fields weighted as in BM25F). Statistics are arguments. At most '

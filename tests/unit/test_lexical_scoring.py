@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgblend.plpy import candidate_rows as engine
+from pgblend.plpy import passing_best as filtering
 from pgblend.plpy.count_lexemes import count_lexemes
 from pgblend.plpy.joined_postings import joined_postings
 from pgblend.plpy.known_terms import known_terms
@@ -119,11 +120,10 @@ class Index:
     def postings(self, terms):
         return view_postings(self.view, terms, self.run)
 
-    def search(self, terms, idf, average, depth, config="simple", allowed=None):
+    def search(self, terms, idf, average, depth, config="simple", checked=None):
         formula = {"k1": K1, "b": B, "average_length": average, "field_weights": WEIGHTS}
-        ids = None if allowed is None else np.array(sorted(allowed), np.int64)
         found = score_index(
-            self.opened, config, terms, idf, formula, depth, ids, self.run, lambda: None
+            self.opened, config, terms, idf, formula, depth, checked, self.run, lambda: None
         )
         return list(zip(*found, strict=True))
 
@@ -148,6 +148,7 @@ def path(request, monkeypatch):
     """Make the small cases of these tests take each way through the engine."""
     monkeypatch.setattr(engine, "MANY", 0 if "gathered" in request.param else 10**9)
     monkeypatch.setattr(engine, "HAS_FAST_ADD", "by term" not in request.param)
+    monkeypatch.setattr(filtering, "FIRST_PART", 1)
     monkeypatch.setattr(engine, "FEW_BLOCKS", 4)
     if request.param == "probing":
         monkeypatch.setattr(engine, "SMALL_TERM", 2)
@@ -188,24 +189,37 @@ def test_the_best_chunks_are_those_of_bm25_by_hand(chunks, terms, idf, depth, dr
     chunks=CHUNKS.map(with_ids),
     languages=st.dictionaries(st.sampled_from(["segment", "other segment"]), st.just("german")),
     odd=st.booleans(),
-    allowed=st.none() | st.sets(st.integers(0, 70).map(lambda place: 10 + 3 * place)),
+    allowed=st.none() | st.sets(st.integers(0, 70)),
+    column=st.sampled_from(["chunk", "document"]),
+    most=st.sampled_from([0, 1, 99]),
     depth=st.sampled_from([1, 3, 1000]),
 )
-@settings(max_examples=100, deadline=None)
-def test_only_chunks_of_the_configuration_that_are_allowed(chunks, languages, odd, allowed, depth):
+@settings(max_examples=200, deadline=None)
+def test_only_chunks_of_the_configuration_that_pass(
+    chunks, languages, odd, allowed, column, most, depth
+):
     for chunk in chunks:
         chunk["config"] = languages.get(chunk["place"], "simple")
         if chunk["place"] == "pending" and odd and chunk["id"] % 2:
             chunk["config"] = "german"
     index = Index(chunks)
+    name = {"chunk": "id", "document": "document"}[column]
+    ids = {chunk[name] for place, chunk in enumerate(chunks) if place in (allowed or ())}
+    checked = {
+        "column": f"{column}_ids",
+        "passing": lambda some: np.array(sorted(ids.intersection(some)), np.int64),
+        "look_up": lambda _: np.array(sorted(ids), np.int64) if len(ids) <= most else None,
+    }
     for config in ("german", "simple", "french"):
         passing = [
             chunk
             for chunk in index.alive
-            if chunk["config"] == config and (allowed is None or chunk["id"] in allowed)
+            if chunk["config"] == config and (allowed is None or chunk[name] in ids)
         ]
         expected = by_hand(passing, [1, 2, 3], [1.0, 2.0, 3.0], 5, depth)
-        found = index.search([1, 2, 3], [1.0, 2.0, 3.0], 5, depth, config, allowed)
+        found = index.search(
+            [1, 2, 3], [1.0, 2.0, 3.0], 5, depth, config, None if allowed is None else checked
+        )
         assert found == expected
 
 
