@@ -15,9 +15,10 @@ def first_lists(
     """Return the lists of the words' and the fuzzy arm, where they run.
 
     `search` gives the list of an arm (arm_list). An arm of weight 0 does not run, nor the fuzzy arm
-    by the setting fuzzy (off, or auto with the words' arm not running). A fuzzy arm that finds
-    nothing to put right gives no list: a passage cannot be missing there. Where it did, it has all
-    that the words' arm has and more, which then only breaks ties, by an eighth of its weight.
+    by the setting fuzzy (off, or auto with the words' arm not running, or where that tells that
+    passages have every word of the query: `every_word`). A fuzzy arm that finds nothing to put
+    right gives no list: a passage cannot be missing there. Where it did, it has all that the words'
+    arm has and more, which then only breaks ties, by an eighth of its weight.
     """
     weights, fuzzy = settings["weights"], settings["fuzzy"]
     lists = []
@@ -28,6 +29,10 @@ def first_lists(
         skip("lexical", "its weight is 0")
     if weights["fuzzy"] == 0 or fuzzy == "off" or (fuzzy == "auto" and not lists):
         skip("fuzzy", "its weight is 0" if weights["fuzzy"] == 0 else "by the setting fuzzy")
+        return lists
+    is_auto = fuzzy == "auto" and settings["fuzzy_method"] == "vocabulary"
+    if is_auto and lists[0]["every_word"]:
+        skip("fuzzy", "no word had to be put right")
         return lists
     corrected = search("fuzzy")
     done("fuzzy", len(corrected["ranks"]))

@@ -1799,12 +1799,11 @@ import re
 
 START, STOP = "\ue000", "\ue001"
 STAND_INS = {"<": "\ue002", ">": "\ue003", "/": "\ue004", "\\": "\ue005", "-": "\ue006"}
-OWN = START + STOP + "".join(STAND_INS.values()) + "\x1e\x1f"
-TO_PARSER = str.maketrans(STAND_INS) | dict.fromkeys(map(ord, OWN))
-TO_HTML = str.maketrans({
+OWN = [START, STOP, *STAND_INS.values(), "\x1e", "\x1f"]
+ESCAPED = {
     "&": "&amp;", '"': "&quot;", STAND_INS["<"]: "&lt;", STAND_INS[">"]: "&gt;",
     STAND_INS["/"]: "/", STAND_INS["\\"]: "\\", STAND_INS["-"]: "-",
-    START: "<mark>", STOP: "</mark>"})
+    START: "<mark>", STOP: "</mark>"}
 BLANKS = str.maketrans(dict.fromkeys(STAND_INS, " "))
 MARKS = f"StartSel={START}, StopSel={STOP}, MaxFragments=0, "
 
@@ -1819,18 +1818,27 @@ def words_of(query):
         return query_groups(query)["words"]
     return query or ""
 
-def indexable(text):
+def replaced(text, signs):
+    """With signs replaced one after the other: str.translate takes a hundred times as long."""
+    for sign, other in signs.items():
+        text = text.replace(sign, other)
+    return text
+
+def indexable(words):
     """_indexable_text; only other than ASCII may lack spaces between words."""
-    text = text.translate(BLANKS)
-    return text if text.isascii() else spaced_bigrams(text)
+    words = words.translate(BLANKS)
+    return words if words.isascii() else spaced_bigrams(words)
 
 def any_of(lexemes):
     """A tsquery for any of the lexemes as text; an empty one is NULL."""
     quoted = (lexeme.replace("\\", "\\\\").replace("'", "''") for lexeme in lexemes or ())
     return " | ".join(f"'{lexeme}'" for lexeme in quoted) or None
 
-plain = [content.translate(TO_PARSER) for content in contents]
-indexed = list(map(indexable, plain))
+written = [replaced(content, dict.fromkeys(OWN, "")) for content in contents]
+plain = [replaced(text, STAND_INS) for text in written]
+indexed = [
+    stood_in if text.isascii() else spaced_bigrams(stood_in)
+    for text, stood_in in zip(written, plain)]
 in_pairs = [one != other for one, other in zip(plain, indexed)]
 asked = list(dict.fromkeys(zip(queries, config_names)))
 number_of = {pair: number for number, pair in enumerate(asked)}
@@ -1859,7 +1867,7 @@ def snippet(text, pairs, passage):
     return " ".join(re.split(r"\s+", passage.strip(" "))[:40])
 
 return [
-    snippet(text, pairs, passage).translate(TO_HTML)
+    replaced(snippet(text, pairs, passage), ESCAPED)
     for text, pairs, passage in zip(marked, in_pairs, plain)]
 $python$;
 
@@ -9240,6 +9248,7 @@ check()
 terms = term_ids(lexemes)
 n, length, df = count_lexemes(
     opened["live"], view_postings(opened["view"], terms, run), opened["pending"], terms)
+GD["pgblend_words_found"] = all(df)  # then a search has nothing to put right
 if not length:
     return array_record(([], [], [], []), 0.0, 0)
 idf = [bm25_idf(n, count) * boost for count, boost in zip(df, boosts)]
@@ -19446,9 +19455,10 @@ if "first_lists" not in SD:
         """Return the lists of the words' and the fuzzy arm, where they run.
 
         `search` gives the list of an arm (arm_list). An arm of weight 0 does not run, nor the fuzzy arm
-        by the setting fuzzy (off, or auto with the words' arm not running). A fuzzy arm that finds
-        nothing to put right gives no list: a passage cannot be missing there. Where it did, it has all
-        that the words' arm has and more, which then only breaks ties, by an eighth of its weight.
+        by the setting fuzzy (off, or auto with the words' arm not running, or where that tells that
+        passages have every word of the query: `every_word`). A fuzzy arm that finds nothing to put
+        right gives no list: a passage cannot be missing there. Where it did, it has all that the words'
+        arm has and more, which then only breaks ties, by an eighth of its weight.
         """
         weights, fuzzy = settings["weights"], settings["fuzzy"]
         lists = []
@@ -19459,6 +19469,10 @@ if "first_lists" not in SD:
             skip("lexical", "its weight is 0")
         if weights["fuzzy"] == 0 or fuzzy == "off" or (fuzzy == "auto" and not lists):
             skip("fuzzy", "its weight is 0" if weights["fuzzy"] == 0 else "by the setting fuzzy")
+            return lists
+        is_auto = fuzzy == "auto" and settings["fuzzy_method"] == "vocabulary"
+        if is_auto and lists[0]["every_word"]:
+            skip("fuzzy", "passages have every word of the query")
             return lists
         corrected = search("fuzzy")
         done("fuzzy", len(corrected["ranks"]))
@@ -20816,8 +20830,11 @@ def search(kind, arm, weight, text=None, vector=None):
     if kind == "vector":
         binding = query if weights["lexical"] > 0 else None
         values = [binding, *values[1:], vector, space]
+    GD.pop("pgblend_words_found", None)
     try:
-        return arm_list(run, kind, arm, weight, values)
+        found = arm_list(run, kind, arm, weight, values)
+        every_word = kind == "lexical" and GD.pop("pgblend_words_found", False)
+        return found | {"every_word": every_word and in_force["language"] is None}
     except plpy.SPIError as error:
         if kind == arm or error.sqlstate != "PB009":
             raise

@@ -49,6 +49,7 @@ check()
 terms = term_ids(lexemes)
 n, length, df = count_lexemes(
     opened["live"], view_postings(opened["view"], terms, run), opened["pending"], terms)
+GD["pgblend_words_found"] = all(df)  # then a search has nothing to put right
 if not length:
     return array_record(([], [], [], []), 0.0, 0)
 idf = [bm25_idf(n, count) * boost for count, boost in zip(df, boosts)]

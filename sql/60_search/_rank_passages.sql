@@ -92,8 +92,11 @@ def search(kind, arm, weight, text=None, vector=None):
     if kind == "vector":
         binding = query if weights["lexical"] > 0 else None
         values = [binding, *values[1:], vector, space]
+    GD.pop("pgblend_words_found", None)
     try:
-        return arm_list(run, kind, arm, weight, values)
+        found = arm_list(run, kind, arm, weight, values)
+        every_word = kind == "lexical" and GD.pop("pgblend_words_found", False)
+        return found | {"every_word": every_word and in_force["language"] is None}
     except plpy.SPIError as error:
         if kind == arm or error.sqlstate != "PB009":
             raise

@@ -1,5 +1,7 @@
 """search_explain tells of the very search: settings, stages, rows."""
 
+import json
+
 import pytest
 
 from support.database import Database, add_documents, add_space, embed_waiting, vector_of
@@ -56,10 +58,28 @@ def test_stages_have_times_and_counts(library: Database) -> None:
         *("lexical", "fuzzy", "strong_signal", "expand", "embed", "vector", "fuse", "graph"),
         *("dedup", "rerank", "blend", "mmr", "page", "fetch"),
     ]
-    assert rows | {"embed": None, "lexical": 2, "vector": 4, "fuzzy": 0, "fetch": 4} == rows
+    assert rows | {"embed": None, "lexical": 2, "vector": 4, "fuzzy": None, "fetch": 4} == rows
     assert rows["fuse"] == 4
     assert all(stage["ms"] >= 0 for stage in told["stages"] if "skipped" not in stage)
     assert sum(stage.get("ms", 0) for stage in told["stages"]) <= told["total_ms"]
+
+
+def test_words_that_passages_have_are_not_put_right(library: Database) -> None:
+    def fuzzy(query: str, **options: object) -> dict:
+        told = library.value(
+            "SELECT search_explain(%s, options => %s, query_embedding => %s)",
+            query,
+            json.dumps(options),
+            vector_of("x"),
+        )
+        return next(stage for stage in told["stages"] if stage["name"] == "fuzzy")
+
+    known = "no word had to be put right"
+    assert fuzzy("deploy production") == {"name": "fuzzy", "skipped": known}
+    assert fuzzy("deploy prodution")["rows"] > 0
+    assert fuzzy("deploy production", fuzzy="on")["rows"] > 0
+    assert "skipped" not in fuzzy("deploy production", language="english")  # may lack words
+    assert "skipped" not in fuzzy("deploy production", fuzzy_method="word_similarity")
 
 
 def test_a_strong_signal_is_told(library: Database) -> None:
