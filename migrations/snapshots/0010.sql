@@ -19472,7 +19472,7 @@ if "first_lists" not in SD:
             return lists
         is_auto = fuzzy == "auto" and settings["fuzzy_method"] == "vocabulary"
         if is_auto and lists[0]["every_word"]:
-            skip("fuzzy", "passages have every word of the query")
+            skip("fuzzy", "no word had to be put right")
             return lists
         corrected = search("fuzzy")
         done("fuzzy", len(corrected["ranks"]))
