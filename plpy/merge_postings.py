@@ -42,7 +42,9 @@ def merge_postings(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
     all_terms = np.concatenate(terms)
     all_ordinals = np.concatenate(ordinals)
     by_term = np.lexsort((all_ordinals, all_terms))
-    code_book, codes = np.unique(np.concatenate(frequencies)[by_term], return_inverse=True)
+    all_frequencies = np.concatenate(frequencies)[by_term]
+    code_book = np.unique(all_frequencies)
+    codes = code_book.searchsorted(all_frequencies)
     distinct, starts, counts = np.unique(all_terms[by_term], return_index=True, return_counts=True)
     return {
         **{name: values[by_chunk] for name, values in row_arrays.items()},

@@ -10,7 +10,10 @@ AS $python$
 term_ids = SD.setdefault("term_ids", {})
 if len(term_ids) > 500_000:
     term_ids.clear()
-return pack_lexemes(vector, own_position, term_ids)
+counts = SD.setdefault("counts", {})
+if len(counts) > 100:
+    counts.clear()
+return pack_lexemes(vector, own_position, term_ids, counts.setdefault(own_position, {}))
 $python$;
 
 COMMENT ON FUNCTION pgblend._pack_vector(bytea, integer) IS

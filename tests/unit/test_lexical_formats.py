@@ -32,7 +32,7 @@ def vector(*lexemes: tuple[str, list[int]]) -> bytes:
 
 
 def pending(*vectors: bytes) -> dict:
-    records = [pack_lexemes(one, 0, {}) for one in vectors]
+    records = [pack_lexemes(one, 0, {}, {}) for one in vectors]
     n = len(vectors)
     return {
         "chunk_ids": struct.pack(f">{n}q", *range(10, 10 + n)),
@@ -47,23 +47,32 @@ def pending(*vectors: bytes) -> dict:
 
 def test_pack_counts_by_field_and_remembers_ids():
     ids: dict[bytes, bytes] = {}
-    packed = pack_lexemes(vector(("fox", [A | 1, B | 2, D | 3, D | 4]), ("ünï", [D | 5])), 0, ids)
+    words = vector(("fox", [A | 1, B | 2, D | 3, D | 4]), ("ünï", [D | 5]))
+    packed = pack_lexemes(words, 0, ids, {})
     terms = term_ids(["fox", "ünï"])
     assert packed == b"".join(
         struct.pack(">q6B", term, *counts, 0, 0, 0)
         for term, counts in zip(terms, [(1, 1, 2), (0, 0, 1)], strict=True)
     )
     assert set(ids) == {b"fox", "ünï".encode()}
-    assert pack_lexemes(vector(), 9, ids) == b""
+    assert pack_lexemes(vector(), 9, ids, {}) == b""
+
+
+@pytest.mark.parametrize("positions", [0, 1, 2, 9, 10, 255])
+def test_a_lexeme_has_any_number_of_positions(positions):
+    words = vector(("a\n", [A | 5, *range(10, 10 + positions)]), ("b", [*range(positions)]))
+    counts = [pack_lexemes(words, 0, {}, {})[place : place + 6] for place in (8, 22)]
+    assert counts == [bytes((1, 0, positions, 0, 0, 0)), bytes((0, 0, positions, 0, 0, 0))]
 
 
 def test_an_identifier_counts_as_often_as_can_be():
-    assert pack_lexemes(vector(("=err-1042", [D | 1])), 1, {})[8:] == bytes((0, 0, 255, 0, 0, 0))
+    packed = pack_lexemes(vector(("=err-1042", [D | 1])), 1, {}, {})
+    assert packed[8:] == bytes((0, 0, 255, 0, 0, 0))
 
 
 def test_what_repeats_the_chunk_before_is_counted_apart():
     fox = ("fox", [A | 1, B | 2, D | 300, D | 301, D | 302, B | 303])
-    counts = [pack_lexemes(vector(fox), last, {})[8:] for last in (0, 1, 2, 301, 16383)]
+    counts = [pack_lexemes(vector(fox), last, {}, {})[8:] for last in (0, 1, 2, 301, 16383)]
     assert [tuple(one) for one in counts] == [
         (1, 2, 3, 0, 0, 0),
         (0, 2, 3, 1, 0, 0),
