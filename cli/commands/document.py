@@ -36,6 +36,7 @@ _DELETE = "SELECT pgblend.delete_document(document_id => %(id)s::bigint)"
 _SET_METADATA = """
     SELECT pgblend.set_metadata(%(id)s::bigint, %(metadata)s::jsonb, merge => %(merge)s::boolean)
 """
+_RESET_METADATA = "SELECT pgblend.reset_metadata(%(id)s::bigint)"
 _MAXIMUM_ID = 2**63 - 1
 
 
@@ -170,11 +171,25 @@ def set_metadata(
     """Change a document's metadata, without embedding it again.
 
     METADATA is a JSON object. Its keys are merged into those that are there; null removes a key.
-    The new metadata is printed. When the document's file changes and is ingested again, what the
-    file says replaces it all: what is to last belongs into the file.
+    The new metadata is printed. What is set stays when the document's source changes and is
+    ingested again; reset-metadata forgets it.
     """
     parameters = {"metadata": json.dumps(metadata), "merge": not replace}
     with open_database(database_url) as connection:
         row = _find(connection, document, collection)
         found = fetch_value(connection, _SET_METADATA, parameters | {"id": row["document_id"]})
+    output.echo_json(found)
+
+
+@command.command()
+@_document_options
+@click.pass_obj
+def reset_metadata(database_url: str | None, document: str, collection: str | None) -> None:
+    """Forget what set-metadata set: the source's metadata are the document's again.
+
+    The new metadata is printed. Where all was replaced, it stays until the source changes.
+    """
+    with open_database(database_url) as connection:
+        row = _find(connection, document, collection)
+        found = fetch_value(connection, _RESET_METADATA, {"id": row["document_id"]})
     output.echo_json(found)

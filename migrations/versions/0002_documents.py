@@ -63,6 +63,8 @@ CREATE TABLE pgblend_data.document (
     text_search_config text NOT NULL,
     media_type text,
     metadata jsonb NOT NULL,
+    set_metadata jsonb,
+    source_metadata jsonb,
     content_hash text NOT NULL,
     modified_at timestamptz,
     ingested_at timestamptz NOT NULL DEFAULT now(),
@@ -75,6 +77,13 @@ CREATE TABLE pgblend_data.document (
 );
 COMMENT ON TABLE pgblend_data.document IS
 'One source: a file, a record, a row. Its text is in its chunks.';
+COMMENT ON COLUMN pgblend_data.document.metadata IS
+'What filters see: the source''s metadata, and over it what was set by hand.';
+COMMENT ON COLUMN pgblend_data.document.set_metadata IS
+'What was set by hand, a JSON null for a key taken away; NULL where nothing was.';
+COMMENT ON COLUMN pgblend_data.document.source_metadata IS
+'What the source says, where something else was set over it; NULL where nothing was set, or all '
+'was replaced by hand.';
 
 CREATE TABLE pgblend_data.document_summary (
     document_id bigint NOT NULL,

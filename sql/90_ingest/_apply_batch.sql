@@ -31,27 +31,35 @@ BEGIN
         WHERE d.id = s.id AND s.source_key <> ALL(coalesce(found.keys, '{}'))
         RETURNING d.id
     ), fresh AS (
-        SELECT f.*, encode(sha256(convert_to(f.content, 'UTF8')), 'hex') AS content_hash
+        SELECT f.source_key, f.title, f.content, f.uri, f.modified_at,
+            CASE WHEN s.set_metadata IS NULL THEN f.metadata
+                ELSE pgblend._followed_metadata(
+                    s.metadata, s.set_metadata, s.source_metadata, f.metadata) END AS metadata,
+            CASE WHEN s.source_metadata IS NOT NULL THEN f.metadata END AS source_metadata,
+            encode(sha256(convert_to(f.content, 'UTF8')), 'hex') AS content_hash
         FROM unnest(
             found.keys, found.titles, found.contents, found.metadata, found.uris, found.modified_at
         ) AS f (source_key, title, content, metadata, uri, modified_at)
+        LEFT JOIN stored AS s ON s.source_key = f.source_key
     ), written AS (
         INSERT INTO pgblend_data.document (
             collection_id, bucket, source_key, uri, title, text_search_config, metadata,
-            content_hash, modified_at)
+            source_metadata, content_hash, modified_at)
         SELECT
             target.id, pgblend._bucket(target.id, f.source_key), f.source_key, f.uri, f.title,
-            target.text_search_config, f.metadata, f.content_hash, f.modified_at
+            target.text_search_config, f.metadata, f.source_metadata, f.content_hash, f.modified_at
         FROM fresh AS f
         LEFT JOIN stored AS s ON s.source_key = f.source_key
         WHERE s.id IS NULL
-            OR (s.uri, s.title, s.text_search_config, s.metadata, s.content_hash, s.modified_at)
+            OR (s.uri, s.title, s.text_search_config, s.metadata, s.source_metadata,
+                    s.content_hash, s.modified_at)
                 IS DISTINCT FROM (f.uri, f.title, target.text_search_config, f.metadata,
-                    f.content_hash, f.modified_at)
+                    f.source_metadata, f.content_hash, f.modified_at)
         ORDER BY f.source_key COLLATE "C"
         ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key DO UPDATE
         SET uri = excluded.uri, title = excluded.title,
             text_search_config = excluded.text_search_config, metadata = excluded.metadata,
+            source_metadata = excluded.source_metadata,
             content_hash = excluded.content_hash, modified_at = excluded.modified_at,
             ingested_at = now()
         RETURNING id, source_key

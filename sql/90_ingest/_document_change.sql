@@ -16,6 +16,7 @@ RETURN CASE
     WHEN
         old.uri IS DISTINCT FROM new.uri
         OR old.metadata IS DISTINCT FROM new.metadata
+        OR old.source_metadata IS DISTINCT FROM new.source_metadata
         OR old.media_type IS DISTINCT FROM new.media_type
         OR old.modified_at IS DISTINCT FROM new.modified_at
         THEN 'updated'

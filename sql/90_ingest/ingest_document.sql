@@ -6,7 +6,7 @@
 -- configuration. chunks: an array of {content, own_start, start_offset, end_offset, start_line,
 -- end_line, pages, heading, kind, token_count, piece_tokens, metadata}. links: what the text links
 -- to, as add_links takes it; they replace those it had, and NULL leaves an unchanged document's
--- alone.
+-- alone. What set_metadata set stays over the metadata given here.
 CREATE OR REPLACE FUNCTION pgblend.ingest_document(
     collection text,
     source_key text,
@@ -53,11 +53,17 @@ BEGIN
         SELECT d.* INTO STRICT old FROM pgblend_data.document AS d
         WHERE d.collection_id = new.collection_id AND d.source_key = new.source_key;
         document_id := old.id;
+        IF old.source_metadata IS NOT NULL THEN
+            new.source_metadata := new.metadata;
+        END IF;
+        new.metadata := pgblend._followed_metadata(
+            old.metadata, old.set_metadata, old.source_metadata, new.metadata);
         status := pgblend._document_change(old, new);
         IF status <> 'unchanged' THEN
             UPDATE pgblend_data.document AS d
             SET uri = new.uri, title = new.title, text_search_config = new.text_search_config,
                 media_type = new.media_type, metadata = new.metadata,
+                source_metadata = new.source_metadata,
                 content_hash = new.content_hash, modified_at = new.modified_at, ingested_at = now()
             WHERE d.id = old.id;
         END IF;

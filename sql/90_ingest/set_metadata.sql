@@ -1,9 +1,9 @@
 -- set_metadata: change a document's metadata without touching its chunks or vectors; returns the
 -- new metadata.
 -- Merged (also where merge is NULL), given keys replace those there and a JSON null takes a key
--- away; not merged, the whole is replaced. A later ingest of the document replaces all of it by
--- what the source says: lasting keys belong into the source. An unknown document and metadata that
--- is no object are errors.
+-- away; not merged, the whole is replaced. It lasts: keys that were set stay over what the source
+-- says when it is ingested again, and metadata that was replaced as a whole stays as it is, until
+-- reset_metadata. An unknown document and metadata that is no object are errors.
 CREATE OR REPLACE FUNCTION pgblend.set_metadata(
     document_id bigint,
     metadata jsonb,
@@ -24,11 +24,25 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'For example: {"author": "knuth"}';
     END IF;
     UPDATE pgblend_data.document AS d
-    SET metadata = CASE
-        WHEN coalesce(merge, true) THEN (d.metadata || set_metadata.metadata) - ARRAY(
-            SELECT e.key FROM jsonb_each(set_metadata.metadata) AS e WHERE e.value = 'null')
-        ELSE set_metadata.metadata END
-    WHERE d.id = set_metadata.document_id
+    SET metadata = n.metadata,
+        set_metadata = CASE WHEN n.source IS NULL THEN n.metadata
+            ELSE coalesce(d.set_metadata, '{}') || set_metadata.metadata END,
+        source_metadata = n.source
+    FROM (
+        SELECT
+            o.id,
+            CASE WHEN coalesce(merge, true)
+                THEN pgblend._merged_metadata(o.metadata, set_metadata.metadata)
+                ELSE set_metadata.metadata END AS metadata,
+            -- NULL where the whole is, or was, replaced
+            CASE WHEN NOT coalesce(merge, true) THEN NULL
+                WHEN o.set_metadata IS NULL THEN o.metadata
+                ELSE o.source_metadata END AS source
+        FROM pgblend_data.document AS o
+        WHERE o.id = set_metadata.document_id
+        FOR NO KEY UPDATE
+    ) AS n
+    WHERE d.id = n.id
     RETURNING d.metadata INTO new_metadata;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no document %', coalesce(set_metadata.document_id::text, 'NULL')
@@ -40,4 +54,5 @@ $function$;
 
 COMMENT ON FUNCTION pgblend.set_metadata(bigint, jsonb, boolean) IS
 'Change a document''s metadata without touching its chunks or vectors; returns the new metadata. '
-'Merged, a JSON null takes a key away. A later ingest of the document replaces it all.';
+'Merged, a JSON null takes a key away. What is set stays when the source is ingested again, until '
+'reset_metadata.';

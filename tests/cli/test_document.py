@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -124,6 +125,13 @@ def test_set_metadata_merges_replaces_and_keeps_vectors(
     assert replaced.stdout == '{\n  "b": 1\n}\n'
     assert connection.execute(read, [library[0]]).fetchone() == ({"b": 1},)
     assert connection.execute(chunks).fetchall() == before
+
+
+def test_reset_metadata_forgets_what_was_set(pgblend: Pgblend, library: list[int]) -> None:
+    assert pgblend("document", "set-metadata", str(library[0]), '{"a": 1}').exit_code == 0
+    result = pgblend("document", "reset-metadata", "-c", "library", "deploy.md")
+    assert json.loads(result.stdout) == {"author": "knuth", "year": 1974}
+    assert pgblend("document", "reset-metadata", "99999").exit_code == 1
 
 
 @pytest.mark.parametrize("metadata", ["[]", "{", "word", '"text"'])

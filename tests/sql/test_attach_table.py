@@ -113,6 +113,17 @@ def test_a_change_of_other_columns_touches_no_chunk(articles: Database) -> None:
     assert articles.column("SELECT metadata ->> 'author' FROM lexical_search('walrus')") == ["eve"]
 
 
+def test_metadata_set_by_hand_stays_when_its_row_changes(articles: Database) -> None:
+    document = "SELECT document_id FROM documents WHERE source_key = '1'"
+    articles.rows(f"""SELECT set_metadata(({document}), '{{"author": "zoe", "seen": true}}')""")
+    articles.rows("UPDATE articles SET author = 'eve', written = NULL")
+    query = "SELECT metadata FROM documents ORDER BY source_key"
+    assert articles.column(query) == [
+        {"author": "zoe", "written": None, "seen": True}, {"author": "eve", "written": None}
+    ]  # fmt: skip
+    assert articles.value(f"SELECT reset_metadata(({document}))") == articles.column(query)[1]
+
+
 def test_null_empty_and_very_large_text(articles: Database) -> None:
     large = "word " * 200_000
     articles.connection.execute(

@@ -255,9 +255,34 @@ def test_a_writer_waits_for_the_other(committed: Database, database_url: str) ->
     assert results[0][1:] == ("replaced", 1)
 
 
-def test_metadata_are_the_sources_again_after_an_ingest(db: Database) -> None:
-    ingest = f"""{INGEST}('c', 'k', 'one two', metadata => '{{"a": 1}}')"""
-    number, _, _ = db.row(ingest)
+def test_set_metadata_stays_over_the_sources(db: Database) -> None:
+    ingest = f"{INGEST}('c', 'k', 'one two', metadata => %s)"
+    number, _, _ = db.row(ingest, '{"a": 1, "b": 1, "c": 1}')
     db.rows("""SELECT set_metadata(%s, '{"b": 2}')""", number)
-    assert db.row(ingest) == (number, "updated", 1)
-    assert db.value("SELECT metadata FROM documents") == {"a": 1}
+    db.rows("""SELECT set_metadata(%s, '{"c": null, "d": {"x": null}}')""", number)
+    assert db.row(ingest, '{"a": 1, "b": 1, "c": 1}') == (number, "unchanged", 1)
+    assert db.row(ingest, '{"a": 7, "b": 3, "c": 4, "e": null}') == (number, "updated", 1)
+    metadata = {"a": 7, "b": 2, "d": {"x": None}, "e": None}
+    assert db.value("SELECT metadata FROM documents") == metadata
+    # What lies under a key set by hand changes, and is there again once that is forgotten.
+    assert db.row(ingest, '{"a": 7, "b": 5, "c": 4, "e": null}') == (number, "updated", 1)
+    assert db.value("SELECT metadata FROM documents") == metadata
+    sources = {"a": 7, "b": 5, "c": 4, "e": None}
+    assert db.value("SELECT reset_metadata(%s)", number) == sources
+    assert db.row(ingest, '{"a": 8}') == (number, "updated", 1)
+    assert db.value("SELECT metadata FROM documents") == {"a": 8}
+
+
+def test_metadata_replaced_by_hand_stay_as_they_are(db: Database) -> None:
+    ingest = f"{INGEST}('c', 'k', 'one two', metadata => %s)"
+    number, _, _ = db.row(ingest, '{"a": 1}')
+    db.rows("""SELECT set_metadata(%s, '{"b": 2, "n": null}', merge => false)""", number)
+    assert db.row(ingest, '{"a": 2}') == (number, "unchanged", 1)
+    db.rows("""SELECT set_metadata(%s, '{"c": 3}')""", number)
+    assert db.row(ingest, '{"a": 3}') == (number, "unchanged", 1)
+    assert db.value("SELECT metadata FROM documents") == {"b": 2, "c": 3, "n": None}
+    assert db.value("SELECT reset_metadata(%s)", number) == {"b": 2, "c": 3, "n": None}
+    assert db.row(ingest, '{"a": 3}') == (number, "updated", 1)
+    assert db.value("SELECT metadata FROM documents") == {"a": 3}
+    error = db.error("SELECT reset_metadata(-1)")
+    assert (error.sqlstate, error.message_primary) == ("42704", "there is no document -1")

@@ -1,0 +1,29 @@
+-- reset_metadata: forget what set_metadata set of a document; returns the metadata it has then.
+-- These are what the source says. Metadata that was replaced as a whole stays until the source is
+-- ingested again with another content, title or metadata. An unknown document is an error.
+CREATE OR REPLACE FUNCTION pgblend.reset_metadata(document_id bigint)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    new_metadata jsonb;
+BEGIN
+    UPDATE pgblend_data.document AS d
+    SET metadata = coalesce(d.source_metadata, d.metadata),
+        set_metadata = NULL,
+        source_metadata = NULL
+    WHERE d.id = reset_metadata.document_id
+    RETURNING d.metadata INTO new_metadata;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no document %', coalesce(reset_metadata.document_id::text, 'NULL')
+            USING ERRCODE = '42704', HINT = 'SELECT document_id, source_key FROM pgblend.documents';
+    END IF;
+    RETURN new_metadata;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.reset_metadata(bigint) IS
+'Forget what set_metadata set of a document; returns the metadata that it has then: its source''s.';
