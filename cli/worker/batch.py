@@ -85,6 +85,8 @@ class Outcome:
 def embed_batch(queue: Queue, client: GatewayClient, space: Space, batch_size: int) -> Outcome:
     """Claim a batch, embed it, store it; what the model refuses is set aside.
 
+    Before that, tokens that were only estimated are counted.
+
     Where the model embeds nothing any more, its error is raised after what is done was stored and
     the rest given back.
     """
@@ -94,6 +96,7 @@ def embed_batch(queue: Queue, client: GatewayClient, space: Space, batch_size: i
     batch = Batch(space)
     stored = dead = 0
     try:
+        queue.count_tokens(list(texts))
         batch.embed(client, texts)
     finally:
         if batch.vectors:

@@ -1,5 +1,6 @@
 """A session's side of the embedding queue: claim, store, set aside, give back."""
 
+import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,8 @@ _STAGE = """
     CREATE TEMP TABLE IF NOT EXISTS embedding_stage (chunk_id bigint, embedding vector)
     ON COMMIT DELETE ROWS
 """
+_UNCOUNTED = "SELECT chunk_id, content, own_start FROM pgblend._uncounted_chunks(%s)"
+_STORE_COUNTS = "SELECT pgblend._store_token_counts(%s::jsonb)"
 _COPY = "COPY pg_temp.embedding_stage (chunk_id, embedding) FROM STDIN (FORMAT binary)"
 
 
@@ -56,6 +59,28 @@ class Queue:
             [space.name, batch_size, self._worker],
         ).fetchall()
         return dict(rows)
+
+    def count_tokens(self, chunk_ids: Sequence[int]) -> int:
+        """Count the tokens of chunks that were split inside the database; return of how many.
+
+        That has no tokenizer, and estimated them.
+        """
+        rows = self.connection.execute(_UNCOUNTED, [chunk_ids]).fetchall()
+        if not rows:
+            return 0
+        from pgblend.cli.ingest.piece_tokens import piece_tokens  # the tokenizer takes its time
+        from pgblend.cli.tokens import count_tokens
+
+        counts = [
+            {
+                "chunk_id": chunk_id,
+                "token_count": count_tokens(content),
+                "piece_tokens": piece_tokens(content, own_start),
+            }
+            for chunk_id, content, own_start in rows
+        ]
+        stored = self.connection.execute(_STORE_COUNTS, [json.dumps(counts)]).fetchone()
+        return int(stored[0]) if stored else 0
 
     def store(self, space: Space, vectors: Mapping[int, Vector]) -> int:
         """Store vectors by chunk id; return how many, without those whose claim was lost."""

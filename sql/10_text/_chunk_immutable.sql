@@ -1,4 +1,5 @@
--- _chunk_immutable: trigger that lets a chunk's metadata change and nothing else.
+-- _chunk_immutable: trigger that lets a chunk's metadata and counts of tokens change, and nothing
+-- else.
 -- (content_hash is generated after this trigger.) Whatever is derived from a chunk (postings,
 -- vectors) is found by its id, so new text needs a new id.
 CREATE OR REPLACE FUNCTION pgblend._chunk_immutable()
@@ -8,11 +9,11 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    others text[] := '{metadata, lexemes, content_hash}';
+    others text[] := '{metadata, token_count, piece_tokens, lexemes, content_hash}';
 BEGIN
     IF to_jsonb(NEW) - others <> to_jsonb(OLD) - others OR NEW.lexemes <> OLD.lexemes
     THEN
-        RAISE EXCEPTION 'chunk % is immutable: only its metadata can be updated', OLD.id
+        RAISE EXCEPTION 'chunk % is immutable: only metadata and counts of tokens can be updated', OLD.id
             USING ERRCODE = '0A000',
             HINT = 'Replace the document: SELECT * FROM pgblend.ingest_document(…)';
     END IF;
@@ -21,4 +22,4 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._chunk_immutable() IS
-'Trigger that lets a chunk''s metadata change and nothing else.';
+'Trigger that lets a chunk''s metadata and counts of tokens change, and nothing else.';

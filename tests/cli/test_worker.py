@@ -9,6 +9,10 @@ import time
 
 import pytest
 
+from pgblend.cli.database import connect
+from pgblend.cli.ingest.piece_tokens import piece_tokens
+from pgblend.cli.tokens import count_tokens
+from pgblend.cli.worker.queue import Queue
 from support.model_provider import DEFAULT_DIMENSIONS, Behaviour
 
 
@@ -207,3 +211,38 @@ def test_killed_at_any_point_nothing_is_lost_and_nothing_done_twice(
     repeated = "SELECT count(*) - count(DISTINCT chunk_id) FROM stored_log"
     assert value(gateway_connection, repeated) == 0
     assert value(gateway_connection, "SELECT count(*) FROM embedding_dead_letters") == 0
+
+
+def test_the_tokens_of_an_attached_table_are_counted(work, gateway_connection, library):
+    text = "Straßenbahnhaltestelle; naïve tokenization of 漢字. " * 60
+    gateway_connection.execute("CREATE TABLE public.t (id integer PRIMARY KEY, body text)")
+    gateway_connection.execute("INSERT INTO public.t VALUES (1, %s), (2, 'a walrus')", [text])
+    gateway_connection.execute("SELECT attach_table('public.t', '{body}')")
+    read = "SELECT id, content, own_start, token_count, piece_tokens FROM pgblend_data.chunk"
+    estimated = gateway_connection.execute(f"{read} ORDER BY id").fetchall()
+    assert work("--once")[1]["stored"] == len(estimated) > 3
+    counted = gateway_connection.execute(f"{read} ORDER BY id").fetchall()
+    assert counted == [
+        (number, content, own_start, count_tokens(content), piece_tokens(content, own_start))
+        for number, content, own_start, _, _ in estimated
+    ]
+    assert [row[3] for row in counted] != [row[3] for row in estimated]
+    # Once is enough, also where another space needs vectors.
+    versions = "SELECT array_agg(xmin::text ORDER BY id) FROM pgblend_data.chunk"
+    before = value(gateway_connection, versions)
+    gateway_connection.execute("SELECT pgblend._queue_again(array_agg(id)) FROM pgblend_data.chunk")
+    assert work("--once")[1]["stored"] == len(estimated)
+    assert value(gateway_connection, versions) == before
+
+
+def test_counting_waits_for_nobody(gateway_connection, library, database_url):
+    library("walrus", "narwhal")
+    chunks = gateway_connection.execute("SELECT id FROM pgblend_data.chunk ORDER BY id").fetchall()
+    with connect(database_url) as other, other.transaction():
+        other.execute("DELETE FROM pgblend_data.document WHERE source_key = 'walrus'")
+        gateway_connection.execute("SET lock_timeout = '1s'")
+        with Queue(gateway_connection) as queue:
+            assert queue.count_tokens([row[0] for row in chunks]) == 1
+    assert value(gateway_connection, "SELECT sum(token_count) FROM chunks") == count_tokens(
+        "narwhal"
+    )
