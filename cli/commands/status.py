@@ -41,6 +41,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
         lines.append(f"server     PostgreSQL {database['version']}, {', '.join(extensions)}")
         lines.append(f"migration: {revision}")
         lines += map(_space, database["embedding_spaces"])
+        lines += _summaries(database["summaries"] or {})
     if database["error"]:
         lines.append(f"error: {database['error']}")
     if database["data_directory"]:
@@ -57,6 +58,17 @@ def _space(space: dict[str, Any]) -> str:
     line += f"; {space['waiting']:,} waiting" if space["waiting"] else ""
     lost = f"; {space['missing']:,} missing: run pgblend space fill {space['name']}"
     return line + (lost if space["missing"] else "")
+
+
+def _summaries(counts: dict[str, int]) -> list[str]:
+    """Tell of summaries where there are any, or are to be."""
+    if not any(counts.values()):
+        return []
+    line = f"summaries: {counts['summaries']:,}"
+    line += f"; {counts['waiting']:,} waiting" if counts["waiting"] else ""
+    line += f"; {counts['given_up']:,} given up" if counts["given_up"] else ""
+    other = f"; {counts['other']:,} of another model: run pgblend worker summaries --renew"
+    return [line + (other if counts["other"] else "")]
 
 
 def _state(part: dict[str, Any]) -> str:

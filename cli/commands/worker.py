@@ -9,8 +9,14 @@ from dataclasses import asdict
 import click
 
 from pgblend.cli import output
-from pgblend.cli.database import call, fetch_rows, open_database, resolve_database_url
-from pgblend.cli.errors import ExitCode
+from pgblend.cli.database import (
+    call,
+    fetch_rows,
+    fetch_value,
+    open_database,
+    resolve_database_url,
+)
+from pgblend.cli.errors import ExitCode, UserError
 
 _COLUMNS = (
     "space",
@@ -34,6 +40,9 @@ _DEAD_LETTERS = """
     SELECT space, collection, source_key, chunk_id, attempts, reason, dead_at
     FROM pgblend.embedding_dead_letters ORDER BY dead_at DESC, chunk_id LIMIT %(limit)s
 """
+_SUMMARIES = "SELECT * FROM pgblend._summary_counts(%(made_by)s::text)"
+_RENEW_SUMMARIES = "SELECT pgblend._renew_summaries(%(made_by)s::text, %(collection)s::text)"
+_SUMMARY_COLUMNS = ("collection", "summaries", "other", "waiting", "given_up")
 _DEAD_COLUMNS = (
     "space",
     "collection",
@@ -147,6 +156,43 @@ def dead(database_url: str | None, limit: int, output_format: str) -> None:
     with open_database(database_url) as connection:
         rows = fetch_rows(connection, _DEAD_LETTERS, {"limit": limit})
     output.echo_list("dead_letters", rows, _DEAD_COLUMNS, output_format)
+
+
+@command.command()
+@click.option(
+    "--renew",
+    is_flag=True,
+    help="Have those of another model or prompt made anew, and those given up tried again.",
+)
+@click.option("--collection", metavar="NAME", help="Renew in this collection only.")
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def summaries(
+    database_url: str | None, renew: bool, collection: str | None, output_format: str
+) -> None:
+    """Count the summaries of documents, and renew those that another model made.
+
+    The old ones serve until a worker, or the next ingest, has the new ones; what is embedded with
+    its summary is embedded anew then. Those set by hand stay.
+    """
+    from pgblend.cli.ingest.spaces import get_setting
+    from pgblend.cli.ingest.summary_prompt import made_by
+
+    if collection is not None and not renew:
+        raise click.UsageError("--collection needs --renew")
+    with open_database(database_url) as connection:
+        model = get_setting(connection, "summary_model")
+        parameters = {"made_by": made_by(model) if model else None, "collection": collection}
+        if renew:
+            if not model:
+                raise UserError(
+                    "no model makes summaries",
+                    hint="name one: pgblend config set summary_model NAME",
+                )
+            count = fetch_value(connection, _RENEW_SUMMARIES, parameters)
+            click.echo(f"queued {count:,} summaries", err=True)
+        rows = fetch_rows(connection, _SUMMARIES, parameters)
+    output.echo_list("summaries", rows, _SUMMARY_COLUMNS, output_format)
 
 
 def _note(text: str) -> None:

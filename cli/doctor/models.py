@@ -30,6 +30,7 @@ _SPACES = """
     CROSS JOIN LATERAL pgblend.count_vectors(s.name) AS c
     ORDER BY s.name
 """
+_SUMMARIES = "SELECT * FROM pgblend._summary_counts(%(made_by)s::text)"
 _PROBE = """
     SELECT model, expected_dimensions, dimensions, likeness
     FROM pgblend.probe_embedding_space(%(space)s)
@@ -155,6 +156,26 @@ def embedding_queue(connection: Connection) -> Iterator[Check]:
         yield Check("embedding queue", "ok", "it moves")
 
 
+def summaries(connection: Connection) -> Iterator[Check]:
+    """Check that summaries are of the model that makes them now."""
+    from pgblend.cli.ingest.spaces import get_setting
+    from pgblend.cli.ingest.summary_prompt import made_by
+
+    model = get_setting(connection, "summary_model")
+    rows = fetch_rows(connection, _SUMMARIES, {"made_by": made_by(model) if model else None})
+    other, given_up = (sum(row[name] for row in rows) for name in ("other", "given_up"))
+    if other:
+        message = (
+            f"{other} of {sum(row['summaries'] for row in rows)} are of another model or prompt"
+        )
+        yield Check("summaries", "warning", message, "run: pgblend worker summaries --renew")
+    if given_up:
+        message = f"the model gave none for {given_up} documents"
+        yield Check("summaries", "warning", message, "run: pgblend worker summaries --renew")
+    if rows and not other and not given_up:
+        yield Check("summaries", "ok", "made by the model that makes them now")
+
+
 def embedding_models(connection: Connection) -> Iterator[Check]:
     """Check that behind each space's model is the one that the space was made with."""
     if fetch_value(connection, _GATEWAY_URL) is None:
@@ -206,5 +227,6 @@ CHECKS = (
     embedding_spaces,
     embedding_models,
     embedding_queue,
+    summaries,
     index_recall,
 )

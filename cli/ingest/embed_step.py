@@ -17,7 +17,7 @@ _EMBEDDINGS = "embeddings"
 _SUMMARIES = "summaries"
 _WAITING_SUMMARIES = """
     SELECT count(*) FROM pgblend_data.document_summary AS m
-    WHERE m.summary IS NULL AND m.failures < 3
+    WHERE (m.summary IS NULL OR m.outdated) AND m.failures < 3
 """
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
+from pgblend.cli.ingest.summary_prompt import made_by
 from pgblend.cli.server.bring_up import GET_GATEWAY_URL
 from pgblend.cli.server.cluster import Cluster
 from pgblend.cli.server.gateway_process import GatewayProcess, ask_health
@@ -29,6 +30,16 @@ SPACES = """
     CROSS JOIN LATERAL pgblend.count_vectors(s.name) AS c
     ORDER BY s.name
 """
+
+HAS_SUMMARIES = "SELECT pg_catalog.to_regprocedure('pgblend._summary_counts(text)') IS NOT NULL"
+SUMMARIES = """
+    SELECT coalesce(sum(c.summaries), 0)::bigint AS summaries,
+        coalesce(sum(c.other), 0)::bigint AS other,
+        coalesce(sum(c.waiting), 0)::bigint AS waiting,
+        coalesce(sum(c.given_up), 0)::bigint AS given_up
+    FROM pgblend._summary_counts(%(made_by)s::text) AS c
+"""
+SUMMARY_MODEL = "SELECT pgblend.get_setting('summary_model') #>> '{}'"
 
 Report = dict[str, Any]
 
@@ -70,7 +81,13 @@ def _report(database: Report, gateway_url: str | None) -> Report:
         ("version", "data_directory", "port", "socket_directory", "migration", "error")
     )
     return {
-        "database": {**nothing, "extensions": {}, "embedding_spaces": [], **database},
+        "database": {
+            **nothing,
+            "extensions": {},
+            "embedding_spaces": [],
+            "summaries": None,
+            **database,
+        },
         "gateway": {
             "running": health is not None,
             "url": gateway_url,
@@ -103,5 +120,12 @@ def _ask_database(connection: Connection) -> tuple[Report, str | None]:
         },
         "migration": fetch_value(connection, REVISION) if migrated else None,
         "embedding_spaces": fetch_rows(connection, SPACES) if has_spaces else [],
+        "summaries": _summaries(connection) if fetch_value(connection, HAS_SUMMARIES) else None,
     }
     return found, fetch_value(connection, GET_GATEWAY_URL) if migrated else None
+
+
+def _summaries(connection: Connection) -> Report:
+    """Count summaries, and those that another model made than would now."""
+    model = fetch_value(connection, SUMMARY_MODEL)
+    return fetch_rows(connection, SUMMARIES, {"made_by": made_by(model) if model else None})[0]

@@ -91,6 +91,8 @@ CREATE TABLE pgblend_data.document_summary (
     bucket smallint NOT NULL,
     summary text,
     key text,
+    made_by text,
+    outdated boolean NOT NULL DEFAULT false,
     failures integer NOT NULL DEFAULT 0,
     reason text,
     made_at timestamptz,
@@ -100,14 +102,18 @@ CREATE TABLE pgblend_data.document_summary (
 );
 CREATE INDEX document_summary_due_btree
 ON pgblend_data.document_summary USING btree (failures, document_id)
-WHERE summary IS NULL AND failures < 3;
+WHERE (summary IS NULL OR outdated) AND failures < 3;
 CREATE INDEX document_summary_collection_id_btree
 ON pgblend_data.document_summary USING btree (collection_id);
 CREATE INDEX document_summary_key_btree
 ON pgblend_data.document_summary USING btree (key) WHERE key IS NOT NULL;
 COMMENT ON TABLE pgblend_data.document_summary IS
 'Summaries of documents; NULL while one waits for it. The key is a digest of model, prompt and '
-'text, so that nothing is summed up twice.';
+'text, so that nothing is summed up twice; NULL where it was set by hand.';
+COMMENT ON COLUMN pgblend_data.document_summary.made_by IS
+'The model, and a digest of the prompt.';
+COMMENT ON COLUMN pgblend_data.document_summary.outdated IS
+'Whether another one is wanted; this one serves until it comes.';
 
 CREATE TABLE pgblend_data.chunk (
     id bigint GENERATED ALWAYS AS IDENTITY,

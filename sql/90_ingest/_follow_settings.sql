@@ -25,6 +25,8 @@ BEGIN
     ELSIF NOT (new_settings ->> 'summaries')::boolean THEN
         DELETE FROM pgblend_data.document_summary AS m
         WHERE m.collection_id = _follow_settings.collection_id AND m.summary IS NULL;
+        UPDATE pgblend_data.document_summary AS m SET outdated = false
+        WHERE m.collection_id = _follow_settings.collection_id AND m.outdated;
     END IF;
 END;
 $function$;

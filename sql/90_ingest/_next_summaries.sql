@@ -1,5 +1,5 @@
--- _next_summaries: documents that wait for a summary, with the beginning of their text, held for
--- this session.
+-- _next_summaries: documents that wait for a summary, or for another one, with the beginning of
+-- their text, held for this session.
 -- A claim is an advisory lock: it ends with _store_summary, _fail_summary or the session. Three
 -- failures are enough. The text is at most `most_characters` long.
 CREATE OR REPLACE FUNCTION pgblend._next_summaries(batch_size integer, most_characters integer)
@@ -16,7 +16,7 @@ DECLARE
 BEGIN
     FOR waiting IN
         SELECT m.document_id FROM pgblend_data.document_summary AS m
-        WHERE m.summary IS NULL AND m.failures < 3
+        WHERE (m.summary IS NULL OR m.outdated) AND m.failures < 3
         ORDER BY m.failures, m.document_id
     LOOP
         EXIT WHEN claimed >= batch_size;
@@ -32,7 +32,8 @@ BEGIN
             ) AS c), most_characters)
         FROM pgblend_data.document AS d
         INNER JOIN pgblend_data.document_summary AS m ON m.document_id = d.id
-        WHERE d.id = waiting.document_id AND m.summary IS NULL AND m.failures < 3;
+        WHERE d.id = waiting.document_id
+            AND (m.summary IS NULL OR m.outdated) AND m.failures < 3;
         IF FOUND THEN
             claimed := claimed + 1;
         ELSE

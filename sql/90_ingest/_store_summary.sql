@@ -5,7 +5,8 @@ CREATE OR REPLACE FUNCTION pgblend._store_summary(
     document_id bigint,
     content_hash text,
     summary text,
-    key text
+    key text,
+    made_by text DEFAULT NULL
 )
 RETURNS boolean
 LANGUAGE plpgsql
@@ -30,12 +31,13 @@ BEGIN
     SELECT m.summary INTO before
     FROM pgblend_data.document_summary AS m WHERE m.document_id = target.id;
     INSERT INTO pgblend_data.document_summary AS m (
-        document_id, collection_id, bucket, summary, key, made_at)
+        document_id, collection_id, bucket, summary, key, made_by, made_at)
     VALUES (
         target.id, target.collection_id, target.bucket, _store_summary.summary,
-        _store_summary.key, now())
+        _store_summary.key, _store_summary.made_by, now())
     ON CONFLICT ON CONSTRAINT document_summary_pkey DO UPDATE
-    SET summary = excluded.summary, key = excluded.key, reason = NULL, made_at = now();
+    SET summary = excluded.summary, key = excluded.key, made_by = excluded.made_by,
+        outdated = false, failures = 0, reason = NULL, made_at = now();
     PERFORM pgblend._queue_again(ARRAY(
         SELECT c.id
         FROM pgblend_data.chunk AS c
@@ -52,6 +54,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._store_summary(bigint, text, text, text) IS
+COMMENT ON FUNCTION pgblend._store_summary(bigint, text, text, text, text) IS
 'Keep a document''s summary and queue the chunks whose text to embed it changes; false where the '
 'document''s text is another by now.';

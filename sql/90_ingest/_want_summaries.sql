@@ -17,7 +17,8 @@ BEGIN
         AND coalesce(d.media_type, '') <> ALL('{application/x-slack-export, application/x-linear,
             application/mbox, message/rfc822, application/vnd.ms-outlook}')
     ON CONFLICT ON CONSTRAINT document_summary_pkey DO UPDATE
-    SET summary = NULL, key = NULL, failures = 0, reason = NULL, made_at = NULL
+    SET summary = NULL, key = NULL, made_by = NULL, outdated = false, failures = 0,
+        reason = NULL, made_at = NULL
     WHERE is_new;
     GET DIAGNOSTICS wanted = ROW_COUNT;
     RETURN wanted;

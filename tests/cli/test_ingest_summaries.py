@@ -142,3 +142,48 @@ def test_the_worker_makes_them_too(
     result = pgblend("worker", "--once")
     assert result.exit_code == 0, result.output
     assert embedded(model_provider) == {"About walruses.\n---\nWalruses sleep."}
+
+
+def test_summaries_of_another_model_are_renewed(
+    ingest: Ingest,
+    pgblend: Callable[..., Result],
+    parse_valid: Callable[[Result, str], Any],
+    gateway_connection: psycopg.Connection,
+    model_provider: ModelProvider,
+) -> None:
+    def count(*options: str) -> tuple[int, ...]:
+        result = pgblend("worker", "summaries", "--json", *options)
+        (row,) = parse_valid(result, "worker-summaries")["summaries"]
+        return row["summaries"], row["other"], row["waiting"], row["given_up"]
+
+    ingest()
+    gateway_connection.execute(
+        "SELECT set_summary(document_id, 'Mine.') FROM documents WHERE source_key = 'b.txt'"
+    )
+    assert count() == (2, 0, 0, 0)
+    another_model(gateway_connection)
+    assert count() == (2, 1, 0, 0)  # that which was set by hand is nobody's
+    assert "1 of another model" in pgblend("status").stdout
+    doctor = pgblend("doctor").stdout
+    assert "1 of 2 are of another model or prompt" in " ".join(doctor.split())
+    assert count("--renew", "--collection", "c") == (2, 0, 1, 0)
+    assert count("--renew") == (2, 0, 1, 0)  # once is enough
+    summaries = "SELECT array_agg(summary ORDER BY source_key) FROM documents"
+    # The old one serves until the new one is there, also where the model fails.
+    model_provider.behaviours["chat"] = Behaviour(status=400, error_message="too long")
+    for _ in range(3):
+        pgblend("worker", "--once")
+    assert gateway_connection.execute(summaries).fetchone() == (["About walruses.", "Mine.", None],)
+    model_provider.reset()
+    model_provider.reply = lambda body: "New."
+    another_model(gateway_connection)
+    count("--renew")
+    model_provider.bodies.clear()
+    assert pgblend("worker", "--once").exit_code == 0
+    assert gateway_connection.execute(summaries).fetchone() == (["New.", "Mine.", None],)
+    assert embedded(model_provider) == {"New.\n---\nThe walrus swims in the north. {title}"}
+    assert count() == (2, 0, 0, 0)
+    gateway_connection.execute("SELECT reset_setting('summary_model')")
+    assert count() == (2, 0, 0, 0)
+    assert pgblend("worker", "summaries", "--renew").exit_code == 1
+    assert pgblend("worker", "summaries", "--collection", "c").exit_code == 2
