@@ -1091,7 +1091,8 @@ END;
 COMMENT ON FUNCTION pgblend.reset_setting(text) IS 'Put the default of a setting back.';
 
 -- 10_text/_chunk_immutable
--- _chunk_immutable: trigger that lets a chunk's metadata change and nothing else.
+-- _chunk_immutable: trigger that lets a chunk's metadata and counts of tokens change, and nothing
+-- else.
 -- (content_hash is generated after this trigger.) Whatever is derived from a chunk (postings,
 -- vectors) is found by its id, so new text needs a new id.
 CREATE OR REPLACE FUNCTION pgblend._chunk_immutable()
@@ -1101,11 +1102,11 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    others text[] := '{metadata, lexemes, content_hash}';
+    others text[] := '{metadata, token_count, piece_tokens, lexemes, content_hash}';
 BEGIN
     IF to_jsonb(NEW) - others <> to_jsonb(OLD) - others OR NEW.lexemes <> OLD.lexemes
     THEN
-        RAISE EXCEPTION 'chunk % is immutable: only its metadata can be updated', OLD.id
+        RAISE EXCEPTION 'chunk % is immutable: only metadata and counts of tokens can be updated', OLD.id
             USING ERRCODE = '0A000',
             HINT = 'Replace the document: SELECT * FROM pgblend.ingest_document(…)';
     END IF;
@@ -1114,7 +1115,7 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._chunk_immutable() IS
-'Trigger that lets a chunk''s metadata change and nothing else.';
+'Trigger that lets a chunk''s metadata and counts of tokens change, and nothing else.';
 
 -- 10_text/_index_parts
 -- _index_parts: title, heading, content and its part before own_start as the parser gets them, and
@@ -25019,6 +25020,7 @@ RETURN CASE
     WHEN
         old.uri IS DISTINCT FROM new.uri
         OR old.metadata IS DISTINCT FROM new.metadata
+        OR old.source_metadata IS DISTINCT FROM new.source_metadata
         OR old.media_type IS DISTINCT FROM new.media_type
         OR old.modified_at IS DISTINCT FROM new.modified_at
         THEN 'updated'
@@ -25069,7 +25071,8 @@ BEGIN
         AND coalesce(d.media_type, '') <> ALL('{application/x-slack-export, application/x-linear,
             application/mbox, message/rfc822, application/vnd.ms-outlook}')
     ON CONFLICT ON CONSTRAINT document_summary_pkey DO UPDATE
-    SET summary = NULL, key = NULL, failures = 0, reason = NULL, made_at = NULL
+    SET summary = NULL, key = NULL, made_by = NULL, outdated = false, failures = 0,
+        reason = NULL, made_at = NULL
     WHERE is_new;
     GET DIAGNOSTICS wanted = ROW_COUNT;
     RETURN wanted;
@@ -25241,6 +25244,25 @@ RETURN hashtextextended(format('pgblend summary %s', document_id), 0);
 
 COMMENT ON FUNCTION pgblend._summary_lock(bigint) IS
 'The advisory lock of whoever has a document summed up.';
+
+-- 90_ingest/_merged_metadata
+-- _merged_metadata: metadata with changes laid over it; a key whose change is a JSON null is left
+-- out.
+-- NULL changes nothing; NULL metadata stays NULL.
+CREATE OR REPLACE FUNCTION pgblend._merged_metadata(metadata jsonb, changes jsonb)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN changes IS NULL THEN metadata
+    ELSE (metadata || changes) - ARRAY(
+        SELECT e.key FROM jsonb_each(changes) AS e
+        WHERE e.value = 'null'
+    )
+END;
+
+COMMENT ON FUNCTION pgblend._merged_metadata(jsonb, jsonb) IS
+'Metadata with changes laid over it; a key whose change is a JSON null is left out.';
 
 -- 90_ingest/_needs_row_triggers
 -- _needs_row_triggers: whether statement triggers would miss changes of a table.
@@ -25811,6 +25833,68 @@ $function$;
 COMMENT ON FUNCTION pgblend._store_extraction(bigint, text, text, jsonb) IS
 'Keep what a model found in a text: its entities and their relations.';
 
+-- 90_ingest/_store_token_counts
+-- _store_token_counts: put counted tokens in place of estimated ones; returns of how many chunks.
+-- counts: an array of {chunk_id, token_count, piece_tokens}. Chunks that are gone, counted by now,
+-- or held by who deletes them, are left out: nobody waits.
+CREATE OR REPLACE FUNCTION pgblend._store_token_counts(counts jsonb)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    counted bigint;
+BEGIN
+    UPDATE pgblend_data.chunk AS c
+    SET token_count = n.token_count, piece_tokens = n.piece_tokens
+    FROM (
+        SELECT o.id, j.token_count, j.piece_tokens
+        FROM jsonb_to_recordset(counts) AS j (
+            chunk_id bigint, token_count integer, piece_tokens smallint[])
+        INNER JOIN pgblend_data.chunk AS o ON o.id = j.chunk_id
+        WHERE o.piece_tokens IS NULL
+        ORDER BY o.id
+        FOR NO KEY UPDATE OF o SKIP LOCKED
+    ) AS n
+    WHERE c.id = n.id;
+    GET DIAGNOSTICS counted = ROW_COUNT;
+    RETURN counted;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._store_token_counts(jsonb) IS
+'Put counted tokens in place of estimated ones; returns of how many chunks.';
+
+-- 90_ingest/_summary_counts
+-- _summary_counts: for each collection that has or wants summaries, how many there are, how many of
+-- another model or prompt than made_by, how many wait, and how many were given up.
+-- Those set by hand are of no model. NULL made_by: none is of another.
+CREATE OR REPLACE FUNCTION pgblend._summary_counts(made_by text)
+RETURNS TABLE (collection text, summaries bigint, other bigint, waiting bigint, given_up bigint)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+ROWS 10
+BEGIN ATOMIC
+    SELECT
+        c.name AS collection,
+        count(*) FILTER (WHERE m.summary <> '') AS summaries,
+        count(*) FILTER (
+            WHERE m.summary <> '' AND m.key IS NOT NULL AND NOT m.outdated
+            AND m.made_by <> _summary_counts.made_by
+        ) AS other,
+        count(*) FILTER (WHERE (m.summary IS NULL OR m.outdated) AND m.failures < 3) AS waiting,
+        count(*) FILTER (WHERE (m.summary IS NULL OR m.outdated) AND m.failures >= 3) AS given_up
+    FROM pgblend_data.document_summary AS m
+    INNER JOIN pgblend_data.collection AS c ON m.collection_id = c.id
+    GROUP BY c.name
+    ORDER BY c.name;
+END;
+
+COMMENT ON FUNCTION pgblend._summary_counts(text) IS
+'For each collection that has or wants summaries, how many there are, how many of another model or '
+'prompt than made_by, how many wait, and how many were given up.';
+
 -- 90_ingest/_triggered_attachment
 -- _triggered_attachment: the attachment that a trigger on a table (or a partition) serves; NULL
 -- where there is none (any more).
@@ -25836,6 +25920,27 @@ $function$;
 COMMENT ON FUNCTION pgblend._triggered_attachment(integer, oid) IS
 'The attachment that a trigger on a table, or on a partition of it, serves; NULL where there is '
 'none (any more).';
+
+-- 90_ingest/_uncounted_chunks
+-- _uncounted_chunks: which of some chunks have estimated token counts, with their text.
+-- The database estimates where it splits a text itself: it has no tokenizer.
+CREATE OR REPLACE FUNCTION pgblend._uncounted_chunks(chunk_ids bigint[])
+RETURNS TABLE (chunk_id bigint, content text, own_start integer)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+ROWS 100
+BEGIN ATOMIC
+    SELECT
+        c.id,
+        c.content,
+        c.own_start
+    FROM pgblend_data.chunk AS c
+    WHERE c.id = ANY(_uncounted_chunks.chunk_ids) AND c.piece_tokens IS NULL
+    ORDER BY c.id;
+END;
+
+COMMENT ON FUNCTION pgblend._uncounted_chunks(bigint[]) IS
+'Which of some chunks have estimated token counts, with their text.';
 
 -- 90_ingest/remove_collection
 -- remove_collection: delete a collection with all its documents; false where there is none to
@@ -25884,6 +25989,37 @@ $function$;
 COMMENT ON FUNCTION pgblend.remove_collection(text) IS
 'Delete a collection with all its documents; false where there is none to delete.';
 
+-- 90_ingest/reset_metadata
+-- reset_metadata: forget what set_metadata set of a document; returns the metadata it has then.
+-- These are what the source says. Metadata that was replaced as a whole stays until the source is
+-- ingested again with another content, title or metadata. An unknown document is an error.
+CREATE OR REPLACE FUNCTION pgblend.reset_metadata(document_id bigint)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    new_metadata jsonb;
+BEGIN
+    UPDATE pgblend_data.document AS d
+    SET metadata = coalesce(d.source_metadata, d.metadata),
+        set_metadata = NULL,
+        source_metadata = NULL
+    WHERE d.id = reset_metadata.document_id
+    RETURNING d.metadata INTO new_metadata;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no document %', coalesce(reset_metadata.document_id::text, 'NULL')
+            USING ERRCODE = '42704', HINT = 'SELECT document_id, source_key FROM pgblend.documents';
+    END IF;
+    RETURN new_metadata;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.reset_metadata(bigint) IS
+'Forget what set_metadata set of a document; returns the metadata that it has then: its source''s.';
+
 -- 90_ingest/retry_embeddings
 -- retry_embeddings: queue dead letters and chunks that wait to be tried again anew, as if they had
 -- never failed; returns how many.
@@ -25922,50 +26058,38 @@ COMMENT ON FUNCTION pgblend.retry_embeddings(text) IS
 'Queue dead letters and chunks that wait to be tried again anew, as if they had never failed; '
 'returns how many.';
 
--- 90_ingest/set_metadata
--- set_metadata: change a document's metadata without touching its chunks or vectors; returns the
--- new metadata.
--- Merged (also where merge is NULL), given keys replace those there and a JSON null takes a key
--- away; not merged, the whole is replaced. A later ingest of the document replaces all of it by
--- what the source says: lasting keys belong into the source. An unknown document and metadata that
--- is no object are errors.
-CREATE OR REPLACE FUNCTION pgblend.set_metadata(
-    document_id bigint,
-    metadata jsonb,
-    merge boolean DEFAULT true
-)
-RETURNS jsonb
+-- 90_ingest/_renew_summaries
+-- _renew_summaries: let documents whose summary is of another model or prompt than made_by wait for
+-- another one; returns how many.
+-- The old ones serve until the new ones come; those set by hand stay. Those that were given up are
+-- tried again. NULL collection: all; an unknown one is an error.
+CREATE OR REPLACE FUNCTION pgblend._renew_summaries(made_by text, collection text DEFAULT NULL)
+RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
-#variable_conflict use_column
 DECLARE
-    new_metadata jsonb;
+    asked bigint := CASE WHEN _renew_summaries.collection IS NOT NULL
+        THEN (pgblend._named_collection(_renew_summaries.collection)).id END;
+    renewed bigint;
 BEGIN
-    IF jsonb_typeof(set_metadata.metadata) IS DISTINCT FROM 'object' THEN
-        RAISE EXCEPTION 'metadata is %: expected a JSON object',
-            coalesce(left(set_metadata.metadata::text, 200), 'NULL')
-            USING ERRCODE = '22023', HINT = 'For example: {"author": "knuth"}';
+    UPDATE pgblend_data.document_summary AS m
+    SET outdated = m.summary IS NOT NULL, failures = 0, reason = NULL
+    WHERE (asked IS NULL OR m.collection_id = asked)
+        AND (m.failures >= 3 OR NOT m.outdated AND m.summary <> '' AND m.key IS NOT NULL
+            AND m.made_by IS DISTINCT FROM _renew_summaries.made_by);
+    GET DIAGNOSTICS renewed = ROW_COUNT;
+    IF renewed > 0 THEN
+        PERFORM pgblend._wake_workers();
     END IF;
-    UPDATE pgblend_data.document AS d
-    SET metadata = CASE
-        WHEN coalesce(merge, true) THEN (d.metadata || set_metadata.metadata) - ARRAY(
-            SELECT e.key FROM jsonb_each(set_metadata.metadata) AS e WHERE e.value = 'null')
-        ELSE set_metadata.metadata END
-    WHERE d.id = set_metadata.document_id
-    RETURNING d.metadata INTO new_metadata;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no document %', coalesce(set_metadata.document_id::text, 'NULL')
-            USING ERRCODE = '42704', HINT = 'SELECT document_id, source_key FROM pgblend.documents';
-    END IF;
-    RETURN new_metadata;
+    RETURN renewed;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.set_metadata(bigint, jsonb, boolean) IS
-'Change a document''s metadata without touching its chunks or vectors; returns the new metadata. '
-'Merged, a JSON null takes a key away. A later ingest of the document replaces it all.';
+COMMENT ON FUNCTION pgblend._renew_summaries(text, text) IS
+'Let documents whose summary is of another model or prompt than made_by wait for another one; '
+'returns how many.';
 
 -- 90_ingest/_writable_collection
 -- _writable_collection: the collection of that name; an error where the caller may not write to it.
@@ -26860,8 +26984,8 @@ COMMENT ON FUNCTION pgblend._fail_summary(bigint, text, boolean) IS
 'Note that a document could not be summed up, and why.';
 
 -- 90_ingest/_next_summaries
--- _next_summaries: documents that wait for a summary, with the beginning of their text, held for
--- this session.
+-- _next_summaries: documents that wait for a summary, or for another one, with the beginning of
+-- their text, held for this session.
 -- A claim is an advisory lock: it ends with _store_summary, _fail_summary or the session. Three
 -- failures are enough. The text is at most `most_characters` long.
 CREATE OR REPLACE FUNCTION pgblend._next_summaries(batch_size integer, most_characters integer)
@@ -26878,7 +27002,7 @@ DECLARE
 BEGIN
     FOR waiting IN
         SELECT m.document_id FROM pgblend_data.document_summary AS m
-        WHERE m.summary IS NULL AND m.failures < 3
+        WHERE (m.summary IS NULL OR m.outdated) AND m.failures < 3
         ORDER BY m.failures, m.document_id
     LOOP
         EXIT WHEN claimed >= batch_size;
@@ -26894,7 +27018,8 @@ BEGIN
             ) AS c), most_characters)
         FROM pgblend_data.document AS d
         INNER JOIN pgblend_data.document_summary AS m ON m.document_id = d.id
-        WHERE d.id = waiting.document_id AND m.summary IS NULL AND m.failures < 3;
+        WHERE d.id = waiting.document_id
+            AND (m.summary IS NULL OR m.outdated) AND m.failures < 3;
         IF FOUND THEN
             claimed := claimed + 1;
         ELSE
@@ -26906,6 +27031,88 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._next_summaries(integer, integer) IS
 'Documents that wait for a summary, with the beginning of their text, held for this session.';
+
+-- 90_ingest/_followed_metadata
+-- _followed_metadata: a document's metadata once its source says `source`: what was set by hand
+-- stays, over the source's or in place of it.
+-- The first three are the document's as it is; set_metadata NULL means that the source is followed.
+CREATE OR REPLACE FUNCTION pgblend._followed_metadata(
+    metadata jsonb,
+    set_metadata jsonb,
+    source_metadata jsonb,
+    source jsonb
+)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN set_metadata IS NULL THEN source
+    WHEN source_metadata IS NULL THEN metadata
+    ELSE pgblend._merged_metadata(source, set_metadata)
+END;
+
+COMMENT ON FUNCTION pgblend._followed_metadata(jsonb, jsonb, jsonb, jsonb) IS
+'A document''s metadata once its source says another: what was set by hand stays.';
+
+-- 90_ingest/set_metadata
+-- set_metadata: change a document's metadata without touching its chunks or vectors; returns the
+-- new metadata.
+-- Merged (also where merge is NULL), given keys replace those there and a JSON null takes a key
+-- away; not merged, the whole is replaced. It lasts: keys that were set stay over what the source
+-- says when it is ingested again, and metadata that was replaced as a whole stays as it is, until
+-- reset_metadata. An unknown document and metadata that is no object are errors.
+CREATE OR REPLACE FUNCTION pgblend.set_metadata(
+    document_id bigint,
+    metadata jsonb,
+    merge boolean DEFAULT true
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    new_metadata jsonb;
+BEGIN
+    IF jsonb_typeof(set_metadata.metadata) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'metadata is %: expected a JSON object',
+            coalesce(left(set_metadata.metadata::text, 200), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: {"author": "knuth"}';
+    END IF;
+    UPDATE pgblend_data.document AS d
+    SET metadata = n.metadata,
+        set_metadata = CASE WHEN n.source IS NULL THEN n.metadata
+            ELSE coalesce(d.set_metadata, '{}') || set_metadata.metadata END,
+        source_metadata = n.source
+    FROM (
+        SELECT
+            o.id,
+            CASE WHEN coalesce(merge, true)
+                THEN pgblend._merged_metadata(o.metadata, set_metadata.metadata)
+                ELSE set_metadata.metadata END AS metadata,
+            -- NULL where the whole is, or was, replaced
+            CASE WHEN NOT coalesce(merge, true) THEN NULL
+                WHEN o.set_metadata IS NULL THEN o.metadata
+                ELSE o.source_metadata END AS source
+        FROM pgblend_data.document AS o
+        WHERE o.id = set_metadata.document_id
+        FOR NO KEY UPDATE
+    ) AS n
+    WHERE d.id = n.id
+    RETURNING d.metadata INTO new_metadata;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no document %', coalesce(set_metadata.document_id::text, 'NULL')
+            USING ERRCODE = '42704', HINT = 'SELECT document_id, source_key FROM pgblend.documents';
+    END IF;
+    RETURN new_metadata;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.set_metadata(bigint, jsonb, boolean) IS
+'Change a document''s metadata without touching its chunks or vectors; returns the new metadata. '
+'Merged, a JSON null takes a key away. What is set stays when the source is ingested again, until '
+'reset_metadata.';
 
 -- 90_ingest/_trigger_problems
 -- _trigger_problems: which triggers an attached table lacks, or has disabled.
@@ -27051,7 +27258,8 @@ CREATE OR REPLACE FUNCTION pgblend._store_summary(
     document_id bigint,
     content_hash text,
     summary text,
-    key text
+    key text,
+    made_by text DEFAULT NULL
 )
 RETURNS boolean
 LANGUAGE plpgsql
@@ -27076,12 +27284,13 @@ BEGIN
     SELECT m.summary INTO before
     FROM pgblend_data.document_summary AS m WHERE m.document_id = target.id;
     INSERT INTO pgblend_data.document_summary AS m (
-        document_id, collection_id, bucket, summary, key, made_at)
+        document_id, collection_id, bucket, summary, key, made_by, made_at)
     VALUES (
         target.id, target.collection_id, target.bucket, _store_summary.summary,
-        _store_summary.key, now())
+        _store_summary.key, _store_summary.made_by, now())
     ON CONFLICT ON CONSTRAINT document_summary_pkey DO UPDATE
-    SET summary = excluded.summary, key = excluded.key, reason = NULL, made_at = now();
+    SET summary = excluded.summary, key = excluded.key, made_by = excluded.made_by,
+        outdated = false, failures = 0, reason = NULL, made_at = now();
     PERFORM pgblend._queue_again(ARRAY(
         SELECT c.id
         FROM pgblend_data.chunk AS c
@@ -27098,7 +27307,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._store_summary(bigint, text, text, text) IS
+COMMENT ON FUNCTION pgblend._store_summary(bigint, text, text, text, text) IS
 'Keep a document''s summary and queue the chunks whose text to embed it changes; false where the '
 'document''s text is another by now.';
 
@@ -27721,95 +27930,6 @@ $function$;
 COMMENT ON FUNCTION pgblend._orphan_keys(pgblend_data.attached_table, integer) IS
 'Source keys of documents whose row is gone from the attached table; NULL where there are none.';
 
--- 90_ingest/_apply_batch
--- _apply_batch: what _apply_changes does with some keys, which are in order; returns how many
--- documents changed.
--- source is the query of _attachment_sql. Metadata, URI and date alone change no chunk.
-CREATE OR REPLACE FUNCTION pgblend._apply_batch(
-    attached pgblend_data.attached_table,
-    source text,
-    keys text[]
-)
-RETURNS bigint
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-DECLARE
-    target pgblend_data.collection;
-    found record;
-    outcome record;
-BEGIN
-    EXECUTE source INTO found USING keys;
-    SELECT c.* INTO STRICT target FROM pgblend_data.collection AS c
-    WHERE c.id = attached.collection_id;
-    WITH stored AS MATERIALIZED (
-        SELECT d.*
-        FROM pgblend_data.document AS d
-        WHERE d.collection_id = target.id AND d.source_key = ANY(keys)
-        ORDER BY d.source_key COLLATE "C"
-        FOR UPDATE
-    ), gone AS (
-        DELETE FROM pgblend_data.document AS d
-        USING stored AS s
-        WHERE d.id = s.id AND s.source_key <> ALL(coalesce(found.keys, '{}'))
-        RETURNING d.id
-    ), fresh AS (
-        SELECT f.*, encode(sha256(convert_to(f.content, 'UTF8')), 'hex') AS content_hash
-        FROM unnest(
-            found.keys, found.titles, found.contents, found.metadata, found.uris, found.modified_at
-        ) AS f (source_key, title, content, metadata, uri, modified_at)
-    ), written AS (
-        INSERT INTO pgblend_data.document (
-            collection_id, bucket, source_key, uri, title, text_search_config, metadata,
-            content_hash, modified_at)
-        SELECT
-            target.id, pgblend._bucket(target.id, f.source_key), f.source_key, f.uri, f.title,
-            target.text_search_config, f.metadata, f.content_hash, f.modified_at
-        FROM fresh AS f
-        LEFT JOIN stored AS s ON s.source_key = f.source_key
-        WHERE s.id IS NULL
-            OR (s.uri, s.title, s.text_search_config, s.metadata, s.content_hash, s.modified_at)
-                IS DISTINCT FROM (f.uri, f.title, target.text_search_config, f.metadata,
-                    f.content_hash, f.modified_at)
-        ORDER BY f.source_key COLLATE "C"
-        ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key DO UPDATE
-        SET uri = excluded.uri, title = excluded.title,
-            text_search_config = excluded.text_search_config, metadata = excluded.metadata,
-            content_hash = excluded.content_hash, modified_at = excluded.modified_at,
-            ingested_at = now()
-        RETURNING id, source_key
-    )
-    SELECT
-        (SELECT count(*) FROM gone AS g) + count(*) AS changed,
-        array_agg(w.id ORDER BY w.id) FILTER (WHERE n.is_new) AS document_ids,
-        array_agg(f.content ORDER BY w.id) FILTER (WHERE n.is_new) AS contents
-    INTO outcome
-    FROM written AS w
-    INNER JOIN fresh AS f ON f.source_key = w.source_key
-    LEFT JOIN stored AS s ON s.source_key = w.source_key
-    CROSS JOIN LATERAL (
-        SELECT s.id IS NULL OR s.content_hash <> f.content_hash OR s.title <> f.title
-            OR s.text_search_config <> target.text_search_config AS is_new
-    ) AS n;
-    IF outcome.document_ids IS NOT NULL THEN
-        DELETE FROM pgblend_data.chunk AS c WHERE c.document_id = ANY(outcome.document_ids);
-        PERFORM pgblend._insert_chunks(
-            outcome.document_ids,
-            pgblend._split_contents(
-                outcome.contents, pgblend._collection_settings(target.settings)));
-    END IF;
-    IF found.keys IS NOT NULL THEN
-        PERFORM pgblend._store_references(attached, found.keys, found.targets);
-        PERFORM pgblend._link_references(attached, found.keys);
-    END IF;
-    RETURN outcome.changed;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._apply_batch(pgblend_data.attached_table, text, text[]) IS
-'What _apply_changes does with some keys, which are in order; returns how many documents changed.';
-
 -- 90_ingest/_attachment_collection
 -- _attachment_collection: the wanted attachment with its collection, which is made where there is
 -- none.
@@ -27868,6 +27988,103 @@ COMMENT ON FUNCTION pgblend._attachment_collection(
 ) IS
 'The wanted attachment with its collection, which is made where there is none; 55000 where it '
 'holds anything else.';
+
+-- 90_ingest/_apply_batch
+-- _apply_batch: what _apply_changes does with some keys, which are in order; returns how many
+-- documents changed.
+-- source is the query of _attachment_sql. Metadata, URI and date alone change no chunk.
+CREATE OR REPLACE FUNCTION pgblend._apply_batch(
+    attached pgblend_data.attached_table,
+    source text,
+    keys text[]
+)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    target pgblend_data.collection;
+    found record;
+    outcome record;
+BEGIN
+    EXECUTE source INTO found USING keys;
+    SELECT c.* INTO STRICT target FROM pgblend_data.collection AS c
+    WHERE c.id = attached.collection_id;
+    WITH stored AS MATERIALIZED (
+        SELECT d.*
+        FROM pgblend_data.document AS d
+        WHERE d.collection_id = target.id AND d.source_key = ANY(keys)
+        ORDER BY d.source_key COLLATE "C"
+        FOR UPDATE
+    ), gone AS (
+        DELETE FROM pgblend_data.document AS d
+        USING stored AS s
+        WHERE d.id = s.id AND s.source_key <> ALL(coalesce(found.keys, '{}'))
+        RETURNING d.id
+    ), fresh AS (
+        SELECT f.source_key, f.title, f.content, f.uri, f.modified_at,
+            CASE WHEN s.set_metadata IS NULL THEN f.metadata
+                ELSE pgblend._followed_metadata(
+                    s.metadata, s.set_metadata, s.source_metadata, f.metadata) END AS metadata,
+            CASE WHEN s.source_metadata IS NOT NULL THEN f.metadata END AS source_metadata,
+            encode(sha256(convert_to(f.content, 'UTF8')), 'hex') AS content_hash
+        FROM unnest(
+            found.keys, found.titles, found.contents, found.metadata, found.uris, found.modified_at
+        ) AS f (source_key, title, content, metadata, uri, modified_at)
+        LEFT JOIN stored AS s ON s.source_key = f.source_key
+    ), written AS (
+        INSERT INTO pgblend_data.document (
+            collection_id, bucket, source_key, uri, title, text_search_config, metadata,
+            source_metadata, content_hash, modified_at)
+        SELECT
+            target.id, pgblend._bucket(target.id, f.source_key), f.source_key, f.uri, f.title,
+            target.text_search_config, f.metadata, f.source_metadata, f.content_hash, f.modified_at
+        FROM fresh AS f
+        LEFT JOIN stored AS s ON s.source_key = f.source_key
+        WHERE s.id IS NULL
+            OR (s.uri, s.title, s.text_search_config, s.metadata, s.source_metadata,
+                    s.content_hash, s.modified_at)
+                IS DISTINCT FROM (f.uri, f.title, target.text_search_config, f.metadata,
+                    f.source_metadata, f.content_hash, f.modified_at)
+        ORDER BY f.source_key COLLATE "C"
+        ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key DO UPDATE
+        SET uri = excluded.uri, title = excluded.title,
+            text_search_config = excluded.text_search_config, metadata = excluded.metadata,
+            source_metadata = excluded.source_metadata,
+            content_hash = excluded.content_hash, modified_at = excluded.modified_at,
+            ingested_at = now()
+        RETURNING id, source_key
+    )
+    SELECT
+        (SELECT count(*) FROM gone AS g) + count(*) AS changed,
+        array_agg(w.id ORDER BY w.id) FILTER (WHERE n.is_new) AS document_ids,
+        array_agg(f.content ORDER BY w.id) FILTER (WHERE n.is_new) AS contents
+    INTO outcome
+    FROM written AS w
+    INNER JOIN fresh AS f ON f.source_key = w.source_key
+    LEFT JOIN stored AS s ON s.source_key = w.source_key
+    CROSS JOIN LATERAL (
+        SELECT s.id IS NULL OR s.content_hash <> f.content_hash OR s.title <> f.title
+            OR s.text_search_config <> target.text_search_config AS is_new
+    ) AS n;
+    IF outcome.document_ids IS NOT NULL THEN
+        DELETE FROM pgblend_data.chunk AS c WHERE c.document_id = ANY(outcome.document_ids);
+        PERFORM pgblend._insert_chunks(
+            outcome.document_ids,
+            pgblend._split_contents(
+                outcome.contents, pgblend._collection_settings(target.settings)));
+    END IF;
+    IF found.keys IS NOT NULL THEN
+        PERFORM pgblend._store_references(attached, found.keys, found.targets);
+        PERFORM pgblend._link_references(attached, found.keys);
+    END IF;
+    RETURN outcome.changed;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._apply_batch(pgblend_data.attached_table, text, text[]) IS
+'What _apply_changes does with some keys, which are in order; returns how many documents changed.';
 
 -- 90_ingest/check_attached_tables
 -- check_attached_tables: what is wrong with attached tables, and how to mend it; no row where all
@@ -27965,6 +28182,8 @@ BEGIN
     ELSIF NOT (new_settings ->> 'summaries')::boolean THEN
         DELETE FROM pgblend_data.document_summary AS m
         WHERE m.collection_id = _follow_settings.collection_id AND m.summary IS NULL;
+        UPDATE pgblend_data.document_summary AS m SET outdated = false
+        WHERE m.collection_id = _follow_settings.collection_id AND m.outdated;
     END IF;
 END;
 $function$;
@@ -28153,7 +28372,7 @@ COMMENT ON FUNCTION pgblend._setting_follow() IS
 -- configuration. chunks: an array of {content, own_start, start_offset, end_offset, start_line,
 -- end_line, pages, heading, kind, token_count, piece_tokens, metadata}. links: what the text links
 -- to, as add_links takes it; they replace those it had, and NULL leaves an unchanged document's
--- alone.
+-- alone. What set_metadata set stays over the metadata given here.
 CREATE OR REPLACE FUNCTION pgblend.ingest_document(
     collection text,
     source_key text,
@@ -28200,11 +28419,17 @@ BEGIN
         SELECT d.* INTO STRICT old FROM pgblend_data.document AS d
         WHERE d.collection_id = new.collection_id AND d.source_key = new.source_key;
         document_id := old.id;
+        IF old.source_metadata IS NOT NULL THEN
+            new.source_metadata := new.metadata;
+        END IF;
+        new.metadata := pgblend._followed_metadata(
+            old.metadata, old.set_metadata, old.source_metadata, new.metadata);
         status := pgblend._document_change(old, new);
         IF status <> 'unchanged' THEN
             UPDATE pgblend_data.document AS d
             SET uri = new.uri, title = new.title, text_search_config = new.text_search_config,
                 media_type = new.media_type, metadata = new.metadata,
+                source_metadata = new.source_metadata,
                 content_hash = new.content_hash, modified_at = new.modified_at, ingested_at = now()
             WHERE d.id = old.id;
         END IF;
@@ -30499,6 +30724,7 @@ pgblend._similar_lexemes,
 pgblend._snippets,
 pgblend._spaced_bigrams,
 pgblend._sum_ascending,
+pgblend._summary_counts,
 pgblend._text_around,
 pgblend._trigram_arm,
 pgblend._tsvector_document_score,
@@ -30528,6 +30754,7 @@ pgblend.lexical_rebuild,
 pgblend.lexical_seal,
 pgblend.record_judgement,
 pgblend.remove_judged_set,
+pgblend.reset_metadata,
 pgblend.retry_embeddings,
 pgblend.set_metadata,
 pgblend.set_summary
@@ -30550,6 +30777,7 @@ pgblend._embedding_input,
 pgblend._fail_embeddings,
 pgblend._fail_summary,
 pgblend._follow_settings,
+pgblend._followed_metadata,
 pgblend._finish_run,
 pgblend._found_documents,
 pgblend._has_summaries,
@@ -30564,6 +30792,7 @@ pgblend._load_segments,
 pgblend._logged_search,
 pgblend._lock_segments,
 pgblend._may_write,
+pgblend._merged_metadata,
 pgblend._next_embeddings,
 pgblend._next_summaries,
 pgblend._note_failure,
@@ -30576,6 +30805,7 @@ pgblend._queue_changed_prefix,
 pgblend._rebuild_collection,
 pgblend._rebuild_vocabulary,
 pgblend._release_embeddings,
+pgblend._renew_summaries,
 pgblend._replace_chunks,
 pgblend._run_versions,
 pgblend._seal_batch,
@@ -30589,9 +30819,11 @@ pgblend._start_worker,
 pgblend._stop_worker,
 pgblend._store_embeddings,
 pgblend._store_summary,
+pgblend._store_token_counts,
 pgblend._summary_lock,
 pgblend._take_pending,
 pgblend._take_tombstones,
+pgblend._uncounted_chunks,
 pgblend._vocabulary_lock,
 pgblend._waits_for_summary,
 pgblend._wake_workers,

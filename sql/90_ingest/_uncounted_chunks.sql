@@ -6,7 +6,10 @@ LANGUAGE sql
 STABLE PARALLEL SAFE
 ROWS 100
 BEGIN ATOMIC
-    SELECT c.id, c.content, c.own_start
+    SELECT
+        c.id,
+        c.content,
+        c.own_start
     FROM pgblend_data.chunk AS c
     WHERE c.id = ANY(_uncounted_chunks.chunk_ids) AND c.piece_tokens IS NULL
     ORDER BY c.id;

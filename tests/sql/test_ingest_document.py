@@ -171,14 +171,14 @@ def test_chunks_are_immutable(db: Database) -> None:
     for change in (
         "content = 'other'",
         "heading = 'x'",
-        "token_count = 9",
+        "own_start = 1",
         "lexemes = 'x'",
         "id = DEFAULT",
     ):
         error = db.error(f"{table} {change}")
         assert error.sqlstate == "0A000"
         assert "immutable" in str(error.message_primary)
-    db.rows(f"{table} metadata = '{{\"a\": 1}}'")
+    db.rows(f"{table} metadata = '{{\"a\": 1}}', token_count = 9, piece_tokens = '{{9}}'")
     assert db.value("SELECT metadata FROM chunks") == {"a": 1}
 
 
