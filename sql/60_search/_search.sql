@@ -40,6 +40,9 @@ BEGIN
     settings := pgblend._search_settings(options, profile, collection_ids)
         || pgblend._arm_settings(only_arm);
     filter := pgblend._search_filter(filter, settings);
+    IF vector_norm(query_embedding) NOT BETWEEN 1e-3 AND 1e3 THEN
+        query_embedding := l2_normalize(query_embedding);  -- float4 (half) cannot hold its square
+    END IF;
     IF settings -> 'weights' @> '{"lexical": 0, "vector": 0}'
         AND NOT (settings ->> 'fuzzy' = 'on' AND (settings #>> '{weights,fuzzy}')::numeric > 0)
     THEN

@@ -65,6 +65,17 @@ def test_every_scan_gives_the_same(library: Database, scan: str) -> None:
     assert search(library, f'{{"vector_scan": "{scan}"}}') == ["same", "near", "far", "against"]
 
 
+@pytest.mark.parametrize("length", ["1e-30", "1e-5", "1e25"])
+def test_only_the_direction_of_a_query_counts(library: Database, length: str) -> None:
+    query = "SELECT source_key, score FROM vector_search(query_embedding => %s)"
+    hybrid = "SELECT source_key, score FROM hybrid_search('near', query_embedding => %s)"
+    for search_by in (query, hybrid):
+        expected = library.rows(search_by, "[1,1]")
+        assert library.rows(search_by, f"[{length},{length}]") == [
+            (key, pytest.approx(score, abs=1e-6)) for key, score in expected
+        ]
+
+
 def test_waiting_chunks_are_told(library: Database) -> None:
     add_documents(library, "c", [("new", "", "new")])
     (degraded,) = library.rows(
