@@ -75,7 +75,7 @@ BEGIN
         FROM (
             SELECT k.source_key, %s AS key, concat_ws(E''\n\n'', %s) AS content,
                 coalesce(%s::text, '''') AS title,
-                to_jsonb((SELECT r FROM (SELECT %s) AS r)) AS metadata,
+                (SELECT to_jsonb(r.*) FROM (SELECT %s) AS r) AS metadata,
                 %s::text AS uri, %s::timestamptz AS modified_at, %s AS targets
             FROM unnest($1::text[]) AS k (source_key)
             INNER JOIN %s AS t ON %s

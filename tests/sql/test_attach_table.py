@@ -471,3 +471,21 @@ def test_an_older_row_is_never_stored_over_a_newer_one(committed: Database) -> N
         writer.commit()
         filler.execute("SELECT fill_table('articles', 10, true)")
     assert documents(committed) == [("1", "zebra")]
+
+
+def test_columns_may_have_any_name(db: Database) -> None:
+    names = ["r", "k", "s", "t", "source_key", "key", "select", 'a "b" %I $1 \'é', "metadata"]
+    quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+    db.rows('CREATE SCHEMA "S x"')
+    table = '"S x"."T ""y"" %s \'z"'
+    columns = ", ".join(f"{name} text" for name in quoted)
+    db.rows(f'CREATE TABLE {table} ("I d" integer PRIMARY KEY, {columns})')
+    db.rows(
+        "SELECT attach_table(%s, text_columns => %s, title_column => 'r', metadata_columns => %s)",
+        table, names, names,
+    )  # fmt: skip
+    values = ", ".join(f"'walrus {index}'" for index in range(len(names)))
+    db.rows(f"INSERT INTO {table} VALUES (1, {values})")
+    assert db.rows("SELECT title, metadata FROM lexical_search('walrus')") == [
+        ("walrus 0", {name: f"walrus {index}" for index, name in enumerate(names)})
+    ]
