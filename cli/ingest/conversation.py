@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pgblend.cli.ingest.document import Document, Message, storable_value
+from pgblend.cli.ingest.document import Document, Message, ParseError, storable_value
 
 _SAMPLE = 4000
 
@@ -45,6 +45,15 @@ def conversation(
     data = json.dumps(about, sort_keys=True, default=str).encode()
     digest = hashlib.sha256(data).hexdigest()
     return Conversation(key, identity, digest, len(data), lambda: document)
+
+
+def broken_conversation(key: str, identity: str, error: ParseError) -> Conversation:
+    """Make a conversation that cannot be read; what is stored of it stays."""
+
+    def fail() -> Document:
+        raise error
+
+    return Conversation(key, identity, f"broken: {error}", 0, fail)
 
 
 def sample_text(messages: list[Message]) -> str:

@@ -9,7 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pgblend.cli.ingest.conversation import Conversation, conversation
+from pgblend.cli.ingest.conversation import (
+    Conversation,
+    broken_conversation,
+    conversation,
+)
 from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Message, ParseError, storable_text
 from pgblend.cli.ingest.office_file import open_archive, read_member
@@ -38,7 +42,10 @@ class Export:
         """Return a file's objects; an empty list where there is no such file."""
         if name not in self.names:
             return []
-        value = load_json(decode(self.read(name)))
+        try:
+            value = load_json(decode(self.read(name)))
+        except ParseError as error:
+            raise ParseError(f"{name} of the Slack export: {error}") from None
         if not isinstance(value, list):
             raise ParseError(f"{name} of the Slack export is no list")
         return [item for item in value if isinstance(item, dict)]
@@ -65,8 +72,15 @@ def open_export(path: Path) -> Iterator[Export]:
 
 
 def parse_slack(export: Export) -> Iterator[Conversation]:
-    """Yield the channels, private groups and direct messages of an export."""
-    users = {user["id"]: _user_name(user) for user in export.load(USERS_FILE) if "id" in user}
+    """Yield the channels, private groups and direct messages of an export.
+
+    A channel with a file that cannot be read fails as a whole, and no other does.
+    """
+    users = {
+        user["id"]: _user_name(user)
+        for user in export.load(USERS_FILE)
+        if isinstance(user.get("id"), str)
+    }
     channels = [
         channel
         for name in _CHANNEL_FILES
@@ -82,7 +96,11 @@ def parse_slack(export: Export) -> Iterator[Conversation]:
             if posixpath.dirname(name) == folder and name.endswith(".json")
         )
         reader = _Reader(channel["id"], users, names)
-        messages = [message for day in days for message in reader.read(export.load(day))]
+        try:
+            messages = [message for day in days for message in reader.read(export.load(day))]
+        except ParseError as error:
+            yield broken_conversation(folder, channel["id"], error)
+            continue
         if messages:
             yield _conversation(channel, folder, users, messages)
 
@@ -164,7 +182,9 @@ def _conversation(
     """Order a channel's messages by thread; replies follow what they answer."""
     ordered = [message for *_, message in sorted(messages, key=lambda item: item[:2])]
     name = _text(channel.get("name"))
-    members = [users.get(_text(member), _text(member)) for member in channel.get("members") or []]
+    listed = channel.get("members")
+    named = (_text(member) for member in (listed if isinstance(listed, list) else []))
+    members = [users.get(member, member) for member in named]
     metadata = {"slackChannelId": channel["id"], "slackChannel": name or ", ".join(members)}
     for key in ("topic", "purpose"):
         about = channel.get(key)

@@ -191,6 +191,19 @@ def test_slack_export(slack_folder):
     assert chunks[0]["metadata"]["slackAuthorId"] == ["U1", "U2"]
 
 
+def test_a_broken_day_costs_its_channel_only(slack_folder):
+    (slack_folder / "general" / "2024-05-03.json").write_text('[{"type": "mess')
+    with open_export(slack_folder) as export:
+        general, direct = parse_slack(export)
+    assert (general.identity, general.key) == ("C1", "general")
+    with pytest.raises(ParseError, match=r"general/2024-05-03.json of the Slack export: not valid"):
+        general.read()
+    assert direct.read().messages
+    (slack_folder / "users.json").write_text('[{"id": ["U1"]}, {"id": "U2"}')
+    with open_export(slack_folder) as export, pytest.raises(ParseError, match=r"users\.json of"):
+        list(parse_slack(export))
+
+
 def test_slack_archive_is_the_same(slack_folder, tmp_path):
     path = tmp_path / "export.zip"
     with zipfile.ZipFile(path, "w") as archive:
