@@ -25,6 +25,7 @@ CREATE TABLE pgblend_data.attached_table (
     uri_column text,
     modified_column text,
     row_level boolean NOT NULL,
+    foreign_keys text[] NOT NULL,
     filled_to text[],
     filled boolean NOT NULL DEFAULT false,
     problem text,
@@ -42,6 +43,8 @@ COMMENT ON TABLE pgblend_data.attached_table IS
 'Users'' tables whose rows are the documents of a collection, kept up by triggers on them.';
 COMMENT ON COLUMN pgblend_data.attached_table.row_level IS
 'Whether its triggers fire for each row, also in a subscriber''s apply worker, not each statement.';
+COMMENT ON COLUMN pgblend_data.attached_table.foreign_keys IS
+'Names of the foreign keys that all rows were read with.';
 COMMENT ON COLUMN pgblend_data.attached_table.filled_to IS
 'Key of the last row that fill_table brought in; NULL before the first and after the last.';
 COMMENT ON COLUMN pgblend_data.attached_table.problem IS

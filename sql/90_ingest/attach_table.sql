@@ -10,8 +10,8 @@
 -- partitions and subscribers of a replication.
 -- A row's foreign keys to attached tables, its own among them, are edges foreign_key of the graph
 -- to the referenced rows' documents, in either order of attachment, where they reference
--- key_columns in the order of their index; one that is added later is noticed by
--- fill_table(…, anew => true).
+-- key_columns in the order of their index; one that is added later counts for rows written from
+-- then on, and for all after fill_table(…, anew => true): check_attached_tables tells.
 CREATE OR REPLACE FUNCTION pgblend.attach_table(
     table_name text,
     text_columns text[],
@@ -65,11 +65,12 @@ BEGIN
     END IF;
     INSERT INTO pgblend_data.attached_table (
         relation, table_name, collection_id, made_collection, key_columns, text_columns,
-        title_column, metadata_columns, uri_column, modified_column, row_level)
+        title_column, metadata_columns, uri_column, modified_column, row_level, foreign_keys)
     VALUES (
         wanted.relation, wanted.table_name, wanted.collection_id, wanted.made_collection,
         wanted.key_columns, wanted.text_columns, wanted.title_column, wanted.metadata_columns,
-        wanted.uri_column, wanted.modified_column, wanted.row_level)
+        wanted.uri_column, wanted.modified_column, wanted.row_level,
+        pgblend._foreign_key_names(wanted.relation))
     RETURNING id INTO wanted.id;
     PERFORM pgblend._create_table_triggers(wanted);
     SELECT c.name INTO STRICT collection_name

@@ -34,6 +34,7 @@ BEGIN
     IF anew THEN
         attached.filled := false;
         attached.filled_to := NULL;
+        attached.foreign_keys := pgblend._foreign_key_names(attached.relation);
     END IF;
     IF NOT attached.filled THEN
         SELECT n.* INTO keys, last_key
@@ -47,6 +48,7 @@ BEGIN
     UPDATE pgblend_data.attached_table AS a
     SET filled = attached.filled,
         filled_to = attached.filled_to,
+        foreign_keys = attached.foreign_keys,
         problem = CASE WHEN keys IS NOT NULL THEN a.problem END
     WHERE a.id = attached.id;
     RETURN coalesce(cardinality(keys), 0);

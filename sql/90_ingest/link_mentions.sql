@@ -2,8 +2,9 @@
 -- collection, by title or alias, to that one; returns how many.
 -- Names are compared without case and punctuation, "(film)" at their end may be missing, and the
 -- longest counts. A name of fewer than three letters, of more than five documents, or mentioned by
--- more than max(10, 1 %) of them, is none. All such edges of the collection are made anew; they
--- hang on their passages, so a changed text takes its own along.
+-- more than max(10, 1 %) of them, is none. All texts are read anew, since a new title may be in any
+-- of them, but only edges that come or go are written; they hang on their passages, so a changed
+-- text takes its own along.
 CREATE OR REPLACE FUNCTION pgblend.link_mentions(collection text)
 RETURNS bigint
 LANGUAGE plpython3u
@@ -20,9 +21,11 @@ NAMES = plpy.prepare(
 TEXTS = plpy.prepare(
     "SELECT c.id, c.document_id, substr(c.content, c.own_start + 1) AS text"
     " FROM pgblend_data.chunk AS c WHERE c.collection_id = $1", ["bigint"])
-CLEAR = plpy.prepare(
-    "DELETE FROM pgblend_data.edge AS e WHERE e.collection_id = $1 AND e.origin = 'mention'",
-    ["bigint"])
+STORED = plpy.prepare(
+    "SELECT e.document_id, e.chunk_id, e.neighbour / 4 AS target, e.metadata ->> 'name' AS name"
+    " FROM pgblend_data.edge AS e"
+    " WHERE e.collection_id = $1 AND e.origin = 'mention' AND NOT e.is_reverse", ["bigint"])
+CLEAR = plpy.prepare("SELECT pgblend._drop_mentions($1, $2)", ["bigint[]", "bigint[]"])
 STORE = plpy.prepare(
     "SELECT pgblend._store_mentions($1, $2, $3, $4, $5)",
     ["bigint", "bigint[]", "bigint[]", "bigint[]", "text[]"])
@@ -37,14 +40,23 @@ found = [
 count = plpy.execute(
     plpy.prepare("SELECT count(*) AS n FROM pgblend_data.document AS d WHERE d.collection_id = $1",
                  ["bigint"]), [collection_id])[0]["n"]
-mentions = known.mentions(found, max(10, count // 100))
-plpy.execute(CLEAR, [collection_id])
-for start in range(0, len(mentions), BATCH):
-    columns = zip(*mentions[start:start + BATCH])
+wanted = {}
+for document_id, chunk_id, target, name in known.mentions(found, max(10, count // 100)):
+    wanted.setdefault((document_id, chunk_id, target), name)
+stored = {
+    (row["document_id"], row["chunk_id"], row["target"]): row["name"]
+    for row in plpy.cursor(STORED, [collection_id])}
+gone = [mention for mention, name in stored.items() if wanted.get(mention) != name]
+new = [(*mention, name) for mention, name in wanted.items() if stored.get(mention) != name]
+for start in range(0, len(gone), BATCH):
+    _, chunk_ids, targets = zip(*gone[start:start + BATCH])
+    plpy.execute(CLEAR, [list(chunk_ids), list(targets)])
+for start in range(0, len(new), BATCH):
+    columns = zip(*new[start:start + BATCH])
     plpy.execute(STORE, [collection_id, *map(list, columns)])
-return len(mentions)
+return len(wanted)
 $python$;
 
 COMMENT ON FUNCTION pgblend.link_mentions(text) IS
 'Make edges of type mentions from documents to those of the collection that their text '
-'names by title or alias; returns how many. All such edges are made anew.';
+'names by title or alias; returns how many there are. Only those that come or go are written.';

@@ -62,6 +62,7 @@ CALLS = {
     "_documents_decide": f"('d.id = 1', '{{}}', {IDS})",
     "_drop_duplicates": "('{a,a}', NULL, NULL, NULL, '{b,c}', 0.5, 0.8, NULL, 2)",
     "_embedding_input": "('title', 't', 'h', 'c', NULL)",
+    "_foreign_key_names": "('pg_class')",
     "_followed_metadata": """('{}', '{"a": 1}', '{}', '{}')""",
     "_merged_metadata": """('{}', '{"a": null}')""",
     "_summary_counts": "('m')",

@@ -171,9 +171,20 @@ def test_composite_keys_of_odd_types_and_partitions(db: Database) -> None:
 
 
 def test_a_foreign_key_that_comes_later_is_found_by_filling_anew(attached: Database) -> None:
+    check = "SELECT * FROM check_attached_tables()"
+    assert attached.rows(check) == []
     attached.rows("ALTER TABLE books DROP CONSTRAINT edited_by")
     attached.rows("ALTER TABLE books ADD CONSTRAINT later FOREIGN KEY (id) REFERENCES authors (id)")
+    assert attached.rows(check) == [(
+        "public.books",
+        "foreign keys came that older rows have no edges of: later; "
+        "foreign keys went that older rows have edges of: edited_by",
+        "run: pgblend table fill books --anew",
+    )]  # fmt: skip
     attached.rows("SELECT fill_table('public.books', anew => true)")
+    assert [row[1] for row in attached.rows(check)] == ["not all rows are in yet"]
+    attached.rows("SELECT fill_table('public.books')")
+    assert attached.rows(check) == []
     assert edges(attached) == [
         BOSS, ("books:1", "authors:1", ["later", WRITTEN]),
         ("books:2", "authors:2", ["later"]), ("books:3", "authors:2", [WRITTEN]),

@@ -53,6 +53,30 @@ def test_they_go_with_their_passage(library: Database) -> None:
     assert [row[0] for row in library.rows(MENTIONS)] == ["reader"]
 
 
+def test_once_more_writes_what_changed(library: Database) -> None:
+    library.rows("SELECT link_mentions('c')")
+    rows = "SELECT array_agg(ROW(ctid, xmin)::text ORDER BY ctid) FROM pgblend_data.edge"
+    before = library.value(rows)
+    library.rows("SELECT link_mentions('c')")
+    assert library.value(rows) == before
+    # Another name for who is named already, one name less, and one more.
+    library.rows(
+        "UPDATE pgblend_data.document SET title = CASE source_key WHEN 'alias' THEN 'Sea'"
+        " WHEN 'reader' THEN 'Somebody' ELSE 'Roe''s' END"
+        " WHERE source_key IN ('alias', 'reader', 'film')"
+    )
+    add_documents(library, "c", [("isle", "", "Somebody swims to Jane Roe Institute.")])
+    assert library.value("SELECT link_mentions('c')") == 5
+    assert [row[:3] for row in library.rows(MENTIONS)] == [
+        ("film", "jane", "jane roe"), ("isle", "longer", "jane roe institute"),
+        ("isle", "reader", "somebody"), ("jane", "alias", "lisbon"),
+        ("reader", "longer", "jane roe institute"),
+    ]  # fmt: skip
+    kept = library.value(rows)
+    assert len(set(before) & set(kept)) == 6
+    assert library.value("SELECT count(*) FROM pgblend_data.edge") == 10
+
+
 def test_words_that_everybody_says_are_no_names(library: Database) -> None:
     add_documents(library, "c", [("sea", "Sea", ""), *(
         (f"k{number}", "", "The sea is blue.") for number in range(11))])  # fmt: skip
