@@ -7,7 +7,7 @@ FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
 
 GRANT SELECT ON
 pgblend.attached_tables,
-pgblend.chunks, pgblend.collections, pgblend.documents,
+pgblend.chunks, pgblend.collections, pgblend.conversations, pgblend.documents,
 pgblend.embedding_dead_letters, pgblend.embedding_progress, pgblend.embedding_spaces,
 pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
 pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.quality_trend,

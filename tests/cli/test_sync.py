@@ -68,6 +68,28 @@ def test_messages_are_appended_and_nothing_else_changes(sync, connection, tmp_pa
     assert found.fetchall() == [("slack:C1",)]
 
 
+def test_conversations_have_cursors(sync, connection, tmp_path):
+    cursors = (
+        "SELECT source_key, messages, first_at::text, last_at::text, last_message_id"
+        " FROM conversations ORDER BY source_key"
+    )
+    issue = {"identifier": "ENG-1", "title": "Crash", "description": "boom", "id": "L1"}
+    (tmp_path / "i.json").write_text(json.dumps([issue | {"createdAt": "soon"}]))
+    sync(slack_export(tmp_path / "a", {"01000": FIRST}), tmp_path / "i.json")
+    connection.execute("SET TIME ZONE 'UTC'")
+    first = "2024-04-30 18:16:40+00"
+    assert connection.execute(cursors).fetchall() == [
+        ("linear:L1", 1, None, None, "L1"),
+        ("slack:C1", 2, first, first, "1714501000.000001"),
+    ]
+    sync(slack_export(tmp_path / "b", {"02000": SECOND}))
+    assert connection.execute(cursors).fetchall()[1] == (
+        "slack:C1", 4, first, "2024-04-30 18:33:20+00", "1714502000.000001"
+    )  # fmt: skip
+    connection.execute("SELECT ingest_document('c', 'k', 'a walrus')")
+    assert len(connection.execute(cursors).fetchall()) == 2
+
+
 def test_an_export_of_the_days_since_goes_on_with_the_channel_even_renamed(
     sync, connection, tmp_path
 ):
