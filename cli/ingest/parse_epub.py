@@ -57,4 +57,4 @@ def _read_chapter(builder: TextBuilder, archive: zipfile.ZipFile, name: str) -> 
         return None
 
     folder = posixpath.dirname(name)
-    add_pictures(builder, page, read_file, start)
+    add_pictures(builder, page, read_file, start, folder)

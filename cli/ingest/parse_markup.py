@@ -29,8 +29,10 @@ def parse_odt(data: bytes) -> Document:
         builder = TextBuilder()
         for element in root.iter(*_BLOCKS, _IMAGE):
             if element.tag == _IMAGE:
-                with suppress(ParseError):  # linked, or lost
-                    builder.add_picture(read_member(archive, element.get(_HREF, "")))
+                name = element.get(_HREF, "")
+                if builder.asks_first(name):
+                    with suppress(ParseError):  # linked, or lost
+                        builder.add_picture(read_member(archive, name))
             elif next(element.iterancestors(*_BLOCKS), None) is None:
                 _add_block(builder, element)
     return Document(

@@ -18,6 +18,7 @@ class TextBuilder:
     breaks: list[int] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     _seen: set[bytes] = field(default_factory=set)
+    _asked: set[str] = field(default_factory=set)
 
     def add(self, text: str, gap: str = "\n\n") -> int:
         """Add a block after a gap; return its offset. Blank blocks are left out."""
@@ -41,6 +42,12 @@ class TextBuilder:
     def start_page(self, number: int) -> None:
         """Say that what is added from now on stands on a page."""
         self.places.append(Place(self.length, page=number))
+
+    def asks_first(self, name: str) -> bool:
+        """Whether a picture of this name is asked for the first time: it need be read once."""
+        is_new = name not in self._asked
+        self._asked.add(name)
+        return is_new
 
     def add_picture(
         self, data: bytes, offset: int | None = None, read: Callable[[], bytes] | None = None

@@ -25085,6 +25085,30 @@ $function$;
 COMMENT ON FUNCTION pgblend._want_summaries(bigint[], boolean) IS
 'Let documents wait for a summary, those without one, or with is_new all; messages get none.';
 
+-- 90_ingest/_drop_mentions
+-- _drop_mentions: take edges of type mentions away, both their rows: from each passage to the
+-- document that it names.
+CREATE OR REPLACE FUNCTION pgblend._drop_mentions(
+    chunk_ids bigint[],
+    target_document_ids bigint[]
+)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    DELETE FROM pgblend_data.edge AS e
+    USING unnest(chunk_ids, target_document_ids) AS m (chunk_id, target)
+    WHERE e.chunk_id = m.chunk_id
+        AND e.origin = 'mention'
+        AND CASE WHEN e.is_reverse THEN e.node ELSE e.neighbour END = m.target * 4;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._drop_mentions(bigint[], bigint[]) IS
+'Take edges of type mentions away, both their rows: from each passage to the document it names.';
+
 -- 90_ingest/_embedding_allowance
 -- _embedding_allowance: how many of the wanted texts may be sent to a space's model now.
 -- A bucket that all workers share: embedding_texts_per_minute flow in evenly, and it holds ten
@@ -26642,7 +26666,7 @@ BEGIN
         FROM (
             SELECT k.source_key, %s AS key, concat_ws(E''\n\n'', %s) AS content,
                 coalesce(%s::text, '''') AS title,
-                to_jsonb((SELECT r FROM (SELECT %s) AS r)) AS metadata,
+                (SELECT to_jsonb(r.*) FROM (SELECT %s) AS r) AS metadata,
                 %s::text AS uri, %s::timestamptz AS modified_at, %s AS targets
             FROM unnest($1::text[]) AS k (source_key)
             INNER JOIN %s AS t ON %s
@@ -26666,6 +26690,25 @@ $function$;
 COMMENT ON FUNCTION pgblend._attachment_sql(pgblend_data.attached_table) IS
 'How an attached table is read: SQL for the source key of a row t, for all that the index takes of '
 'it, and to read the rows of keys; or the problem: a table or columns that are gone.';
+
+-- 90_ingest/_foreign_key_names
+-- _foreign_key_names: the names of a table's foreign keys, in order; an empty array where it has
+-- none.
+CREATE OR REPLACE FUNCTION pgblend._foreign_key_names(relation regclass)
+RETURNS text[]
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    RETURN ARRAY(
+        SELECT f.constraint_name FROM pgblend._foreign_keys(_foreign_key_names.relation) AS f
+        ORDER BY f.constraint_name COLLATE "C");
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._foreign_key_names(regclass) IS
+'The names of a table''s foreign keys, in order.';
 
 -- 90_ingest/_store_references
 -- _store_references: note what the foreign keys of some rows of an attached table reference; what
@@ -27551,8 +27594,9 @@ COMMENT ON FUNCTION pgblend.lexical_seal(text) IS
 -- collection, by title or alias, to that one; returns how many.
 -- Names are compared without case and punctuation, "(film)" at their end may be missing, and the
 -- longest counts. A name of fewer than three letters, of more than five documents, or mentioned by
--- more than max(10, 1 %) of them, is none. All such edges of the collection are made anew; they
--- hang on their passages, so a changed text takes its own along.
+-- more than max(10, 1 %) of them, is none. All texts are read anew, since a new title may be in any
+-- of them, but only edges that come or go are written; they hang on their passages, so a changed
+-- text takes its own along.
 CREATE OR REPLACE FUNCTION pgblend.link_mentions(collection text)
 RETURNS bigint
 LANGUAGE plpython3u
@@ -27655,9 +27699,11 @@ NAMES = plpy.prepare(
 TEXTS = plpy.prepare(
     "SELECT c.id, c.document_id, substr(c.content, c.own_start + 1) AS text"
     " FROM pgblend_data.chunk AS c WHERE c.collection_id = $1", ["bigint"])
-CLEAR = plpy.prepare(
-    "DELETE FROM pgblend_data.edge AS e WHERE e.collection_id = $1 AND e.origin = 'mention'",
-    ["bigint"])
+STORED = plpy.prepare(
+    "SELECT e.document_id, e.chunk_id, e.neighbour / 4 AS target, e.metadata ->> 'name' AS name"
+    " FROM pgblend_data.edge AS e"
+    " WHERE e.collection_id = $1 AND e.origin = 'mention' AND NOT e.is_reverse", ["bigint"])
+CLEAR = plpy.prepare("SELECT pgblend._drop_mentions($1, $2)", ["bigint[]", "bigint[]"])
 STORE = plpy.prepare(
     "SELECT pgblend._store_mentions($1, $2, $3, $4, $5)",
     ["bigint", "bigint[]", "bigint[]", "bigint[]", "text[]"])
@@ -27672,17 +27718,26 @@ found = [
 count = plpy.execute(
     plpy.prepare("SELECT count(*) AS n FROM pgblend_data.document AS d WHERE d.collection_id = $1",
                  ["bigint"]), [collection_id])[0]["n"]
-mentions = known.mentions(found, max(10, count // 100))
-plpy.execute(CLEAR, [collection_id])
-for start in range(0, len(mentions), BATCH):
-    columns = zip(*mentions[start:start + BATCH])
+wanted = {}
+for document_id, chunk_id, target, name in known.mentions(found, max(10, count // 100)):
+    wanted.setdefault((document_id, chunk_id, target), name)
+stored = {
+    (row["document_id"], row["chunk_id"], row["target"]): row["name"]
+    for row in plpy.cursor(STORED, [collection_id])}
+gone = [mention for mention, name in stored.items() if wanted.get(mention) != name]
+new = [(*mention, name) for mention, name in wanted.items() if stored.get(mention) != name]
+for start in range(0, len(gone), BATCH):
+    _, chunk_ids, targets = zip(*gone[start:start + BATCH])
+    plpy.execute(CLEAR, [list(chunk_ids), list(targets)])
+for start in range(0, len(new), BATCH):
+    columns = zip(*new[start:start + BATCH])
     plpy.execute(STORE, [collection_id, *map(list, columns)])
-return len(mentions)
+return len(wanted)
 $python$;
 
 COMMENT ON FUNCTION pgblend.link_mentions(text) IS
 'Make edges of type mentions from documents to those of the collection that their text '
-'names by title or alias; returns how many. All such edges are made anew.';
+'names by title or alias; returns how many there are. Only those that come or go are written.';
 
 -- 90_ingest/resolve_links
 -- resolve_links: find anew what all links of a collection mean; returns how many changed.
@@ -28105,6 +28160,7 @@ DECLARE
     attached pgblend_data.attached_table;
     how record;
     part regclass;
+    foreign_keys text[];
     missing bigint;
     orphans bigint;
 BEGIN
@@ -28135,7 +28191,22 @@ BEGIN
             problem := coalesce(attached.problem || '; it is to be filled anew',
                 'not all rows are in yet');
             RETURN NEXT;
-        ELSIF has_table_privilege(attached.relation, 'SELECT') THEN
+        ELSE
+            foreign_keys := pgblend._foreign_key_names(attached.relation);
+            problem := concat_ws('; ',
+                'foreign keys came that older rows have no edges of: ' || (
+                    SELECT string_agg(f.name, ', ' ORDER BY f.name)
+                    FROM unnest(foreign_keys) AS f (name)
+                    WHERE f.name <> ALL(attached.foreign_keys)),
+                'foreign keys went that older rows have edges of: ' || (
+                    SELECT string_agg(f.name, ', ' ORDER BY f.name)
+                    FROM unnest(attached.foreign_keys) AS f (name)
+                    WHERE f.name <> ALL(foreign_keys)));
+            IF problem <> '' THEN
+                RETURN NEXT;
+            END IF;
+        END IF;
+        IF attached.filled AND has_table_privilege(attached.relation, 'SELECT') THEN
             EXECUTE format(
                 'SELECT count(*) FILTER (WHERE d.source_key IS NULL),
                     count(*) FILTER (WHERE r.key IS NULL)
@@ -28528,6 +28599,7 @@ BEGIN
     IF anew THEN
         attached.filled := false;
         attached.filled_to := NULL;
+        attached.foreign_keys := pgblend._foreign_key_names(attached.relation);
     END IF;
     IF NOT attached.filled THEN
         SELECT n.* INTO keys, last_key
@@ -28541,6 +28613,7 @@ BEGIN
     UPDATE pgblend_data.attached_table AS a
     SET filled = attached.filled,
         filled_to = attached.filled_to,
+        foreign_keys = attached.foreign_keys,
         problem = CASE WHEN keys IS NOT NULL THEN a.problem END
     WHERE a.id = attached.id;
     RETURN coalesce(cardinality(keys), 0);
@@ -28734,8 +28807,8 @@ COMMENT ON FUNCTION pgblend._drop_table_triggers(pgblend_data.attached_table) IS
 -- partitions and subscribers of a replication.
 -- A row's foreign keys to attached tables, its own among them, are edges foreign_key of the graph
 -- to the referenced rows' documents, in either order of attachment, where they reference
--- key_columns in the order of their index; one that is added later is noticed by
--- fill_table(…, anew => true).
+-- key_columns in the order of their index; one that is added later counts for rows written from
+-- then on, and for all after fill_table(…, anew => true): check_attached_tables tells.
 CREATE OR REPLACE FUNCTION pgblend.attach_table(
     table_name text,
     text_columns text[],
@@ -28789,11 +28862,12 @@ BEGIN
     END IF;
     INSERT INTO pgblend_data.attached_table (
         relation, table_name, collection_id, made_collection, key_columns, text_columns,
-        title_column, metadata_columns, uri_column, modified_column, row_level)
+        title_column, metadata_columns, uri_column, modified_column, row_level, foreign_keys)
     VALUES (
         wanted.relation, wanted.table_name, wanted.collection_id, wanted.made_collection,
         wanted.key_columns, wanted.text_columns, wanted.title_column, wanted.metadata_columns,
-        wanted.uri_column, wanted.modified_column, wanted.row_level)
+        wanted.uri_column, wanted.modified_column, wanted.row_level,
+        pgblend._foreign_key_names(wanted.relation))
     RETURNING id INTO wanted.id;
     PERFORM pgblend._create_table_triggers(wanted);
     SELECT c.name INTO STRICT collection_name
@@ -29759,6 +29833,60 @@ COMMENT ON COLUMN pgblend.collections.chunks_without_vector IS
 'Chunks that wait for a vector in the active embedding space.';
 COMMENT ON COLUMN pgblend.collections.created_at IS 'When it was made.';
 
+-- 95_views/conversations
+-- conversations: the channels, issues and mail threads that the caller may read, each with the
+-- cursor of its sync: the last message that is in.
+CREATE OR REPLACE VIEW pgblend.conversations WITH (security_invoker = true) AS
+SELECT
+    d.id AS document_id,
+    c.name AS collection,
+    d.source_key,
+    d.title,
+    d.uri,
+    totals.messages,
+    totals.first_at,
+    totals.last_at,
+    totals.last_message_id,
+    d.ingested_at AS synced_at
+FROM pgblend_data.document AS d
+INNER JOIN pgblend_data.collection AS c ON d.collection_id = c.id
+CROSS JOIN LATERAL (
+    SELECT
+        count(DISTINCT m.value ->> 'id') AS messages,
+        min(pgblend._iso_timestamp(m.value ->> 'time')) AS first_at,
+        max(pgblend._iso_timestamp(m.value ->> 'time')) AS last_at,
+        (array_agg(
+            m.value ->> 'id'
+            ORDER BY
+                pgblend._iso_timestamp(m.value ->> 'time') DESC NULLS LAST,
+                m.value ->> 'id' DESC
+        ))[1] AS last_message_id
+    FROM pgblend_data.chunk AS h
+    CROSS JOIN LATERAL jsonb_path_query(h.metadata, '$.messages[*]') AS m (value)
+    WHERE h.document_id = d.id
+) AS totals
+WHERE
+    d.media_type IN (
+        'application/x-slack-export', 'application/x-linear', 'application/mbox'
+    );
+
+COMMENT ON VIEW pgblend.conversations IS
+'The channels, issues and mail threads that the caller may read, each with the cursor of its sync: '
+'what to fetch since for the next pgblend sync.';
+COMMENT ON COLUMN pgblend.conversations.document_id IS 'The document.';
+COMMENT ON COLUMN pgblend.conversations.collection IS 'Name of its collection.';
+COMMENT ON COLUMN pgblend.conversations.source_key IS
+'Its key: slack:, linear: or mail: and the id that its source gave it, after pgblend sync.';
+COMMENT ON COLUMN pgblend.conversations.title IS 'Name of the channel, title of the issue or mail.';
+COMMENT ON COLUMN pgblend.conversations.uri IS 'Where it can be read.';
+COMMENT ON COLUMN pgblend.conversations.messages IS 'How many of its messages are in.';
+COMMENT ON COLUMN pgblend.conversations.first_at IS 'When the first of them was written.';
+COMMENT ON COLUMN pgblend.conversations.last_at IS
+'When the last of them was written: an export from here on lacks nothing but late arrivals.';
+COMMENT ON COLUMN pgblend.conversations.last_message_id IS
+'What its source calls the last one, such as the ts of Slack.';
+COMMENT ON COLUMN pgblend.conversations.synced_at IS 'When something of it came in last.';
+
 -- 95_views/degraded_searches
 -- degraded_searches: what searches went on without, a day and a stage.
 CREATE OR REPLACE VIEW pgblend.degraded_searches WITH (security_invoker = true) AS
@@ -30523,7 +30651,7 @@ FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
 
 GRANT SELECT ON
 pgblend.attached_tables,
-pgblend.chunks, pgblend.collections, pgblend.documents,
+pgblend.chunks, pgblend.collections, pgblend.conversations, pgblend.documents,
 pgblend.embedding_dead_letters, pgblend.embedding_progress, pgblend.embedding_spaces,
 pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
 pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.quality_trend,
@@ -30873,6 +31001,7 @@ pgblend._claim_documents,
 pgblend._create_embedding_table,
 pgblend._create_table_triggers,
 pgblend._drop_table_triggers,
+pgblend._foreign_key_names,
 pgblend._foreign_keys,
 pgblend._link_references,
 pgblend._needs_row_triggers,
@@ -30924,6 +31053,7 @@ pgblend._check_links,
 pgblend._document_names,
 pgblend._drop_edges,
 pgblend._drop_lone_entities,
+pgblend._drop_mentions,
 pgblend._entity_texts,
 pgblend._import_links,
 pgblend._insert_links,

@@ -19,15 +19,17 @@ from xlsxwriter import Workbook
 from pgblend.cli.ingest.chunking import split_document
 from pgblend.cli.ingest.document import Document, Heading, ParseError, Picture, Place
 from pgblend.cli.ingest.formats import HTML, parse_file
-from pgblend.cli.ingest.html_pictures import digest_of_files
+from pgblend.cli.ingest.html_pictures import add_pictures, digest_of_files
 from pgblend.cli.ingest.parse_docx import parse_docx
 from pgblend.cli.ingest.parse_epub import parse_epub
+from pgblend.cli.ingest.parse_html import parse_page
 from pgblend.cli.ingest.parse_markup import parse_odt
 from pgblend.cli.ingest.parse_slides import parse_slides
 from pgblend.cli.ingest.parse_table import parse_spreadsheet
 from pgblend.cli.ingest.picture import encode, parse_picture
 from pgblend.cli.ingest.read_pictures import MAX_PICTURES, PictureReader, insert_texts
 from pgblend.cli.ingest.settings import ChunkSettings
+from pgblend.cli.ingest.text_builder import TextBuilder
 
 
 def picture_file(kind: str, size: tuple[int, int] = (40, 30), **options: object) -> bytes:
@@ -345,3 +347,18 @@ def test_pictures_of_a_spreadsheet_come_after_the_rows_of_their_sheet() -> None:
         ("Charts\n\nthree", {"sheet": "Charts", "rows": [7, 7]}),
         ("z", {"sheet": "Last", "rows": [1, 1]}),
     ]
+
+
+def test_a_picture_that_is_shown_often_is_read_once() -> None:
+    read = []
+
+    def read_file(path: str) -> bytes:
+        read.append(path)
+        return drawing(10).getvalue()
+
+    builder = TextBuilder()
+    page = parse_page("<img src='a.png?1'><img src='a.png?2'><img src='b.png'>")
+    for folder in ("x", "x", "y"):
+        add_pictures(builder, page, read_file, folder=folder)
+    assert read == ["a.png", "b.png", "a.png", "b.png"]
+    assert len(builder.pictures) == 1
