@@ -1,9 +1,11 @@
 """Which terms the lexical index has."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
+
+PLACES_A_TERM = 4
 
 
 def known_terms(opened: Mapping[str, Any], config: str, terms: Iterable[int]) -> set[int]:
@@ -12,15 +14,32 @@ def known_terms(opened: Mapping[str, Any], config: str, terms: Iterable[int]) ->
     `opened` is what open_index returns. Sealed chunks that were deleted count until their segment
     is written anew.
     """
-    wanted = np.unique(np.array([*terms], np.int64))  # in order, they are found in half of the time
-    known = np.zeros(len(wanted), np.bool_)
+    wanted = np.array([*terms], np.int64)
     view, pending = opened["view"], opened["pending"]
-    first, last = view["ranges"].get(config, (0, 0))
-    for (directory, _), (start, _) in zip(view["directories"], view["bounds"], strict=True):
-        if first <= start < last and len(directory):
-            known |= directory.take(directory.searchsorted(wanted), mode="clip") == wanted
+    found = set()
+    if config in view["ranges"]:
+        # Few of the guesses at a word are there: these alone are looked for, in order.
+        sieve = term_sieve(view)
+        likely = np.sort(wanted[sieve[wanted & len(sieve) - 1]])
+        first, last = view["ranges"][config]
+        for (directory, _), (start, _) in zip(view["directories"], view["bounds"], strict=True):
+            if first <= start < last and len(directory):
+                has = directory.take(directory.searchsorted(likely), mode="clip") == likely
+                found.update(likely[has].tolist())
     if pending is not None and config in pending["ranges"]:
         first, last = pending["ranges"][config]
         chunks = pending["ordinals"]
-        known |= np.isin(wanted, pending["terms"][(chunks >= first) & (chunks < last)])
-    return set(wanted[known].tolist())
+        of_config = pending["terms"][(chunks >= first) & (chunks < last)]
+        found.update(wanted[np.isin(wanted, of_config)].tolist())
+    return found
+
+
+def term_sieve(view: MutableMapping[str, Any]) -> Any:
+    """Return whether a sealed term has these last bits, for a power of two of them; it is kept."""
+    if view["sieve"] is None:
+        count = PLACES_A_TERM * sum(len(terms) for terms, _ in view["directories"])
+        sieve = np.zeros(1 << count.bit_length(), np.bool_)
+        for terms, _ in view["directories"]:
+            sieve[terms & len(sieve) - 1] = True
+        view["sieve"] = sieve
+    return view["sieve"]

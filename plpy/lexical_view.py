@@ -20,8 +20,8 @@ def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
     body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
 
     Segments never change but for deletions, so a session can keep views, and in them what it
-    derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
-    zeros to add scores up in.
+    derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term, `sums`, zeros
+    to add scores up in, and a `sieve` of terms.
     """
     ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
     starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
@@ -58,4 +58,5 @@ def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "norms": None,
         "impacts": {},
         "sums": None,
+        "sieve": None,
     }

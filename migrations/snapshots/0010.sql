@@ -4976,8 +4976,8 @@ if "lexical_view" not in SD:
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
 
         Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
-        zeros to add scores up in.
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term, `sums`, zeros
+        to add scores up in, and a `sieve` of terms.
         """
         ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
         starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
@@ -5014,6 +5014,7 @@ if "lexical_view" not in SD:
             "norms": None,
             "impacts": {},
             "sums": None,
+            "sieve": None,
         }
     SD["lexical_view"] = lexical_view
 lexical_view = SD["lexical_view"]
@@ -5413,14 +5414,15 @@ score_documents = SD["score_documents"]
 if "term_ids" not in SD:
     """Term ids of lexemes."""
 
-    import hashlib
-    from collections.abc import Iterable
+    import struct
+    from collections.abc import Collection
+    from hashlib import blake2b
 
 
-    def term_ids(lexemes: Iterable[str]) -> list[int]:
+    def term_ids(lexemes: Collection[str]) -> list[int]:
         """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
-        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+        digests = [blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes]
+        return list(struct.unpack(f">{len(digests)}q", b"".join(digests)))
     SD["term_ids"] = term_ids
 term_ids = SD["term_ids"]
 
@@ -5887,8 +5889,8 @@ if "lexical_view" not in SD:
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
 
         Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
-        zeros to add scores up in.
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term, `sums`, zeros
+        to add scores up in, and a `sieve` of terms.
         """
         ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
         starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
@@ -5925,6 +5927,7 @@ if "lexical_view" not in SD:
             "norms": None,
             "impacts": {},
             "sums": None,
+            "sieve": None,
         }
     SD["lexical_view"] = lexical_view
 lexical_view = SD["lexical_view"]
@@ -6274,14 +6277,15 @@ prepared_statements = SD["prepared_statements"]
 if "term_ids" not in SD:
     """Term ids of lexemes."""
 
-    import hashlib
-    from collections.abc import Iterable
+    import struct
+    from collections.abc import Collection
+    from hashlib import blake2b
 
 
-    def term_ids(lexemes: Iterable[str]) -> list[int]:
+    def term_ids(lexemes: Collection[str]) -> list[int]:
         """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
-        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+        digests = [blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes]
+        return list(struct.unpack(f">{len(digests)}q", b"".join(digests)))
     SD["term_ids"] = term_ids
 term_ids = SD["term_ids"]
 
@@ -6468,11 +6472,15 @@ COMMENT ON FUNCTION pgblend._query_terms(text, bigint[], text) IS
 'What a query means in the text search configurations that collections use: lexemes that rank, of '
 'one configuration after the other, their weights, and conditions that must hold.';
 
--- 20_retrieve/_word_of_lexeme
--- _word_of_lexeme: the word of a text that becomes the lexeme under a text search configuration, in
--- lower case; the lexeme itself where there is none.
-CREATE OR REPLACE FUNCTION pgblend._word_of_lexeme(query text, config_name text, lexeme text)
-RETURNS text
+-- 20_retrieve/_words_of_lexemes
+-- _words_of_lexemes: for each lexeme the first word of a text that becomes it under a text search
+-- configuration, in lower case; the lexeme itself where there is none.
+CREATE OR REPLACE FUNCTION pgblend._words_of_lexemes(
+    query text,
+    config_name text,
+    lexemes text[]
+)
+RETURNS text[]
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -6481,17 +6489,26 @@ AS $function$
 DECLARE
     config regconfig := pgblend._regconfig(config_name);
 BEGIN
-    RETURN coalesce((
-        SELECT lower(word)
-        FROM regexp_split_to_table(query, '[^[:alnum:]]+') AS word
-        WHERE lexeme = ANY(tsvector_to_array(to_tsvector(config, pgblend._indexable_text(word))))
-        LIMIT 1), lexeme);
+    RETURN ARRAY(
+        WITH word AS MATERIALIZED (
+            SELECT
+                w.place,
+                lower(w.word) AS word,
+                tsvector_to_array(to_tsvector(config, pgblend._indexable_text(w.word))) AS lexemes
+            FROM regexp_split_to_table(query, '[^[:alnum:]]+') WITH ORDINALITY AS w (word, place)
+        )
+
+        SELECT coalesce((
+            SELECT w.word FROM word AS w WHERE u.lexeme = ANY(w.lexemes) ORDER BY w.place LIMIT 1
+        ), u.lexeme)
+        FROM unnest(lexemes) WITH ORDINALITY AS u (lexeme, place)
+        ORDER BY u.place);
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._word_of_lexeme(text, text, text) IS
-'The word of a text that becomes the lexeme under a text search configuration, in lower case; the '
-'lexeme itself where there is none.';
+COMMENT ON FUNCTION pgblend._words_of_lexemes(text, text, text[]) IS
+'For each lexeme the first word of a text that becomes it under a text search configuration, in '
+'lower case; the lexeme itself where there is none.';
 
 -- 20_retrieve/_indexed_stems
 -- _indexed_stems: the lexemes of some texts that chunks of a text search configuration have, each
@@ -6514,10 +6531,12 @@ AS $python$
 if "known_terms" not in SD:
     """Which terms the lexical index has."""
 
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, MutableMapping
     from typing import Any
 
     import numpy as np
+
+    PLACES_A_TERM = 4
 
 
     def known_terms(opened: Mapping[str, Any], config: str, terms: Iterable[int]) -> set[int]:
@@ -6526,18 +6545,35 @@ if "known_terms" not in SD:
         `opened` is what open_index returns. Sealed chunks that were deleted count until their segment
         is written anew.
         """
-        wanted = np.unique(np.array([*terms], np.int64))  # in order, they are found in half of the time
-        known = np.zeros(len(wanted), np.bool_)
+        wanted = np.array([*terms], np.int64)
         view, pending = opened["view"], opened["pending"]
-        first, last = view["ranges"].get(config, (0, 0))
-        for (directory, _), (start, _) in zip(view["directories"], view["bounds"], strict=True):
-            if first <= start < last and len(directory):
-                known |= directory.take(directory.searchsorted(wanted), mode="clip") == wanted
+        found = set()
+        if config in view["ranges"]:
+            # Few of the guesses at a word are there: these alone are looked for, in order.
+            sieve = term_sieve(view)
+            likely = np.sort(wanted[sieve[wanted & len(sieve) - 1]])
+            first, last = view["ranges"][config]
+            for (directory, _), (start, _) in zip(view["directories"], view["bounds"], strict=True):
+                if first <= start < last and len(directory):
+                    has = directory.take(directory.searchsorted(likely), mode="clip") == likely
+                    found.update(likely[has].tolist())
         if pending is not None and config in pending["ranges"]:
             first, last = pending["ranges"][config]
             chunks = pending["ordinals"]
-            known |= np.isin(wanted, pending["terms"][(chunks >= first) & (chunks < last)])
-        return set(wanted[known].tolist())
+            of_config = pending["terms"][(chunks >= first) & (chunks < last)]
+            found.update(wanted[np.isin(wanted, of_config)].tolist())
+        return found
+
+
+    def term_sieve(view: MutableMapping[str, Any]) -> Any:
+        """Return whether a sealed term has these last bits, for a power of two of them; it is kept."""
+        if view["sieve"] is None:
+            count = PLACES_A_TERM * sum(len(terms) for terms, _ in view["directories"])
+            sieve = np.zeros(1 << count.bit_length(), np.bool_)
+            for terms, _ in view["directories"]:
+                sieve[terms & len(sieve) - 1] = True
+            view["sieve"] = sieve
+        return view["sieve"]
     SD["known_terms"] = known_terms
 known_terms = SD["known_terms"]
 if "field_counts" not in SD:
@@ -6578,8 +6614,8 @@ if "lexical_view" not in SD:
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
 
         Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
-        zeros to add scores up in.
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term, `sums`, zeros
+        to add scores up in, and a `sieve` of terms.
         """
         ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
         starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
@@ -6616,6 +6652,7 @@ if "lexical_view" not in SD:
             "norms": None,
             "impacts": {},
             "sums": None,
+            "sieve": None,
         }
     SD["lexical_view"] = lexical_view
 lexical_view = SD["lexical_view"]
@@ -6965,14 +7002,15 @@ prepared_statements = SD["prepared_statements"]
 if "term_ids" not in SD:
     """Term ids of lexemes."""
 
-    import hashlib
-    from collections.abc import Iterable
+    import struct
+    from collections.abc import Collection
+    from hashlib import blake2b
 
 
-    def term_ids(lexemes: Iterable[str]) -> list[int]:
+    def term_ids(lexemes: Collection[str]) -> list[int]:
         """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
-        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+        digests = [blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes]
+        return list(struct.unpack(f">{len(digests)}q", b"".join(digests)))
     SD["term_ids"] = term_ids
 term_ids = SD["term_ids"]
 
@@ -7481,8 +7519,8 @@ if "lexical_view" not in SD:
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
 
         Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
-        zeros to add scores up in.
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term, `sums`, zeros
+        to add scores up in, and a `sieve` of terms.
         """
         ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
         starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
@@ -7519,6 +7557,7 @@ if "lexical_view" not in SD:
             "norms": None,
             "impacts": {},
             "sums": None,
+            "sieve": None,
         }
     SD["lexical_view"] = lexical_view
 lexical_view = SD["lexical_view"]
@@ -7868,14 +7907,15 @@ prepared_statements = SD["prepared_statements"]
 if "term_ids" not in SD:
     """Term ids of lexemes."""
 
-    import hashlib
-    from collections.abc import Iterable
+    import struct
+    from collections.abc import Collection
+    from hashlib import blake2b
 
 
-    def term_ids(lexemes: Iterable[str]) -> list[int]:
+    def term_ids(lexemes: Collection[str]) -> list[int]:
         """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
-        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+        digests = [blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes]
+        return list(struct.unpack(f">{len(digests)}q", b"".join(digests)))
     SD["term_ids"] = term_ids
 term_ids = SD["term_ids"]
 
@@ -8156,8 +8196,8 @@ if "lexical_view" not in SD:
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
 
         Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
-        zeros to add scores up in.
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term, `sums`, zeros
+        to add scores up in, and a `sieve` of terms.
         """
         ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
         starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
@@ -8194,6 +8234,7 @@ if "lexical_view" not in SD:
             "norms": None,
             "impacts": {},
             "sums": None,
+            "sieve": None,
         }
     SD["lexical_view"] = lexical_view
 lexical_view = SD["lexical_view"]
@@ -9237,14 +9278,15 @@ score_index = SD["score_index"]
 if "term_ids" not in SD:
     """Term ids of lexemes."""
 
-    import hashlib
-    from collections.abc import Iterable
+    import struct
+    from collections.abc import Collection
+    from hashlib import blake2b
 
 
-    def term_ids(lexemes: Iterable[str]) -> list[int]:
+    def term_ids(lexemes: Collection[str]) -> list[int]:
         """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
-        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+        digests = [blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes]
+        return list(struct.unpack(f">{len(digests)}q", b"".join(digests)))
     SD["term_ids"] = term_ids
 term_ids = SD["term_ids"]
 
@@ -9458,8 +9500,8 @@ if "lexical_view" not in SD:
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
 
         Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
-        zeros to add scores up in.
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term, `sums`, zeros
+        to add scores up in, and a `sieve` of terms.
         """
         ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
         starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
@@ -9496,6 +9538,7 @@ if "lexical_view" not in SD:
             "norms": None,
             "impacts": {},
             "sums": None,
+            "sieve": None,
         }
     SD["lexical_view"] = lexical_view
 lexical_view = SD["lexical_view"]
@@ -10577,14 +10620,15 @@ score_index = SD["score_index"]
 if "term_ids" not in SD:
     """Term ids of lexemes."""
 
-    import hashlib
-    from collections.abc import Iterable
+    import struct
+    from collections.abc import Collection
+    from hashlib import blake2b
 
 
-    def term_ids(lexemes: Iterable[str]) -> list[int]:
+    def term_ids(lexemes: Collection[str]) -> list[int]:
         """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
-        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+        digests = [blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes]
+        return list(struct.unpack(f">{len(digests)}q", b"".join(digests)))
     SD["term_ids"] = term_ids
 term_ids = SD["term_ids"]
 
@@ -10772,8 +10816,8 @@ if "lexical_view" not in SD:
         body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
 
         Segments never change but for deletions, so a session can keep views, and in them what it
-        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term and `sums`,
-        zeros to add scores up in.
+        derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term, `sums`, zeros
+        to add scores up in, and a `sieve` of terms.
         """
         ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
         starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
@@ -10810,6 +10854,7 @@ if "lexical_view" not in SD:
             "norms": None,
             "impacts": {},
             "sums": None,
+            "sieve": None,
         }
     SD["lexical_view"] = lexical_view
 lexical_view = SD["lexical_view"]
@@ -11159,14 +11204,15 @@ prepared_statements = SD["prepared_statements"]
 if "term_ids" not in SD:
     """Term ids of lexemes."""
 
-    import hashlib
-    from collections.abc import Iterable
+    import struct
+    from collections.abc import Collection
+    from hashlib import blake2b
 
 
-    def term_ids(lexemes: Iterable[str]) -> list[int]:
+    def term_ids(lexemes: Collection[str]) -> list[int]:
         """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-        digests = (hashlib.blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes)
-        return [int.from_bytes(digest, "big", signed=True) for digest in digests]
+        digests = [blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes]
+        return list(struct.unpack(f">{len(digests)}q", b"".join(digests)))
     SD["term_ids"] = term_ids
 term_ids = SD["term_ids"]
 if "block_size" not in SD:
@@ -12694,10 +12740,7 @@ BEGIN
     FROM jsonb_to_recordset(parsed) AS e (config_name text, unknown text[])
     CROSS JOIN LATERAL pgblend._similar_lexemes(
         collection_ids, e.config_name,
-        ARRAY(
-            SELECT pgblend._word_of_lexeme(query, e.config_name, u.lexeme)
-            FROM unnest(e.unknown) WITH ORDINALITY AS u (lexeme, place)
-            ORDER BY u.place),
+        pgblend._words_of_lexemes(query, e.config_name, e.unknown),
         e.unknown,
         reading
     ) AS s;
@@ -21812,13 +21855,14 @@ BEGIN
     FROM (
         SELECT
             l.place,
-            pgblend._word_of_lexeme(query, config, l.lexeme) AS word,
+            l.word,
             EXISTS (
                 SELECT FROM pgblend_data.chunk AS c
                 WHERE c.document_id = _query_words.document_id
                     AND c.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
             ) AS is_there
-        FROM unnest(parsed.lexemes) WITH ORDINALITY AS l (lexeme, place)
+        FROM unnest(parsed.lexemes, pgblend._words_of_lexemes(query, config, parsed.lexemes))
+            WITH ORDINALITY AS l (lexeme, word, place)
         WHERE l.lexeme NOT LIKE '=%'  -- an identifier as a whole: its words tell as much
     ) AS w;
 END;
@@ -30870,7 +30914,7 @@ pgblend._vectors_waiting,
 pgblend._wanted_stages,
 pgblend._why_not,
 pgblend._with_text_around,
-pgblend._word_of_lexeme,
+pgblend._words_of_lexemes,
 pgblend._worker_lock
 TO pgblend_reader;
 

@@ -58,10 +58,7 @@ BEGIN
     FROM jsonb_to_recordset(parsed) AS e (config_name text, unknown text[])
     CROSS JOIN LATERAL pgblend._similar_lexemes(
         collection_ids, e.config_name,
-        ARRAY(
-            SELECT pgblend._word_of_lexeme(query, e.config_name, u.lexeme)
-            FROM unnest(e.unknown) WITH ORDINALITY AS u (lexeme, place)
-            ORDER BY u.place),
+        pgblend._words_of_lexemes(query, e.config_name, e.unknown),
         e.unknown,
         reading
     ) AS s;

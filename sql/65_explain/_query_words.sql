@@ -30,13 +30,14 @@ BEGIN
     FROM (
         SELECT
             l.place,
-            pgblend._word_of_lexeme(query, config, l.lexeme) AS word,
+            l.word,
             EXISTS (
                 SELECT FROM pgblend_data.chunk AS c
                 WHERE c.document_id = _query_words.document_id
                     AND c.lexemes @@ pgblend._lexeme_tsquery(ARRAY[l.lexeme])
             ) AS is_there
-        FROM unnest(parsed.lexemes) WITH ORDINALITY AS l (lexeme, place)
+        FROM unnest(parsed.lexemes, pgblend._words_of_lexemes(query, config, parsed.lexemes))
+            WITH ORDINALITY AS l (lexeme, word, place)
         WHERE l.lexeme NOT LIKE '=%'  -- an identifier as a whole: its words tell as much
     ) AS w;
 END;

@@ -226,7 +226,7 @@ pgblend._vectors_waiting,
 pgblend._wanted_stages,
 pgblend._why_not,
 pgblend._with_text_around,
-pgblend._word_of_lexeme,
+pgblend._words_of_lexemes,
 pgblend._worker_lock
 TO pgblend_reader;
 

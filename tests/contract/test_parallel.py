@@ -183,7 +183,7 @@ CALLS = {
     "_wanted_stages": f"({SETTINGS})",
     "_why_not": f"('expand', {SETTINGS})",
     "_with_text_around": "(ARRAY[]::pgblend.search_result[], " + SETTINGS + ")",
-    "_word_of_lexeme": "('some text', 'english', 'text')",
+    "_words_of_lexemes": "('some text', 'english', '{text}')",
     "recency_decay": "(1, 2, 3)",
     "rrf": "('{1,2}')",
     "setting_catalog": "()",
