@@ -15,22 +15,9 @@ REPLY = "The test model's answer to: Where is the wine?"
 
 
 @pytest.fixture(scope="module")
-def shared_provider() -> Iterator[ModelProvider]:
-    with ModelProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def gateway(shared_provider: ModelProvider) -> Iterator[GatewayProcess]:
-    with GatewayProcess("--provider-timeout", "3", provider=shared_provider) as gateway:
+def gateway(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
+    with GatewayProcess("--provider-timeout", "3", provider=session_provider) as gateway:
         yield gateway
-
-
-@pytest.fixture
-def provider(shared_provider: ModelProvider) -> Iterator[ModelProvider]:
-    shared_provider.reset()
-    yield shared_provider
-    shared_provider.reset()
 
 
 def chat(gateway: GatewayProcess, **fields: Any) -> httpx.Response:
@@ -44,19 +31,19 @@ def events(response: httpx.Response) -> list[Any]:
     return [line if line == "[DONE]" else json.loads(line) for line in lines]
 
 
-def test_a_whole_answer(gateway: GatewayProcess, provider: ModelProvider) -> None:
+def test_a_whole_answer(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
     answer = chat(gateway, max_tokens=20, temperature=0.5).json()
     assert answer["object"] == "chat.completion"
     assert answer["model"] == MODEL
     message = {"role": "assistant", "content": REPLY}
     assert answer["choices"] == [{"index": 0, "message": message, "finish_reason": "stop"}]
     assert answer["usage"] == {"prompt_tokens": 4, "completion_tokens": 9, "total_tokens": 13}
-    assert provider.bodies[0]["max_tokens"] == 20
-    assert provider.bodies[0]["temperature"] == 0.5
-    assert provider.headers[0]["authorization"] == f"Bearer {DEFAULT_TOKEN}"
+    assert model_provider.bodies[0]["max_tokens"] == 20
+    assert model_provider.bodies[0]["temperature"] == 0.5
+    assert model_provider.headers[0]["authorization"] == f"Bearer {DEFAULT_TOKEN}"
 
 
-def test_a_streamed_answer(gateway: GatewayProcess, provider: ModelProvider) -> None:
+def test_a_streamed_answer(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
     *pieces, done = events(chat(gateway, stream=True))
     assert done == "[DONE]"
     assert {piece["object"] for piece in pieces} == {"chat.completion.chunk"}
@@ -68,24 +55,24 @@ def test_a_streamed_answer(gateway: GatewayProcess, provider: ModelProvider) -> 
 
 
 def test_what_fails_before_the_first_word_has_a_status(
-    gateway: GatewayProcess, provider: ModelProvider
+    gateway: GatewayProcess, model_provider: ModelProvider
 ) -> None:
-    provider.behaviours["chat"] = Behaviour(status=400)
+    model_provider.behaviours["chat"] = Behaviour(status=400)
     response = chat(gateway, stream=True)
     assert response.status_code == 400
     assert response.json()["error"]["code"] == "provider_rejected_request"
 
 
 def test_what_fails_halfway_is_the_last_event(
-    gateway: GatewayProcess, provider: ModelProvider
+    gateway: GatewayProcess, model_provider: ModelProvider
 ) -> None:
-    provider.behaviours["chat"] = Behaviour(drop_halfway=True)
+    model_provider.behaviours["chat"] = Behaviour(drop_halfway=True)
     *pieces, last = events(chat(gateway, stream=True))
     assert pieces
     assert last["error"]["code"] in ("provider_unreachable", "provider_error")
 
 
-def test_a_picture(gateway: GatewayProcess, provider: ModelProvider) -> None:
+def test_a_picture(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     content = [{"type": "text", "text": "What is it?"}, picture]
     answer = chat(gateway, messages=[{"role": "user", "content": content}])
@@ -127,7 +114,7 @@ def test_a_picture(gateway: GatewayProcess, provider: ModelProvider) -> None:
 )
 def test_what_cannot_be_taken(
     gateway: GatewayProcess,
-    provider: ModelProvider,
+    model_provider: ModelProvider,
     fields: dict[str, Any],
     code: str,
     param: str,
@@ -136,4 +123,4 @@ def test_what_cannot_be_taken(
     assert response.status_code in (400, 404)
     error = response.json()["error"]
     assert (error["code"], error["param"]) == (code, param)
-    assert provider.requests == 0
+    assert model_provider.requests == 0

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ from pgblend.cli.gateway.policy import Policy
 from pgblend.cli.gateway.rerank_scores import sigmoid
 from pgblend.cli.gateway.services import Services
 
-pytestmark = pytest.mark.local_model
-sentence_transformers = pytest.importorskip("sentence_transformers")
+pytestmark = [
+    pytest.mark.local_model,
+    # Not importorskip: importing it takes seconds, in each process that only collects this.
+    pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="needs pgblend[local]"),
+]
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "red", "wine", "the", "sea", "ship"]
 QUERY = "red wine"
@@ -66,6 +70,7 @@ def call(model: str, **more: Any) -> dict[str, Any]:
 
 
 def test_one_sigmoid_whatever_the_model_says(models: Path) -> None:
+    import sentence_transformers
     import torch
 
     encoder = sentence_transformers.CrossEncoder(str(models / "tiny"), local_files_only=True)

@@ -15,26 +15,13 @@ from support.model_provider import Behaviour, GatewayProcess, ModelProvider, emb
 
 
 @pytest.fixture(scope="module")
-def shared_provider() -> Iterator[ModelProvider]:
-    with ModelProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def shared_gateway(shared_provider: ModelProvider) -> Iterator[GatewayProcess]:
-    with GatewayProcess(provider=shared_provider) as gateway:
+def shared_gateway(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
+    with GatewayProcess(provider=session_provider) as gateway:
         yield gateway
 
 
 @pytest.fixture
-def provider(shared_provider: ModelProvider) -> Iterator[ModelProvider]:
-    shared_provider.reset()
-    yield shared_provider
-    shared_provider.reset()
-
-
-@pytest.fixture
-def client(shared_gateway: GatewayProcess, provider: ModelProvider) -> Iterator[httpx.Client]:
+def client(shared_gateway: GatewayProcess, model_provider: ModelProvider) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=shared_gateway.url, timeout=30) as client:
         yield client
 
@@ -70,34 +57,36 @@ def test_base64_is_little_endian_float32(client: httpx.Client) -> None:
 
 
 def test_dimensions_reach_a_model_that_litellm_does_not_know(
-    client: httpx.Client, provider: ModelProvider
+    client: httpx.Client, model_provider: ModelProvider
 ) -> None:
     answer = call(client, "short vector", dimensions=12)
     assert answer["data"][0]["embedding"] == embed("short vector", 12)
-    assert provider.bodies[0]["dimensions"] == 12
+    assert model_provider.bodies[0]["dimensions"] == 12
 
 
 def test_dimensions_are_left_out_for_a_model_that_refuses_them(
-    client: httpx.Client, provider: ModelProvider
+    client: httpx.Client, model_provider: ModelProvider
 ) -> None:
     call(client, "fixed size", model="openai/text-embedding-ada-002", dimensions=384)
-    assert "dimensions" not in provider.bodies[0]
+    assert "dimensions" not in model_provider.bodies[0]
 
 
-def test_any_text_arrives_as_it_was_sent(client: httpx.Client, provider: ModelProvider) -> None:
+def test_any_text_arrives_as_it_was_sent(
+    client: httpx.Client, model_provider: ModelProvider
+) -> None:
     texts = ["naïve 🙂 \u202e", "a\x00b", " ", "<|endoftext|>", "'; DROP TABLE x; --"]
     call(client, texts)
-    assert provider.bodies[0]["input"] == texts
+    assert model_provider.bodies[0]["input"] == texts
 
 
 def test_the_second_call_is_answered_from_the_cache(
-    client: httpx.Client, provider: ModelProvider
+    client: httpx.Client, model_provider: ModelProvider
 ) -> None:
     before = client.get("/health").json()["cache"]
     first = call(client, "ask me twice")
     second = call(client, "ask me twice")
     after = client.get("/health").json()["cache"]
-    assert provider.requests == 1
+    assert model_provider.requests == 1
     assert second["data"] == first["data"]
     assert second["usage"]["total_tokens"] == 0
     assert after["hits"] - before["hits"] == 1
@@ -106,34 +95,34 @@ def test_the_second_call_is_answered_from_the_cache(
 
 
 def test_only_what_is_not_cached_goes_to_the_provider(
-    client: httpx.Client, provider: ModelProvider
+    client: httpx.Client, model_provider: ModelProvider
 ) -> None:
     call(client, ["known one"])
     answer = call(client, ["new one", "known one", "new one", "other one"])
-    assert provider.bodies[1]["input"] == ["new one", "other one"]
+    assert model_provider.bodies[1]["input"] == ["new one", "other one"]
     expected = ["new one", "known one", "new one", "other one"]
     assert [row["embedding"] for row in answer["data"]] == [embed(text) for text in expected]
 
 
 def test_model_and_dimensions_are_part_of_the_cache_key(
-    client: httpx.Client, provider: ModelProvider
+    client: httpx.Client, model_provider: ModelProvider
 ) -> None:
     call(client, "same text")
     call(client, "same text", dimensions=24)
     call(client, "same text", model="openai/another-model")
-    assert provider.requests == 3
+    assert model_provider.requests == 3
 
 
-def test_a_failure_is_not_cached(client: httpx.Client, provider: ModelProvider) -> None:
-    provider.behaviour = Behaviour(status=500)
-    body = {"model": provider.model, "input": "fails at first"}
+def test_a_failure_is_not_cached(client: httpx.Client, model_provider: ModelProvider) -> None:
+    model_provider.behaviour = Behaviour(status=500)
+    body = {"model": model_provider.model, "input": "fails at first"}
     assert client.post("/v1/embeddings", json=body).status_code == 502
-    provider.behaviour = Behaviour()
+    model_provider.behaviour = Behaviour()
     assert call(client, "fails at first")["data"][0]["embedding"] == embed("fails at first")
 
 
-def test_calls_run_side_by_side(client: httpx.Client, provider: ModelProvider) -> None:
-    provider.behaviour = Behaviour(delay_seconds=0.5)
+def test_calls_run_side_by_side(client: httpx.Client, model_provider: ModelProvider) -> None:
+    model_provider.behaviour = Behaviour(delay_seconds=0.5)
     start = time.monotonic()
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda number: call(client, f"parallel {number}"), range(8)))
@@ -141,24 +130,26 @@ def test_calls_run_side_by_side(client: httpx.Client, provider: ModelProvider) -
 
 
 def test_a_client_that_leaves_ends_the_providers_call(
-    client: httpx.Client, provider: ModelProvider, shared_gateway: GatewayProcess
+    client: httpx.Client, model_provider: ModelProvider, shared_gateway: GatewayProcess
 ) -> None:
     call(client, "so that litellm is loaded")
-    provider.behaviour = Behaviour(hang=True)
-    body = {"model": provider.model, "input": "nobody waits for this"}
+    model_provider.behaviour = Behaviour(hang=True)
+    body = {"model": model_provider.model, "input": "nobody waits for this"}
     with pytest.raises(httpx.ReadTimeout):
         httpx.post(f"{shared_gateway.url}/v1/embeddings", json=body, timeout=0.5)
     deadline = time.monotonic() + 5
-    while provider.abandoned == 0 and time.monotonic() < deadline:
+    while model_provider.abandoned == 0 and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert provider.abandoned == 1
+    assert model_provider.abandoned == 1
     assert client.get("/health").json()["status"] == "ok"
     assert "Traceback" not in shared_gateway.stderr
 
 
-def test_health_answers_while_a_call_hangs(client: httpx.Client, provider: ModelProvider) -> None:
-    provider.behaviour = Behaviour(hang=True)
-    body = {"model": provider.model, "input": "hangs"}
+def test_health_answers_while_a_call_hangs(
+    client: httpx.Client, model_provider: ModelProvider
+) -> None:
+    model_provider.behaviour = Behaviour(hang=True)
+    body = {"model": model_provider.model, "input": "hangs"}
 
     def hang() -> None:
         with pytest.raises(httpx.ReadTimeout):
@@ -166,7 +157,7 @@ def test_health_answers_while_a_call_hangs(client: httpx.Client, provider: Model
 
     caller = threading.Thread(target=hang)
     caller.start()
-    while provider.requests == 0:
+    while model_provider.requests == 0:
         time.sleep(0.01)
     assert client.get("/health").json()["status"] == "ok"
     caller.join()

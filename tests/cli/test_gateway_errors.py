@@ -19,28 +19,15 @@ NEVER_IN_A_MESSAGE = (DEFAULT_TOKEN, "Traceback", "litellm.")
 
 
 @pytest.fixture(scope="module")
-def shared_provider() -> Iterator[ModelProvider]:
-    with ModelProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def gateway(shared_provider: ModelProvider) -> Iterator[GatewayProcess]:
+def gateway(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
     elsewhere = {
         # Addresses only: were a key sent there, the provider would count a request.
-        "MISTRAL_API_BASE": f"{shared_provider.url}/v1",
+        "MISTRAL_API_BASE": f"{session_provider.url}/v1",
         "OLLAMA_API_BASE": "http://127.0.0.1:9",
     }
     options = ("--provider-timeout", "2", "--breaker-failures", "1000", "--attempts", "1")
-    with GatewayProcess(*options, provider=shared_provider, environment=elsewhere) as gateway:
+    with GatewayProcess(*options, provider=session_provider, environment=elsewhere) as gateway:
         yield gateway
-
-
-@pytest.fixture
-def provider(shared_provider: ModelProvider) -> Iterator[ModelProvider]:
-    shared_provider.reset()
-    yield shared_provider
-    shared_provider.reset()
 
 
 def post(gateway: GatewayProcess, content: bytes, **headers: str) -> httpx.Response:
@@ -94,16 +81,16 @@ def error_of(response: httpx.Response, status: int, code: str) -> dict[str, Any]
 )
 def test_a_field_that_is_wrong(
     gateway: GatewayProcess,
-    provider: ModelProvider,
+    model_provider: ModelProvider,
     fields: dict[str, object],
     code: str,
     param: str,
 ) -> None:
-    body = {"model": provider.model, "input": "a text", **fields}
+    body = {"model": model_provider.model, "input": "a text", **fields}
     error = error_of(post(gateway, json.dumps(body).encode()), 400, code)
     assert error["param"] == param
     assert error["type"] == "invalid_request_error"
-    assert provider.requests == 0
+    assert model_provider.requests == 0
 
 
 @pytest.mark.parametrize(
@@ -123,12 +110,12 @@ def test_a_body_that_is_not_json(gateway: GatewayProcess, content: bytes, code: 
     error_of(post(gateway, content), 400, code)
 
 
-def test_a_body_that_is_too_large(gateway: GatewayProcess, provider: ModelProvider) -> None:
+def test_a_body_that_is_too_large(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
     text = "a" * MAX_BODY_BYTES
-    body = json.dumps({"model": provider.model, "input": text}).encode()
+    body = json.dumps({"model": model_provider.model, "input": text}).encode()
     error = error_of(post(gateway, body), 413, "body_too_large")
     assert str(MAX_BODY_BYTES) in error["message"]
-    assert provider.requests == 0
+    assert model_provider.requests == 0
 
 
 def test_paths_and_methods(gateway: GatewayProcess) -> None:
@@ -136,13 +123,15 @@ def test_paths_and_methods(gateway: GatewayProcess) -> None:
     error_of(httpx.get(f"{gateway.url}/v1/embeddings"), 405, "method_not_allowed")
 
 
-def test_a_form_of_a_web_page_is_refused(gateway: GatewayProcess, provider: ModelProvider) -> None:
-    content = json.dumps({"model": provider.model, "input": "x"}).encode()
+def test_a_form_of_a_web_page_is_refused(
+    gateway: GatewayProcess, model_provider: ModelProvider
+) -> None:
+    content = json.dumps({"model": model_provider.model, "input": "x"}).encode()
     response = post(gateway, content, **{"Content-Type": "text/plain"})
     error_of(response, 415, "unsupported_media_type")
     response = post(gateway, content, Host="elsewhere.example")
     error_of(response, 403, "host_not_allowed")
-    assert provider.requests == 0
+    assert model_provider.requests == 0
 
 
 @pytest.mark.parametrize(
@@ -167,17 +156,21 @@ def test_a_form_of_a_web_page_is_refused(gateway: GatewayProcess, provider: Mode
     ids=lambda value: None if isinstance(value, int | str) else repr(value)[10:-1] or "answer",
 )
 def test_a_provider_that_fails(
-    gateway: GatewayProcess, provider: ModelProvider, behaviour: Behaviour, status: int, code: str
+    gateway: GatewayProcess,
+    model_provider: ModelProvider,
+    behaviour: Behaviour,
+    status: int,
+    code: str,
 ) -> None:
-    provider.behaviour = behaviour
-    body = {"model": provider.model, "input": ["some text", "another"], "dimensions": 384}
+    model_provider.behaviour = behaviour
+    body = {"model": model_provider.model, "input": ["some text", "another"], "dimensions": 384}
     error_of(post(gateway, json.dumps(body).encode()), status, code)
-    assert provider.requests == 1
+    assert model_provider.requests == 1
 
 
-def test_retry_after_is_passed_on(gateway: GatewayProcess, provider: ModelProvider) -> None:
-    provider.behaviour = Behaviour(status=429, retry_after=7)
-    body = json.dumps({"model": provider.model, "input": "too fast"}).encode()
+def test_retry_after_is_passed_on(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
+    model_provider.behaviour = Behaviour(status=429, retry_after=7)
+    body = json.dumps({"model": model_provider.model, "input": "too fast"}).encode()
     response = post(gateway, body)
     error_of(response, 429, "provider_rate_limit")
     assert response.headers["Retry-After"] == "7"
@@ -185,11 +178,11 @@ def test_retry_after_is_passed_on(gateway: GatewayProcess, provider: ModelProvid
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 429, 500, 503])
 def test_a_provider_that_quotes_the_key(
-    gateway: GatewayProcess, provider: ModelProvider, status: int
+    gateway: GatewayProcess, model_provider: ModelProvider, status: int
 ) -> None:
     message = f"bad key {DEFAULT_TOKEN}, sk-proj-abcdefgh12345678 or Bearer abcdef.123456"
-    provider.behaviour = Behaviour(status=status, error_message=message)
-    body = json.dumps({"model": provider.model, "input": "quoted"}).encode()
+    model_provider.behaviour = Behaviour(status=status, error_message=message)
+    body = json.dumps({"model": model_provider.model, "input": "quoted"}).encode()
     response = post(gateway, body)
     assert response.status_code >= 400
     for secret in (DEFAULT_TOKEN, "abcdefgh12345678", "abcdef.123456"):
@@ -217,22 +210,22 @@ def test_a_model_that_cannot_be_had(
 
 
 def test_the_key_of_openai_goes_to_no_other_provider(
-    gateway: GatewayProcess, provider: ModelProvider
+    gateway: GatewayProcess, model_provider: ModelProvider
 ) -> None:
     body = json.dumps({"model": "mistral/mistral-embed", "input": "a text"}).encode()
     error = error_of(post(gateway, body), 401, "provider_key_missing")
     assert "MISTRAL_API_KEY" in error["message"]
-    assert provider.requests == 0
+    assert model_provider.requests == 0
 
 
-def test_without_a_key(provider: ModelProvider) -> None:
-    environment = {"OPENAI_API_BASE": f"{provider.url}/v1"}
+def test_without_a_key(model_provider: ModelProvider) -> None:
+    environment = {"OPENAI_API_BASE": f"{model_provider.url}/v1"}
     with GatewayProcess(environment=environment) as gateway:
-        body = json.dumps({"model": provider.model, "input": "a text"}).encode()
+        body = json.dumps({"model": model_provider.model, "input": "a text"}).encode()
         error = error_of(post(gateway, body), 401, "provider_key_missing")
     assert "OPENAI_API_KEY" in error["message"]
     assert "--env-file" in error["message"]
-    assert provider.requests == 0
+    assert model_provider.requests == 0
 
 
 def test_a_provider_that_is_not_there() -> None:

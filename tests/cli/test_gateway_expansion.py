@@ -14,22 +14,9 @@ QUERY = "how do I deploy to production"
 
 
 @pytest.fixture(scope="module")
-def shared_provider() -> Iterator[ModelProvider]:
-    with ModelProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def gateway(shared_provider: ModelProvider) -> Iterator[GatewayProcess]:
-    with GatewayProcess("--provider-timeout", "3", provider=shared_provider) as gateway:
+def gateway(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
+    with GatewayProcess("--provider-timeout", "3", provider=session_provider) as gateway:
         yield gateway
-
-
-@pytest.fixture
-def provider(shared_provider: ModelProvider) -> Iterator[ModelProvider]:
-    shared_provider.reset()
-    yield shared_provider
-    shared_provider.reset()
 
 
 def post(gateway: GatewayProcess, path: str, query: str, **fields: Any) -> httpx.Response:
@@ -42,7 +29,9 @@ def said(**fields: object) -> str:
     return json.dumps(content)
 
 
-def test_a_model_that_takes_a_schema(gateway: GatewayProcess, provider: ModelProvider) -> None:
+def test_a_model_that_takes_a_schema(
+    gateway: GatewayProcess, model_provider: ModelProvider
+) -> None:
     answer = post(gateway, "expand", QUERY).json()
     assert answer == {
         "lexicalQueries": [f"{QUERY} lexicalQueries 1", f"{QUERY} lexicalQueries 2"],
@@ -54,22 +43,22 @@ def test_a_model_that_takes_a_schema(gateway: GatewayProcess, provider: ModelPro
         "cached": False,
     }
     assert answer["promptVersion"].startswith("expansion-en-")
-    (asked,) = provider.bodies
+    (asked,) = model_provider.bodies
     assert asked["response_format"]["type"] == "json_schema"
     assert asked["messages"][1] == {"role": "user", "content": QUERY}
     assert asked["temperature"] == 0
 
 
-def test_the_cache(gateway: GatewayProcess, provider: ModelProvider) -> None:
+def test_the_cache(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
     first = post(gateway, "expand", "asked once")
     second = post(gateway, "expand", "  asked   once ")
     assert "x-pgblend-cached" not in first.headers
     assert second.headers["x-pgblend-cached"] == "1"
     assert second.json() == {**first.json(), "cached": True}
-    assert provider.requests == 1
+    assert model_provider.requests == 1
     post(gateway, "expand", "asked once", language="de")
     post(gateway, "expand", "asked once", model=ModelProvider.plain_chat_model)
-    assert provider.requests == 3
+    assert model_provider.requests == 3
 
 
 @pytest.mark.parametrize(
@@ -82,15 +71,15 @@ def test_the_cache(gateway: GatewayProcess, provider: ModelProvider) -> None:
     ],
 )
 def test_json_that_can_be_read(
-    gateway: GatewayProcess, provider: ModelProvider, reply: str
+    gateway: GatewayProcess, model_provider: ModelProvider, reply: str
 ) -> None:
-    provider.reply = lambda body: reply
+    model_provider.reply = lambda body: reply
     model = ModelProvider.plain_chat_model
     answer = post(gateway, "expand", f"release {abs(hash(reply))}", model=model).json()
     assert answer["lexicalQueries"] == ["ship it"]
     assert answer["vectorQueries"] == []
     assert answer["hyde"] is None
-    assert "response_format" not in provider.bodies[0]
+    assert "response_format" not in model_provider.bodies[0]
 
 
 @pytest.mark.parametrize(
@@ -104,20 +93,20 @@ def test_json_that_can_be_read(
     ],
 )
 def test_answers_that_are_not_taken(
-    gateway: GatewayProcess, provider: ModelProvider, reply: str, reason: str
+    gateway: GatewayProcess, model_provider: ModelProvider, reply: str, reason: str
 ) -> None:
-    provider.reply = lambda body: reply
+    model_provider.reply = lambda body: reply
     for _ in range(2):  # and nothing of them is kept
         response = post(gateway, "expand", "a query that gets nonsense")
         assert response.status_code == 502
         error = response.json()["error"]
         assert error["code"] == "provider_bad_response"
         assert error["message"].endswith(reason)
-    assert provider.requests == 2
+    assert model_provider.requests == 2
 
 
-def test_guardrails(gateway: GatewayProcess, provider: ModelProvider) -> None:
-    provider.reply = lambda body: said(
+def test_guardrails(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
+    model_provider.reply = lambda body: said(
         lexicalQueries=['"fix" the fault -linux', "ERR-1042"], hyde="Nothing of the kind."
     )
     answer = post(gateway, "expand", 'error ERR-1042 "out of memory" -windows').json()
@@ -128,13 +117,13 @@ def test_guardrails(gateway: GatewayProcess, provider: ModelProvider) -> None:
     assert answer["hyde"] is None
 
 
-def test_hyde(gateway: GatewayProcess, provider: ModelProvider) -> None:
-    provider.reply = lambda body: " To deploy,\nrun make deploy. "
+def test_hyde(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
+    model_provider.reply = lambda body: " To deploy,\nrun make deploy. "
     answer = post(gateway, "hyde", QUERY).json()
     assert answer["hyde"] == "To deploy, run make deploy."
     assert answer["promptVersion"].startswith("hyde-en-")
     assert post(gateway, "hyde", QUERY).json() == {**answer, "cached": True}
-    assert provider.requests == 1
+    assert model_provider.requests == 1
 
 
 @pytest.mark.parametrize(
@@ -148,7 +137,7 @@ def test_hyde(gateway: GatewayProcess, provider: ModelProvider) -> None:
 )
 def test_languages(
     gateway: GatewayProcess,
-    provider: ModelProvider,
+    model_provider: ModelProvider,
     query: str,
     given: str | None,
     language: str,
@@ -171,7 +160,7 @@ def test_languages(
 )
 def test_what_cannot_be_taken(
     gateway: GatewayProcess,
-    provider: ModelProvider,
+    model_provider: ModelProvider,
     fields: dict[str, Any],
     code: str,
     param: str,
@@ -182,4 +171,4 @@ def test_what_cannot_be_taken(
         assert response.status_code == 400
         error = response.json()["error"]
         assert (error["code"], error["param"]) == (code, param)
-    assert provider.requests == 0
+    assert model_provider.requests == 0

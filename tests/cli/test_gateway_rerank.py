@@ -16,22 +16,9 @@ DOCUMENTS = ["the sea", "red wine and white wine", "red and blue", "the sea"]
 
 
 @pytest.fixture(scope="module")
-def shared_provider() -> Iterator[ModelProvider]:
-    with ModelProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def gateway(shared_provider: ModelProvider) -> Iterator[GatewayProcess]:
-    with GatewayProcess("--provider-timeout", "3", provider=shared_provider) as gateway:
+def gateway(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
+    with GatewayProcess("--provider-timeout", "3", provider=session_provider) as gateway:
         yield gateway
-
-
-@pytest.fixture
-def provider(shared_provider: ModelProvider) -> Iterator[ModelProvider]:
-    shared_provider.reset()
-    yield shared_provider
-    shared_provider.reset()
 
 
 def rerank(gateway: GatewayProcess, **fields: Any) -> httpx.Response:
@@ -44,7 +31,7 @@ def rerank(gateway: GatewayProcess, **fields: Any) -> httpx.Response:
     return httpx.post(f"{gateway.url}/v1/rerank", json=body, timeout=120)
 
 
-def test_best_first(gateway: GatewayProcess, provider: ModelProvider) -> None:
+def test_best_first(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
     answer = rerank(gateway).json()
     assert answer["model"] == ModelProvider.rerank_model
     assert answer["results"] == [
@@ -55,7 +42,7 @@ def test_best_first(gateway: GatewayProcess, provider: ModelProvider) -> None:
     ]
 
 
-def test_top_n(gateway: GatewayProcess, provider: ModelProvider) -> None:
+def test_top_n(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
     results = rerank(gateway, top_n=1).json()["results"]
     assert results == [{"index": 1, "relevance_score": 1.0}]
 
@@ -75,7 +62,7 @@ def test_top_n(gateway: GatewayProcess, provider: ModelProvider) -> None:
 )
 def test_what_cannot_be_taken(
     gateway: GatewayProcess,
-    provider: ModelProvider,
+    model_provider: ModelProvider,
     fields: dict[str, Any],
     code: str,
     param: str,
@@ -83,7 +70,7 @@ def test_what_cannot_be_taken(
     response = rerank(gateway, **fields)
     error = response.json()["error"]
     assert (error["code"], error["param"]) == (code, param)
-    assert provider.requests == 0
+    assert model_provider.requests == 0
 
 
 def test_a_sigmoid_that_does_not_overflow() -> None:
@@ -91,7 +78,7 @@ def test_a_sigmoid_that_does_not_overflow() -> None:
     assert sigmoid(2) == pytest.approx(0.8807970779778823)
 
 
-def test_scores_are_asked_for_once(gateway: GatewayProcess, provider: ModelProvider) -> None:
+def test_scores_are_asked_for_once(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
     first = rerank(gateway, query="white wine")
     assert "x-pgblend-cached" not in first.headers
     again = rerank(gateway, query="white wine")
@@ -100,11 +87,11 @@ def test_scores_are_asked_for_once(gateway: GatewayProcess, provider: ModelProvi
     more = rerank(gateway, query="white wine", documents=["white", *DOCUMENTS])
     assert "x-pgblend-cached" not in more.headers
     # A text that is there twice is asked for once.
-    assert [body["documents"] for body in provider.bodies] == [DOCUMENTS[:3], ["white"]]
+    assert [body["documents"] for body in model_provider.bodies] == [DOCUMENTS[:3], ["white"]]
 
 
-def test_a_chat_model_as_reranker(gateway: GatewayProcess, provider: ModelProvider) -> None:
-    provider.reply = lambda body: '{"scores": [10, 100, 55]}'
+def test_a_chat_model_as_reranker(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
+    model_provider.reply = lambda body: '{"scores": [10, 100, 55]}'
     answer = rerank(gateway, model=ModelProvider.chat_model).json()
     assert answer["results"] == [
         {"index": 1, "relevance_score": 1.0},
@@ -112,7 +99,7 @@ def test_a_chat_model_as_reranker(gateway: GatewayProcess, provider: ModelProvid
         {"index": 0, "relevance_score": 0.1},
         {"index": 3, "relevance_score": 0.1},
     ]
-    (asked,) = provider.bodies
+    (asked,) = model_provider.bodies
     assert asked["response_format"]["type"] == "json_schema"
     passages = json.loads(asked["messages"][1]["content"])["passages"]
     assert passages[0] == {"number": 1, "text": "the sea"}
@@ -129,21 +116,21 @@ def test_a_chat_model_as_reranker(gateway: GatewayProcess, provider: ModelProvid
     ],
 )
 def test_scores_of_a_chat_model_that_are_not_taken(
-    gateway: GatewayProcess, provider: ModelProvider, reply: str, reason: str
+    gateway: GatewayProcess, model_provider: ModelProvider, reply: str, reason: str
 ) -> None:
-    provider.reply = lambda body: reply
+    model_provider.reply = lambda body: reply
     response = rerank(gateway, model=ModelProvider.plain_chat_model)
     assert response.status_code == 502
     assert response.json()["error"]["message"].endswith(reason)
 
 
 def test_too_many_documents_for_a_chat_model(
-    gateway: GatewayProcess, provider: ModelProvider
+    gateway: GatewayProcess, model_provider: ModelProvider
 ) -> None:
     documents = [f"document {number}" for number in range(51)]
     response = rerank(gateway, model=ModelProvider.chat_model, documents=documents)
     assert response.json()["error"]["code"] == "too_many_documents"
-    assert provider.requests == 0
+    assert model_provider.requests == 0
 
 
 def read(reader: ScoreReader, model: str, *scores: object, provider: str = "cohere") -> list[float]:

@@ -44,24 +44,11 @@ FAULTS: dict[str, tuple[Behaviour, int, set[str]]] = {
 
 
 @pytest.fixture(scope="module")
-def shared_provider() -> Iterator[ModelProvider]:
-    with ModelProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def gateway(shared_provider: ModelProvider) -> Iterator[GatewayProcess]:
+def gateway(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
     options = ("--attempts", "2", "--breaker-failures", "1000", "--log-level", "info")
-    with GatewayProcess(*options, provider=shared_provider) as gateway:
+    with GatewayProcess(*options, provider=session_provider) as gateway:
         post(gateway, "chat")  # litellm is loaded
         yield gateway
-
-
-@pytest.fixture
-def provider(shared_provider: ModelProvider) -> Iterator[ModelProvider]:
-    shared_provider.reset()
-    yield shared_provider
-    shared_provider.reset()
 
 
 def post(gateway: GatewayProcess, path: str, **more: Any) -> httpx.Response:
@@ -72,10 +59,10 @@ def post(gateway: GatewayProcess, path: str, **more: Any) -> httpx.Response:
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("path", PATHS)
 def test_a_clear_error_in_time_and_nothing_kept(
-    gateway: GatewayProcess, provider: ModelProvider, path: str, fault: str
+    gateway: GatewayProcess, model_provider: ModelProvider, path: str, fault: str
 ) -> None:
     behaviour, timeout_ms, codes = FAULTS[fault]
-    provider.behaviour = behaviour
+    model_provider.behaviour = behaviour
     query = f"{QUERY} {path} {fault}"
     more = {"input": query} if path == "embeddings" else {"query": query}
     more = {} if path in ("chat", "stream") else more
@@ -89,24 +76,24 @@ def test_a_clear_error_in_time_and_nothing_kept(
         assert secret not in response.text
     if fault == "429":
         assert response.headers["Retry-After"] == "30"
-    asked = provider.requests
+    asked = model_provider.requests
     # What is wrong with a stream is seen when its start has been taken for an answer.
     garbled = path == "stream" and fault in ("garbage", "wrong schema", "invalid UTF-8")
     assert asked == (1 if garbled or fault in ("slow", "hang", "429") else 2)
-    provider.behaviour = Behaviour()
+    model_provider.behaviour = Behaviour()
     answer = post(gateway, path, **more)
     assert answer.status_code == 200, answer.text
     assert "x-pgblend-cached" not in answer.headers
-    assert provider.requests == asked + 1
+    assert model_provider.requests == asked + 1
     assert DEFAULT_TOKEN not in gateway.stderr
     assert QUERY not in gateway.stderr
 
 
 @pytest.mark.parametrize("path", ["embeddings", "chat", "rerank"])
 def test_an_answer_that_would_fill_the_memory(
-    gateway: GatewayProcess, provider: ModelProvider, path: str
+    gateway: GatewayProcess, model_provider: ModelProvider, path: str
 ) -> None:
-    provider.behaviour = Behaviour(huge_bytes=80 * 1024 * 1024, failures=2)
+    model_provider.behaviour = Behaviour(huge_bytes=80 * 1024 * 1024, failures=2)
     more = {"input": "huge"} if path == "embeddings" else {}
     error = post(gateway, path, **more).json()["error"]
     assert error["code"] == "provider_bad_response"
@@ -115,46 +102,48 @@ def test_an_answer_that_would_fill_the_memory(
 
 @pytest.mark.parametrize("path", ["chat", "rerank", "embeddings"])
 def test_one_failure_is_no_failure(
-    gateway: GatewayProcess, provider: ModelProvider, path: str
+    gateway: GatewayProcess, model_provider: ModelProvider, path: str
 ) -> None:
-    provider.behaviour = Behaviour(status=500, failures=1)
+    model_provider.behaviour = Behaviour(status=500, failures=1)
     more = {"input": "once"} if path == "embeddings" else {}
     assert post(gateway, path, **more).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["chat", "rerank", "embeddings"])
 def test_calls_share_a_connection_whatever_their_deadlines(
-    gateway: GatewayProcess, provider: ModelProvider, path: str
+    gateway: GatewayProcess, model_provider: ModelProvider, path: str
 ) -> None:
     for number in range(4):
         text = f"number {number}"
         more = {"chat": {}, "rerank": {"query": text}, "embeddings": {"input": text}}[path]
         assert post(gateway, path, timeout_ms=20_000 + number, **more).status_code == 200
-    assert provider.requests == 4
-    assert provider.connections <= 1  # one may be there from a test before
+    assert model_provider.requests == 4
+    assert model_provider.connections <= 1  # one may be there from a test before
 
 
-def test_retry_after_is_waited_for(gateway: GatewayProcess, provider: ModelProvider) -> None:
-    provider.behaviour = Behaviour(status=429, retry_after=0.2, failures=1)
+def test_retry_after_is_waited_for(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
+    model_provider.behaviour = Behaviour(status=429, retry_after=0.2, failures=1)
     assert post(gateway, "chat").status_code == 200
-    assert provider.requests == 2
+    assert model_provider.requests == 2
 
 
 @pytest.fixture
-def fragile(shared_provider: ModelProvider) -> Iterator[GatewayProcess]:
+def fragile(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
     options = (
         *("--attempts", "1", "--breaker-failures", "2", "--breaker-seconds", "5"),
         *("--concurrency", "1", "--fallback", f"expansion={ModelProvider.plain_chat_model}"),
     )
-    with GatewayProcess(*options, provider=shared_provider) as gateway:
+    with GatewayProcess(*options, provider=session_provider) as gateway:
         yield gateway
 
 
-def test_breaker_fallbacks_and_places(fragile: GatewayProcess, provider: ModelProvider) -> None:
-    provider.behaviours["chat"] = Behaviour(status=500)
+def test_breaker_fallbacks_and_places(
+    fragile: GatewayProcess, model_provider: ModelProvider
+) -> None:
+    model_provider.behaviours["chat"] = Behaviour(status=500)
     codes = [post(fragile, "chat").json()["error"]["code"] for _ in range(3)]
     assert codes == ["provider_error", "provider_error", "circuit_open"]
-    assert provider.requests == 2
+    assert model_provider.requests == 2
     left_alone = post(fragile, "chat")
     assert left_alone.status_code == 503
     assert int(left_alone.headers["Retry-After"]) >= 1
@@ -163,10 +152,10 @@ def test_breaker_fallbacks_and_places(fragile: GatewayProcess, provider: ModelPr
     assert f"{opened}1.0" in httpx.get(f"{fragile.url}/metrics").text
 
     # Another model is asked in its place, and its answer is kept as its own.
-    provider.reset()
+    model_provider.reset()
     answer = post(fragile, "expand")
     assert answer.status_code == 200
-    assert [body["model"] for body in provider.bodies] == ["test-chat"]
+    assert [body["model"] for body in model_provider.bodies] == ["test-chat"]
 
     while httpx.get(f"{fragile.url}/health").json()["failing"] != {CHAT: "half_open"}:
         time.sleep(0.05)
@@ -175,11 +164,11 @@ def test_breaker_fallbacks_and_places(fragile: GatewayProcess, provider: ModelPr
     assert f"{opened}0.0" in httpx.get(f"{fragile.url}/metrics").text
 
     # One call at a time: who finds no place free in time is told so.
-    provider.reset()
-    provider.behaviours["chat"] = Behaviour(hang=True)
+    model_provider.reset()
+    model_provider.behaviours["chat"] = Behaviour(hang=True)
     with ThreadPoolExecutor(1) as threads:
         running = threads.submit(post, fragile, "chat", timeout_ms=3000)
-        while provider.requests == 0:
+        while model_provider.requests == 0:
             time.sleep(0.01)
         refused = post(fragile, "chat", timeout_ms=100).json()["error"]
         assert refused["code"] == "provider_busy"
