@@ -15,23 +15,35 @@ _STAGE = """
     ON COMMIT DELETE ROWS
 """
 _STORE = """
-    SELECT s.place, stored.status, stored.chunk_count, stored.document_id
-    FROM pg_temp.ingest_stage AS s
-    CROSS JOIN LATERAL pgblend.ingest_document(
-        collection => %s,
-        source_key => s.payload ->> 'source_key',
-        content => s.payload ->> 'content',
-        title => s.payload ->> 'title',
-        uri => s.payload ->> 'uri',
-        metadata => s.payload -> 'metadata',
-        language => s.payload ->> 'language',
-        chunks => s.payload -> 'chunks',
-        content_hash => s.payload ->> 'content_hash',
-        media_type => s.payload ->> 'media_type',
-        modified_at => (s.payload ->> 'modified_at')::timestamptz,
-        links => s.payload -> 'links'
-    ) AS stored
-    WHERE s.part = 0 AND s.payload ->> 'expected_hash' IS NULL
+    WITH target AS MATERIALIZED (
+        SELECT pgblend._named_collection(%s) AS collection
+    ), given AS (
+        SELECT
+            array_agg(s.place ORDER BY s.place) AS places,
+            array_agg(pgblend._document_row(
+                t.collection,
+                s.payload ->> 'source_key',
+                s.payload ->> 'content',
+                s.payload ->> 'title',
+                s.payload ->> 'uri',
+                s.payload -> 'metadata',
+                s.payload ->> 'language',
+                s.payload ->> 'content_hash',
+                s.payload ->> 'media_type',
+                (s.payload ->> 'modified_at')::timestamptz) ORDER BY s.place) AS documents,
+            array_agg(s.payload ->> 'content' ORDER BY s.place) AS contents,
+            array_agg(s.payload -> 'chunks' ORDER BY s.place) AS chunks,
+            array_agg(s.payload -> 'links' ORDER BY s.place) AS links
+        FROM pg_temp.ingest_stage AS s
+        CROSS JOIN target AS t
+        WHERE s.part = 0 AND s.payload ->> 'expected_hash' IS NULL
+        HAVING count(*) > 0
+    )
+    SELECT g.places[stored.place], stored.status, stored.chunk_count, stored.document_id
+    FROM given AS g
+    CROSS JOIN target AS t
+    CROSS JOIN LATERAL pgblend._store_documents(
+        t.collection, g.documents, g.contents, g.chunks, g.links) AS stored
     UNION ALL
     SELECT s.place, CASE WHEN g.added > 0 THEN 'appended' ELSE 'unchanged' END, g.added,
         g.document_id

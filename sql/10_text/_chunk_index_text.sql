@@ -11,45 +11,53 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET client_min_messages = warning
+SET enable_seqscan = off
 AS $function$
 DECLARE
     config regconfig := pgblend._regconfig(NEW.text_search_config);
-    title text := (SELECT d.title FROM pgblend_data.document AS d WHERE d.id = NEW.document_id);
+    document_title text;
+    heading_goes_on boolean;
     title_words tsvector;
     heading_words tsvector;
     body_words tsvector;
-    heading_goes_on boolean := NEW.chunk_index > 0 AND NEW.heading = (
-        SELECT c.heading FROM pgblend_data.chunk AS c
-        WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1);
+    repeated_words tsvector := '';
     parts text[];
 BEGIN
     IF config IS NULL THEN
         RAISE EXCEPTION 'there is no text search configuration "%"', NEW.text_search_config
             USING ERRCODE = '22023', HINT = 'SELECT cfgname FROM pg_ts_config';
     END IF;
+    SELECT d.title, NEW.chunk_index > 0 AND NEW.heading = (
+        SELECT c.heading FROM pgblend_data.chunk AS c
+        WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1)
+    INTO document_title, heading_goes_on
+    FROM pgblend_data.document AS d
+    WHERE d.id = NEW.document_id;
     parts := pgblend._index_parts(
-        coalesce(title, ''), coalesce(NEW.heading, ''), NEW.content, NEW.own_start);
+        coalesce(document_title, ''), coalesce(NEW.heading, ''), NEW.content, NEW.own_start);
     title_words := setweight(to_tsvector(config, parts[1]), 'A');
     heading_words := setweight(to_tsvector(config, parts[2]), 'B');
     body_words := to_tsvector(config, parts[3]);
     IF NEW.chunk_index = 0 THEN
-        NEW.own_position := 0;
         NEW.lexemes := title_words || heading_words || body_words;
     ELSE
-        title_words := title_words || CASE WHEN heading_goes_on THEN heading_words ELSE '' END;
-        NEW.own_position := pgblend._last_position(title_words);
-        IF NEW.own_start > 0 THEN
-            NEW.own_position := NEW.own_position + pgblend._last_position(
-                to_tsvector(config, parts[4]));
+        IF heading_goes_on THEN
+            title_words := title_words || heading_words;
+            heading_words := '';
         END IF;
-        NEW.lexemes := title_words || body_words
-            || CASE WHEN heading_goes_on THEN '' ELSE heading_words END;
+        repeated_words := title_words;
+        IF NEW.own_start > 0 THEN
+            repeated_words := repeated_words || to_tsvector(config, parts[4]);
+        END IF;
+        NEW.lexemes := title_words || body_words || heading_words;
     END IF;
+    NEW.own_position := pgblend._last_position(repeated_words);
     SELECT
         coalesce(sum(cardinality(l.positions)), 0),
         coalesce(sum(CASE
-            WHEN NEW.own_position = 0 THEN cardinality(l.positions)
-            ELSE (SELECT count(*) FROM unnest(l.positions) AS p WHERE p > NEW.own_position)
+            WHEN l.positions[1] > NEW.own_position THEN cardinality(l.positions)
+            WHEN l.positions[cardinality(l.positions)] > NEW.own_position
+            THEN (SELECT count(*) FROM unnest(l.positions) AS p WHERE p > NEW.own_position)
         END), 0)
     INTO NEW.length, NEW.own_length
     FROM unnest(NEW.lexemes) AS l;

@@ -10,6 +10,7 @@ RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $function$

@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION pgblend._check_links(links jsonb)
 RETURNS void
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     wrong record;

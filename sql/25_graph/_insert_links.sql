@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION pgblend._insert_links(
 RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $python$
 #include plpy/link_target.py
 import json

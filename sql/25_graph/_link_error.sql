@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION pgblend._link_error(link jsonb)
 RETURNS text
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     IF jsonb_typeof(link) <> 'object' OR jsonb_typeof(link -> 'target') IS DISTINCT FROM 'string'

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION pgblend._resolve_links(collection_id bigint, names te
 RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $python$
 #include plpy/resolve_link.py
 from collections import defaultdict

@@ -7,6 +7,7 @@ RETURNS jsonb
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
+SET search_path = pg_catalog, pg_temp
 AS $python$
 #include plpy/approximate_tokens.py
 #include plpy/split_text.py

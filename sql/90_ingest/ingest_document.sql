@@ -27,61 +27,20 @@ VOLATILE PARALLEL UNSAFE
 ROWS 1
 SET search_path FROM CURRENT
 AS $function$
-#variable_conflict use_column
 DECLARE
     target pgblend_data.collection := pgblend._named_collection(ingest_document.collection);
-    old pgblend_data.document;
-    new pgblend_data.document;
-    sizes jsonb;
 BEGIN
-    new := pgblend._document_row(
-        target, ingest_document.source_key, ingest_document.content, ingest_document.title,
-        ingest_document.uri, ingest_document.metadata, ingest_document.language,
-        ingest_document.content_hash, ingest_document.media_type, ingest_document.modified_at);
-    INSERT INTO pgblend_data.document (
-        collection_id, bucket, source_key, uri, title, text_search_config, media_type, metadata,
-        content_hash, modified_at)
-    VALUES (
-        new.collection_id, new.bucket, new.source_key, new.uri, new.title, new.text_search_config,
-        new.media_type, new.metadata, new.content_hash, new.modified_at)
-    ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key
-    DO UPDATE SET bucket = excluded.bucket WHERE false  -- locks the row, changes nothing
-    RETURNING id INTO document_id;
-    IF document_id IS NOT NULL THEN
-        status := 'added';
-    ELSE
-        SELECT d.* INTO STRICT old FROM pgblend_data.document AS d
-        WHERE d.collection_id = new.collection_id AND d.source_key = new.source_key;
-        document_id := old.id;
-        IF old.source_metadata IS NOT NULL THEN
-            new.source_metadata := new.metadata;
-        END IF;
-        new.metadata := pgblend._followed_metadata(
-            old.metadata, old.set_metadata, old.source_metadata, new.metadata);
-        status := pgblend._document_change(old, new);
-        IF status <> 'unchanged' THEN
-            UPDATE pgblend_data.document AS d
-            SET uri = new.uri, title = new.title, text_search_config = new.text_search_config,
-                media_type = new.media_type, metadata = new.metadata,
-                source_metadata = new.source_metadata,
-                content_hash = new.content_hash, modified_at = new.modified_at, ingested_at = now()
-            WHERE d.id = old.id;
-        END IF;
-    END IF;
-    IF status IN ('added', 'replaced') THEN
-        IF ingest_document.chunks IS NULL THEN
-            sizes := pgblend._collection_settings(target.settings);
-            PERFORM pgblend._check_chunk_sizes(sizes);
-            ingest_document.chunks := pgblend._split_content(ingest_document.content, sizes);
-        END IF;
-        PERFORM pgblend._replace_chunks(document_id, ingest_document.chunks);
-    END IF;
-    IF ingest_document.links IS NOT NULL OR status = 'replaced' THEN
-        PERFORM pgblend._replace_links(document_id, coalesce(ingest_document.links, '[]'));
-    END IF;
-    SELECT count(*) INTO chunk_count
-    FROM pgblend_data.chunk AS c WHERE c.document_id = ingest_document.document_id;
-    RETURN NEXT;
+    RETURN QUERY
+    SELECT s.document_id, s.status, s.chunk_count
+    FROM pgblend._store_documents(
+        target,
+        ARRAY[pgblend._document_row(
+            target, ingest_document.source_key, ingest_document.content, ingest_document.title,
+            ingest_document.uri, ingest_document.metadata, ingest_document.language,
+            ingest_document.content_hash, ingest_document.media_type, ingest_document.modified_at)],
+        ARRAY[ingest_document.content],
+        ARRAY[ingest_document.chunks],
+        ARRAY[ingest_document.links]) AS s;
 END;
 $function$;
 

@@ -40,6 +40,7 @@ CALLS = {
     "_checked_expansion": "('{\"hyde\": null}')",
     "_checked_scores": "('{\"results\": []}', 0)",
     "_cut_at_word": "('some words', 5)",
+    "_check_chunks": "('{\"[]\"}')",
     "_chunk_error": "('{}')",
     "_chunk_neighbours": "('{4,5}', '{false,true}', '{next,part_of}')",
     "_collection_settings": "('{}')",
@@ -52,7 +53,6 @@ CALLS = {
     "_context_settings": "('{\"max_tokens\": 9}', NULL, '{c}')",
     "_document_ages": "('{1}')",
     "_diagnosis": """('{"document": null}')""",
-    "_document_change": "(d, d) FROM pgblend_data.document AS d",
     "_document_facts": f"(1, 'a', {IDS}, '{{\"a\": 1}}', {SETTINGS})",
     "_document_row": "(c, 'k', 'x', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
     " FROM pgblend_data.collection AS c",
@@ -158,7 +158,6 @@ CALLS = {
     "_foreign_keys": "('pgblend_data.chunk')",
     "_needs_row_triggers": "('pgblend_data.chunk')",
     "_primary_key": "('pgblend_data.chunk')",
-    "_split_contents": "('{a}', pgblend._collection_settings('{}'))",
     "_trigger_problems": "(a) FROM pgblend_data.attached_table AS a",
     "_triggered_attachment": "(1, 0)",
     "_user_table": "('articles')",
