@@ -41,8 +41,12 @@ CREATE TRIGGER setting_20_follow AFTER INSERT OR UPDATE OR DELETE ON pgblend_dat
 FOR EACH ROW EXECUTE FUNCTION pgblend._setting_follow();
 CREATE TRIGGER document_50_want_summary AFTER INSERT OR UPDATE ON pgblend_data.document
 FOR EACH ROW EXECUTE FUNCTION pgblend._document_want_summary();
-CREATE TRIGGER document_10_record_language AFTER INSERT OR UPDATE ON pgblend_data.document
-FOR EACH ROW EXECUTE FUNCTION pgblend._document_record_language();
+CREATE TRIGGER document_10_record_language AFTER INSERT ON pgblend_data.document
+REFERENCING NEW TABLE AS new_document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_record_language();
+CREATE TRIGGER document_10_record_other_language AFTER UPDATE ON pgblend_data.document
+REFERENCING NEW TABLE AS new_document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_record_language();
 CREATE TRIGGER setting_10_record_history AFTER INSERT OR UPDATE OR DELETE ON pgblend_data.setting
 FOR EACH ROW EXECUTE FUNCTION pgblend._setting_record_history();
 CREATE TRIGGER profile_10_record_history AFTER INSERT OR UPDATE OR DELETE ON pgblend_data.profile
@@ -72,8 +76,12 @@ FOR EACH ROW WHEN (old.id % 256 = 0) EXECUTE FUNCTION pgblend._chunk_seal();
 CREATE TRIGGER chunk_80_drop_edges AFTER DELETE ON pgblend_data.chunk
 REFERENCING OLD TABLE AS old_chunk
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_drop_edges();
-CREATE TRIGGER document_20_record_names AFTER INSERT OR UPDATE ON pgblend_data.document
-FOR EACH ROW EXECUTE FUNCTION pgblend._document_record_names();
+CREATE TRIGGER document_20_record_names AFTER INSERT ON pgblend_data.document
+REFERENCING NEW TABLE AS new_document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_record_names();
+CREATE TRIGGER document_20_record_other_names AFTER UPDATE ON pgblend_data.document
+REFERENCING OLD TABLE AS old_document NEW TABLE AS new_document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_record_names();
 CREATE TRIGGER document_30_drop_edges AFTER DELETE ON pgblend_data.document
 REFERENCING OLD TABLE AS old_document
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_drop_edges();
@@ -84,6 +92,7 @@ FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_clear_edges();
 DROP_TRIGGERS = """
 DROP TRIGGER document_40_clear_edges ON pgblend_data.document;
 DROP TRIGGER document_30_drop_edges ON pgblend_data.document;
+DROP TRIGGER document_20_record_other_names ON pgblend_data.document;
 DROP TRIGGER document_20_record_names ON pgblend_data.document;
 DROP TRIGGER chunk_80_drop_edges ON pgblend_data.chunk;
 DROP TRIGGER chunk_70_seal_deleted ON pgblend_data.chunk;
@@ -98,6 +107,7 @@ DROP TRIGGER setting_10_record_history ON pgblend_data.setting;
 DROP TRIGGER document_50_want_summary ON pgblend_data.document;
 DROP TRIGGER setting_20_follow ON pgblend_data.setting;
 DROP TRIGGER collection_20_follow_settings ON pgblend_data.collection;
+DROP TRIGGER document_10_record_other_language ON pgblend_data.document;
 DROP TRIGGER document_10_record_language ON pgblend_data.document;
 DROP TRIGGER chunk_30_enqueue ON pgblend_data.chunk;
 DROP TRIGGER chunk_20_immutable ON pgblend_data.chunk;

@@ -1,4 +1,5 @@
 -- _document_record_language: trigger that notes which text search configurations a collection uses.
+-- In their order, so that sessions wait for each other and never in a circle.
 CREATE OR REPLACE FUNCTION pgblend._document_record_language()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -6,11 +7,11 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 BEGIN
-    IF TG_OP = 'INSERT' OR NEW.text_search_config <> OLD.text_search_config THEN
-        INSERT INTO pgblend_data.collection_language (collection_id, text_search_config)
-        VALUES (NEW.collection_id, NEW.text_search_config)
-        ON CONFLICT DO NOTHING;
-    END IF;
+    INSERT INTO pgblend_data.collection_language (collection_id, text_search_config)
+    SELECT DISTINCT n.collection_id, n.text_search_config
+    FROM new_document AS n
+    ORDER BY n.collection_id, n.text_search_config
+    ON CONFLICT DO NOTHING;
     RETURN NULL;
 END;
 $function$;

@@ -1,4 +1,4 @@
--- _document_record_names: trigger that notes the names of a document, and has links of those names
+-- _document_record_names: trigger that notes the names of documents, and has links of those names
 -- resolved.
 CREATE OR REPLACE FUNCTION pgblend._document_record_names()
 RETURNS trigger
@@ -7,40 +7,56 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    names text[];
-    changed text[];
+    renamed bigint[];
+    gone record;
+    here record;
+    linked text[];
 BEGIN
     IF TG_OP = 'UPDATE' THEN
-        IF (NEW.source_key, NEW.title, NEW.uri, NEW.metadata)
-            IS NOT DISTINCT FROM (OLD.source_key, OLD.title, OLD.uri, OLD.metadata)
-        THEN
-            RETURN NULL;
-        END IF;
-        WITH gone AS (
-            DELETE FROM pgblend_data.document_name AS n WHERE n.document_id = NEW.id
-            RETURNING n.name
-        )
-
-        SELECT array_agg(DISTINCT g.name) INTO names FROM gone AS g;
+        renamed := ARRAY(
+            SELECT n.id
+            FROM new_document AS n
+            INNER JOIN old_document AS o ON o.id = n.id
+            WHERE (n.source_key, n.title, n.uri, n.metadata)
+                IS DISTINCT FROM (o.source_key, o.title, o.uri, o.metadata));
     END IF;
-    WITH added AS (
-        INSERT INTO pgblend_data.document_name (
-            collection_id, document_id, bucket, name, kind, full_name)
-        SELECT NEW.collection_id, NEW.id, NEW.bucket, n.name, n.kind, n.full_name
-        FROM pgblend._document_names(NEW.source_key, NEW.title, NEW.uri, NEW.metadata) AS n
-        RETURNING name
+    WITH deleted AS (
+        DELETE FROM pgblend_data.document_name AS n WHERE n.document_id = ANY(renamed)
+        RETURNING n.collection_id, n.name
     )
 
-    SELECT array_agg(DISTINCT a.name) || names INTO names FROM added AS a;
-    SELECT array_agg(DISTINCT l.name) INTO changed
-    FROM pgblend_data.link AS l
-    WHERE l.collection_id = NEW.collection_id AND l.name = ANY(names);
-    IF changed IS NOT NULL THEN
-        PERFORM pgblend._resolve_links(NEW.collection_id, changed);
-    END IF;
+    SELECT array_agg(d.collection_id) AS collection_ids, array_agg(d.name) AS names INTO gone
+    FROM deleted AS d;
+    FOR here IN
+        WITH added AS (
+            INSERT INTO pgblend_data.document_name (
+                collection_id, document_id, bucket, name, kind, full_name)
+            SELECT d.collection_id, d.id, d.bucket, n.name, n.kind, n.full_name
+            FROM new_document AS d
+            CROSS JOIN LATERAL
+                pgblend._document_names(d.source_key, d.title, d.uri, d.metadata) AS n
+            WHERE renamed IS NULL OR d.id = ANY(renamed)
+            RETURNING collection_id, name
+        )
+
+        SELECT t.collection_id, array_agg(DISTINCT t.name) AS names
+        FROM (
+            SELECT a.collection_id, a.name FROM added AS a
+            UNION ALL
+            SELECT g.* FROM unnest(gone.collection_ids, gone.names) AS g
+        ) AS t
+        GROUP BY t.collection_id
+    LOOP
+        SELECT array_agg(DISTINCT l.name) INTO linked
+        FROM pgblend_data.link AS l
+        WHERE l.collection_id = here.collection_id AND l.name = ANY(here.names);
+        IF linked IS NOT NULL THEN
+            PERFORM pgblend._resolve_links(here.collection_id, linked);
+        END IF;
+    END LOOP;
     RETURN NULL;
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._document_record_names() IS
-'Trigger that notes the names of a document, and has links of those names resolved.';
+'Trigger that notes the names of documents, and has links of those names resolved.';

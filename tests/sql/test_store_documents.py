@@ -1,0 +1,156 @@
+"""Batches of documents: statuses, failures, and sessions that store the same at once."""
+
+import threading
+
+import psycopg
+import pytest
+
+from pgblend.cli.database import connect
+from support.database import Database
+
+STORE = """
+    SELECT s.status, s.chunk_count FROM pgblend._named_collection('c') AS t,
+    LATERAL pgblend._store_documents(
+        t,
+        ARRAY(SELECT pgblend._document_row(t, d.key, d.content, d.title, NULL, d.metadata,
+            NULL, NULL, NULL, NULL)
+            FROM jsonb_to_recordset(%s::jsonb)
+                AS d (key text, content text, title text, metadata jsonb)),
+        ARRAY(SELECT d ->> 'content' FROM jsonb_array_elements(%s::jsonb) AS d),
+        ARRAY(SELECT d -> 'chunks' FROM jsonb_array_elements(%s::jsonb) AS d),
+        ARRAY(SELECT d -> 'links' FROM jsonb_array_elements(%s::jsonb) AS d)) AS s
+    ORDER BY s.place
+"""
+Batch = list[dict[str, object]]
+
+
+def store(db: Database, batch: Batch) -> list[tuple[str, int]]:
+    value = psycopg.types.json.Jsonb(batch)
+    return db.rows(STORE, value, value, value, value)
+
+
+def document(key: str, content: str, **more: object) -> dict[str, object]:
+    return {"key": key, "content": content, **more}
+
+
+@pytest.fixture
+def filled(db: Database) -> Database:
+    db.rows("SELECT add_collection('c')")
+    link = [{"target": "d.md"}]
+    batch = [document(key, f"old {key}", links=link) for key in ("d.md", "c.md", "b.md", "a.md")]
+    assert store(db, batch) == [("added", 1)] * 4
+    return db
+
+
+def test_one_batch_may_have_every_status(filled: Database) -> None:
+    batch = [
+        document("new.md", "", chunks=[]),
+        document("c.md", "old c.md"),
+        document("b.md", "", chunks=[{"content": "first"}, {"content": "second"}]),
+        document("a.md", "old a.md", metadata={"a": 1}),
+    ]
+    expected = [("added", 0), ("unchanged", 1), ("replaced", 2), ("updated", 1)]
+    # The hash is that of the content, which is empty where chunks are given.
+    assert store(filled, batch) == expected
+    words = "SELECT source_key, content FROM lexical_search(%s)"
+    assert filled.rows(words, "second") == [("b.md", "second")]
+    assert {row[0] for row in filled.rows(words, "old")} == {"a.md", "c.md", "d.md"}
+    # Of a replaced document, links of the old text go; of an unchanged one they stay.
+    linking = (
+        "SELECT d.source_key FROM pgblend_data.link AS l"
+        " JOIN pgblend_data.document AS d ON d.id = l.document_id"
+    )
+    assert set(filled.column(linking)) == {"a.md", "c.md", "d.md"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (document("x", "", chunks=[{"content": 1}]), "chunk 0 is"),
+        (document("x", "", chunks="no"), "chunks is"),
+        (document("x", "text", links=[{}]), "link 1 is"),
+        (document("first", "twice"), "second time"),
+    ],
+)
+def test_a_batch_that_fails_leaves_nothing(
+    filled: Database, wrong: dict[str, object], message: str
+) -> None:
+    everything = "SELECT count(*) FROM pgblend_data."
+    tables = ("document", "chunk", "pending", "vocabulary", "link", "document_name")
+    before = [filled.value(everything + table) for table in tables]
+    with pytest.raises(psycopg.Error, match=message), filled.connection.transaction():
+        store(filled, [document("first", "xylophone"), wrong])
+    assert [filled.value(everything + table) for table in tables] == before
+
+
+def test_rows_written_by_hand_are_indexed_too(filled: Database) -> None:
+    filled.rows(
+        "INSERT INTO pgblend_data.chunk (document_id, chunk_index, collection_id, bucket, content,"
+        " kind, own_start, token_count, metadata, text_search_config, lexemes, length,"
+        " own_position, own_length)"
+        " SELECT c.document_id, n, c.collection_id, c.bucket,"
+        " concat_ws(' ', 'xylophone', c.document_id, n), 'doc', 0, 2, '{}',"
+        " 'english', '', 0, 0, 0 FROM pgblend_data.chunk AS c, generate_series(1, 3) AS n"
+    )
+    assert len(filled.rows("SELECT chunk_id FROM lexical_search('xylophone', 20)")) == 12
+    assert len(filled.rows("SELECT chunk_id FROM fuzzy_search('xylofone', 20)")) == 12
+
+
+def test_sessions_that_store_the_same_never_wait_in_a_circle(
+    committed: Database, database_url: str
+) -> None:
+    committed.rows("SELECT add_collection('c')")
+    store(committed, [document("first of its language", "text")])
+    with connect(database_url) as first, connect(database_url) as second:
+        first.execute("BEGIN")
+        store(Database(first), [document("a", "xylophone")])
+        second.execute("SET lock_timeout = '5s'")
+        # A word that the other session has not committed yet is nothing to wait for.
+        store(Database(second), [document("z", "xylophone")])
+        outcome: list[object] = []
+
+        def both() -> None:
+            outcome.extend(store(Database(second), [document("b", "two"), document("a", "two")]))
+
+        thread = threading.Thread(target=both)
+        thread.start()
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = %s"
+        while not committed.value(waiting, second.info.backend_pid):
+            assert thread.is_alive()
+        # It waits for "a" and holds nothing that comes later in the order of keys.
+        store(Database(first), [document("b", "one")])
+        first.execute("COMMIT")
+        thread.join()
+    assert outcome == [("replaced", 1), ("replaced", 1)]
+
+
+def test_languages_that_are_new_to_a_collection_are_noted_in_order(
+    committed: Database, database_url: str
+) -> None:
+    committed.rows("SELECT add_collection('c')")
+    note = (
+        "INSERT INTO pgblend_data.collection_language"
+        " SELECT c.id, %s FROM pgblend_data.collection AS c"
+    )
+    ingest = "SELECT ingest_document('c', %s, 'text', language => %s)"
+    with connect(database_url) as first, connect(database_url) as second:
+        first.execute("BEGIN")
+        first.execute(note, ["english"])
+        thread = threading.Thread(
+            target=second.execute,
+            args=[
+                "INSERT INTO pgblend_data.document (collection_id, bucket, source_key, title,"
+                " text_search_config, metadata, content_hash)"
+                " SELECT c.id, 1, l, '', l, '{}', '' FROM pgblend_data.collection AS c,"
+                " unnest('{german,english}'::text[]) AS l"
+            ],
+        )
+        thread.start()
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = %s"
+        while not committed.value(waiting, second.info.backend_pid):
+            assert thread.is_alive()
+        first.execute(ingest, ["k", "german"])  # which the other would hold, were it first
+        first.execute("COMMIT")
+        thread.join()
+    languages = "SELECT text_search_config FROM pgblend_data.collection_language ORDER BY 1"
+    assert committed.column(languages) == ["english", "german"]
