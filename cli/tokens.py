@@ -8,9 +8,12 @@ import importlib.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pgblend.cli.errors import UserError
 
@@ -18,17 +21,28 @@ if TYPE_CHECKING:
     import tiktoken
 
 _CACHE_VARIABLE = "TIKTOKEN_CACHE_DIR"
+# Four bytes a token: a few megabytes at most.
+_LONGEST_KEPT = 10_000
 _CL100K_FILE = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"  # tiktoken's name: sha1 of the file's URL
 
 
 def count_tokens(text: str) -> int:
     """Return how many cl100k_base tokens a text has."""
-    return len(encode(text))
+    return len(token_array(text))
 
 
 def encode(text: str) -> list[int]:
     """Return the tokens of a text; the names of special tokens are text like any other."""
-    return _encoding().encode_ordinary(text)
+    tokens: list[int] = token_array(text).tolist()
+    return tokens
+
+
+def token_array(text: str) -> NDArray[np.uint32]:
+    """Return the tokens of a text as a read-only array; those of the last short ones are kept.
+
+    A chunk is counted by the splitter, and again line by line when it is finished.
+    """
+    return _kept_tokens(text) if len(text) <= _LONGEST_KEPT else _tokens(text)
 
 
 def decode(tokens: list[int]) -> str:
@@ -43,6 +57,15 @@ def token_byte_lengths() -> list[int]:
     for token in encoding.token_byte_values():
         lengths[encoding.encode_single_token(token)] = len(token)
     return lengths
+
+
+def _tokens(text: str) -> NDArray[np.uint32]:
+    tokens = np.array(_encoding().encode_ordinary(text), dtype=np.uint32)
+    tokens.setflags(write=False)
+    return tokens
+
+
+_kept_tokens = lru_cache(maxsize=1024)(_tokens)
 
 
 @cache

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pgblend.cli.tokens import encode, token_byte_lengths
+from pgblend.cli.tokens import token_array, token_byte_lengths
 
 # Encoded in blocks, because a word of millions of characters takes more than linear time. A token
 # across two blocks may move by a few characters; the splitter counts each chunk anew.
@@ -20,7 +20,7 @@ def token_ends(text: str) -> list[int]:
     ends: list[int] = []
     for start in range(0, len(text), _BLOCK_CHARACTERS):
         block = text[start : start + _BLOCK_CHARACTERS]
-        byte_ends = np.cumsum(_byte_lengths()[encode(block)])
+        byte_ends = np.cumsum(_byte_lengths()[token_array(block)])
         character_ends = byte_ends if block.isascii() else _to_characters(block, byte_ends)
         ends.extend((character_ends + start).tolist())
     return ends
