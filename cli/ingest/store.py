@@ -17,45 +17,41 @@ _STAGE = """
 _STORE = """
     WITH target AS MATERIALIZED (
         SELECT pgblend._named_collection(%s) AS collection
-    ), given AS (
+    ), staged AS MATERIALIZED (
+        SELECT t.collection, s.place, p.*
+        FROM target AS t
+        CROSS JOIN pg_temp.ingest_stage AS s
+        CROSS JOIN LATERAL jsonb_to_record(s.payload) AS p (
+            expected_hash text, source_key text, content text, title text, uri text,
+            metadata jsonb, language text, content_hash text, media_type text,
+            modified_at timestamptz, chunks jsonb, links jsonb)
+        WHERE s.part = 0
+    ), new_text AS (
         SELECT
+            s.collection,
             array_agg(s.place ORDER BY s.place) AS places,
             array_agg(pgblend._document_row(
-                t.collection,
-                s.payload ->> 'source_key',
-                s.payload ->> 'content',
-                s.payload ->> 'title',
-                s.payload ->> 'uri',
-                s.payload -> 'metadata',
-                s.payload ->> 'language',
-                s.payload ->> 'content_hash',
-                s.payload ->> 'media_type',
-                (s.payload ->> 'modified_at')::timestamptz) ORDER BY s.place) AS documents,
-            array_agg(s.payload ->> 'content' ORDER BY s.place) AS contents,
-            array_agg(s.payload -> 'chunks' ORDER BY s.place) AS chunks,
-            array_agg(s.payload -> 'links' ORDER BY s.place) AS links
-        FROM pg_temp.ingest_stage AS s
-        CROSS JOIN target AS t
-        WHERE s.part = 0 AND s.payload ->> 'expected_hash' IS NULL
-        HAVING count(*) > 0
+                s.collection, s.source_key, s.content, s.title, s.uri, s.metadata, s.language,
+                s.content_hash, s.media_type, s.modified_at) ORDER BY s.place) AS documents,
+            array_agg(s.content ORDER BY s.place) AS contents,
+            array_agg(s.chunks ORDER BY s.place) AS chunks,
+            array_agg(s.links ORDER BY s.place) AS links
+        FROM staged AS s
+        WHERE s.expected_hash IS NULL
+        GROUP BY s.collection
     )
-    SELECT g.places[stored.place], stored.status, stored.chunk_count, stored.document_id
-    FROM given AS g
-    CROSS JOIN target AS t
+    SELECT n.places[stored.place], stored.status, stored.chunk_count, stored.document_id
+    FROM new_text AS n
     CROSS JOIN LATERAL pgblend._store_documents(
-        t.collection, g.documents, g.contents, g.chunks, g.links) AS stored
+        n.collection, n.documents, n.contents, n.chunks, n.links) AS stored
     UNION ALL
     SELECT s.place, CASE WHEN g.added > 0 THEN 'appended' ELSE 'unchanged' END, g.added,
         g.document_id
-    FROM pg_temp.ingest_stage AS s
+    FROM staged AS s
     CROSS JOIN LATERAL pgblend._append_document(
-        %s,
-        s.payload ->> 'source_key',
-        s.payload ->> 'expected_hash',
-        s.payload ->> 'content_hash',
-        (s.payload ->> 'modified_at')::timestamptz,
-        s.payload -> 'chunks') AS g
-    WHERE s.part = 0 AND s.payload ->> 'expected_hash' IS NOT NULL
+        (s.collection).name, s.source_key, s.expected_hash, s.content_hash, s.modified_at,
+        s.chunks) AS g
+    WHERE s.expected_hash IS NOT NULL
 """
 # A statement for each part: what the server holds in memory does not grow with the document.
 _APPEND = """
@@ -240,7 +236,7 @@ def _store_together(
                 copy.write_row(row)
                 if row[1] > 0:
                     later_parts.append(row[:2])
-        rows = {row[0]: row for row in cursor.execute(_STORE, [collection, collection]).fetchall()}
+        rows = {row[0]: row for row in cursor.execute(_STORE, [collection]).fetchall()}
         counts = {place: row[2] for place, row in rows.items()}
         for place, part in later_parts:
             _, status, _, document_id = rows[place]

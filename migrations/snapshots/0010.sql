@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION pgblend._check_chunk_sizes(settings jsonb)
 RETURNS void
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     chunk_size integer := settings ->> 'chunk_size_tokens';
@@ -1314,6 +1314,7 @@ COMMENT ON FUNCTION pgblend._last_position(tsvector) IS
 
 -- 10_text/_document_record_language
 -- _document_record_language: trigger that notes which text search configurations a collection uses.
+-- In their order, so that sessions wait for each other and never in a circle.
 CREATE OR REPLACE FUNCTION pgblend._document_record_language()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -1321,11 +1322,11 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 BEGIN
-    IF TG_OP = 'INSERT' OR NEW.text_search_config <> OLD.text_search_config THEN
-        INSERT INTO pgblend_data.collection_language (collection_id, text_search_config)
-        VALUES (NEW.collection_id, NEW.text_search_config)
-        ON CONFLICT DO NOTHING;
-    END IF;
+    INSERT INTO pgblend_data.collection_language (collection_id, text_search_config)
+    SELECT DISTINCT n.collection_id, n.text_search_config
+    FROM new_document AS n
+    ORDER BY n.collection_id, n.text_search_config
+    ON CONFLICT DO NOTHING;
     RETURN NULL;
 END;
 $function$;
@@ -1889,45 +1890,53 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET client_min_messages = warning
+SET enable_seqscan = off
 AS $function$
 DECLARE
     config regconfig := pgblend._regconfig(NEW.text_search_config);
-    title text := (SELECT d.title FROM pgblend_data.document AS d WHERE d.id = NEW.document_id);
+    document_title text;
+    heading_goes_on boolean;
     title_words tsvector;
     heading_words tsvector;
     body_words tsvector;
-    heading_goes_on boolean := NEW.chunk_index > 0 AND NEW.heading = (
-        SELECT c.heading FROM pgblend_data.chunk AS c
-        WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1);
+    repeated_words tsvector := '';
     parts text[];
 BEGIN
     IF config IS NULL THEN
         RAISE EXCEPTION 'there is no text search configuration "%"', NEW.text_search_config
             USING ERRCODE = '22023', HINT = 'SELECT cfgname FROM pg_ts_config';
     END IF;
+    SELECT d.title, NEW.chunk_index > 0 AND NEW.heading = (
+        SELECT c.heading FROM pgblend_data.chunk AS c
+        WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1)
+    INTO document_title, heading_goes_on
+    FROM pgblend_data.document AS d
+    WHERE d.id = NEW.document_id;
     parts := pgblend._index_parts(
-        coalesce(title, ''), coalesce(NEW.heading, ''), NEW.content, NEW.own_start);
+        coalesce(document_title, ''), coalesce(NEW.heading, ''), NEW.content, NEW.own_start);
     title_words := setweight(to_tsvector(config, parts[1]), 'A');
     heading_words := setweight(to_tsvector(config, parts[2]), 'B');
     body_words := to_tsvector(config, parts[3]);
     IF NEW.chunk_index = 0 THEN
-        NEW.own_position := 0;
         NEW.lexemes := title_words || heading_words || body_words;
     ELSE
-        title_words := title_words || CASE WHEN heading_goes_on THEN heading_words ELSE '' END;
-        NEW.own_position := pgblend._last_position(title_words);
-        IF NEW.own_start > 0 THEN
-            NEW.own_position := NEW.own_position + pgblend._last_position(
-                to_tsvector(config, parts[4]));
+        IF heading_goes_on THEN
+            title_words := title_words || heading_words;
+            heading_words := '';
         END IF;
-        NEW.lexemes := title_words || body_words
-            || CASE WHEN heading_goes_on THEN '' ELSE heading_words END;
+        repeated_words := title_words;
+        IF NEW.own_start > 0 THEN
+            repeated_words := repeated_words || to_tsvector(config, parts[4]);
+        END IF;
+        NEW.lexemes := title_words || body_words || heading_words;
     END IF;
+    NEW.own_position := pgblend._last_position(repeated_words);
     SELECT
         coalesce(sum(cardinality(l.positions)), 0),
         coalesce(sum(CASE
-            WHEN NEW.own_position = 0 THEN cardinality(l.positions)
-            ELSE (SELECT count(*) FROM unnest(l.positions) AS p WHERE p > NEW.own_position)
+            WHEN l.positions[1] > NEW.own_position THEN cardinality(l.positions)
+            WHEN l.positions[cardinality(l.positions)] > NEW.own_position
+            THEN (SELECT count(*) FROM unnest(l.positions) AS p WHERE p > NEW.own_position)
         END), 0)
     INTO NEW.length, NEW.own_length
     FROM unnest(NEW.lexemes) AS l;
@@ -2662,6 +2671,7 @@ RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $function$
@@ -13309,7 +13319,7 @@ CREATE OR REPLACE FUNCTION pgblend._link_error(link jsonb)
 RETURNS text
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     IF jsonb_typeof(link) <> 'object' OR jsonb_typeof(link -> 'target') IS DISTINCT FROM 'string'
@@ -13573,7 +13583,7 @@ CREATE OR REPLACE FUNCTION pgblend._link_edges(
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     ends bigint[] := ARRAY(SELECT t * 4 FROM unnest(target_document_ids) AS t);
@@ -13811,7 +13821,7 @@ CREATE OR REPLACE FUNCTION pgblend._check_links(links jsonb)
 RETURNS void
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     wrong record;
@@ -13933,7 +13943,7 @@ CREATE OR REPLACE FUNCTION pgblend._resolve_links(collection_id bigint, names te
 RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $python$
 if "resolve_link" not in SD:
     """Which of the documents that go by its name a link means."""
@@ -14211,7 +14221,7 @@ COMMENT ON FUNCTION pgblend._document_drop_edges() IS
 'document of the name.';
 
 -- 25_graph/_document_record_names
--- _document_record_names: trigger that notes the names of a document, and has links of those names
+-- _document_record_names: trigger that notes the names of documents, and has links of those names
 -- resolved.
 CREATE OR REPLACE FUNCTION pgblend._document_record_names()
 RETURNS trigger
@@ -14220,43 +14230,59 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    names text[];
-    changed text[];
+    renamed bigint[];
+    gone record;
+    here record;
+    linked text[];
 BEGIN
     IF TG_OP = 'UPDATE' THEN
-        IF (NEW.source_key, NEW.title, NEW.uri, NEW.metadata)
-            IS NOT DISTINCT FROM (OLD.source_key, OLD.title, OLD.uri, OLD.metadata)
-        THEN
-            RETURN NULL;
-        END IF;
-        WITH gone AS (
-            DELETE FROM pgblend_data.document_name AS n WHERE n.document_id = NEW.id
-            RETURNING n.name
-        )
-
-        SELECT array_agg(DISTINCT g.name) INTO names FROM gone AS g;
+        renamed := ARRAY(
+            SELECT n.id
+            FROM new_document AS n
+            INNER JOIN old_document AS o ON o.id = n.id
+            WHERE (n.source_key, n.title, n.uri, n.metadata)
+                IS DISTINCT FROM (o.source_key, o.title, o.uri, o.metadata));
     END IF;
-    WITH added AS (
-        INSERT INTO pgblend_data.document_name (
-            collection_id, document_id, bucket, name, kind, full_name)
-        SELECT NEW.collection_id, NEW.id, NEW.bucket, n.name, n.kind, n.full_name
-        FROM pgblend._document_names(NEW.source_key, NEW.title, NEW.uri, NEW.metadata) AS n
-        RETURNING name
+    WITH deleted AS (
+        DELETE FROM pgblend_data.document_name AS n WHERE n.document_id = ANY(renamed)
+        RETURNING n.collection_id, n.name
     )
 
-    SELECT array_agg(DISTINCT a.name) || names INTO names FROM added AS a;
-    SELECT array_agg(DISTINCT l.name) INTO changed
-    FROM pgblend_data.link AS l
-    WHERE l.collection_id = NEW.collection_id AND l.name = ANY(names);
-    IF changed IS NOT NULL THEN
-        PERFORM pgblend._resolve_links(NEW.collection_id, changed);
-    END IF;
+    SELECT array_agg(d.collection_id) AS collection_ids, array_agg(d.name) AS names INTO gone
+    FROM deleted AS d;
+    FOR here IN
+        WITH added AS (
+            INSERT INTO pgblend_data.document_name (
+                collection_id, document_id, bucket, name, kind, full_name)
+            SELECT d.collection_id, d.id, d.bucket, n.name, n.kind, n.full_name
+            FROM new_document AS d
+            CROSS JOIN LATERAL
+                pgblend._document_names(d.source_key, d.title, d.uri, d.metadata) AS n
+            WHERE renamed IS NULL OR d.id = ANY(renamed)
+            RETURNING collection_id, name
+        )
+
+        SELECT t.collection_id, array_agg(DISTINCT t.name) AS names
+        FROM (
+            SELECT a.collection_id, a.name FROM added AS a
+            UNION ALL
+            SELECT g.* FROM unnest(gone.collection_ids, gone.names) AS g
+        ) AS t
+        GROUP BY t.collection_id
+    LOOP
+        SELECT array_agg(DISTINCT l.name) INTO linked
+        FROM pgblend_data.link AS l
+        WHERE l.collection_id = here.collection_id AND l.name = ANY(here.names);
+        IF linked IS NOT NULL THEN
+            PERFORM pgblend._resolve_links(here.collection_id, linked);
+        END IF;
+    END LOOP;
     RETURN NULL;
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._document_record_names() IS
-'Trigger that notes the names of a document, and has links of those names resolved.';
+'Trigger that notes the names of documents, and has links of those names resolved.';
 
 -- 25_graph/_insert_links
 -- _insert_links: store links of documents of one collection, resolve them, and return how many
@@ -14272,7 +14298,7 @@ CREATE OR REPLACE FUNCTION pgblend._insert_links(
 RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $python$
 if "name_words" not in SD:
     """The words of a text, as names are compared by."""
@@ -14436,42 +14462,44 @@ COMMENT ON FUNCTION pgblend._insert_links(bigint, bigint[], jsonb, text) IS
 'Store links of documents of one collection and resolve them; returns how many were stored.';
 
 -- 25_graph/_replace_links
--- _replace_links: put links in place of those that a document's text had; returns how many.
-CREATE OR REPLACE FUNCTION pgblend._replace_links(document_id bigint, links jsonb)
-RETURNS bigint
+-- _replace_links: put links in place of those that documents' texts had: an array of them for each
+-- document.
+CREATE OR REPLACE FUNCTION pgblend._replace_links(document_ids bigint[], links jsonb[])
+RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $function$
 #variable_conflict use_column
 DECLARE
     targets bigint[];
-    stored bigint := 0;
 BEGIN
-    PERFORM pgblend._check_links(links);
+    PERFORM pgblend._check_links(g.links) FROM unnest(_replace_links.links) AS g (links);
     WITH gone AS (
         DELETE FROM pgblend_data.link AS l
-        WHERE l.document_id = _replace_links.document_id AND l.origin = 'text'
+        WHERE l.document_id = ANY(document_ids) AND l.origin = 'text'
         RETURNING l.target_document_id
     )
 
     SELECT array_agg(DISTINCT g.target_document_id) INTO targets
     FROM gone AS g WHERE g.target_document_id IS NOT NULL;
     IF targets IS NOT NULL THEN
-        PERFORM pgblend._link_edges(ARRAY[_replace_links.document_id], targets);
+        PERFORM pgblend._link_edges(document_ids, targets);
     END IF;
-    IF links <> '[]' THEN
-        SELECT pgblend._insert_links(
-            d.collection_id, array_fill(d.id, ARRAY[jsonb_array_length(links)]), links, 'text')
-        INTO stored
-        FROM pgblend_data.document AS d WHERE d.id = _replace_links.document_id;
-    END IF;
-    RETURN stored;
+    PERFORM pgblend._insert_links(
+        d.collection_id,
+        array_agg(d.id ORDER BY g.ordinality, e.ordinality),
+        jsonb_agg(e.link ORDER BY g.ordinality, e.ordinality),
+        'text')
+    FROM unnest(document_ids, _replace_links.links) WITH ORDINALITY AS g (id, links)
+    INNER JOIN pgblend_data.document AS d ON d.id = g.id
+    CROSS JOIN LATERAL jsonb_array_elements(g.links) WITH ORDINALITY AS e (link)
+    GROUP BY d.collection_id;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._replace_links(bigint, jsonb) IS
-'Put links in place of those that a document''s text had; returns how many.';
+COMMENT ON FUNCTION pgblend._replace_links(bigint[], jsonb[]) IS
+'Put links in place of those that documents'' texts had: an array of them for each document.';
 
 -- 30_fuse/_arm_depth
 -- _arm_depth: candidates that an arm is asked for: candidate_depth, or as over_fetch says.
@@ -24430,35 +24458,6 @@ COMMENT ON FUNCTION pgblend.ask(
 'which every sentence cites them and every quotation was found word for word; what was not is left '
 'out, and named in checks.';
 
--- 90_ingest/_chunk_error
--- _chunk_error: what is wrong with a chunk given to ingest_document, NULL where nothing is.
--- Keys that are not there and JSON nulls take defaults; other keys are left alone.
-CREATE OR REPLACE FUNCTION pgblend._chunk_error(chunk jsonb)
-RETURNS text
-LANGUAGE sql
-IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    WHEN jsonb_typeof(chunk) <> 'object' THEN 'expected an object'
-    WHEN jsonb_typeof(chunk -> 'content') IS DISTINCT FROM 'string'
-        THEN '"content": expected a string'
-    WHEN coalesce(chunk ->> 'kind', 'doc') NOT IN ('code', 'doc', 'signature', 'metadata')
-        THEN '"kind": expected code, doc, signature or metadata'
-    WHEN coalesce(jsonb_typeof(chunk -> 'metadata'), 'null') NOT IN ('object', 'null')
-        THEN '"metadata": expected an object'
-    WHEN coalesce(jsonb_typeof(chunk -> 'own_start'), 'null') NOT IN ('number', 'null')
-        OR coalesce((chunk -> 'own_start')::numeric, 0) < 0
-        OR coalesce((chunk -> 'own_start')::numeric, 0) > length(chunk ->> 'content')
-        THEN '"own_start": expected a place in content, from 0'
-    WHEN coalesce(jsonb_typeof(chunk -> 'piece_tokens'), 'null') NOT IN ('array', 'null')
-        OR jsonb_path_exists(
-            chunk, '$.piece_tokens[*] ? (@.type() != "number"
-                || !(@ >= 0 && @ <= 32767 && @.floor() == @))')
-        THEN '"piece_tokens": expected an array of whole numbers from 0 to 32767'
-END;
-
-COMMENT ON FUNCTION pgblend._chunk_error(jsonb) IS
-'What is wrong with a chunk given to ingest_document, NULL where nothing is.';
-
 -- 90_ingest/_named_collection
 -- _named_collection: the collection of that name; an error where the caller sees none.
 CREATE OR REPLACE FUNCTION pgblend._named_collection(collection text)
@@ -24552,298 +24551,6 @@ $function$;
 COMMENT ON FUNCTION pgblend._link_references(pgblend_data.attached_table, text[]) IS
 'Make the edges of foreign keys from and to some rows of an attached table, where both have '
 'documents.';
-
--- 90_ingest/_split_contents
--- _split_contents: split texts into chunks, an array of them for each text, as _insert_chunks takes
--- them, with approximate token counts.
--- `settings` has chunk_size_tokens, chunk_overlap_tokens and min_chunk_size_tokens. Blank text
--- gives no chunks.
-CREATE OR REPLACE FUNCTION pgblend._split_contents(contents text[], settings jsonb)
-RETURNS jsonb[]
-LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
-STRICT
-SET search_path = pg_catalog, pg_temp
-AS $python$
-if "approximate_tokens" not in SD:
-    """Estimate the number of cl100k tokens of a text with no tokenizer at hand."""
-
-    import re
-
-    # Kind of run -> (pattern, tokens of a run, tokens of each character of it). Fitted by least squares
-    # to cl100k_base on real text in 15 languages; the first pattern that matches decides.
-    RUNS = {
-        "newlines": (r"\s*[\r\n]\s*", 0.95, 0.12),
-        "spaces": (r"[^\S\r\n]+(?=\s|$)|[^\S\r\n](?=\d)", 1.0, 0.0),
-        "accented": (
-            r"[^\S\r\n]?[A-Za-z]*[\u00c0-\u024f\u1e00-\u1eff][A-Za-z\u00c0-\u024f\u1e00-\u1eff]*",
-            1.1,
-            0.36,
-        ),
-        "ascii": (r"[\t -/:-@\[-`{-~]?[A-Za-z]+", 0.45, 0.12),
-        "digits": (r"[0-9]+", 0.33, 0.333),
-        "punctuation": (r"[^\S\r\n]?[!-/:-@\[-`{-~]+", 0.9, 0.1),
-        "cyrillic": (r"[^\S\r\n]?[\u0400-\u052f]+", 0.23, 0.43),
-        "semitic": (r"[^\S\r\n]?[\u0590-\u06ff]+", -0.15, 0.72),
-        "greek": (r"[^\S\r\n]?[\u0370-\u03ff]+", -0.85, 1.02),
-        "indic": (r"[^\S\r\n]?[\u0900-\u0dff]+", -0.5, 1.08),
-        "thai": (r"[^\S\r\n]?[\u0e00-\u0eff]+", 0.2, 0.96),
-        "east_asian": (r"[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]+", 0.57, 1.22),
-        "typographic": (r"[^\S\r\n]?[\u0080-\u00bf\u2000-\u206f]+", 0.3, 0.8),
-        "other": (r"\S", 2.0, 0.0),
-        "rest": (r"\s", 1.0, 0.0),
-    }
-    RUN = re.compile("|".join(f"(?P<{kind}>{run[0]})" for kind, run in RUNS.items()))
-
-
-    def approximate_tokens(text: str) -> int:
-        """Estimate how many cl100k tokens `text` has.
-
-        Each run of like characters counts by its kind and length, and at least once. Measured on text
-        in 15 languages, the mean is off by at most 10 % (code and technical English 15 % too high,
-        Vietnamese 22 % too high).
-        """
-        total = 0
-        for match in RUN.finditer(text):
-            _, base, rate = RUNS[match.lastgroup or "rest"]
-            total += max(1, round(base + rate * (match.end() - match.start())))
-        return total
-    SD["approximate_tokens"] = approximate_tokens
-approximate_tokens = SD["approximate_tokens"]
-if "split_text" not in SD:
-    """Split a text into overlapping chunks within a limit of tokens."""
-
-    import re
-    import unicodedata
-    from bisect import bisect_left, bisect_right
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
-
-    # Full-width and half-width stops, and the quotation marks and brackets that may follow them.
-    STOPS = r"[\u3002\uff01\uff1f\uff1b\uff61]+"
-    CLOSING = r"[\u2019\u201d\u3009\u300b\u300d\u300f\u3011\u3015\uff09\uff63]*"
-    # Coarse to fine: paragraphs, lines, sentences, those of scripts that put no space between them,
-    # words; a cut is the end of a match. Sentence and word cuts stand before the white space, where the
-    # tokens of byte-pair encodings begin.
-    SEPARATORS = (
-        re.compile(r"\n\s*\n\s*"),
-        re.compile(r"\n\s*"),
-        re.compile(r"(?<=[.?!;])(?=\s)"),
-        re.compile(STOPS + CLOSING),
-        re.compile(r"(?<=\S)(?=\s)"),
-    )
-    # The hard token split, in two steps: first only where no emoji or accented letter is torn apart.
-    WHOLE_CHARACTERS_LEVEL = len(SEPARATORS)
-    LAST_LEVEL = WHOLE_CHARACTERS_LEVEL + 1
-    # What a long word is counted by where tokens are only estimated.
-    WORD_PIECE = re.compile(r"\s?\S{1,64}|\s{1,64}")
-    ZERO_WIDTH_JOINER = "\u200d"
-
-
-    def split_text(
-        text: str,
-        count_tokens: Callable[[str], int],
-        chunk_size: int = 400,
-        overlap: int = 80,
-        min_size: int = 40,
-        token_ends: Callable[[str], Sequence[int]] | None = None,
-        start: int = 0,
-    ) -> list[dict[str, Any]]:
-        """Split `text` recursively at paragraphs, lines, sentences, words, and at last at tokens.
-
-        Sizes are in tokens of `count_tokens`. Neighbouring segments are merged up to `chunk_size`; each
-        chunk but the first begins with up to `overlap` tokens of the text before it, which count
-        towards the size. Text under `min_size` joins a neighbour where both fit together.
-
-        `token_ends` gives the character offset at which each token of a text ends, in order, a token
-        that ends inside a character counting as ending before it; left out, the offsets are estimated
-        by counting word by word. They only steer the cuts: every chunk is counted as a whole. What
-        stands before `start` was split already, and serves the first chunk's overlap alone.
-
-        Returns dicts of content (= text[start_offset:end_offset]), own_start (where in content the
-        chunk's own text begins, after the overlap), start_offset, end_offset, start_line, end_line
-        (from 1, inclusive) and token_count. The own texts hold every character that is not white space
-        once and in order. Blank text gives no chunk; a single character is never cut, however large.
-        """
-        if not 0 <= overlap < chunk_size:
-            raise ValueError(
-                f"overlap must be from 0 to chunk_size - 1 ({chunk_size - 1}), not {overlap}"
-            )
-        ends = token_ends(text) if token_ends else _estimate_token_ends(text, count_tokens)
-        leaves = _leaves(text, ends, chunk_size - overlap, start, len(text), 0)
-        pending = _merge(leaves, ends, chunk_size, overlap, min_size, start)[::-1]
-        rows: list[dict[str, Any]] = []
-        position, line = 0, 1
-        while pending:
-            own_start, own_end = _strip(text, *pending.pop())
-            if own_start == own_end:
-                continue
-            begin, token_count = _fit(text, ends, count_tokens, own_start, own_end, chunk_size, overlap)
-            if token_count > chunk_size and own_end - own_start > 1:
-                middle = _middle(text, ends, own_start, own_end)
-                pending += [(middle, own_end), (own_start, middle)]
-                continue
-            line += text.count("\n", position, own_start)
-            position = own_start
-            rows.append(
-                {
-                    "content": text[begin:own_end],
-                    "own_start": own_start - begin,
-                    "start_offset": begin,
-                    "end_offset": own_end,
-                    "start_line": line - text.count("\n", begin, own_start),
-                    "end_line": line + text.count("\n", own_start, own_end),
-                    "token_count": token_count,
-                }
-            )
-        return rows
-
-
-    def _estimate_token_ends(text: str, count_tokens: Callable[[str], int]) -> list[int]:
-        """Count word by word, and spread a word's tokens evenly over its characters."""
-        ends: list[int] = []
-        for match in WORD_PIECE.finditer(text):
-            start, size = match.start(), match.end() - match.start()
-            count = count_tokens(match.group())
-            ends.extend(start + size * (index + 1) // count for index in range(count))
-        return ends
-
-
-    def _tokens_up_to(ends: Sequence[int], position: int) -> int:
-        """Count the tokens before `position`, one that lies across it included."""
-        return min(bisect_left(ends, position) + 1, len(ends)) if position else 0
-
-
-    def _leaves(
-        text: str, ends: Sequence[int], limit: int, start: int, end: int, level: int
-    ) -> Iterator[int]:
-        """Yield the ends of the largest segments within `limit` tokens, finer ones where need be."""
-        tokens = _tokens_up_to(ends, end) - _tokens_up_to(ends, start)
-        if tokens <= limit or level > LAST_LEVEL:
-            yield end
-            return
-        for cut in _cuts(text, ends, start, end, level):
-            if cut > start:
-                yield from _leaves(text, ends, limit, start, cut, level + 1)
-                start = cut
-
-
-    def _cuts(text: str, ends: Sequence[int], start: int, end: int, level: int) -> Iterator[int]:
-        """Yield the places in order where separators of one level cut text[start:end], then `end`."""
-        if level < WHOLE_CHARACTERS_LEVEL:
-            for match in SEPARATORS[level].finditer(text, start, end):
-                yield match.end()
-        else:
-            for cut in ends[bisect_right(ends, start) : bisect_left(ends, end)]:
-                if level == LAST_LEVEL or not _joins_previous(text, cut):
-                    yield cut
-        yield end
-
-
-    def _joins_previous(text: str, position: int) -> bool:
-        """Tell whether the character at `position` forms one sign with the one before it."""
-        before, character = text[position - 1], text[position]
-        return (
-            unicodedata.category(character).startswith("M")
-            or ZERO_WIDTH_JOINER in (before, character)
-            or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
-            or ("\U0001f1e6" <= character <= "\U0001f1ff" and "\U0001f1e6" <= before <= "\U0001f1ff")
-        )
-
-
-    def _merge(
-        leaves: Iterator[int],
-        ends: Sequence[int],
-        chunk_size: int,
-        overlap: int,
-        min_size: int,
-        start: int,
-    ) -> list[tuple[int, int]]:
-        """Join neighbouring segments to spans that leave room for the overlap.
-
-        What is still under the minimum may use the room of the overlap as well.
-        """
-        spans: list[tuple[int, int]] = []
-        first = end = start
-        start_tokens = end_tokens = _tokens_up_to(ends, start)
-        for leaf_end in leaves:
-            leaf_tokens = _tokens_up_to(ends, leaf_end)
-            alone = (not spans and not first) or end_tokens - start_tokens < min_size
-            if end > start and leaf_tokens - start_tokens > chunk_size - (0 if alone else overlap):
-                spans.append((start, end))
-                start, start_tokens = end, end_tokens
-            end, end_tokens = leaf_end, leaf_tokens
-        if spans and end_tokens - start_tokens < min_size:
-            previous_start = spans[-1][0]
-            if end_tokens - _tokens_up_to(ends, previous_start) <= chunk_size:
-                start = previous_start
-                spans.pop()
-        return [*spans, (start, end)]
-
-
-    def _strip(text: str, start: int, end: int) -> tuple[int, int]:
-        """Leave out the white space at both ends of text[start:end]."""
-        own = text[start:end]
-        start += len(own) - len(own.lstrip())
-        return start, start + len(own.strip())
-
-
-    def _fit(
-        text: str,
-        ends: Sequence[int],
-        count_tokens: Callable[[str], int],
-        own_start: int,
-        own_end: int,
-        chunk_size: int,
-        overlap: int,
-    ) -> tuple[int, int]:
-        """Choose where the overlap begins so that all fits; return that place and the exact count."""
-        own_tokens = _tokens_up_to(ends, own_end) - _tokens_up_to(ends, own_start)
-        room = min(overlap, chunk_size - own_tokens)
-        while True:
-            start = _overlap_start(text, ends, own_start, room) if room > 0 else own_start
-            token_count = count_tokens(text[start:own_end])
-            if token_count <= chunk_size or start == own_start:
-                return start, token_count
-            room -= token_count - chunk_size
-
-
-    def _overlap_start(text: str, ends: Sequence[int], own_start: int, room: int) -> int:
-        """Go back `room` tokens, then on to the next word where that leaves at least half of them."""
-        tokens = _tokens_up_to(ends, own_start) - room
-        start = ends[tokens - 1] if tokens > 0 else 0
-        if start and not text[start].isspace() and not text[start - 1].isspace():
-            space = re.compile(r"\s").search(text, start, (start + own_start) // 2)
-            start = space.start() if space else start
-        while start < own_start and (text[start].isspace() or (start and _joins_previous(text, start))):
-            start += 1
-        return start
-
-
-    def _middle(text: str, ends: Sequence[int], start: int, end: int) -> int:
-        """Choose a place to halve a span that turned out to be too large."""
-        half = (_tokens_up_to(ends, end) - _tokens_up_to(ends, start)) // 2
-        middle = next(_leaves(text, ends, max(half, 1), start, end, 0))
-        return middle if middle < end else (start + end) // 2
-    SD["split_text"] = split_text
-split_text = SD["split_text"]
-
-import json
-sizes = json.loads(settings)
-return [
-    json.dumps(split_text(
-        content,
-        approximate_tokens,
-        sizes["chunk_size_tokens"],
-        sizes["chunk_overlap_tokens"],
-        sizes["min_chunk_size_tokens"],
-    ))
-    for content in contents
-]
-$python$;
-
-COMMENT ON FUNCTION pgblend._split_contents(text[], jsonb) IS
-'Split texts into chunks, an array of them for each text, with approximate token counts.';
 
 -- 90_ingest/_approximate_tokens
 -- _approximate_tokens: about how many cl100k_base tokens a text has; the server has no tokenizer.
@@ -24988,6 +24695,35 @@ COMMENT ON FUNCTION pgblend._foreign_keys(regclass) IS
 'The foreign keys of a table: what they reference, and SQL over its rows t for the source key of '
 'the referenced row.';
 
+-- 90_ingest/_chunk_error
+-- _chunk_error: what is wrong with a chunk given to ingest_document, NULL where nothing is.
+-- Keys that are not there and JSON nulls take defaults; other keys are left alone.
+CREATE OR REPLACE FUNCTION pgblend._chunk_error(chunk jsonb)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN jsonb_typeof(chunk) <> 'object' THEN 'expected an object'
+    WHEN jsonb_typeof(chunk -> 'content') IS DISTINCT FROM 'string'
+        THEN '"content": expected a string'
+    WHEN coalesce(chunk ->> 'kind', 'doc') NOT IN ('code', 'doc', 'signature', 'metadata')
+        THEN '"kind": expected code, doc, signature or metadata'
+    WHEN coalesce(jsonb_typeof(chunk -> 'metadata'), 'null') NOT IN ('object', 'null')
+        THEN '"metadata": expected an object'
+    WHEN coalesce(jsonb_typeof(chunk -> 'own_start'), 'null') NOT IN ('number', 'null')
+        OR coalesce((chunk -> 'own_start')::numeric, 0) < 0
+        OR coalesce((chunk -> 'own_start')::numeric, 0) > length(chunk ->> 'content')
+        THEN '"own_start": expected a place in content, from 0'
+    WHEN coalesce(jsonb_typeof(chunk -> 'piece_tokens'), 'null') NOT IN ('array', 'null')
+        OR jsonb_path_exists(
+            chunk, '$.piece_tokens[*] ? (@.type() != "number"
+                || !(@ >= 0 && @ <= 32767 && @.floor() == @))')
+        THEN '"piece_tokens": expected an array of whole numbers from 0 to 32767'
+END;
+
+COMMENT ON FUNCTION pgblend._chunk_error(jsonb) IS
+'What is wrong with a chunk given to ingest_document, NULL where nothing is.';
+
 -- 90_ingest/_check_privilege
 -- _check_privilege: raise unless the privilege is read or write; NULL is neither.
 CREATE OR REPLACE FUNCTION pgblend._check_privilege(privilege text)
@@ -25047,35 +24783,6 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._check_text_search_config(text) IS
 'Raise 22023 unless there is a text search configuration of that name.';
-
--- 90_ingest/_document_change
--- _document_change: what a new version of a document asks for: 'replaced', 'updated' or
--- 'unchanged'.
-CREATE OR REPLACE FUNCTION pgblend._document_change(
-    old pgblend_data.document,
-    new pgblend_data.document
-)
-RETURNS text
-LANGUAGE sql
-IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    WHEN
-        old.content_hash IS DISTINCT FROM new.content_hash
-        OR old.title IS DISTINCT FROM new.title
-        OR old.text_search_config IS DISTINCT FROM new.text_search_config
-        THEN 'replaced'
-    WHEN
-        old.uri IS DISTINCT FROM new.uri
-        OR old.metadata IS DISTINCT FROM new.metadata
-        OR old.source_metadata IS DISTINCT FROM new.source_metadata
-        OR old.media_type IS DISTINCT FROM new.media_type
-        OR old.modified_at IS DISTINCT FROM new.modified_at
-        THEN 'updated'
-    ELSE 'unchanged'
-END;
-
-COMMENT ON FUNCTION pgblend._document_change(pgblend_data.document, pgblend_data.document) IS
-'What a new version of a document asks for: replaced, updated or unchanged.';
 
 -- 90_ingest/_has_summaries
 -- _has_summaries: whether the setting summaries is in force for a collection.
@@ -25513,6 +25220,7 @@ RETURNS jsonb
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
+SET search_path = pg_catalog, pg_temp
 AS $python$
 if "approximate_tokens" not in SD:
     """Estimate the number of cl100k tokens of a text with no tokenizer at hand."""
@@ -26811,6 +26519,43 @@ COMMENT ON FUNCTION pgblend._store_references(pgblend_data.attached_table, text[
 'Note what the foreign keys of some rows of an attached table reference; what they referenced '
 'before has no edge any more.';
 
+-- 90_ingest/_check_chunks
+-- _check_chunks: raise unless every element is an array of chunks as ingest_document takes them.
+CREATE OR REPLACE FUNCTION pgblend._check_chunks(chunks jsonb[])
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    wrong record;
+BEGIN
+    SELECT g.chunks INTO wrong
+    FROM unnest(_check_chunks.chunks) AS g (chunks)
+    WHERE jsonb_typeof(g.chunks) IS DISTINCT FROM 'array'
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'chunks is %: expected an array of objects with "content"',
+            coalesce(left(wrong.chunks::text, 200), 'NULL')
+            USING ERRCODE = '22023', HINT = 'Leave chunks NULL to have the content split here.';
+    END IF;
+    SELECT e.place - 1 AS chunk_index, e.chunk, pgblend._chunk_error(e.chunk) AS problem
+    INTO wrong
+    FROM unnest(_check_chunks.chunks) AS g (chunks)
+    CROSS JOIN LATERAL jsonb_array_elements(g.chunks) WITH ORDINALITY AS e (chunk, place)
+    WHERE pgblend._chunk_error(e.chunk) IS NOT NULL
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'chunk % is %: %',
+            wrong.chunk_index, left(wrong.chunk::text, 200), wrong.problem
+            USING ERRCODE = '22023', HINT = 'Chunks are counted from 0.';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_chunks(jsonb[]) IS
+'Raise 22023 unless every element is an array of chunks as ingest_document takes them.';
+
 -- 90_ingest/grant_collection
 -- grant_collection: let a role (and its members) read or write a collection; write includes read.
 -- An unknown collection, role or privilege is an error; granting again changes nothing.
@@ -27839,44 +27584,6 @@ COMMENT ON FUNCTION pgblend.add_links(text, text, jsonb) IS
 'Say what a document cites, as data: [{"target": "other-key", "type": "cites", "weight": 1}]; '
 'returns how many links are new. A target that is not there yet is found when it arrives.';
 
--- 90_ingest/_append_chunks
--- _append_chunks: add chunks to those that a document has; returns how many.
--- chunk_index continues after the highest. NULL, what is no array and a wrong chunk are errors; an
--- empty array adds nothing.
-CREATE OR REPLACE FUNCTION pgblend._append_chunks(document_id bigint, chunks jsonb)
-RETURNS integer
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-AS $function$
-#variable_conflict use_column
-DECLARE
-    wrong record;
-BEGIN
-    IF jsonb_typeof(_append_chunks.chunks) IS DISTINCT FROM 'array' THEN
-        RAISE EXCEPTION 'chunks is %: expected an array of objects with "content"',
-            coalesce(left(_append_chunks.chunks::text, 200), 'NULL')
-            USING ERRCODE = '22023', HINT = 'Leave chunks NULL to have the content split here.';
-    END IF;
-    SELECT e.place - 1 AS chunk_index, e.chunk, pgblend._chunk_error(e.chunk) AS problem
-    INTO wrong
-    FROM jsonb_array_elements(_append_chunks.chunks) WITH ORDINALITY AS e (chunk, place)
-    WHERE pgblend._chunk_error(e.chunk) IS NOT NULL
-    LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'chunk % is %: %',
-            wrong.chunk_index, left(wrong.chunk::text, 200), wrong.problem
-            USING ERRCODE = '22023', HINT = 'Chunks are counted from 0.';
-    END IF;
-    RETURN pgblend._insert_chunks(
-        ARRAY[_append_chunks.document_id], ARRAY[_append_chunks.chunks]);
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._append_chunks(bigint, jsonb) IS
-'Add chunks to those that a document has, chunk_index continuing after the highest; returns how '
-'many.';
-
 -- 90_ingest/_attachment_error
 -- _attachment_error: why a table cannot be attached in this way, NULL where it can.
 -- What the caller may not read is not indexed for others: a table that it cannot read, or only
@@ -28032,6 +27739,26 @@ $function$;
 COMMENT ON FUNCTION pgblend._orphan_keys(pgblend_data.attached_table, integer) IS
 'Source keys of documents whose row is gone from the attached table; NULL where there are none.';
 
+-- 90_ingest/_append_chunks
+-- _append_chunks: add chunks to those that a document has; returns how many.
+-- chunk_index continues after the highest. NULL, what is no array and a wrong chunk are errors; an
+-- empty array adds nothing.
+CREATE OR REPLACE FUNCTION pgblend._append_chunks(document_id bigint, chunks jsonb)
+RETURNS integer
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    PERFORM pgblend._check_chunks(ARRAY[chunks]);
+    RETURN pgblend._insert_chunks(ARRAY[document_id], ARRAY[chunks]);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._append_chunks(bigint, jsonb) IS
+'Add chunks to those that a document has, chunk_index continuing after the highest; returns how '
+'many.';
+
 -- 90_ingest/_attachment_collection
 -- _attachment_collection: the wanted attachment with its collection, which is made where there is
 -- none.
@@ -28091,102 +27818,125 @@ COMMENT ON FUNCTION pgblend._attachment_collection(
 'The wanted attachment with its collection, which is made where there is none; 55000 where it '
 'holds anything else.';
 
--- 90_ingest/_apply_batch
--- _apply_batch: what _apply_changes does with some keys, which are in order; returns how many
--- documents changed.
--- source is the query of _attachment_sql. Metadata, URI and date alone change no chunk.
-CREATE OR REPLACE FUNCTION pgblend._apply_batch(
-    attached pgblend_data.attached_table,
-    source text,
-    keys text[]
+-- 90_ingest/_store_documents
+-- _store_documents: store documents of one collection, each with its chunks and links; one row for
+-- each, by its place from 1, with its status and how many chunks it has.
+-- All arrays have the same length; documents are of _document_row, and a source key comes once.
+-- NULL chunks are split from contents. Where neither text nor title nor language changed, the
+-- chunks stay. What set_metadata set stays over the metadata of documents. links replace those that
+-- the text had; NULL leaves an unchanged document's alone.
+-- Rows are taken in the order of their keys, so that sessions wait for each other and never in a
+-- circle.
+CREATE OR REPLACE FUNCTION pgblend._store_documents(
+    target pgblend_data.collection,
+    documents pgblend_data.document[],
+    contents text[],
+    chunks jsonb[],
+    links jsonb[]
 )
-RETURNS bigint
+RETURNS TABLE (place bigint, document_id bigint, status text, chunk_count integer)
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
+#variable_conflict use_column
 DECLARE
-    target pgblend_data.collection;
-    found record;
-    outcome record;
+    added bigint[];
+    ids bigint[];
+    statuses text[];
+    sizes jsonb;
+    texts record;
 BEGIN
-    EXECUTE source INTO found USING keys;
-    SELECT c.* INTO STRICT target FROM pgblend_data.collection AS c
-    WHERE c.id = attached.collection_id;
-    WITH stored AS MATERIALIZED (
-        SELECT d.*
-        FROM pgblend_data.document AS d
-        WHERE d.collection_id = target.id AND d.source_key = ANY(keys)
-        ORDER BY d.source_key COLLATE "C"
-        FOR UPDATE
-    ), gone AS (
-        DELETE FROM pgblend_data.document AS d
-        USING stored AS s
-        WHERE d.id = s.id AND s.source_key <> ALL(coalesce(found.keys, '{}'))
-        RETURNING d.id
-    ), fresh AS (
-        SELECT f.source_key, f.title, f.content, f.uri, f.modified_at,
-            CASE WHEN s.set_metadata IS NULL THEN f.metadata
-                ELSE pgblend._followed_metadata(
-                    s.metadata, s.set_metadata, s.source_metadata, f.metadata) END AS metadata,
-            CASE WHEN s.source_metadata IS NOT NULL THEN f.metadata END AS source_metadata,
-            encode(sha256(convert_to(f.content, 'UTF8')), 'hex') AS content_hash
-        FROM unnest(
-            found.keys, found.titles, found.contents, found.metadata, found.uris, found.modified_at
-        ) AS f (source_key, title, content, metadata, uri, modified_at)
-        LEFT JOIN stored AS s ON s.source_key = f.source_key
-    ), written AS (
+    WITH new AS (
         INSERT INTO pgblend_data.document (
-            collection_id, bucket, source_key, uri, title, text_search_config, metadata,
-            source_metadata, content_hash, modified_at)
+            collection_id, bucket, source_key, uri, title, text_search_config, media_type,
+            metadata, content_hash, modified_at)
         SELECT
-            target.id, pgblend._bucket(target.id, f.source_key), f.source_key, f.uri, f.title,
-            target.text_search_config, f.metadata, f.source_metadata, f.content_hash, f.modified_at
-        FROM fresh AS f
-        LEFT JOIN stored AS s ON s.source_key = f.source_key
-        WHERE s.id IS NULL
-            OR (s.uri, s.title, s.text_search_config, s.metadata, s.source_metadata,
-                    s.content_hash, s.modified_at)
-                IS DISTINCT FROM (f.uri, f.title, target.text_search_config, f.metadata,
-                    f.source_metadata, f.content_hash, f.modified_at)
-        ORDER BY f.source_key COLLATE "C"
-        ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key DO UPDATE
-        SET uri = excluded.uri, title = excluded.title,
-            text_search_config = excluded.text_search_config, metadata = excluded.metadata,
-            source_metadata = excluded.source_metadata,
-            content_hash = excluded.content_hash, modified_at = excluded.modified_at,
-            ingested_at = now()
-        RETURNING id, source_key
+            d.collection_id, d.bucket, d.source_key, d.uri, d.title, d.text_search_config,
+            d.media_type, d.metadata, d.content_hash, d.modified_at
+        FROM unnest(documents) AS d
+        ORDER BY d.source_key COLLATE "C"
+        ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key
+        DO UPDATE SET bucket = excluded.bucket WHERE false  -- locks the row, changes nothing
+        RETURNING id
     )
+    SELECT coalesce(array_agg(n.id), '{}') INTO added FROM new AS n;
+    WITH found AS MATERIALIZED (
+        SELECT g.ordinality AS place, d.id, g.uri, g.title, g.text_search_config, g.media_type,
+            f.metadata, f.source_metadata, g.content_hash, g.modified_at,
+            CASE
+                WHEN d.id = ANY(added) THEN 'added'
+                WHEN d.content_hash <> g.content_hash OR d.title <> g.title
+                    OR d.text_search_config <> g.text_search_config
+                    THEN 'replaced'
+                WHEN (d.uri, d.metadata, d.source_metadata, d.media_type, d.modified_at)
+                    IS DISTINCT FROM
+                    (g.uri, f.metadata, f.source_metadata, g.media_type, g.modified_at)
+                    THEN 'updated'
+                ELSE 'unchanged'
+            END AS status
+        FROM unnest(documents) WITH ORDINALITY AS g
+        INNER JOIN pgblend_data.document AS d
+            ON d.collection_id = target.id AND d.source_key = g.source_key
+        CROSS JOIN LATERAL (
+            SELECT
+                CASE WHEN d.set_metadata IS NULL THEN g.metadata
+                    ELSE pgblend._followed_metadata(
+                        d.metadata, d.set_metadata, d.source_metadata, g.metadata) END AS metadata,
+                CASE WHEN d.source_metadata IS NOT NULL THEN g.metadata END AS source_metadata
+        ) AS f
+    ), changed AS (
+        UPDATE pgblend_data.document AS d
+        SET uri = f.uri, title = f.title, text_search_config = f.text_search_config,
+            media_type = f.media_type, metadata = f.metadata,
+            source_metadata = f.source_metadata, content_hash = f.content_hash,
+            modified_at = f.modified_at, ingested_at = now()
+        FROM found AS f
+        WHERE d.id = f.id AND f.status IN ('updated', 'replaced')
+    )
+    SELECT array_agg(f.id ORDER BY f.place), array_agg(f.status ORDER BY f.place)
+    INTO ids, statuses
+    FROM found AS f;
+    IF 'replaced' = ANY(statuses) THEN
+        DELETE FROM pgblend_data.chunk AS c
+        USING unnest(ids, statuses) AS s (id, status)
+        WHERE c.document_id = s.id AND s.status = 'replaced';
+    END IF;
+    IF EXISTS (
+        SELECT FROM unnest(statuses, _store_documents.chunks) AS n (status, chunks)
+        WHERE n.status IN ('added', 'replaced') AND n.chunks IS NULL)
+    THEN
+        sizes := pgblend._collection_settings(target.settings);
+        PERFORM pgblend._check_chunk_sizes(sizes);
+    END IF;
     SELECT
-        (SELECT count(*) FROM gone AS g) + count(*) AS changed,
-        array_agg(w.id ORDER BY w.id) FILTER (WHERE n.is_new) AS document_ids,
-        array_agg(f.content ORDER BY w.id) FILTER (WHERE n.is_new) AS contents
-    INTO outcome
-    FROM written AS w
-    INNER JOIN fresh AS f ON f.source_key = w.source_key
-    LEFT JOIN stored AS s ON s.source_key = w.source_key
-    CROSS JOIN LATERAL (
-        SELECT s.id IS NULL OR s.content_hash <> f.content_hash OR s.title <> f.title
-            OR s.text_search_config <> target.text_search_config AS is_new
-    ) AS n;
-    IF outcome.document_ids IS NOT NULL THEN
-        DELETE FROM pgblend_data.chunk AS c WHERE c.document_id = ANY(outcome.document_ids);
-        PERFORM pgblend._insert_chunks(
-            outcome.document_ids,
-            pgblend._split_contents(
-                outcome.contents, pgblend._collection_settings(target.settings)));
+        array_agg(n.id ORDER BY n.id) AS ids,
+        array_agg(coalesce(n.chunks, pgblend._split_content(n.content, sizes)) ORDER BY n.id)
+            AS chunks
+    INTO texts
+    FROM unnest(ids, statuses, _store_documents.chunks, contents) AS n (id, status, chunks, content)
+    WHERE n.status IN ('added', 'replaced');
+    IF texts.ids IS NOT NULL THEN
+        PERFORM pgblend._check_chunks(texts.chunks);
+        PERFORM pgblend._insert_chunks(texts.ids, texts.chunks);
     END IF;
-    IF found.keys IS NOT NULL THEN
-        PERFORM pgblend._store_references(attached, found.keys, found.targets);
-        PERFORM pgblend._link_references(attached, found.keys);
-    END IF;
-    RETURN outcome.changed;
+    PERFORM pgblend._replace_links(array_agg(l.id), array_agg(coalesce(l.links, '[]')))
+    FROM unnest(ids, statuses, _store_documents.links) AS l (id, status, links)
+    WHERE CASE l.status WHEN 'added' THEN l.links <> '[]'
+        WHEN 'replaced' THEN true ELSE l.links IS NOT NULL END
+    HAVING count(*) > 0;
+    RETURN QUERY
+    SELECT s.place, s.id, s.status, (
+        SELECT count(*)::integer FROM pgblend_data.chunk AS c WHERE c.document_id = s.id)
+    FROM unnest(ids, statuses) WITH ORDINALITY AS s (id, status, place);
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._apply_batch(pgblend_data.attached_table, text, text[]) IS
-'What _apply_changes does with some keys, which are in order; returns how many documents changed.';
+COMMENT ON FUNCTION pgblend._store_documents(
+    pgblend_data.collection, pgblend_data.document[], text[], jsonb[], jsonb[]
+) IS
+'Store documents of one collection, each with its chunks and links; returns a row for each, by its '
+'place from 1: added, replaced, updated (chunks kept) or unchanged.';
 
 -- 90_ingest/check_attached_tables
 -- check_attached_tables: what is wrong with attached tables, and how to mend it; no row where all
@@ -28371,65 +28121,123 @@ COMMENT ON FUNCTION pgblend._append_document(text, text, text, text, timestamptz
 'Add chunks of new messages to a document, chunk_index continuing after the highest; returns its '
 'id and how many. An error where its content hash is not the expected one.';
 
--- 90_ingest/_replace_chunks
--- _replace_chunks: put chunks in place of those that a document has; chunk_index is the place in
--- the array.
--- NULL, what is no array and a wrong chunk are errors; an empty array leaves the document without
--- text.
-CREATE OR REPLACE FUNCTION pgblend._replace_chunks(document_id bigint, chunks jsonb)
-RETURNS void
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-AS $function$
-#variable_conflict use_column
-BEGIN
-    DELETE FROM pgblend_data.chunk AS c WHERE c.document_id = _replace_chunks.document_id;
-    PERFORM pgblend._append_chunks(_replace_chunks.document_id, _replace_chunks.chunks);
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._replace_chunks(bigint, jsonb) IS
-'Put chunks in place of those that a document has; chunk_index is the place in the array, from 0.';
-
--- 90_ingest/_apply_changes
--- _apply_changes: bring the documents of an attached table's rows up to date, by their keys.
--- Rows that are there are stored (split only where the text changed), documents of rows that are
--- gone deleted; returns how many documents changed. Keys are taken in their order, so that sessions
--- wait for each other and never in a circle. Read in UTC and ISO 8601, whoever writes. All is of
--- this transaction: the text is findable at once, vectors follow.
-CREATE OR REPLACE FUNCTION pgblend._apply_changes(
+-- 90_ingest/_apply_batch
+-- _apply_batch: what _apply_changes does with some keys, which are in order; returns how many
+-- documents changed.
+-- source is the query of _attachment_sql. Metadata, URI and date alone change no chunk.
+CREATE OR REPLACE FUNCTION pgblend._apply_batch(
     attached pgblend_data.attached_table,
+    source text,
     keys text[]
 )
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
-SET intervalstyle = 'iso_8601'
-SET bytea_output = 'hex'
-SET extra_float_digits = 1
 AS $function$
 DECLARE
-    source text := (pgblend._attachment_sql(attached)).source;
-    batch_size CONSTANT integer := 200;
-    changed bigint := 0;
+    target pgblend_data.collection;
+    found record;
+    changed bigint;
 BEGIN
-    SELECT array_agg(DISTINCT k.source_key COLLATE "C" ORDER BY k.source_key COLLATE "C") INTO keys
-    FROM unnest(keys) AS k (source_key);
-    FOR start IN 1..coalesce(cardinality(keys), 0) BY batch_size LOOP
-        changed := changed
-            + pgblend._apply_batch(attached, source, keys[start:start + batch_size - 1]);
-    END LOOP;
+    EXECUTE source INTO found USING keys;
+    SELECT c.* INTO STRICT target FROM pgblend_data.collection AS c
+    WHERE c.id = attached.collection_id;
+    WITH stored AS MATERIALIZED (
+        SELECT d.id, d.source_key
+        FROM pgblend_data.document AS d
+        WHERE d.collection_id = target.id AND d.source_key = ANY(keys)
+        ORDER BY d.source_key COLLATE "C"
+        FOR UPDATE
+    ), gone AS (
+        DELETE FROM pgblend_data.document AS d
+        USING stored AS s
+        WHERE d.id = s.id AND s.source_key <> ALL(coalesce(found.keys, '{}'))
+        RETURNING d.id
+    )
+    SELECT count(*) INTO changed FROM gone AS g;
+    IF found.keys IS NOT NULL THEN
+        changed := changed + (
+            SELECT count(*) FROM pgblend._store_documents(
+                target,
+                ARRAY(
+                    SELECT ROW(
+                        NULL, target.id, pgblend._bucket(target.id, f.source_key), f.source_key,
+                        f.uri, f.title, target.text_search_config, NULL, f.metadata, NULL, NULL,
+                        encode(sha256(convert_to(f.content, 'UTF8')), 'hex'), f.modified_at,
+                        NULL)::pgblend_data.document
+                    FROM unnest(
+                        found.keys, found.uris, found.titles, found.contents, found.metadata,
+                        found.modified_at
+                    ) WITH ORDINALITY AS f (
+                        source_key, uri, title, content, metadata, modified_at, place)
+                    ORDER BY f.place),
+                found.contents,
+                NULL,
+                NULL) AS s
+            WHERE s.status <> 'unchanged');
+        PERFORM pgblend._store_references(attached, found.keys, found.targets);
+        PERFORM pgblend._link_references(attached, found.keys);
+    END IF;
     RETURN changed;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._apply_changes(pgblend_data.attached_table, text[]) IS
-'Bring the documents of an attached table''s rows up to date, by their keys: store those that are '
-'there, delete those that are gone; returns how many documents changed.';
+COMMENT ON FUNCTION pgblend._apply_batch(pgblend_data.attached_table, text, text[]) IS
+'What _apply_changes does with some keys, which are in order; returns how many documents changed.';
+
+-- 90_ingest/ingest_document
+-- ingest_document: store one document and its chunks in one call; idempotent.
+-- The same content_hash and title (and language) leave the chunks alone: status 'unchanged', or
+-- 'updated' where uri, metadata, media type or time differ. Otherwise the chunks are replaced:
+-- 'added' or 'replaced'. NULL chunks are split here, with an approximate token count; NULL
+-- content_hash is the sha256 of the content; NULL language means the collection's text search
+-- configuration. chunks: an array of {content, own_start, start_offset, end_offset, start_line,
+-- end_line, pages, heading, kind, token_count, piece_tokens, metadata}. links: what the text links
+-- to, as add_links takes it; they replace those it had, and NULL leaves an unchanged document's
+-- alone. What set_metadata set stays over the metadata given here.
+CREATE OR REPLACE FUNCTION pgblend.ingest_document(
+    collection text,
+    source_key text,
+    content text,
+    title text DEFAULT NULL,
+    uri text DEFAULT NULL,
+    metadata jsonb DEFAULT '{}',
+    language text DEFAULT NULL,
+    chunks jsonb DEFAULT NULL,
+    content_hash text DEFAULT NULL,
+    media_type text DEFAULT NULL,
+    modified_at timestamptz DEFAULT NULL,
+    links jsonb DEFAULT NULL
+)
+RETURNS TABLE (document_id bigint, status text, chunk_count integer)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 1
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.collection := pgblend._named_collection(ingest_document.collection);
+BEGIN
+    RETURN QUERY
+    SELECT s.document_id, s.status, s.chunk_count
+    FROM pgblend._store_documents(
+        target,
+        ARRAY[pgblend._document_row(
+            target, ingest_document.source_key, ingest_document.content, ingest_document.title,
+            ingest_document.uri, ingest_document.metadata, ingest_document.language,
+            ingest_document.content_hash, ingest_document.media_type, ingest_document.modified_at)],
+        ARRAY[ingest_document.content],
+        ARRAY[ingest_document.chunks],
+        ARRAY[ingest_document.links]) AS s;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.ingest_document(
+    text, text, text, text, text, jsonb, text, jsonb, text, text, timestamptz, jsonb
+) IS
+'Store one document and its chunks in one call; idempotent. status: added, replaced, updated '
+'(chunks kept) or unchanged. The text is findable at once; vectors follow (embedding_queue).';
 
 -- 90_ingest/_collection_follow_settings
 -- _collection_follow_settings: trigger that has vectors and summaries follow a collection's
@@ -28481,99 +28289,44 @@ $function$;
 COMMENT ON FUNCTION pgblend._setting_follow() IS
 'Trigger that has vectors and summaries follow the settings of the database.';
 
--- 90_ingest/ingest_document
--- ingest_document: store one document and its chunks in one call; idempotent.
--- The same content_hash and title (and language) leave the chunks alone: status 'unchanged', or
--- 'updated' where uri, metadata, media type or time differ. Otherwise the chunks are replaced:
--- 'added' or 'replaced'. NULL chunks are split here, with an approximate token count; NULL
--- content_hash is the sha256 of the content; NULL language means the collection's text search
--- configuration. chunks: an array of {content, own_start, start_offset, end_offset, start_line,
--- end_line, pages, heading, kind, token_count, piece_tokens, metadata}. links: what the text links
--- to, as add_links takes it; they replace those it had, and NULL leaves an unchanged document's
--- alone. What set_metadata set stays over the metadata given here.
-CREATE OR REPLACE FUNCTION pgblend.ingest_document(
-    collection text,
-    source_key text,
-    content text,
-    title text DEFAULT NULL,
-    uri text DEFAULT NULL,
-    metadata jsonb DEFAULT '{}',
-    language text DEFAULT NULL,
-    chunks jsonb DEFAULT NULL,
-    content_hash text DEFAULT NULL,
-    media_type text DEFAULT NULL,
-    modified_at timestamptz DEFAULT NULL,
-    links jsonb DEFAULT NULL
+-- 90_ingest/_apply_changes
+-- _apply_changes: bring the documents of an attached table's rows up to date, by their keys.
+-- Rows that are there are stored (split only where the text changed), documents of rows that are
+-- gone deleted; returns how many documents changed. Keys are taken in their order, so that sessions
+-- wait for each other and never in a circle. Read in UTC and ISO 8601, whoever writes. All is of
+-- this transaction: the text is findable at once, vectors follow.
+CREATE OR REPLACE FUNCTION pgblend._apply_changes(
+    attached pgblend_data.attached_table,
+    keys text[]
 )
-RETURNS TABLE (document_id bigint, status text, chunk_count integer)
+RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-ROWS 1
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET intervalstyle = 'iso_8601'
+SET bytea_output = 'hex'
+SET extra_float_digits = 1
 AS $function$
-#variable_conflict use_column
 DECLARE
-    target pgblend_data.collection := pgblend._named_collection(ingest_document.collection);
-    old pgblend_data.document;
-    new pgblend_data.document;
-    sizes jsonb;
+    source text := (pgblend._attachment_sql(attached)).source;
+    batch_size CONSTANT integer := 200;
+    changed bigint := 0;
 BEGIN
-    new := pgblend._document_row(
-        target, ingest_document.source_key, ingest_document.content, ingest_document.title,
-        ingest_document.uri, ingest_document.metadata, ingest_document.language,
-        ingest_document.content_hash, ingest_document.media_type, ingest_document.modified_at);
-    INSERT INTO pgblend_data.document (
-        collection_id, bucket, source_key, uri, title, text_search_config, media_type, metadata,
-        content_hash, modified_at)
-    VALUES (
-        new.collection_id, new.bucket, new.source_key, new.uri, new.title, new.text_search_config,
-        new.media_type, new.metadata, new.content_hash, new.modified_at)
-    ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key
-    DO UPDATE SET bucket = excluded.bucket WHERE false  -- locks the row, changes nothing
-    RETURNING id INTO document_id;
-    IF document_id IS NOT NULL THEN
-        status := 'added';
-    ELSE
-        SELECT d.* INTO STRICT old FROM pgblend_data.document AS d
-        WHERE d.collection_id = new.collection_id AND d.source_key = new.source_key;
-        document_id := old.id;
-        IF old.source_metadata IS NOT NULL THEN
-            new.source_metadata := new.metadata;
-        END IF;
-        new.metadata := pgblend._followed_metadata(
-            old.metadata, old.set_metadata, old.source_metadata, new.metadata);
-        status := pgblend._document_change(old, new);
-        IF status <> 'unchanged' THEN
-            UPDATE pgblend_data.document AS d
-            SET uri = new.uri, title = new.title, text_search_config = new.text_search_config,
-                media_type = new.media_type, metadata = new.metadata,
-                source_metadata = new.source_metadata,
-                content_hash = new.content_hash, modified_at = new.modified_at, ingested_at = now()
-            WHERE d.id = old.id;
-        END IF;
-    END IF;
-    IF status IN ('added', 'replaced') THEN
-        IF ingest_document.chunks IS NULL THEN
-            sizes := pgblend._collection_settings(target.settings);
-            PERFORM pgblend._check_chunk_sizes(sizes);
-            ingest_document.chunks := pgblend._split_content(ingest_document.content, sizes);
-        END IF;
-        PERFORM pgblend._replace_chunks(document_id, ingest_document.chunks);
-    END IF;
-    IF ingest_document.links IS NOT NULL OR status = 'replaced' THEN
-        PERFORM pgblend._replace_links(document_id, coalesce(ingest_document.links, '[]'));
-    END IF;
-    SELECT count(*) INTO chunk_count
-    FROM pgblend_data.chunk AS c WHERE c.document_id = ingest_document.document_id;
-    RETURN NEXT;
+    SELECT array_agg(DISTINCT k.source_key COLLATE "C" ORDER BY k.source_key COLLATE "C") INTO keys
+    FROM unnest(keys) AS k (source_key);
+    FOR start IN 1..coalesce(cardinality(keys), 0) BY batch_size LOOP
+        changed := changed
+            + pgblend._apply_batch(attached, source, keys[start:start + batch_size - 1]);
+    END LOOP;
+    RETURN changed;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.ingest_document(
-    text, text, text, text, text, jsonb, text, jsonb, text, text, timestamptz, jsonb
-) IS
-'Store one document and its chunks in one call; idempotent. status: added, replaced, updated '
-'(chunks kept) or unchanged. The text is findable at once; vectors follow (embedding_queue).';
+COMMENT ON FUNCTION pgblend._apply_changes(pgblend_data.attached_table, text[]) IS
+'Bring the documents of an attached table''s rows up to date, by their keys: store those that are '
+'there, delete those that are gone; returns how many documents changed.';
 
 -- 90_ingest/_follow_changes
 -- _follow_changes: _apply_changes for triggers: also where the session is a replica.
@@ -30941,10 +30694,10 @@ pgblend._approximate_tokens,
 pgblend._bucket,
 pgblend._check_can_index,
 pgblend._check_chunk_sizes,
+pgblend._check_chunks,
 pgblend._check_text_search_config,
 pgblend._chunk_error,
 pgblend._collection_settings,
-pgblend._document_change,
 pgblend._document_row,
 pgblend._drop_segments,
 pgblend._embedding_allowance,
@@ -30981,17 +30734,16 @@ pgblend._rebuild_collection,
 pgblend._rebuild_vocabulary,
 pgblend._release_embeddings,
 pgblend._renew_summaries,
-pgblend._replace_chunks,
 pgblend._run_versions,
 pgblend._seal_batch,
 pgblend._seal_collection,
 pgblend._seal_missing,
 pgblend._seal_waiting,
 pgblend._split_content,
-pgblend._split_contents,
 pgblend._start_run,
 pgblend._start_worker,
 pgblend._stop_worker,
+pgblend._store_documents,
 pgblend._store_embeddings,
 pgblend._store_summary,
 pgblend._store_token_counts,
