@@ -11,7 +11,9 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from psycopg.rows import dict_row
 
+from pgblend.plpy.candidate_filter import candidate_filter
 from support.database import Database
 from support.filter_model import Passage, passes
 
@@ -78,8 +80,36 @@ def library(module_connection: psycopg.Connection) -> Iterator[Database]:
     db.rows("SELECT remove_collection('docs'), remove_collection('notes')")
 
 
+def checked_by(db: Database, text: str | None, words: str | None = None) -> dict[str, Any]:
+    """Return the words' arm's check of its candidates."""
+    cursor = psycopg.ClientCursor(db.connection, row_factory=dict_row)
+
+    def run(statement: str, types: list[str], *values: Any) -> list[dict[str, Any]]:
+        cursor.execute(f"PREPARE checked ({', '.join(types)}) AS {statement}".encode())
+        rows = cursor.execute(
+            f"EXECUTE checked ({', '.join(['%s'] * len(types))})".encode(), values
+        )
+        found = rows.fetchall()
+        cursor.execute("DEALLOCATE checked")
+        return found
+
+    check = candidate_filter(db.column("SELECT id FROM pgblend_data.collection"), text, words, run)
+    assert check is not None
+    return check
+
+
+def keys_of(db: Database, column: str, ids: list[int]) -> list[str]:
+    """Return the documents' keys of chunks or documents."""
+    name = {"chunk_ids": "c.id", "document_ids": "d.id"}[column]
+    return db.column(
+        "SELECT d.source_key FROM pgblend_data.document AS d JOIN pgblend_data.chunk AS c"
+        f" ON c.document_id = d.id WHERE {name} = ANY(%s) ORDER BY 1",
+        ids,
+    )
+
+
 def passing(db: Database, conditions: dict[str, Any]) -> list[str]:
-    """Return the documents that pass, by both ways of finding out."""
+    """Return the documents that pass, by all ways of finding out."""
     named = (
         "SELECT d.source_key FROM unnest({}) AS id JOIN pgblend_data.chunk AS c USING (id)"
         " JOIN pgblend_data.document AS d ON d.id = c.document_id"
@@ -93,6 +123,12 @@ def passing(db: Database, conditions: dict[str, Any]) -> list[str]:
         )
     )
     assert collected == checked
+    check = checked_by(db, json.dumps(conditions))
+    table = check["column"].removesuffix("_ids")
+    every = db.column(f"SELECT id FROM pgblend_data.{table} ORDER BY id DESC")
+    for found in (check["passing"](every), check["look_up"](6)):
+        assert sorted(found.tolist()) == found.tolist()
+        assert keys_of(db, check["column"], found.tolist()) == collected
     return collected
 
 
@@ -261,6 +297,31 @@ def test_at_most_so_many(library: Database) -> None:
     assert library.value(query, '{"n": 7}', collections, 0) == 0
     assert library.value(query, None, collections, None) == 6
     assert library.value(query, "{}", [], None) == 0
+
+
+def test_candidates_are_checked_on_documents_where_these_decide(library: Database) -> None:
+    by_uri, by_key = '{"$uri": {"prefix": "notes"}}', '{"n": 1}'
+    assert checked_by(library, by_uri)["column"] == "document_ids"
+    assert checked_by(library, by_uri)["look_up"](1) is None
+    assert checked_by(library, by_key)["column"] == "chunk_ids"
+    for text, expected in (('{"$uri": {"prefix": "docs/b"}}', [B]), (None, [A, B, C])):
+        check = checked_by(library, text, "'doc'")
+        ids = library.column("SELECT id FROM pgblend_data.chunk")
+        assert keys_of(library, check["column"], check["passing"](ids).tolist()) == expected
+        assert check["passing"]([]).tolist() == []
+    assert check["look_up"](6) is None
+    assert candidate_filter([], None, None, library.rows) is None
+
+
+def test_many_documents_are_not_looked_up_without_an_index(library: Database) -> None:
+    query = "SELECT pgblend._filter_documents(%s, ARRAY(SELECT id FROM pgblend_data.collection), 9)"
+    with library.connection.transaction(force_rollback=True):
+        library.rows("UPDATE pg_class SET reltuples = 20000 WHERE relname = 'document'")
+        assert library.value(query, '{"n": {"gt": 0}}') is None
+        assert len(library.value(query, '{"$uri": {"prefix": "docs"}}')) == 3
+        assert len(library.value(query, '{"n": 1}')) == 2
+        library.rows("CREATE INDEX ON pgblend_data.document ((metadata -> 'n'))")
+        assert len(library.value(query, '{"n": {"gt": 0}}')) == 3
 
 
 def test_candidates_keep_their_order(library: Database) -> None:
