@@ -4,7 +4,7 @@ PGBLEND := $(VENV)/bin/pgblend
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test test-slow relevance bench bench-lexical lint format up down freeze docs golden clean
+.PHONY: help setup setup-run demo test test-slow relevance bench bench-publish bench-lexical lint format up down freeze docs golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -34,6 +34,9 @@ bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--
 	docker/provision.sh
 	docker/environment.sh $(VENV) dev,local,bench
 	$(VENV)/bin/python tests/benchmarks/bench.py $(BENCH)
+
+bench-publish: ## Write README's figures from the last make bench
+	$(VENV)/bin/python tests/benchmarks/publish.py
 
 bench-lexical: setup ## The lexical arm beside pg_textsearch, ts_rank_cd and bm25s (root; an hour at first)
 	command -v debootstrap || apt-get install --yes debootstrap

@@ -18,6 +18,7 @@ import psutil
 
 FOLDER = Path("build/bench")
 Row = dict[str, Any]
+NAMING = ("bench", "case", "system")
 COLUMNS = (
     ("nDCG@10", "{:.3f}"),
     ("p50", "{:.2f}"),
@@ -45,13 +46,13 @@ def write(bench: str, rows: Sequence[Row]) -> None:
     print(table(named), flush=True)
 
 
-def table(rows: Iterable[Row]) -> str:
+def table(rows: Iterable[Row], naming: Sequence[str] = NAMING) -> str:
     """Return rows as a Markdown table; columns that no row has are left out."""
     rows = list(rows)
     columns = [(name, form) for name, form in COLUMNS if any(name in row for row in rows)]
-    cells = [["bench", "case", "system", *(name for name, _ in columns)]]
+    cells = [[*naming, *(name for name, _ in columns)]]
     for row in rows:
-        start = [row["bench"], row["case"], row["system"]]
+        start = [row[name] for name in naming]
         values = [
             form.format(row[name]) if row.get(name) is not None else "" for name, form in columns
         ]

@@ -90,3 +90,44 @@ def test_quality_and_time_come_from_the_same_searches(load: Any, server: Any) ->
         "error": "ImportError: not there",
     }
     assert json.dumps([ours, theirs, missing])
+
+
+def test_readme_shows_what_was_measured_and_nothing_else(load: Any, tmp_path: Path) -> None:
+    publish = load("publish")
+    made = tmp_path / "made"
+    made.mkdir()
+    rows = [
+        {"bench": "peers", "case": "scifact", "system": "pgblend", "nDCG@10": 0.74, "p50": 4.0,
+         "ratio": 1.0, "cpu": 3.0},
+        {"bench": "peers", "case": "scifact", "system": "peer", "error": "not there"},
+        {"bench": "fuzzy", "case": "typos", "system": "pgblend", "p50": 9.0},
+    ]  # fmt: skip
+    machine = {"command": "make bench", "processors": 2}
+    (made / "report.json").write_text(json.dumps({"machine": machine, "rows": rows}))
+    (made / "report.md").write_text("all")
+    readme = tmp_path / "README.md"
+    readme.write_text("# before\n")
+    with pytest.raises(SystemExit, match="lacks the lines"):
+        publish.publish(made, tmp_path)
+    assert not (tmp_path / publish.RESULTS).exists()
+    readme.write_text(f"# before\n{publish.BEGIN}\nolder\n{publish.END}\nafter\n")
+    for _ in range(2):
+        publish.publish(made, tmp_path)
+        text = readme.read_text()
+        assert text.startswith(f"# before\n{publish.BEGIN}\n`make bench` (processors 2)")
+        assert text.endswith(f"{publish.END}\nafter\n")
+        assert "| scifact | pgblend | 0.740   | 4.00 | 1.00x |" in text
+        assert "FAILED: not there" in text
+        assert "older" not in text
+        assert "9.00" not in text
+    assert (tmp_path / publish.RESULTS / "report.md").read_text() == "all"
+
+
+def test_readme_has_the_figures_of_the_published_report(load: Any) -> None:
+    publish = load("publish")
+    report = publish.ROOT / publish.RESULTS / "report.json"
+    readme = (publish.ROOT / "README.md").read_text(encoding="utf-8")
+    if not report.exists():
+        assert publish.BEGIN not in readme
+        return
+    assert publish.written(readme, json.loads(report.read_text(encoding="utf-8"))) == readme
