@@ -1,6 +1,7 @@
 """Scores of several lists made comparable, and how much each list tells."""
 
 from collections.abc import Sequence
+from math import sqrt
 
 
 def spread_scores(
@@ -15,27 +16,40 @@ def spread_scores(
     `depth` has all that it could find: what it lacks has the score `floors` says (BM25: 0), which
     is then the least; None stands for a list in which nothing lacks a score (cosines).
 
-    A list's weight is multiplied by its spread: best - least for cosines, whose scale is the same
-    for all queries, and (best - least) / best where there is a floor, since BM25 has no unit. An
-    arm that takes its candidates for nearly alike cannot tell which is better, and then counts
-    less. Where no list has a spread the weights stay. Convex fusion takes both; adding a constant
-    to all cosines, or multiplying all BM25 scores by one, changes nothing.
+    A list's weight is multiplied by its spread to the power 1.25, in [0, 1]: how far the best
+    stands above the 25th, as a share of the best where there is a floor, since BM25 has no unit,
+    and of the 25th's distance, 1 - cosine, where there is none. An arm that takes its candidates
+    for nearly alike cannot tell which is better, and then counts less. Where no list has a spread
+    the weights stay. Convex fusion takes both. Multiplying all BM25 scores or all distances by one
+    number changes nothing, so models whose cosines lie close together count as others do.
     """
     normal: list[list[float | None]] = []
     spread_weights = []
     for scores, weight, floor in zip(lists, weights, floors, strict=True):
-        present = [score for score in scores if score is not None]
-        best = max(present, default=0.0)
-        least = min(present, default=0.0)
+        present = sorted((score for score in scores if score is not None), reverse=True) or [0.0]
+        least = present[-1]
         if floor is not None and len(present) < depth:
             least = min(least, floor)
-        width = best - least
-        spread = width if floor is None or width <= 0 else width / max(abs(best), width)
+        width = present[0] - least
         if width > 0:
             normal.append([None if score is None else (score - least) / width for score in scores])
         else:
             normal.append([None if score is None else 1.0 for score in scores])
-        spread_weights.append(weight * spread)
+        spread_weights.append(weight * _spread(present, floor, depth))
     if not any(spread_weights):
         return normal, list(weights)
     return normal, spread_weights
+
+
+def _spread(present: Sequence[float], floor: float | None, depth: int) -> float:
+    """Return the spread of scores in falling order, by roots, which are the same everywhere."""
+    place = min(25, depth)
+    best = present[0]
+    other = present[min(place, len(present)) - 1]
+    if floor is not None and len(present) < place:
+        other = min(other, floor)
+    width = best - other
+    if width <= 0:
+        return 0.0
+    share = width / max(1 - other if floor is None else abs(best), width)
+    return share * sqrt(sqrt(share))

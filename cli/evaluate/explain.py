@@ -16,7 +16,9 @@ _EXPLAINED = """
         result_limit => %(limit)s::integer,
         collections => (
             SELECT ARRAY[c.name] FROM pgblend_data.collection AS c WHERE c.id = r.collection_id),
-        filter => NULL, profile => r.profile, options => r.options,
+        filter => NULL, profile => r.profile,
+        options => CASE r.arm WHEN 'lexical' THEN '{"strict": true}'::jsonb ELSE '{}' END
+            || r.options,
         query_embedding => CASE WHEN r.arm IN ('hybrid', 'vector') THEN q.embedding END,
         only_arm => nullif(r.arm, 'hybrid'), traced => 'page') AS s
     LEFT JOIN LATERAL unnest(s.results) AS found ON true

@@ -132,8 +132,8 @@ description =
 settings = '{
     "fusion": "convex", "normalization": {"method": "spread"},
     "weights": {
-        "lexical": 1, "vector": 3, "fuzzy": 1,
-        "lexical_variant": 0.5, "vector_variant": 1.5, "hyde": 2.1},
+        "lexical": 1, "vector": 2, "fuzzy": 1,
+        "lexical_variant": 0.5, "vector_variant": 1, "hyde": 1.4},
     "feedback": {"passages": 2, "weight": 0.5, "pool": 50}
 }'
 WHERE name = 'balanced';

@@ -1,6 +1,8 @@
 -- _judged_search: the passages that a run's search finds for one query.
 -- The query is prose: a quotation mark or a hyphen in it is no operator, as it would be for
--- somebody who types it. Without an embedding the gateway is asked, as in any search.
+-- somebody who types it. The words' arm is searched strictly: nearest passages by vectors, in place
+-- of words that are nowhere, would be the other arm's figures. Without an embedding the gateway is
+-- asked, as in any search.
 CREATE OR REPLACE FUNCTION pgblend._judged_search(
     run pgblend_data.evaluation_run,
     query text,
@@ -19,7 +21,7 @@ DECLARE
 BEGIN
     IF run.arm = 'lexical' THEN
         RETURN QUERY SELECT r.* FROM pgblend.lexical_search(
-            words, run.result_limit, collections, NULL, run.options) AS r;
+            words, run.result_limit, collections, NULL, '{"strict": true}' || run.options) AS r;
     ELSIF run.arm = 'vector' THEN
         RETURN QUERY SELECT r.* FROM pgblend.vector_search(
             query, run.result_limit, collections, NULL, run.options, query_embedding) AS r;

@@ -54,9 +54,10 @@ def search(db: Database, **options: object) -> dict[str, tuple[float, float | No
 def expected(words: dict[str, float], cosines: dict[str, float]) -> dict[str, float]:
     """Fuse by the definition: no list is full, so words begin at 0, and cosines at the least."""
     best, near, far = max(words.values()), max(cosines.values()), min(cosines.values())
-    weights = 1.0, 3 * (near - far)  # (best - 0) / best, and 3 * spread
+    by_vector = 2 * ((near - far) / (1 - far)) ** 1.25  # by words: ((best - 0) / best) ** 1.25
     return {
-        key: (words.get(key, 0) / best + 3 * (cosine - far)) / sum(weights)
+        key: (words.get(key, 0) / best + by_vector * (cosine - far) / (near - far))
+        / (1 + by_vector)
         for key, cosine in cosines.items()
     }
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
-from support.database import Database, add_documents
+from support.database import Database, add_documents, stage
 
 DOCUMENTS = [
     ("a", "Wine", "Red wine and white wine from the south."),
@@ -81,6 +81,27 @@ def test_a_run_takes_only_queries_with_a_relevant_document(db: Database) -> None
     assert db.rows(
         "SELECT query, source_keys, passages, degraded, metrics FROM evaluation_queries"
     ) == [('sea "wind', ["b"], 1, [], {"documents@10": 1, "duplicates@10": 0})]
+
+
+def test_words_that_are_nowhere_find_nothing_by_words(db: Database) -> None:
+    db.rows("SELECT create_embedding_space('flat', 'openai/none', 2, probe => false)")
+    library(db)
+    chunks = db.rows("SELECT chunk_id, input FROM pgblend._next_embeddings('flat', NULL)")
+    stage(db, [(chunk, (1.0, 0.0)) for chunk, _ in chunks])
+    db.rows("SELECT pgblend._store_embeddings('flat')")
+    db.rows("SELECT add_judged_set('mine', 'library')")
+    db.rows("SELECT record_judgement('mine', 'zeppelin', 'b', 1)")
+    warnings: list[str | None] = []
+    db.connection.add_notice_handler(lambda notice: warnings.append(notice.message_primary))
+    search = (
+        "SELECT f.* FROM pgblend_data.evaluation_run AS r"
+        " CROSS JOIN LATERAL pgblend._judged_search(r, 'zeppelin', NULL) AS f WHERE r.id = %s"
+    )
+    run = db.value("SELECT _start_run('mine', 'lexical', NULL, '{}', 10)")
+    assert (db.rows(search, run), warnings) == ([], [])
+    lenient = db.value("SELECT _start_run('mine', 'lexical', NULL, '{\"strict\": false}', 10)")
+    db.rows(search, lenient)
+    assert warnings  # the vectors were asked, for want of words
 
 
 def test_passages_become_documents_and_copies_are_counted(db: Database) -> None:

@@ -210,7 +210,7 @@ def test_the_default_is_spread_fusion_with_feedback(db: Database) -> None:
         "convex", {"method": "spread"}, {"kind": "none"},
     )  # fmt: skip
     assert settings["feedback"] == {"passages": 2, "weight": 0.5, "pool": 50}
-    assert [settings["weights"][arm] for arm in ("lexical", "vector", "fuzzy")] == [1, 3, 1]
+    assert [settings["weights"][arm] for arm in ("lexical", "vector", "fuzzy")] == [1, 2, 1]
 
 
 # S3: cosine + 1 / (1 + depth); the profile comes with the graph arm.

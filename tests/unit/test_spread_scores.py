@@ -17,16 +17,23 @@ def test_a_full_list_begins_at_its_least_and_a_short_one_at_its_floor() -> None:
     words, cosines = [8.0, 4.0, None], [0.9, None, 0.5]
     normal, weights = spread_scores([words, cosines], [1, 3], [0.0, None], 2)
     assert normal == [[1, 0, None], [pytest.approx(1), None, 0]]
-    assert weights == pytest.approx([0.5, 1.2])
+    assert weights == pytest.approx([0.5**1.25, 3 * 0.8**1.25])
     normal, weights = spread_scores([words, cosines], [1, 3], [0.0, None], 3)
     assert normal == [[1, 0.5, None], [pytest.approx(1), None, 0]]
-    assert weights == pytest.approx([1, 1.2])
+    assert weights == pytest.approx([1, 3 * 0.8**1.25])
+
+
+def test_the_spread_is_measured_at_the_25th() -> None:
+    scores: list[float | None] = [1 - place / 100 for place in range(40)]
+    for found, words in ((40, 0.24), (25, 0.24), (24, 1)):
+        _, weights = spread_scores([scores[:found], scores], [1, 2], [0.0, None], 40)
+        assert weights == pytest.approx([words**1.25, 2])  # 0.24 of the 25th's distance, 0.24
 
 
 def test_a_single_match_of_words_counts_in_full() -> None:
     normal, weights = spread_scores([[7.0, None], [0.41, 0.4]], [1, 3], [0.0, None], 100)
     assert normal[0] == [1, None]
-    assert weights == pytest.approx([1, 0.03])
+    assert weights == pytest.approx([1, 3 * (0.01 / 0.6) ** 1.25])
 
 
 def test_lists_that_tell_nothing_apart_keep_their_weights() -> None:
@@ -56,4 +63,15 @@ def test_the_unit_of_bm25_does_not_matter(
     scaled = [None if score is None else score * factor for score in words]
     _, weights = spread_scores([words, [0.1, 0.9]], [1, 3], [0.0, None], depth)
     _, again = spread_scores([scaled, [0.1, 0.9]], [1, 3], [0.0, None], depth)
+    assert again == pytest.approx(weights, abs=1e-6)
+
+
+@given(SCORES, st.floats(0.01, 1), st.integers(1, 20))
+def test_models_whose_cosines_lie_close_together_count_as_others(
+    percents: list[float | None], share: float, depth: int
+) -> None:
+    cosines = [None if percent is None else percent / 100 for percent in percents]
+    close = [None if cosine is None else 1 - share * (1 - cosine) for cosine in cosines]
+    _, weights = spread_scores([[2.0, 1.0], cosines], [1, 2], [0.0, None], depth)
+    _, again = spread_scores([[2.0, 1.0], close], [1, 2], [0.0, None], depth)
     assert again == pytest.approx(weights, abs=1e-6)
