@@ -37,6 +37,15 @@ _FOUND = """
         %(query)s, %(embedding)s) AS f
     WHERE s.name = %(set)s AND f.arms ? %(arm)s
 """
+# The text that a hybrid search of the query embeds.
+_EMBED = """
+    SELECT e.embedding
+    FROM unnest(pgblend.embed_text(ARRAY(
+        SELECT pgblend._plain_query(q.query)
+        FROM unnest(%(queries)s::text[]) WITH ORDINALITY AS q (query, place) ORDER BY q.place
+    ), NULL, 60000)) WITH ORDINALITY AS e (embedding, place) ORDER BY e.place
+"""
+_EMBED_BATCH = 50
 _VECTORS = "SELECT chunk_id, embedding FROM pgblend.chunk_embeddings(%(ids)s)"
 
 
@@ -54,8 +63,8 @@ class Pool:
     scores: list[list[float | None]]
     perfect: float
     grades: dict[str, int]
-    query_vector: NDArray[np.float64] | None
-    vectors: NDArray[np.float64] | None
+    query_vector: NDArray[np.float64]
+    vectors: NDArray[np.float64]
 
 
 def read_pools(
@@ -65,17 +74,18 @@ def read_pools(
     settings: dict[str, Any],
     advance: Callable[[int], None],
 ) -> list[Pool]:
-    """Search the queries whose key is kept by each arm alone; return what was found."""
+    """Search the queries whose key is kept by each arm alone; return what was found.
+
+    Queries without a vector get one from the model; without vectors or a model it is an error.
+    """
     options = json.dumps({"timeouts_ms": {"lexical": 60000, "total": 600000}})
+    rows = fetch_rows(connection, _QUERIES, {"set": judged_set})
+    kept = [query for query in rows if keep(query["key"])]
+    _embed(connection, [query for query in kept if query["embedding"] is None])
     pools = []
-    for query in fetch_rows(connection, _QUERIES, {"set": judged_set}):
-        if not keep(query["key"]):
-            continue
+    for query in kept:
         found: dict[str, list[dict[str, Any]]] = {}
         for arm in ARMS:
-            if arm == "vector" and query["embedding"] is None:
-                found[arm] = []
-                continue
             parameters = {
                 "set": judged_set,
                 "arm": arm,
@@ -90,6 +100,16 @@ def read_pools(
     return pools
 
 
+def _embed(connection: Connection, queries: Sequence[dict[str, Any]]) -> None:
+    for start in range(0, len(queries), _EMBED_BATCH):
+        batch = queries[start : start + _EMBED_BATCH]
+        texts = [query["query"] for query in batch]
+        for query, row in zip(
+            batch, fetch_rows(connection, _EMBED, {"queries": texts}), strict=True
+        ):
+            query["embedding"] = row["embedding"]
+
+
 def _join(
     connection: Connection, query: dict[str, Any], lists: Sequence[Sequence[dict[str, Any]]]
 ) -> Pool:
@@ -99,17 +119,15 @@ def _join(
     by_arm = [{row["chunk_id"]: row for row in rows} for rows in lists]
     raw = [[_value(rows, chunk, "raw") for chunk in chunk_ids] for rows in by_arm]
     words = next((row for row in lists[0] if row["score"]), None)
-    query_vector = vectors = None
-    if query["embedding"] is not None:
-        query_vector = _unit(query["embedding"].to_numpy())
-        stored: dict[int, Any] = {
-            chunk: vector.to_numpy()
-            for chunk, vector in connection.execute(_VECTORS, {"ids": chunk_ids})
-        }
-        none = np.zeros_like(query_vector)
-        vectors = np.array([_unit(stored.get(chunk, none)) for chunk in chunk_ids]).reshape(
-            len(chunk_ids), query_vector.size
-        )
+    query_vector = _unit(query["embedding"].to_numpy())
+    stored: dict[int, Any] = {
+        chunk: vector.to_numpy()
+        for chunk, vector in connection.execute(_VECTORS, {"ids": chunk_ids})
+    }
+    none = np.zeros_like(query_vector)
+    vectors = np.array([_unit(stored.get(chunk, none)) for chunk in chunk_ids]).reshape(
+        len(chunk_ids), query_vector.size
+    )
     return Pool(
         key=query["key"],
         source_keys=[items[chunk]["source_key"] for chunk in chunk_ids],

@@ -30,8 +30,6 @@ def points_of(pool: Pool, settings: Mapping[str, Any]) -> list[float]:
         not feedback["passages"]
         or settings["fusion"] != "convex"
         or settings["weights"]["vector"] == 0
-        or pool.vectors is None
-        or pool.query_vector is None
         or not points
     ):
         return points

@@ -117,6 +117,34 @@ def test_too_few_queries_and_none_held_back(judged: None, pgblend: Pgblend) -> N
     assert "queries to tune on" in few.stderr
 
 
+def test_without_vectors_and_a_model_there_is_nothing_to_weigh(
+    judged: None, pgblend: Pgblend, connection: psycopg.Connection
+) -> None:
+    connection.execute("UPDATE pgblend_data.judged_query SET embedding = NULL")
+    result = pgblend("eval", "tune", "--set", "mine", "--trials", "1")
+    assert result.exit_code == 5
+    assert "no model gateway is set" in result.stderr
+    assert connection.execute("SELECT count(*) FROM pgblend.evaluation_runs").fetchone() == (0,)
+
+
+def test_queries_without_a_vector_get_one_from_the_model(
+    vectors: None, gateway_connection: psycopg.Connection
+) -> None:
+    gateway_connection.execute("SELECT add_judged_set('asked', 'library')")
+    gateway_connection.execute("SELECT record_judgement('asked', 'deploy -wine', 'deploy.md', 1)")
+    gateway_connection.execute("SELECT record_judgement('asked', 'ships', 'sea.md', 1)")
+    settings = gateway_connection.execute("SELECT _search_settings('{}', NULL, '{}')").fetchone()
+    assert settings
+    pools = read_pools(gateway_connection, "asked", lambda _: True, settings[0], lambda _: None)
+    given = gateway_connection.execute(
+        "SELECT unnest(embed_text(ARRAY['deploy wine', 'ships'], NULL, 60000))"
+    ).fetchall()
+    assert len(pools) == len(given) == 2
+    for pool, (vector,) in zip(pools, given, strict=True):
+        assert sorted(rank for rank in pool.ranks[1] if rank) == [1, 2, 3]
+        assert pool.query_vector == pytest.approx(vector.to_numpy(), abs=1e-6)
+
+
 def test_the_parts_are_always_the_same_and_never_meet() -> None:
     keys = [f"q{n}" for n in range(1000)]
     tuned = [key for key in keys if is_tuned_on(key, 0.5, 1)]
