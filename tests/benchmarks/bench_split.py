@@ -33,7 +33,7 @@ HOSTILE = {
     "emoji": "😀",
     "combining": "e\u0301",
 }
-HOSTILE_BYTES = 10_000_000
+HOSTILE_BYTES = 2_000_000
 COLLECTION = "bench_split"
 
 
