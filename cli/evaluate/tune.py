@@ -17,7 +17,7 @@ from pgblend.cli.ingest.progress import StartBar
 METRIC = "nDCG@10"
 LEAST_QUERIES = 10
 # Two-sided p from which on a trial's lead counts as luck.
-MOST_CHANCE = 0.1
+MOST_CHANCE = 0.2
 TUNED = ("fusion", "weights", "rrf_k", "normalization", "feedback", "bonus")
 _IN_FORCE = "SELECT pgblend._search_settings('{}', %(profile)s, '{}')"
 _CHOICES = """

@@ -12620,9 +12620,10 @@ BEGIN
     IF NOT everywhere THEN  -- else row security restricts already
         conditions := ' AND e.collection_id = ANY($2)';
     END IF;
-    -- The planner's row count tells a small table; of a large one a part is counted.
+    -- The planner's row count tells a small table; of a large one a part is counted, and of one
+    -- that was never analyzed (-1), or a search would change with the first autovacuum.
     IF scan = 'auto' AND (vectors BETWEEN 0 AND few
-        OR (NOT everywhere OR row_security_active(embeddings))
+        OR (vectors < 0 OR NOT everywhere OR row_security_active(embeddings))
         AND pgblend._few_vectors(space, collection_ids, few))
     THEN
         scan := 'exact';
@@ -19113,6 +19114,7 @@ if "spread_scores" not in SD:
     """Scores of several lists made comparable, and how much each list tells."""
 
     from collections.abc import Sequence
+    from math import sqrt
 
 
     def spread_scores(
@@ -19127,30 +19129,43 @@ if "spread_scores" not in SD:
         `depth` has all that it could find: what it lacks has the score `floors` says (BM25: 0), which
         is then the least; None stands for a list in which nothing lacks a score (cosines).
 
-        A list's weight is multiplied by its spread: best - least for cosines, whose scale is the same
-        for all queries, and (best - least) / best where there is a floor, since BM25 has no unit. An
-        arm that takes its candidates for nearly alike cannot tell which is better, and then counts
-        less. Where no list has a spread the weights stay. Convex fusion takes both; adding a constant
-        to all cosines, or multiplying all BM25 scores by one, changes nothing.
+        A list's weight is multiplied by its spread to the power 1.25, in [0, 1]: how far the best
+        stands above the 25th, as a share of the best where there is a floor, since BM25 has no unit,
+        and of the 25th's distance, 1 - cosine, where there is none. An arm that takes its candidates
+        for nearly alike cannot tell which is better, and then counts less. Where no list has a spread
+        the weights stay. Convex fusion takes both. Multiplying all BM25 scores or all distances by one
+        number changes nothing, so models whose cosines lie close together count as others do.
         """
         normal: list[list[float | None]] = []
         spread_weights = []
         for scores, weight, floor in zip(lists, weights, floors, strict=True):
-            present = [score for score in scores if score is not None]
-            best = max(present, default=0.0)
-            least = min(present, default=0.0)
+            present = sorted((score for score in scores if score is not None), reverse=True) or [0.0]
+            least = present[-1]
             if floor is not None and len(present) < depth:
                 least = min(least, floor)
-            width = best - least
-            spread = width if floor is None or width <= 0 else width / max(abs(best), width)
+            width = present[0] - least
             if width > 0:
                 normal.append([None if score is None else (score - least) / width for score in scores])
             else:
                 normal.append([None if score is None else 1.0 for score in scores])
-            spread_weights.append(weight * spread)
+            spread_weights.append(weight * _spread(present, floor, depth))
         if not any(spread_weights):
             return normal, list(weights)
         return normal, spread_weights
+
+
+    def _spread(present: Sequence[float], floor: float | None, depth: int) -> float:
+        """Return the spread of scores in falling order, by roots, which are the same everywhere."""
+        place = min(25, depth)
+        best = present[0]
+        other = present[min(place, len(present)) - 1]
+        if floor is not None and len(present) < place:
+            other = min(other, floor)
+        width = best - other
+        if width <= 0:
+            return 0.0
+        share = width / max(1 - other if floor is None else abs(best), width)
+        return share * sqrt(sqrt(share))
     SD["spread_scores"] = spread_scores
 spread_scores = SD["spread_scores"]
 if "comparable_scores" not in SD:
@@ -29068,7 +29083,9 @@ COMMENT ON FUNCTION pgblend.add_judged_set(text, text, text, text) IS
 -- 92_evaluate/_judged_search
 -- _judged_search: the passages that a run's search finds for one query.
 -- The query is prose: a quotation mark or a hyphen in it is no operator, as it would be for
--- somebody who types it. Without an embedding the gateway is asked, as in any search.
+-- somebody who types it. The words' arm is searched strictly: nearest passages by vectors, in place
+-- of words that are nowhere, would be the other arm's figures. Without an embedding the gateway is
+-- asked, as in any search.
 CREATE OR REPLACE FUNCTION pgblend._judged_search(
     run pgblend_data.evaluation_run,
     query text,
@@ -29087,7 +29104,7 @@ DECLARE
 BEGIN
     IF run.arm = 'lexical' THEN
         RETURN QUERY SELECT r.* FROM pgblend.lexical_search(
-            words, run.result_limit, collections, NULL, run.options) AS r;
+            words, run.result_limit, collections, NULL, '{"strict": true}' || run.options) AS r;
     ELSIF run.arm = 'vector' THEN
         RETURN QUERY SELECT r.* FROM pgblend.vector_search(
             query, run.result_limit, collections, NULL, run.options, query_embedding) AS r;

@@ -59,9 +59,10 @@ BEGIN
     IF NOT everywhere THEN  -- else row security restricts already
         conditions := ' AND e.collection_id = ANY($2)';
     END IF;
-    -- The planner's row count tells a small table; of a large one a part is counted.
+    -- The planner's row count tells a small table; of a large one a part is counted, and of one
+    -- that was never analyzed (-1), or a search would change with the first autovacuum.
     IF scan = 'auto' AND (vectors BETWEEN 0 AND few
-        OR (NOT everywhere OR row_security_active(embeddings))
+        OR (vectors < 0 OR NOT everywhere OR row_security_active(embeddings))
         AND pgblend._few_vectors(space, collection_ids, few))
     THEN
         scan := 'exact';
