@@ -9,7 +9,7 @@ from pgblend.cli.errors import UserError
 AUTO = "auto"
 # With fewer letters a guess is often wrong; the collection's configuration serves.
 MIN_LETTERS = 50
-_SAMPLE = 1000
+_SAMPLE = 600
 
 # ISO 639-1 codes of languages that PostgreSQL has a stemmer for.
 CONFIGURATIONS: Mapping[str, str] = {
