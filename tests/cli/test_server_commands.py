@@ -147,6 +147,7 @@ def test_status_as_json_and_as_text(
     assert report["gateway"]["url"] in text
 
 
+@pytest.mark.slow
 def test_two_at_once_start_one_server(running: PrivateServer) -> None:
     running.run("down")
     both = [running.start("up"), running.start("up")]
@@ -161,6 +162,7 @@ def test_two_at_once_start_one_server(running: PrivateServer) -> None:
     assert running.status()["database"]["running"]
 
 
+@pytest.mark.slow
 def test_everything_killed_comes_back_with_its_data(with_gateway: PrivateServer) -> None:
     before = with_gateway.status()
     with_gateway.kill_everything()
@@ -223,6 +225,7 @@ def test_status_of_a_named_server_hides_its_password(database_url: str) -> None:
         assert password is None or str(password) not in out
 
 
+@pytest.mark.slow
 def test_a_pid_file_whose_number_is_another_process_now_does_not_block(
     running: PrivateServer,
 ) -> None:
@@ -241,6 +244,7 @@ def test_a_pid_file_whose_number_is_another_process_now_does_not_block(
     assert running.run(*COUNT_ROWS).stdout == "2\n"
 
 
+@pytest.mark.slow
 def test_a_query_that_outlives_its_postmaster_does_not_block(running: PrivateServer) -> None:
     query = running.start("psql", "-c", "SELECT sum(i) FROM generate_series(1, 1e10) AS g(i)")
     os_pid = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT sum(i)%'"
@@ -254,6 +258,7 @@ def test_a_query_that_outlives_its_postmaster_does_not_block(running: PrivateSer
     assert running.run(*COUNT_ROWS).stdout == "2\n"
 
 
+@pytest.mark.slow
 def test_a_taken_port_is_replaced_unless_it_was_asked_for(running: PrivateServer) -> None:
     before = running.status()["database"]["port"]
     running.run("down")
@@ -376,6 +381,7 @@ def test_an_interrupted_first_start_is_made_good(make_server: Callable[..., Priv
     assert not (server.directory / "postgres.new").exists()
 
 
+@pytest.mark.slow
 def test_a_long_path_with_odd_characters(make_server: Callable[..., PrivateServer]) -> None:
     server = make_server("it's a 100% long näme & more " + "x" * 70)
     url = server.run("up", "--no-gateway").stdout.strip()

@@ -170,7 +170,7 @@ def any_contenders(contenders):
     depth=st.sampled_from([1, 2, 3, 10, 1000]),
     drift=st.floats(-0.011, 0.011),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_best_chunks_are_those_of_bm25_by_hand(chunks, terms, idf, depth, drift):
     index = Index(chunks)
     average = max(1, sum(map(length, index.alive))) / max(1, len(index.alive))
@@ -194,7 +194,7 @@ def test_the_best_chunks_are_those_of_bm25_by_hand(chunks, terms, idf, depth, dr
     most=st.sampled_from([0, 1, 99]),
     depth=st.sampled_from([1, 3, 1000]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_only_chunks_of_the_configuration_that_pass(
     chunks, languages, odd, allowed, column, most, depth
 ):

@@ -55,7 +55,7 @@ def without_space(text):
 )
 @example(text="", chunk_size=8, share=0, min_size=0)
 @example(text="\n" * 50, chunk_size=8, share=0, min_size=0)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_invariants(counter, text, chunk_size, share, min_size):
     count, ends = COUNTERS[counter]
     overlap = int(chunk_size * share)
