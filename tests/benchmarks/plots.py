@@ -59,5 +59,5 @@ def save(figure: Any, panel: Any, path: Path) -> None:
     handles, labels = panel.get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False)
     figure.tight_layout(rect=(0, 0.14, 1, 1))
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, bbox_inches="tight")
     pyplot.close(figure)
