@@ -61,6 +61,10 @@ def _expected(path: str, schema: Mapping[str, Any]) -> str:
         wanted = f'an object with "kind": one of {", ".join(schema["kinds"])}'
     else:
         wanted = f"an object with keys {', '.join(schema['keys'])}"
+    return _wanted(path, wanted)
+
+
+def _wanted(path: str, wanted: str) -> str:
     return f"{path}: expected {wanted}" if path else f"expected {wanted}"
 
 
@@ -75,7 +79,7 @@ def _items_error(value: Any, schema: Mapping[str, Any], path: str) -> str | None
         return None
     rising = [item.get(schema["rise"]) for item in value]
     if any(low is None or (high is not None and high <= low) for low, high in pairwise(rising)):
-        return f"{path}: expected rising {schema['rise']}, none only in the last"
+        return _wanted(path, f"rising {schema['rise']}, none only in the last")
     return None
 
 

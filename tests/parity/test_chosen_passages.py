@@ -1,0 +1,229 @@
+"""Which candidates may be shown: repetitions, what is good enough, and how far down to look."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgblend.plpy.choose_passages import choose_passages
+from pgblend.plpy.distinct_items import distinct_items
+from pgblend.plpy.drop_duplicates import drop_duplicates
+from pgblend.plpy.good_items import good_items
+from pgblend.plpy.near_duplicates import near_duplicates
+from support.database import Database
+
+
+@pytest.mark.parametrize(
+    ("arrays", "per_document", "dropped"),
+    [
+        ({"content_hashes": ["a", "b", "a", None, None, "a"]}, None,
+         [None, None, (0, "content", None), None, None, (0, "content", None)]),
+        ({"document_ids": [1, 1, 2, 1], "start_offsets": [0, 50, 0, 20],
+          "end_offsets": [100, 150, 100, 40]}, None,
+         [None, (0, "overlap", 0.5), None, (0, "overlap", 1.0)]),
+        ({"document_ids": [1, 1, 1], "start_offsets": [0, 51, 100],
+          "end_offsets": [100, 151, 100]}, None, [None, None, None]),
+        ({"document_ids": [1, 1, 1], "start_offsets": [0, None, 0],
+          "end_offsets": [9, 9, None]}, None, [None, None, None]),
+        ({"document_ids": [1, 1, 1], "start_offsets": [None, 0, 2],
+          "end_offsets": [9, 4, 6]}, None, [None, None, (1, "overlap", 0.5)]),
+        ({"document_ids": [7, 7, 8, 7, None, None]}, 2,
+         [None, None, None, (0, "per_document", None), None, None]),
+        ({"content_hashes": ["a", "a", "b"], "document_ids": [1, 1, 1]}, 1,
+         [None, (0, "content", None), (0, "per_document", None)]),
+        ({"content_hashes": ["a", "b", "a", "b"], "document_ids": [1, 1, 1, 2]}, 1,
+         [None, (0, "per_document", None), (0, "content", None), None]),  # 1 was not kept
+        ({"contents": ["one two three", "ONE, two three", "three"],
+          "content_hashes": ["x", "y", "z"]}, None, [None, (0, "similar", 1.0), None]),
+    ],
+)  # fmt: skip
+def test_what_repeats_a_better_one(
+    db: Database, arrays: Any, per_document: int | None, dropped: Any
+) -> None:
+    names = ("content_hashes", "document_ids", "start_offsets", "end_offsets")
+    given = [arrays.get(name) for name in names]
+    near = near_duplicates(arrays["contents"], 0.8) if "contents" in arrays else None
+    assert drop_duplicates(*given, near, 0.5, per_document, len(dropped)) == dropped
+    query = "SELECT * FROM drop_duplicates(%s, %s, %s, %s, %s, per_document => %s)"
+    rows = db.rows(query, *given, arrays.get("contents"), per_document)
+    assert rows == [
+        (place, None, None, None) if row is None else (place, row[0] + 1, *row[1:])
+        for place, row in enumerate(dropped, 1)
+    ]
+
+
+ITEMS = st.lists(
+    st.tuples(
+        st.none() | st.sampled_from("abc"),
+        st.none() | st.integers(1, 3),
+        st.none() | st.integers(0, 20),
+        st.integers(1, 9),
+    ),
+    max_size=10,
+)
+
+
+@given(items=ITEMS, most=st.none() | st.integers(1, 3), overlap=st.sampled_from([0.1, 0.5, 1.0]))
+@settings(max_examples=60)
+def test_what_is_kept_repeats_nothing_kept(items: Any, most: int | None, overlap: float) -> None:
+    hashes, documents, starts, sizes = ([item[column] for item in items] for column in range(4))
+    ends = [None if s is None else s + size for s, size in zip(starts, sizes, strict=True)]
+    found = drop_duplicates(hashes, documents, starts, ends, None, overlap, most, len(items))
+    kept = [index for index, row in enumerate(found) if row is None]
+    assert all(row is None or row[0] in kept for row in found)
+    assert all(row is None or row[0] < index for index, row in enumerate(found))
+    texts = [hashes[index] for index in kept if hashes[index] is not None]
+    assert len(set(texts)) == len(texts)
+    of_documents = [documents[index] for index in kept if documents[index] is not None]
+    assert most is None or all(of_documents.count(one) <= most for one in of_documents)
+    cut = drop_duplicates(hashes, documents, starts, ends, None, overlap, most, len(items) // 2)
+    assert cut == found[: len(items) // 2]  # what comes later changes nothing
+
+
+SETTINGS: dict[str, Any] = {
+    "dedup": "content",
+    "dedup_overlap": 0.5,
+    "dedup_similarity": 0.6,
+    "per_document": None,
+    "min_score": 0.0,
+    "min_relevance": None,
+}
+POOL = {
+    "chunk_ids": [10, 20, 30, 40, 50],
+    "document_ids": [1, 1, 2, 2, 3],
+    "order": [4, 3, 2, 1, 0],
+}
+TEXTS = {
+    10: {"content": "red wine of France", "start_offset": 0, "end_offset": 18},
+    20: {"content": "wine of France is red", "start_offset": 4, "end_offset": 25},
+    30: {"content": "red wine of France", "start_offset": 0, "end_offset": 18},
+    40: {"content": " \n", "start_offset": 90, "end_offset": 92},
+    50: {"content": " \n", "start_offset": 0, "end_offset": 2},
+}
+
+
+def texts_of(ids: Sequence[int]) -> Any:
+    return {one: TEXTS[one] for one in ids}
+
+
+def never(*_: Any) -> Any:
+    raise AssertionError("it is not asked for")
+
+
+@pytest.mark.parametrize(
+    ("more", "kept", "reasons"),
+    [
+        ({}, [4, 3, 2, 1], {0: ("content", 30)}),
+        ({"dedup": "overlap"}, [4, 3, 2, 1], {0: ("content", 30)}),
+        ({"dedup": "near"}, [4, 3, 2, 1], {0: ("content", 30)}),
+        ({"per_document": 1}, [4, 3, 1], {2: ("per_document", 40), 0: ("per_document", 20)}),
+        ({"dedup": "off", "per_document": 1}, [4, 3, 1],
+         {2: ("per_document", 40), 0: ("per_document", 20)}),
+    ],
+)  # fmt: skip
+def test_settings_say_what_is_a_repetition(more: Any, kept: Any, reasons: Any) -> None:
+    found, dropped = distinct_items(POOL["order"], POOL, SETTINGS | more, texts_of)
+    assert found == kept
+    assert {item: (why["reason"], why["duplicate_of"]) for item, why in dropped.items()} == reasons
+    assert all(why["stage"] == "dedup" for why in dropped.values())
+
+
+def test_overlapping_and_similar_passages() -> None:
+    overlap, near = (SETTINGS | {"dedup": kind} for kind in ("overlap", "near"))
+    assert distinct_items([0, 1], POOL, overlap, texts_of)[1] == {
+        1: {"stage": "dedup", "reason": "overlap", "likeness": 14 / 18, "duplicate_of": 10}
+    }
+    apart = POOL | {"document_ids": [1, 2, 3, 4, 5]}
+    assert distinct_items([0, 1], apart, overlap, texts_of) == ([0, 1], {})
+    likeness = {"stage": "dedup", "reason": "similar", "likeness": 0.25, "duplicate_of": 10}
+    found = distinct_items([0, 1], apart, near | {"dedup_similarity": 0.25}, texts_of)
+    assert found == ([0], {1: likeness})
+
+
+def test_nothing_is_read_where_nothing_is_compared() -> None:
+    off = SETTINGS | {"dedup": "off"}
+    assert distinct_items([3, 1], POOL, off, never) == ([3, 1], {})
+    assert distinct_items([3, 2], POOL, off | {"per_document": 1}, never)[0] == [3]
+
+
+def test_passages_that_are_gone_repeat_nothing() -> None:
+    assert distinct_items([0, 2], POOL, SETTINGS, lambda _: {}) == ([0, 2], {})
+
+
+@pytest.mark.parametrize(
+    ("min_score", "min_relevance", "kept", "reasons"),
+    [
+        (0.0, None, [5, 6, 7], {}),
+        (0.5, None, [5, 6], {7: "min_score"}),
+        (0.0, 0.3, [5], {6: "min_relevance", 7: "min_relevance"}),
+        (0.6, 0.4, [], {5: "min_relevance", 6: "min_score", 7: "min_score"}),
+    ],
+)
+def test_what_is_good_enough(
+    min_score: float, min_relevance: float | None, kept: Any, reasons: Any
+) -> None:
+    limits = {"min_score": min_score, "min_relevance": min_relevance}
+    found, dropped = good_items([5, 6, 7], [0.9, 0.5, 0.4], [0.3, None, 0.2], limits)
+    assert found == kept
+    assert dropped == {item: {"stage": "page", "reason": why} for item, why in reasons.items()}
+
+
+def chosen(needed: int, looked_at: int, **more: Any) -> dict[str, Any]:
+    points = [0.1, 0.2, 0.3, 0.4, 0.5]
+    return choose_passages(
+        POOL, SETTINGS | more, needed, looked_at, texts_of, lambda items, _: (items, points), never
+    )
+
+
+def test_a_choice_looks_as_far_down_as_it_must() -> None:
+    assert chosen(1, 1)["looked_at"] == 1
+    assert chosen(1, 1)["good"] == [4]
+    assert chosen(2, 1)["looked_at"] == 4  # four times as many
+    assert chosen(4, 4)["good"] == [4, 3, 2, 1]
+    last = chosen(5, 4)
+    assert (last["looked_at"], last["good"], last["distinct"]) == (5, [4, 3, 2, 1], [4, 3, 2, 1])
+    assert list(last["dropped"]) == [0]
+    assert chosen(2, 2, min_score=0.5)["dropped"][3]["reason"] == "min_score"
+
+
+def test_relevances_are_asked_for_what_is_distinct() -> None:
+    asked = []
+
+    def relevance_of(items: Sequence[int]) -> list[float | None]:
+        asked.append(list(items))
+        return [item / 10 for item in items]
+
+    found = choose_passages(
+        POOL, SETTINGS | {"min_relevance": 0.3}, 5, 5, texts_of,
+        lambda items, _: (items[::-1], [0.5] * 5), relevance_of,
+    )  # fmt: skip
+    assert asked == [[1, 2, 3, 4]]
+    assert found["good"] == [3, 4]
+
+
+def test_an_order_that_needs_more_items_gets_them() -> None:
+    seen = []
+
+    def order_of(items: Sequence[int], is_all: bool) -> Any:
+        seen.append((len(items), is_all))
+        return (list(items), [1.0] * 5) if len(items) >= 3 else None
+
+    found = choose_passages(POOL, SETTINGS, 0, 1, texts_of, order_of, never)
+    assert seen == [(1, False), (4, False)]
+    assert found["looked_at"] == 4
+
+
+@given(needed=st.integers(0, 6), looked_at=st.integers(1, 6), per_document=st.none() | st.just(1))
+def test_pages_are_parts_of_one_list(needed: int, looked_at: int, per_document: Any) -> None:
+    whole = chosen(5, 5, per_document=per_document)["good"]
+    found = chosen(needed, looked_at, per_document=per_document)["good"]
+    assert found == whole[: len(found)]
+    assert len(found) >= min(needed, len(whole))
+
+
+def test_an_empty_pool() -> None:
+    nothing = {"chunk_ids": [], "document_ids": [], "order": []}
+    found = choose_passages(nothing, SETTINGS, 5, 5, texts_of, lambda items, _: ([], []), never)
+    assert found == {"distinct": [], "good": [], "points": [], "dropped": {}, "looked_at": 0}

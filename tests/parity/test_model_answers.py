@@ -1,0 +1,168 @@
+"""What is taken of a model's answers: scores, expansions, and the lists that these ask for."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psycopg.types.json import Jsonb
+
+from pgblend.plpy.checked_expansion import checked_expansion
+from pgblend.plpy.checked_scores import checked_scores
+from pgblend.plpy.variant_arms import variant_arms
+from pgblend.plpy.vectors_of_texts import vectors_of_texts
+from support.database import Database
+
+
+def scored(*pairs: tuple[Any, Any]) -> dict[str, Any]:
+    return {"results": [{"index": index, "relevance_score": score} for index, score in pairs]}
+
+
+WRONG = "the gateway's answer has"
+
+
+@pytest.mark.parametrize(
+    ("answer", "count", "found"),
+    [
+        (scored((1, 0.25), (0, 1)), 2, [1.0, 0.25]),
+        (scored((0, 0)), 1, [0.0]),
+        (scored(), 0, []),
+        ({}, 1, f"{WRONG} no results"),
+        ({"results": {"index": 0}}, 1, f"{WRONG} no results"),
+        ({"results": [0.5]}, 1, f"{WRONG} no results"),
+        (scored((1, 0.5)), 1, f"{WRONG} a score for text 1 of 1"),
+        (scored((-1, 0.5)), 1, f"{WRONG} a score for text -1 of 1"),
+        (scored(("0", 0.5)), 1, f"{WRONG} a score for text '0' of 1"),
+        (scored((True, 0.5), (0, 0.5)), 2, f"{WRONG} a score for text True of 2"),
+        (scored((None, 0.5)), 1, f"{WRONG} a score for text None of 1"),
+        (scored((0, None)), 1, f"{WRONG} None for a score"),
+        (scored((0, "x" * 99)), 1, f"{WRONG} '{'x' * 49} for a score"),
+        (scored((0, True)), 1, f"{WRONG} True for a score"),
+        (scored((0, 1.5)), 1, f"{WRONG} a score of 1.5: expected 0 to 1"),
+        (scored((0, -0.001)), 1, f"{WRONG} a score of -0.001: expected 0 to 1"),
+        (scored((0, 0.5), (0, 0.5)), 2, f"{WRONG} two scores for text 0"),
+        (scored((0, 0.5)), 2, "the gateway gave 1 scores for 2 texts"),
+    ],
+)
+def test_scores_of_a_reranker(db: Database, answer: Any, count: int, found: Any) -> None:
+    assert checked_scores(answer, count) == found
+    deployed = db.value("SELECT pgblend._checked_scores(%s, %s)", Jsonb(answer), count)
+    assert deployed == {"problem" if isinstance(found, str) else "scores": found}
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+def test_what_is_no_number_is_no_score(score: float) -> None:
+    assert checked_scores(scored((0, score)), 1) == f"{WRONG} {score} for a score"
+
+
+@given(scores=st.lists(st.floats(0, 1), max_size=6), data=st.data())
+def test_scores_come_in_any_order(scores: list[float], data: Any) -> None:
+    shuffled = data.draw(st.permutations(list(enumerate(scores))))
+    assert checked_scores(scored(*shuffled), len(scores)) == scores
+
+
+NOTHING: dict[str, Any] = {"lexicalQueries": [], "vectorQueries": [], "hyde": None}
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ({}, NOTHING),
+        ({"lexicalQueries": None, "vectorQueries": [" ", ""], "hyde": " \n"}, NOTHING),
+        ({"vectorQueries": ["a ", "b"], "hyde": "c", "cached": True},
+         {"lexicalQueries": [], "vectorQueries": ["a ", "b"], "hyde": "c"}),
+        ({"lexicalQueries": ["", *map(str, range(12))]},
+         {**NOTHING, "lexicalQueries": list(map(str, range(10)))}),
+        ({"lexicalQueries": "a"}, None),
+        ({"vectorQueries": ["a", 1]}, None),
+        ({"vectorQueries": {"a": 1}}, None),
+        ({"hyde": 7}, None),
+        ({"hyde": ["a"]}, None),
+        ([], None),
+        ("text", None),
+        (None, None),
+    ],
+)  # fmt: skip
+def test_expansion_of_an_answer(db: Database, answer: Any, found: Any) -> None:
+    assert checked_expansion(answer) == found
+    assert db.value("SELECT pgblend._checked_expansion(%s)", Jsonb(answer)) == found
+
+
+EXPANSION = {"lexicalQueries": ["red", "vin"], "vectorQueries": ["a drink"], "hyde": "It is wine."}
+WEIGHTS = {"lexical": 1, "vector": 2, "lexical_variant": 0.5, "vector_variant": 0.25, "hyde": 0.75}
+WORDS = [
+    ("lexical", "lexical_variant_1", 0.5, "red"),
+    ("lexical", "lexical_variant_2", 0.5, "vin"),
+]
+MEANING = [("vector", "vector_variant_1", 0.25, "a drink"), ("vector", "hyde", 0.75, "It is wine.")]
+
+
+@pytest.mark.parametrize(
+    ("weights", "hyde", "arms"),
+    [
+        ({}, "list", WORDS + MEANING),
+        ({}, "query", []),
+        ({"lexical": 0}, "list", MEANING),
+        ({"vector": 0}, "list", WORDS),
+        ({"lexical_variant": 0, "hyde": 0}, "list", MEANING[:1]),
+        ({"vector_variant": 0}, "list", WORDS + MEANING[1:]),
+    ],
+)
+def test_lists_of_an_expansion(weights: Any, hyde: str, arms: Any) -> None:
+    assert variant_arms("wine", EXPANSION, {"weights": WEIGHTS | weights, "hyde": hyde}) == arms
+
+
+def test_a_weight_that_is_not_given_makes_no_list() -> None:
+    settings = {"weights": {"lexical": 1, "vector": 1}, "hyde": "list"}
+    assert variant_arms("wine", EXPANSION, settings) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "variant", "kept"),
+    [
+        ("red wine", "vin rouge", True),
+        ('"red wine"', "vin rouge", False),
+        ('"red wine"', 'vin "Red Wine"', True),
+        ("wine -white", "vin", False),
+        ("wine -white", "-WHITE vin", True),
+        ('a "b" or c', 'c or "b"', True),
+        ("wine", "well-known vin", True),  # a hyphen excludes nothing
+        ("wine", "vin -white", False),  # a condition that the query has not
+    ],
+)
+def test_variants_by_words_keep_the_conditions(query: str, variant: str, kept: bool) -> None:
+    expansion = {"lexicalQueries": [variant], "vectorQueries": [variant], "hyde": None}
+    names = [name for _, name, _, _ in variant_arms(
+        query, expansion, {"weights": WEIGHTS, "hyde": "list"})]  # fmt: skip
+    assert names == [*(["lexical_variant_1"] if kept else []), "vector_variant_1"]
+
+
+ARMS = variant_arms("wine", EXPANSION, {"weights": WEIGHTS, "hyde": "list"})
+
+
+def test_vectors_that_the_caller_gave() -> None:
+    given = {**EXPANSION, "embeddings": [[1, 0], [0, 0.5]]}
+    both = {"vector_variant_1": "[1, 0]", "hyde": "[0, 0.5]"}
+    assert vectors_of_texts(given, ARMS, False) == both
+    assert vectors_of_texts(given, ARMS[:3], False) == {"vector_variant_1": "[1, 0]"}
+    assert vectors_of_texts(given, ARMS[:2], False) == {}
+    assert vectors_of_texts(given, [], True) == {"vector": "[0, 0.5]"}
+    without = {**given, "hyde": None, "embeddings": [[1, 0]]}
+    assert vectors_of_texts(without, [], True) == {}
+    assert vectors_of_texts(without, ARMS, False) == {"vector_variant_1": "[1, 0]"}
+    for none in (EXPANSION, {**EXPANSION, "embeddings": None}, {**EXPANSION, "embeddings": []}):
+        assert vectors_of_texts(none, ARMS, False) == {}
+
+
+@pytest.mark.parametrize("embeddings", [[[1, 0]], [[1, 0]] * 3, [[1, 0], [1]]])
+def test_vectors_must_fit_the_texts(embeddings: Any) -> None:
+    told = f'"expansion" has {len(embeddings)} embeddings for 2 texts: expected a vector of one'
+    with pytest.raises(ValueError, match=told):
+        vectors_of_texts({**EXPANSION, "embeddings": embeddings}, ARMS, False)
+
+
+@given(st.lists(st.lists(st.floats(-1, 1), min_size=3, max_size=3), min_size=2, max_size=2))
+def test_vectors_are_handed_on_as_they_are(embeddings: list[list[float]]) -> None:
+    texts = vectors_of_texts({**EXPANSION, "embeddings": embeddings}, ARMS, False)
+    assert [json.loads(text) for text in texts.values()] == embeddings
