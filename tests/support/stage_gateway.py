@@ -1,0 +1,89 @@
+"""A gateway and a log for stages of a search that run as plain Python."""
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pgblend.plpy.gateway_call import GatewayCall, gateway_call
+from pgblend.plpy.http_exchange import Connections
+from pgblend.plpy.model_stages import ModelStages, model_stages
+from pgblend.plpy.stage_log import stage_log
+from support.raw_server import RawServer, http_answer
+
+EXPANSION = {"lexicalQueries": ["vin"], "vectorQueries": ["a drink"], "hyde": "It is wine."}
+VECTOR = {"wine": "[1]", "a drink": "[2]", "It is wine.": "[3]", "wine\n\nIt is wine.": "[4]"}
+
+
+class StageGateway:
+    """A gateway that answers as told (`says`, by task), how to ask it, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.says: dict[str, Any] = {"expand": EXPANSION, "hyde": EXPANSION}
+        self.asked: list[tuple[str, Any]] = []
+        self.calls: dict[str, GatewayCall] = {}
+        self.connections: Connections = {}
+        self.numbers = itertools.count()
+        self.server = RawServer(self.respond)
+        self.timeouts = dict.fromkeys(("embed", "expand", "rerank"), 5000.0)
+
+    def respond(self, body: bytes) -> bytes:
+        """Answer as told; vectors as VECTOR has them."""
+        asked = json.loads(body)
+        task, question = asked["task"], asked["question"]
+        self.asked.append((task, question))
+        if task == "embed" and task not in self.says:
+            vectors = list(map(VECTOR.get, question["input"]))
+            return http_answer(json.dumps({"vectors": vectors}).encode())
+        answer = self.says[task]
+        return answer if isinstance(answer, bytes) else http_answer(json.dumps(answer).encode())
+
+    def run(self, statement: str, _: list[str], *values: Any) -> list[dict[str, Any]]:
+        """Send a request, as the database does; a statement without values is empty."""
+        if not values:
+            return []
+        task, question, _, timeout_ms = values
+        request = {
+            "url": self.server.url,
+            "path": "/",
+            "body": json.dumps({"task": task, "question": json.loads(question)}),
+            "timeout_ms": timeout_ms,
+            "data_directory": "",
+            "places": {"most": 0, "first_key": 0, "wait_ms": 0},
+        }
+        key = f"call {next(self.numbers)}"
+        self.calls[key] = gateway_call(self.run, request, self.connections)
+        return [{"sent": json.dumps({"call": key})}]
+
+    def models(self, deadline: float = 9.0) -> ModelStages:
+        """Return what asks it, in a search that begins at 1.0."""
+        return model_stages(self.run, self.calls, self.timeouts, deadline, lambda: 1.0)
+
+
+@contextmanager
+def stage_gateway() -> Iterator[StageGateway]:
+    """A gateway over real HTTP, of which no call may be left behind."""
+    opened = StageGateway()
+    with opened.server:
+        yield opened
+        for connection in opened.connections.values():
+            connection.close()
+    assert not opened.calls, "a call is left behind"
+
+
+class StageLog:
+    """The stages as stage_log keeps them, and what a search went on without."""
+
+    def __init__(self) -> None:
+        ticks = itertools.count()
+        self.stages, done, skip = stage_log(lambda: next(ticks) / 1000)
+        self.degraded: list[tuple[str, str]] = []
+        self.tools: dict[str, Callable[..., Any]] = {
+            "done": done, "skip": skip,
+            "degrade": lambda stage, outcome: self.degraded.append((stage, outcome["problem"])),
+        }  # fmt: skip
+
+    def told(self) -> list[tuple[str, Any]]:
+        """Return names with rows, or with why they were skipped."""
+        return [(one["name"], one.get("rows", one.get("skipped"))) for one in self.stages]

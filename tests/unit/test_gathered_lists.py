@@ -1,0 +1,227 @@
+"""The lists that a search gathers while models are asked, against a gateway over real HTTP."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pgblend.plpy.expanded_query import expanded_query
+from pgblend.plpy.first_lists import first_lists
+from pgblend.plpy.gathered_lists import gathered_lists
+from support.raw_server import http_answer
+from support.stage_gateway import EXPANSION, StageGateway, StageLog, stage_gateway
+
+
+@pytest.fixture
+def gateway() -> Iterator[StageGateway]:
+    with stage_gateway() as opened:
+        yield opened
+
+
+def arm(kind: str, name: str, weight: float, **asked: str) -> dict[str, Any]:
+    """Return a list of one row that tells what was asked for."""
+    words = {"every_word": False, "corrections": ['[["wien", "wine"]]']}
+    return {
+        "arm": name, "kind": kind, "weight": weight, "asked": asked, "perfect": 10.0,
+        "ranks": [1], "scores": [3.0], **words,
+    }  # fmt: skip
+
+
+WEIGHTS = {
+    "lexical": 1, "vector": 2, "fuzzy": 0,
+    "lexical_variant": 0.5, "vector_variant": 0.25, "hyde": 0.75,
+}  # fmt: skip
+SETTINGS: dict[str, Any] = {
+    "weights": WEIGHTS,
+    "fuzzy": "auto",
+    "fuzzy_method": "vocabulary",
+    "space": "space",
+    "stages": {"expand": False},
+    "expansion": None,
+    "hyde": "list",
+    "traced": False,
+    "not_run": {},
+    "no_expansion": "by the setting expansion",
+    "strong_signal": {"score": 0.5, "gap": 0.1, "center": 0, "scale": 0},
+}
+EXPANDS = {"stages": {"expand": True}}
+
+
+@pytest.mark.parametrize(
+    ("more", "weights", "every_word", "names", "weight"),
+    [
+        ({}, {}, False, ["lexical", "fuzzy"], 0.125),
+        ({}, {}, True, ["lexical"], 1),  # no word had to be put right
+        ({"fuzzy_method": "word_similarity"}, {}, True, ["lexical", "fuzzy"], 0.125),
+        ({"fuzzy": "on"}, {}, True, ["lexical", "fuzzy"], 0.125),
+        ({"fuzzy": "off"}, {}, False, ["lexical"], 1),
+        ({}, {"fuzzy": 0}, False, ["lexical"], 1),
+        ({}, {"lexical": 0}, False, [], None),
+        ({"fuzzy": "on"}, {"lexical": 0}, False, ["fuzzy"], 3),
+    ],
+)
+def test_lists_of_the_words(
+    more: Any, weights: Any, every_word: bool, names: list[str], weight: float | None
+) -> None:
+    log = StageLog()
+    counted = WEIGHTS | {"fuzzy": 3} | weights
+
+    def search(name: str) -> dict[str, Any]:
+        return arm(name, name, counted[name]) | {"every_word": every_word}
+
+    lists = first_lists(
+        SETTINGS | more | {"weights": counted}, search, log.tools["done"], log.tools["skip"]
+    )
+    assert [one["arm"] for one in lists] == names
+    assert (lists[0]["weight"] if lists else None) == weight
+    assert [name for name, _ in log.told()] == ["lexical", "fuzzy"]
+    assert [name for name, rows in log.told() if rows == 1] == names
+
+
+def test_a_fuzzy_arm_that_puts_nothing_right_gives_no_list() -> None:
+    log = StageLog()
+
+    def search(name: str) -> dict[str, Any]:
+        return arm(name, name, 1) | ({"ranks": [], "corrections": []} if name == "fuzzy" else {})
+
+    settings = SETTINGS | {"weights": WEIGHTS | {"fuzzy": 1}}
+    (words,) = first_lists(settings, search, log.tools["done"], log.tools["skip"])
+    assert (words["arm"], words["weight"]) == ("lexical", 1)
+    assert log.told() == [("lexical", 1), ("fuzzy", 0)]
+
+
+def gather(
+    gateway: StageGateway, vector: str | None = None, weights: Any = None, **more: Any
+) -> tuple[list[tuple[str, Any]], dict[str, Any], StageLog]:
+    """Return (list, what it was asked with) of each list, the whole result, and the log."""
+    log = StageLog()
+
+    def vectors_of(outcome: dict[str, Any], count: int) -> list[str] | None:
+        if "answer" not in outcome:
+            log.tools["degrade"]("vector", outcome)
+            return None
+        assert len(outcome["answer"]["vectors"]) == count
+        return list(outcome["answer"]["vectors"])
+
+    settings = SETTINGS | {"weights": WEIGHTS | (weights or {})} | more
+    tools = log.tools | {"search": arm, "vectors_of": vectors_of}
+    with gateway.models() as models:
+        found = gathered_lists("wine", vector, settings, models, tools)
+    told = [(one["arm"], next(iter(one["asked"].values()))) for one in found["lists"]]
+    return told, found, log
+
+
+def test_words_and_the_vector_of_the_query(gateway: StageGateway) -> None:
+    told, found, log = gather(gateway)
+    assert told == [("lexical", "wine"), ("vector", "[1]")]
+    assert (found["vector"], found["expansion"]) == ("[1]", None)
+    assert gateway.asked == [("embed", {"input": ["wine"]})]
+    assert log.told() == [
+        ("lexical", 1), ("fuzzy", "its weight is 0"), ("expand", "by the setting expansion"),
+        ("embed", 1), ("vector", 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("vector", "weights", "more", "lists", "reasons"),
+    [
+        ("[9]", {}, {}, ["lexical", "vector"], {"embed": "the caller gave the vector"}),
+        (None, {}, {"space": None}, ["lexical"],
+         {"embed": "there is no embedding space", "vector": "the query has no vector"}),
+        (None, {"vector": 0}, {}, ["lexical"],
+         {"embed": "no need", "vector": "its weight is 0"}),
+        ("[9]", {"lexical": 0}, {}, ["vector"],
+         {"lexical": "its weight is 0", "embed": "the caller gave the vector"}),
+    ],
+)  # fmt: skip
+def test_what_is_not_asked_for(
+    gateway: StageGateway, vector: Any, weights: Any, more: Any, lists: Any, reasons: Any
+) -> None:
+    told, _, log = gather(gateway, vector, weights, **more)
+    assert [name for name, _ in told] == lists
+    assert reasons.items() <= dict(log.told()).items()
+    assert gateway.asked == []
+
+
+def test_an_expansion_gives_more_lists_and_one_call_for_all_vectors(gateway: StageGateway) -> None:
+    told, found, log = gather(gateway, **EXPANDS)
+    assert told == [
+        ("lexical", "wine"), ("vector", "[1]"), ("lexical_variant_1", "vin"),
+        ("vector_variant_1", "[2]"), ("hyde", "[3]"),
+    ]  # fmt: skip
+    assert [one["weight"] for one in found["lists"]] == [1, 2, 0.5, 0.25, 0.75]
+    assert found["expansion"] == "expanded"
+    assert gateway.asked == [
+        ("expand", {"query": "wine"}),
+        ("embed", {"input": ["wine", "a drink", "It is wine."]}),
+    ]
+    assert ("expand", 3) in log.told()
+
+
+def test_hyde_takes_the_place_of_the_query(gateway: StageGateway) -> None:
+    told, found, _ = gather(gateway, "[9]", hyde="query", **EXPANDS)
+    assert told == [("lexical", "wine"), ("vector", "[4]")]
+    assert found["vector"] == "[4]"
+    assert [task for task, _ in gateway.asked] == ["hyde", "embed"]
+
+
+def test_an_expansion_that_the_caller_gave(gateway: StageGateway) -> None:
+    given = EXPANSION | {"embeddings": [[5], [6]]}
+    told, _, _ = gather(gateway, "[9]", expansion=given, **EXPANDS)
+    assert told[1:] == [
+        ("vector", "[9]"), ("lexical_variant_1", "vin"), ("vector_variant_1", "[5]"),
+        ("hyde", "[6]"),
+    ]  # fmt: skip
+    told, _, _ = gather(gateway, expansion=given, hyde="query", **EXPANDS)
+    assert told[1:] == [("vector", "[6]")]
+    assert gateway.asked == []
+    told, _, _ = gather(gateway, expansion=EXPANSION, **EXPANDS)
+    assert gateway.asked == [("embed", {"input": ["wine", "a drink", "It is wine."]})]
+
+
+@pytest.mark.parametrize(
+    ("least", "state", "lists"),
+    [(0.3, "skipped_strong", 2), (0.31, "expanded", 5)],  # the best has 3 of 10
+)
+def test_a_strong_signal_leaves_the_expansion(
+    gateway: StageGateway, least: float, state: str, lists: int
+) -> None:
+    signal = SETTINGS["strong_signal"] | {"score": least}
+    _, found, log = gather(gateway, "[9]", strong_signal=signal, **EXPANDS)
+    assert (found["expansion"], len(found["lists"])) == (state, lists)
+    (told,) = [one for one in log.stages if one["name"] == "strong_signal"]
+    assert told["details"]["strong"] is (state == "skipped_strong")
+    assert told["details"]["top"] == [0.3]
+
+
+def test_an_expansion_that_fails_leaves_the_rest(gateway: StageGateway) -> None:
+    gateway.says["expand"] = {"hyde": 7}
+    told, found, log = gather(gateway, **EXPANDS)
+    assert told == [("lexical", "wine"), ("vector", "[1]")]
+    assert found["expansion"] == "failed"
+    assert log.degraded == [("expand", "the gateway's answer is no expansion")]
+
+
+def test_vectors_that_fail_leave_the_words(gateway: StageGateway) -> None:
+    gateway.says["embed"] = http_answer(b"no", "503 Unavailable")
+    told, found, log = gather(gateway, **EXPANDS)
+    assert told == [("lexical", "wine"), ("lexical_variant_1", "vin")]
+    assert found["vector"] is None
+    assert log.degraded == [("vector", "the model gateway answered 503: no")]
+
+
+def test_what_an_expansion_tells(gateway: StageGateway) -> None:
+    gateway.says["expand"] = EXPANSION | {"queryLanguage": "en", "cached": False, "other": 1}
+    log = StageLog()
+    with gateway.models() as models:
+        models.begin("expand", {"query": "wine"})
+        assert expanded_query(SETTINGS, False, models, log.tools) == EXPANSION
+    (stage,) = log.stages
+    told = EXPANSION | {"queryLanguage": "en", "cached": False, "model_ms": 0.0}
+    assert (stage["rows"], stage["details"]) == (3, told)
+    given = {**EXPANSION, "hyde": " ", "embeddings": [[1]]}
+    with gateway.models() as models:
+        found = expanded_query(SETTINGS | {"expansion": given}, False, models, log.tools)
+    assert found == {**EXPANSION, "hyde": None, "embeddings": [[1]]}
+    told = {**EXPANSION, "hyde": None, "given": True}
+    assert (log.stages[1]["rows"], log.stages[1]["details"]) == (2, told)

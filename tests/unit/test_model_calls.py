@@ -1,0 +1,80 @@
+"""Model calls of a search: sent first, received later, ended whatever happens."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from pgblend.plpy.gateway_call import gateway_call
+from pgblend.plpy.stage_log import stage_log
+from support.raw_server import http_answer
+from support.stage_gateway import StageGateway, stage_gateway
+
+
+@pytest.fixture
+def gateway() -> Iterator[StageGateway]:
+    with stage_gateway() as opened:
+        yield opened
+
+
+def test_a_stage_takes_the_time_since_the_one_before() -> None:
+    ticks = iter([10.0, 10.5, 10.75])
+    stages, done, skip = stage_log(lambda: next(ticks))
+    skip("expand", "no model")
+    assert done("lexical", 3) is stages[1]
+    skip("vector", "its weight is 0")
+    done("fuse", 0, details={"x": 1})
+    assert stages == [
+        {"name": "expand", "skipped": "no model"},
+        {"name": "lexical", "ms": 500.0, "rows": 3},
+        {"name": "vector", "skipped": "its weight is 0"},
+        {"name": "fuse", "ms": 250.0, "rows": 0, "details": {"x": 1}},
+    ]
+
+
+def test_calls_are_sent_first_and_ended_whatever_happens(gateway: StageGateway) -> None:
+    with pytest.raises(KeyboardInterrupt), gateway.models() as models:  # noqa: PT012
+        models.begin("expand", {"query": "wine"})
+        models.begin("embed", {"input": ["wine"]}, "space")
+        assert models.answer("embed") == {"answer": {"vectors": ["[1]"]}, "ms": 0.0}
+        models.leave("rerank")  # nobody asked for it
+        assert len(gateway.calls) == 1
+        raise KeyboardInterrupt
+    assert not gateway.calls
+
+
+def test_after_the_deadline_nothing_is_sent(gateway: StageGateway) -> None:
+    with gateway.models(deadline=1.0) as models:
+        models.begin("hyde", {"query": "wine"})
+        found = models.answer("hyde")
+    assert found["problem"] == "the time of the whole search is over"
+    assert "timeouts_ms" in found["hint"]
+    assert gateway.asked == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (http_answer(b"no JSON"), "is not JSON"),
+        (http_answer(b'{"error": {"message": "no key"}}', "401 Unauthorized"), "401: no key"),
+    ],
+)
+def test_a_failed_call_says_why(gateway: StageGateway, answer: bytes, problem: str) -> None:
+    gateway.says["rerank"] = answer
+    with gateway.models() as models:
+        models.begin("rerank", {})
+        assert problem in models.answer("rerank")["problem"]
+
+
+def test_a_gateway_that_is_not_there(gateway: StageGateway) -> None:
+    request = {
+        "url": "http://127.0.0.1:9",
+        "path": "/",
+        "body": "{}",
+        "timeout_ms": 500,
+        "data_directory": "",
+        "places": {"most": 0, "first_key": 0, "wait_ms": 0},
+    }
+    found = gateway_call(gateway.run, request, gateway.connections).answer()
+    assert "http://127.0.0.1:9 cannot be reached" in found["problem"]
+    found = gateway_call(gateway.run, request | {"url": "ftp://x"}, gateway.connections).answer()
+    assert "cannot be reached" in found["problem"]
