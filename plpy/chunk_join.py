@@ -22,15 +22,13 @@ def chunk_join(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> tuple[in
     ]
     shared = earlier["end_offset"] - later["start_offset"] if all(spans) else -1
     own_start = later["own_start"] if follows else 0
-    if shared > own_start or (shared >= 0 and not follows):
+    if shared >= own_start:
         return min(shared, len(later["content"])), ""
     if not follows:
         return None
     if own_start:
         head = later["content"][:own_start]
         return own_start, head[len(head.rstrip()) :]
-    if shared == 0:
-        return 0, ""
     if None in (earlier["end_line"], later["start_line"]):
         return 0, "\n\n"
     lines = later["start_line"] - earlier["end_line"]

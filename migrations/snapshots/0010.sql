@@ -18153,15 +18153,13 @@ if "chunk_join" not in SD:
         ]
         shared = earlier["end_offset"] - later["start_offset"] if all(spans) else -1
         own_start = later["own_start"] if follows else 0
-        if shared > own_start or (shared >= 0 and not follows):
+        if shared >= own_start:
             return min(shared, len(later["content"])), ""
         if not follows:
             return None
         if own_start:
             head = later["content"][:own_start]
             return own_start, head[len(head.rstrip()) :]
-        if shared == 0:
-            return 0, ""
         if None in (earlier["end_line"], later["start_line"]):
             return 0, "\n\n"
         lines = later["start_line"] - earlier["end_line"]
@@ -19373,9 +19371,10 @@ if "fuse_lists" not in SD:
         if settings["fusion"] == "convex" and len(lists) > 1:
             normal, weights = comparable_scores(lists, pool["scores"], settings["normalization"], depth)
             sums, attainable = convex_fusion(normal, weights), 1.0
-            if settings["feedback"]["passages"] > 0 and count and _original(lists) is not None:
+            own = _own_vector(lists)
+            if settings["feedback"]["passages"] > 0 and count and own is not None:
                 first = _best_first(sums)
-                scores = _moved_scores(lists, pool, first, settings["feedback"], moved_cosines)
+                scores = _moved_scores(own, pool, first, settings["feedback"], moved_cosines)
                 normal, weights = comparable_scores(lists, scores, settings["normalization"], depth)
                 sums = convex_fusion(normal, weights)
                 passages = first[: settings["feedback"]["passages"]]
@@ -19418,30 +19417,28 @@ if "fuse_lists" not in SD:
         return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)  # stable, as sorted is
 
 
-    def _original(lists: Sequence[Mapping[str, Any]]) -> int | None:
+    def _own_vector(lists: Sequence[Mapping[str, Any]]) -> int | None:
         """Return the place of the list by the query's own vector."""
         return next((place for place, one in enumerate(lists) if one["arm"] == "vector"), None)
 
 
     def _moved_scores(
-        lists: Sequence[Mapping[str, Any]],
+        place: int,
         pool: Mapping[str, Any],
         first: Sequence[int],
         feedback: Mapping[str, Any],
         moved_cosines: Callable[[Sequence[int], Sequence[int]], Mapping[int, float]],
     ) -> list[Any]:
-        """Return the lists' scores, those by vectors for a vector moved to the first passages."""
+        """Return the lists' scores; at that place they are for a vector moved to the first passages."""
         ids = pool["chunk_ids"]
         moved = moved_cosines(
             [ids[item] for item in first[: feedback["pool"]]],
             [ids[item] for item in first[: feedback["passages"]]],
         )
         scores = list(pool["scores"])
-        place = _original(lists)
-        if place is not None:
-            scores[place] = [
-                moved.get(chunk_id, score) for chunk_id, score in zip(ids, scores[place], strict=True)
-            ]
+        scores[place] = [
+            moved.get(chunk_id, score) for chunk_id, score in zip(ids, scores[place], strict=True)
+        ]
         return scores
     SD["fuse_lists"] = fuse_lists
 fuse_lists = SD["fuse_lists"]
@@ -23592,15 +23589,13 @@ if "chunk_join" not in SD:
         ]
         shared = earlier["end_offset"] - later["start_offset"] if all(spans) else -1
         own_start = later["own_start"] if follows else 0
-        if shared > own_start or (shared >= 0 and not follows):
+        if shared >= own_start:
             return min(shared, len(later["content"])), ""
         if not follows:
             return None
         if own_start:
             head = later["content"][:own_start]
             return own_start, head[len(head.rstrip()) :]
-        if shared == 0:
-            return 0, ""
         if None in (earlier["end_line"], later["start_line"]):
             return 0, "\n\n"
         lines = later["start_line"] - earlier["end_line"]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.choose_passages import choose_passages
 from pgblend.plpy.distinct_items import distinct_items
+from pgblend.plpy.diverse_items import diverse_items
 from pgblend.plpy.drop_duplicates import drop_duplicates
 from pgblend.plpy.good_items import good_items
 from pgblend.plpy.near_duplicates import near_duplicates
@@ -227,3 +228,26 @@ def test_an_empty_pool() -> None:
     nothing = {"chunk_ids": [], "document_ids": [], "order": []}
     found = choose_passages(nothing, SETTINGS, 5, 5, texts_of, lambda items, _: ([], []), never)
     assert found == {"distinct": [], "good": [], "points": [], "dropped": {}, "looked_at": 0}
+
+
+@pytest.mark.parametrize(
+    ("share", "pool", "order", "read"),
+    [
+        (0.5, 50, [4, 0, 1, 2], [50, 30, 10, 20]),  # 2 is as 4 is, 1 has no vector
+        (1.0, 50, [4, 2, 0, 1], [50, 30, 10, 20]),
+        (0.5, 2, [4, 2, 0, 1], [50, 30]),
+        (0.5, 1, [4, 2, 0, 1], [50]),
+    ],
+)
+def test_diverse_passages(share: float, pool: int, order: Any, read: Any) -> None:
+    vectors = {50: "[1,0]", 30: "[2,0]", 10: "[0,1]"}
+    asked = []
+
+    def vectors_of(ids: Sequence[int]) -> dict[int, str]:
+        asked.append(list(ids))
+        return {one: vectors[one] for one in ids if one in vectors}
+
+    scores, mmr = [0.9, 0.8, 0.7, 0.1], {"lambda": share, "pool": pool}
+    assert diverse_items([4, 2, 0, 1], scores, POOL["chunk_ids"], mmr, vectors_of) == order
+    assert asked == [read]
+    assert diverse_items([], [], [], mmr, lambda _: {}) == []

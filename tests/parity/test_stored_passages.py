@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from pgblend.plpy.arm_list import arm_list
 from pgblend.plpy.count_languages import count_languages
 from pgblend.plpy.fuse_lists import fuse_lists
+from pgblend.plpy.gateway_call import gateway_call
 from pgblend.plpy.graph_stage import graph_stage
 from pgblend.plpy.model_places import model_places
 from pgblend.plpy.open_index import open_index
@@ -223,6 +224,10 @@ def test_places_for_model_calls(db: Database, run: Run) -> None:
             take_late, _ = model_places(runs_on(third), asked)
             assert take_late(0) is None
             assert take_late(1000) is None  # after 40 ms
+            request = {"places": asked, "timeout_ms": 20}
+            call = gateway_call(runs_on(third), request, {})
+            told = "the server has no place left for a model call: 2 run already"
+            assert call.answer()["problem"] == told
             give_back_there(7_000_000)
             assert take_late(1000) == 7_000_000
         give_back(7_000_001)

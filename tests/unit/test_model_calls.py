@@ -1,6 +1,8 @@
 """Model calls of a search: sent first, received later, ended whatever happens."""
 
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -8,6 +10,15 @@ from pgblend.plpy.gateway_call import gateway_call
 from pgblend.plpy.stage_log import stage_log
 from support.raw_server import http_answer
 from support.stage_gateway import StageGateway, stage_gateway
+
+REQUEST = {
+    "url": "http://127.0.0.1:9",
+    "path": "/",
+    "body": "{}",
+    "timeout_ms": 500,
+    "data_directory": "",
+    "places": {"most": 0, "first_key": 0, "wait_ms": 0},
+}
 
 
 @pytest.fixture
@@ -55,6 +66,9 @@ def test_after_the_deadline_nothing_is_sent(gateway: StageGateway) -> None:
     ("answer", "problem"),
     [
         (http_answer(b"no JSON"), "is not JSON"),
+        (http_answer(b"[1]"), "is not JSON"),
+        (http_answer(b'{"score": NaN}'), "is not JSON"),
+        (http_answer(b"a\0 \n b", "500 Error"), "answered 500: a b"),
         (http_answer(b'{"error": {"message": "no key"}}', "401 Unauthorized"), "401: no key"),
     ],
 )
@@ -66,15 +80,47 @@ def test_a_failed_call_says_why(gateway: StageGateway, answer: bytes, problem: s
 
 
 def test_a_gateway_that_is_not_there(gateway: StageGateway) -> None:
-    request = {
-        "url": "http://127.0.0.1:9",
-        "path": "/",
-        "body": "{}",
-        "timeout_ms": 500,
-        "data_directory": "",
-        "places": {"most": 0, "first_key": 0, "wait_ms": 0},
-    }
-    found = gateway_call(gateway.run, request, gateway.connections).answer()
+    found = gateway_call(gateway.run, REQUEST, gateway.connections).answer()
     assert "http://127.0.0.1:9 cannot be reached" in found["problem"]
-    found = gateway_call(gateway.run, request | {"url": "ftp://x"}, gateway.connections).answer()
+    found = gateway_call(gateway.run, REQUEST | {"url": "ftp://x"}, gateway.connections).answer()
     assert "cannot be reached" in found["problem"]
+
+
+def test_an_answer_has_nothing_that_the_database_cannot_hold(gateway: StageGateway) -> None:
+    gateway.says["embed"] = http_answer(b'{"a\\u0000": ["\\ud800x", {"b": 1}], "c": "\\u00e4"}')
+    with gateway.models() as models:
+        models.begin("embed", {})
+        assert models.answer("embed")["answer"] == {"a": ["?x", {"b": 1}], "c": "ä"}
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_a_cancel_ends_a_call(gateway: StageGateway, steps: int) -> None:
+    """The server raises a cancel out of the empty statement that waiting runs."""
+    answer = threading.Event()
+    request = REQUEST | {"url": gateway.server.url, "timeout_ms": 9000}
+    gateway.server.respond = lambda _: b"" if answer.wait(9) else None
+    seen: list[str] = []
+
+    def run(statement: str, _: list[str]) -> list[Any]:
+        seen.append(statement)
+        if len(seen) > steps:
+            raise KeyboardInterrupt
+        return []
+
+    call = gateway_call(run, request, gateway.connections)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            call.answer()
+    finally:
+        answer.set()
+    assert seen == ["SELECT"] * (steps + 1)
+    assert not gateway.connections  # it is closed, not kept for the next call
+
+
+def test_a_late_answer_is_none(gateway: StageGateway) -> None:
+    answer = threading.Event()
+    request = REQUEST | {"url": gateway.server.url, "timeout_ms": 30}
+    gateway.server.respond = lambda _: b"" if answer.wait(9) else None
+    found = gateway_call(gateway.run, request, gateway.connections).answer()
+    answer.set()
+    assert "gave no answer within 30 ms" in found["problem"]
