@@ -189,6 +189,8 @@ def test_call_over_collection_over_profile_over_database_over_default(db: Databa
 
 
 def test_objects_are_merged_key_by_key(db: Database) -> None:
+    # The profile's own weights would stand before the database's.
+    db.rows("UPDATE pgblend_data.profile SET settings = '{}' WHERE name = 'balanced'")
     default = resolved(db, "weights", {})
     set_setting(db, "weights", {"vector": 3})
     assert resolved(db, "weights", {"weights": {"lexical": 2}}) == {
