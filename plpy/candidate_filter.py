@@ -9,6 +9,7 @@ DOCUMENTS = "pgblend_data.document AS d WHERE d.id = ANY($1) AND {on_document}"
 JOINED = "pgblend_data.chunk AS c INNER JOIN pgblend_data.document AS d ON d.id = c.document_id"
 CHUNKS = JOINED + " WHERE c.id = ANY($1) AND {on_chunk} AND coalesce(c.lexemes @@ $3, true)"
 DECIDE = "pgblend._documents_decide(f.on_document, f.keys, $2) AS documents_decide"
+READ = "pgblend._documents_read(f.on_document, f.alternatives) AS documents_read"
 CONDITION = "pgblend._filter_condition(coalesce($1, '{}'), 2) AS f"
 
 
@@ -23,12 +24,13 @@ def candidate_filter(
     The result has the `column` whose ids decide, "document_ids" where nothing else is looked at,
     else "chunk_ids"; `passing`, which returns those of some ids that pass, ascending; and
     `look_up`, which returns all that pass the filter, ascending, but None where these are more than
-    a number or no index finds them. `run` executes (statement, types, *values).
+    a number; and `documents_read`, about how many documents that reads, 0 where an index finds
+    them. `run` executes (statement, types, *values).
     """
     if filter_ is None and words is None:
         return None
     compiled = run(
-        f"SELECT f.*, {DECIDE} FROM {CONDITION}",
+        f"SELECT f.*, {DECIDE}, {READ} FROM {CONDITION}",
         ["jsonb", "bigint[]"],
         filter_,
         collection_ids,
@@ -59,4 +61,9 @@ def candidate_filter(
         )[0]["ids"]
         return None if found is None else np.sort(np.array(found, np.int64))
 
-    return {"column": column, "passing": passing, "look_up": look_up}
+    return {
+        "column": column,
+        "passing": passing,
+        "look_up": look_up,
+        "documents_read": compiled["documents_read"],
+    }

@@ -5,6 +5,7 @@ from typing import Any
 
 PLACES = {"chunk_ids": 0, "document_ids": 1}
 FIRST_PART = 100  # so many tell 1 in 100 from 1 in 10
+READ_IN_TURN = 5  # documents, while one is checked by its key
 
 
 def passing_best(
@@ -20,7 +21,8 @@ def passing_best(
 
     Candidates are checked a part at a time: about as many as the share that passed calls for. To
     check all that are needed, depth / share, takes longer than to look up all that pass, share · n
-    of n chunks, where few pass: then these are looked up, once, and scored alone.
+    of n chunks, where few pass and an index finds them or not too many documents are read for it:
+    then these are looked up, once, and scored alone.
     """
     column = PLACES[checked["column"]]
     kept: list[tuple[Any, ...]] = []
@@ -40,7 +42,8 @@ def passing_best(
         share = max(len(kept), 0.5) / done
         part = int(1.25 * missing / share) + 1
         needed = min(part, len(found[0]) - done) if complete else part
-        if not looked_up and share * n < needed:
+        read = checked["documents_read"] / READ_IN_TURN
+        if not looked_up and max(share * n, read) < needed:
             looked_up = True
             ids = checked["look_up"](int(2 * (depth * n) ** 0.5))
             if ids is not None:

@@ -6344,6 +6344,31 @@ RETURN on_document !~ '\mc\.' AND (
 COMMENT ON FUNCTION pgblend._documents_decide(text, text[], bigint[]) IS
 'Whether a filter can be checked on documents alone, without their chunks.';
 
+-- 20_retrieve/_documents_read
+-- _documents_read: about how many documents are read to find those that pass a filter: all, or 0
+-- where an index finds them. on_document and alternatives are those of _filter_condition. Our
+-- indexes are on some columns and on the values that metadata contain; an owner's own may be on
+-- expressions.
+CREATE OR REPLACE FUNCTION pgblend._documents_read(on_document text, alternatives jsonb[])
+RETURNS real
+LANGUAGE sql
+STABLE PARALLEL SAFE
+RETURN CASE
+    WHEN alternatives IS NOT NULL
+        OR on_document
+        ~ '\md\.(collection_id|id|modified_at|source_key|text_search_config|uri)\M'
+        OR EXISTS (
+            SELECT FROM pg_catalog.pg_index AS i
+            WHERE i.indrelid = 'pgblend_data.document'::regclass AND i.indexprs IS NOT NULL)
+        THEN 0
+    ELSE (
+        SELECT greatest(c.reltuples, 0) FROM pg_catalog.pg_class AS c
+        WHERE c.oid = 'pgblend_data.document'::regclass)
+END;
+
+COMMENT ON FUNCTION pgblend._documents_read(text, jsonb[]) IS
+'About how many documents are read to find those that pass a filter: all, or 0 by an index.';
+
 -- 20_retrieve/_few_vectors
 -- _few_vectors: whether the caller sees at most `most` vectors of the collections in a space.
 -- They are counted, no further than that.
@@ -8022,6 +8047,7 @@ if "candidate_filter" not in SD:
     JOINED = "pgblend_data.chunk AS c INNER JOIN pgblend_data.document AS d ON d.id = c.document_id"
     CHUNKS = JOINED + " WHERE c.id = ANY($1) AND {on_chunk} AND coalesce(c.lexemes @@ $3, true)"
     DECIDE = "pgblend._documents_decide(f.on_document, f.keys, $2) AS documents_decide"
+    READ = "pgblend._documents_read(f.on_document, f.alternatives) AS documents_read"
     CONDITION = "pgblend._filter_condition(coalesce($1, '{}'), 2) AS f"
 
 
@@ -8036,12 +8062,13 @@ if "candidate_filter" not in SD:
         The result has the `column` whose ids decide, "document_ids" where nothing else is looked at,
         else "chunk_ids"; `passing`, which returns those of some ids that pass, ascending; and
         `look_up`, which returns all that pass the filter, ascending, but None where these are more than
-        a number or no index finds them. `run` executes (statement, types, *values).
+        a number; and `documents_read`, about how many documents that reads, 0 where an index finds
+        them. `run` executes (statement, types, *values).
         """
         if filter_ is None and words is None:
             return None
         compiled = run(
-            f"SELECT f.*, {DECIDE} FROM {CONDITION}",
+            f"SELECT f.*, {DECIDE}, {READ} FROM {CONDITION}",
             ["jsonb", "bigint[]"],
             filter_,
             collection_ids,
@@ -8072,7 +8099,12 @@ if "candidate_filter" not in SD:
             )[0]["ids"]
             return None if found is None else np.sort(np.array(found, np.int64))
 
-        return {"column": column, "passing": passing, "look_up": look_up}
+        return {
+            "column": column,
+            "passing": passing,
+            "look_up": look_up,
+            "documents_read": compiled["documents_read"],
+        }
     SD["candidate_filter"] = candidate_filter
 candidate_filter = SD["candidate_filter"]
 if "pending_postings" not in SD:
@@ -8572,6 +8604,7 @@ if "passing_best" not in SD:
 
     PLACES = {"chunk_ids": 0, "document_ids": 1}
     FIRST_PART = 100  # so many tell 1 in 100 from 1 in 10
+    READ_IN_TURN = 5  # documents, while one is checked by its key
 
 
     def passing_best(
@@ -8587,7 +8620,8 @@ if "passing_best" not in SD:
 
         Candidates are checked a part at a time: about as many as the share that passed calls for. To
         check all that are needed, depth / share, takes longer than to look up all that pass, share · n
-        of n chunks, where few pass: then these are looked up, once, and scored alone.
+        of n chunks, where few pass and an index finds them or not too many documents are read for it:
+        then these are looked up, once, and scored alone.
         """
         column = PLACES[checked["column"]]
         kept: list[tuple[Any, ...]] = []
@@ -8607,7 +8641,8 @@ if "passing_best" not in SD:
             share = max(len(kept), 0.5) / done
             part = int(1.25 * missing / share) + 1
             needed = min(part, len(found[0]) - done) if complete else part
-            if not looked_up and share * n < needed:
+            read = checked["documents_read"] / READ_IN_TURN
+            if not looked_up and max(share * n, read) < needed:
                 looked_up = True
                 ids = checked["look_up"](int(2 * (depth * n) ** 0.5))
                 if ids is not None:
@@ -9399,6 +9434,7 @@ if "candidate_filter" not in SD:
     JOINED = "pgblend_data.chunk AS c INNER JOIN pgblend_data.document AS d ON d.id = c.document_id"
     CHUNKS = JOINED + " WHERE c.id = ANY($1) AND {on_chunk} AND coalesce(c.lexemes @@ $3, true)"
     DECIDE = "pgblend._documents_decide(f.on_document, f.keys, $2) AS documents_decide"
+    READ = "pgblend._documents_read(f.on_document, f.alternatives) AS documents_read"
     CONDITION = "pgblend._filter_condition(coalesce($1, '{}'), 2) AS f"
 
 
@@ -9413,12 +9449,13 @@ if "candidate_filter" not in SD:
         The result has the `column` whose ids decide, "document_ids" where nothing else is looked at,
         else "chunk_ids"; `passing`, which returns those of some ids that pass, ascending; and
         `look_up`, which returns all that pass the filter, ascending, but None where these are more than
-        a number or no index finds them. `run` executes (statement, types, *values).
+        a number; and `documents_read`, about how many documents that reads, 0 where an index finds
+        them. `run` executes (statement, types, *values).
         """
         if filter_ is None and words is None:
             return None
         compiled = run(
-            f"SELECT f.*, {DECIDE} FROM {CONDITION}",
+            f"SELECT f.*, {DECIDE}, {READ} FROM {CONDITION}",
             ["jsonb", "bigint[]"],
             filter_,
             collection_ids,
@@ -9449,7 +9486,12 @@ if "candidate_filter" not in SD:
             )[0]["ids"]
             return None if found is None else np.sort(np.array(found, np.int64))
 
-        return {"column": column, "passing": passing, "look_up": look_up}
+        return {
+            "column": column,
+            "passing": passing,
+            "look_up": look_up,
+            "documents_read": compiled["documents_read"],
+        }
     SD["candidate_filter"] = candidate_filter
 candidate_filter = SD["candidate_filter"]
 if "deadline_check" not in SD:
@@ -9876,6 +9918,7 @@ if "passing_best" not in SD:
 
     PLACES = {"chunk_ids": 0, "document_ids": 1}
     FIRST_PART = 100  # so many tell 1 in 100 from 1 in 10
+    READ_IN_TURN = 5  # documents, while one is checked by its key
 
 
     def passing_best(
@@ -9891,7 +9934,8 @@ if "passing_best" not in SD:
 
         Candidates are checked a part at a time: about as many as the share that passed calls for. To
         check all that are needed, depth / share, takes longer than to look up all that pass, share · n
-        of n chunks, where few pass: then these are looked up, once, and scored alone.
+        of n chunks, where few pass and an index finds them or not too many documents are read for it:
+        then these are looked up, once, and scored alone.
         """
         column = PLACES[checked["column"]]
         kept: list[tuple[Any, ...]] = []
@@ -9911,7 +9955,8 @@ if "passing_best" not in SD:
             share = max(len(kept), 0.5) / done
             part = int(1.25 * missing / share) + 1
             needed = min(part, len(found[0]) - done) if complete else part
-            if not looked_up and share * n < needed:
+            read = checked["documents_read"] / READ_IN_TURN
+            if not looked_up and max(share * n, read) < needed:
                 looked_up = True
                 ids = checked["look_up"](int(2 * (depth * n) ** 0.5))
                 if ids is not None:
@@ -11742,12 +11787,10 @@ COMMENT ON FUNCTION pgblend._filter_candidates(bigint[], jsonb) IS
 
 -- 20_retrieve/_filter_documents
 -- _filter_documents: the documents of collections that pass a filter which they decide, in no
--- order; NULL where more than `most` do, or where only a look at each of many would tell.
--- The latter are more than 10,000 documents and a filter that no index is for: ours are on some
--- columns and on the values that metadata contain, an owner's own may be on expressions. Whether
--- documents decide, _documents_decide tells: what chunks have is not looked at. Under row security
--- a view (_document_containing) uses the index on metadata. The SET clause puts the caller's value
--- back.
+-- order; NULL where more than `most` do.
+-- Whether documents decide, _documents_decide tells: what chunks have is not looked at. Under row
+-- security a view (_document_containing) uses the index on metadata. The SET clause puts the
+-- caller's value back.
 CREATE OR REPLACE FUNCTION pgblend._filter_documents(
     filter jsonb,
     collection_ids bigint[],
@@ -11766,21 +11809,11 @@ DECLARE
     passing bigint[];
 BEGIN
     SELECT f.* INTO compiled FROM pgblend._filter_condition(filter, 2) AS f;
-    IF compiled.alternatives IS NULL THEN
-        IF compiled.on_document !~
-            '\md\.(collection_id|id|modified_at|source_key|text_search_config|uri)\M'
-            AND (SELECT c.reltuples FROM pg_catalog.pg_class AS c
-                WHERE c.oid = 'pgblend_data.document'::regclass) > 10000
-            AND NOT EXISTS (SELECT FROM pg_catalog.pg_index AS i
-                WHERE i.indrelid = 'pgblend_data.document'::regclass AND i.indexprs IS NOT NULL)
-        THEN
-            RETURN NULL;
-        END IF;
-    ELSIF row_security_active('pgblend_data.document') THEN
+    IF compiled.alternatives IS NOT NULL AND row_security_active('pgblend_data.document') THEN
         PERFORM set_config('pgblend.filter_alternatives', compiled.alternatives::text, true);
         statement := statement
             || 'd.id IN (SELECT m.document_id FROM pgblend._document_containing AS m) AND ';
-    ELSE
+    ELSIF compiled.alternatives IS NOT NULL THEN
         statement := statement || 'd.metadata @> ANY($3) AND ';
     END IF;
     statement := concat(statement, compiled.on_document);
@@ -11794,7 +11827,7 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._filter_documents(jsonb, bigint[], integer) IS
 'The documents of collections that pass a filter which documents decide, in no order; NULL where '
-'more than a number do, or where only a look at each of many would tell.';
+'more than a number do.';
 
 -- 20_retrieve/_filter_chunks
 -- _filter_chunks: the chunks of collections that pass a filter, in no order; NULL where more than
@@ -30577,6 +30610,7 @@ pgblend._degrade,
 pgblend._degrade_mode,
 pgblend._document_ages,
 pgblend._documents_decide,
+pgblend._documents_read,
 pgblend._document_candidates,
 pgblend._document_operands,
 pgblend._document_passes,

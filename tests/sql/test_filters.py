@@ -313,15 +313,28 @@ def test_candidates_are_checked_on_documents_where_these_decide(library: Databas
     assert candidate_filter([], None, None, library.rows) is None
 
 
-def test_many_documents_are_not_looked_up_without_an_index(library: Database) -> None:
-    query = "SELECT pgblend._filter_documents(%s, ARRAY(SELECT id FROM pgblend_data.collection), 9)"
+def test_how_many_documents_are_read_for_a_filter(library: Database) -> None:
+    by_range = '{"n": {"gt": 0}}'
     with library.connection.transaction(force_rollback=True):
         library.rows("UPDATE pg_class SET reltuples = 20000 WHERE relname = 'document'")
-        assert library.value(query, '{"n": {"gt": 0}}') is None
-        assert len(library.value(query, '{"$uri": {"prefix": "docs"}}')) == 3
-        assert len(library.value(query, '{"n": 1}')) == 2
+        read = {
+            text: checked_by(library, text)["documents_read"]
+            for text in (by_range, '{"$uri": {"prefix": "docs"}}', '{"n": 1}')
+        }
+        assert list(read.values()) == [20000, 0, 0]
+        library.rows("UPDATE pg_class SET reltuples = -1 WHERE relname = 'document'")
+        assert checked_by(library, by_range)["documents_read"] == 0
+        library.rows("UPDATE pg_class SET reltuples = 20000 WHERE relname = 'document'")
         library.rows("CREATE INDEX ON pgblend_data.document ((metadata -> 'n'))")
-        assert len(library.value(query, '{"n": {"gt": 0}}')) == 3
+        assert checked_by(library, by_range)["documents_read"] == 0
+
+
+def test_documents_are_looked_up_where_these_decide(library: Database) -> None:
+    query = "SELECT cardinality(pgblend._filter_documents(%s, ARRAY(SELECT id FROM"
+    query += " pgblend_data.collection), %s))"
+    for text, count in (('{"n": {"gt": 0}}', 3), ('{"$uri": {"prefix": "docs"}}', 3)):
+        assert library.value(query, text, count) == count
+        assert library.value(query, text, count - 1) is None
 
 
 def test_candidates_keep_their_order(library: Database) -> None:

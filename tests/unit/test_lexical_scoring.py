@@ -192,11 +192,12 @@ def test_the_best_chunks_are_those_of_bm25_by_hand(chunks, terms, idf, depth, dr
     allowed=st.none() | st.sets(st.integers(0, 70)),
     column=st.sampled_from(["chunk", "document"]),
     most=st.sampled_from([0, 1, 99]),
+    documents_read=st.sampled_from([0, 1e9]),
     depth=st.sampled_from([1, 3, 1000]),
 )
 @settings(max_examples=80, deadline=None)
 def test_only_chunks_of_the_configuration_that_pass(
-    chunks, languages, odd, allowed, column, most, depth
+    chunks, languages, odd, allowed, column, most, documents_read, depth
 ):
     for chunk in chunks:
         chunk["config"] = languages.get(chunk["place"], "simple")
@@ -209,6 +210,7 @@ def test_only_chunks_of_the_configuration_that_pass(
         "column": f"{column}_ids",
         "passing": lambda some: np.array(sorted(ids.intersection(some)), np.int64),
         "look_up": lambda _: np.array(sorted(ids), np.int64) if len(ids) <= most else None,
+        "documents_read": documents_read,
     }
     for config in ("german", "simple", "french"):
         passing = [
