@@ -92,5 +92,5 @@ def machine() -> dict[str, Any]:
         "processors": psutil.cpu_count(),
         "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "python": platform.python_version(),
-        "load_at_start": psutil.getloadavg()[0],
+        "load_at_start": round(psutil.getloadavg()[0], 1),
     }

@@ -24,8 +24,6 @@ SHOWN = {
     "peers": "The same questions to each system in turn; ratio is to pgblend's median.",
     "hybrid": "`hybrid_search` beside its own arms and hand-written SQL.",
     "growth": "Time by number of passages; ratio is to the system's own at the first size.",
-    "ingest": "Ingest.",
-    "memory": "Memory of an ingest.",
 }
 KEYS = (
     *("case", "system", "nDCG@10", "p50", "p95", "ratio", "searches_a_second"),
