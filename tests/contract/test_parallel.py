@@ -60,6 +60,7 @@ CALLS = {
     "_document_operands": "('\"a fox\" -b', 'english')",
     "_document_passes": "(1, '{1}', '{a}', '{false}')",
     "_documents_decide": f"('d.id = 1', '{{}}', {IDS})",
+    "_documents_read": "('d.id = 1', NULL)",
     "_drop_duplicates": "('{a,a}', NULL, NULL, NULL, '{b,c}', 0.5, 0.8, NULL, 2)",
     "_embedding_input": "('title', 't', 'h', 'c', NULL)",
     "_foreign_key_names": "('pg_class')",
