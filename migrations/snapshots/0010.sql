@@ -2668,16 +2668,16 @@ COMMENT ON FUNCTION pgblend._check_can_index() IS
 -- Without a unique key, so that nobody waits for a word that somebody else adds: two transactions
 -- may add the same one, which does no harm. While the vocabulary is made anew (its lock is taken),
 -- or where the transaction does not see what others commit, all words are added, since those that
--- are seen may be going. Each word is looked up by the index, since a join by hash would read the
--- whole vocabulary for each document.
+-- are seen may be going. Each word is looked up by the index whatever the statistics say, which
+-- call the table empty where ANALYZE saw none of what this transaction wrote: as a scalar subquery,
+-- of which no join is made, with no other way left to read the table.
 CREATE OR REPLACE FUNCTION pgblend._chunk_add_words()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+SET enable_bitmapscan = off
 AS $function$
 DECLARE
     settled bigint[];
@@ -2696,11 +2696,12 @@ BEGIN
     UNION ALL
     SELECT w.* FROM word AS w
     WHERE w.collection_id = ANY(settled)
-        AND NOT EXISTS (
-            SELECT FROM pgblend_data.vocabulary AS v
+        AND (
+            SELECT true FROM pgblend_data.vocabulary AS v
             WHERE v.collection_id = w.collection_id
                 AND v.text_search_config = w.text_search_config
-                AND v.lexeme = w.lexeme);
+                AND v.lexeme = w.lexeme
+            LIMIT 1) IS NULL;
     RETURN NULL;
 END;
 $function$;
@@ -18270,7 +18271,9 @@ COMMENT ON FUNCTION pgblend._text_around(json, integer, integer, integer) IS
 -- 60_search/_fetch_page
 -- _fetch_page: the rows of a page, made of its passages' ids: texts, snippets, places.
 -- The one place where a search reads stored texts. The arrays have an element for each row; a
--- passage that is not there, or that the caller may not see, gives no row.
+-- passage that is not there, or that the caller may not see, gives no row. OFFSET 0 keeps each row
+-- a look-up by its key: statistics that call the tables empty, as ANALYZE makes them beside a long
+-- transaction, would make it a join of all rows with all.
 CREATE OR REPLACE FUNCTION pgblend._fetch_page(
     query text,
     chunk_ids bigint[],
@@ -18309,8 +18312,12 @@ BEGIN
             _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
             _fetch_page.arms, _fetch_page.details
         ) AS p (chunk_id, rank, score, relevance, arms, details)
-        INNER JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
-        INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+        CROSS JOIN LATERAL (
+            SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = p.chunk_id OFFSET 0
+        ) AS c
+        CROSS JOIN LATERAL (
+            SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0
+        ) AS d
         INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
     )
 

@@ -3,16 +3,16 @@
 -- Without a unique key, so that nobody waits for a word that somebody else adds: two transactions
 -- may add the same one, which does no harm. While the vocabulary is made anew (its lock is taken),
 -- or where the transaction does not see what others commit, all words are added, since those that
--- are seen may be going. Each word is looked up by the index, since a join by hash would read the
--- whole vocabulary for each document.
+-- are seen may be going. Each word is looked up by the index whatever the statistics say, which
+-- call the table empty where ANALYZE saw none of what this transaction wrote: as a scalar subquery,
+-- of which no join is made, with no other way left to read the table.
 CREATE OR REPLACE FUNCTION pgblend._chunk_add_words()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+SET enable_bitmapscan = off
 AS $function$
 DECLARE
     settled bigint[];
@@ -31,11 +31,12 @@ BEGIN
     UNION ALL
     SELECT w.* FROM word AS w
     WHERE w.collection_id = ANY(settled)
-        AND NOT EXISTS (
-            SELECT FROM pgblend_data.vocabulary AS v
+        AND (
+            SELECT true FROM pgblend_data.vocabulary AS v
             WHERE v.collection_id = w.collection_id
                 AND v.text_search_config = w.text_search_config
-                AND v.lexeme = w.lexeme);
+                AND v.lexeme = w.lexeme
+            LIMIT 1) IS NULL;
     RETURN NULL;
 END;
 $function$;

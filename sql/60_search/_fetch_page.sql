@@ -1,6 +1,8 @@
 -- _fetch_page: the rows of a page, made of its passages' ids: texts, snippets, places.
 -- The one place where a search reads stored texts. The arrays have an element for each row; a
--- passage that is not there, or that the caller may not see, gives no row.
+-- passage that is not there, or that the caller may not see, gives no row. OFFSET 0 keeps each row
+-- a look-up by its key: statistics that call the tables empty, as ANALYZE makes them beside a long
+-- transaction, would make it a join of all rows with all.
 CREATE OR REPLACE FUNCTION pgblend._fetch_page(
     query text,
     chunk_ids bigint[],
@@ -39,8 +41,12 @@ BEGIN
             _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
             _fetch_page.arms, _fetch_page.details
         ) AS p (chunk_id, rank, score, relevance, arms, details)
-        INNER JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
-        INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+        CROSS JOIN LATERAL (
+            SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = p.chunk_id OFFSET 0
+        ) AS c
+        CROSS JOIN LATERAL (
+            SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0
+        ) AS d
         INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
     )
 

@@ -96,6 +96,33 @@ def test_rows_written_by_hand_are_indexed_too(filled: Database) -> None:
     assert len(filled.rows("SELECT chunk_id FROM fuzzy_search('xylofone', 20)")) == 12
 
 
+def rows_read(db: Database) -> dict[str, int]:
+    """Return how many rows of each table this transaction has read, with those of indexes."""
+    return dict(
+        db.rows(
+            "SELECT t.relname::text, t.seq_tup_read + sum(pg_stat_get_xact_tuples_returned(i.oid))"
+            " FROM pg_stat_xact_user_tables AS t JOIN pg_index AS x ON x.indrelid = t.relid"
+            " JOIN pg_class AS i ON i.oid = x.indexrelid WHERE t.schemaname = 'pgblend_data'"
+            " AND t.relname IN ('chunk', 'vocabulary') GROUP BY 1, t.seq_tup_read"
+        )
+    )
+
+
+def test_statistics_that_see_no_row_make_nothing_slow(committed: Database) -> None:
+    """ANALYZE (autovacuum's, say) beside a transaction calls what it has written no row at all."""
+    committed.rows("SELECT add_collection('c')")
+    with committed.connection.transaction(), connect(committed.url) as other:
+        texts = [" ".join(f"w{place}" for place in range(n * 10, n * 10 + 10)) for n in range(400)]
+        store(committed, [document(f"d{number}", text) for number, text in enumerate(texts)])
+        other.execute("ANALYZE")
+        before = rows_read(committed)
+        store(committed, [document("one more", "w1 w2 w3 x1 x2")])
+        stored = rows_read(committed)
+        assert stored["vocabulary"] - before["vocabulary"] < 80
+        assert len(committed.rows("SELECT 1 FROM lexical_search('w1 w2 w3')")) == 2
+        assert rows_read(committed)["chunk"] - stored["chunk"] < 80
+
+
 def test_sessions_that_store_the_same_never_wait_in_a_circle(
     committed: Database, database_url: str
 ) -> None:
