@@ -1,27 +1,60 @@
-"""Messages between the run and its parsing processes: a length, then JSON."""
+"""Messages between the run and its parsing processes: lengths, JSON, and bytes as they are."""
 
 import json
 import struct
 from typing import IO, Any
 
-_LENGTH = struct.Struct(">I")
+_LENGTHS = struct.Struct(">II")
 
 
-def write_frame(stream: IO[bytes], message: dict[str, Any]) -> None:
-    """Write one message and flush it."""
+def write_frame(
+    stream: IO[bytes], message: dict[str, Any], payload: bytes = b"", flush: bool = True
+) -> None:
+    """Write one message, and with it bytes that nobody but the last reader looks into."""
     data = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    stream.write(_LENGTH.pack(len(data)) + data)
-    stream.flush()
+    stream.write(_LENGTHS.pack(len(data), len(payload)) + data + payload)
+    if flush:
+        stream.flush()
 
 
 def read_frame(stream: IO[bytes]) -> dict[str, Any] | None:
-    """Read one message; None at the end of the stream, also in the middle of a message."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
+    """Read one message; None at the end of the stream, also in the middle of a message.
+
+    Bytes that came with it are its "payload".
+    """
+    head = stream.read(_LENGTHS.size)
+    if len(head) < _LENGTHS.size:
         return None
-    (length,) = _LENGTH.unpack(head)
-    data = stream.read(length)
-    if len(data) < length:
-        return None
-    message: dict[str, Any] = json.loads(data)
+    length, payload_length = _LENGTHS.unpack(head)
+    data = stream.read(length + payload_length)
+    return _message(data, length) if len(data) == length + payload_length else None
+
+
+class FrameBuffer:
+    """Puts messages together from what has come of them."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def add(self, data: bytes) -> None:
+        """Add what came next."""
+        self._data += data
+
+    def take(self) -> dict[str, Any] | None:
+        """Return the first message and let it go; None where not all of it is there."""
+        if len(self._data) < _LENGTHS.size:
+            return None
+        length, payload_length = _LENGTHS.unpack_from(self._data)
+        end = _LENGTHS.size + length + payload_length
+        if len(self._data) < end:
+            return None
+        data = bytes(self._data[_LENGTHS.size : end])
+        del self._data[:end]
+        return _message(data, length)
+
+
+def _message(data: bytes, length: int) -> dict[str, Any]:
+    message: dict[str, Any] = json.loads(data[:length])
+    if len(data) > length:
+        message["payload"] = data[length:]
     return message

@@ -10,7 +10,7 @@ from pgblend.cli.ingest.spool import Batch
 from pgblend.cli.ingest.worker_process import WorkerDied, WorkerProcess
 
 _MOST_DEATHS = 5
-_TASK_FILES = 64
+_TASK_FILES = 256
 _TASK_BYTES = 1 << 20
 
 

@@ -15,13 +15,11 @@ class Batch:
         self.labels = labels
         self.chunks: dict[int, int] = {}
         self.tokens = 0
-        self._parts = 0
         self._spool = tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES)  # noqa: SIM115
 
-    def add(self, place: int, part: int, payload: str) -> None:
+    def add(self, place: int, part: int, payload: bytes) -> None:
         """Add a part of a document, as JSON."""
-        write_frame(self._spool, {"place": place, "part": part, "payload": payload})
-        self._parts += 1
+        write_frame(self._spool, {"place": place, "part": part}, payload, flush=False)
 
     def finish(self, place: int, chunks: int, tokens: int) -> None:
         """Say that a document is complete."""
@@ -32,7 +30,7 @@ class Batch:
         """Give up a document of which parts are there."""
         self.chunks.pop(place, None)
 
-    def parts(self, only: int | None = None) -> Iterator[tuple[int, int, str]]:
+    def parts(self, only: int | None = None) -> Iterator[tuple[int, int, bytes]]:
         """Yield (place, part, payload) of the complete documents, or of one of them."""
         self._spool.seek(0)
         while frame := read_frame(self._spool):

@@ -29,8 +29,8 @@ from pgblend.cli.ingest.settings import ChunkSettings, FieldMap, Limits
 from pgblend.cli.ingest.source_file import SourceFile
 from pgblend.cli.ingest.sources import Candidate, Sources
 
-_BATCH_DOCUMENTS = 200
-_BATCH_BYTES = 512 << 10
+_BATCH_DOCUMENTS = 256
+_BATCH_BYTES = 1 << 20
 # A large document goes over in parts, so that nobody holds all of its chunks.
 _PART_CHUNKS = 1000
 
@@ -131,7 +131,7 @@ class Worker:
                 tokens += sum(chunk["token_count"] for chunk in some)
                 if not self._dry_run:
                     payload = document_payload(candidate, document, language, some, part, stored)
-                    self._send({"part": part, "index": index, "payload": payload})
+                    self._send({"part": part, "index": index}, payload, flush=False)
                 part += 1
         except (MemoryError, RecursionError, Exception) as error:
             self._send({"dropped": index})
@@ -141,7 +141,7 @@ class Worker:
         without_text = () if is_silent else ("there is no text in it",)
         for warning in document.warnings or without_text:
             self._problem(Problem("warning", candidate.label, warning))
-        self._send({"prepared": index, "chunks": count, "tokens": tokens})
+        self._send({"prepared": index, "chunks": count, "tokens": tokens}, flush=False)
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Ask the run something in the middle of a document."""
@@ -172,8 +172,8 @@ class Worker:
         message = " ".join(problem.message.split())
         self._send({"problem": [problem.kind, problem.source, message]})
 
-    def _send(self, message: dict[str, Any]) -> None:
-        write_frame(self._answers, message)
+    def _send(self, message: dict[str, Any], payload: bytes = b"", *, flush: bool = True) -> None:
+        write_frame(self._answers, message, payload, flush)
 
 
 def document_payload(
@@ -183,7 +183,7 @@ def document_payload(
     chunks: list[dict[str, Any]],
     part: int,
     stored: Stored | None = None,
-) -> str:
+) -> bytes:
     """Write a part as the JSON that is staged; the first has what is known of the document."""
     about: dict[str, Any] = {"chunks": chunks}
     if part == 0:
@@ -201,7 +201,7 @@ def document_payload(
             "modified_at": candidate.modified_at.isoformat(),
             "links": link_list(document),
         }
-    return json.dumps(about, ensure_ascii=False)
+    return json.dumps(about, ensure_ascii=False).encode()
 
 
 def link_list(document: Document) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The run's side of a parsing process: start it, talk to it, and tell why it died."""
 
 import os
-import queue
+import select
 import signal
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from pgblend.cli.errors import UserError
-from pgblend.cli.ingest.frames import read_frame, write_frame
+from pgblend.cli.ingest.frames import FrameBuffer, write_frame
 
 # Waiting counts here too (a slow disk, other processes), so it is more than the processor's time.
 _WALL_FACTOR = 5
@@ -21,7 +21,8 @@ _LAST_WORDS_BYTES = 64 << 10
 # What Python, Rust and C++ say before they end.
 _OUT_OF_MEMORY = ("MemoryError", "memory allocation of", "bad_alloc")
 _EXIT_SECONDS = 5.0
-_STEP_SECONDS = 0.2
+_STEP_MILLISECONDS = 200
+_READ_BYTES = 1 << 20
 
 
 class WorkerDied(Exception):
@@ -36,7 +37,7 @@ class WorkerDied(Exception):
 
 
 class WorkerProcess:
-    """One parsing process. Its answers are read by a thread, so that waiting can end."""
+    """One parsing process. Waiting for its answers is done in steps, so that it can end."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._memory = int(config["limits"]["memory_bytes"])
@@ -49,10 +50,12 @@ class WorkerProcess:
             start_new_session=True,  # Ctrl-C is the run's business
         )
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._requests = self._process.stdin
-        self._answers: queue.Queue[dict[str, Any] | None] = queue.Queue(maxsize=8)
+        self._answers = FrameBuffer()
+        self._poll = select.poll()
+        self._poll.register(self._process.stdout, select.POLLIN)
         self._closing = threading.Event()
-        threading.Thread(target=self._read_answers, daemon=True).start()
         self.seconds = 0.0
         self.send(config)
 
@@ -65,21 +68,28 @@ class WorkerProcess:
 
     def receive(self) -> dict[str, Any]:
         """Return the next answer; WorkerDied where there is none in time."""
-        patience = _WALL_SECONDS + _WALL_FACTOR * self.seconds
-        end = time.monotonic() + patience
+        assert self._process.stdout is not None
+        end = 0.0
         while True:
             try:
-                answer = self._answers.get(timeout=_STEP_SECONDS)
-            except queue.Empty:
-                if self._closing.is_set():
-                    raise WorkerDied("the run was ended") from None
-                if time.monotonic() > end:
-                    self.kill()
-                    raise WorkerDied(f"reading it did not end within {patience:,.0f} s") from None
-            else:
-                if answer is None:
-                    raise self._death()
+                answer = self._answers.take()
+            except ValueError:  # no frame: only a broken process writes such
+                self._process.stdout.close()
+                raise self._death() from None
+            if answer is not None:
                 return answer
+            end = end or time.monotonic() + _WALL_SECONDS + _WALL_FACTOR * self.seconds
+            if self._poll.poll(_STEP_MILLISECONDS):
+                data = os.read(self._process.stdout.fileno(), _READ_BYTES)
+                if not data:
+                    raise self._death()
+                self._answers.add(data)
+            elif self._closing.is_set():
+                raise WorkerDied("the run was ended")
+            elif time.monotonic() > end:
+                self.kill()
+                patience = _WALL_SECONDS + _WALL_FACTOR * self.seconds
+                raise WorkerDied(f"reading it did not end within {patience:,.0f} s")
 
     def kill(self) -> None:
         """End the process at once."""
@@ -89,6 +99,7 @@ class WorkerProcess:
 
     def close(self) -> None:
         """Let the process end by itself, or end it."""
+        assert self._process.stdout is not None
         self._closing.set()
         with suppress(BrokenPipeError):
             self._requests.close()
@@ -97,22 +108,8 @@ class WorkerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._process.stdout.close()
         self._errors.close()
-
-    def _read_answers(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as stream:
-            while True:
-                try:
-                    answer = read_frame(stream)
-                except (ValueError, OSError):  # no frame: only a broken process writes such
-                    answer = None
-                while not self._closing.is_set():
-                    with suppress(queue.Full):
-                        self._answers.put(answer, timeout=0.5)
-                        break
-                if answer is None or self._closing.is_set():
-                    return
 
     def _death(self) -> WorkerDied:
         """Say why the process ended; a process that cannot even start is an error of the run."""

@@ -1,14 +1,17 @@
 -- _document_record_names: trigger that notes the names of documents, and has links of those names
 -- resolved.
+-- Names and links are looked up by index: the session's plan may be of a time when there were none.
 CREATE OR REPLACE FUNCTION pgblend._document_record_names()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 AS $function$
 DECLARE
     renamed bigint[];
-    gone record;
+    gone_collections bigint[];
+    gone_names text[];
     here record;
     linked text[];
 BEGIN
@@ -19,14 +22,14 @@ BEGIN
             INNER JOIN old_document AS o ON o.id = n.id
             WHERE (n.source_key, n.title, n.uri, n.metadata)
                 IS DISTINCT FROM (o.source_key, o.title, o.uri, o.metadata));
-    END IF;
-    WITH deleted AS (
-        DELETE FROM pgblend_data.document_name AS n WHERE n.document_id = ANY(renamed)
-        RETURNING n.collection_id, n.name
-    )
+        WITH deleted AS (
+            DELETE FROM pgblend_data.document_name AS n WHERE n.document_id = ANY(renamed)
+            RETURNING n.collection_id, n.name
+        )
 
-    SELECT array_agg(d.collection_id) AS collection_ids, array_agg(d.name) AS names INTO gone
-    FROM deleted AS d;
+        SELECT array_agg(d.collection_id), array_agg(d.name) INTO gone_collections, gone_names
+        FROM deleted AS d;
+    END IF;
     FOR here IN
         WITH added AS (
             INSERT INTO pgblend_data.document_name (
@@ -43,7 +46,7 @@ BEGIN
         FROM (
             SELECT a.collection_id, a.name FROM added AS a
             UNION ALL
-            SELECT g.* FROM unnest(gone.collection_ids, gone.names) AS g
+            SELECT g.* FROM unnest(gone_collections, gone_names) AS g
         ) AS t
         GROUP BY t.collection_id
     LOOP

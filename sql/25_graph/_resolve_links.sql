@@ -15,7 +15,7 @@ LINKS = (
     "SELECT l.id, l.document_id, l.kind, l.target, l.path, l.name, l.target_document_id,"
     " d.source_key FROM pgblend_data.link AS l"
     " INNER JOIN pgblend_data.document AS d ON d.id = l.document_id"
-    " WHERE l.collection_id = $1 AND ($2 IS NULL OR l.name = ANY($2))")
+    " WHERE l.collection_id = $1")
 CANDIDATES = (
     "SELECT n.name, n.document_id, d.source_key, n.kind, n.full_name"
     " FROM pgblend_data.document_name AS n"
@@ -30,7 +30,10 @@ def run(statement, types, *values):
         SD[statement] = plpy.prepare(statement, types)
     return SD[statement].execute(list(values))
 
-links = run(LINKS, ["bigint", "text[]"], collection_id, names)
+if names is None:
+    links = run(LINKS, ["bigint"], collection_id)
+else:
+    links = run(LINKS + " AND l.name = ANY($2)", ["bigint", "text[]"], collection_id, names)
 by_name = defaultdict(list)
 wanted = sorted({link["name"] for link in links})
 if wanted:
