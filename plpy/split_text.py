@@ -35,6 +35,7 @@ def split_text(
     min_size: int = 40,
     token_ends: Callable[[str], Sequence[int]] | None = None,
     start: int = 0,
+    count_between: Callable[[int, int], int] | None = None,
 ) -> list[dict[str, Any]]:
     """Split `text` recursively at paragraphs, lines, sentences, words, and at last at tokens.
 
@@ -44,7 +45,8 @@ def split_text(
 
     `token_ends` gives the character offset at which each token of a text ends, in order, a token
     that ends inside a character counting as ending before it; left out, the offsets are estimated
-    by counting word by word. They only steer the cuts: every chunk is counted as a whole. What
+    by counting word by word. They only steer the cuts: every chunk is counted as a whole, by
+    `count_between(start, end)` where it is given, which is count_tokens(text[start:end]). What
     stands before `start` was split already, and serves the first chunk's overlap alone.
 
     Returns dicts of content (= text[start_offset:end_offset]), own_start (where in content the
@@ -56,6 +58,7 @@ def split_text(
         raise ValueError(
             f"overlap must be from 0 to chunk_size - 1 ({chunk_size - 1}), not {overlap}"
         )
+    count = count_between or (lambda first, last: count_tokens(text[first:last]))
     ends = token_ends(text) if token_ends else _estimate_token_ends(text, count_tokens)
     leaves = _leaves(text, ends, chunk_size - overlap, start, len(text), 0)
     pending = _merge(leaves, ends, chunk_size, overlap, min_size, start)[::-1]
@@ -65,7 +68,7 @@ def split_text(
         own_start, own_end = _strip(text, *pending.pop())
         if own_start == own_end:
             continue
-        begin, token_count = _fit(text, ends, count_tokens, own_start, own_end, chunk_size, overlap)
+        begin, token_count = _fit(text, ends, count, own_start, own_end, chunk_size, overlap)
         if token_count > chunk_size and own_end - own_start > 1:
             middle = _middle(text, ends, own_start, own_end)
             pending += [(middle, own_end), (own_start, middle)]
@@ -178,7 +181,7 @@ def _strip(text: str, start: int, end: int) -> tuple[int, int]:
 def _fit(
     text: str,
     ends: Sequence[int],
-    count_tokens: Callable[[str], int],
+    count: Callable[[int, int], int],
     own_start: int,
     own_end: int,
     chunk_size: int,
@@ -189,7 +192,7 @@ def _fit(
     room = min(overlap, chunk_size - own_tokens)
     while True:
         start = _overlap_start(text, ends, own_start, room) if room > 0 else own_start
-        token_count = count_tokens(text[start:own_end])
+        token_count = count(start, own_end)
         if token_count <= chunk_size or start == own_start:
             return start, token_count
         room -= token_count - chunk_size

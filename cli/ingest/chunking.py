@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +10,7 @@ from pgblend.cli.ingest.document import Document, Heading, Place
 from pgblend.cli.ingest.messages import group_messages
 from pgblend.cli.ingest.piece_tokens import piece_tokens
 from pgblend.cli.ingest.settings import ChunkSettings
-from pgblend.cli.ingest.token_ends import token_ends
+from pgblend.cli.ingest.token_spans import TokenSpans
 from pgblend.cli.tokens import count_tokens
 from pgblend.plpy.split_text import split_text
 
@@ -31,45 +32,47 @@ def split_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
 
 def iterate_chunks(document: Document, settings: ChunkSettings) -> Iterator[Chunk]:
     """Yield a document's chunks in order."""
-    for chunk in _iterate(document, settings):
-        chunk["piece_tokens"] = piece_tokens(chunk["content"], chunk.get("own_start", 0))
-        yield chunk
-
-
-def _iterate(document: Document, settings: ChunkSettings) -> Iterator[Chunk]:
     if document.messages:
-        yield from group_messages(
-            document.messages, settings.chunk_size, settings.overlap, settings.min_size
-        )
+        sizes = settings.chunk_size, settings.overlap, settings.min_size
+        for chunk in group_messages(document.messages, *sizes):
+            chunk["piece_tokens"] = piece_tokens(chunk["content"], chunk.get("own_start", 0))
+            yield chunk
         return
     place = _Placer(document)
     line = 0
     bounds = sorted({0, *document.breaks, len(document.text)})
     for start, end in pairwise(bounds):
         part = document.text[start:end]
-        for chunk in split_windows(part, settings):
+        for chunk, spans in split_windows(part, settings):
             if document.whole_lines:
-                _snap_to_lines(chunk, part, settings.chunk_size)
+                _snap_to_lines(chunk, part, settings.chunk_size, spans)
+            chunk["piece_tokens"] = piece_tokens(
+                chunk["content"], chunk["own_start"], spans, chunk["start_offset"]
+            )
             _shift(chunk, start, line)
             place.add_to(chunk)
             yield chunk
         line += part.count("\n")
 
 
-def split_windows(text: str, settings: ChunkSettings) -> Iterator[Chunk]:
-    """Split a text of any length; the last chunks of a window are split anew with the next."""
+def split_windows(text: str, settings: ChunkSettings) -> Iterator[tuple[Chunk, TokenSpans]]:
+    """Split a text of any length, and yield each chunk with the tokens of the text around it.
+
+    The last chunks of a window are split anew with the next.
+    """
     own_start = line = begin = 0
     while True:
         end = min(begin + WINDOW_CHARACTERS, len(text))
-        window = text[begin:end]
+        spans = TokenSpans(text, begin, end)
         chunks = split_text(
-            window,
+            text[begin:end],
             count_tokens,
             settings.chunk_size,
             settings.overlap,
             settings.min_size,
-            token_ends,
+            partial(_ends_of, spans),
             own_start - begin,
+            partial(_count_from, spans, begin),
         )
         next_start = end
         if end < len(text) and len(chunks) > _SPLIT_AGAIN:
@@ -78,13 +81,21 @@ def split_windows(text: str, settings: ChunkSettings) -> Iterator[Chunk]:
             del chunks[-_SPLIT_AGAIN:]
         for chunk in chunks:
             _shift(chunk, begin, line)
-            yield chunk
+            yield chunk, spans
         if end == len(text):
             return
         own_start = next_start
         next_begin = max(own_start - _CONTEXT_CHARACTERS, begin)
         line += text.count("\n", begin, next_begin)
         begin = next_begin
+
+
+def _ends_of(spans: TokenSpans, _: str) -> Sequence[int]:
+    return spans.ends
+
+
+def _count_from(spans: TokenSpans, begin: int, start: int, end: int) -> int:
+    return spans.count(begin + start, begin + end)
 
 
 def _shift(chunk: Chunk, offset: int, line: int) -> None:
@@ -94,7 +105,7 @@ def _shift(chunk: Chunk, offset: int, line: int) -> None:
     chunk["end_line"] += line
 
 
-def _snap_to_lines(chunk: Chunk, text: str, chunk_size: int) -> None:
+def _snap_to_lines(chunk: Chunk, text: str, chunk_size: int, spans: TokenSpans) -> None:
     """Let a chunk and its own text begin where a line does, indentation included.
 
     Where only a part of a line fits into a chunk, its own text begins within the line.
@@ -108,9 +119,9 @@ def _snap_to_lines(chunk: Chunk, text: str, chunk_size: int) -> None:
     if line is None:
         line = text.find("\n", start, own_line) + 1 or own_line
     new_start = min(line, own_line)
-    tokens = count_tokens(text[new_start:end])
+    tokens = spans.count(new_start, end)
     if tokens > chunk_size:
-        new_start, tokens = own, count_tokens(text[own:end])
+        new_start, tokens = own, spans.count(own, end)
     first, second = sorted((start, new_start))
     lines = text.count("\n", first, second)
     chunk["start_line"] += lines if new_start > start else -lines

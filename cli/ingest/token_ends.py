@@ -1,5 +1,7 @@
 """Where in a text its cl100k tokens end: what the splitter cuts by."""
 
+import re
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
@@ -7,9 +9,11 @@ from numpy.typing import NDArray
 
 from pgblend.cli.tokens import token_array, token_byte_lengths
 
-# Encoded in blocks, because a word of millions of characters takes more than linear time. A token
-# across two blocks may move by a few characters; the splitter counts each chunk anew.
+# Encoded in blocks, because a word of millions of characters takes more than linear time. They end
+# between two words; without any in so many characters, a token may move by a few characters.
 _BLOCK_CHARACTERS = 100_000
+_BLOCK_END_CHARACTERS = 1_000
+_WORD_CUT = re.compile(r"(?<=\S) (?=\S)")
 
 
 def token_ends(text: str) -> list[int]:
@@ -18,12 +22,24 @@ def token_ends(text: str) -> list[int]:
     A token that ends inside a character counts as ending before it.
     """
     ends: list[int] = []
-    for start in range(0, len(text), _BLOCK_CHARACTERS):
-        block = text[start : start + _BLOCK_CHARACTERS]
+    for start, end in token_blocks(text):
+        block = text[start:end]
         byte_ends = np.cumsum(_byte_lengths()[token_array(block)])
         character_ends = byte_ends if block.isascii() else _to_characters(block, byte_ends)
         ends.extend((character_ends + start).tolist())
     return ends
+
+
+def token_blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each block that is encoded."""
+    start = 0
+    while start < len(text):
+        end = start + _BLOCK_CHARACTERS
+        if end < len(text):
+            cut = _WORD_CUT.search(text, end - _BLOCK_END_CHARACTERS, end)
+            end = cut.start() if cut else end
+        yield start, min(end, len(text))
+        start = end
 
 
 def _to_characters(text: str, byte_ends: NDArray[np.int64]) -> NDArray[np.int64]:
