@@ -1,7 +1,7 @@
 """Links in a text: Markdown, wiki, HTML and reStructuredText, by their own marks."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pgblend.cli.ingest.document import Link
 
@@ -29,21 +29,30 @@ def find_links(text: str) -> tuple[Link, ...]:
     <a href> and reStructuredText's (`shown <path>`_, :doc:`path`, :pep:`8`, :rfc:`2119`). What is
     embedded (![…]) has the type embed. Takes time in proportion to the text.
     """
+    if not any(mark in text for mark in "[<`"):
+        return ()
     prose = _without_comments(_without_comments(_without_fences(text), "<!--", "-->"), "%%", "%%")
-    found = list(_roles(prose))  # whose back quotes are no code
-    prose = _INLINE_CODE.sub(_blank, prose)
-    for match in _WIKI.finditer(prose):
+    found: list[Link] = []
+    if "`" in prose:
+        found += _roles(prose)  # whose back quotes are no code
+        prose = _INLINE_CODE.sub(_blank, prose)
+    for match in _matches(_WIKI, "[[", prose):
         found.append(Link(match.start(), match.group(2).strip(), "wiki", _type(match)))
-    for match in _MARKDOWN.finditer(prose):
+    for match in _matches(_MARKDOWN, "](", prose):
         target = match.group("angled") if match.group("bare") is None else match.group("bare")
         target = re.sub(r"\\(.)", r"\1", target)
         found.append(Link(match.start(), target, "path", _type(match)))
-    for pattern in (_REFERENCE, _AUTOLINK, _ANCHOR):
-        for match in pattern.finditer(prose):
+    for pattern, mark in ((_REFERENCE, "]:"), (_AUTOLINK, "<"), (_ANCHOR, "<")):
+        for match in _matches(pattern, mark, prose):
             target = next(group for group in match.groups() if group is not None)
             found.append(Link(match.start(), target, "path"))
     by_place = sorted(found, key=lambda link: link.offset)
     return tuple(link for link in by_place if 0 < len(link.target) <= _LONGEST)
+
+
+def _matches(pattern: re.Pattern[str], mark: str, prose: str) -> Iterable[re.Match[str]]:
+    """Find a pattern in texts that have its mark; in others, even to look takes time."""
+    return pattern.finditer(prose) if mark in prose else ()
 
 
 def _type(match: re.Match[str]) -> str:

@@ -1241,8 +1241,9 @@ if "identifiers" not in SD:
         return tuple(name.casefold() for name in names)
 
 
+    @lru_cache(maxsize=20_000)
     def is_plain(word: str) -> bool:
-        """Tell quickly that a word cannot hold an identifier."""
+        """Tell that a word cannot hold an identifier; remembered, since most words come again."""
         bare = word.strip(".,;:!?\"'")
         return bare.isdigit() or (bare.isalpha() and bare[1:].islower()) or not bare
 
@@ -1404,8 +1405,9 @@ if "identifiers" not in SD:
         return tuple(name.casefold() for name in names)
 
 
+    @lru_cache(maxsize=20_000)
     def is_plain(word: str) -> bool:
-        """Tell quickly that a word cannot hold an identifier."""
+        """Tell that a word cannot hold an identifier; remembered, since most words come again."""
         bare = word.strip(".,;:!?\"'")
         return bare.isdigit() or (bare.isalpha() and bare[1:].islower()) or not bare
 
@@ -14052,7 +14054,7 @@ LINKS = (
     "SELECT l.id, l.document_id, l.kind, l.target, l.path, l.name, l.target_document_id,"
     " d.source_key FROM pgblend_data.link AS l"
     " INNER JOIN pgblend_data.document AS d ON d.id = l.document_id"
-    " WHERE l.collection_id = $1 AND ($2 IS NULL OR l.name = ANY($2))")
+    " WHERE l.collection_id = $1")
 CANDIDATES = (
     "SELECT n.name, n.document_id, d.source_key, n.kind, n.full_name"
     " FROM pgblend_data.document_name AS n"
@@ -14067,7 +14069,10 @@ def run(statement, types, *values):
         SD[statement] = plpy.prepare(statement, types)
     return SD[statement].execute(list(values))
 
-links = run(LINKS, ["bigint", "text[]"], collection_id, names)
+if names is None:
+    links = run(LINKS, ["bigint"], collection_id)
+else:
+    links = run(LINKS + " AND l.name = ANY($2)", ["bigint", "text[]"], collection_id, names)
 by_name = defaultdict(list)
 wanted = sorted({link["name"] for link in links})
 if wanted:
@@ -14262,15 +14267,18 @@ COMMENT ON FUNCTION pgblend._document_drop_edges() IS
 -- 25_graph/_document_record_names
 -- _document_record_names: trigger that notes the names of documents, and has links of those names
 -- resolved.
+-- Names and links are looked up by index: the session's plan may be of a time when there were none.
 CREATE OR REPLACE FUNCTION pgblend._document_record_names()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 AS $function$
 DECLARE
     renamed bigint[];
-    gone record;
+    gone_collections bigint[];
+    gone_names text[];
     here record;
     linked text[];
 BEGIN
@@ -14281,14 +14289,14 @@ BEGIN
             INNER JOIN old_document AS o ON o.id = n.id
             WHERE (n.source_key, n.title, n.uri, n.metadata)
                 IS DISTINCT FROM (o.source_key, o.title, o.uri, o.metadata));
-    END IF;
-    WITH deleted AS (
-        DELETE FROM pgblend_data.document_name AS n WHERE n.document_id = ANY(renamed)
-        RETURNING n.collection_id, n.name
-    )
+        WITH deleted AS (
+            DELETE FROM pgblend_data.document_name AS n WHERE n.document_id = ANY(renamed)
+            RETURNING n.collection_id, n.name
+        )
 
-    SELECT array_agg(d.collection_id) AS collection_ids, array_agg(d.name) AS names INTO gone
-    FROM deleted AS d;
+        SELECT array_agg(d.collection_id), array_agg(d.name) INTO gone_collections, gone_names
+        FROM deleted AS d;
+    END IF;
     FOR here IN
         WITH added AS (
             INSERT INTO pgblend_data.document_name (
@@ -14305,7 +14313,7 @@ BEGIN
         FROM (
             SELECT a.collection_id, a.name FROM added AS a
             UNION ALL
-            SELECT g.* FROM unnest(gone.collection_ids, gone.names) AS g
+            SELECT g.* FROM unnest(gone_collections, gone_names) AS g
         ) AS t
         GROUP BY t.collection_id
     LOOP
@@ -25359,6 +25367,7 @@ if "split_text" not in SD:
         min_size: int = 40,
         token_ends: Callable[[str], Sequence[int]] | None = None,
         start: int = 0,
+        count_between: Callable[[int, int], int] | None = None,
     ) -> list[dict[str, Any]]:
         """Split `text` recursively at paragraphs, lines, sentences, words, and at last at tokens.
 
@@ -25368,7 +25377,8 @@ if "split_text" not in SD:
 
         `token_ends` gives the character offset at which each token of a text ends, in order, a token
         that ends inside a character counting as ending before it; left out, the offsets are estimated
-        by counting word by word. They only steer the cuts: every chunk is counted as a whole. What
+        by counting word by word. They only steer the cuts: every chunk is counted as a whole, by
+        `count_between(start, end)` where it is given, which is count_tokens(text[start:end]). What
         stands before `start` was split already, and serves the first chunk's overlap alone.
 
         Returns dicts of content (= text[start_offset:end_offset]), own_start (where in content the
@@ -25380,6 +25390,7 @@ if "split_text" not in SD:
             raise ValueError(
                 f"overlap must be from 0 to chunk_size - 1 ({chunk_size - 1}), not {overlap}"
             )
+        count = count_between or (lambda first, last: count_tokens(text[first:last]))
         ends = token_ends(text) if token_ends else _estimate_token_ends(text, count_tokens)
         leaves = _leaves(text, ends, chunk_size - overlap, start, len(text), 0)
         pending = _merge(leaves, ends, chunk_size, overlap, min_size, start)[::-1]
@@ -25389,7 +25400,7 @@ if "split_text" not in SD:
             own_start, own_end = _strip(text, *pending.pop())
             if own_start == own_end:
                 continue
-            begin, token_count = _fit(text, ends, count_tokens, own_start, own_end, chunk_size, overlap)
+            begin, token_count = _fit(text, ends, count, own_start, own_end, chunk_size, overlap)
             if token_count > chunk_size and own_end - own_start > 1:
                 middle = _middle(text, ends, own_start, own_end)
                 pending += [(middle, own_end), (own_start, middle)]
@@ -25502,7 +25513,7 @@ if "split_text" not in SD:
     def _fit(
         text: str,
         ends: Sequence[int],
-        count_tokens: Callable[[str], int],
+        count: Callable[[int, int], int],
         own_start: int,
         own_end: int,
         chunk_size: int,
@@ -25513,7 +25524,7 @@ if "split_text" not in SD:
         room = min(overlap, chunk_size - own_tokens)
         while True:
             start = _overlap_start(text, ends, own_start, room) if room > 0 else own_start
-            token_count = count_tokens(text[start:own_end])
+            token_count = count(start, own_end)
             if token_count <= chunk_size or start == own_start:
                 return start, token_count
             room -= token_count - chunk_size
