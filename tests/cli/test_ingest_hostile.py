@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -141,10 +142,11 @@ def kill_parser(process, but=0):
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         for child in psutil.Process(process.pid).children():
-            if child.pid != but and "pgblend.cli.ingest.worker" in child.cmdline():
-                time.sleep(0.5)  # until it is at work
-                child.kill()
-                return child.pid
+            with suppress(psutil.NoSuchProcess):  # another one that has just ended
+                if child.pid != but and "pgblend.cli.ingest.worker" in child.cmdline():
+                    time.sleep(0.5)  # until it is at work
+                    child.kill()
+                    return child.pid
         time.sleep(0.01)
     raise AssertionError("no parsing process came up")
 
