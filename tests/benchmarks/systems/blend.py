@@ -1,18 +1,22 @@
 """pgblend itself: `hybrid_search` in mode fast with the vector given, and `lexical_search`."""
 
 import json
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import islice
 
-import psycopg
-from corpora import DIMENSIONS, Corpus, Question
-from psycopg.types.json import Jsonb
+from corpora import DIMENSIONS, Corpus, Document, Question
 from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.database import Connection, connect
+from pgblend.cli.ingest.spool import Batch
+from pgblend.cli.ingest.store import store
 from pgblend.migrations import runner
 from systems import ROWS
 from systems.server_database import database_name, filled_database
 
 SPACE = "bench"
+COLLECTION = "bench"
 BATCH = 1000
 PATIENT = json.dumps({"mode": "fast", "timeouts_ms": {"lexical": 600_000, "total": 600_000}})
 HYBRID = (
@@ -21,12 +25,6 @@ HYBRID = (
 # Strict: words that are nowhere find nothing, instead of what is near by the vector.
 PATIENT_WORDS = json.dumps(json.loads(PATIENT) | {"strict": True})
 WORDS = f"SELECT * FROM pgblend.lexical_search(%s, {ROWS}, options => %s::jsonb)"
-INGEST = """
-    SELECT count(stored.document_id) FROM jsonb_array_elements(%s) AS given
-    CROSS JOIN LATERAL pgblend.ingest_document(
-        'bench', given ->> 'key', '', given ->> 'title', content_hash => 'given',
-        chunks => jsonb_build_array(jsonb_build_object('content', given -> 'text'))) AS stored
-"""
 STAGE = "CREATE TEMP TABLE given (source_key text, embedding vector)"
 VECTORS = """
     CREATE TEMP TABLE embedding_stage AS
@@ -121,8 +119,8 @@ def fill(url: str, corpus: Corpus) -> None:
     """Make pgblend's tables and store the corpus."""
     runner.upgrade(url)
     with connect(url) as connection:
-        connection.execute("SET maintenance_work_mem = '1GB'")
-        connection.execute("SELECT pgblend.add_collection('bench', %s)", [corpus.language])
+        connection.execute("SET maintenance_work_mem = '2GB'")
+        connection.execute("SELECT pgblend.add_collection(%s, %s)", [COLLECTION, corpus.language])
         connection.execute(
             "SELECT pgblend.create_embedding_space(%s, 'openai/bench', %s, probe => false)",
             [SPACE, DIMENSIONS],
@@ -130,34 +128,44 @@ def fill(url: str, corpus: Corpus) -> None:
         ((index, definition),) = connection.execute(INDEX).fetchall()
         connection.execute(f"DROP INDEX {index}")
         connection.execute(STAGE)
-        store(connection, corpus)
+        store_corpus(connection, corpus)
         with connection.transaction():
             connection.execute(VECTORS)
             connection.execute("SELECT pgblend._store_embeddings(%s)", [SPACE])
-        connection.execute("SELECT pgblend.lexical_seal('bench')")
+        connection.execute("SELECT pgblend.lexical_seal(%s)", [COLLECTION])
         connection.execute(definition)
         connection.execute("VACUUM ANALYZE")
 
 
-def store(connection: Connection, corpus: Corpus) -> None:
-    """Ingest the documents in batches, and stage their vectors."""
-    batch: list[dict[str, str]] = []
-    vectors = []
-    for document in corpus.documents():
-        text = document.text or document.title
-        batch.append({"key": document.key, "title": document.title, "text": text})
-        vectors.append((document.key, document.vector))
-        if len(batch) == BATCH:
-            store_batch(connection, batch, vectors)
-    store_batch(connection, batch, vectors)
+def store_corpus(connection: Connection, corpus: Corpus) -> None:
+    """Store the documents in batches, as pgblend ingest does, and stage their vectors."""
+    for documents in batched(corpus.documents(), BATCH):
+        with closing(Batch([document.key for document in documents])) as batch:
+            for place, document in enumerate(documents):
+                batch.add(place, 0, payload(document))
+                batch.finish(place, 1, 0)
+            store(connection, COLLECTION, batch)
+        with connection.cursor().copy("COPY given FROM STDIN (FORMAT binary)") as copy:
+            copy.set_types(["text", "vector"])
+            for document in documents:
+                copy.write_row((document.key, document.vector))
 
 
-def store_batch(connection: psycopg.Connection, batch: list[dict[str, str]], vectors: list) -> None:
-    """Ingest one batch and empty it."""
-    connection.execute(INGEST, [Jsonb(batch)])
-    with connection.cursor().copy("COPY given FROM STDIN (FORMAT binary)") as copy:
-        copy.set_types(["text", "vector"])
-        for row in vectors:
-            copy.write_row(row)
-    batch.clear()
-    vectors.clear()
+def payload(document: Document) -> str:
+    """Return a document of one chunk as ingest hands it over."""
+    return json.dumps(
+        {
+            "source_key": document.key,
+            "content": "",
+            "title": document.title,
+            "content_hash": "given",
+            "chunks": [{"content": document.text or document.title}],
+        }
+    )
+
+
+def batched(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
+    """Yield the documents in lists of that size."""
+    documents = iter(documents)
+    while batch := list(islice(documents, size)):
+        yield batch

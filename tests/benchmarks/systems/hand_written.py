@@ -84,7 +84,7 @@ class HandWritten:
     def fill(self, url: str, corpus: Corpus) -> None:
         """Fill the table, then index it."""
         with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("SET maintenance_work_mem = '1GB'")
+            connection.execute("SET maintenance_work_mem = '2GB'")
             self.extend(connection)
             register_vector(connection)
             connection.execute(
