@@ -1,8 +1,7 @@
 """Convex combination of normalised scores over whole lists."""
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import add
+from math import fsum
 
 
 def convex_fusion(
@@ -11,16 +10,14 @@ def convex_fusion(
     """Return Σ weight · score / Σ weight of each item, in [0, 1] where the scores are.
 
     `scores[list][item]` are normalised (normalize_scores); None, where the list lacks the item,
-    counts as 0. Weights that are all 0 give 0. Terms are added from the smallest, so the order of
-    the lists changes no bit. Bruch, Gai and Ingber 2023.
+    counts as 0. Weights that are all 0 give 0. Sums are rounded once, so the order of the lists
+    changes no bit. Bruch, Gai and Ingber 2023.
     """
-    total = reduce(add, sorted(weights), 0.0)
+    total = fsum(weights)
     if total == 0:
         return [0.0] * (len(scores[0]) if scores else 0)
     terms = [
         [0.0 if score is None else weight * score for score in of_list]
         for of_list, weight in zip(scores, weights, strict=True)
     ]
-    if len(terms) == 2:
-        return [(one + other) / total for one, other in zip(*terms, strict=True)]
-    return [reduce(add, sorted(row)) / total for row in zip(*terms, strict=True)]
+    return [fsum(row) / total for row in zip(*terms, strict=True)]

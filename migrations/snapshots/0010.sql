@@ -14615,8 +14615,7 @@ if "convex_fusion" not in SD:
     """Convex combination of normalised scores over whole lists."""
 
     from collections.abc import Sequence
-    from functools import reduce
-    from operator import add
+    from math import fsum
 
 
     def convex_fusion(
@@ -14625,19 +14624,17 @@ if "convex_fusion" not in SD:
         """Return Σ weight · score / Σ weight of each item, in [0, 1] where the scores are.
 
         `scores[list][item]` are normalised (normalize_scores); None, where the list lacks the item,
-        counts as 0. Weights that are all 0 give 0. Terms are added from the smallest, so the order of
-        the lists changes no bit. Bruch, Gai and Ingber 2023.
+        counts as 0. Weights that are all 0 give 0. Sums are rounded once, so the order of the lists
+        changes no bit. Bruch, Gai and Ingber 2023.
         """
-        total = reduce(add, sorted(weights), 0.0)
+        total = fsum(weights)
         if total == 0:
             return [0.0] * (len(scores[0]) if scores else 0)
         terms = [
             [0.0 if score is None else weight * score for score in of_list]
             for of_list, weight in zip(scores, weights, strict=True)
         ]
-        if len(terms) == 2:
-            return [(one + other) / total for one, other in zip(*terms, strict=True)]
-        return [reduce(add, sorted(row)) / total for row in zip(*terms, strict=True)]
+        return [fsum(row) / total for row in zip(*terms, strict=True)]
     SD["convex_fusion"] = convex_fusion
 convex_fusion = SD["convex_fusion"]
 return convex_fusion([[score] for score in scores], weights)[0]
@@ -16682,7 +16679,8 @@ COMMENT ON FUNCTION pgblend._checked_scores(jsonb, integer) IS
 
 -- 50_model/_create_embedding_table
 -- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
--- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. Runs
+-- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. By
+-- pgvector's own ef_construction (64) walks get lost where texts are of several kinds. Runs
 -- with its owner's rights: the tables belong to whoever owns the others. Only admins may call it.
 CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(space text)
 RETURNS void
@@ -16713,7 +16711,7 @@ BEGIN
             embedding %2$s.%3$s NOT NULL
         )', table_name, extension_schema, made.vector_type);
     EXECUTE format(
-        'CREATE INDEX %2$I ON pgblend_data.%1$I USING hnsw (%4$s)',
+        'CREATE INDEX %2$I ON pgblend_data.%1$I USING hnsw (%4$s) WITH (ef_construction = 200)',
         table_name, table_name || '_embedding_hnsw', extension_schema,
         CASE made.storage
             WHEN 'binary' THEN format(
@@ -19255,8 +19253,7 @@ if "convex_fusion" not in SD:
     """Convex combination of normalised scores over whole lists."""
 
     from collections.abc import Sequence
-    from functools import reduce
-    from operator import add
+    from math import fsum
 
 
     def convex_fusion(
@@ -19265,19 +19262,17 @@ if "convex_fusion" not in SD:
         """Return Σ weight · score / Σ weight of each item, in [0, 1] where the scores are.
 
         `scores[list][item]` are normalised (normalize_scores); None, where the list lacks the item,
-        counts as 0. Weights that are all 0 give 0. Terms are added from the smallest, so the order of
-        the lists changes no bit. Bruch, Gai and Ingber 2023.
+        counts as 0. Weights that are all 0 give 0. Sums are rounded once, so the order of the lists
+        changes no bit. Bruch, Gai and Ingber 2023.
         """
-        total = reduce(add, sorted(weights), 0.0)
+        total = fsum(weights)
         if total == 0:
             return [0.0] * (len(scores[0]) if scores else 0)
         terms = [
             [0.0 if score is None else weight * score for score in of_list]
             for of_list, weight in zip(scores, weights, strict=True)
         ]
-        if len(terms) == 2:
-            return [(one + other) / total for one, other in zip(*terms, strict=True)]
-        return [reduce(add, sorted(row)) / total for row in zip(*terms, strict=True)]
+        return [fsum(row) / total for row in zip(*terms, strict=True)]
     SD["convex_fusion"] = convex_fusion
 convex_fusion = SD["convex_fusion"]
 if "fuse_ranks" not in SD:

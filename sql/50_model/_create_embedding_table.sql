@@ -1,5 +1,6 @@
 -- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
--- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. Runs
+-- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. By
+-- pgvector's own ef_construction (64) walks get lost where texts are of several kinds. Runs
 -- with its owner's rights: the tables belong to whoever owns the others. Only admins may call it.
 CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(space text)
 RETURNS void
@@ -30,7 +31,7 @@ BEGIN
             embedding %2$s.%3$s NOT NULL
         )', table_name, extension_schema, made.vector_type);
     EXECUTE format(
-        'CREATE INDEX %2$I ON pgblend_data.%1$I USING hnsw (%4$s)',
+        'CREATE INDEX %2$I ON pgblend_data.%1$I USING hnsw (%4$s) WITH (ef_construction = 200)',
         table_name, table_name || '_embedding_hnsw', extension_schema,
         CASE made.storage
             WHEN 'binary' THEN format(
