@@ -40,9 +40,7 @@ _DEAD_LETTERS = """
     SELECT space, collection, source_key, chunk_id, attempts, reason, dead_at
     FROM pgblend.embedding_dead_letters ORDER BY dead_at DESC, chunk_id LIMIT %(limit)s
 """
-_SUMMARIES = "SELECT * FROM pgblend._summary_counts(%(made_by)s::text)"
 _RENEW_SUMMARIES = "SELECT pgblend._renew_summaries(%(made_by)s::text, %(collection)s::text)"
-_SUMMARY_COLUMNS = ("collection", "summaries", "other", "waiting", "given_up")
 _DEAD_COLUMNS = (
     "space",
     "collection",
@@ -175,24 +173,23 @@ def summaries(
     The old ones serve until a worker, or the next ingest, has the new ones; what is embedded with
     its summary is embedded anew then. Those set by hand stay.
     """
-    from pgblend.cli.ingest.spaces import get_setting
-    from pgblend.cli.ingest.summary_prompt import made_by
+    from pgblend.cli.summary_counts import COUNTS, summaries_by_collection, summary_maker
 
     if collection is not None and not renew:
         raise click.UsageError("--collection needs --renew")
     with open_database(database_url) as connection:
-        model = get_setting(connection, "summary_model")
-        parameters = {"made_by": made_by(model) if model else None, "collection": collection}
         if renew:
-            if not model:
+            maker = summary_maker(connection)
+            if maker is None:
                 raise UserError(
                     "no model makes summaries",
                     hint="name one: pgblend config set summary_model NAME",
                 )
+            parameters = {"made_by": maker, "collection": collection}
             count = fetch_value(connection, _RENEW_SUMMARIES, parameters)
             click.echo(f"queued {count:,} summaries", err=True)
-        rows = fetch_rows(connection, _SUMMARIES, parameters)
-    output.echo_list("summaries", rows, _SUMMARY_COLUMNS, output_format)
+        rows = summaries_by_collection(connection)
+    output.echo_list("summaries", rows, ("collection", *COUNTS), output_format)
 
 
 def _note(text: str) -> None:

@@ -30,7 +30,6 @@ _SPACES = """
     CROSS JOIN LATERAL pgblend.count_vectors(s.name) AS c
     ORDER BY s.name
 """
-_SUMMARIES = "SELECT * FROM pgblend._summary_counts(%(made_by)s::text)"
 _PROBE = """
     SELECT model, expected_dimensions, dimensions, likeness
     FROM pgblend.probe_embedding_space(%(space)s)
@@ -158,21 +157,17 @@ def embedding_queue(connection: Connection) -> Iterator[Check]:
 
 def summaries(connection: Connection) -> Iterator[Check]:
     """Check that summaries are of the model that makes them now."""
-    from pgblend.cli.ingest.spaces import get_setting
-    from pgblend.cli.ingest.summary_prompt import made_by
+    from pgblend.cli.summary_counts import count_summaries
 
-    model = get_setting(connection, "summary_model")
-    rows = fetch_rows(connection, _SUMMARIES, {"made_by": made_by(model) if model else None})
-    other, given_up = (sum(row[name] for row in rows) for name in ("other", "given_up"))
+    counts = count_summaries(connection)
+    other, given_up = counts["other"], counts["given_up"]
+    mend = "run: pgblend worker summaries --renew"
     if other:
-        message = (
-            f"{other} of {sum(row['summaries'] for row in rows)} are of another model or prompt"
-        )
-        yield Check("summaries", "warning", message, "run: pgblend worker summaries --renew")
+        message = f"{other} of {counts['summaries']} are of another model or prompt"
+        yield Check("summaries", "warning", message, mend)
     if given_up:
-        message = f"the model gave none for {given_up} documents"
-        yield Check("summaries", "warning", message, "run: pgblend worker summaries --renew")
-    if rows and not other and not given_up:
+        yield Check("summaries", "warning", f"the model gave none for {given_up} documents", mend)
+    if any(counts.values()) and not other and not given_up:
         yield Check("summaries", "ok", "made by the model that makes them now")
 
 

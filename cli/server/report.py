@@ -8,11 +8,11 @@ from typing import Any
 
 from pgblend.cli.database import Connection, connect, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
-from pgblend.cli.ingest.summary_prompt import made_by
 from pgblend.cli.server.bring_up import GET_GATEWAY_URL
 from pgblend.cli.server.cluster import Cluster
 from pgblend.cli.server.gateway_process import GatewayProcess, ask_health
 from pgblend.cli.server.state import load_state
+from pgblend.cli.summary_counts import count_summaries
 
 LIBRARIES = ("pgblend", "psycopg", "alembic", "litellm")
 EXTENSIONS = """
@@ -32,14 +32,6 @@ SPACES = """
 """
 
 HAS_SUMMARIES = "SELECT pg_catalog.to_regprocedure('pgblend._summary_counts(text)') IS NOT NULL"
-SUMMARIES = """
-    SELECT coalesce(sum(c.summaries), 0)::bigint AS summaries,
-        coalesce(sum(c.other), 0)::bigint AS other,
-        coalesce(sum(c.waiting), 0)::bigint AS waiting,
-        coalesce(sum(c.given_up), 0)::bigint AS given_up
-    FROM pgblend._summary_counts(%(made_by)s::text) AS c
-"""
-SUMMARY_MODEL = "SELECT pgblend.get_setting('summary_model') #>> '{}'"
 
 Report = dict[str, Any]
 
@@ -111,6 +103,7 @@ def _ask(url: str) -> tuple[Report, str | None]:
 def _ask_database(connection: Connection) -> tuple[Report, str | None]:
     migrated = fetch_value(connection, HAS_REVISION)
     has_spaces = fetch_value(connection, HAS_SPACES)
+    has_summaries = fetch_value(connection, HAS_SUMMARIES)
     found = {
         "running": True,
         "version": connection.info.parameter_status("server_version"),
@@ -120,12 +113,6 @@ def _ask_database(connection: Connection) -> tuple[Report, str | None]:
         },
         "migration": fetch_value(connection, REVISION) if migrated else None,
         "embedding_spaces": fetch_rows(connection, SPACES) if has_spaces else [],
-        "summaries": _summaries(connection) if fetch_value(connection, HAS_SUMMARIES) else None,
+        "summaries": count_summaries(connection) if has_summaries else None,
     }
     return found, fetch_value(connection, GET_GATEWAY_URL) if migrated else None
-
-
-def _summaries(connection: Connection) -> Report:
-    """Count summaries, and those that another model made than would now."""
-    model = fetch_value(connection, SUMMARY_MODEL)
-    return fetch_rows(connection, SUMMARIES, {"made_by": made_by(model) if model else None})[0]
