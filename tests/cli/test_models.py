@@ -24,27 +24,20 @@ EVERY_MODEL = {
 
 
 @pytest.fixture(scope="module")
-def shared_provider() -> Iterator[ModelProvider]:
-    with ModelProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def gateway(shared_provider: ModelProvider) -> Iterator[GatewayProcess]:
+def gateway(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
     options = ("--attempts", "1", "--breaker-failures", "1000")
-    with GatewayProcess(*options, provider=shared_provider) as gateway:
+    with GatewayProcess(*options, provider=session_provider) as gateway:
         yield gateway
 
 
 @pytest.fixture
 def provider(
-    shared_provider: ModelProvider, gateway: GatewayProcess, connection: psycopg.Connection
+    model_provider: ModelProvider, gateway: GatewayProcess, connection: psycopg.Connection
 ) -> ModelProvider:
     """The provider, behind a gateway that the test's database knows."""
-    shared_provider.reset()
     connection.execute("SELECT pgblend.set_setting('gateway_url', to_jsonb(%s::text))",
                        [gateway.url])  # fmt: skip
-    return shared_provider
+    return model_provider
 
 
 def test_list(pgblend: Pgblend, parse_valid: ParseValid) -> None:

@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -35,34 +35,21 @@ SIGNAL_SECONDS = 1.0  # 20 ms steps, with a margin for busy machines
 
 
 @pytest.fixture(scope="module")
-def own_provider() -> Iterator[ModelProvider]:
-    with ModelProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def own_gateway(own_provider: ModelProvider) -> Iterator[GatewayProcess]:
-    """A gateway whose breakers these faults may open."""
-    with GatewayProcess("--cache-size", "0", provider=own_provider) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
 def filled(
-    module_connection: psycopg.Connection, own_gateway: GatewayProcess, own_provider: ModelProvider
+    module_connection: psycopg.Connection,
+    session_gateway: GatewayProcess,
+    session_provider: ModelProvider,
 ) -> Database:
     db = Database(module_connection)
     fill(db)
-    use_models(db, own_gateway, own_provider)
+    use_models(db, session_gateway, session_provider)
     return db
 
 
 @pytest.fixture
-def provider(own_provider: ModelProvider) -> Iterator[ModelProvider]:
-    own_provider.reset()
-    own_provider.reply = lambda _: json.dumps(EXPANSION)
-    yield own_provider
-    own_provider.reset()
+def provider(model_provider: ModelProvider) -> ModelProvider:
+    model_provider.reply = lambda _: json.dumps(EXPANSION)
+    return model_provider
 
 
 @pytest.mark.parametrize("stage", TASKS)

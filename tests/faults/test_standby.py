@@ -136,18 +136,6 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def provider() -> Iterator[ModelProvider]:
-    with ModelProvider() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def gateway(provider: ModelProvider) -> Iterator[GatewayProcess]:
-    with GatewayProcess("--cache-size", "0", provider=provider) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
 def primary() -> Iterator[Cluster]:
     """A server that keeps a log for standbys."""
     with tempfile.TemporaryDirectory(prefix="pgblend-standby-") as name:
@@ -170,7 +158,9 @@ def primary() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def place(primary: Cluster, gateway: GatewayProcess, provider: ModelProvider) -> Iterator[Place]:
+def place(
+    primary: Cluster, session_gateway: GatewayProcess, session_provider: ModelProvider
+) -> Iterator[Place]:
     """The library of the models' tests, with links, on a primary and its standby."""
     with ExitStack() as stack:
         admin = Database(stack.enter_context(connect(url_of(primary))))
@@ -183,7 +173,7 @@ def place(primary: Cluster, gateway: GatewayProcess, provider: ModelProvider) ->
         admin.rows("SELECT grant_collection('c', 'reader')")
         admin.rows("SELECT set_setting('timeouts_ms', %s)", json.dumps(TIMEOUTS))
         admin.rows("SELECT set_setting('answer_model', %s)", json.dumps(ANSWER_MODEL))
-        use_models(admin, gateway, provider)
+        use_models(admin, session_gateway, session_provider)
         standby = stack.enter_context(replica(primary))
         reader, follower, read_only = (
             Database(stack.enter_context(connect(url_of(at, user="reader", password="secret"))))
@@ -194,9 +184,9 @@ def place(primary: Cluster, gateway: GatewayProcess, provider: ModelProvider) ->
 
 
 @pytest.fixture(autouse=True)
-def answering(provider: ModelProvider) -> None:
-    provider.reset()
-    provider.reply = reply
+def provider(model_provider: ModelProvider) -> ModelProvider:
+    model_provider.reply = reply
+    return model_provider
 
 
 @pytest.fixture
