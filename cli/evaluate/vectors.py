@@ -48,14 +48,14 @@ def read_vectors(path: Path) -> Vectors:
 def check_covers(vectors: Vectors, documents: set[str], queries: set[str], path: Path) -> None:
     """Refuse a file that lacks the vector of a document or a query."""
     for kind, wanted, found in (
-        ("document", documents, vectors.documents),
-        ("query", queries, vectors.queries),
+        ("documents", documents, vectors.documents),
+        ("queries", queries, vectors.queries),
     ):
         lacking = sorted(wanted - found.keys())
         if lacking:
             raise UserError(
-                f"{path} has no vector for {len(lacking)} of {len(wanted)} "
-                f"{'documents' if kind == 'document' else 'queries'}, such as {lacking[0]!r}",
+                f"{path} has no vector for {len(lacking)} of {len(wanted)} {kind}, "
+                f"such as {lacking[0]!r}",
                 hint="nothing was imported; make the vectors anew, or leave --vectors out",
             )
 
