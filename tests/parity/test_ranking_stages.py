@@ -1,5 +1,6 @@
 """The stages' formulas: pure functions, what is deployed of them, and what must hold for both."""
 
+import json
 from collections.abc import Callable
 from math import isclose
 from typing import Any
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
+from pgblend import sql as sources
 from pgblend.plpy.arm_depth import arm_depth
 from pgblend.plpy.arm_normalization import arm_normalization
 from pgblend.plpy.blend_scores import blend_scores
@@ -17,6 +19,7 @@ from pgblend.plpy.convex_fusion import convex_fusion
 from pgblend.plpy.fuse_ranks import fuse_ranks
 from pgblend.plpy.normalize_scores import normalize_scores
 from pgblend.plpy.rank_bonus import rank_bonus
+from pgblend.plpy.recency_decay import recency_decay
 from pgblend.plpy.scale_fused import scale_fused
 
 EXAMPLES = settings(max_examples=60, deadline=None)
@@ -81,15 +84,35 @@ def sql(module_connection: psycopg.Connection) -> Callable[..., Any]:
     return value
 
 
+@pytest.fixture(scope="module")
+def in_server(module_connection: psycopg.Connection) -> Callable[..., Any]:
+    """Run a module that only searches include as they do: spliced into PL/Python."""
+    made = set()
+
+    def value(name: str, *arguments: Any) -> Any:
+        if name not in made:
+            body = f"#include plpy/{name}.py\nimport json"
+            body += f"\nreturn json.dumps({name}(*json.loads(arguments)))"
+            module_connection.execute(sources._splice(
+                f"CREATE FUNCTION pg_temp.{name}(arguments text) RETURNS text"
+                f" LANGUAGE plpython3u AS $python$\n{body}\n$python$"))  # fmt: skip
+            made.add(name)
+        query = f"SELECT pg_temp.{name}(%s)"
+        row = module_connection.execute(query, [json.dumps(arguments)]).fetchone()
+        assert row
+        return json.loads(row[0])
+
+    return value
+
+
 @given(lists=lists_of(RANKS), k=st.floats(0, 1000))
 @EXAMPLES
-def test_rrf_of_one_item_is_that_of_all(sql: Any, lists: Any, k: float) -> None:
+def test_rrf_of_one_item_is_that_of_all(sql: Any, in_server: Any, lists: Any, k: float) -> None:
     ranks, weights = split(lists)
     fused, attainable = fuse_ranks(ranks, weights, k)
     for score, item in zip(fused, zip(*ranks, strict=True), strict=True):
         assert sql("rrf(%s::int[], %s::float8[], %s)", list(item), weights, k) == score
-    query = "to_json(pgblend._fuse_ranks(%s::int[], %s::float8[], %s))"
-    assert sql(query, ranks, weights, k) == {"fused": fused, "attainable": attainable}
+    assert in_server("fuse_ranks", ranks, weights, k) == [fused, attainable]
 
 
 @given(lists=lists_of(RANKS), k=st.floats(0, 1000), data=st.data())
@@ -183,11 +206,12 @@ def test_scale_and_origin_of_a_list_do_not_matter(
         ),
     ],
 )
-def test_normalization_of_an_arm(sql: Any, setting: Any, expected: Any) -> None:
+def test_normalization_of_an_arm(in_server: Any, setting: Any, expected: Any) -> None:
     assert arm_normalization(setting, "lexical", 0.0, 9.0) == expected
+    assert in_server("arm_normalization", setting, "lexical", 0.0, 9.0) == list(expected)
     scores = [1.0, 4.5, None, 9.0]
-    query = "pgblend._normalize_arm(%s::float8[], %s, 'lexical', 0, 9)"
-    assert sql(query, scores, Jsonb(setting)) == normalize_scores(scores, *expected)
+    normalized = normalize_scores(scores, *expected)
+    assert in_server("normalize_scores", scores, *expected) == normalized
 
 
 @given(lists=lists_of(RANKS), bonus=BONUSES, attainable=st.floats(0, 10))
@@ -206,12 +230,11 @@ def test_same_bonus(sql: Any, lists: Any, bonus: Any, attainable: float) -> None
     blend=BLENDS,
 )
 @EXAMPLES
-def test_same_blend(sql: Any, rows: Any, blend: Any) -> None:
+def test_same_blend(sql: Any, in_server: Any, rows: Any, blend: Any) -> None:
     rows = sorted(rows, key=lambda row: (row[1] is None, -row[0]))
     fused, rerank = [row[0] for row in rows], [row[1] for row in rows]
     blended = blend_scores(fused, rerank, blend)
-    query = "pgblend._blend_scores(%s::float8[], %s::float8[], %s)"
-    assert sql(query, fused, rerank, Jsonb(blend)) == blended
+    assert in_server("blend_scores", fused, rerank, blend) == blended
     n = sum(score is not None for score in rerank)
     for rank, score in enumerate(blended[:n], 1):
         query = "blend_scores(%s, %s, %s, %s, %s)"
@@ -240,11 +263,10 @@ def test_a_better_rerank_score_never_lowers_a_row(
         ("attainable", [0.5, 1 / 3, 0.0]),
     ],
 )
-def test_scale_of_the_fused_score(sql: Any, scale: str, expected: list[float]) -> None:
+def test_scale_of_the_fused_score(in_server: Any, scale: str, expected: list[float]) -> None:
     fused = [0.03, 0.02, 0.0]
     assert scale_fused(fused, 0.06, scale) == pytest.approx(expected)
-    deployed = sql("pgblend._scale_fused(%s::float8[], 0.06, %s)", fused, scale)
-    assert deployed == scale_fused(fused, 0.06, scale)
+    assert in_server("scale_fused", fused, 0.06, scale) == scale_fused(fused, 0.06, scale)
     assert scale_fused([], 1, scale) == []
 
 
@@ -269,9 +291,16 @@ def test_scale_of_sums_that_do_not_differ() -> None:
     ],
 )
 def test_candidates_of_an_arm(
-    sql: Any, over_fetch: Any, wanted: int, reranked: bool, variant: bool, expected: int
+    in_server: Any, over_fetch: Any, wanted: int, reranked: bool, variant: bool, expected: int
 ) -> None:
-    assert arm_depth(over_fetch, 100, wanted, reranked, variant) == expected
-    given = Jsonb({"over_fetch": over_fetch, "candidate_depth": 100})
-    query = "pgblend._arm_depth(%s, %s, %s, %s)"
-    assert sql(query, given, wanted, reranked, variant) == expected
+    asked = (over_fetch, 100, wanted, reranked, variant)
+    assert arm_depth(*asked) == in_server("arm_depth", *asked) == expected
+
+
+def test_decay_of_one_item_is_that_of_all(sql: Any, in_server: Any) -> None:
+    scores, ages = [0.9, 0.5, 0.1, 0.3], [0.0, 12.34, 1e7, None]
+    decayed = recency_decay(scores, ages, 7)
+    assert in_server("recency_decay", scores, ages, 7) == decayed
+    query = "recency_decay(%s, %s::float8, 7)"
+    assert [sql(query, *item) for item in zip(scores, ages, strict=True)] == decayed
+    assert recency_decay([1.0], [5.0], None) == [1.0]

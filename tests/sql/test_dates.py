@@ -136,17 +136,6 @@ def test_decay_of_arrays(items: list[tuple[float, float | None]], half_life: flo
         assert [equal[i] for i in order] == sorted(equal, reverse=True)
 
 
-def test_scalar_and_arrays_agree(db: Database) -> None:
-    scores, ages = [0.9, 0.5, 0.1, 0.3], [0.0, 12.34, 1e7, None]
-    whole = db.value("SELECT pgblend._recency_decay(%s::float8[], %s::float8[], 7)", scores, ages)
-    single = [
-        db.value("SELECT recency_decay(%s, %s::float8, 7)", *item)
-        for item in zip(scores, ages, strict=True)
-    ]
-    assert whole == recency_decay(scores, ages, 7) == single
-    assert db.value("SELECT pgblend._recency_decay('{1}', '{5}', NULL)") == [1]
-
-
 @pytest.mark.parametrize("search", SEARCHES)
 def test_scores_halve_with_age(db: Database, search: str) -> None:
     """Ages of 0 to 2 half-lives, undone by their factors, give the scores without recency."""

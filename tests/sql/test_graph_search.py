@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 
+from pgblend.plpy.arm_depth import arm_depth
 from support.database import Database, add_documents, add_space, embed_waiting, stage
 
 # A library of five documents, one passage each; cosines to QUERY are the first numbers.
@@ -180,8 +181,8 @@ def test_a_hit_is_not_near_itself(library: Database) -> None:
 
 def test_twice_as_many_hits_as_rows_and_at_least_twenty(library: Database) -> None:
     settings = library.value("SELECT pgblend._search_settings('{}', 'graph', '{}')")
-    ask = "SELECT pgblend._arm_depth(%s, %s, false, false)"
-    depths = [library.value(ask, Jsonb(settings), limit) for limit in (1, 10, 11, 50)]
+    asked = settings["over_fetch"], settings["candidate_depth"]
+    depths = [arm_depth(*asked, limit, False, False) for limit in (1, 10, 11, 50)]
     assert depths == [20, 20, 22, 100]
 
 

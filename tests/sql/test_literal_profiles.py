@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 
+from pgblend.plpy.arm_depth import arm_depth
 from support.database import Database, add_documents, add_space, embed_waiting, vector_of
 
 LIBRARY = [
@@ -46,9 +47,8 @@ def blended(db: Database, profile: str, score: float, rerank: float, rank: int, 
 
 
 def depth(db: Database, profile: str, limit: int, reranked: bool, variant: bool) -> int:
-    settings = Jsonb(settings_of(db, profile))
-    query = "SELECT pgblend._arm_depth(%s, %s, %s, %s)"
-    return int(db.value(query, settings, limit, reranked, variant))
+    settings = settings_of(db, profile)
+    return arm_depth(settings["over_fetch"], settings["candidate_depth"], limit, reranked, variant)
 
 
 def test_the_profiles_are_there_and_right(db: Database) -> None:
