@@ -1,8 +1,6 @@
 """`pgblend table`, a dump and restore of attached tables, and a replication between databases."""
 
-import tempfile
 import time
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -10,9 +8,9 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from pgblend.cli.database import connect
-from pgblend.cli.server.cluster import Cluster
 from pgblend.migrations import runner
 from support.catalogue import run_client
+from support.server import temporary_cluster
 
 
 @pytest.fixture
@@ -80,21 +78,8 @@ def test_a_dump_and_its_restore_are_followed(new_database, articles, database_ur
 @pytest.fixture
 def replicating_server():
     """A server of the test's own: a new slot waits for all transactions of its server."""
-    with tempfile.TemporaryDirectory(prefix="pgblend-test-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)  # the server runs as another account
-        cluster = Cluster(folder / "server", durable=False)
-        cluster.create()
-        cluster.start()
-        try:
-            with psycopg.connect(**cluster.connection_parameters(), autocommit=True) as admin:
-                admin.execute("ALTER SYSTEM SET wal_level = logical")
-                admin.execute("ALTER SYSTEM SET max_wal_senders = 4")
-            cluster.stop()
-            cluster.start()
-            yield cluster.connection_parameters()
-        finally:
-            cluster.stop()
+    with temporary_cluster(wal_level="logical", max_wal_senders="4") as cluster:
+        yield cluster.connection_parameters()
 
 
 @pytest.mark.slow

@@ -1,10 +1,8 @@
 """kill -9 of the whole server in the middle of a seal: what was committed is there and found."""
 
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 import psycopg
@@ -14,6 +12,7 @@ from psycopg.conninfo import make_conninfo
 from pgblend.cli.database import connect
 from pgblend.cli.server.cluster import Cluster
 from pgblend.migrations import runner
+from support.server import temporary_cluster
 
 CHUNKS = 20_000
 SEARCH = """
@@ -27,16 +26,8 @@ STATUS = "SELECT status, chunks, sealed, pending, segments FROM lexical_status()
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     """A server of the test's own, as durable as a real one."""
-    with tempfile.TemporaryDirectory(prefix="pgblend-crash-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        cluster = Cluster(folder / "server")
-        cluster.create()
-        cluster.start()
-        try:
-            yield cluster
-        finally:
-            cluster.stop()
+    with temporary_cluster(durable=True) as cluster:
+        yield cluster
 
 
 def kill_server(cluster: Cluster) -> None:

@@ -7,15 +7,12 @@ import json
 import re
 import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from click.testing import CliRunner
 from psycopg.conninfo import make_conninfo
@@ -29,6 +26,7 @@ from pgblend.migrations import runner
 from support.database import Database, add_documents, embed_waiting
 from support.model_library import EXPANSION, QUERY, WEAK, fill, use_models
 from support.model_provider import GatewayProcess, ModelProvider
+from support.server import temporary_cluster
 
 pytestmark = pytest.mark.slow
 
@@ -138,23 +136,10 @@ class Place:
 @pytest.fixture(scope="module")
 def primary() -> Iterator[Cluster]:
     """A server that keeps a log for standbys."""
-    with tempfile.TemporaryDirectory(prefix="pgblend-standby-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)  # the server runs as another account
-        cluster = Cluster(folder / "primary", durable=False)
-        cluster.create()
-        cluster.start()
-        try:
-            with psycopg.connect(url_of(cluster), autocommit=True) as admin:
-                admin.execute("ALTER SYSTEM SET wal_level = replica")
-                admin.execute("ALTER SYSTEM SET max_wal_senders = 4")
-                admin.execute("ALTER SYSTEM SET synchronous_commit = on")
-            cluster.stop()
-            cluster.start()
-            runner.upgrade(url_of(cluster))
-            yield cluster
-        finally:
-            cluster.stop()
+    settings = {"wal_level": "replica", "max_wal_senders": "4", "synchronous_commit": "on"}
+    with temporary_cluster(**settings) as cluster:
+        runner.upgrade(url_of(cluster))
+        yield cluster
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A throwaway PostgreSQL for the tests."""
+"""Throwaway PostgreSQL servers for the tests."""
 
 import tempfile
 from collections.abc import Iterator
@@ -6,21 +6,39 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from pgblend.cli.server.cluster import Cluster
 
 
 @contextmanager
-def throwaway_server() -> Iterator[dict[str, Any]]:
-    """Make and start a cluster in a temporary folder; yield host, port, user and password."""
+def temporary_cluster(durable: bool = False, **settings: str) -> Iterator[Cluster]:
+    """Make and start a server in a temporary folder, with settings of its own; stop it at the end.
+
+    `durable`: what it has committed outlives a crash, as a real one's.
+    """
     # Not pytest's tmp_path: the server runs as another account, which could not enter it.
     with tempfile.TemporaryDirectory(prefix="pgblend-test-") as name:
         folder = Path(name)
         folder.chmod(0o711)
-        cluster = Cluster(folder / "server", durable=False)
+        cluster = Cluster(folder / "server", durable=durable)
         cluster.create()
         cluster.start()
         try:
-            parameters = cluster.connection_parameters()
-            yield {key: parameters[key] for key in ("host", "port", "user", "password")}
+            if settings:
+                with psycopg.connect(**cluster.connection_parameters(), autocommit=True) as admin:
+                    for setting, value in settings.items():
+                        admin.execute(f"ALTER SYSTEM SET {setting} = {value}".encode())
+                cluster.stop()
+                cluster.start()
+            yield cluster
         finally:
             cluster.stop()
+
+
+@contextmanager
+def throwaway_server() -> Iterator[dict[str, Any]]:
+    """Make and start a server; yield host, port, user and password."""
+    with temporary_cluster() as cluster:
+        parameters = cluster.connection_parameters()
+        yield {key: parameters[key] for key in ("host", "port", "user", "password")}
