@@ -19,6 +19,7 @@ import select
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -46,6 +47,7 @@ class Behaviour:
     """What the provider does with its next calls; the default is to answer at once."""
 
     delay_seconds: float = 0.0
+    together: int = 0  # answers none before so many calls are there; a call that waits 30 s drops
     hang: bool = False  # never answers; ends when the caller leaves or the provider stops
     drop: bool = False  # closes the connection without an answer
     drop_halfway: bool = False  # closes it in the middle of a streamed answer
@@ -101,7 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
             provider.stopping.wait(behaviour.delay_seconds)
         if behaviour.hang:
             self._hang(provider)
-        if behaviour.hang or behaviour.drop:
+        if behaviour.hang or behaviour.drop or not provider.has_together(behaviour.together):
             self.close_connection = True
         elif task is None:
             self._send(404, {"error": {"message": f"no such path: {self.path}"}})
@@ -262,6 +264,13 @@ class ModelProvider:
                 return behaviour
             self._failed += 1
             return behaviour if self._failed <= behaviour.failures else Behaviour()
+
+    def has_together(self, count: int) -> bool:
+        """Wait until so many calls are there; tell whether they came."""
+        end = time.monotonic() + 30
+        while self.requests < count and time.monotonic() < end:
+            time.sleep(0.01)
+        return self.requests >= count
 
     def record(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> None:
         with self._lock:

@@ -68,9 +68,9 @@ def test_found_in_any_sentence(name: str, around: str) -> None:
     "text", ["-" * 10**6, "a-" * 10**6, "a." * 10**6, "_ " * 10**6, "(" * 10**6]
 )
 def test_linear(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     identifiers(text, True)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_index_parts_are_what_the_parser_gets() -> None:
