@@ -13,6 +13,7 @@ from pgblend.plpy.diverse_items import diverse_items
 from pgblend.plpy.drop_duplicates import drop_duplicates
 from pgblend.plpy.good_items import good_items
 from pgblend.plpy.near_duplicates import near_duplicates
+from support.arm_lists import never
 from support.database import Database
 
 
@@ -107,10 +108,6 @@ TEXTS = {
 
 def texts_of(ids: Sequence[int]) -> Any:
     return {one: TEXTS[one] for one in ids}
-
-
-def never(*_: Any) -> Any:
-    raise AssertionError("it is not asked for")
 
 
 @pytest.mark.parametrize(

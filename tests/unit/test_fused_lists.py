@@ -13,6 +13,7 @@ from pgblend.plpy.comparable_scores import comparable_scores
 from pgblend.plpy.fuse_lists import fuse_lists
 from pgblend.plpy.fused_parts import fused_parts
 from pgblend.plpy.search_trace import search_trace
+from support.arm_lists import arm, never
 
 TIERS = {
     "kind": "tiers",
@@ -33,28 +34,8 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def arm(name: str, weight: float, rows: dict[int, float], perfect: float | None = 10.0) -> Any:
-    """Return the list of an arm; each chunk is the first of a document of its number."""
-    return {
-        "arm": name,
-        "kind": name,
-        "by_vector": name == "vector",
-        "weight": weight,
-        "perfect": perfect,
-        "ranks": list(range(1, len(rows) + 1)),
-        "chunk_ids": list(rows),
-        "document_ids": list(rows),
-        "chunk_indexes": [0] * len(rows),
-        "scores": list(rows.values()),
-    }
-
-
 WORDS = arm("lexical", 1, {1: 5.0, 2: 2.5})
 VECTORS = arm("vector", 3, {2: 0.6, 3: 0.2})
-
-
-def never(*_: Any) -> Any:
-    raise AssertionError("it is not asked for")
 
 
 def fuse(lists: Any, moved: Any = never, ages: Any = never, **more: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pgblend.plpy.fuse_graph import fuse_graph
 from pgblend.plpy.fuse_lists import fuse_lists
 from pgblend.plpy.graph_list import graph_list
 from pgblend.plpy.graph_stage import graph_stage
+from support.arm_lists import arm, never
 
 # Passages 11 and 12 of document 1, 21 of 2; nodes are 4 · chunk id + 1 and 4 · document id.
 POOL = {
@@ -20,10 +21,6 @@ POOL = {
     "points": [0.8, 0.5, 0.2],
     "order": [0, 1, 2],
 }
-
-
-def never(*_: Any) -> Any:
-    raise AssertionError("it is not asked for")
 
 
 def listed(
@@ -92,24 +89,8 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def arm(name: str, kind: str, weight: float, rows: dict[int, float]) -> dict[str, Any]:
-    """Return the list of an arm; each chunk is the first of a document of its number."""
-    return {
-        "arm": name,
-        "kind": kind,
-        "by_vector": kind == "vector",
-        "weight": weight,
-        "perfect": 10.0,
-        "ranks": list(range(1, len(rows) + 1)),
-        "chunk_ids": list(rows),
-        "document_ids": list(rows),
-        "chunk_indexes": [0] * len(rows),
-        "scores": list(rows.values()),
-    }
-
-
-WORDS = arm("lexical", "lexical", 1, {1: 5.0, 2: 2.5})
-VECTORS = arm("vector", "vector", 3, {2: 0.6, 1: 0.2})
+WORDS = arm("lexical", 1, {1: 5.0, 2: 2.5})
+VECTORS = arm("vector", 3, {2: 0.6, 1: 0.2})
 ROWS = [
     {"chunk_id": 3, "document_id": 3, "chunk_index": 0, "distance": 1, "score": 0.5, "near": 0.75},
     {"chunk_id": 1, "document_id": 1, "chunk_index": 0, "distance": 2, "score": 1 / 3, "near": 0.2},
@@ -148,7 +129,7 @@ def test_by_scores_it_shares_the_weight() -> None:
 
 def test_the_sum_of_scores_as_they_are() -> None:
     more = {"graph": {"combine": "sum", "weight": 0.5}}
-    _, lists, after = fused_with([arm("vector", "vector", 3, {1: 0.9, 2: -0.4})], ROWS, more)
+    _, lists, after = fused_with([arm("vector", 3, {1: 0.9, 2: -0.4})], ROWS, more)
     assert lists[1]["weight"] == 0.5
     assert after["sums"] == pytest.approx([0.9 + 0.5 / 3, -0.4, 0.25])
     assert after["attainable"] == 1.25
@@ -174,8 +155,8 @@ def test_age_and_bonus_count_once() -> None:
 def test_points_keep_their_bounds_and_the_graph_lowers_nobody(
     ids: list[int], fusion: str, weight: float
 ) -> None:
-    words = arm("lexical", "lexical", 1, {one: 9.0 - place for place, one in enumerate(ids[:3])})
-    vectors = arm("vector", "vector", 2, {one: 0.9 - place / 9 for place, one in enumerate(ids)})
+    words = arm("lexical", 1, {one: 9.0 - place for place, one in enumerate(ids[:3])})
+    vectors = arm("vector", 2, {one: 0.9 - place / 9 for place, one in enumerate(ids)})
     more = {"fusion": fusion, "graph": {"combine": "fused", "weight": weight}}
     before, _, after = fused_with([words, vectors], ROWS, more)
     assert all(0 <= point <= 1 for point in after["points"])
