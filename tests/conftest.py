@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql.janitor import DatabaseJanitor
@@ -18,6 +19,10 @@ from pgblend.migrations import runner
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.model_provider import GatewayProcess, ModelProvider
 from support.server import throwaway_server
+
+# A slow machine is no error: no example has a deadline, nor has the making of one.
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no clock")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

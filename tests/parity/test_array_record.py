@@ -35,7 +35,7 @@ def test_the_server_reads_what_was_written(db: Database) -> None:
         total=NUMBERS,
         n=st.integers(0, 2**31 - 1),
     )
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     def is_read(ids: list[int], scores: list[float], total: float, n: int) -> None:
         text = array_record((ids, scores), total, n)
         assert db.row("SELECT (%s::pg_temp.found).*", text) == (ids, scores, total, n)

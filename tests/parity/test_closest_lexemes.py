@@ -122,7 +122,7 @@ def deployed(module_connection: psycopg.Connection) -> psycopg.Connection:
 
 
 @given(word=WORDS, cut=st.integers(0, 3), candidates=st.lists(WORDS, max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_deployed_function_gives_the_same(
     deployed: psycopg.Connection, word: str, cut: int, candidates: list[str]
 ) -> None:

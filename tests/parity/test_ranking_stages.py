@@ -22,7 +22,7 @@ from pgblend.plpy.rank_bonus import rank_bonus
 from pgblend.plpy.recency_decay import recency_decay
 from pgblend.plpy.scale_fused import scale_fused
 
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=60)
 FINITE = st.floats(-1e6, 1e6)
 WEIGHTS = st.just(0.0) | st.floats(1e-100, 1e100)
 RANKS = st.none() | st.integers(1, 10_000)

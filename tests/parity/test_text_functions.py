@@ -9,7 +9,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 PIECES = st.sampled_from(
     ['"', "-", "or", " ", "word", "two words", "\n", "--", "é", "'", "\\", "%"]
 )
-COUNTS = settings(max_examples=60, deadline=None)
+COUNTS = settings(max_examples=60)
 
 
 PROSE = 'what modules "match" -dash or do not ? we need a formal proof of "type correct" programs.'

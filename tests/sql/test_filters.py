@@ -522,9 +522,7 @@ FILTERS = st.recursive(
 
 
 @given(conditions=FILTERS)
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_compiled_filters_are_what_the_model_says(
     random_library: RandomLibrary, conditions: dict[str, Any]
 ) -> None:

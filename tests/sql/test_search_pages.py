@@ -57,7 +57,6 @@ def page(db: Database, limit: int, options: dict[str, Any]) -> list[tuple[Any, .
 @pytest.mark.parametrize("name", SETTINGS)
 @settings(
     max_examples=6,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(offset=st.integers(0, 60), limit=st.integers(0, 60))

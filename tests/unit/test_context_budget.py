@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgblend.cli.ingest.chunking import split_document
@@ -25,9 +25,7 @@ GAPS = st.sampled_from(
 TEXTS = st.lists(st.tuples(WORDS, GAPS), max_size=120).map(
     lambda pairs: "".join(word + gap for word, gap in pairs)
 )
-QUICK = settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)  # fmt: skip
+QUICK = settings(max_examples=80)
 BUDGET: dict[str, Any] = {
     "max_tokens": 4000,
     "max_file_tokens": None,

@@ -65,7 +65,7 @@ def by_hand(chunks, terms, idf, average):
 @given(
     chunks=CHUNKS.map(with_ids), terms=TERMS, idf=IDF, depth=st.sampled_from([1, 2, 3, 10, 1000])
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_best_documents_are_those_of_bm25_by_hand(chunks, terms, idf, depth):
     rows = Rows(chunks, terms)
     lengths = np.bincount(rows.documents, rows.own_lengths * rows.alive, len(rows.ids))
@@ -107,7 +107,6 @@ def test_the_best_documents_are_those_of_bm25_by_hand(chunks, terms, idf, depth)
 
 
 @given(chunks=CHUNKS.map(with_ids), terms=TERMS)
-@settings(deadline=None)
 def test_statistics_count_documents_once(chunks, terms):
     rows = Rows(chunks, terms)
     assert count_documents(rows.postings, rows.documents, rows.alive, rows.own_lengths) == (

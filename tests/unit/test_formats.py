@@ -247,7 +247,7 @@ def test_code_is_not_broken_within_lines():
 
 
 @given(st.text(alphabet="ab \n\t", max_size=400), st.integers(5, 40))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_any_code_keeps_its_words_once_and_in_order(source, size):
     chunks = chunks_of(source.encode(), "x.py", size, size // 4, 2)
     own = "".join(chunk["content"][chunk["own_start"] :] for chunk in chunks)

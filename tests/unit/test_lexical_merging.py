@@ -3,7 +3,7 @@
 import random
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.choose_merge import CAPACITY, choose_merge
@@ -30,7 +30,6 @@ def with_fate(chunks):
 
 
 @given(chunks=CHUNKS.filter(bool).map(with_ids), cuts=st.randoms(use_true_random=False))
-@settings(deadline=None)
 def test_a_merge_equals_sealing_all_at_once(chunks, cuts):
     parts = [[], [], []]
     for chunk in chunks:

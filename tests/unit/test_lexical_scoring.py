@@ -170,7 +170,7 @@ def any_contenders(contenders):
     depth=st.sampled_from([1, 2, 3, 10, 1000]),
     drift=st.floats(-0.011, 0.011),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_best_chunks_are_those_of_bm25_by_hand(chunks, terms, idf, depth, drift):
     index = Index(chunks)
     average = max(1, sum(map(length, index.alive))) / max(1, len(index.alive))
@@ -195,7 +195,7 @@ def test_the_best_chunks_are_those_of_bm25_by_hand(chunks, terms, idf, depth, dr
     documents_read=st.sampled_from([0, 1e9]),
     depth=st.sampled_from([1, 3, 1000]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_only_chunks_of_the_configuration_that_pass(
     chunks, languages, odd, allowed, column, most, documents_read, depth
 ):
@@ -226,7 +226,6 @@ def test_only_chunks_of_the_configuration_that_pass(
 
 
 @given(chunks=CHUNKS.map(with_ids), terms=st.lists(st.integers(1, 9), max_size=5))
-@settings(deadline=None)
 def test_statistics_are_exact(chunks, terms):
     index = Index(chunks)
     df = Counter(term for chunk in index.alive for term in chunk["words"])

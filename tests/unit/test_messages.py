@@ -81,7 +81,7 @@ def test_messages_that_say_nothing_are_left_out():
     st.lists(st.tuples(st.text("ab cä\n", max_size=300), st.sampled_from("xy")), max_size=12),
     st.integers(20, 80),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_any_messages_keep_all_words_in_order_within_the_size(pairs, size):
     messages = [message(n, text, "", context) for n, (text, context) in enumerate(pairs)]
     chunks = group_messages(messages, size, size // 5, 5)

@@ -3,7 +3,7 @@ import json
 from pathlib import PurePath
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.cli.ingest.chunking import split_document
@@ -169,7 +169,6 @@ def test_html_of_many_paragraphs_is_not_deep():
 
 
 @given(st.text(alphabet="<>/ap\"=' \n&;!-", max_size=200))
-@settings(deadline=None)
 def test_any_html_is_read(page):
     text, _, headings = parse_html(page)
     assert all(0 <= heading.offset <= len(text) for heading in headings)

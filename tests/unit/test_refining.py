@@ -14,7 +14,7 @@ from pgblend.plpy.drop_duplicates import drop_duplicates
 from pgblend.plpy.mmr_select import mmr_select
 from pgblend.plpy.near_duplicates import near_duplicates
 
-EXAMPLES = settings(max_examples=100, deadline=None)
+EXAMPLES = settings(max_examples=100)
 TEXTS = st.lists(st.sampled_from("abcd"), max_size=9).map(" ".join)
 COMPONENTS = st.integers(-3, 3).map(float)
 

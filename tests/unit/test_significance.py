@@ -24,7 +24,7 @@ def test_five_wins_out_of_five_have_the_exact_p() -> None:
     assert found.p_value == pytest.approx(2 / 32, abs=0.01)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(VALUES)
 def test_the_other_way_round(values: list[float]) -> None:
     other = values[::-1]

@@ -48,7 +48,7 @@ def test_windows_keep_lines_of_code_whole(narrow):
     st.integers(20, 400),
     st.integers(1, 200),
 )
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_any_windows_keep_every_word_once_and_in_order(text, window, context):
     before = chunking.WINDOW_CHARACTERS, chunking._CONTEXT_CHARACTERS
     chunking.WINDOW_CHARACTERS = window + context
