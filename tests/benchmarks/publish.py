@@ -41,8 +41,12 @@ def section(report: dict[str, Any]) -> str:
         if bench in SHOWN:
             parts.append(SHOWN[bench])
             parts.append(figures.table(map(shown, rows), ("case", "system")))
-    parts.append(f"All figures: [{RESULTS}/report.md]({RESULTS}/report.md).")
-    return "\n\n".join(parts)
+    links = [f"[All figures]({RESULTS}/report.md)"]
+    if any("nDCG@10" in row for row in report["rows"]):
+        links.append(f"[quality against time]({RESULTS}/quality.png)")
+    if any(row["bench"] == "growth" for row in report["rows"]):
+        links.append(f"[time against size]({RESULTS}/growth.png)")
+    return "\n\n".join([*parts, ", ".join(links)])
 
 
 def shown(row: figures.Row) -> figures.Row:
