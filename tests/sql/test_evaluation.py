@@ -132,8 +132,8 @@ def test_new_data_make_a_new_run(db: Database) -> None:
     assert db.value(start) > run
 
 
-def finished_run(db: Database, metrics: str, options: str = "{}") -> int:
-    run: int = db.value("SELECT _start_run('mine', 'hybrid', NULL, %s, 10)", options)
+def finished_run(db: Database, metrics: str, options: str = "{}", judged_set: str = "mine") -> int:
+    run: int = db.value("SELECT _start_run(%s, 'hybrid', NULL, %s, 10)", judged_set, options)
     db.rows("SELECT evaluate_queries(%s)", run)
     query = db.value("SELECT query_id FROM pgblend_data.evaluation_result WHERE run_id = %s", run)
     db.rows("SELECT _finish_run(%s, ARRAY[%s::bigint], ARRAY[%s::jsonb], %s)", run, query, metrics,
@@ -208,7 +208,11 @@ def test_who_may_see_and_write_a_set(people: SimpleNamespace) -> None:
     secret = people.admin.value("SELECT _start_run('secret', 'lexical', NULL, '{}', 10)")
     assert people.writer.error("SELECT evaluate_queries(%s)", secret).sqlstate == "42704"
     assert people.reader.column("SELECT run_id FROM evaluation_runs") == [run]
-    assert people.reader.column("SELECT run_id FROM quality_trend") == []
+    for judged_set in ("open", "secret"):
+        finished_run(people.admin, '{"AP": 1}', judged_set=judged_set)
+    trend = "SELECT judged_set FROM quality_trend ORDER BY 1"
+    assert people.admin.column(trend) == ["open", "secret"]
+    assert people.reader.column(trend) == ["open"]
     for call in ("record_judgement('open', 'sea', 'a', 1)", "add_judged_set('x')"):
         assert people.reader.error(f"SELECT {call}").sqlstate == "42501"
     assert people.writer.error("SELECT add_judged_set('x')").sqlstate == "42501"
