@@ -50,12 +50,6 @@ COMMENT ON COLUMN pgblend_data.attached_table.filled_to IS
 COMMENT ON COLUMN pgblend_data.attached_table.problem IS
 'Why changes could not be followed, since when the table has to be filled anew; NULL where all is '
 'well.';
-CREATE POLICY attached_table_read ON pgblend_data.attached_table FOR SELECT USING (
-    collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
-);
-CREATE POLICY attached_table_admin ON pgblend_data.attached_table
-USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
-ALTER TABLE pgblend_data.attached_table ENABLE ROW LEVEL SECURITY;
 
 CREATE TABLE pgblend_data.key_reference (
     document_id bigint NOT NULL,
@@ -78,17 +72,23 @@ COMMENT ON COLUMN pgblend_data.key_reference.target_columns IS
 'The referenced columns: an edge needs them to be the key_columns of the attached table.';
 COMMENT ON COLUMN pgblend_data.key_reference.target_key IS
 'The source key that the document of the referenced row has.';
-CREATE POLICY key_reference_read ON pgblend_data.key_reference FOR SELECT USING (
+"""
+
+SECURE_TABLE = """
+CREATE POLICY {table}_read ON pgblend_data.{table} FOR SELECT USING (
     collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
 );
-CREATE POLICY key_reference_admin ON pgblend_data.key_reference
+CREATE POLICY {table}_admin ON pgblend_data.{table}
 USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
-ALTER TABLE pgblend_data.key_reference ENABLE ROW LEVEL SECURITY;
+ALTER TABLE pgblend_data.{table} ENABLE ROW LEVEL SECURITY;
 """
 
 
 def upgrade() -> None:
-    execute_script(op.get_bind(), TABLES)
+    connection = op.get_bind()
+    execute_script(connection, TABLES)
+    for table in ("attached_table", "key_reference"):
+        execute_script(connection, SECURE_TABLE.format(table=table))
 
 
 def downgrade() -> None:
