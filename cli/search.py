@@ -10,7 +10,6 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_rows, open_database
-from pgblend.cli.errors import UserError
 from pgblend.cli.parameters import Fraction, JsonObject, KeyValue, merge_pairs
 from pgblend.cli.search_models import ask_models
 from pgblend.cli.search_output import echo_results
@@ -266,17 +265,7 @@ def _explain(presentation: Presentation, document: dict[str, Any]) -> None:
     if presentation.explain_html is not None:
         from pgblend.cli.explain.page import render_page
 
-        _write(presentation.explain_html, render_page(trace))
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror}", hint="name a file in a folder of yours"
-        ) from error
-    click.echo(f"pgblend: wrote {path}", err=True)
+        output.write_file(presentation.explain_html, render_page(trace))
 
 
 def _decorate(

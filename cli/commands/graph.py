@@ -9,7 +9,7 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_rows, fetch_value, open_database
-from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.errors import ExitCode
 from pgblend.cli.graph.neighbourhood import find_node, read_neighbourhood
 from pgblend.cli.parameters import JsonObject, shorten
 from pgblend.cli.search_output import echo_results
@@ -215,22 +215,12 @@ def show(
         around = read_neighbourhood(connection, start, depth, direction, edge_types, limit)
     for path, draw in ((svg, picture.draw), (html, picture.page)):
         if path is not None:
-            _write(path, draw(around))
+            output.write_file(path, draw(around))
     if svg is None and html is None:
         titles = {each.name: each.title for each in around.nodes}
         for edge in around.edges:
             line = f"{titles[edge.source]} -- {edge.type} -> {titles[edge.target]}"
             click.echo(output.one_line(line))
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror}", hint="name a file in a folder of yours"
-        ) from error
-    click.echo(f"pgblend: wrote {path}", err=True)
 
 
 @command.command("import")

@@ -109,14 +109,16 @@ def write_explanations(connection: Connection, runs: Sequence[Run], folder: Path
     from pgblend.cli.explain.page import render_page
     from pgblend.cli.explain.trace import Trace
 
-    folder.mkdir(parents=True, exist_ok=True)
+    with output.writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     links: Links = {}
     for run in runs:
         run_id = run.facts["run_id"]
         for place, query in enumerate(run.worst(), start=1):
             trace = explain_query(connection, run_id, query["query_key"], 10)[0]["trace"]
             page = folder / f"run-{run_id}-worst-{place}.html"
-            page.write_text(render_page(Trace.from_json(trace)), encoding="utf-8")
+            with output.writing(page):
+                page.write_text(render_page(Trace.from_json(trace)), encoding="utf-8")
             links[run_id, query["query_key"]] = f"{quote(folder.name)}/{page.name}"
     return links
 

@@ -1510,59 +1510,6 @@ COMMENT ON FUNCTION pgblend._spaced_bigrams(text) IS
 'Text whose runs of scripts without word spaces (Chinese, Japanese, Thai, Lao, Khmer, Myanmar) are '
 'written as overlapping pairs of syllables.';
 
--- 10_text/_join_bigrams
--- _join_bigrams: a marked passage of _spaced_bigrams' text as it was written; marks are U+E000 and
--- U+E001. NULL gives NULL.
-CREATE OR REPLACE FUNCTION pgblend._join_bigrams(passage text)
-RETURNS text
-LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
-STRICT
-AS $python$
-if "join_bigrams" not in SD:
-    """Undo spaced_bigrams in a marked passage."""
-
-    import re
-
-
-    def join_bigrams(passage: str, start: str, stop: str) -> str:
-        """Return a passage of spaced_bigrams' text as it was written, marks on what they stood on.
-
-        `start` and `stop` are the characters around each marked word; marked pairs that follow each
-        other share one mark. The passage may begin and end within a run.
-        """
-        return "".join(join_run(part, start, stop) for part in passage.split("\x1e"))
-
-
-    def join_run(run: str, start: str, stop: str) -> str:
-        """Join the pairs of one run; text without pairs stays as it is."""
-        if "\x1f" not in run:
-            return run
-        text = ""
-        marks: list[bool] = []
-        shared = 0
-        for piece in re.split("(\x1f+)", run):
-            if piece.startswith("\x1f"):
-                shared = len(piece)
-                continue
-            pair = piece.replace(start, "").replace(stop, "")
-            text += pair[shared:]
-            marks += [False] * (len(pair) - shared)
-            if start in piece:
-                marks[len(marks) - len(pair) :] = [True] * len(pair)
-        marked = "".join(
-            start + character + stop if mark else character
-            for character, mark in zip(text, marks, strict=True)
-        )
-        return marked.replace(stop + start, "")
-    SD["join_bigrams"] = join_bigrams
-join_bigrams = SD["join_bigrams"]
-return join_bigrams(passage, "\ue000", "\ue001")
-$python$;
-
-COMMENT ON FUNCTION pgblend._join_bigrams(text) IS
-'A marked passage of _spaced_bigrams'' text as it was written; marks are U+E000 and U+E001.';
-
 -- 10_text/_query_groups
 -- _query_groups: a query's words, phrases and exclusions, as alternatives between `or`.
 -- {"words": text, "groups": [{"words", "phrases", "excluded"}]}, by the operators of
@@ -14548,58 +14495,6 @@ $function$;
 COMMENT ON FUNCTION pgblend._replace_links(bigint[], jsonb[]) IS
 'Put links in place of those that documents'' texts had: an array of them for each document.';
 
--- 30_fuse/_arm_depth
--- _arm_depth: candidates that an arm is asked for: candidate_depth, or as over_fetch says.
--- `wanted` is offset + limit; a variant is a list of an expanded query. Takes settings in force.
-CREATE OR REPLACE FUNCTION pgblend._arm_depth(
-    settings jsonb,
-    wanted integer,
-    reranked boolean,
-    variant boolean
-)
-RETURNS integer
-LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
-STRICT
-AS $python$
-if "arm_depth" not in SD:
-    """How many candidates an arm is asked for."""
-
-    from collections.abc import Mapping
-
-
-    def arm_depth(
-        over_fetch: Mapping[str, float],
-        candidate_depth: int,
-        wanted: int,
-        reranked: bool,
-        variant: bool,
-    ) -> int:
-        """Return candidate_depth, or, by a literal profile's rule, a multiple of the rows wanted.
-
-        With a `factor` above 0 in `over_fetch` it is max(minimum, factor · wanted) (S1: 2; S3: 2 and
-        minimum 20). `variant_factor` holds for the lists of an expanded query (S1: 1) and
-        `rerank_factor` where a reranker follows (S2: 3), each where it is given. `wanted` is offset +
-        limit: only these profiles depend on it. At least 1, at most 10,000.
-        """
-        factor = over_fetch.get("factor", 0)
-        if factor == 0:
-            return candidate_depth
-        if variant:
-            factor = over_fetch.get("variant_factor", factor)
-        elif reranked:
-            factor = over_fetch.get("rerank_factor", factor)
-        return int(min(max(over_fetch.get("minimum", 1), factor * wanted, 1), 10_000))
-    SD["arm_depth"] = arm_depth
-arm_depth = SD["arm_depth"]
-import json
-given = json.loads(settings)
-return arm_depth(given["over_fetch"], given["candidate_depth"], wanted, reranked, variant)
-$python$;
-
-COMMENT ON FUNCTION pgblend._arm_depth(jsonb, integer, boolean, boolean) IS
-'Candidates that an arm is asked for: candidate_depth, or as the setting over_fetch says.';
-
 -- 30_fuse/_convex_fusion
 -- _convex_fusion: convex_fusion of checked arguments.
 CREATE OR REPLACE FUNCTION pgblend._convex_fusion(
@@ -14642,163 +14537,6 @@ $python$;
 
 COMMENT ON FUNCTION pgblend._convex_fusion(double precision[], double precision[]) IS
 'convex_fusion of checked arguments.';
-
--- 30_fuse/_fuse_ranks
--- _fuse_ranks: rrf of many items at once, and what an item first in every list would get.
--- `ranks` has a row for each list, of as many items.
-CREATE OR REPLACE FUNCTION pgblend._fuse_ranks(
-    ranks integer[],
-    weights double precision[],
-    k double precision,
-    OUT fused double precision[],
-    OUT attainable double precision
-)
-LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
-STRICT
-AS $python$
-if "fuse_ranks" not in SD:
-    """Weighted reciprocal rank fusion over whole lists."""
-
-    from collections.abc import Sequence
-    from functools import reduce
-    from operator import add
-
-
-    def fuse_ranks(
-        ranks: Sequence[Sequence[int | None]], weights: Sequence[float], k: float
-    ) -> tuple[list[float], float]:
-        """Return Σ weight / (k + rank) of each item, and what an item first in every list would get.
-
-        `ranks[list][item]` starts at 1; None where the list lacks the item, which adds nothing. Terms
-        are added from the smallest, so the order of the lists changes no bit and mirrored ranks tie
-        (Python's own `sum` rounds differently from 3.12 on). Cormack, Clarke and Büttcher 2009.
-        """
-        terms = [
-            [0.0 if rank is None else weight / (k + rank) for rank in of_list]
-            for of_list, weight in zip(ranks, weights, strict=True)
-        ]
-        attainable = reduce(add, sorted(weight / (k + 1) for weight in weights), 0.0)
-        if len(terms) == 2:
-            return list(map(add, *terms)), attainable
-        return [reduce(add, sorted(row)) for row in zip(*terms, strict=True)], attainable
-    SD["fuse_ranks"] = fuse_ranks
-fuse_ranks = SD["fuse_ranks"]
-return fuse_ranks(ranks, weights, k)
-$python$;
-
-COMMENT ON FUNCTION pgblend._fuse_ranks(integer[], double precision[], double precision) IS
-'rrf of many items at once (a row of ranks for each list), and what an item first in every list '
-'would get.';
-
--- 30_fuse/_normalize_arm
--- _normalize_arm: one arm's scores as the setting normalization asks.
--- `low` and `high` are the arm's lowest and highest possible scores.
-CREATE OR REPLACE FUNCTION pgblend._normalize_arm(
-    scores double precision[],
-    normalization jsonb,
-    arm text,
-    low double precision,
-    high double precision
-)
-RETURNS double precision[]
-LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
-STRICT
-AS $python$
-if "arm_normalization" not in SD:
-    """How one arm's scores are normalised for convex fusion."""
-
-    from collections.abc import Mapping
-    from typing import Any
-
-
-    def arm_normalization(
-        normalization: Mapping[str, Any], arm: str, low: float, high: float
-    ) -> tuple[str, dict[str, float | None]]:
-        """Return method and parameters for normalize_scores, from the setting normalization.
-
-        `low` and `high` are the arm's lowest and highest possible scores (BM25: 0 and its perfect
-        score; cosine: -1 and 1). theoretical takes the lowest possible and the list's best (Bruch, Gai
-        and Ingber 2023), absolute both possible ones, so that scores do not depend on the other items;
-        zscore is cut at 3 deviations, so that it lies in [0, 1].
-        """
-        method = normalization["method"]
-        if method == "theoretical":
-            return "minmax", {"low": low}
-        if method == "absolute":
-            return "minmax", {"low": low, "high": high}
-        if method == "zscore":
-            return "zscore", {"clamp": 3.0}
-        if method == "logistic":
-            return "logistic", {key: normalization.get(key, {}).get(arm) for key in ("center", "scale")}
-        return "minmax", {}
-    SD["arm_normalization"] = arm_normalization
-arm_normalization = SD["arm_normalization"]
-if "normalize_scores" not in SD:
-    """Scores of one list brought to a scale that other lists share."""
-
-    from collections.abc import Mapping, Sequence
-    from math import exp, fsum, sqrt
-
-
-    def normalize_scores(
-        scores: Sequence[float | None], method: str, parameters: Mapping[str, float | None]
-    ) -> list[float | None]:
-        """Return the scores on a common scale; None stays None.
-
-        - minmax: (score - low) / (high - low), clamped to [0, 1]; `low` and `high` are the list's own
-          where they are not given (with bounds that hold for every query, scores can be compared
-          between queries).
-        - zscore: (score - mean) / standard deviation of the list; with `clamp` c, cut to ±c and brought
-          to [0, 1] (c = 3: distribution-based score fusion).
-        - logistic: 1 / (1 + exp(-(score - center) / scale)); `center` and `scale` are the list's mean
-          and standard deviation where they are not given.
-
-        A range, deviation or scale under `epsilon` (1e-9) tells nothing apart: minmax gives 1 from
-        high - epsilon on and else 0, zscore the middle, and logistic takes epsilon for it.
-        """
-        present = [score for score in scores if score is not None]
-        given = {key: value for key, value in parameters.items() if value is not None}
-        epsilon = given.get("epsilon", 1e-9)
-        if not present:
-            return list(scores)
-        if method == "minmax":
-            low = given.get("low", min(present))
-            high = given.get("high", max(present))
-            return [None if s is None else _place_between(s, low, high, epsilon) for s in scores]
-        mean = fsum(present) / len(present)
-        deviation = sqrt(fsum((score - mean) ** 2 for score in present) / len(present))
-        if method == "zscore":
-            divisor = deviation if deviation >= epsilon else float("inf")
-            standard = [None if s is None else (s - mean) / divisor for s in scores]
-            if "clamp" not in given:
-                return standard
-            clamp = given["clamp"]
-            return [None if z is None else _place_between(z, -clamp, clamp, 0) for z in standard]
-        center = given.get("center", mean)
-        scale = max(given.get("scale", deviation), epsilon)
-        return [None if s is None else _logistic((s - center) / scale) for s in scores]
-
-
-    def _place_between(score: float, low: float, high: float, epsilon: float) -> float:
-        if high - low < epsilon:
-            return 1.0 if score >= high - epsilon else 0.0
-        return min(max((score - low) / (high - low), 0.0), 1.0)
-
-
-    def _logistic(x: float) -> float:
-        return 1 / (1 + exp(-x)) if x >= 0 else exp(x) / (1 + exp(x))  # neither overflows
-    SD["normalize_scores"] = normalize_scores
-normalize_scores = SD["normalize_scores"]
-
-import json
-return normalize_scores(scores, *arm_normalization(json.loads(normalization), arm, low, high))
-$python$;
-
-COMMENT ON FUNCTION pgblend._normalize_arm(
-    double precision[], jsonb, text, double precision, double precision
-) IS 'One arm''s scores as the setting normalization asks; low and high are its possible scores.';
 
 -- 30_fuse/_normalize_scores
 -- _normalize_scores: normalize_scores of checked arguments.
@@ -14936,86 +14674,6 @@ $python$;
 
 COMMENT ON FUNCTION pgblend._rank_bonus(integer[], jsonb, double precision) IS
 'rank_bonus of checked arguments.';
-
--- 30_fuse/_recency_decay
--- _recency_decay: recency_decay of whole arrays, unchecked: plpy/recency_decay.py.
-CREATE OR REPLACE FUNCTION pgblend._recency_decay(
-    scores double precision[],
-    ages_days double precision[],
-    half_life_days double precision
-)
-RETURNS double precision[]
-LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
-AS $python$
-if "recency_decay" not in SD:
-    """The decay of scores with age."""
-
-    from collections.abc import Sequence
-
-    MOST_HALVINGS = 1000.0  # a double has no smaller numbers than some halvings more give
-
-
-    def recency_decay(
-        scores: Sequence[float], ages_days: Sequence[float | None], half_life_days: float | None
-    ) -> list[float]:
-        """Return score · 0.5^(age / half-life) of each item, in the order given.
-
-        An age of one half-life halves a score, of two quarters it; scores in [0, 1] stay there. Ages
-        below 0 (dates to come) count as 0, and so does None, an age that nobody knows. A half-life of
-        None leaves all scores as they are.
-        """
-        if half_life_days is None:
-            return list(scores)
-        halvings = [min(max(age or 0.0, 0.0) / half_life_days, MOST_HALVINGS) for age in ages_days]
-        return [score * 0.5**count for score, count in zip(scores, halvings, strict=True)]
-    SD["recency_decay"] = recency_decay
-recency_decay = SD["recency_decay"]
-return recency_decay(scores, ages_days, half_life_days)
-$python$;
-
-COMMENT ON FUNCTION pgblend._recency_decay(
-    double precision[], double precision[], double precision
-) IS 'score · 0.5^(age / half-life) of each item of arrays; a NULL half-life changes nothing.';
-
--- 30_fuse/_scale_fused
--- _scale_fused: fused sums brought to the scale that blending and MMR see (setting fused_scale).
-CREATE OR REPLACE FUNCTION pgblend._scale_fused(
-    fused double precision[],
-    attainable double precision,
-    scale text
-)
-RETURNS double precision[]
-LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
-STRICT
-AS $python$
-if "scale_fused" not in SD:
-    """Fused sums brought to the scale that blending and diversity see."""
-
-    from collections.abc import Sequence
-
-
-    def scale_fused(fused: Sequence[float], attainable: float, scale: str) -> list[float]:
-        """Return the sums on a scale: attainable, minmax or raw.
-
-        attainable: divided by what a perfect match would get, so in [0, 1] and independent of the other
-        items. minmax: (sum - lowest) / (highest - lowest), 1 for all where they do not differ (S1).
-        raw: as they are (S0, S2).
-        """
-        if scale == "raw" or not fused:
-            return list(fused)
-        if scale == "minmax":
-            low, high = min(fused), max(fused)
-            return [1.0 if high - low < 1e-9 else (value - low) / (high - low) for value in fused]
-        return [min(value / attainable, 1.0) if attainable > 0 else 0.0 for value in fused]
-    SD["scale_fused"] = scale_fused
-scale_fused = SD["scale_fused"]
-return scale_fused(fused, attainable, scale)
-$python$;
-
-COMMENT ON FUNCTION pgblend._scale_fused(double precision[], double precision, text) IS
-'Fused sums brought to the scale that blending and MMR see (setting fused_scale).';
 
 -- 30_fuse/_sum_ascending
 -- _sum_ascending: the sum of numbers, added from the smallest, so that their order changes no bit.
@@ -15380,80 +15038,6 @@ $python$;
 COMMENT ON FUNCTION pgblend._blend_score(
     double precision, double precision, integer, jsonb, integer
 ) IS 'blend_scores of checked arguments.';
-
--- 40_refine/_blend_scores
--- _blend_scores: blend_scores of many items at once, best fused score first.
-CREATE OR REPLACE FUNCTION pgblend._blend_scores(
-    fused double precision[],
-    rerank double precision[],
-    blend jsonb
-)
-RETURNS double precision[]
-LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
-STRICT
-AS $python$
-if "blend_scores" not in SD:
-    """Fused scores and rerankers' scores blended by position."""
-
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-
-    def blend_scores(
-        fused: Sequence[float],
-        rerank: Sequence[float | None],
-        blend: Mapping[str, Any],
-        ranks: Sequence[int] | None = None,
-        n: int | None = None,
-    ) -> list[float]:
-        """Return the blended score of each item.
-
-        `ranks` are the fused ranks, by default the places in the order given (best fused score first);
-        `n` is how many items were reranked, by default those of them here. Kinds:
-        - tiers: of `tiers`, [{max_rank, fused, rerank}] by rising max_rank (None or missing: to the
-          end), the first that reaches the rank, or else the last, gives the weights (S0, S1: .75/.25 to
-          rank 3, .60/.40 to rank 10, .40/.60 beyond).
-        - position: weights `rerank`, `fused` and `position` (S2: .5, .3, .2) of the two scores and of
-          1 - (rank - 1) / n.
-        The score is the weighted mean, which is the weighted sum where the weights add up to 1.
-
-        An item that was not reranked (None) has its fused score times the lowest blended one: fused
-        scores in [0, 1] stay in their order and below what the reranker saw. Where it saw none, fused
-        scores stay as they are.
-        """
-        ranks = range(1, len(fused) + 1) if ranks is None else ranks
-        n = sum(score is not None for score in rerank) if n is None else n
-        blended = [
-            None if other is None else _blend(score, other, rank, n, blend)
-            for score, other, rank in zip(fused, rerank, ranks, strict=True)
-        ]
-        floor = min((score for score in blended if score is not None), default=1.0)
-        return [
-            score * floor if total is None else total
-            for score, total in zip(fused, blended, strict=True)
-        ]
-
-
-    def _blend(fused: float, rerank: float, rank: int, n: int, blend: Mapping[str, Any]) -> float:
-        weights = blend
-        if blend["kind"] == "tiers":
-            reached = (t for t in blend["tiers"] if t.get("max_rank") is None or rank <= t["max_rank"])
-            weights = next(reached, blend["tiers"][-1])
-        position = weights.get("position", 0)
-        total = float(weights["fused"] + weights["rerank"] + position)
-        blended = (
-            weights["fused"] * fused + weights["rerank"] * rerank + position * (1 - (rank - 1) / n)
-        )
-        return float(blended / total) if total > 0 else 0.0
-    SD["blend_scores"] = blend_scores
-blend_scores = SD["blend_scores"]
-import json
-return blend_scores(fused, rerank, json.loads(blend))
-$python$;
-
-COMMENT ON FUNCTION pgblend._blend_scores(double precision[], double precision[], jsonb) IS
-'blend_scores of many items at once, best fused score first.';
 
 -- 40_refine/_drop_duplicates
 -- _drop_duplicates: drop_duplicates of checked arguments, places from 1.
@@ -30593,7 +30177,6 @@ pgblend._active_space,
 pgblend._answered_vectors,
 pgblend._answer_messages,
 pgblend._answer_reply,
-pgblend._arm_depth,
 pgblend._arm_facts,
 pgblend._arm_settings,
 pgblend._ask_document,
@@ -30601,7 +30184,6 @@ pgblend._ask_passages,
 pgblend._audit_filters,
 pgblend._binding_conditions,
 pgblend._blend_score,
-pgblend._blend_scores,
 pgblend._bm25_idf,
 pgblend._check_deadline,
 pgblend._check_filter,
@@ -30642,7 +30224,6 @@ pgblend._filter_condition,
 pgblend._filter_documents,
 pgblend._filter_estimate,
 pgblend._find_document,
-pgblend._fuse_ranks,
 pgblend._fuzzy_arm,
 pgblend._fuzzy_terms,
 pgblend._group_condition,
@@ -30655,7 +30236,6 @@ pgblend._indexable_text,
 pgblend._indexed_stems,
 pgblend._is_building,
 pgblend._iso_timestamp,
-pgblend._join_bigrams,
 pgblend._language_idf,
 pgblend._language_statistics,
 pgblend._lexeme_tsquery,
@@ -30672,7 +30252,6 @@ pgblend._mmr_select,
 pgblend._model_answer,
 pgblend._monotonic_deadline,
 pgblend._named_collection,
-pgblend._normalize_arm,
 pgblend._normalize_scores,
 pgblend._parse_query,
 pgblend._pending_chunks,
@@ -30686,11 +30265,9 @@ pgblend._query_terms,
 pgblend._query_words,
 pgblend._rank_bonus,
 pgblend._rank_passages,
-pgblend._recency_decay,
 pgblend._regconfig,
 pgblend._report_search,
 pgblend._request_model,
-pgblend._scale_fused,
 pgblend._schema_error,
 pgblend._sample_vectors,
 pgblend._seal_lock,

@@ -438,6 +438,8 @@ def test_the_report_is_one_page_that_fetches_nothing(
         assert problem in ok_not(pgblend("eval", "report", *wrong, "-o", str(page))).stderr
     nowhere = pgblend("eval", "report", "-o", str(folder / "none" / "page.html"))
     assert "cannot write" in ok_not(nowhere).stderr
+    no_folder = pgblend("eval", "report", "--explain", "-o", str(page / "page.html"))
+    assert "cannot write" in ok_not(no_folder).stderr
 
 
 def test_a_document_that_cannot_be_stored_is_named_by_its_line(
