@@ -151,17 +151,16 @@ def store_corpus(connection: Connection, corpus: Corpus) -> None:
                 copy.write_row((document.key, document.vector))
 
 
-def payload(document: Document) -> str:
+def payload(document: Document) -> bytes:
     """Return a document of one chunk as ingest hands it over."""
-    return json.dumps(
-        {
-            "source_key": document.key,
-            "content": "",
-            "title": document.title,
-            "content_hash": "given",
-            "chunks": [{"content": document.text or document.title}],
-        }
-    )
+    columns = {
+        "source_key": document.key,
+        "content": "",
+        "title": document.title,
+        "content_hash": "given",
+        "chunks": [{"content": document.text or document.title}],
+    }
+    return json.dumps(columns).encode()
 
 
 def batched(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
