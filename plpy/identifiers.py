@@ -36,9 +36,8 @@ def names_in(token: str, with_parts: bool) -> tuple[str, ...]:
     return tuple(name.casefold() for name in names)
 
 
-@lru_cache(maxsize=20_000)
 def is_plain(word: str) -> bool:
-    """Tell that a word cannot hold an identifier; remembered, since most words come again."""
+    """Tell quickly that a word cannot hold an identifier."""
     bare = word.strip(".,;:!?\"'")
     return bare.isdigit() or (bare.isalpha() and bare[1:].islower()) or not bare
 

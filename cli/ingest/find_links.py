@@ -7,6 +7,7 @@ from pgblend.cli.ingest.document import Link
 
 # Longer ones are data, not addresses.
 _LONGEST = 2000
+_PART_CHARACTERS = 1 << 20
 _FENCE = re.compile(r"[ \t>]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(`{3,}|~{3,})(.*)")
 _INLINE_CODE = re.compile(r"(?<![`\\])(`+)(?!`)[^\n]*?(?:\n[^\n]+?)?(?<!`)\1(?![`_])")
 _WIKI = re.compile(r"(?<!\\)(!?)\[\[([^\[\]\n]+?)\]\]")
@@ -31,23 +32,26 @@ def find_links(text: str) -> tuple[Link, ...]:
     """
     if not any(mark in text for mark in "[<`"):
         return ()
-    prose = _without_comments(_without_comments(_without_fences(text), "<!--", "-->"), "%%", "%%")
-    found: list[Link] = []
+    found = [link for start, prose in _prose(text) for link in _links_in(prose, start)]
+    by_place = sorted(found, key=lambda link: link.offset)
+    return tuple(link for link in by_place if 0 < len(link.target) <= _LONGEST)
+
+
+def _links_in(prose: str, start: int) -> Iterator[Link]:
+    """Yield the links of a part of a text that begins at `start`."""
     if "`" in prose:
-        found += _roles(prose)  # whose back quotes are no code
+        yield from _roles(prose, start)  # whose back quotes are no code
         prose = _INLINE_CODE.sub(_blank, prose)
     for match in _matches(_WIKI, "[[", prose):
-        found.append(Link(match.start(), match.group(2).strip(), "wiki", _type(match)))
+        yield Link(start + match.start(), match.group(2).strip(), "wiki", _type(match))
     for match in _matches(_MARKDOWN, "](", prose):
         target = match.group("angled") if match.group("bare") is None else match.group("bare")
         target = re.sub(r"\\(.)", r"\1", target)
-        found.append(Link(match.start(), target, "path", _type(match)))
+        yield Link(start + match.start(), target, "path", _type(match))
     for pattern, mark in ((_REFERENCE, "]:"), (_AUTOLINK, "<"), (_ANCHOR, "<")):
         for match in _matches(pattern, mark, prose):
             target = next(group for group in match.groups() if group is not None)
-            found.append(Link(match.start(), target, "path"))
-    by_place = sorted(found, key=lambda link: link.offset)
-    return tuple(link for link in by_place if 0 < len(link.target) <= _LONGEST)
+            yield Link(start + match.start(), target, "path")
 
 
 def _matches(pattern: re.Pattern[str], mark: str, prose: str) -> Iterable[re.Match[str]]:
@@ -59,33 +63,61 @@ def _type(match: re.Match[str]) -> str:
     return "embed" if match.group(1) else "link"
 
 
-def _roles(prose: str) -> Iterator[Link]:
+def _roles(prose: str, start: int) -> Iterator[Link]:
     for match in _ROLE.finditer(prose):
         role, target = match.group(1), match.group(2).partition("#")[0].strip()
         if role in _PAPERS and target.isdecimal():
-            yield Link(match.start(), f"{role} {target}", "name")
+            yield Link(start + match.start(), f"{role} {target}", "name")
         elif role == "doc" and target:
-            yield Link(match.start(), target, "path")
+            yield Link(start + match.start(), target, "path")
     for match in _HYPERLINK.finditer(prose):
-        yield Link(match.start(), match.group(1), "path")
+        yield Link(start + match.start(), match.group(1), "path")
 
 
-def _without_fences(text: str) -> str:
-    """Blank out fenced code. Tildes below a line of text are a heading in reStructuredText."""
-    lines = text.split("\n")
+def _prose(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the text with fenced code and comments blanked out, and where it begins.
+
+    A large text comes in parts, each up to an empty line that is in no fence or comment, so that it
+    is not in memory several times. Tildes below a line of text are a heading in reStructuredText.
+    """
+    lines: list[str] = []
+    start = size = 0
+    enough = _PART_CHARACTERS
     fence = ""
     after_blank = True
-    for place, line in enumerate(lines):
+    for line in _lines(text):
         match = _FENCE.match(line)
+        is_code = bool(fence)
         if fence:
-            lines[place] = " " * len(line)
             if match and match.group(1).startswith(fence) and not match.group(2).strip():
                 fence = ""
         elif match and (after_blank or match.group(1)[0] == "`") and "`" not in match.group(2):
             fence = match.group(1)
-            lines[place] = " " * len(line)
+            is_code = True
+        lines.append(" " * len(line) if is_code else line)
+        size += len(line) + 1
         after_blank = not line.strip()
-    return "\n".join(lines)
+        if size >= enough and not line and not fence:
+            prose = _without_all_comments("\n".join([*lines, ""]))
+            if "<!--" in prose or "%%" in prose:  # a comment may go on
+                enough = 2 * size
+            else:
+                yield start, prose
+                start, size, lines, enough = start + size, 0, [], _PART_CHARACTERS
+    yield start, _without_all_comments("\n".join(lines))
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield text.split("\\n"), one after another."""
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]
+
+
+def _without_all_comments(prose: str) -> str:
+    return _without_comments(_without_comments(prose, "<!--", "-->"), "%%", "%%")
 
 
 def _without_comments(text: str, opening: str, closing: str) -> str:

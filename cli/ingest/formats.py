@@ -87,8 +87,7 @@ def _parse_json(data: bytes) -> Document:
 
 
 def _parse_text(data: bytes) -> Document:
-    text = decode(data)
-    return Document(text=text, links=find_links(text))
+    return Document(text=decode(data))
 
 
 _TEXT_FORMAT = Format(TEXT, "TEXT", ".txt .text .log .rst .org .tex .adoc", _parse_text)
@@ -176,6 +175,9 @@ def parse_file(
     """
     file_format = _BY_MEDIA_TYPE[media_type]
     document = _parse_html(data, folder) if media_type == HTML else file_format.parser(data)
+    del data  # two texts of a large file are in memory, not three
+    if file_format is _TEXT_FORMAT:
+        document = replace(document, links=find_links(document.text))
     return replace(
         document,
         source_key=source_key,

@@ -7,10 +7,8 @@ says which of them it wants, and gets their chunks.
 
 import json
 import os
-import re
 import resource
 import sys
-from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -206,14 +204,15 @@ def document_payload(
 
 def link_list(document: Document) -> list[dict[str, Any]]:
     """Return a document's links as ingest_document takes them; one written twice comes once."""
-    ends = [match.start() for match in re.finditer("\n", document.text)]
-    found = {
-        (link.target, link.kind, link.type): bisect_left(ends, link.offset) + 1
-        for link in reversed(document.links)
-    }
+    found: dict[tuple[str, str, str], int] = {}
+    line, place = 1, 0
+    for link in sorted(document.links, key=lambda link: link.offset):
+        line += document.text.count("\n", place, link.offset)
+        place = link.offset
+        found.setdefault((link.target, link.kind, link.type), line)
     return [
         {"target": storable_text(target), "kind": kind, "type": edge_type, "line": line}
-        for (target, kind, edge_type), line in reversed(found.items())
+        for (target, kind, edge_type), line in found.items()
     ]
 
 

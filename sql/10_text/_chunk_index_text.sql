@@ -4,7 +4,8 @@
 -- from the chunks before: the title, a heading that goes on, and the text before own_start.
 -- A trigger, since a generated column cannot cast the configuration's name, and the name is stored
 -- as text, since a regconfig column blocks pg_upgrade. Words too long to be indexed are left out
--- without a NOTICE.
+-- without a NOTICE. Without a repetition, occurrences are counted by bytes: each takes two in the
+-- binary form.
 CREATE OR REPLACE FUNCTION pgblend._chunk_index_text()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -14,29 +15,35 @@ SET client_min_messages = warning
 SET enable_seqscan = off
 AS $function$
 DECLARE
-    config regconfig := pgblend._regconfig(NEW.text_search_config);
+    config regconfig;
     document_title text;
     heading_goes_on boolean;
-    title_words tsvector;
-    heading_words tsvector;
+    title_words tsvector := '';
+    heading_words tsvector := '';
     body_words tsvector;
     repeated_words tsvector := '';
     parts text[];
 BEGIN
+    SELECT
+        (SELECT t.oid::regconfig FROM pg_catalog.pg_ts_config AS t
+            WHERE t.cfgname = NEW.text_search_config AND pg_ts_config_is_visible(t.oid)),
+        d.title,
+        NEW.chunk_index > 0 AND NEW.heading IS NOT NULL AND NEW.heading = (
+            SELECT c.heading FROM pgblend_data.chunk AS c
+            WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1)
+    INTO config, document_title, heading_goes_on
+    FROM (VALUES (1)) AS always_one_row
+    LEFT JOIN pgblend_data.document AS d ON d.id = NEW.document_id;
     IF config IS NULL THEN
         RAISE EXCEPTION 'there is no text search configuration "%"', NEW.text_search_config
             USING ERRCODE = '22023', HINT = 'SELECT cfgname FROM pg_ts_config';
     END IF;
-    SELECT d.title, NEW.chunk_index > 0 AND NEW.heading = (
-        SELECT c.heading FROM pgblend_data.chunk AS c
-        WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1)
-    INTO document_title, heading_goes_on
-    FROM pgblend_data.document AS d
-    WHERE d.id = NEW.document_id;
     parts := pgblend._index_parts(
         coalesce(document_title, ''), coalesce(NEW.heading, ''), NEW.content, NEW.own_start);
     title_words := setweight(to_tsvector(config, parts[1]), 'A');
-    heading_words := setweight(to_tsvector(config, parts[2]), 'B');
+    IF parts[2] <> '' THEN
+        heading_words := setweight(to_tsvector(config, parts[2]), 'B');
+    END IF;
     body_words := to_tsvector(config, parts[3]);
     IF NEW.chunk_index = 0 THEN
         NEW.lexemes := title_words || heading_words || body_words;
@@ -51,16 +58,21 @@ BEGIN
         END IF;
         NEW.lexemes := title_words || body_words || heading_words;
     END IF;
-    NEW.own_position := pgblend._last_position(repeated_words);
-    SELECT
-        coalesce(sum(cardinality(l.positions)), 0),
-        coalesce(sum(CASE
+    NEW.length := (octet_length(tsvectorsend(NEW.lexemes))
+        - octet_length(tsvectorsend(strip(NEW.lexemes)))) / 2;
+    IF repeated_words = '' THEN
+        NEW.own_position := 0;
+        NEW.own_length := NEW.length;
+    ELSE
+        NEW.own_position := pgblend._last_position(repeated_words);
+        SELECT coalesce(sum(CASE
             WHEN l.positions[1] > NEW.own_position THEN cardinality(l.positions)
-            WHEN l.positions[cardinality(l.positions)] > NEW.own_position
-            THEN (SELECT count(*) FROM unnest(l.positions) AS p WHERE p > NEW.own_position)
+            ELSE (SELECT count(*) FROM unnest(l.positions) AS p WHERE p > NEW.own_position)
         END), 0)
-    INTO NEW.length, NEW.own_length
-    FROM unnest(NEW.lexemes) AS l;
+        INTO NEW.own_length
+        FROM unnest(NEW.lexemes) AS l
+        WHERE l.positions[cardinality(l.positions)] > NEW.own_position;
+    END IF;
     IF parts[5] <> '' THEN
         NEW.lexemes := NEW.lexemes || parts[5]::tsvector;
     END IF;

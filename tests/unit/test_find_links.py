@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from pgblend.cli.ingest import find_links as find_links_module
 from pgblend.cli.ingest.document import Link
 from pgblend.cli.ingest.find_links import find_links
 from pgblend.cli.ingest.parse_html import parse_page
@@ -64,3 +65,14 @@ def test_hostile_texts_take_no_time(part: str) -> None:
 def test_links_of_a_page() -> None:
     page = "<nav><a href=menu>m</a></nav><p>One <a href=' two.html '>two</a><a name=x>x</a>"
     assert parse_page(page).links == (Link(4, "two.html", "path"),)
+
+
+def test_a_large_text_is_looked_through_in_parts(monkeypatch):
+    fenced = "```\n[[code]]\n\n[[code]]\n```\n\n"
+    block = f"See [[one]] and [two](two.md).\n\n{fenced}%% [[no]]\n\n [[no]] %%\n\n"
+    text = block * 5 + "<!-- [[no]]\n\n-->\n\n:pep:`8`\n\nodd %% [[last]]\n\n[[end]]"
+    whole = find_links(text)
+    assert [link.target for link in whole[-3:]] == ["pep 8", "last", "end"]
+    assert len(whole) == 13
+    monkeypatch.setattr(find_links_module, "_PART_CHARACTERS", 10)
+    assert find_links(text) == whole
