@@ -1,7 +1,7 @@
 """The arms' candidates of judged queries, fetched once to be fused again and again."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,20 +51,18 @@ _VECTORS = "SELECT chunk_id, embedding FROM pgblend.chunk_embeddings(%(ids)s)"
 
 @dataclass(frozen=True)
 class Pool:
-    """One query's candidates as columns, by (document id, chunk); `None` where an arm lacks one.
+    """One query's candidates: a list for each of ARMS, as fuse_lists takes them, but for weights.
 
-    `ranks[arm][item]` and `scores[arm][item]` go by ARMS; `perfect` is what no passage's BM25 can
-    reach. `vectors` are of length 1, zero where a passage has none; so is `query_vector`.
+    `source_keys` are by chunk id; `vectors` too, of length 1, as `query_vector` is, without those
+    that a passage has not or that are zero.
     """
 
     key: str
-    source_keys: list[str]
-    ranks: list[list[int | None]]
-    scores: list[list[float | None]]
-    perfect: float
+    lists: list[dict[str, Any]]
+    source_keys: dict[int, str]
     grades: dict[str, int]
     query_vector: NDArray[np.float64]
-    vectors: NDArray[np.float64]
+    vectors: dict[int, NDArray[np.float64]]
 
 
 def read_pools(
@@ -95,7 +93,7 @@ def read_pools(
                 "embedding": query["embedding"],
             }
             found[arm] = fetch_rows(connection, _FOUND, parameters)
-        pools.append(_join(connection, query, [found[arm] for arm in ARMS]))
+        pools.append(_join(connection, query, found))
         advance(1)
     return pools
 
@@ -111,37 +109,37 @@ def _embed(connection: Connection, queries: Sequence[dict[str, Any]]) -> None:
 
 
 def _join(
-    connection: Connection, query: dict[str, Any], lists: Sequence[Sequence[dict[str, Any]]]
+    connection: Connection, query: dict[str, Any], found: Mapping[str, Sequence[dict[str, Any]]]
 ) -> Pool:
-    """Put the arms' rows into one pool, in the order in which a search breaks ties."""
-    items = {row["chunk_id"]: row for rows in lists for row in rows}
-    chunk_ids = sorted(items, key=lambda chunk: (items[chunk]["document_id"], chunk))
-    by_arm = [{row["chunk_id"]: row for row in rows} for rows in lists]
-    raw = [[_value(rows, chunk, "raw") for chunk in chunk_ids] for rows in by_arm]
-    words = next((row for row in lists[0] if row["score"]), None)
-    query_vector = _unit(query["embedding"].to_numpy())
-    stored: dict[int, Any] = {
-        chunk: vector.to_numpy()
-        for chunk, vector in connection.execute(_VECTORS, {"ids": chunk_ids})
-    }
-    none = np.zeros_like(query_vector)
-    vectors = np.array([_unit(stored.get(chunk, none)) for chunk in chunk_ids]).reshape(
-        len(chunk_ids), query_vector.size
-    )
+    """Put the arms' rows and the passages' vectors together."""
+    source_keys = {row["chunk_id"]: row["source_key"] for rows in found.values() for row in rows}
+    stored = connection.execute(_VECTORS, {"ids": list(source_keys)})
+    vectors = {chunk_id: vector.to_numpy() for chunk_id, vector in stored}
     return Pool(
         key=query["key"],
-        source_keys=[items[chunk]["source_key"] for chunk in chunk_ids],
-        ranks=[[_value(rows, chunk, "rank") for chunk in chunk_ids] for rows in by_arm],
-        scores=raw,
-        perfect=words["raw"] / words["score"] if words else 1.0,
+        lists=[_list(arm, rows) for arm, rows in found.items()],
+        source_keys=source_keys,
         grades=query["grades"],
-        query_vector=query_vector,
-        vectors=vectors,
+        query_vector=_unit(query["embedding"].to_numpy()),
+        vectors={chunk_id: _unit(vector) for chunk_id, vector in vectors.items() if vector.any()},
     )
 
 
-def _value(rows: dict[int, dict[str, Any]], chunk: int, column: str) -> Any:
-    return rows[chunk][column] if chunk in rows else None
+def _list(arm: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return rows as columns; `perfect` is what no passage's BM25 can reach."""
+    chunk_ids = [row["chunk_id"] for row in rows]
+    first = next((row for row in rows if row["score"]), None)
+    return {
+        "arm": arm,
+        "kind": arm,
+        "by_vector": arm == "vector",
+        "perfect": first["raw"] / first["score"] if first and arm == "lexical" else None,
+        "ranks": [row["rank"] for row in rows],
+        "scores": [row["raw"] for row in rows],
+        "chunk_ids": chunk_ids,
+        "document_ids": [row["document_id"] for row in rows],
+        "chunk_indexes": chunk_ids,  # in the same order within a document
+    }
 
 
 def _unit(vector: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import Any
 from pgblend.cli.database import Connection, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate.candidates import Pool, read_pools
-from pgblend.cli.evaluate.refuse import mean_ndcg, ndcg, points_of
+from pgblend.cli.evaluate.fuse_again import mean_ndcg, ndcg
 from pgblend.cli.evaluate.run import RunRequest, evaluate
 from pgblend.cli.evaluate.significance import compare_paired
 from pgblend.cli.ingest.progress import StartBar
@@ -150,8 +150,8 @@ def is_better(pools: list[Pool], start: dict[str, Any], other: dict[str, Any]) -
     them that is mostly luck, and what is in force was chosen on more.
     """
     paired = compare_paired(
-        [ndcg(pool, points_of(pool, start)) for pool in pools],
-        [ndcg(pool, points_of(pool, other)) for pool in pools],
+        [ndcg(pool, start) for pool in pools],
+        [ndcg(pool, other) for pool in pools],
     )
     return paired.difference > 0 and paired.p_value < MOST_CHANCE
 

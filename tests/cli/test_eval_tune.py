@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from pgblend.cli.evaluate.candidates import read_pools
-from pgblend.cli.evaluate.refuse import ndcg, points_of
+from pgblend.cli.evaluate.fuse_again import fuse_again, ndcg
 from pgblend.cli.evaluate.tune import is_tuned_on
 from support.database import Database
 
@@ -80,10 +80,11 @@ def test_fused_again_as_a_search_fuses(
             json.dumps(options),
             pool.key,
         )
-        points = points_of(pool, settings)
-        again = dict(zip(pool.source_keys, points, strict=True))
+        fused = fuse_again(pool, settings)
+        keys = [pool.source_keys[chunk_id] for chunk_id in fused["chunk_ids"]]
+        again = dict(zip(keys, fused["points"], strict=True))
         assert again == pytest.approx(dict(rows), abs=1e-6)
-        assert 0 <= ndcg(pool, points) <= 1
+        assert 0 <= ndcg(pool, settings) <= 1
 
 
 def test_tuning_notices_that_the_vectors_are_better(
@@ -141,7 +142,7 @@ def test_queries_without_a_vector_get_one_from_the_model(
     ).fetchall()
     assert len(pools) == len(given) == 2
     for pool, (vector,) in zip(pools, given, strict=True):
-        assert sorted(rank for rank in pool.ranks[1] if rank) == [1, 2, 3]
+        assert sorted(pool.lists[1]["ranks"]) == [1, 2, 3]
         assert pool.query_vector == pytest.approx(vector.to_numpy(), abs=1e-6)
 
 
