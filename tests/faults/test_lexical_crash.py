@@ -20,6 +20,9 @@ SEARCH = """
         'word7', 10000, options => '{"candidate_depth": 10000, "dedup": "off",
             "timeouts_ms": {"lexical": 60000}}')
 """
+LAST = """
+    SELECT source_key FROM lexical_search('crash', options => '{"timeouts_ms": {"lexical": 60000}}')
+"""
 STATUS = "SELECT status, chunks, sealed, pending, segments FROM lexical_status()"
 
 
@@ -72,6 +75,9 @@ def test_a_killed_server_loses_nothing(cluster: Cluster, call: str) -> None:
 
     finished: list[bool] = []
     sealing = threading.Thread(target=index)
+    # What a seal writes last waits, so that it cannot be done before the server is killed.
+    holder = psycopg.connect(url)
+    holder.execute("LOCK TABLE pgblend_data.posting IN SHARE MODE")
     with connect(url) as watcher:
         sealing.start()
         while watcher.execute(STATUS).fetchall()[0][0] != "building":
@@ -79,6 +85,7 @@ def test_a_killed_server_loses_nothing(cluster: Cluster, call: str) -> None:
         watcher.execute("SELECT ingest_document('crash', 'last', 'committed before the crash')")
         kill_server(cluster)
         sealing.join()
+    holder.close()
     assert not finished
 
     cluster.start()
@@ -87,8 +94,7 @@ def test_a_killed_server_loses_nothing(cluster: Cluster, call: str) -> None:
         after = connection.execute(STATUS).fetchone()
         assert before is not None
         assert after == (before[0], before[1] + 1, before[2], before[3] + 1, before[4])
-        found = connection.execute("SELECT source_key FROM lexical_search('crash')").fetchall()
-        assert found == [("last",)]
+        assert connection.execute(LAST).fetchall() == [("last",)]
         connection.execute("SELECT delete_document('crash', 'last')")
         assert connection.execute(SEARCH).fetchone() == expected
         connection.execute(f"SELECT {call}")
