@@ -15,7 +15,6 @@ from pgblend.cli.ingest.language import (
 from support.judged import read_judged
 
 AVAILABLE = {*CONFIGURATIONS.values(), "simple"}
-SHARED_DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 @pytest.mark.parametrize(
@@ -65,12 +64,10 @@ SETS = {
 
 
 @pytest.mark.data
-def test_right_for_99_of_100_documents() -> None:
-    if not SHARED_DATA.is_dir():
-        pytest.skip(f"no test data at {SHARED_DATA}")
+def test_right_for_99_of_100_documents(shared_data: Path) -> None:
     right = total = 0
     for name, configuration in SETS.items():
-        for _, _, text in read_judged(SHARED_DATA / "ir" / name).documents:
+        for _, _, text in read_judged(shared_data / "ir" / name).documents:
             if len(text) >= 200:
                 total += 1
                 right += detect_configuration(text[:200], AVAILABLE) == configuration
