@@ -51,7 +51,7 @@ def main() -> None:
                 seconds[stage] += time.process_time() - start
 
         candidates = iter(sources.candidates(files))
-        payloads: list[str] = []
+        payloads: list[bytes] = []
         chunk_count = 0
         while candidate := timed("read and hash", partial(next, candidates, None)):
             try:
@@ -74,7 +74,7 @@ def main() -> None:
     )
 
 
-def _store(connection: Connection, payloads: list[str]) -> float:
+def _store(connection: Connection, payloads: list[bytes]) -> float:
     """Store everything through one connection; return the processor time that it took."""
     connection.execute("SELECT pgblend.add_collection(%s)", [COLLECTION])
     server = psutil.Process(connection.info.backend_pid)

@@ -11,6 +11,7 @@ from pgblend.cli.ingest.language import (
     MIN_LETTERS,
     detect_configuration,
     language_finder,
+    likely_language,
 )
 from support.judged import read_judged
 
@@ -73,3 +74,11 @@ def test_right_for_99_of_100_documents(shared_data: Path) -> None:
                 right += detect_configuration(text[:200], AVAILABLE) == configuration
     assert total > 3000
     assert right / total >= 0.99
+
+
+def test_a_text_that_begins_in_another_language_is_told_by_more_than_its_ends() -> None:
+    english = "The following license applies to all parts of this work and its documents. "
+    german = "Die Bundesregierung hat am Mittwoch beschlossen, dass die Länder Geld erhalten. "
+    assert detect_configuration(english + german * 6, AVAILABLE) == "german"
+    ends = f"{english[:75]} {german[:75]}"
+    assert likely_language(ends)[1] < 0.9
