@@ -44,22 +44,22 @@ BEGIN
             problem := coalesce(attached.problem || '; it is to be filled anew',
                 'not all rows are in yet');
             RETURN NEXT;
-        ELSE
-            foreign_keys := pgblend._foreign_key_names(attached.relation);
-            problem := concat_ws('; ',
-                'foreign keys came that older rows have no edges of: ' || (
-                    SELECT string_agg(f.name, ', ' ORDER BY f.name)
-                    FROM unnest(foreign_keys) AS f (name)
-                    WHERE f.name <> ALL(attached.foreign_keys)),
-                'foreign keys went that older rows have edges of: ' || (
-                    SELECT string_agg(f.name, ', ' ORDER BY f.name)
-                    FROM unnest(attached.foreign_keys) AS f (name)
-                    WHERE f.name <> ALL(foreign_keys)));
-            IF problem <> '' THEN
-                RETURN NEXT;
-            END IF;
+            CONTINUE;
         END IF;
-        IF attached.filled AND has_table_privilege(attached.relation, 'SELECT') THEN
+        foreign_keys := pgblend._foreign_key_names(attached.relation);
+        problem := concat_ws('; ',
+            'foreign keys came that older rows have no edges of: ' || (
+                SELECT string_agg(f.name, ', ' ORDER BY f.name)
+                FROM unnest(foreign_keys) AS f (name)
+                WHERE f.name <> ALL(attached.foreign_keys)),
+            'foreign keys went that older rows have edges of: ' || (
+                SELECT string_agg(f.name, ', ' ORDER BY f.name)
+                FROM unnest(attached.foreign_keys) AS f (name)
+                WHERE f.name <> ALL(foreign_keys)));
+        IF problem <> '' THEN
+            RETURN NEXT;
+        END IF;
+        IF has_table_privilege(attached.relation, 'SELECT') THEN
             EXECUTE format(
                 'SELECT count(*) FILTER (WHERE d.source_key IS NULL),
                     count(*) FILTER (WHERE r.key IS NULL)

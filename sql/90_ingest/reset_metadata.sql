@@ -1,6 +1,6 @@
 -- reset_metadata: forget what set_metadata set of a document; returns the metadata it has then.
 -- These are what the source says. Metadata that was replaced as a whole stays until the source is
--- ingested again with another content, title or metadata. An unknown document is an error.
+-- ingested again. An unknown document is an error.
 CREATE OR REPLACE FUNCTION pgblend.reset_metadata(document_id bigint)
 RETURNS jsonb
 LANGUAGE plpgsql
