@@ -25425,7 +25425,7 @@ COMMENT ON FUNCTION pgblend.remove_collection(text) IS
 -- 90_ingest/reset_metadata
 -- reset_metadata: forget what set_metadata set of a document; returns the metadata it has then.
 -- These are what the source says. Metadata that was replaced as a whole stays until the source is
--- ingested again with another content, title or metadata. An unknown document is an error.
+-- ingested again. An unknown document is an error.
 CREATE OR REPLACE FUNCTION pgblend.reset_metadata(document_id bigint)
 RETURNS jsonb
 LANGUAGE plpgsql
@@ -27639,22 +27639,22 @@ BEGIN
             problem := coalesce(attached.problem || '; it is to be filled anew',
                 'not all rows are in yet');
             RETURN NEXT;
-        ELSE
-            foreign_keys := pgblend._foreign_key_names(attached.relation);
-            problem := concat_ws('; ',
-                'foreign keys came that older rows have no edges of: ' || (
-                    SELECT string_agg(f.name, ', ' ORDER BY f.name)
-                    FROM unnest(foreign_keys) AS f (name)
-                    WHERE f.name <> ALL(attached.foreign_keys)),
-                'foreign keys went that older rows have edges of: ' || (
-                    SELECT string_agg(f.name, ', ' ORDER BY f.name)
-                    FROM unnest(attached.foreign_keys) AS f (name)
-                    WHERE f.name <> ALL(foreign_keys)));
-            IF problem <> '' THEN
-                RETURN NEXT;
-            END IF;
+            CONTINUE;
         END IF;
-        IF attached.filled AND has_table_privilege(attached.relation, 'SELECT') THEN
+        foreign_keys := pgblend._foreign_key_names(attached.relation);
+        problem := concat_ws('; ',
+            'foreign keys came that older rows have no edges of: ' || (
+                SELECT string_agg(f.name, ', ' ORDER BY f.name)
+                FROM unnest(foreign_keys) AS f (name)
+                WHERE f.name <> ALL(attached.foreign_keys)),
+            'foreign keys went that older rows have edges of: ' || (
+                SELECT string_agg(f.name, ', ' ORDER BY f.name)
+                FROM unnest(attached.foreign_keys) AS f (name)
+                WHERE f.name <> ALL(foreign_keys)));
+        IF problem <> '' THEN
+            RETURN NEXT;
+        END IF;
+        IF has_table_privilege(attached.relation, 'SELECT') THEN
             EXECUTE format(
                 'SELECT count(*) FILTER (WHERE d.source_key IS NULL),
                     count(*) FILTER (WHERE r.key IS NULL)

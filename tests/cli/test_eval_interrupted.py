@@ -3,13 +3,14 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
 from click.testing import Result
+
+from support.waiting import wait_until
 
 QUERIES = 400
 WORDS = ["sea", "ship", "wind", "wine", "red", "white", "cellar", "cloud", "rain", "sun"]
@@ -42,29 +43,18 @@ def searched(connection: psycopg.Connection) -> int:
     return row[0] if row else 0
 
 
-def wait_until(reached: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
-    while not reached():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def test_a_killed_run_goes_on_where_it_was(
     judged: None, database_url: str, connection: psycopg.Connection
 ) -> None:
     process = start(database_url)
-    wait_until(lambda: searched(connection) > 0, process)
+    wait_until(lambda: searched(connection) > 0, process=process)
     process.kill()
     process.communicate()
     others = (
         "SELECT FROM pg_stat_activity WHERE datname = current_database()"
         " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
     )
-    deadline = time.monotonic() + 60
-    while connection.execute(others).rowcount:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: not connection.execute(others).rowcount)
     before = connection.execute(
         "SELECT query_id, source_keys, latency_ms FROM pgblend_data.evaluation_result"
         " ORDER BY query_id"

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import psycopg
 import pytest
 
 from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
+from support.waiting import wait_until
 
 QUERY = "where does the cabernet stand"
 
@@ -94,13 +94,6 @@ def search(**fields: Any) -> dict[str, Any]:
     }
 
 
-def wait_for(seen: Callable[[], object], seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not seen():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def test_the_search_log(
     start: Callable[..., GatewayProcess], connection: psycopg.Connection
 ) -> None:
@@ -111,7 +104,8 @@ def test_the_search_log(
             for datagram in (*searches, searches[0], {"role": 5}, search(ms="soon")):
                 sender.sendto(json.dumps(datagram).encode(), address)
             sender.sendto(b"\xff", address)
-            wait_for(lambda: 'result="malformed"} 3.0' in httpx.get(f"{gateway.url}/metrics").text)
+            metrics = f"{gateway.url}/metrics"
+            wait_until(lambda: 'result="malformed"} 3.0' in httpx.get(metrics).text, 20)
             last = search(rows=7)
             sender.sendto(json.dumps(last).encode(), address)
         gateway.stop()  # what has come is written all the same
@@ -148,7 +142,7 @@ def test_old_rows_go(start: Callable[..., GatewayProcess], connection: psycopg.C
     )
     count = "SELECT count(*) FROM pgblend_data.model_answer"
     with start("--keep-days", "7"):
-        wait_for(lambda: rows(connection, count) == [(1,)])
+        wait_until(lambda: rows(connection, count) == [(1,)], 20)
 
 
 def test_a_value_that_the_database_refuses_spoils_no_other(
@@ -161,7 +155,7 @@ def test_a_value_that_the_database_refuses_spoils_no_other(
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             for datagram in (refused, taken):
                 sender.sendto(json.dumps(datagram).encode(), address)
-        wait_for(lambda: 'result="dropped",' in httpx.get(f"{gateway.url}/metrics").text)
+        wait_until(lambda: 'result="dropped",' in httpx.get(f"{gateway.url}/metrics").text, 20)
         assert "red wine" not in gateway.stderr
     logged = rows(connection, "SELECT search_id::text FROM pgblend_data.search_log")
     assert logged == [(taken["search_id"],)]
@@ -172,7 +166,7 @@ def test_without_the_database_all_else_goes_on(provider: ModelProvider) -> None:
     with GatewayProcess("--database-url", url, provider=provider) as gateway:
         assert expand(gateway).json()["cached"] is False
         assert expand(gateway).json()["cached"] is True
-        wait_for(lambda: "database_failed" in gateway.stderr)
+        wait_until(lambda: "database_failed" in gateway.stderr, 20)
         assert gateway.stop() == 0
         assert "hush-hush" not in gateway.stderr
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from support.model_provider import Behaviour, GatewayProcess, ModelProvider, embed
+from support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -136,10 +137,7 @@ def test_a_client_that_leaves_ends_the_providers_call(
     body = {"model": model_provider.model, "input": "nobody waits for this"}
     with pytest.raises(httpx.ReadTimeout):
         httpx.post(f"{shared_gateway.url}/v1/embeddings", json=body, timeout=0.5)
-    deadline = time.monotonic() + 5
-    while model_provider.abandoned == 0 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert model_provider.abandoned == 1
+    wait_until(lambda: model_provider.abandoned == 1, 5)
     assert client.get("/health").json()["status"] == "ok"
     assert "Traceback" not in shared_gateway.stderr
 

@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from support.model_provider import GatewayProcess
+from support.waiting import wait_until
 
 MODEL = "local/all-minilm-l6-v2"
 
@@ -46,10 +47,7 @@ def state(gateway: GatewayProcess) -> str:
 def gateway() -> Iterator[GatewayProcess]:
     """A gateway that loaded the model on its own and keeps no answers."""
     with GatewayProcess("--preload", "--cache-size", "0") as gateway:
-        deadline = time.monotonic() + 60
-        while state(gateway) != "ready" and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert state(gateway) == "ready"
+        wait_until(lambda: state(gateway) == "ready")
         yield gateway
 
 

@@ -15,6 +15,7 @@ from xlsxwriter import Workbook
 
 from pgblend.cli.ingest.run import IngestRequest, Run
 from pgblend.cli.ingest.settings import Limits
+from support.waiting import wait_until
 
 MEGABYTE = 1 << 20
 
@@ -181,10 +182,8 @@ def test_what_kills_its_parser_twice_is_named(database_url, connection, corpus):
 
 def test_no_parser_outlives_its_run(database_url, connection, corpus):
     process = start(database_url, corpus)
-    deadline = time.monotonic() + 60
-    while not (children := psutil.Process(process.pid).children()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(psutil.Process(process.pid).children)
+    children = psutil.Process(process.pid).children()
     process.kill()
     process.communicate()
     assert not psutil.wait_procs(children, timeout=30)[1]

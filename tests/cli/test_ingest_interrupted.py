@@ -4,9 +4,10 @@ import json
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+
+from support.waiting import wait_until
 
 DOCUMENTS = 2000
 
@@ -35,14 +36,6 @@ def stored(connection):
     return connection.execute("SELECT count(*) FROM pgblend_data.document").fetchone()[0]
 
 
-def wait_until_some_are_stored(connection, process):
-    deadline = time.monotonic() + 60
-    while not stored(connection):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def documents_without_all_their_chunks(connection):
     return connection.execute("SELECT count(*) FROM pgblend.documents WHERE chunks = 0").fetchone()[
         0
@@ -58,19 +51,16 @@ def finish(database_url, corpus, connection, before):
 
 
 def wait_until_nobody_writes(connection):
-    deadline = time.monotonic() + 60
     others = (
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
         "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
     )
-    while connection.execute(others).fetchone()[0]:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: connection.execute(others).fetchone() == (0,))
 
 
 def test_killed_run_loses_nothing_and_the_next_one_finishes(database_url, connection, corpus):
     process = start(database_url, corpus)
-    wait_until_some_are_stored(connection, process)
+    wait_until(lambda: stored(connection), process=process)
     process.kill()
     process.communicate()
     wait_until_nobody_writes(connection)
@@ -82,7 +72,7 @@ def test_killed_run_loses_nothing_and_the_next_one_finishes(database_url, connec
 
 def test_ctrl_c_reports_what_was_done_and_the_next_run_finishes(database_url, connection, corpus):
     process = start(database_url, corpus)
-    wait_until_some_are_stored(connection, process)
+    wait_until(lambda: stored(connection), process=process)
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -96,7 +86,7 @@ def test_ctrl_c_reports_what_was_done_and_the_next_run_finishes(database_url, co
 
 def test_terminated_connection_is_one_line(database_url, connection, corpus):
     process = start(database_url, corpus)
-    wait_until_some_are_stored(connection, process)
+    wait_until(lambda: stored(connection), process=process)
     connection.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
         "WHERE datname = current_database() AND pid <> pg_backend_pid()"

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ import psutil
 import pytest
 from click.testing import Result
 from psycopg.conninfo import conninfo_to_dict
+
+from support.waiting import wait_until
 
 TIMEOUT_SECONDS = 120
 COUNT_ROWS = ("psql", "-At", "-c", "SELECT count(*) FROM kept")
@@ -248,9 +249,8 @@ def test_a_pid_file_whose_number_is_another_process_now_does_not_block(
 def test_a_query_that_outlives_its_postmaster_does_not_block(running: PrivateServer) -> None:
     query = running.start("psql", "-c", "SELECT sum(i) FROM generate_series(1, 1e10) AS g(i)")
     os_pid = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT sum(i)%'"
-    deadline = time.monotonic() + 10
-    while not (pid := running.run("psql", "-At", "-c", os_pid).stdout.strip()):
-        assert time.monotonic() < deadline
+    wait_until(lambda: running.run("psql", "-At", "-c", os_pid).stdout.strip(), 10)
+    pid = running.run("psql", "-At", "-c", os_pid).stdout.strip()
     os.kill(running.postmaster_pid, signal.SIGKILL)
     assert psutil.pid_exists(int(pid))
     running.run("up", "--no-gateway")
@@ -283,9 +283,7 @@ def test_searches_are_logged_by_the_gateway(with_gateway: PrivateServer) -> None
     assert f"http://{address}" == f"{url}\n"
     count = ("psql", "-Atc", "SELECT count(*) FROM pgblend_data.search_log WHERE query = 'a fox'")
     with_gateway.run("search", "a fox")
-    end = time.monotonic() + 30
-    while with_gateway.run(*count).stdout != "1\n":
-        assert time.monotonic() < end
+    wait_until(lambda: with_gateway.run(*count).stdout == "1\n", 30)
 
 
 def test_a_lost_state_file_is_written_again(with_gateway: PrivateServer) -> None:
@@ -367,10 +365,7 @@ def test_an_interrupted_first_start_is_made_good(make_server: Callable[..., Priv
     server = make_server()
     first = server.start("up", "--no-gateway")
     unfinished = server.directory / "postgres.new" / "base"
-    deadline = time.monotonic() + 30
-    while not unfinished.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(unfinished.exists, 30)
     first.kill()
     first.communicate()
     for process in psutil.process_iter(["cmdline"]):

@@ -1,7 +1,5 @@
 """`pgblend table`, a dump and restore of attached tables, and a replication between databases."""
 
-import time
-
 import psycopg
 import pytest
 from psycopg import sql
@@ -11,6 +9,7 @@ from pgblend.cli.database import connect
 from pgblend.migrations import runner
 from support.catalogue import run_client
 from support.server import temporary_cluster
+from support.waiting import wait_until
 
 
 @pytest.fixture
@@ -122,9 +121,6 @@ def test_an_apply_worker_of_a_subscription_is_followed(replicating_server):
         subscriber.execute("DROP SUBSCRIPTION s")
 
 
-def wait_for(connection, word, keys, seconds=60):
-    deadline = time.monotonic() + seconds
-    query = f"SELECT source_key FROM lexical_search('{word}')"
-    while sorted(key for (key,) in rows(connection, query)) != keys:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+def wait_for(connection, word, keys):
+    query = f"SELECT source_key FROM lexical_search('{word}') ORDER BY 1"
+    wait_until(lambda: rows(connection, query) == [(key,) for key in keys])

@@ -14,6 +14,7 @@ from pgblend.cli.ingest.piece_tokens import piece_tokens
 from pgblend.cli.tokens import count_tokens
 from pgblend.cli.worker.queue import Queue
 from support.model_provider import DEFAULT_DIMENSIONS, Behaviour
+from support.waiting import wait_until
 
 
 @pytest.fixture
@@ -153,13 +154,6 @@ class Process:
         self.process.send_signal(number)
         output, errors = self.process.communicate(timeout=60)
         return self.process.returncode, json.loads(output), errors
-
-
-def wait_until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_worker_embeds_what_comes_and_ends_when_asked(

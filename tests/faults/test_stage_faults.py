@@ -14,6 +14,7 @@ from support.backend import held
 from support.database import Database
 from support.model_library import EXPANSION, QUERY, WEAK, fill, search, use_models
 from support.model_provider import Behaviour, GatewayProcess, ModelProvider
+from support.waiting import wait_until
 
 TASKS = {"embed": "embed", "expand": "chat", "rerank": "rerank"}  # stage: the provider's task
 NAMED = {"embed": "vector", "expand": "expand", "rerank": "rerank"}  # stage: what degraded names
@@ -123,14 +124,14 @@ def test_cancel_and_terminate(filled: Database, provider: ModelProvider, end: st
     patient = {**THOROUGH, "timeouts_ms": dict.fromkeys((*TASKS, "total"), 60_000)}
     with connect(filled.url) as connection:
         outcome, thread = in_background(lambda: search(Database(connection), "1", patient))
-        wait_for(lambda: any("documents" in body for body in provider.bodies))
+        wait_until(lambda: any("documents" in body for body in provider.bodies), 10)
         assert places_taken(filled) == 1
         start = time.monotonic()
         filled.rows(f"SELECT {end}(%s)", connection.info.backend_pid)
         thread.join(10)
         assert time.monotonic() - start < SIGNAL_SECONDS
         assert isinstance(outcome[0], psycopg.Error)
-    wait_for(lambda: places_taken(filled) == 0)
+    wait_until(lambda: places_taken(filled) == 0, 10)
 
 
 def test_no_more_calls_than_there_are_places(filled: Database, provider: ModelProvider) -> None:
@@ -141,7 +142,7 @@ def test_no_more_calls_than_there_are_places(filled: Database, provider: ModelPr
         filled.rows("""SELECT set_setting('model_calls', '{"most": 1}')""")
         with connect(filled.url) as connection:
             first, thread = in_background(lambda: Database(connection).rows(call, QUERY, patient))
-            wait_for(lambda: any("documents" in body for body in provider.bodies))
+            wait_until(lambda: any("documents" in body for body in provider.bodies), 10)
             (row, *_) = filled.rows(call, QUERY, patient)
             assert [note.partition(":")[0] for note in row[0]] == ["vector", "rerank"]
             assert "no place left for a model call: 1 run already" in row[0][0]
@@ -190,10 +191,3 @@ def in_background(run: Callable[[], Any]) -> tuple[list[Any], threading.Thread]:
     thread = threading.Thread(target=call)
     thread.start()
     return outcome, thread
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

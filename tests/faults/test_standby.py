@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from support.database import Database, add_documents, embed_waiting
 from support.model_library import EXPANSION, QUERY, WEAK, fill, use_models
 from support.model_provider import GatewayProcess, ModelProvider
 from support.server import temporary_cluster
+from support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -106,10 +106,8 @@ def url_of(cluster: Cluster, **more: str) -> str:
 def follow(primary: Database, standby: Database) -> None:
     """Wait until all that was committed on the primary is seen on the standby."""
     target = primary.value("SELECT pg_current_wal_flush_lsn()")
-    deadline = time.monotonic() + PATIENCE_MS / 1000
-    while not standby.value("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", target):
-        assert time.monotonic() < deadline, "the standby does not follow"
-        time.sleep(0.01)
+    replayed = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
+    wait_until(lambda: standby.value(replayed, target))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 
 from pgblend.plpy.http_exchange import Connections, http_exchange
 from support.raw_server import RawServer, http_answer
+from support.waiting import wait_until
 
 
 def nothing() -> None:
@@ -35,10 +36,7 @@ def connections() -> Iterator[Connections]:
     yield kept
     for connection in kept.values():
         connection.close()
-    deadline = time.monotonic() + 1
-    while any("run_exchange" in thread.name for thread in threading.enumerate()):
-        assert time.monotonic() < deadline, "a thread is left behind"
-        time.sleep(0.005)
+    wait_until(no_exchange_runs, 1)
 
 
 def test_one_connection_for_many_calls(connections: Connections) -> None:
@@ -172,15 +170,12 @@ def test_nothing_is_sent_once_nobody_waits(connections: Connections) -> None:
         with pytest.raises(KeyboardInterrupt):
             post_json(server.url, "/x", "{}", None, 5000, connections, check)
         go_on.set()
-        wait_until(lambda: not any("run_exchange" in t.name for t in threading.enumerate()))
+        wait_until(no_exchange_runs, 2)
     assert sent == []
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 2
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+def no_exchange_runs() -> bool:
+    return not any("run_exchange" in thread.name for thread in threading.enumerate())
 
 
 def test_the_server_works_while_the_caller_does_something_else(connections: Connections) -> None:
@@ -201,7 +196,7 @@ def test_the_server_works_while_the_caller_does_something_else(connections: Conn
 def test_an_answer_that_nobody_wants_closes_the_connection(connections: Connections) -> None:
     with RawServer(lambda _: http_answer(b"{}")) as server:
         exchange = http_exchange(server.url, "/x", "{}", None, 1000, connections)
-        wait_until(exchange.finished.is_set)
+        wait_until(exchange.finished.is_set, 2)
         exchange.abandon()
         assert connections == {}
         assert exchange.connection.sock is None

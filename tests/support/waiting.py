@@ -1,0 +1,18 @@
+"""Waiting for what other processes and threads do."""
+
+import subprocess
+import time
+from collections.abc import Callable
+
+
+def wait_until(
+    reached: Callable[[], object],
+    seconds: float = 60,
+    process: subprocess.Popen[str] | None = None,
+) -> None:
+    """Wait until something is so; too late, or after the end of the process that does it, fail."""
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert process is None or process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.01)
