@@ -8,7 +8,7 @@ import importlib.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import tiktoken
 
 _CACHE_VARIABLE = "TIKTOKEN_CACHE_DIR"
-# Four bytes a token: a few megabytes at most.
-_LONGEST_KEPT = 10_000
 _CL100K_FILE = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"  # tiktoken's name: sha1 of the file's URL
 
 
@@ -38,11 +36,8 @@ def encode(text: str) -> list[int]:
 
 
 def token_array(text: str) -> NDArray[np.uint32]:
-    """Return the tokens of a text as a read-only array; those of the last short ones are kept.
-
-    A chunk is counted by the splitter, and again line by line when it is finished.
-    """
-    return _kept_tokens(text) if len(text) <= _LONGEST_KEPT else _tokens(text)
+    """Return the tokens of a text as an array."""
+    return np.array(_encoding().encode_ordinary(text), dtype=np.uint32)
 
 
 def decode(tokens: list[int]) -> str:
@@ -57,15 +52,6 @@ def token_byte_lengths() -> list[int]:
     for token in encoding.token_byte_values():
         lengths[encoding.encode_single_token(token)] = len(token)
     return lengths
-
-
-def _tokens(text: str) -> NDArray[np.uint32]:
-    tokens = np.array(_encoding().encode_ordinary(text), dtype=np.uint32)
-    tokens.setflags(write=False)
-    return tokens
-
-
-_kept_tokens = lru_cache(maxsize=1024)(_tokens)
 
 
 @cache

@@ -1,6 +1,6 @@
 """The last step of a run: vectors for the chunks that wait for one."""
 
-from pgblend.cli.database import Connection, fetch_value
+from pgblend.cli.database import Connection
 from pgblend.cli.ingest.embedding import (
     BATCHES_IN_FLIGHT,
     embed_waiting,
@@ -11,14 +11,11 @@ from pgblend.cli.ingest.progress import StartBar
 from pgblend.cli.ingest.report import Report
 from pgblend.cli.ingest.spaces import Space, get_setting, read_spaces
 from pgblend.cli.ingest.summaries import sum_up_waiting
+from pgblend.cli.summary_counts import count_summaries
 from pgblend.cli.worker.batch import Outcome
 
 _EMBEDDINGS = "embeddings"
 _SUMMARIES = "summaries"
-_WAITING_SUMMARIES = """
-    SELECT count(*) FROM pgblend_data.document_summary AS m
-    WHERE (m.summary IS NULL OR m.outdated) AND m.failures < 3
-"""
 
 
 class EmbedStep:
@@ -50,7 +47,7 @@ class EmbedStep:
 
     def _sum_up(self, connection: Connection, client: GatewayClient) -> None:
         """Have documents summed up first: their summaries are part of what is embedded."""
-        waiting = fetch_value(connection, _WAITING_SUMMARIES)
+        waiting = count_summaries(connection)["waiting"]
         model = get_setting(connection, "summary_model")
         if not waiting:
             return

@@ -1110,7 +1110,8 @@ DECLARE
 BEGIN
     IF to_jsonb(NEW) - others <> to_jsonb(OLD) - others OR NEW.lexemes <> OLD.lexemes
     THEN
-        RAISE EXCEPTION 'chunk % is immutable: only metadata and counts of tokens can be updated', OLD.id
+        RAISE EXCEPTION 'chunk % is immutable: only metadata and counts of tokens can be updated',
+            OLD.id
             USING ERRCODE = '0A000',
             HINT = 'Replace the document: SELECT * FROM pgblend.ingest_document(…)';
     END IF;

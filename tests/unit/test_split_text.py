@@ -55,7 +55,7 @@ def without_space(text):
 )
 @example(text="", chunk_size=8, share=0, min_size=0)
 @example(text="\n" * 50, chunk_size=8, share=0, min_size=0)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_invariants(counter, text, chunk_size, share, min_size):
     count, ends = COUNTERS[counter]
     overlap = int(chunk_size * share)
@@ -192,7 +192,6 @@ def test_work_grows_with_the_length_only(unit, with_ends):
 
 
 @given(text=st.text(max_size=400))
-@settings(deadline=None)
 def test_token_ends_are_those_of_cl100k(text):
     ends = token_ends(text)
     assert len(ends) == len(encode(text))
