@@ -114,7 +114,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--passages", type=int, default=50_000, help="of wiki_en, for times")
     parser.add_argument("--filter-passages", type=int, default=20_000, help="for filters")
     parser.add_argument("--corpora", nargs="*", default=QUALITY, help="judged sets, or mixed")
-    parser.add_argument("--growth", action="store_true", help="growth curves (more than an hour)")
+    parser.add_argument("--growth", action="store_true", help="growth curves (twenty minutes more)")
     parser.add_argument(
         "--sizes", nargs="+", type=int, default=(10_000, 100_000, 500_000), help="of the curves"
     )

@@ -22,7 +22,7 @@ from corpora import wiki_texts
 from pgblend.cli.database import connect
 
 COLLECTION = "bench_memory"
-SIZES = (5_000, 20_000)
+SIZES = (20_000, 80_000)
 LOOK_SECONDS = 0.05
 
 
