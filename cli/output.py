@@ -1,4 +1,4 @@
-"""Rows on standard output: a table for people, JSON, CSV, Markdown or bare file names; and files.
+"""Rows on standard output: a table for people, JSON, CSV, Markdown or bare file names.
 
 When standard output is not a terminal there are no colours and nothing is cut or wrapped.
 """
@@ -8,15 +8,11 @@ import html
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-
-from pgblend.cli.errors import UserError
 
 Row = Mapping[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -56,24 +52,6 @@ def _choose(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     """Remember the format that was asked for; two of them are a usage error."""
     if value and ctx.meta.setdefault(_META_KEY, param.name) != param.name:
         raise click.UsageError(f"--{ctx.meta[_META_KEY]} and --{param.name} exclude each other")
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Make an error of the file system one for people, who named this file or folder."""
-    try:
-        yield
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror}", hint="name a file in a folder of yours"
-        ) from error
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a file that was asked for, and say so."""
-    with writing(path):
-        path.write_text(text, encoding="utf-8")
-    click.echo(f"pgblend: wrote {path}", err=True)
 
 
 def echo_json(value: object) -> None:

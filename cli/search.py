@@ -10,6 +10,7 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_rows, open_database
+from pgblend.cli.files import write_file
 from pgblend.cli.parameters import Fraction, JsonObject, KeyValue, merge_pairs
 from pgblend.cli.search_models import ask_models
 from pgblend.cli.search_output import echo_results
@@ -265,7 +266,7 @@ def _explain(presentation: Presentation, document: dict[str, Any]) -> None:
     if presentation.explain_html is not None:
         from pgblend.cli.explain.page import render_page
 
-        output.write_file(presentation.explain_html, render_page(trace))
+        write_file(presentation.explain_html, render_page(trace))
 
 
 def _decorate(

@@ -33,7 +33,7 @@ def split_text(
     chunk_size: int = 400,
     overlap: int = 80,
     min_size: int = 40,
-    token_ends: Callable[[str], Sequence[int]] | None = None,
+    token_ends: Sequence[int] | None = None,
     start: int = 0,
     count_between: Callable[[int, int], int] | None = None,
 ) -> list[dict[str, Any]]:
@@ -43,9 +43,9 @@ def split_text(
     chunk but the first begins with up to `overlap` tokens of the text before it, which count
     towards the size. Text under `min_size` joins a neighbour where both fit together.
 
-    `token_ends` gives the character offset at which each token of a text ends, in order, a token
-    that ends inside a character counting as ending before it; left out, the offsets are estimated
-    by counting word by word. They only steer the cuts: every chunk is counted as a whole, by
+    `token_ends` are the character offsets at which each token of the text ends, in order, a token
+    that ends inside a character counting as ending before it; left out, they are estimated by
+    counting word by word. They only steer the cuts: every chunk is counted as a whole, by
     `count_between(start, end)` where it is given, which is count_tokens(text[start:end]). What
     stands before `start` was split already, and serves the first chunk's overlap alone.
 
@@ -59,7 +59,7 @@ def split_text(
             f"overlap must be from 0 to chunk_size - 1 ({chunk_size - 1}), not {overlap}"
         )
     count = count_between or (lambda first, last: count_tokens(text[first:last]))
-    ends = token_ends(text) if token_ends else _estimate_token_ends(text, count_tokens)
+    ends = _estimate_token_ends(text, count_tokens) if token_ends is None else token_ends
     leaves = _leaves(text, ends, chunk_size - overlap, start, len(text), 0)
     pending = _merge(leaves, ends, chunk_size, overlap, min_size, start)[::-1]
     rows: list[dict[str, Any]] = []

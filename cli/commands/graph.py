@@ -10,6 +10,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_rows, fetch_value, open_database
 from pgblend.cli.errors import ExitCode
+from pgblend.cli.files import write_file
 from pgblend.cli.graph.neighbourhood import find_node, read_neighbourhood
 from pgblend.cli.parameters import JsonObject, shorten
 from pgblend.cli.search_output import echo_results
@@ -215,7 +216,7 @@ def show(
         around = read_neighbourhood(connection, start, depth, direction, edge_types, limit)
     for path, draw in ((svg, picture.draw), (html, picture.page)):
         if path is not None:
-            output.write_file(path, draw(around))
+            write_file(path, draw(around))
     if svg is None and html is None:
         titles = {each.name: each.title for each in around.nodes}
         for edge in around.edges:

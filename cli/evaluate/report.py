@@ -14,6 +14,7 @@ from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate import plots
 from pgblend.cli.evaluate.explain import explain_command, explain_query
 from pgblend.cli.evaluate.metrics import ALL
+from pgblend.cli.files import writing
 
 Links = dict[tuple[int, str], str]
 _TEMPLATES = files("pgblend.cli.evaluate") / "templates"
@@ -109,7 +110,7 @@ def write_explanations(connection: Connection, runs: Sequence[Run], folder: Path
     from pgblend.cli.explain.page import render_page
     from pgblend.cli.explain.trace import Trace
 
-    with output.writing(folder):
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     links: Links = {}
     for run in runs:
@@ -117,7 +118,7 @@ def write_explanations(connection: Connection, runs: Sequence[Run], folder: Path
         for place, query in enumerate(run.worst(), start=1):
             trace = explain_query(connection, run_id, query["query_key"], 10)[0]["trace"]
             page = folder / f"run-{run_id}-worst-{place}.html"
-            with output.writing(page):
+            with writing(page):
                 page.write_text(render_page(Trace.from_json(trace)), encoding="utf-8")
             links[run_id, query["query_key"]] = f"{quote(folder.name)}/{page.name}"
     return links

@@ -70,7 +70,7 @@ def split_windows(text: str, settings: ChunkSettings) -> Iterator[tuple[Chunk, T
             settings.chunk_size,
             settings.overlap,
             settings.min_size,
-            partial(_ends_of, spans),
+            spans.ends,
             own_start - begin,
             partial(_count_from, spans, begin),
         )
@@ -88,10 +88,6 @@ def split_windows(text: str, settings: ChunkSettings) -> Iterator[tuple[Chunk, T
         next_begin = max(own_start - _CONTEXT_CHARACTERS, begin)
         line += text.count("\n", begin, next_begin)
         begin = next_begin
-
-
-def _ends_of(spans: TokenSpans, _: str) -> Sequence[int]:
-    return spans.ends
 
 
 def _count_from(spans: TokenSpans, begin: int, start: int, end: int) -> int:

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path, PurePath
 
 from pgblend.cli.ingest.decode import decode, is_binary
-from pgblend.cli.ingest.document import Document, UnsupportedFormatError, storable_text
+from pgblend.cli.ingest.document import Document, Link, UnsupportedFormatError, storable_text
 from pgblend.cli.ingest.find_links import find_links
 from pgblend.cli.ingest.html_pictures import add_pictures, files_in, no_file
 from pgblend.cli.ingest.parse_html import parse_page
@@ -40,12 +40,16 @@ Parser = Callable[[bytes], Document]
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its media type, the `type` in the metadata, its suffixes, and what parses it."""
+    """A format: its media type, the `type` in the metadata, its suffixes, and what parses it.
+
+    `links` finds those in the text, where the parser has not; the bytes are gone by then.
+    """
 
     media_type: str
     kind: str
     suffixes: str
     parser: Parser
+    links: Callable[[str], tuple[Link, ...]] | None = None
 
 
 def _lazy(module: str, name: str) -> Parser:
@@ -60,8 +64,7 @@ def _lazy(module: str, name: str) -> Parser:
 
 def _parse_markdown(data: bytes) -> Document:
     text, title, metadata, headings = parse_markdown(decode(data))
-    links = find_links(text)
-    return Document(title=title, text=text, metadata=metadata, headings=headings, links=links)
+    return Document(title=title, text=text, metadata=metadata, headings=headings)
 
 
 def _parse_html(data: bytes, folder: Path | None = None) -> Document:
@@ -90,10 +93,9 @@ def _parse_text(data: bytes) -> Document:
     return Document(text=decode(data))
 
 
-_TEXT_FORMAT = Format(TEXT, "TEXT", ".txt .text .log .rst .org .tex .adoc", _parse_text)
 _FORMATS = (
-    _TEXT_FORMAT,
-    Format(MARKDOWN, "MARKDOWN", ".md .markdown .mdown .mkd", _parse_markdown),
+    Format(TEXT, "TEXT", ".txt .text .log .rst .org .tex .adoc", _parse_text, find_links),
+    Format(MARKDOWN, "MARKDOWN", ".md .markdown .mdown .mkd", _parse_markdown, find_links),
     Format(HTML, "HTML", ".html .htm .xhtml", _parse_html),
     Format(JSON, "JSON", ".json", _parse_json),
     Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),
@@ -176,8 +178,8 @@ def parse_file(
     file_format = _BY_MEDIA_TYPE[media_type]
     document = _parse_html(data, folder) if media_type == HTML else file_format.parser(data)
     del data  # two texts of a large file are in memory, not three
-    if file_format is _TEXT_FORMAT:
-        document = replace(document, links=find_links(document.text))
+    if file_format.links:
+        document = replace(document, links=file_format.links(document.text))
     return replace(
         document,
         source_key=source_key,

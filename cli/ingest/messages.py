@@ -67,7 +67,8 @@ def _split(
     message: Message, text: str, chunk_size: int, overlap: int, min_size: int
 ) -> Iterator[dict[str, Any]]:
     """Split a message that is too large for one chunk."""
-    for part in split_text(text, count_tokens, chunk_size, overlap, min_size, token_ends):
+    ends = token_ends(text)
+    for part in split_text(text, count_tokens, chunk_size, overlap, min_size, ends):
         chunk = _chunk(part["content"], [message])
         yield chunk | {"own_start": part["own_start"], "token_count": part["token_count"]}
 

@@ -13,7 +13,9 @@ from pgblend.cli.tokens import token_array, token_byte_lengths
 # between two words; without any in so many characters, a token may move by a few characters.
 _BLOCK_CHARACTERS = 100_000
 _BLOCK_END_CHARACTERS = 1_000
-_WORD_CUT = re.compile(r"(?<=\S) (?=\S)")
+# A single space between two words: cl100k's pattern always begins a new word there, so that tokens
+# before and after it do not depend on what else there is.
+WORD_CUT = re.compile(r"(?<=\S) (?=\S)")
 
 
 def token_ends(text: str) -> list[int]:
@@ -36,7 +38,7 @@ def token_blocks(text: str) -> Iterator[tuple[int, int]]:
     while start < len(text):
         end = start + _BLOCK_CHARACTERS
         if end < len(text):
-            cut = _WORD_CUT.search(text, end - _BLOCK_END_CHARACTERS, end)
+            cut = WORD_CUT.search(text, end - _BLOCK_END_CHARACTERS, end)
             end = cut.start() if cut else end
         yield start, min(end, len(text))
         start = end

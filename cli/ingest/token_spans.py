@@ -1,14 +1,9 @@
 """Counting the tokens of many parts of a text that is encoded once."""
 
-import re
 from bisect import bisect_left
 
-from pgblend.cli.ingest.token_ends import token_blocks, token_ends
+from pgblend.cli.ingest.token_ends import WORD_CUT, token_blocks, token_ends
 from pgblend.cli.tokens import count_tokens
-
-# A single space between two words: cl100k's pattern always begins a new word there, so that tokens
-# before and after it do not depend on what else there is.
-_WORD_CUT = re.compile(r"(?<=\S) (?=\S)")
 
 
 class TokenSpans:
@@ -24,7 +19,7 @@ class TokenSpans:
         self._torn = [
             begin + place
             for place, _ in token_blocks(window)
-            if place and not _WORD_CUT.match(window, place)
+            if place and not WORD_CUT.match(window, place)
         ]
 
     def begun_before(self, place: int) -> int:
@@ -49,7 +44,7 @@ class TokenSpans:
     def _first_cut(self, start: int, end: int) -> int:
         if start == self._begin:
             return start
-        match = _WORD_CUT.search(self._text, max(start, self._begin) + 1, end)
+        match = WORD_CUT.search(self._text, max(start, self._begin) + 1, end)
         return match.start() if match else end
 
     def _last_cut(self, start: int, end: int) -> int:
@@ -57,6 +52,6 @@ class TokenSpans:
             return end
         cut = min(end, self._end)
         while (cut := self._text.rfind(" ", start + 1, cut)) > 0:
-            if _WORD_CUT.match(self._text, cut, end):
+            if WORD_CUT.match(self._text, cut, end):
                 return cut
         return start

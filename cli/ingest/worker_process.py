@@ -52,9 +52,10 @@ class WorkerProcess:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests = self._process.stdin
+        self._output = self._process.stdout
         self._answers = FrameBuffer()
         self._poll = select.poll()
-        self._poll.register(self._process.stdout, select.POLLIN)
+        self._poll.register(self._output, select.POLLIN)
         self._closing = threading.Event()
         self.seconds = 0.0
         self.send(config)
@@ -68,28 +69,30 @@ class WorkerProcess:
 
     def receive(self) -> dict[str, Any]:
         """Return the next answer; WorkerDied where there is none in time."""
-        assert self._process.stdout is not None
-        end = 0.0
-        while True:
-            try:
-                answer = self._answers.take()
-            except ValueError:  # no frame: only a broken process writes such
-                self._process.stdout.close()
-                raise self._death() from None
-            if answer is not None:
-                return answer
-            end = end or time.monotonic() + _WALL_SECONDS + _WALL_FACTOR * self.seconds
+        patience = _WALL_SECONDS + _WALL_FACTOR * self.seconds
+        end = time.monotonic() + patience
+        while (answer := self._take()) is None:
             if self._poll.poll(_STEP_MILLISECONDS):
-                data = os.read(self._process.stdout.fileno(), _READ_BYTES)
-                if not data:
-                    raise self._death()
-                self._answers.add(data)
+                self._read_more()
             elif self._closing.is_set():
                 raise WorkerDied("the run was ended")
             elif time.monotonic() > end:
                 self.kill()
-                patience = _WALL_SECONDS + _WALL_FACTOR * self.seconds
                 raise WorkerDied(f"reading it did not end within {patience:,.0f} s")
+        return answer
+
+    def _take(self) -> dict[str, Any] | None:
+        try:
+            return self._answers.take()
+        except ValueError:  # no frame: only a broken process writes such
+            self._output.close()
+            raise self._death() from None
+
+    def _read_more(self) -> None:
+        data = os.read(self._output.fileno(), _READ_BYTES)
+        if not data:
+            raise self._death()
+        self._answers.add(data)
 
     def kill(self) -> None:
         """End the process at once."""
@@ -99,7 +102,6 @@ class WorkerProcess:
 
     def close(self) -> None:
         """Let the process end by itself, or end it."""
-        assert self._process.stdout is not None
         self._closing.set()
         with suppress(BrokenPipeError):
             self._requests.close()
@@ -108,7 +110,7 @@ class WorkerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._process.stdout.close()
+        self._output.close()
         self._errors.close()
 
     def _death(self) -> WorkerDied:

@@ -1846,7 +1846,7 @@ SET client_min_messages = warning
 SET enable_seqscan = off
 AS $function$
 DECLARE
-    config regconfig;
+    config regconfig := pgblend._regconfig(NEW.text_search_config);
     document_title text;
     heading_goes_on boolean;
     title_words tsvector := '';
@@ -1855,20 +1855,16 @@ DECLARE
     repeated_words tsvector := '';
     parts text[];
 BEGIN
-    SELECT
-        (SELECT t.oid::regconfig FROM pg_catalog.pg_ts_config AS t
-            WHERE t.cfgname = NEW.text_search_config AND pg_ts_config_is_visible(t.oid)),
-        d.title,
-        NEW.chunk_index > 0 AND NEW.heading IS NOT NULL AND NEW.heading = (
-            SELECT c.heading FROM pgblend_data.chunk AS c
-            WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1)
-    INTO config, document_title, heading_goes_on
-    FROM (VALUES (1)) AS always_one_row
-    LEFT JOIN pgblend_data.document AS d ON d.id = NEW.document_id;
     IF config IS NULL THEN
         RAISE EXCEPTION 'there is no text search configuration "%"', NEW.text_search_config
             USING ERRCODE = '22023', HINT = 'SELECT cfgname FROM pg_ts_config';
     END IF;
+    SELECT d.title, NEW.chunk_index > 0 AND NEW.heading IS NOT NULL AND NEW.heading = (
+        SELECT c.heading FROM pgblend_data.chunk AS c
+        WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1)
+    INTO document_title, heading_goes_on
+    FROM pgblend_data.document AS d
+    WHERE d.id = NEW.document_id;
     parts := pgblend._index_parts(
         coalesce(document_title, ''), coalesce(NEW.heading, ''), NEW.content, NEW.own_start);
     title_words := setweight(to_tsvector(config, parts[1]), 'A');
@@ -24955,7 +24951,7 @@ if "split_text" not in SD:
         chunk_size: int = 400,
         overlap: int = 80,
         min_size: int = 40,
-        token_ends: Callable[[str], Sequence[int]] | None = None,
+        token_ends: Sequence[int] | None = None,
         start: int = 0,
         count_between: Callable[[int, int], int] | None = None,
     ) -> list[dict[str, Any]]:
@@ -24965,9 +24961,9 @@ if "split_text" not in SD:
         chunk but the first begins with up to `overlap` tokens of the text before it, which count
         towards the size. Text under `min_size` joins a neighbour where both fit together.
 
-        `token_ends` gives the character offset at which each token of a text ends, in order, a token
-        that ends inside a character counting as ending before it; left out, the offsets are estimated
-        by counting word by word. They only steer the cuts: every chunk is counted as a whole, by
+        `token_ends` are the character offsets at which each token of the text ends, in order, a token
+        that ends inside a character counting as ending before it; left out, they are estimated by
+        counting word by word. They only steer the cuts: every chunk is counted as a whole, by
         `count_between(start, end)` where it is given, which is count_tokens(text[start:end]). What
         stands before `start` was split already, and serves the first chunk's overlap alone.
 
@@ -24981,7 +24977,7 @@ if "split_text" not in SD:
                 f"overlap must be from 0 to chunk_size - 1 ({chunk_size - 1}), not {overlap}"
             )
         count = count_between or (lambda first, last: count_tokens(text[first:last]))
-        ends = token_ends(text) if token_ends else _estimate_token_ends(text, count_tokens)
+        ends = _estimate_token_ends(text, count_tokens) if token_ends is None else token_ends
         leaves = _leaves(text, ends, chunk_size - overlap, start, len(text), 0)
         pending = _merge(leaves, ends, chunk_size, overlap, min_size, start)[::-1]
         rows: list[dict[str, Any]] = []

@@ -15,7 +15,7 @@ SET client_min_messages = warning
 SET enable_seqscan = off
 AS $function$
 DECLARE
-    config regconfig;
+    config regconfig := pgblend._regconfig(NEW.text_search_config);
     document_title text;
     heading_goes_on boolean;
     title_words tsvector := '';
@@ -24,20 +24,16 @@ DECLARE
     repeated_words tsvector := '';
     parts text[];
 BEGIN
-    SELECT
-        (SELECT t.oid::regconfig FROM pg_catalog.pg_ts_config AS t
-            WHERE t.cfgname = NEW.text_search_config AND pg_ts_config_is_visible(t.oid)),
-        d.title,
-        NEW.chunk_index > 0 AND NEW.heading IS NOT NULL AND NEW.heading = (
-            SELECT c.heading FROM pgblend_data.chunk AS c
-            WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1)
-    INTO config, document_title, heading_goes_on
-    FROM (VALUES (1)) AS always_one_row
-    LEFT JOIN pgblend_data.document AS d ON d.id = NEW.document_id;
     IF config IS NULL THEN
         RAISE EXCEPTION 'there is no text search configuration "%"', NEW.text_search_config
             USING ERRCODE = '22023', HINT = 'SELECT cfgname FROM pg_ts_config';
     END IF;
+    SELECT d.title, NEW.chunk_index > 0 AND NEW.heading IS NOT NULL AND NEW.heading = (
+        SELECT c.heading FROM pgblend_data.chunk AS c
+        WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1)
+    INTO document_title, heading_goes_on
+    FROM pgblend_data.document AS d
+    WHERE d.id = NEW.document_id;
     parts := pgblend._index_parts(
         coalesce(document_title, ''), coalesce(NEW.heading, ''), NEW.content, NEW.own_start);
     title_words := setweight(to_tsvector(config, parts[1]), 'A');

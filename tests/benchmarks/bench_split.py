@@ -51,7 +51,7 @@ def time_splitter(name: str, texts: list[str]) -> Iterator[figures.Row]:
         ("approximate", approximate_tokens, None),
     ):
         start = time.perf_counter()
-        chunks = sum(len(split_text(text, count, token_ends=ends)) for text in texts)
+        chunks = sum(len(split_text(text, count, token_ends=ends and ends(text))) for text in texts)
         seconds = time.perf_counter() - start
         yield {
             "case": name,

@@ -34,7 +34,7 @@ Splitter = Callable[[str], list[Span]]
 
 
 def ours(text: str) -> list[Span]:
-    chunks = split_text(text, count_tokens, SIZE, OVERLAP, LEAST, token_ends)
+    chunks = split_text(text, count_tokens, SIZE, OVERLAP, LEAST, token_ends(text))
     return [(chunk["start_offset"], chunk["end_offset"]) for chunk in chunks]
 
 

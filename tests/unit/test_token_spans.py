@@ -16,7 +16,7 @@ TEXTS = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(GAPS)), max_s
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXTS, st.data())
 @example("one two\nthree", None)
 def test_a_part_has_the_tokens_that_it_has_alone(text: str, data: st.DataObject | None) -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from pgblend.cli import output
 from pgblend.cli.database import open_database
+from pgblend.cli.files import writing
 
 
 @click.command("report")
@@ -45,6 +45,6 @@ def command(
         folder = out.with_name(f"{out.stem}-explained")
         links = write_explanations(connection, runs, folder) if explain else {}
     page = render_report(runs, links)
-    with output.writing(out):
+    with writing(out):
         out.write_text(page, encoding="utf-8")
     click.echo(f"pgblend: wrote {out}: {len(runs)} runs", err=True)
