@@ -12,9 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pgblend.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,18 +23,12 @@ _CL100K_FILE = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"  # tiktoken's name: sh
 
 def count_tokens(text: str) -> int:
     """Return how many cl100k_base tokens a text has."""
-    return len(token_array(text))
+    return len(encode(text))
 
 
 def encode(text: str) -> list[int]:
     """Return the tokens of a text; the names of special tokens are text like any other."""
-    tokens: list[int] = token_array(text).tolist()
-    return tokens
-
-
-def token_array(text: str) -> NDArray[np.uint32]:
-    """Return the tokens of a text as an array."""
-    return np.array(_encoding().encode_ordinary(text), dtype=np.uint32)
+    return _encoding().encode_ordinary(text)
 
 
 def decode(tokens: list[int]) -> str:
@@ -45,13 +36,9 @@ def decode(tokens: list[int]) -> str:
     return _encoding().decode(tokens)
 
 
-def token_byte_lengths() -> list[int]:
-    """Return how many bytes of UTF-8 each token stands for, by its number."""
-    encoding = _encoding()
-    lengths = [0] * encoding.n_vocab
-    for token in encoding.token_byte_values():
-        lengths[encoding.encode_single_token(token)] = len(token)
-    return lengths
+def token_bytes(token: int) -> bytes:
+    """Return the UTF-8 that a token stands for, which may begin or end within a character."""
+    return _encoding().decode_single_token_bytes(token)
 
 
 @cache

@@ -4,10 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pgblend.cli.tokens import token_array, token_byte_lengths
+from pgblend.cli.tokens import encode, token_bytes
 
 # Encoded in blocks, because a word of millions of characters takes more than linear time. They end
 # between two words; without any in so many characters, a token may move by a few characters.
@@ -16,6 +13,7 @@ _BLOCK_END_CHARACTERS = 1_000
 # A single space between two words: cl100k's pattern always begins a new word there, so that tokens
 # before and after it do not depend on what else there is.
 WORD_CUT = re.compile(r"(?<=\S) (?=\S)")
+_CONTINUES = bytes(range(0x80, 0xC0))  # bytes of a character in UTF-8 but its first
 
 
 def token_ends(text: str) -> list[int]:
@@ -25,10 +23,13 @@ def token_ends(text: str) -> list[int]:
     """
     ends: list[int] = []
     for start, end in token_blocks(text):
-        block = text[start:end]
-        byte_ends = np.cumsum(_byte_lengths()[token_array(block)])
-        character_ends = byte_ends if block.isascii() else _to_characters(block, byte_ends)
-        ends.extend((character_ends + start).tolist())
+        place = start
+        for token in encode(text[start:end]):
+            characters, goes_on = _characters(token)
+            if goes_on:
+                ends[-1] = place - 1
+            place += characters
+            ends.append(place)
     return ends
 
 
@@ -44,16 +45,8 @@ def token_blocks(text: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _to_characters(text: str, byte_ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Turn offsets in a text's UTF-8 into offsets of its characters, rounded down."""
-    data = np.frombuffer(text.encode(), dtype=np.uint8)
-    continues = np.append((data & 0xC0) == 0x80, False)
-    characters_begun = np.append(0, np.cumsum(~continues[:-1]))
-    inside: NDArray[np.int64] = continues[byte_ends].astype(np.int64)
-    whole: NDArray[np.int64] = characters_begun[byte_ends] - inside
-    return whole
-
-
 @cache
-def _byte_lengths() -> NDArray[np.int64]:
-    return np.array(token_byte_lengths(), dtype=np.int64)
+def _characters(token: int) -> tuple[int, bool]:
+    """Return how many characters begin in a token, and whether it goes on with the one before."""
+    data = token_bytes(token)
+    return len(data.translate(None, _CONTINUES)), data[0] in _CONTINUES

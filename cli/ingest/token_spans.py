@@ -42,13 +42,13 @@ class TokenSpans:
         return counted
 
     def _first_cut(self, start: int, end: int) -> int:
-        if start == self._begin:
+        if start == self._begin or (start > self._begin and WORD_CUT.match(self._text, start)):
             return start
         match = WORD_CUT.search(self._text, max(start, self._begin) + 1, end)
         return match.start() if match else end
 
     def _last_cut(self, start: int, end: int) -> int:
-        if end == self._end:
+        if end == self._end or (end < self._end and WORD_CUT.match(self._text, end)):
             return end
         cut = min(end, self._end)
         while (cut := self._text.rfind(" ", start + 1, cut)) > 0:

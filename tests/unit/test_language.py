@@ -22,6 +22,7 @@ AVAILABLE = {*CONFIGURATIONS.values(), "simple"}
     ("text", "expected"),
     [
         ("The server starts when the database is ready and the port is free to use.", "english"),
+        ("THE SERVER STARTS WHEN THE DATABASE IS READY AND THE PORT IS FREE.", "english"),
         ("Der Server startet, sobald die Datenbank bereit ist und der Port frei ist.", "german"),
         ("Le serveur démarre lorsque la base de données est prête et le port est libre.", "french"),
         ("Сервер запускается, когда база данных готова, а порт свободен для работы.", "russian"),

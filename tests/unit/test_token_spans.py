@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pgblend.cli.ingest import token_ends
 from pgblend.cli.ingest.piece_tokens import piece_tokens
 from pgblend.cli.ingest.token_spans import TokenSpans
-from pgblend.cli.tokens import count_tokens
+from pgblend.cli.tokens import count_tokens, encode, token_bytes
 
 WORDS = ["a", "word", "1042", "Über", "'s", "...", "(x)", "漢字", "\U0001f600", "\x1c", "é" * 9]
 GAPS = ["", " ", " ", " ", "  ", "\n", "\n\n", " \n ", "\t", "\u3000", "\x85"]
@@ -31,6 +31,16 @@ def test_a_part_has_the_tokens_that_it_has_alone(text: str, data: st.DataObject 
     if content:
         place = text.index(content, start)
         assert piece_tokens(content, 0, spans, place) == piece_tokens(content)
+
+
+@given(TEXTS)
+def test_a_token_that_ends_inside_a_character_ends_before_it(text: str) -> None:
+    whole = text.encode()
+    ends, data = [], b""
+    for token in encode(text):
+        data += token_bytes(token)
+        ends.append(len(whole[: len(data)].decode(errors="ignore")))
+    assert token_ends.token_ends(text) == ends
 
 
 @pytest.mark.parametrize("size", [7, 20])
