@@ -679,6 +679,25 @@ END;
 COMMENT ON FUNCTION pgblend._setting_defaults(text) IS
 'The defaults of every setting of a scope, as one object.';
 
+-- 05_settings/_setting_rules
+-- _setting_rules: what a value of each setting must be, by name.
+-- Being immutable, it is a constant to what calls it: a search looks its options up in it, where
+-- the catalogue's rows would be made each time. allowed_values is an array as text.
+CREATE OR REPLACE FUNCTION pgblend._setting_rules()
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT jsonb_object_agg(c.name, jsonb_build_object(
+        'scope', c.scope, 'value_type', c.value_type, 'minimum', c.minimum, 'maximum', c.maximum,
+        'allowed_values', c.allowed_values::text))
+    FROM pgblend.setting_catalog() AS c;
+END;
+
+COMMENT ON FUNCTION pgblend._setting_rules() IS
+'What a value of each setting must be, by name: {name: {scope, value_type, minimum, maximum, '
+'allowed_values}}.';
+
 -- 05_settings/_merge_settings
 -- _merge_settings: settings in force with those of a stronger layer over them.
 -- What is JSON null in the layer was not given; names that are not in force are left out. A NULL
@@ -819,10 +838,10 @@ BEGIN
         RETURN 'expected a date or a timestamp of ISO 8601, such as "2026-01-31"';
     ELSIF value_type = 'text_search_config' AND pgblend._regconfig(plain) IS NULL THEN
         RETURN 'expected a text search configuration (SELECT cfgname FROM pg_ts_config)';
-    ELSIF value_type = 'profile'
-        AND NOT EXISTS (SELECT FROM pgblend_data.profile AS p WHERE p.name = plain)
-    THEN
-        RETURN 'expected the name of a profile (SELECT name FROM pgblend.profiles)';
+    ELSIF value_type = 'profile' THEN
+        IF NOT EXISTS (SELECT FROM pgblend_data.profile AS p WHERE p.name = plain) THEN
+            RETURN 'expected the name of a profile (SELECT name FROM pgblend.profiles)';
+        END IF;
     END IF;
     RETURN NULL;
 END;
@@ -911,7 +930,9 @@ STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    wrong record;
+    setting record;
+    rule jsonb;
+    problem text;
 BEGIN
     IF settings IS NULL OR settings = '{}' THEN
         RETURN;
@@ -919,29 +940,26 @@ BEGIN
         RAISE EXCEPTION '% is %: expected a JSON object', place, left(settings::text, 200)
             USING ERRCODE = '22023', HINT = 'For example: {"candidate_depth": 200}';
     END IF;
-    SELECT e.key, e.value, c.name, found.problem
-    INTO wrong
-    FROM jsonb_each(settings) AS e
-    LEFT JOIN pgblend.setting_catalog() AS c ON c.name = e.key AND c.scope = ANY(scopes)
-    CROSS JOIN LATERAL (
-        SELECT pgblend._setting_error(
-            e.value, c.value_type, c.minimum, c.maximum, c.allowed_values) AS problem
-        OFFSET 0  -- computed once
-    ) AS found
-    WHERE c.name IS NULL OR found.problem IS NOT NULL
-    ORDER BY e.key COLLATE "C"
-    LIMIT 1;
-    IF NOT FOUND THEN
-        RETURN;
-    ELSIF wrong.name IS NULL THEN
-        RAISE EXCEPTION '% has no setting "%"', place, left(wrong.key, 200)
-            USING ERRCODE = '22023', HINT = format('Known are: %s', (
-                SELECT string_agg(c.name, ', ' ORDER BY c.name)
-                FROM pgblend.setting_catalog() AS c WHERE c.scope = ANY(scopes)));
-    END IF;
-    RAISE EXCEPTION '%: "%" is %: %', place, wrong.key, left(wrong.value::text, 200), wrong.problem
-        USING ERRCODE = '22023',
-        HINT = format('SELECT * FROM pgblend.setting_catalog() WHERE name = ''%s''', wrong.name);
+    FOR setting IN
+        SELECT e.key, e.value FROM jsonb_each(settings) AS e ORDER BY e.key COLLATE "C"
+    LOOP
+        rule := pgblend._setting_rules() -> setting.key;
+        IF rule IS NULL OR rule ->> 'scope' <> ALL(scopes) THEN
+            RAISE EXCEPTION '% has no setting "%"', place, left(setting.key, 200)
+                USING ERRCODE = '22023', HINT = format('Known are: %s', (
+                    SELECT string_agg(c.name, ', ' ORDER BY c.name)
+                    FROM pgblend.setting_catalog() AS c WHERE c.scope = ANY(scopes)));
+        END IF;
+        problem := pgblend._setting_error(
+            setting.value, rule ->> 'value_type', (rule ->> 'minimum')::double precision,
+            (rule ->> 'maximum')::double precision, (rule ->> 'allowed_values')::text[]);
+        IF problem IS NOT NULL THEN
+            RAISE EXCEPTION '%: "%" is %: %',
+                place, setting.key, left(setting.value::text, 200), problem
+                USING ERRCODE = '22023', HINT = format(
+                    'SELECT * FROM pgblend.setting_catalog() WHERE name = ''%s''', setting.key);
+        END IF;
+    END LOOP;
 END;
 $function$;
 
@@ -975,15 +993,14 @@ DECLARE
     of_collection jsonb;
 BEGIN
     PERFORM pgblend._check_settings(options, ARRAY['search'], 'options');
-    SELECT p.settings INTO of_profile
-    FROM pgblend_data.profile AS p WHERE p.name = profile_name;
+    SELECT p.settings, c.settings INTO of_profile, of_collection
+    FROM pgblend_data.profile AS p
+    LEFT JOIN pgblend_data.collection AS c
+        ON c.id = collection_ids[1] AND cardinality(collection_ids) = 1
+    WHERE p.name = profile_name;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no profile "%"', left(profile_name, 200)
             USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.profiles';
-    END IF;
-    IF cardinality(collection_ids) = 1 THEN
-        SELECT c.settings INTO of_collection
-        FROM pgblend_data.collection AS c WHERE c.id = collection_ids[1];
     END IF;
     in_force := pgblend._merge_settings(in_force, of_database);
     in_force := pgblend._merge_settings(in_force, of_profile);
@@ -11541,6 +11558,9 @@ BEGIN
     SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO ids
     FROM pgblend_data.collection AS c
     WHERE collections IS NULL OR c.name = ANY(collections);
+    IF collections IS NULL THEN
+        RETURN ids;
+    END IF;
     SELECT wanted INTO missing
     FROM unnest(collections) AS wanted
     WHERE NOT EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.name = wanted)
@@ -11606,45 +11626,48 @@ CREATE OR REPLACE FUNCTION pgblend._vector_scan(
     is_exact boolean
 )
 RETURNS text
-LANGUAGE sql
+LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-RETURN format(
-    'SELECT
-        array_agg(p.chunk_id) AS chunk_ids,
-        array_agg(p.document_id) AS document_ids,
-        array_agg(p.chunk_index) AS chunk_indexes,
-        array_agg(1 - p.distance) AS cosines
-    FROM (
-        SELECT n.*
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN format(
+        'SELECT
+            array_agg(p.chunk_id) AS chunk_ids,
+            array_agg(p.document_id) AS document_ids,
+            array_agg(p.chunk_index) AS chunk_indexes,
+            array_agg(1 - p.distance) AS cosines
         FROM (
-            SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding <=> $1::%1$s AS distance
-            FROM %2$s AS e
-            ORDER BY (e.embedding <=> $1::%1$s)%3$s
-            FETCH FIRST $4 ROWS WITH TIES
-        ) AS n
-        WHERE n.distance < ''NaN''
-        ORDER BY n.distance, n.document_id, n.chunk_index
-        LIMIT $4
-    ) AS p',
-    (space).vector_type,
-    CASE
-        WHEN (space).storage = 'binary' AND NOT is_exact THEN format(
-            '(
-                SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding
-                FROM pgblend_data.%1$I AS e
-                WHERE true%2$s
-                ORDER BY binary_quantize(e.embedding)::bit(%3$s)
-                    <~> binary_quantize($1::%4$s)::bit(%3$s)
-                LIMIT $8
-            )',
-            (space).table_name, conditions, (space).dimensions, (space).vector_type
-        )
-        ELSE format(
-            '(SELECT * FROM pgblend_data.%I AS e WHERE true%s)', (space).table_name, conditions
-        )
-    END,
-    CASE WHEN is_exact OR (space).storage = 'binary' THEN ' + 0' ELSE '' END
-);
+            SELECT n.*
+            FROM (
+                SELECT e.chunk_id, e.document_id, e.chunk_index,
+                    e.embedding <=> $1::%1$s AS distance
+                FROM %2$s AS e
+                ORDER BY (e.embedding <=> $1::%1$s)%3$s
+                FETCH FIRST $4 ROWS WITH TIES
+            ) AS n
+            WHERE n.distance < ''NaN''
+            ORDER BY n.distance, n.document_id, n.chunk_index
+            LIMIT $4
+        ) AS p',
+        space.vector_type,
+        CASE
+            WHEN space.storage = 'binary' AND NOT is_exact THEN format(
+                '(
+                    SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding
+                    FROM pgblend_data.%1$I AS e
+                    WHERE true%2$s
+                    ORDER BY binary_quantize(e.embedding)::bit(%3$s)
+                        <~> binary_quantize($1::%4$s)::bit(%3$s)
+                    LIMIT $8
+                )',
+                space.table_name, conditions, space.dimensions, space.vector_type)
+            ELSE format(
+                '(SELECT * FROM pgblend_data.%I AS e WHERE true%s)', space.table_name, conditions)
+        END,
+        CASE WHEN is_exact OR space.storage = 'binary' THEN ' + 0' ELSE '' END);
+END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._vector_scan(pgblend_data.embedding_space, text, boolean) IS
 'The statement that finds the vectors nearest to its first parameter, as arrays.';
@@ -12252,7 +12275,9 @@ DECLARE
     dates jsonb := jsonb_strip_nulls(
         jsonb_build_object('gte', settings -> 'since', 'lte', settings -> 'until'));
 BEGIN
-    PERFORM pgblend._check_filter(filter);
+    IF filter IS NOT NULL THEN
+        PERFORM pgblend._check_filter(filter);
+    END IF;
     IF dates = '{}' THEN
         RETURN filter;
     END IF;
@@ -12704,6 +12729,7 @@ RETURNS jsonb
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -13042,6 +13068,7 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -13126,6 +13153,7 @@ DECLARE
     best record;
     idf double precision[];
     by_document boolean := settings ->> 'level' = 'document';
+    has_numpy boolean := pgblend._has_numpy();
     k1 double precision := settings ->> 'k1';
     depth integer := settings ->> 'candidate_depth';
     field_weights double precision[] := ARRAY[
@@ -13141,8 +13169,7 @@ BEGIN
     terms := pgblend._query_terms(query, collection_ids, settings ->> 'language');
     IF cardinality(terms.lexemes) = 0 THEN
         NULL;
-    ELSIF cardinality(terms.configs) = 1 AND by_document IS NOT TRUE AND pgblend._has_numpy()
-    THEN
+    ELSIF cardinality(terms.configs) = 1 AND by_document IS NOT TRUE AND has_numpy THEN
         best := pgblend._lexical_best(
             collection_ids, terms.configs[1], terms.lexemes, terms.boosts, k1,
             (settings ->> 'b')::double precision, field_weights, filter, terms.conditions[1], depth,
@@ -13157,7 +13184,7 @@ BEGIN
     END IF;
     -- A single collection in which words were counted has an index.
     IF settings ->> 'lexical_index' IS NULL
-        AND (total_length = 0 OR cardinality(collection_ids) > 1 OR NOT pgblend._has_numpy())
+        AND (total_length = 0 OR cardinality(collection_ids) > 1 OR NOT has_numpy)
     THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;
@@ -17139,17 +17166,21 @@ COMMENT ON FUNCTION pgblend.rerank_passages(text, text[], integer) IS
 -- _arm_settings: what a search by one arm puts over its settings; nothing for a NULL arm.
 CREATE OR REPLACE FUNCTION pgblend._arm_settings(arm text)
 RETURNS jsonb
-LANGUAGE sql
+LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    WHEN arm IS NULL THEN '{}'::jsonb
-    ELSE jsonb_build_object(
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF arm IS NULL THEN
+        RETURN '{}';
+    END IF;
+    RETURN jsonb_build_object(
         'weights',
         '{"lexical": 0, "vector": 0, "fuzzy": 0}'::jsonb || jsonb_build_object(arm, 1),
         'graph', '{"weight": 0}'::jsonb,
-        'fuzzy', CASE WHEN arm = 'fuzzy' THEN 'on' ELSE 'off' END
-    )
+        'fuzzy', CASE WHEN arm = 'fuzzy' THEN 'on' ELSE 'off' END);
 END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._arm_settings(text) IS
 'What a search by one arm (lexical, vector, fuzzy) puts over its settings; nothing for NULL.';
@@ -17259,13 +17290,17 @@ COMMENT ON FUNCTION pgblend._chunks_around(bigint[], jsonb) IS
 -- in a snippet; NULL where it did not.
 CREATE OR REPLACE FUNCTION pgblend._corrected_words(arms jsonb)
 RETURNS text
-LANGUAGE sql
+LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT string_agg(translate(w.word, '"-', '  '), ' ')
-    FROM jsonb_each(arms #> '{fuzzy,corrections}') AS c
-    CROSS JOIN LATERAL jsonb_array_elements_text(c.value) AS w (word);
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN (
+        SELECT string_agg(translate(w.word, '"-', '  '), ' ')
+        FROM jsonb_each(arms #> '{fuzzy,corrections}') AS c
+        CROSS JOIN LATERAL jsonb_array_elements_text(c.value) AS w (word));
 END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._corrected_words(jsonb) IS
 'The words that the fuzzy arm put in place of misspelt ones, as a text to mark in a snippet.';
@@ -17694,19 +17729,23 @@ COMMENT ON FUNCTION pgblend._search_trace(
 -- wants rerank, thorough and agent both.
 CREATE OR REPLACE FUNCTION pgblend._wanted_stages(settings jsonb)
 RETURNS jsonb
-LANGUAGE sql
+LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-RETURN jsonb_build_object(
-    'expand', CASE settings ->> 'expand'
-        WHEN 'on' THEN true WHEN 'true' THEN true WHEN 'off' THEN false WHEN 'false' THEN false
-        ELSE settings -> 'expansion' <> '{}' OR settings ->> 'mode' IN ('thorough', 'agent')
-    END,
-    'rerank', CASE settings ->> 'rerank'
-        WHEN 'on' THEN true WHEN 'true' THEN true WHEN 'off' THEN false WHEN 'false' THEN false
-        ELSE settings -> 'rerank_scores' <> '{}'
-            OR settings ->> 'mode' IN ('default', 'thorough', 'agent')
-    END
-);
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN jsonb_build_object(
+        'expand', CASE settings ->> 'expand'
+            WHEN 'on' THEN true WHEN 'true' THEN true WHEN 'off' THEN false WHEN 'false' THEN false
+            ELSE settings -> 'expansion' <> '{}' OR settings ->> 'mode' IN ('thorough', 'agent')
+        END,
+        'rerank', CASE settings ->> 'rerank'
+            WHEN 'on' THEN true WHEN 'true' THEN true WHEN 'off' THEN false WHEN 'false' THEN false
+            ELSE settings -> 'rerank_scores' <> '{}'
+                OR settings ->> 'mode' IN ('default', 'thorough', 'agent')
+        END);
+END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._wanted_stages(jsonb) IS
 'Which of the stages that ask models a search wants, by its settings: {"expand", "rerank"}.';
@@ -21043,8 +21082,11 @@ DECLARE
     wanted jsonb;
     missing jsonb;
     by_vector boolean;
+    space text;
+    degraded text[] := '{}';
     looked record;
     page record;
+    page_trace jsonb;
     fallback record;
     is_blank boolean := coalesce(btrim(query, E' \t\r\n'), '') = '';
 BEGIN
@@ -21081,17 +21123,17 @@ BEGIN
     -- S3's sum of scores needs the vectors as their own arm does.
     by_vector := coalesce(only_arm = 'vector', false)
         OR settings -> 'graph' @> '{"combine": "sum"}' AND only_arm IS NULL;
-    SELECT NULL::text AS space, '{}'::text[] AS degraded INTO looked;
-    SELECT '{}'::pgblend.search_result[] AS results, NULL::jsonb AS trace, 0 AS candidate_count,
-        looked.degraded AS degraded INTO page;
+    results := '{}';
     IF NOT is_blank OR by_vector AND query_embedding IS NOT NULL THEN
         IF (settings #>> '{weights,vector}')::double precision > 0 THEN
             looked := pgblend._search_space(
                 query_embedding, collection_ids, settings, by_vector);
+            space := looked.space;
+            degraded := looked.degraded;
         END IF;
         page := pgblend._search_page(
-            query, result_limit, query_embedding, looked.space, collection_ids, filter, settings,
-            traced, looked.degraded || pgblend._degrade_mode(missing, options, settings));
+            query, result_limit, query_embedding, space, collection_ids, filter, settings,
+            traced, degraded || pgblend._degrade_mode(missing, options, settings));
         IF only_arm = 'lexical' AND page.candidate_count = 0 AND result_limit > 0
             AND NOT (settings ->> 'strict')::boolean
             AND pgblend._vectors_may_answer(query, collection_ids, settings ->> 'space')
@@ -21105,18 +21147,20 @@ BEGIN
                 page := fallback;
             END IF;
         END IF;
+        results := pgblend._with_text_around(page.results, settings);
+        degraded := page.degraded;
+        page_trace := page.trace;
     END IF;
-    results := pgblend._with_text_around(page.results, settings);
     IF traced IN ('page', 'pool') THEN
         trace := pgblend._search_trace(
-            query, profile, collection_ids, options, settings, page.degraded, results, page.trace,
+            query, profile, collection_ids, options, settings, degraded, results, page_trace,
             pgblend._milliseconds(started_at, clock_timestamp()));
     ELSIF traced = 'rerank' THEN
-        trace := page.trace;
+        trace := page_trace;
     END IF;
     IF settings ->> 'search_id' IS NOT NULL AND traced <> 'rerank' AND NOT is_blank THEN
         PERFORM pgblend._report_search(pgblend._search_report(
-            query, profile, collection_ids, settings, page.trace -> 'stages', page.degraded,
+            query, profile, collection_ids, settings, page_trace -> 'stages', degraded,
             results, pgblend._milliseconds(started_at, clock_timestamp())));
     END IF;
 END;
@@ -30293,6 +30337,7 @@ pgblend._segment_score,
 pgblend._setting_defaults,
 pgblend._setting_error,
 pgblend._setting_in_force,
+pgblend._setting_rules,
 pgblend._setting_schema,
 pgblend._setting_sources,
 pgblend._similar_lexemes,

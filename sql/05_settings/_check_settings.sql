@@ -8,7 +8,9 @@ STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    wrong record;
+    setting record;
+    rule jsonb;
+    problem text;
 BEGIN
     IF settings IS NULL OR settings = '{}' THEN
         RETURN;
@@ -16,29 +18,26 @@ BEGIN
         RAISE EXCEPTION '% is %: expected a JSON object', place, left(settings::text, 200)
             USING ERRCODE = '22023', HINT = 'For example: {"candidate_depth": 200}';
     END IF;
-    SELECT e.key, e.value, c.name, found.problem
-    INTO wrong
-    FROM jsonb_each(settings) AS e
-    LEFT JOIN pgblend.setting_catalog() AS c ON c.name = e.key AND c.scope = ANY(scopes)
-    CROSS JOIN LATERAL (
-        SELECT pgblend._setting_error(
-            e.value, c.value_type, c.minimum, c.maximum, c.allowed_values) AS problem
-        OFFSET 0  -- computed once
-    ) AS found
-    WHERE c.name IS NULL OR found.problem IS NOT NULL
-    ORDER BY e.key COLLATE "C"
-    LIMIT 1;
-    IF NOT FOUND THEN
-        RETURN;
-    ELSIF wrong.name IS NULL THEN
-        RAISE EXCEPTION '% has no setting "%"', place, left(wrong.key, 200)
-            USING ERRCODE = '22023', HINT = format('Known are: %s', (
-                SELECT string_agg(c.name, ', ' ORDER BY c.name)
-                FROM pgblend.setting_catalog() AS c WHERE c.scope = ANY(scopes)));
-    END IF;
-    RAISE EXCEPTION '%: "%" is %: %', place, wrong.key, left(wrong.value::text, 200), wrong.problem
-        USING ERRCODE = '22023',
-        HINT = format('SELECT * FROM pgblend.setting_catalog() WHERE name = ''%s''', wrong.name);
+    FOR setting IN
+        SELECT e.key, e.value FROM jsonb_each(settings) AS e ORDER BY e.key COLLATE "C"
+    LOOP
+        rule := pgblend._setting_rules() -> setting.key;
+        IF rule IS NULL OR rule ->> 'scope' <> ALL(scopes) THEN
+            RAISE EXCEPTION '% has no setting "%"', place, left(setting.key, 200)
+                USING ERRCODE = '22023', HINT = format('Known are: %s', (
+                    SELECT string_agg(c.name, ', ' ORDER BY c.name)
+                    FROM pgblend.setting_catalog() AS c WHERE c.scope = ANY(scopes)));
+        END IF;
+        problem := pgblend._setting_error(
+            setting.value, rule ->> 'value_type', (rule ->> 'minimum')::double precision,
+            (rule ->> 'maximum')::double precision, (rule ->> 'allowed_values')::text[]);
+        IF problem IS NOT NULL THEN
+            RAISE EXCEPTION '%: "%" is %: %',
+                place, setting.key, left(setting.value::text, 200), problem
+                USING ERRCODE = '22023', HINT = format(
+                    'SELECT * FROM pgblend.setting_catalog() WHERE name = ''%s''', setting.key);
+        END IF;
+    END LOOP;
 END;
 $function$;
 

@@ -24,15 +24,14 @@ DECLARE
     of_collection jsonb;
 BEGIN
     PERFORM pgblend._check_settings(options, ARRAY['search'], 'options');
-    SELECT p.settings INTO of_profile
-    FROM pgblend_data.profile AS p WHERE p.name = profile_name;
+    SELECT p.settings, c.settings INTO of_profile, of_collection
+    FROM pgblend_data.profile AS p
+    LEFT JOIN pgblend_data.collection AS c
+        ON c.id = collection_ids[1] AND cardinality(collection_ids) = 1
+    WHERE p.name = profile_name;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no profile "%"', left(profile_name, 200)
             USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.profiles';
-    END IF;
-    IF cardinality(collection_ids) = 1 THEN
-        SELECT c.settings INTO of_collection
-        FROM pgblend_data.collection AS c WHERE c.id = collection_ids[1];
     END IF;
     in_force := pgblend._merge_settings(in_force, of_database);
     in_force := pgblend._merge_settings(in_force, of_profile);

@@ -82,10 +82,10 @@ BEGIN
         RETURN 'expected a date or a timestamp of ISO 8601, such as "2026-01-31"';
     ELSIF value_type = 'text_search_config' AND pgblend._regconfig(plain) IS NULL THEN
         RETURN 'expected a text search configuration (SELECT cfgname FROM pg_ts_config)';
-    ELSIF value_type = 'profile'
-        AND NOT EXISTS (SELECT FROM pgblend_data.profile AS p WHERE p.name = plain)
-    THEN
-        RETURN 'expected the name of a profile (SELECT name FROM pgblend.profiles)';
+    ELSIF value_type = 'profile' THEN
+        IF NOT EXISTS (SELECT FROM pgblend_data.profile AS p WHERE p.name = plain) THEN
+            RETURN 'expected the name of a profile (SELECT name FROM pgblend.profiles)';
+        END IF;
     END IF;
     RETURN NULL;
 END;

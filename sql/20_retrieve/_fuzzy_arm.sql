@@ -25,6 +25,7 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
 DECLARE

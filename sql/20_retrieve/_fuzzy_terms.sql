@@ -17,6 +17,7 @@ RETURNS jsonb
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -34,6 +34,7 @@ DECLARE
     best record;
     idf double precision[];
     by_document boolean := settings ->> 'level' = 'document';
+    has_numpy boolean := pgblend._has_numpy();
     k1 double precision := settings ->> 'k1';
     depth integer := settings ->> 'candidate_depth';
     field_weights double precision[] := ARRAY[
@@ -49,8 +50,7 @@ BEGIN
     terms := pgblend._query_terms(query, collection_ids, settings ->> 'language');
     IF cardinality(terms.lexemes) = 0 THEN
         NULL;
-    ELSIF cardinality(terms.configs) = 1 AND by_document IS NOT TRUE AND pgblend._has_numpy()
-    THEN
+    ELSIF cardinality(terms.configs) = 1 AND by_document IS NOT TRUE AND has_numpy THEN
         best := pgblend._lexical_best(
             collection_ids, terms.configs[1], terms.lexemes, terms.boosts, k1,
             (settings ->> 'b')::double precision, field_weights, filter, terms.conditions[1], depth,
@@ -65,7 +65,7 @@ BEGIN
     END IF;
     -- A single collection in which words were counted has an index.
     IF settings ->> 'lexical_index' IS NULL
-        AND (total_length = 0 OR cardinality(collection_ids) > 1 OR NOT pgblend._has_numpy())
+        AND (total_length = 0 OR cardinality(collection_ids) > 1 OR NOT has_numpy)
     THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;

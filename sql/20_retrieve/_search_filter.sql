@@ -12,7 +12,9 @@ DECLARE
     dates jsonb := jsonb_strip_nulls(
         jsonb_build_object('gte', settings -> 'since', 'lte', settings -> 'until'));
 BEGIN
-    PERFORM pgblend._check_filter(filter);
+    IF filter IS NOT NULL THEN
+        PERFORM pgblend._check_filter(filter);
+    END IF;
     IF dates = '{}' THEN
         RETURN filter;
     END IF;

@@ -1,17 +1,21 @@
 -- _arm_settings: what a search by one arm puts over its settings; nothing for a NULL arm.
 CREATE OR REPLACE FUNCTION pgblend._arm_settings(arm text)
 RETURNS jsonb
-LANGUAGE sql
+LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    WHEN arm IS NULL THEN '{}'::jsonb
-    ELSE jsonb_build_object(
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    IF arm IS NULL THEN
+        RETURN '{}';
+    END IF;
+    RETURN jsonb_build_object(
         'weights',
         '{"lexical": 0, "vector": 0, "fuzzy": 0}'::jsonb || jsonb_build_object(arm, 1),
         'graph', '{"weight": 0}'::jsonb,
-        'fuzzy', CASE WHEN arm = 'fuzzy' THEN 'on' ELSE 'off' END
-    )
+        'fuzzy', CASE WHEN arm = 'fuzzy' THEN 'on' ELSE 'off' END);
 END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._arm_settings(text) IS
 'What a search by one arm (lexical, vector, fuzzy) puts over its settings; nothing for NULL.';

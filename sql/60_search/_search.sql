@@ -30,8 +30,11 @@ DECLARE
     wanted jsonb;
     missing jsonb;
     by_vector boolean;
+    space text;
+    degraded text[] := '{}';
     looked record;
     page record;
+    page_trace jsonb;
     fallback record;
     is_blank boolean := coalesce(btrim(query, E' \t\r\n'), '') = '';
 BEGIN
@@ -68,17 +71,17 @@ BEGIN
     -- S3's sum of scores needs the vectors as their own arm does.
     by_vector := coalesce(only_arm = 'vector', false)
         OR settings -> 'graph' @> '{"combine": "sum"}' AND only_arm IS NULL;
-    SELECT NULL::text AS space, '{}'::text[] AS degraded INTO looked;
-    SELECT '{}'::pgblend.search_result[] AS results, NULL::jsonb AS trace, 0 AS candidate_count,
-        looked.degraded AS degraded INTO page;
+    results := '{}';
     IF NOT is_blank OR by_vector AND query_embedding IS NOT NULL THEN
         IF (settings #>> '{weights,vector}')::double precision > 0 THEN
             looked := pgblend._search_space(
                 query_embedding, collection_ids, settings, by_vector);
+            space := looked.space;
+            degraded := looked.degraded;
         END IF;
         page := pgblend._search_page(
-            query, result_limit, query_embedding, looked.space, collection_ids, filter, settings,
-            traced, looked.degraded || pgblend._degrade_mode(missing, options, settings));
+            query, result_limit, query_embedding, space, collection_ids, filter, settings,
+            traced, degraded || pgblend._degrade_mode(missing, options, settings));
         IF only_arm = 'lexical' AND page.candidate_count = 0 AND result_limit > 0
             AND NOT (settings ->> 'strict')::boolean
             AND pgblend._vectors_may_answer(query, collection_ids, settings ->> 'space')
@@ -92,18 +95,20 @@ BEGIN
                 page := fallback;
             END IF;
         END IF;
+        results := pgblend._with_text_around(page.results, settings);
+        degraded := page.degraded;
+        page_trace := page.trace;
     END IF;
-    results := pgblend._with_text_around(page.results, settings);
     IF traced IN ('page', 'pool') THEN
         trace := pgblend._search_trace(
-            query, profile, collection_ids, options, settings, page.degraded, results, page.trace,
+            query, profile, collection_ids, options, settings, degraded, results, page_trace,
             pgblend._milliseconds(started_at, clock_timestamp()));
     ELSIF traced = 'rerank' THEN
-        trace := page.trace;
+        trace := page_trace;
     END IF;
     IF settings ->> 'search_id' IS NOT NULL AND traced <> 'rerank' AND NOT is_blank THEN
         PERFORM pgblend._report_search(pgblend._search_report(
-            query, profile, collection_ids, settings, page.trace -> 'stages', page.degraded,
+            query, profile, collection_ids, settings, page_trace -> 'stages', degraded,
             results, pgblend._milliseconds(started_at, clock_timestamp())));
     END IF;
 END;

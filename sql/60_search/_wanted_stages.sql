@@ -4,19 +4,23 @@
 -- wants rerank, thorough and agent both.
 CREATE OR REPLACE FUNCTION pgblend._wanted_stages(settings jsonb)
 RETURNS jsonb
-LANGUAGE sql
+LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-RETURN jsonb_build_object(
-    'expand', CASE settings ->> 'expand'
-        WHEN 'on' THEN true WHEN 'true' THEN true WHEN 'off' THEN false WHEN 'false' THEN false
-        ELSE settings -> 'expansion' <> '{}' OR settings ->> 'mode' IN ('thorough', 'agent')
-    END,
-    'rerank', CASE settings ->> 'rerank'
-        WHEN 'on' THEN true WHEN 'true' THEN true WHEN 'off' THEN false WHEN 'false' THEN false
-        ELSE settings -> 'rerank_scores' <> '{}'
-            OR settings ->> 'mode' IN ('default', 'thorough', 'agent')
-    END
-);
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    RETURN jsonb_build_object(
+        'expand', CASE settings ->> 'expand'
+            WHEN 'on' THEN true WHEN 'true' THEN true WHEN 'off' THEN false WHEN 'false' THEN false
+            ELSE settings -> 'expansion' <> '{}' OR settings ->> 'mode' IN ('thorough', 'agent')
+        END,
+        'rerank', CASE settings ->> 'rerank'
+            WHEN 'on' THEN true WHEN 'true' THEN true WHEN 'off' THEN false WHEN 'false' THEN false
+            ELSE settings -> 'rerank_scores' <> '{}'
+                OR settings ->> 'mode' IN ('default', 'thorough', 'agent')
+        END);
+END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._wanted_stages(jsonb) IS
 'Which of the stages that ask models a search wants, by its settings: {"expand", "rerank"}.';

@@ -135,6 +135,7 @@ CALLS = {
     "_setting_defaults": "('search')",
     "_setting_error": "('1', 'number', 0, 2, NULL)",
     "_setting_in_force": "('1', NULL)",
+    "_setting_rules": "()",
     "_setting_schema": "('mmr')",
     "_setting_sources": "('{\"k1\": 1}', NULL, '{1}')",
     "_spaced_bigrams": "('東京都')",
