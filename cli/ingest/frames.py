@@ -5,13 +5,15 @@ import struct
 from typing import IO, Any
 
 _LENGTHS = struct.Struct(">II")
+# json.dumps would make an encoder each time.
+encode_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def write_frame(
     stream: IO[bytes], message: dict[str, Any], payload: bytes = b"", flush: bool = True
 ) -> None:
     """Write one message, and with it bytes that nobody but the last reader looks into."""
-    data = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    data = encode_json(message).encode("utf-8", "surrogatepass")
     stream.write(_LENGTHS.pack(len(data), len(payload)) + data + payload)
     if flush:
         stream.flush()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pgblend.cli.ingest.position import Position
 from pgblend.cli.ingest.report import Problem
 from pgblend.cli.ingest.source_file import SourceFile
 from pgblend.cli.ingest.spool import Batch
@@ -104,6 +105,7 @@ class Lane:
                 return
             except WorkerDied as death:
                 attempt.abandon()
+                position = self._process.position
                 self.close()
                 if self._stopped:
                     return
@@ -111,8 +113,8 @@ class Lane:
                     task.tried_again = True
                     task.files = task.files[attempt.completed :]
                 else:
-                    self._handlers.report(Problem("failed", attempt.label, str(death)))
-                    _leave_out(task, attempt)
+                    self._handlers.report(Problem("failed", position.label, str(death)))
+                    _leave_out(task, attempt.completed, position)
 
 
 class _Attempt:
@@ -124,15 +126,14 @@ class _Attempt:
         self._handlers = handlers
         self._open: list[Offer] = []
         self._batch: Batch | None = None
-        self.place = 0
         self.completed = 0
-        self.label = str(task.files[0].path)
 
     def run(self) -> None:
         files = [
             [str(file.path), file.source_key, file.explicit, file.size, file.modified]
             for file in self._task.files
         ]
+        self._process.begin(str(self._task.files[0].path))
         self._process.send({"files": files, "skip": self._task.skip})
         while not (answer := self._process.receive()).get("done"):
             self._take(answer)
@@ -145,10 +146,7 @@ class _Attempt:
 
     def _take(self, answer: dict[str, Any]) -> None:
         batch = self._batch
-        if "at" in answer:
-            self.place, self.label = answer["at"], answer["label"]
-            self._process.seconds = answer["seconds"]
-        elif "offers" in answer:
+        if "offers" in answer:
             offers = [Offer(*offer) for offer in answer["offers"]]
             wanted = self._handlers.choose(offers)
             self._open = [offers[index] for index, _ in wanted]
@@ -156,10 +154,11 @@ class _Attempt:
             self._process.send({"wanted": wanted})
         elif "describe" in answer:
             self._process.send(self._handlers.describe(answer["describe"]))
-        elif "payload" in answer and batch is not None:
-            batch.add(answer["index"], answer["part"], answer["payload"])
-        elif "prepared" in answer and batch is not None:
-            batch.finish(answer["prepared"], answer["chunks"], answer["tokens"])
+        elif "part" in answer and batch is not None:
+            if "payload" in answer:
+                batch.add(answer["index"], answer["part"], answer["payload"])
+            if "chunks" in answer:
+                batch.finish(answer["index"], answer["chunks"], answer["tokens"])
         elif "dropped" in answer and batch is not None:
             batch.drop(answer["dropped"])
         elif "completed" in answer:
@@ -172,14 +171,14 @@ class _Attempt:
             self._handlers.report(Problem(*answer["problem"]))
 
 
-def _leave_out(task: Task, attempt: _Attempt) -> None:
+def _leave_out(task: Task, completed: int, position: Position) -> None:
     """Go on after what killed the process: the next document, or the next file."""
-    guilty = task.files[min(attempt.place, len(task.files) - 1)]
-    rest = task.files[attempt.completed :]
+    guilty = task.files[min(position.place, len(task.files) - 1)]
+    rest = task.files[completed:]
     task.deaths += 1
-    if attempt.label == str(guilty.path) or task.deaths >= _MOST_DEATHS:
+    if position.label == str(guilty.path) or task.deaths >= _MOST_DEATHS:
         rest = [file for file in rest if file is not guilty]
         task.deaths = 0
     else:
-        task.skip.append(attempt.label)
+        task.skip.append(position.label)
     task.files = rest

@@ -3,8 +3,6 @@
 import tempfile
 from collections.abc import Iterator
 
-from pgblend.cli.ingest.frames import read_frame, write_frame
-
 _MEMORY_BYTES = 8 << 20
 
 
@@ -15,11 +13,12 @@ class Batch:
         self.labels = labels
         self.chunks: dict[int, int] = {}
         self.tokens = 0
+        self._parts: list[tuple[int, int, int]] = []
         self._spool = tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES)  # noqa: SIM115
 
     def add(self, place: int, part: int, payload: bytes) -> None:
         """Add a part of a document, as JSON."""
-        write_frame(self._spool, {"place": place, "part": part}, payload, flush=False)
+        self._parts.append((place, part, self._spool.write(payload)))
 
     def finish(self, place: int, chunks: int, tokens: int) -> None:
         """Say that a document is complete."""
@@ -33,10 +32,10 @@ class Batch:
     def parts(self, only: int | None = None) -> Iterator[tuple[int, int, bytes]]:
         """Yield (place, part, payload) of the complete documents, or of one of them."""
         self._spool.seek(0)
-        while frame := read_frame(self._spool):
-            place = frame["place"]
+        for place, part, size in self._parts:
+            payload = self._spool.read(size)
             if place in self.chunks and only in (None, place):
-                yield place, frame["part"], frame["payload"]
+                yield place, part, payload
 
     def close(self) -> None:
         """Give back the memory or the file."""

@@ -5,7 +5,6 @@ and without a connection to the database. The run sends files; it gets the hash 
 says which of them it wants, and gets their chunks.
 """
 
-import json
 import os
 import resource
 import sys
@@ -19,8 +18,9 @@ from typing import IO, Any
 from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.chunking import iterate_chunks
 from pgblend.cli.ingest.document import Document, ParseError, storable_text
-from pgblend.cli.ingest.frames import read_frame, write_frame
+from pgblend.cli.ingest.frames import encode_json, read_frame, write_frame
 from pgblend.cli.ingest.language import language_finder
+from pgblend.cli.ingest.position import write_position
 from pgblend.cli.ingest.read_pictures import PictureReader
 from pgblend.cli.ingest.report import Problem
 from pgblend.cli.ingest.settings import ChunkSettings, FieldMap, Limits
@@ -31,6 +31,7 @@ _BATCH_DOCUMENTS = 256
 _BATCH_BYTES = 1 << 20
 # A large document goes over in parts, so that nobody holds all of its chunks.
 _PART_CHUNKS = 1000
+_ANSWER_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,12 @@ class Stored:
 class Worker:
     """Serves one run until its input ends."""
 
-    def __init__(self, requests: IO[bytes], answers: IO[bytes], config: dict[str, Any]) -> None:
+    def __init__(
+        self, requests: IO[bytes], answers: IO[bytes], note: int, config: dict[str, Any]
+    ) -> None:
         self._requests = requests
         self._answers = answers
+        self._note = note
         self._limits = Limits(**config["limits"])
         self._settings = ChunkSettings(**config["chunk_settings"])
         self._language_of = language_finder(config["language"], set(config["text_configurations"]))
@@ -66,7 +70,6 @@ class Worker:
         self._dry_run = bool(config["dry_run"])
         self._pictures = PictureReader(config["pictures"], self._ask)
         self._skip: set[str] = set()
-        self._place = 0
 
     def serve(self) -> None:
         """Answer every request: {"files": …, "skip": …}, or {"wanted": …} within one."""
@@ -124,12 +127,19 @@ class Worker:
             language = self._language_of(document.text)
             chunks = iterate_chunks(document, self._settings)
             count = tokens = part = 0
-            while (some := list(islice(chunks, _PART_CHUNKS))) or not part:
+            is_last = False
+            while not is_last:
+                some = list(islice(chunks, _PART_CHUNKS))
+                is_last = len(some) < _PART_CHUNKS
                 count += len(some)
                 tokens += sum(chunk["token_count"] for chunk in some)
-                if not self._dry_run:
+                message = {"index": index, "part": part}
+                if is_last:
+                    message |= {"chunks": count, "tokens": tokens}
+                payload = b""
+                if not self._dry_run and (some or not part):
                     payload = document_payload(candidate, document, language, some, part, stored)
-                    self._send({"part": part, "index": index}, payload, flush=False)
+                self._send(message, payload, flush=False)
                 part += 1
         except (MemoryError, RecursionError, Exception) as error:
             self._send({"dropped": index})
@@ -139,7 +149,6 @@ class Worker:
         without_text = () if is_silent else ("there is no text in it",)
         for warning in document.warnings or without_text:
             self._problem(Problem("warning", candidate.label, warning))
-        self._send({"prepared": index, "chunks": count, "tokens": tokens}, flush=False)
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Ask the run something in the middle of a document."""
@@ -152,7 +161,7 @@ class Worker:
     def _begin(self, place: int, label: str, size: int) -> None:
         """Say what is read from now on, and give it its processor time."""
         seconds = self._limits.seconds_for(size)
-        self._send({"at": place, "label": label, "seconds": seconds})
+        write_position(self._note, place, label, seconds)
         usage = resource.getrusage(resource.RUSAGE_SELF)
         _limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime + seconds) + 1)
 
@@ -199,7 +208,7 @@ def document_payload(
             "modified_at": candidate.modified_at.isoformat(),
             "links": link_list(document),
         }
-    return json.dumps(about, ensure_ascii=False).encode()
+    return encode_json(about).encode()
 
 
 def link_list(document: Document) -> list[dict[str, Any]]:
@@ -231,7 +240,7 @@ def _limit(kind: int, value: int) -> None:
 
 def main() -> None:
     """Read the configuration, take on the limits, and serve."""
-    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", _ANSWER_BYTES)
     os.dup2(2, 1)  # what a library prints must not get between the frames
     config = read_frame(requests)
     if config is None:
@@ -239,7 +248,7 @@ def main() -> None:
     _limit(resource.RLIMIT_AS, config["limits"]["memory_bytes"])
     _limit(resource.RLIMIT_CORE, 0)
     try:
-        Worker(requests, answers, config).serve()
+        Worker(requests, answers, int(sys.argv[1]), config).serve()
     except BrokenPipeError:  # the run is gone
         os._exit(1)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.frames import FrameBuffer, write_frame
+from pgblend.cli.ingest.position import Position, read_position, write_position
 
 # Waiting counts here too (a slow disk, other processes), so it is more than the processor's time.
 _WALL_FACTOR = 5
@@ -42,12 +43,14 @@ class WorkerProcess:
     def __init__(self, config: dict[str, Any]) -> None:
         self._memory = int(config["limits"]["memory_bytes"])
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self._note = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pgblend.cli.ingest.worker"],
+            [sys.executable, "-m", "pgblend.cli.ingest.worker", str(self._note.fileno())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             start_new_session=True,  # Ctrl-C is the run's business
+            pass_fds=[self._note.fileno()],
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -57,8 +60,17 @@ class WorkerProcess:
         self._poll = select.poll()
         self._poll.register(self._output, select.POLLIN)
         self._closing = threading.Event()
-        self.seconds = 0.0
+        self.begin("")
         self.send(config)
+
+    @property
+    def position(self) -> Position:
+        """What the process is at."""
+        return read_position(self._note.fileno())
+
+    def begin(self, label: str) -> None:
+        """Say what the process is at while it has not begun."""
+        write_position(self._note.fileno(), 0, label, 0.0)
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message; WorkerDied where nobody reads it."""
@@ -69,13 +81,15 @@ class WorkerProcess:
 
     def receive(self) -> dict[str, Any]:
         """Return the next answer; WorkerDied where there is none in time."""
-        patience = _WALL_SECONDS + _WALL_FACTOR * self.seconds
-        end = time.monotonic() + patience
+        position, end = None, 0.0
         while (answer := self._take()) is None:
             if self._poll.poll(_STEP_MILLISECONDS):
                 self._read_more()
             elif self._closing.is_set():
                 raise WorkerDied("the run was ended")
+            elif position != (position := self.position):
+                patience = _WALL_SECONDS + _WALL_FACTOR * position.seconds
+                end = time.monotonic() + patience
             elif time.monotonic() > end:
                 self.kill()
                 raise WorkerDied(f"reading it did not end within {patience:,.0f} s")
@@ -112,6 +126,7 @@ class WorkerProcess:
             self._process.wait()
         self._output.close()
         self._errors.close()
+        self._note.close()
 
     def _death(self) -> WorkerDied:
         """Say why the process ended; a process that cannot even start is an error of the run."""
@@ -121,7 +136,8 @@ class WorkerProcess:
             self.kill()
             return WorkerDied("its parser made no sense and was ended")
         if code == -signal.SIGXCPU:
-            return WorkerDied(f"reading it takes more than {self.seconds:,.0f} s of processor time")
+            seconds = self.position.seconds
+            return WorkerDied(f"reading it takes more than {seconds:,.0f} s of processor time")
         if code == -signal.SIGKILL:
             reason = "its parser was killed, as happens where memory runs out"
             return WorkerDied(reason, killed=True)

@@ -1,0 +1,47 @@
+"""What a parsing process says of a document: its parts, and with the last that it is complete."""
+
+import io
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from pgblend.cli.ingest import worker
+from pgblend.cli.ingest.frames import read_frame, write_frame
+from pgblend.cli.ingest.settings import ChunkSettings, ParserConfig
+
+
+def answers_for(path: Path, dry_run: bool) -> list[dict]:
+    """Have a worker read one file and want its document; return what it says."""
+    config = ParserConfig(ChunkSettings(10, 0, 0), "english", ["english"], dry_run=dry_run)
+    requests, answers = io.BytesIO(), io.BytesIO()
+    file = [str(path), path.name, True, path.stat().st_size, path.stat().st_mtime]
+    write_frame(requests, {"files": [file], "skip": []})
+    write_frame(requests, {"wanted": [[0, None]]})
+    requests.seek(0)
+    with tempfile.TemporaryFile() as note:
+        worker.Worker(requests, answers, note.fileno(), config.as_json()).serve()
+    answers.seek(0)
+    return [answer for answer in iter(lambda: read_frame(answers), None) if "part" in answer]
+
+
+@pytest.mark.parametrize(
+    ("paragraphs", "parts"),
+    [(0, [0]), (1, [1]), (2, [2, None]), (3, [2, 1]), (4, [2, 2, None])],
+)
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_the_last_part_says_that_a_document_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paragraphs: int, parts: list, dry_run: bool
+) -> None:
+    monkeypatch.setattr(worker, "_PART_CHUNKS", 2)
+    monkeypatch.setattr(worker, "_limit", lambda kind, value: None)
+    path = tmp_path / "a.txt"
+    path.write_text("\n\n".join(["one two three four five six seven eight"] * paragraphs))
+    answers = answers_for(path, dry_run)
+    payloads = [answer.pop("payload", None) for answer in answers]
+    found = [payload and len(json.loads(payload)["chunks"]) for payload in payloads]
+    assert found == ([None] * len(parts) if dry_run else parts)
+    assert [answer["part"] for answer in answers] == list(range(len(parts)))
+    assert ["chunks" in answer for answer in answers] == [False] * (len(parts) - 1) + [True]
+    assert answers[-1]["chunks"] == paragraphs
