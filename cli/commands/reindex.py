@@ -27,7 +27,7 @@ _REBUILD = "SELECT pgblend.lexical_rebuild(%(collection)s::text)"
 
 
 @click.command()
-@click.option("--collection", metavar="NAME", help="This collection only.")
+@click.option("-c", "--collection", metavar="NAME", help="This collection only.")
 @click.option("--rebuild", is_flag=True, help="Make the index anew from the chunks.")
 @click.option("--status", is_flag=True, help="Change nothing, only show the index.")
 @click.option(

@@ -60,7 +60,9 @@ def command() -> None:
 @click.option("--text", required=True, type=Names(), metavar="COLUMN,…", help="Searched columns.")
 @click.option("--title", metavar="COLUMN", help="Column of the title.")
 @click.option("--metadata", type=Names(), metavar="COLUMN,…", help="Columns for filters.")
-@click.option("--collection", metavar="NAME", help="An empty or a new one; the table's name else.")
+@click.option(
+    "-c", "--collection", metavar="NAME", help="An empty or a new one; the table's name else."
+)
 @click.option("--key", type=Names(), metavar="COLUMN,…", help="Instead of the primary key.")
 @click.option("--uri", metavar="COLUMN", help="Column of the URI.")
 @click.option("--modified", metavar="COLUMN", help="Column of the date.")

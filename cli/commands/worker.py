@@ -162,7 +162,7 @@ def dead(database_url: str | None, limit: int, output_format: str) -> None:
     is_flag=True,
     help="Have those of another model or prompt made anew, and those given up tried again.",
 )
-@click.option("--collection", metavar="NAME", help="Renew in this collection only.")
+@click.option("-c", "--collection", metavar="NAME", help="Renew in this collection only.")
 @output.output_options("json", "csv", "md")
 @click.pass_obj
 def summaries(

@@ -13,7 +13,7 @@ _SHARED = (
         "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…"
     ),
     click.option(
-        "--collection", required=True, metavar="NAME", help="Made where it does not exist."
+        "-c", "--collection", required=True, metavar="NAME", help="Made where it does not exist."
     ),
     click.option(
         "--lang",

@@ -168,7 +168,8 @@ def _write(root: LexborNode, writer: _Writer) -> None:
         if tag == "a" and (target := (node.attributes.get("href") or "").strip()):
             writer.links.append(Link(writer.position(), target[:2001], "path"))
         if tag == "img":
-            source = node.attributes.get("src") or node.attributes.get("data-src") or ""
+            # Where a picture is loaded when it comes into view, src is what stands there before.
+            source = node.attributes.get("data-src") or node.attributes.get("src") or ""
             writer.new_images.append(source.strip())
         _enter(tag, writer)
         stack.append((node, True))

@@ -1,7 +1,7 @@
 """Linear's issues as its API gives them: a document for each issue, with its comments."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pgblend.cli.ingest.conversation import Conversation, conversation
@@ -10,22 +10,33 @@ from pgblend.cli.ingest.document import Message, storable_text
 _IDENTIFIER = re.compile(r"[A-Z][A-Z0-9]*-\d+")
 
 
-def find_issues(value: Any) -> list[dict[str, Any]] | None:
-    """Return the issues of a JSON value: a list, {"issues": …} or {"data": {"issues": …}}.
+def find_issues(value: Any) -> list[Any] | None:
+    """Return the entries of an export: a list, {"issues": …} or {"data": {"issues": …}}.
 
-    None where it is something else: every issue has an identifier such as ENG-12 and a title.
+    None where it is something else: fewer than half of the entries are issues (is_issue).
     """
     if isinstance(value, dict) and isinstance(value.get("data"), dict):
         value = value["data"]
     if isinstance(value, dict) and "issues" in value:
         value = value["issues"]
     items = value.get("nodes") if isinstance(value, dict) else value
-    if not isinstance(items, list) or not items or not all(map(_is_issue, items)):
+    if not isinstance(items, list) or not items:
         return None
-    return items
+    return items if 2 * sum(map(is_issue, items)) >= len(items) else None
 
 
-def parse_linear(issues: list[dict[str, Any]]) -> Iterator[Conversation]:
+def is_issue(item: Any) -> bool:
+    """Tell whether an entry has an identifier such as ENG-12, a title, and what issues have."""
+    return (
+        isinstance(item, dict)
+        and isinstance(item.get("title"), str)
+        and isinstance(item.get("identifier"), str)
+        and _IDENTIFIER.fullmatch(item["identifier"]) is not None
+        and bool({"description", "comments", "state"} & item.keys())
+    )
+
+
+def parse_linear(issues: Iterable[dict[str, Any]]) -> Iterator[Conversation]:
     """Yield the issues; the description is the first message, the comments follow in time."""
     for issue in issues:
         identifier = issue["identifier"]
@@ -73,16 +84,6 @@ def _message(item: dict[str, Any], body: Any, author_key: str, identifier: str) 
         url=_text(item.get("url")),
         context=identifier,
         metadata={"linearAuthor": author} if author else {},
-    )
-
-
-def _is_issue(item: Any) -> bool:
-    return (
-        isinstance(item, dict)
-        and isinstance(item.get("title"), str)
-        and isinstance(item.get("identifier"), str)
-        and _IDENTIFIER.fullmatch(item["identifier"]) is not None
-        and bool({"description", "comments", "state"} & item.keys())
     )
 
 

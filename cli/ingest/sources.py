@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from pgblend.cli.ingest.conversation import Conversation
 from pgblend.cli.ingest.decode import decode
@@ -26,7 +27,7 @@ from pgblend.cli.ingest.formats import (
     parse_file,
 )
 from pgblend.cli.ingest.html_pictures import digest_of_files
-from pgblend.cli.ingest.parse_linear import find_issues, parse_linear
+from pgblend.cli.ingest.parse_linear import find_issues, is_issue, parse_linear
 from pgblend.cli.ingest.parse_mbox import parse_mbox
 from pgblend.cli.ingest.parse_slack import is_export_archive, open_export, parse_slack
 from pgblend.cli.ingest.records import (
@@ -121,9 +122,10 @@ class Sources:
             data = stream.read()
         if media_type == JSON:
             value = load_json(decode(data))
-            issues = find_issues(value)
-            if issues is not None:
-                yield from self._conversations(file, LINEAR, parse_linear(issues))
+            entries = find_issues(value)
+            if entries is not None:
+                issues = parse_linear(self._issues(file, entries))
+                yield from self._conversations(file, LINEAR, issues)
                 return
             records = records_of(value)
             if records is not None:
@@ -149,6 +151,15 @@ class Sources:
         if media_type == IMAGE:
             return self._pictures
         return digest_of_files(data, folder) if media_type == HTML and self._pictures else ""
+
+    def _issues(self, file: SourceFile, entries: list[Any]) -> Iterator[dict[str, Any]]:
+        """Yield the issues of a Linear export; an entry that is none is reported by its place."""
+        for place, entry in enumerate(entries, 1):
+            if is_issue(entry):
+                yield entry
+            else:
+                reason = "no issue of Linear: expected an identifier such as ENG-12 and a title"
+                self._on_problem(Problem("failed", f"{file.path}:{place}", reason))
 
     def _records(self, file: SourceFile, records: Iterator[RawRecord]) -> Iterator[Candidate]:
         """Yield a candidate for each record; a broken one is reported by its place."""

@@ -384,6 +384,18 @@ def test_slack_export_and_mbox(ingest, connection, tmp_path, shared_data):
     assert counts(ingest(export, tmp_path)[1]) == {"unchanged": 4}
 
 
+def test_an_entry_that_is_no_issue_is_named_and_the_others_are_stored(ingest, connection, tmp_path):
+    issue = '{"identifier": "ENG-%s", "title": "Broken", "description": "It fails."}'
+    path = tmp_path / "linear.json"
+    path.write_text(f"[{issue % 1}, {{}}, {issue % 3}]")
+    code, report, _ = ingest(tmp_path)
+    assert (code, counts(report)) == (4, {"added": 2, "failed": 1})
+    assert [failure["source"] for failure in report["failures"]] == [f"{path}:2"]
+    assert "expected an identifier such as ENG-12" in report["failures"][0]["message"]
+    keys = rows(connection, "SELECT source_key FROM pgblend.documents ORDER BY 1")
+    assert keys == [("linear.json#ENG-1",), ("linear.json#ENG-3",)]
+
+
 def test_a_slack_folder_is_one_source(ingest, connection, shared_data):
     folder = shared_data / "docs" / "good" / "slack_export"
     _, report, _ = ingest(folder)

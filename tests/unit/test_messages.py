@@ -281,7 +281,7 @@ def test_linear_issues_are_found(value):
         [1],
         [{"title": "x"}],
         [{**ISSUE, "identifier": "12"}],
-        {"issues": [ISSUE, {}]},
+        {"issues": [ISSUE, {}, {}]},
     ],
 )
 def test_what_is_no_linear_export(value):

@@ -349,6 +349,11 @@ def test_pictures_of_a_spreadsheet_come_after_the_rows_of_their_sheet() -> None:
     ]
 
 
+def test_a_picture_that_is_loaded_later_is_the_one_it_names():
+    page = parse_page("<img src='blank.gif' data-src='a.png'><img data-src='' src='b.png'>")
+    assert [source for _, source in page.images] == ["a.png", "b.png"]
+
+
 def test_a_picture_that_is_shown_often_is_read_once() -> None:
     read = []
 
