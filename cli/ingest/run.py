@@ -78,7 +78,8 @@ class Run:
                 if collection.mentions:
                     connections[0].execute("SELECT pgblend.link_mentions(%s)", [request.collection])
                 # What the last batches left; a failure is a warning, and lexical_status keeps it.
-                connections[0].execute("SELECT pgblend.lexical_seal(%s)", [request.collection])
+                # A writer's session has numpy loaded already.
+                connections[-1].execute("SELECT pgblend.lexical_seal(%s)", [request.collection])
             if request.dry_run:
                 model = get_setting(connections[0], "embedding_model")
                 self.report.cost_usd = embedding_cost(model, self.report.tokens)

@@ -163,20 +163,20 @@ class Sources:
 
     def _records(self, file: SourceFile, records: Iterator[RawRecord]) -> Iterator[Candidate]:
         """Yield a candidate for each record; a broken one is reported by its place."""
+        uri, how = storable_text(file.path.as_uri()), self._fields.fingerprint()
         for record in records:
             try:
-                yield self._record(file, record)
+                yield self._record(file, record, uri, how)
             except ParseError as error:
                 self._on_problem(Problem("failed", f"{file.path}:{record.place}", str(error)))
 
-    def _record(self, file: SourceFile, record: RawRecord) -> Candidate:
+    def _record(self, file: SourceFile, record: RawRecord, uri: str, how: str) -> Candidate:
         value = record.value()
         key = record_key(value, self._fields, f"{file.source_key}#{record.place}")
-        uri = storable_text(file.path.as_uri())
         return Candidate(
             source_key=key,
             label=f"{file.path}:{record.place}",
-            content_hash=self._hash(self._fields.fingerprint(), record.digest()),
+            content_hash=self._hash(how, record.digest()),
             size=record.size(),
             modified_at=file.modified_at(),
             parse=lambda: record_document(value, self._fields, key, uri),

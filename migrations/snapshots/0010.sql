@@ -2660,9 +2660,9 @@ BEGIN
     WHERE current_setting('transaction_isolation') = 'read committed'
         AND pg_try_advisory_xact_lock_shared(pgblend._vocabulary_lock(c.collection_id));
     WITH word AS MATERIALIZED (
-        SELECT DISTINCT c.collection_id, c.text_search_config, l.lexeme COLLATE "C"
+        SELECT DISTINCT c.collection_id, c.text_search_config,
+            unnest(tsvector_to_array(c.lexemes)) COLLATE "C" AS lexeme
         FROM new_chunk AS c
-        CROSS JOIN LATERAL unnest(tsvector_to_array(c.lexemes)) AS l (lexeme)
     )
     INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
     SELECT w.* FROM word AS w WHERE w.collection_id <> ALL(settled)
