@@ -4,7 +4,7 @@ PGBLEND := $(VENV)/bin/pgblend
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test test-slow relevance bench bench-publish bench-lexical lint format up down freeze docs golden clean
+.PHONY: help setup setup-run demo test test-slow relevance bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -37,6 +37,11 @@ bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--
 
 bench-publish: ## Write README's figures from the last make bench
 	$(VENV)/bin/python tests/benchmarks/publish.py
+
+bench-hybrid: ## hybrid_search beside its arms, SQL by hand and langchain-postgres, 1 and 8 clients (an hour)
+	docker/provision.sh
+	docker/environment.sh $(VENV) dev,local,bench
+	$(VENV)/bin/python tests/benchmarks/bench_hybrid.py --langchain $(or $(PASSAGES),50000 167000 500000)
 
 bench-lexical: setup ## The lexical arm beside pg_textsearch, ts_rank_cd and bm25s (root; an hour at first)
 	command -v debootstrap || apt-get install --yes debootstrap

@@ -2,10 +2,10 @@
 
     python tests/benchmarks/bench_hybrid.py [--server URL] [--langchain] [--growth] [PASSAGES …]
 
-hybrid_search (mode fast, the vector given), its arms alone, a bare walk of the HNSW index and
-hand-written SQL answer the same questions about the first passages of wiki_en in turn; then eight
-clients at a time. --growth is for several sizes: clients are left out, and each case is compared
-with the same at the first size.
+hybrid_search (mode fast, the vector given), its arms alone, a bare walk of the HNSW index,
+hand-written SQL and langchain-postgres, if asked for, answer the same questions about the first
+passages of wiki_en in turn; then eight clients at a time. --growth is for several sizes: clients
+are left out, and each case is compared with the same at the first size.
 """
 
 import argparse
@@ -48,10 +48,13 @@ SUM = "sum of the arms"
 class Bench:
     """One size on the server."""
 
-    def __init__(self, server: str, passages: int) -> None:
+    def __init__(self, server: str, passages: int, langchain: bool) -> None:
         self.corpus = wiki(passages)
         self.blend, self.hand_written = Blend(server), HandWritten(server)
         self.loaded = {system.name: system.load(self.corpus) for system in self.systems}
+        self.langchain = Langchain(server) if langchain else None
+        if self.langchain:
+            self.langchain.load(self.corpus)
         self.connection = self.blend.connection
         self.connection.execute(f"SET hnsw.ef_search = {DEPTH}")  # for the bare index
         row = self.connection.execute("SELECT array_agg(id) FROM pgblend.collections").fetchone()
@@ -90,6 +93,8 @@ class Bench:
         }
         backends: dict[str, psycopg.Connection] = dict.fromkeys(searches, self.connection)
         backends[HandWritten.name] = self.hand_written.connection
+        if self.langchain:
+            searches[Langchain.name] = self.langchain.search
         measured = in_turn(searches, self.corpus.questions, backends)
         parts = [measured[f"{name} arm"] for name in ARMS]
         measured[SUM] = {
@@ -109,7 +114,7 @@ class Bench:
         ]
         return figures.with_ratios(rows, "pgblend")
 
-    def many_clients(self, langchain: bool) -> list[figures.Row]:
+    def many_clients(self) -> list[figures.Row]:
         """Search from several sessions at once."""
         measured = {
             system.name: several_clients(
@@ -117,16 +122,20 @@ class Bench:
             )
             for system in self.systems
         }
-        if langchain:
-            peer = Langchain(self.blend.server)
-            peer.load(self.corpus)
-            measured[peer.name] = peer.clients(self.corpus.questions, CLIENTS, SECONDS)
-            peer.close()
+        if self.langchain:
+            measured[Langchain.name] = self.langchain.clients(
+                self.corpus.questions, CLIENTS, SECONDS
+            )
         rows = [
             {"case": f"{self.corpus.size:,}, {CLIENTS} clients", "system": name, **values}
             for name, values in measured.items()
         ]
         return figures.with_ratios(rows, "pgblend")
+
+    def close(self) -> None:
+        """Close the sessions."""
+        for system in (*self.systems, *([self.langchain] if self.langchain else [])):
+            system.close()
 
 
 @contextmanager
@@ -156,10 +165,11 @@ def main() -> None:
     with nullcontext() if given.server else throwaway_server() as parts:
         server = given.server or "postgresql://{user}:{password}@{host}:{port}".format(**parts)
         for passages in given.passages or (GROWTH if given.growth else SIZES):
-            bench = Bench(server, passages)
+            bench = Bench(server, passages, given.langchain)
             rows += bench.one_client()
             if not given.growth:
-                rows += bench.many_clients(given.langchain)
+                rows += bench.many_clients()
+            bench.close()
     if given.growth:
         figures.write("growth", growth_ratios(rows))
     else:
