@@ -16,6 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql.janitor import DatabaseJanitor
 
 from pgblend.cli.database import connect
+from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
 from pgblend.migrations import runner
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.model_provider import GatewayProcess, ModelProvider
@@ -78,6 +79,15 @@ class Server:
             dbname=name,
             **options,
         )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nobody_s_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test finds the private server, or the database, of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(DATA_DIRECTORY_VARIABLE, str(tmp_path_factory.mktemp("no_server")))
+        environment.delenv("PGBLEND_DATABASE_URL", raising=False)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -119,9 +119,7 @@ def test_a_role_without_rights(
     assert_short_error(result, "permission denied", "pgblend_admin", exit_code=1)
 
 
-def test_no_database_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
-    monkeypatch.setenv("PGBLEND_DATA_DIR", str(tmp_path))
-    monkeypatch.delenv("PGBLEND_DATABASE_URL", raising=False)
+def test_no_database_at_all() -> None:
     result = CliRunner().invoke(cli, ["config", "list"])
     assert_short_error(result, "--database-url", "PGBLEND_DATABASE_URL", "pgblend up")
 
