@@ -15,7 +15,7 @@ SET client_min_messages = warning
 SET enable_seqscan = off
 AS $function$
 DECLARE
-    config regconfig := pgblend._regconfig(NEW.text_search_config);
+    config regconfig := quote_ident(NEW.text_search_config);
     document_title text;
     heading_goes_on boolean;
     title_words tsvector := '';
@@ -24,10 +24,6 @@ DECLARE
     repeated_words tsvector := '';
     parts text[];
 BEGIN
-    IF config IS NULL THEN
-        RAISE EXCEPTION 'there is no text search configuration "%"', NEW.text_search_config
-            USING ERRCODE = '22023', HINT = 'SELECT cfgname FROM pg_ts_config';
-    END IF;
     SELECT d.title, NEW.chunk_index > 0 AND NEW.heading IS NOT NULL AND NEW.heading = (
         SELECT c.heading FROM pgblend_data.chunk AS c
         WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1)
