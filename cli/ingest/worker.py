@@ -8,18 +8,19 @@ says which of them it wants, and gets their chunks.
 import os
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.chunking import iterate_chunks
-from pgblend.cli.ingest.document import Document, ParseError, storable_text
-from pgblend.cli.ingest.frames import encode_json, read_frame, write_frame
+from pgblend.cli.ingest.document import Document, ParseError
+from pgblend.cli.ingest.frames import read_frame, write_frame
 from pgblend.cli.ingest.language import language_finder
+from pgblend.cli.ingest.payload import Stored, document_payload
 from pgblend.cli.ingest.position import write_position
 from pgblend.cli.ingest.read_pictures import PictureReader
 from pgblend.cli.ingest.report import Problem
@@ -32,20 +33,19 @@ _BATCH_BYTES = 1 << 20
 # A large document goes over in parts, so that nobody holds all of its chunks.
 _PART_CHUNKS = 1000
 _ANSWER_BYTES = 1 << 16
+_GROUP_CHARACTERS = 4_000_000
 
 
-@dataclass(frozen=True)
-class Stored:
-    """What the database has of a document that grows."""
+@dataclass
+class _Wanted:
+    """A document on its way through the stages."""
 
-    content_hash: str
-    message_ids: list[str]
-
-    def without_known(self, document: Document) -> Document:
-        """Leave out the messages that are stored."""
-        known = set(self.message_ids)
-        messages = tuple(each for each in document.messages if each.id not in known)
-        return replace(document, messages=messages, text="")
+    index: int
+    place: int
+    candidate: Candidate
+    stored: Stored | None
+    document: Document = field(default_factory=Document)
+    language: str | None = None
 
 
 class Worker:
@@ -109,46 +109,81 @@ class Worker:
             answer = read_frame(self._requests)
             if answer is None:  # the run is gone
                 sys.exit(1)
-            for index, stored in answer["wanted"]:
-                place, candidate = batch[index]
-                if candidate.label not in self._skip:
-                    self._begin(place, candidate.label, candidate.size)
-                    self._prepare(index, candidate, Stored(*stored) if stored else None)
+            wanted = [
+                _Wanted(index, place, candidate, Stored(*stored) if stored else None)
+                for index, stored in answer["wanted"]
+                for place, candidate in [batch[index]]
+                if candidate.label not in self._skip
+            ]
+            for group in self._parsed(wanted):
+                told = [each for each in group if self._succeeds(self._tell_language, each)]
+                for each in told:
+                    self._succeeds(self._split, each)
         self._send({"completed": completed, "bytes": size})
 
-    def _prepare(self, index: int, candidate: Candidate, stored: Stored | None) -> None:
-        """Parse and split one document, and send it, or what is new of it, in parts."""
+    def _parsed(self, wanted: list[_Wanted]) -> Iterator[list[_Wanted]]:
+        """Parse documents, and yield them in groups whose texts may be in memory together."""
+        group: list[_Wanted] = []
+        characters = 0
+        for each in wanted:
+            if self._succeeds(self._parse, each):
+                group.append(each)
+                characters += len(each.document.text)
+            if characters >= _GROUP_CHARACTERS:
+                yield group
+                group, characters = [], 0
+        yield group
+
+    def _succeeds(self, stage: Callable[[_Wanted], None], wanted: _Wanted) -> bool:
+        """Take a document through a stage; one that fails is dropped, and reported.
+
+        All documents of a group go through a stage before the next one: its code and its model
+        stay in the processor's caches.
+        """
+        candidate = wanted.candidate
+        self._begin(wanted.place, candidate.label, candidate.size)
         try:
-            document = candidate.parse()
-            if not self._dry_run:  # which asks no model
-                document = self._pictures.add_texts(document)
-            if stored:
-                document = stored.without_known(document)
-            language = self._language_of(document.text)
-            chunks = iterate_chunks(document, self._settings)
-            count = tokens = part = 0
-            is_last = False
-            while not is_last:
-                some = list(islice(chunks, _PART_CHUNKS))
-                is_last = len(some) < _PART_CHUNKS
-                count += len(some)
-                tokens += sum(chunk["token_count"] for chunk in some)
-                message = {"index": index, "part": part}
-                if is_last:
-                    message |= {"chunks": count, "tokens": tokens}
-                payload = b""
-                if not self._dry_run and (some or not part):
-                    payload = document_payload(candidate, document, language, some, part, stored)
-                self._send(message, payload, flush=False)
-                part += 1
+            stage(wanted)
         except (MemoryError, RecursionError, Exception) as error:
-            self._send({"dropped": index})
+            self._send({"dropped": wanted.index})
             self._problem(Problem("failed", candidate.label, self._explain(error)))
-            return
-        is_silent = count or stored or (self._dry_run and document.pictures)
+            return False
+        return True
+
+    def _parse(self, wanted: _Wanted) -> None:
+        document = wanted.candidate.parse()
+        if not self._dry_run:  # which asks no model
+            document = self._pictures.add_texts(document)
+        wanted.document = wanted.stored.without_known(document) if wanted.stored else document
+
+    def _tell_language(self, wanted: _Wanted) -> None:
+        wanted.language = self._language_of(wanted.document.text)
+
+    def _split(self, wanted: _Wanted) -> None:
+        """Split a document, and send it, or what is new of it, in parts."""
+        document, wanted.document = wanted.document, Document()  # let go once it is sent
+        chunks = iterate_chunks(document, self._settings)
+        count = tokens = part = 0
+        is_last = False
+        while not is_last:
+            some = list(islice(chunks, _PART_CHUNKS))
+            is_last = len(some) < _PART_CHUNKS
+            count += len(some)
+            tokens += sum(chunk["token_count"] for chunk in some)
+            message = {"index": wanted.index, "part": part}
+            if is_last:
+                message |= {"chunks": count, "tokens": tokens}
+            payload = b""
+            if not self._dry_run and (some or not part):
+                payload = document_payload(
+                    wanted.candidate, document, wanted.language, some, part, wanted.stored
+                )
+            self._send(message, payload, flush=False)
+            part += 1
+        is_silent = count or wanted.stored or (self._dry_run and document.pictures)
         without_text = () if is_silent else ("there is no text in it",)
         for warning in document.warnings or without_text:
-            self._problem(Problem("warning", candidate.label, warning))
+            self._problem(Problem("warning", wanted.candidate.label, warning))
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Ask the run something in the middle of a document."""
@@ -181,48 +216,6 @@ class Worker:
 
     def _send(self, message: dict[str, Any], payload: bytes = b"", *, flush: bool = True) -> None:
         write_frame(self._answers, message, payload, flush)
-
-
-def document_payload(
-    candidate: Candidate,
-    document: Document,
-    language: str | None,
-    chunks: list[dict[str, Any]],
-    part: int,
-    stored: Stored | None = None,
-) -> bytes:
-    """Write a part as the JSON that is staged; the first has what is known of the document."""
-    about: dict[str, Any] = {"chunks": chunks}
-    if part == 0:
-        about |= {
-            "expected_hash": stored.content_hash if stored else None,
-            "source_key": document.source_key,
-            # Chunks and hash are given, so the text itself is not needed once more.
-            "content": "",
-            "title": document.title,
-            "uri": document.uri,
-            "metadata": document.metadata,
-            "language": language,
-            "content_hash": candidate.content_hash,
-            "media_type": document.media_type,
-            "modified_at": candidate.modified_at.isoformat(),
-            "links": link_list(document),
-        }
-    return encode_json(about).encode()
-
-
-def link_list(document: Document) -> list[dict[str, Any]]:
-    """Return a document's links as ingest_document takes them; one written twice comes once."""
-    found: dict[tuple[str, str, str], int] = {}
-    line, place = 1, 0
-    for link in sorted(document.links, key=lambda link: link.offset):
-        line += document.text.count("\n", place, link.offset)
-        place = link.offset
-        found.setdefault((link.target, link.kind, link.type), line)
-    return [
-        {"target": storable_text(target), "kind": kind, "type": edge_type, "line": line}
-        for (target, kind, edge_type), line in found.items()
-    ]
 
 
 def _source_file(values: list[Any]) -> SourceFile:

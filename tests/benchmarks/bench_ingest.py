@@ -23,11 +23,11 @@ from pgblend.cli.ingest.chunking import split_document
 from pgblend.cli.ingest.discovery import discover
 from pgblend.cli.ingest.document import ParseError
 from pgblend.cli.ingest.language import language_finder
+from pgblend.cli.ingest.payload import document_payload
 from pgblend.cli.ingest.settings import ChunkSettings, FieldMap
 from pgblend.cli.ingest.sources import Sources
 from pgblend.cli.ingest.spool import Batch
 from pgblend.cli.ingest.store import store, text_configurations
-from pgblend.cli.ingest.worker import document_payload
 
 COLLECTION = "bench_ingest"
 BATCH = 200
