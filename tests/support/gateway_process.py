@@ -93,7 +93,7 @@ class GatewayProcess:
             self.process.kill()
             return self.process.wait()
 
-    def _wait_until_ready(self, seconds: float = 30.0) -> dict[str, Any]:
+    def _wait_until_ready(self, seconds: float = 180.0) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self.ready_file.exists():

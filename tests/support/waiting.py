@@ -7,10 +7,13 @@ from collections.abc import Callable
 
 def wait_until(
     reached: Callable[[], object],
-    seconds: float = 60,
+    seconds: float = 180,
     process: subprocess.Popen[str] | None = None,
 ) -> None:
-    """Wait until something is so; too late, or after the end of the process that does it, fail."""
+    """Wait until something is so; too late, or after the end of the process that does it, fail.
+
+    Loading a model has taken more than a minute on a busy machine.
+    """
     deadline = time.monotonic() + seconds
     while not reached():
         assert process is None or process.poll() is None, process.communicate()
