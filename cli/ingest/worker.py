@@ -8,6 +8,7 @@ says which of them it wants, and gets their chunks.
 import os
 import resource
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -70,6 +71,7 @@ class Worker:
         self._dry_run = bool(config["dry_run"])
         self._pictures = PictureReader(config["pictures"], self._ask)
         self._skip: set[str] = set()
+        self._processor_seconds = 0
 
     def serve(self) -> None:
         """Answer every request: {"files": …, "skip": …}, or {"wanted": …} within one."""
@@ -197,8 +199,10 @@ class Worker:
         """Say what is read from now on, and give it its processor time."""
         seconds = self._limits.seconds_for(size)
         write_position(self._note, place, label, seconds)
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        _limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime + seconds) + 1)
+        limit = int(time.process_time() + seconds) + 1
+        if limit != self._processor_seconds:
+            self._processor_seconds = limit
+            _limit(resource.RLIMIT_CPU, limit)
 
     def _explain(self, error: BaseException) -> str:
         if isinstance(error, ParseError):
