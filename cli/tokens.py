@@ -17,6 +17,7 @@ from pgblend.cli.errors import UserError
 if TYPE_CHECKING:
     import tiktoken
 
+TOKENS = 100_277  # special ones included
 _CACHE_VARIABLE = "TIKTOKEN_CACHE_DIR"
 _CL100K_FILE = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"  # tiktoken's name: sha1 of the file's URL
 
