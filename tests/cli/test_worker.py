@@ -179,7 +179,7 @@ def test_killed_at_any_point_nothing_is_lost_and_nothing_done_twice(
 ):
     count = 400
     library(*(f"walrus {number}" for number in range(count)))
-    gateway_connection.execute("CREATE TABLE stored_log (chunk_id bigint)")
+    gateway_connection.execute("CREATE TABLE public.stored_log (chunk_id bigint)")
     gateway_connection.execute(
         "CREATE FUNCTION log_stored() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
         " INSERT INTO public.stored_log VALUES (NEW.chunk_id); RETURN NULL; END $$;"
@@ -202,7 +202,7 @@ def test_killed_at_any_point_nothing_is_lost_and_nothing_done_twice(
     assert kills > 4
     assert vectors(gateway_connection) == count
     assert value(gateway_connection, "SELECT count(*) FROM pgblend_data.embedding_queue") == 0
-    repeated = "SELECT count(*) - count(DISTINCT chunk_id) FROM stored_log"
+    repeated = "SELECT count(*) - count(DISTINCT chunk_id) FROM public.stored_log"
     assert value(gateway_connection, repeated) == 0
     assert value(gateway_connection, "SELECT count(*) FROM embedding_dead_letters") == 0
 
