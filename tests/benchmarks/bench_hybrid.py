@@ -134,8 +134,10 @@ class Bench:
 
     def close(self) -> None:
         """Close the sessions."""
-        for system in (*self.systems, *([self.langchain] if self.langchain else [])):
+        for system in self.systems:
             system.close()
+        if self.langchain:
+            self.langchain.close()
 
 
 @contextmanager
