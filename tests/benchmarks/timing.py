@@ -1,5 +1,6 @@
 """Time and its percentiles, alike for all benches."""
 
+import random
 import statistics
 import threading
 import time
@@ -56,18 +57,17 @@ def in_turn(
     questions: Sequence[T],
     backends: Mapping[str, psycopg.Connection],
 ) -> dict[str, dict[str, list[float]]]:
-    """Time all systems on each question, each in turn the first, after some to warm them up.
+    """Time all systems on each question, after some to warm them up, in an order of its own.
 
-    So a busy machine slows all of them alike, and the first, which finds nothing of the question in
-    caches, is another each time. Gives milliseconds (`ms`) and those of processor time (`cpu`):
+    So a busy machine slows all of them alike, and none profits more than others from what the ones
+    before it brought into caches. Gives milliseconds (`ms`) and those of processor time (`cpu`):
     this process' threads and, where the system has one, its session's backend.
     """
     found: dict[str, dict[str, list[float]]] = {name: {"ms": [], "cpu": []} for name in systems}
-    ordered = [*systems.items()]
+    shuffled = random.Random(0)
     warm = [*questions[:WARM]]
-    for place, question in enumerate([*warm, *questions] if ordered else []):
-        turn = place % len(ordered)
-        for name, run in ordered[turn:] + ordered[:turn]:
+    for place, question in enumerate([*warm, *questions]):
+        for name, run in shuffled.sample([*systems.items()], len(systems)):
             before = processor_ms(backends.get(name))
             spent = milliseconds(partial(run, question))
             if place >= len(warm):
