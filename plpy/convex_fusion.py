@@ -20,4 +20,4 @@ def convex_fusion(
         [0.0 if score is None else weight * score for score in of_list]
         for of_list, weight in zip(scores, weights, strict=True)
     ]
-    return [fsum(row) / total for row in zip(*terms, strict=True)]
+    return [value / total for value in map(fsum, zip(*terms, strict=True))]

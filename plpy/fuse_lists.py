@@ -33,16 +33,21 @@ def fuse_lists(
     weights = [of_list["weight"] for of_list in lists]
     normal, feedback = None, None
     if settings["fusion"] == "convex" and len(lists) > 1:
-        normal, weights = comparable_scores(lists, pool["scores"], settings["normalization"], depth)
-        sums, attainable = convex_fusion(normal, weights), 1.0
+        method = settings["normalization"]
+        scaled = [
+            comparable_scores(of_list, scores, method, depth)
+            for of_list, scores in zip(lists, pool["scores"], strict=True)
+        ]
+        (sums, weights), attainable = _convex_sums(lists, scaled), 1.0
         own = _own_vector(lists)
         if settings["feedback"]["passages"] > 0 and count and own is not None:
             first = _best_first(sums)
             scores = _moved_scores(own, pool, first, settings["feedback"], moved_cosines)
-            normal, weights = comparable_scores(lists, scores, settings["normalization"], depth)
-            sums = convex_fusion(normal, weights)
+            scaled[own] = comparable_scores(lists[own], scores, method, depth)
+            sums, weights = _convex_sums(lists, scaled)
             passages = first[: settings["feedback"]["passages"]]
             feedback = [pool["chunk_ids"][item] for item in passages]
+        normal = [scores for scores, _ in scaled]
     elif len(lists) == 1 and settings["fused_scale"] == "attainable":
         low, high = score_range(lists[0])
         sums, attainable = (
@@ -81,6 +86,17 @@ def _best_first(scores: Sequence[float]) -> list[int]:
     return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)  # stable, as sorted is
 
 
+def _convex_sums(
+    lists: Sequence[Mapping[str, Any]], scaled: Sequence[tuple[Sequence[float | None], float]]
+) -> tuple[list[float], list[float]]:
+    """Return the sums, and the lists' weights times their factors; alone where those are all 0."""
+    own = [of_list["weight"] for of_list in lists]
+    weights = [weight * factor for weight, (_, factor) in zip(own, scaled, strict=True)]
+    if not any(weights):
+        weights = own
+    return convex_fusion([scores for scores, _ in scaled], weights), weights
+
+
 def _own_vector(lists: Sequence[Mapping[str, Any]]) -> int | None:
     """Return the place of the list by the query's own vector."""
     return next((place for place, one in enumerate(lists) if one["arm"] == "vector"), None)
@@ -92,15 +108,12 @@ def _moved_scores(
     first: Sequence[int],
     feedback: Mapping[str, Any],
     moved_cosines: Callable[[Sequence[int], Sequence[int]], Mapping[int, float]],
-) -> list[Any]:
-    """Return the lists' scores; at that place they are for a vector moved to the first passages."""
+) -> list[float | None]:
+    """Return the scores of the list at that place for a vector moved to the first passages."""
     ids = pool["chunk_ids"]
     moved = moved_cosines(
         [ids[item] for item in first[: feedback["pool"]]],
         [ids[item] for item in first[: feedback["passages"]]],
     )
-    scores = list(pool["scores"])
-    scores[place] = [
-        moved.get(chunk_id, score) for chunk_id, score in zip(ids, scores[place], strict=True)
-    ]
-    return scores
+    own = pool["scores"][place]
+    return [moved.get(chunk_id, score) for chunk_id, score in zip(ids, own, strict=True)]

@@ -1,44 +1,36 @@
-"""Scores of several lists made comparable, and how much each list tells."""
+"""Scores of a list made comparable with those of others, and how much the list tells."""
 
 from collections.abc import Sequence
 from math import sqrt
 
 
 def spread_scores(
-    lists: Sequence[Sequence[float | None]],
-    weights: Sequence[float],
-    floors: Sequence[float | None],
-    depth: int,
-) -> tuple[list[list[float | None]], list[float]]:
-    """Return each list's scores in [0, 1], None where it lacks an item, and the lists' weights.
+    scores: Sequence[float | None], floor: float | None, depth: int
+) -> tuple[list[float | None], float]:
+    """Return a list's scores in [0, 1], None where it lacks an item, and its spread.
 
     A score's place between the list's least and best is its normal score. A list that ends before
-    `depth` has all that it could find: what it lacks has the score `floors` says (BM25: 0), which
-    is then the least; None stands for a list in which nothing lacks a score (cosines).
+    `depth` has all that it could find: what it lacks has the score `floor` (BM25: 0), which is then
+    the least; None stands for a list in which nothing lacks a score (cosines).
 
-    A list's weight is multiplied by its spread to the power 1.25, in [0, 1]: how far the best
-    stands above the 25th, as a share of the best where there is a floor, since BM25 has no unit,
-    and of the 25th's distance, 1 - cosine, where there is none. An arm that takes its candidates
-    for nearly alike cannot tell which is better, and then counts less. Where no list has a spread
-    the weights stay. Convex fusion takes both. Multiplying all BM25 scores or all distances by one
-    number changes nothing, so models whose cosines lie close together count as others do.
+    The spread, to the power 1.25, is in [0, 1]: how far the best stands above the 25th, as a share
+    of the best where there is a floor, since BM25 has no unit, and of the 25th's distance,
+    1 - cosine, where there is none. A list's weight is multiplied by it: an arm that takes its
+    candidates for nearly alike cannot tell which is better, and then counts less. Multiplying all
+    BM25 scores or all distances by one number changes nothing, so models whose cosines lie close
+    together count as others do.
     """
-    normal: list[list[float | None]] = []
-    spread_weights = []
-    for scores, weight, floor in zip(lists, weights, floors, strict=True):
-        present = sorted((score for score in scores if score is not None), reverse=True) or [0.0]
-        least = present[-1]
-        if floor is not None and len(present) < depth:
-            least = min(least, floor)
-        width = present[0] - least
-        if width > 0:
-            normal.append([None if score is None else (score - least) / width for score in scores])
-        else:
-            normal.append([None if score is None else 1.0 for score in scores])
-        spread_weights.append(weight * _spread(present, floor, depth))
-    if not any(spread_weights):
-        return normal, list(weights)
-    return normal, spread_weights
+    present = sorted((score for score in scores if score is not None), reverse=True) or [0.0]
+    least = present[-1]
+    if floor is not None and len(present) < depth:
+        least = min(least, floor)
+    width = present[0] - least
+    normal: list[float | None]
+    if width > 0:
+        normal = [None if score is None else (score - least) / width for score in scores]
+    else:
+        normal = [None if score is None else 1.0 for score in scores]
+    return normal, _spread(present, floor, depth)
 
 
 def _spread(present: Sequence[float], floor: float | None, depth: int) -> float:

@@ -6,23 +6,20 @@ from typing import Any
 _TEXT_COLUMNS = "c.id, c.content, c.start_offset, c.end_offset"
 _TEXTS = f"SELECT {_TEXT_COLUMNS} FROM pgblend_data.chunk AS c WHERE c.id = ANY($1)"
 _AGES = "SELECT pgblend._document_ages($1) AS ages"
-_SPACE = "SELECT {} FROM pgblend_data.embedding_space AS s WHERE s.name = $1".format(
-    "s.vector_type AS type, s.dimensions AS size, quote_ident(s.table_name) AS name"
-)
 _WALK = "SELECT w.nodes, w.depths, w.seeds_of, w.is_cut FROM pgblend._walk({}) AS w"
 _WALKED = _WALK.format("$1, $2, $3, $4, $5, $6")
 _WALK_TYPES = ["bigint[]", "integer", "text", "text[]", "integer", "integer"]
 _NODES = "SELECT p.* FROM pgblend._node_passages($1, $2, $3, $4, $5, $6) AS p"
 _NODE_TYPES = ["bigint[]", "bigint[]", "jsonb", "text", "vector", "text"]
-_TABLE = "FROM pgblend_data.{name} AS e"
+_TABLE = "FROM pgblend_data.embedding_{space} AS e"  # a space's name needs no quotes
 _WHERE = "WHERE e.chunk_id = ANY($1)"
 _COLUMN = f"SELECT e.chunk_id, {{}} AS value {_TABLE} {_WHERE}"
 _COSINE = "nullif(1 - (e.embedding <=> {vector}), 'NaN')"
-_OWN = _COSINE.format(vector="$2::{type}")
+_OWN = _COSINE.format(vector="$2")
 _VECTOR = "e.embedding::text"
-_FILL = "array_fill({}::real, ARRAY[{{size}}])::vector"
+_FILL = "array_fill({}::real, ARRAY[vector_dims($2)])::vector"
 _MEAN = f"avg(l2_normalize(e.embedding::vector)) * {_FILL.format('$4')}"
-_TOWARDS = f"(l2_normalize($2) + coalesce({_MEAN}, {_FILL.format(0)}))::{{type}} AS embedding"
+_TOWARDS = f"l2_normalize($2) + coalesce({_MEAN}, {_FILL.format(0)}) AS embedding"
 _MOVED = " ".join(
     [
         f"WITH moved AS MATERIALIZED (SELECT {_TOWARDS} {_TABLE} WHERE e.chunk_id = ANY($3))",
@@ -46,7 +43,6 @@ class StoredPassages:
         self.run = run
         self.query_embedding = query_embedding
         self.space = space
-        self.table: Mapping[str, Any] | None = None
         self.known_cosines: dict[int, float | None] = {}
 
     def texts(self, chunk_ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
@@ -119,10 +115,7 @@ class StoredPassages:
     def _run_in_space(
         self, statement: str, types: list[str], *values: object
     ) -> Sequence[Mapping[str, Any]]:
-        """Run a statement about the space's table: {name}, vectors' {type} and {size}."""
-        if self.table is None:
-            self.table = self.run(_SPACE, ["text"], self.space)[0]
-        return self.run(statement.format(**self.table), types, *values)
+        return self.run(statement.format(space=self.space), types, *values)
 
 
 def stored_passages(

@@ -129,7 +129,7 @@ BEGIN ATOMIC
             'An expansion of the query to use in place of a model''s: lexicalQueries, '
             'vectorQueries and hyde, as expand_query gives them; embeddings has a vector for each '
             'vector query and then one for hyde, else the gateway is asked for them.'),
-        ('feedback', 'search', 'feedback', '{"passages": 0, "weight": 0.5, "pool": 50}', NULL, NULL,
+        ('feedback', 'search', 'feedback', '{"passages": 0, "weight": 0.5, "pool": 30}', NULL, NULL,
             NULL,
             'Pseudo-relevance feedback in convex fusion: the query''s vector is moved by weight '
             'towards the mean of the first passages, and the first pool candidates are fused anew '
@@ -851,6 +851,49 @@ COMMENT ON FUNCTION pgblend._setting_error(
     jsonb, text, double precision, double precision, text[]
 ) IS 'What is wrong with a value for a setting, NULL where nothing is.';
 
+-- 05_settings/_setting_layers
+-- _setting_layers: what is set for the database, by a profile and for the collection searched.
+-- A collection's settings count when it is the only one searched; of several, none does. An unknown
+-- profile is an error; a NULL profile means default_profile.
+CREATE OR REPLACE FUNCTION pgblend._setting_layers(
+    profile text,
+    collection_ids bigint[],
+    OUT of_database jsonb,
+    OUT of_profile jsonb,
+    OUT of_collection jsonb
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    profile_name text;
+BEGIN
+    SELECT d.settings, w.profile_name, p.settings, c.settings
+    INTO of_database, profile_name, of_profile, of_collection
+    FROM (
+        SELECT coalesce(jsonb_object_agg(s.name, s.value), '{}') AS settings
+        FROM pgblend_data.setting AS s
+    ) AS d
+    CROSS JOIN LATERAL (
+        SELECT coalesce(
+            profile, d.settings ->> 'default_profile',
+            pgblend._setting_defaults('server') ->> 'default_profile') AS profile_name
+    ) AS w
+    LEFT JOIN pgblend_data.profile AS p ON p.name = w.profile_name
+    LEFT JOIN pgblend_data.collection AS c
+        ON c.id = collection_ids[1] AND cardinality(collection_ids) = 1;
+    IF of_profile IS NULL THEN
+        RAISE EXCEPTION 'there is no profile "%"', left(profile_name, 200)
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.profiles';
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._setting_layers(text, bigint[]) IS
+'What is set for the database, by a profile and for the only collection searched.';
+
 -- 05_settings/_setting_sources
 -- _setting_sources: where each search setting in force comes from: call, collection, profile,
 -- database or default.
@@ -966,50 +1009,34 @@ $function$;
 COMMENT ON FUNCTION pgblend._check_settings(jsonb, text[], text) IS
 'Raise 22023 for the first setting that is unknown, out of scope, of a wrong type or out of range.';
 
--- 05_settings/_search_settings
--- _search_settings: every search setting in force: call > collection > profile > database >
--- default.
--- A collection's settings count when it is the only one searched; of several, none does. Objects
--- are merged key by key, but for those with a key "kind", which are wholes. Options are checked; an
--- unknown profile is an error; a NULL profile means default_profile.
-CREATE OR REPLACE FUNCTION pgblend._search_settings(
+-- 05_settings/_merge_layers
+-- _merge_layers: every search setting in force: call > collection > profile > database > default.
+-- Layers are what _setting_layers gives, options those of the call, which are checked. Objects are
+-- merged key by key, but for those with a key "kind", which are wholes.
+CREATE OR REPLACE FUNCTION pgblend._merge_layers(
     options jsonb,
-    profile text,
-    collection_ids bigint[]
+    of_database jsonb,
+    of_profile jsonb,
+    of_collection jsonb
 )
 RETURNS jsonb
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
-#variable_conflict use_column
 DECLARE
     in_force jsonb := pgblend._setting_defaults('search');
-    of_database jsonb := (SELECT jsonb_object_agg(s.name, s.value) FROM pgblend_data.setting AS s);
-    profile_name text := coalesce(
-        profile, of_database ->> 'default_profile',
-        pgblend._setting_defaults('server') ->> 'default_profile');
-    of_profile jsonb;
-    of_collection jsonb;
+    layer jsonb;
 BEGIN
     PERFORM pgblend._check_settings(options, ARRAY['search'], 'options');
-    SELECT p.settings, c.settings INTO of_profile, of_collection
-    FROM pgblend_data.profile AS p
-    LEFT JOIN pgblend_data.collection AS c
-        ON c.id = collection_ids[1] AND cardinality(collection_ids) = 1
-    WHERE p.name = profile_name;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no profile "%"', left(profile_name, 200)
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.profiles';
-    END IF;
-    in_force := pgblend._merge_settings(in_force, of_database);
-    in_force := pgblend._merge_settings(in_force, of_profile);
-    in_force := pgblend._merge_settings(in_force, of_collection);
-    RETURN pgblend._merge_settings(in_force, options);
+    FOREACH layer IN ARRAY ARRAY[of_database, of_profile, of_collection, options] LOOP
+        in_force := pgblend._merge_settings(in_force, layer);
+    END LOOP;
+    RETURN in_force;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._search_settings(jsonb, text, bigint[]) IS
+COMMENT ON FUNCTION pgblend._merge_layers(jsonb, jsonb, jsonb, jsonb) IS
 'Every search setting in force: call > collection > profile > database > default.';
 
 -- 05_settings/set_profile
@@ -1074,6 +1101,29 @@ $function$;
 COMMENT ON FUNCTION pgblend.set_settings(jsonb) IS
 'Set several values for the whole database at once, all or none; null puts a default back. Unknown '
 'names and wrong values raise 22023. Members of pgblend_admin may.';
+
+-- 05_settings/_search_settings
+-- _search_settings: every search setting in force for a call (_setting_layers, _merge_layers).
+CREATE OR REPLACE FUNCTION pgblend._search_settings(
+    options jsonb,
+    profile text,
+    collection_ids bigint[]
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    layers record := pgblend._setting_layers(profile, collection_ids);
+BEGIN
+    RETURN pgblend._merge_layers(
+        options, layers.of_database, layers.of_profile, layers.of_collection);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_settings(jsonb, text, bigint[]) IS
+'Every search setting in force: call > collection > profile > database > default.';
 
 -- 05_settings/set_setting
 -- set_setting: set a value for the whole database; it holds from the next search on.
@@ -1770,7 +1820,7 @@ import re
 
 START, STOP = "\ue000", "\ue001"
 STAND_INS = {"<": "\ue002", ">": "\ue003", "/": "\ue004", "\\": "\ue005", "-": "\ue006"}
-OWN = [START, STOP, *STAND_INS.values(), "\x1e", "\x1f"]
+OWN = dict.fromkeys([START, STOP, *STAND_INS.values(), "\x1e", "\x1f"], "")
 ESCAPED = {
     "&": "&amp;", '"': "&quot;", STAND_INS["<"]: "&lt;", STAND_INS[">"]: "&gt;",
     STAND_INS["/"]: "/", STAND_INS["\\"]: "\\", STAND_INS["-"]: "-",
@@ -1805,7 +1855,7 @@ def any_of(lexemes):
     quoted = (lexeme.replace("\\", "\\\\").replace("'", "''") for lexeme in lexemes or ())
     return " | ".join(f"'{lexeme}'" for lexeme in quoted) or None
 
-written = [replaced(content, dict.fromkeys(OWN, "")) for content in contents]
+written = [replaced(content, OWN) for content in contents]
 plain = [replaced(text, STAND_INS) for text in written]
 indexed = [
     stood_in if text.isascii() else spaced_bigrams(stood_in)
@@ -1816,9 +1866,10 @@ number_of = {pair: number for number, pair in enumerate(asked)}
 lexemes = run(
     "SELECT c.oid::text AS config,"
     " tsvector_to_array(to_tsvector(c.oid::regconfig, a.words)) AS words"
-    " FROM unnest($1, $2) WITH ORDINALITY AS a (words, config_name, number)"
-    " LEFT JOIN pg_catalog.pg_ts_config AS c"
-    " ON c.cfgname = a.config_name AND pg_ts_config_is_visible(c.oid) ORDER BY a.number",
+    " FROM unnest($1, $2) WITH ORDINALITY AS a (words, config_name, number) LEFT JOIN LATERAL ("
+    "  SELECT t.oid FROM pg_catalog.pg_ts_config AS t"
+    "  WHERE t.cfgname = a.config_name AND pg_ts_config_is_visible(t.oid) OFFSET 0"
+    " ) AS c ON true ORDER BY a.number",
     ["text[]", "text[]"], [indexable(words_of(query)) for query, _ in asked],
     [config_name for _, config_name in asked])
 marked = run(
@@ -6518,6 +6569,34 @@ $function$;
 COMMENT ON FUNCTION pgblend._words_of_lexemes(text, text, text[]) IS
 'For each lexeme the first word of a text that becomes it under a text search configuration, in '
 'lower case; the lexeme itself where there is none.';
+
+-- 20_retrieve/_searched_space
+-- _searched_space: the embedding space of this name; NULL is the active one, a NULL row where there
+-- is none.
+-- A name that is not there is an error.
+CREATE OR REPLACE FUNCTION pgblend._searched_space(space text)
+RETURNS pgblend_data.embedding_space
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    named pgblend_data.embedding_space;
+BEGIN
+    SELECT s.* INTO named
+    FROM pgblend_data.embedding_space AS s
+    WHERE CASE WHEN space IS NULL THEN s.active ELSE s.name = space END;
+    IF NOT FOUND AND space IS NOT NULL THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
+            USING ERRCODE = '22023',
+            HINT = 'SELECT name FROM pgblend.embedding_spaces; the setting space names it.';
+    END IF;
+    RETURN named;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._searched_space(text) IS
+'The embedding space of this name; NULL is the active one, a NULL row where there is none.';
 
 -- 20_retrieve/_indexed_stems
 -- _indexed_stems: the lexemes of some texts that chunks of a text search configuration have, each
@@ -11668,35 +11747,6 @@ $function$;
 COMMENT ON FUNCTION pgblend._vector_scan(pgblend_data.embedding_space, text, boolean) IS
 'The statement that finds the vectors nearest to its first parameter, as arrays.';
 
--- 20_retrieve/_searched_space
--- _searched_space: the embedding space of this name; NULL is the active one, a NULL row where there
--- is none.
--- A name that is not there is an error.
-CREATE OR REPLACE FUNCTION pgblend._searched_space(space text)
-RETURNS pgblend_data.embedding_space
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $function$
-DECLARE
-    named pgblend_data.embedding_space;
-BEGIN
-    IF space IS NULL THEN
-        RETURN pgblend._active_space();
-    END IF;
-    SELECT s.* INTO named FROM pgblend_data.embedding_space AS s WHERE s.name = space;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
-            USING ERRCODE = '22023',
-            HINT = 'SELECT name FROM pgblend.embedding_spaces; the setting space names it.';
-    END IF;
-    RETURN named;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._searched_space(text) IS
-'The embedding space of this name; NULL is the active one, a NULL row where there is none.';
-
 -- 20_retrieve/_check_filter
 -- _check_filter: raise unless a filter is NULL or of the filter language, which the comment below
 -- spells out.
@@ -11874,6 +11924,75 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._filter_chunks(jsonb, bigint[], integer) IS
 'The chunks of collections that pass a filter, in no order; NULL where more than a number do.';
+
+-- 20_retrieve/_hold_space
+-- _hold_space: the embedding space that a search uses (_searched_space), held to the end of the
+-- transaction, so that nobody drops it meanwhile.
+-- A search looks which space is active once, here. One that was dropped between looking and holding
+-- is looked for again; in a transaction that still sees it that is an error (40001).
+CREATE OR REPLACE FUNCTION pgblend._hold_space(space text)
+RETURNS pgblend_data.embedding_space
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    held pgblend_data.embedding_space;
+    last_seen text;
+BEGIN
+    LOOP
+        held := pgblend._searched_space(space);
+        IF held.name IS NULL THEN
+            RETURN held;
+        ELSIF held.name = last_seen THEN
+            RAISE EXCEPTION 'embedding space "%" was dropped meanwhile', held.name
+                USING ERRCODE = '40001', HINT = 'Search again, in a new transaction.';
+        END IF;
+        last_seen := held.name;
+        BEGIN
+            EXECUTE format('LOCK TABLE pgblend_data.%I IN ACCESS SHARE MODE', held.table_name);
+            RETURN held;
+        EXCEPTION WHEN undefined_table THEN
+            CONTINUE;
+        END;
+    END LOOP;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._hold_space(text) IS
+'The embedding space that a search uses, held to the end of the transaction, so that nobody drops '
+'it meanwhile.';
+
+-- 20_retrieve/chunk_embeddings
+-- chunk_embeddings: the stored vectors of chunks, in an embedding space; NULL is the active one.
+-- A chunk without a vector, or that the caller may not see, gives no row; NULL, and no space, none;
+-- a space that is not there is an error.
+CREATE OR REPLACE FUNCTION pgblend.chunk_embeddings(
+    chunk_ids bigint[],
+    space text DEFAULT NULL
+)
+RETURNS TABLE (chunk_id bigint, embedding vector)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 50
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    target pgblend_data.embedding_space := pgblend._searched_space(space);
+BEGIN
+    IF target.name IS NULL THEN
+        RETURN;
+    END IF;
+    RETURN QUERY EXECUTE format(
+        'SELECT e.chunk_id, e.embedding::vector FROM pgblend_data.%I AS e
+        WHERE e.chunk_id = ANY($1)', target.table_name)
+    USING chunk_ids;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.chunk_embeddings(bigint[], text) IS
+'The stored vectors of chunks, in an embedding space (the active one); a chunk without one '
+'gives no row.';
 
 -- 20_retrieve/_similar_lexemes
 -- _similar_lexemes: for each lexeme that is not in the index up to 24 that are, and that it may
@@ -12186,75 +12305,6 @@ COMMENT ON FUNCTION pgblend._query_idf(
 ) IS
 'Inverse document frequencies of lexemes, and what else BM25 needs to know of the collections: n '
 'chunks or documents, their total length, and how many of a lexeme''s language have it.';
-
--- 20_retrieve/_hold_space
--- _hold_space: the embedding space that a search uses (_searched_space), held to the end of the
--- transaction, so that nobody drops it meanwhile.
--- A search looks which space is active once, here. One that was dropped between looking and holding
--- is looked for again; in a transaction that still sees it that is an error (40001).
-CREATE OR REPLACE FUNCTION pgblend._hold_space(space text)
-RETURNS pgblend_data.embedding_space
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
-AS $function$
-DECLARE
-    held pgblend_data.embedding_space;
-    last_seen text;
-BEGIN
-    LOOP
-        held := pgblend._searched_space(space);
-        IF held.name IS NULL THEN
-            RETURN held;
-        ELSIF held.name = last_seen THEN
-            RAISE EXCEPTION 'embedding space "%" was dropped meanwhile', held.name
-                USING ERRCODE = '40001', HINT = 'Search again, in a new transaction.';
-        END IF;
-        last_seen := held.name;
-        BEGIN
-            EXECUTE format('LOCK TABLE pgblend_data.%I IN ACCESS SHARE MODE', held.table_name);
-            RETURN held;
-        EXCEPTION WHEN undefined_table THEN
-            CONTINUE;
-        END;
-    END LOOP;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._hold_space(text) IS
-'The embedding space that a search uses, held to the end of the transaction, so that nobody drops '
-'it meanwhile.';
-
--- 20_retrieve/chunk_embeddings
--- chunk_embeddings: the stored vectors of chunks, in an embedding space; NULL is the active one.
--- A chunk without a vector, or that the caller may not see, gives no row; NULL, and no space, none;
--- a space that is not there is an error.
-CREATE OR REPLACE FUNCTION pgblend.chunk_embeddings(
-    chunk_ids bigint[],
-    space text DEFAULT NULL
-)
-RETURNS TABLE (chunk_id bigint, embedding vector)
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-ROWS 50
-SET search_path FROM CURRENT
-AS $function$
-DECLARE
-    target pgblend_data.embedding_space := pgblend._searched_space(space);
-BEGIN
-    IF target.name IS NULL THEN
-        RETURN;
-    END IF;
-    RETURN QUERY EXECUTE format(
-        'SELECT e.chunk_id, e.embedding::vector FROM pgblend_data.%I AS e
-        WHERE e.chunk_id = ANY($1)', target.table_name)
-    USING chunk_ids;
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend.chunk_embeddings(bigint[], text) IS
-'The stored vectors of chunks, in an embedding space (the active one); a chunk without one '
-'gives no row.';
 
 -- 20_retrieve/_search_filter
 -- _search_filter: the filter that a search applies: the caller's, checked, with the settings since
@@ -14559,7 +14609,7 @@ if "convex_fusion" not in SD:
             [0.0 if score is None else weight * score for score in of_list]
             for of_list, weight in zip(scores, weights, strict=True)
         ]
-        return [fsum(row) / total for row in zip(*terms, strict=True)]
+        return [value / total for value in map(fsum, zip(*terms, strict=True))]
     SD["convex_fusion"] = convex_fusion
 convex_fusion = SD["convex_fusion"]
 return convex_fusion([[score] for score in scores], weights)[0]
@@ -17460,6 +17510,39 @@ $function$;
 COMMENT ON FUNCTION pgblend._has_vectors(pgblend_data.embedding_space, bigint[]) IS
 'Whether any visible passage of the collections has a vector in the space.';
 
+-- 60_search/_kept_plan
+-- _kept_plan: the plan of a search (_search_plan) that the session has made before; NULL where not.
+-- A plan follows from its arguments, the first six, and making it takes longer than to fuse: so a
+-- session keeps up to fifty, for searches that give the same options. `made`, where given, is kept
+-- and returned. Not kept are plans of long options, which seldom come again, and of those that name
+-- a text search configuration, which may be dropped.
+CREATE OR REPLACE FUNCTION pgblend._kept_plan(
+    options jsonb,
+    of_database jsonb,
+    of_profile jsonb,
+    of_collection jsonb,
+    only_arm text,
+    traced text,
+    made jsonb DEFAULT NULL
+)
+RETURNS jsonb
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+AS $python$
+MOST_PLANS, MOST_CHARACTERS = 50, 4000
+plans = SD.setdefault("plans", {})
+asked = (options, of_database, of_profile, of_collection, only_arm, traced)
+given = options or ""
+if made is not None and len(given) <= MOST_CHARACTERS and '"language"' not in given:
+    if len(plans) == MOST_PLANS:
+        plans.clear()
+    plans[asked] = made
+return plans.get(asked, made)
+$python$;
+
+COMMENT ON FUNCTION pgblend._kept_plan(jsonb, jsonb, jsonb, jsonb, text, text, jsonb) IS
+'The plan of a search that the session has made before, NULL where not; one just made is kept.';
+
 -- 60_search/_milliseconds
 -- _milliseconds: the time from one moment to another, in milliseconds; NULL where one is NULL.
 CREATE OR REPLACE FUNCTION pgblend._milliseconds(start_at timestamptz, end_at timestamptz)
@@ -17473,12 +17556,16 @@ COMMENT ON FUNCTION pgblend._milliseconds(timestamptz, timestamptz) IS
 
 -- 60_search/_missing_stages
 -- _missing_stages: which of the wanted stages there is no model for, and what to do: {stage: hint}.
--- `wanted` is what _wanted_stages gives. What the caller passes in (expansion, rerank_scores) needs
--- no model.
-CREATE OR REPLACE FUNCTION pgblend._missing_stages(wanted jsonb, settings jsonb)
+-- `wanted` is what _wanted_stages gives, `of_database` what is set for the database. What the caller
+-- passes in (expansion, rerank_scores) needs no model.
+CREATE OR REPLACE FUNCTION pgblend._missing_stages(
+    wanted jsonb,
+    settings jsonb,
+    of_database jsonb
+)
 RETURNS jsonb
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 BEGIN
@@ -17487,13 +17574,11 @@ BEGIN
         FROM (VALUES ('expand', 'expansion_model', 'expansion'),
             ('rerank', 'rerank_model', 'rerank_scores')) AS s (stage, model_setting, given)
         WHERE (wanted ->> s.stage)::boolean AND settings -> s.given = '{}'
-            AND NOT EXISTS (
-                SELECT FROM pgblend_data.setting AS m
-                WHERE m.name = s.model_setting AND m.value <> 'null'));
+            AND of_database ->> s.model_setting IS NULL);
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._missing_stages(jsonb, jsonb) IS
+COMMENT ON FUNCTION pgblend._missing_stages(jsonb, jsonb, jsonb) IS
 'Which of the wanted stages (expand, rerank) there is no model for: {stage: why}.';
 
 -- 60_search/_query_embedding
@@ -17902,7 +17987,8 @@ COMMENT ON FUNCTION pgblend._text_around(json, integer, integer, integer) IS
 
 -- 60_search/_fetch_page
 -- _fetch_page: the rows of a page, made of its passages' ids: texts, snippets, places.
--- The one place where a search reads stored texts. The arrays have an element for each row; a
+-- The one place where a search reads stored texts. The arrays, `arms` and `details` as JSON, have an
+-- element for each row; a
 -- passage that is not there, or that the caller may not see, gives no row. OFFSET 0 keeps each row
 -- a look-up by its key: statistics that call the tables empty, as ANALYZE makes them beside a long
 -- transaction, would make it a join of all rows with all.
@@ -17912,8 +17998,8 @@ CREATE OR REPLACE FUNCTION pgblend._fetch_page(
     ranks integer[],
     scores double precision[],
     relevances double precision[],
-    arms jsonb[],
-    details jsonb[],
+    arms jsonb,
+    details jsonb,
     degraded text[]
 )
 RETURNS SETOF pgblend.search_result
@@ -17929,6 +18015,7 @@ BEGIN
     WITH passage AS MATERIALIZED (
         SELECT
             p.*,
+            _fetch_page.arms -> (p.place - 1)::integer AS arms,
             c.content,
             c.text_search_config,
             c.start_line,
@@ -17941,9 +18028,8 @@ BEGIN
             d.source_key,
             o.name AS collection
         FROM unnest(
-            _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
-            _fetch_page.arms, _fetch_page.details
-        ) AS p (chunk_id, rank, score, relevance, arms, details)
+            _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances
+        ) WITH ORDINALITY AS p (chunk_id, rank, score, relevance, place)
         CROSS JOIN LATERAL (
             SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = p.chunk_id OFFSET 0
         ) AS c
@@ -17973,7 +18059,7 @@ BEGIN
         NULL::text,
         p.arms,
         _fetch_page.degraded,
-        p.details
+        _fetch_page.details -> (p.place - 1)::integer
     FROM (
         SELECT
             array_agg(q.rank) AS ranks,
@@ -17993,7 +18079,7 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._fetch_page(
-    text, bigint[], integer[], double precision[], double precision[], jsonb[], jsonb[], text[]
+    text, bigint[], integer[], double precision[], double precision[], jsonb, jsonb, text[]
 ) IS
 'The rows of a page, made of its passages'' ids: texts, snippets, places.';
 
@@ -18049,13 +18135,14 @@ CREATE OR REPLACE FUNCTION pgblend._rank_passages(
     collection_ids bigint[],
     filter jsonb,
     settings jsonb,
+    started_at double precision,
     traced text,
     OUT chunk_ids bigint[],
     OUT ranks integer[],
     OUT scores double precision[],
     OUT relevances double precision[],
-    OUT arms jsonb[],
-    OUT details jsonb[],
+    OUT arms jsonb,
+    OUT details jsonb,
     OUT candidate_count integer,
     OUT degraded text[],
     OUT trace jsonb
@@ -18785,47 +18872,39 @@ if "score_range" not in SD:
     SD["score_range"] = score_range
 score_range = SD["score_range"]
 if "spread_scores" not in SD:
-    """Scores of several lists made comparable, and how much each list tells."""
+    """Scores of a list made comparable with those of others, and how much the list tells."""
 
     from collections.abc import Sequence
     from math import sqrt
 
 
     def spread_scores(
-        lists: Sequence[Sequence[float | None]],
-        weights: Sequence[float],
-        floors: Sequence[float | None],
-        depth: int,
-    ) -> tuple[list[list[float | None]], list[float]]:
-        """Return each list's scores in [0, 1], None where it lacks an item, and the lists' weights.
+        scores: Sequence[float | None], floor: float | None, depth: int
+    ) -> tuple[list[float | None], float]:
+        """Return a list's scores in [0, 1], None where it lacks an item, and its spread.
 
         A score's place between the list's least and best is its normal score. A list that ends before
-        `depth` has all that it could find: what it lacks has the score `floors` says (BM25: 0), which
-        is then the least; None stands for a list in which nothing lacks a score (cosines).
+        `depth` has all that it could find: what it lacks has the score `floor` (BM25: 0), which is then
+        the least; None stands for a list in which nothing lacks a score (cosines).
 
-        A list's weight is multiplied by its spread to the power 1.25, in [0, 1]: how far the best
-        stands above the 25th, as a share of the best where there is a floor, since BM25 has no unit,
-        and of the 25th's distance, 1 - cosine, where there is none. An arm that takes its candidates
-        for nearly alike cannot tell which is better, and then counts less. Where no list has a spread
-        the weights stay. Convex fusion takes both. Multiplying all BM25 scores or all distances by one
-        number changes nothing, so models whose cosines lie close together count as others do.
+        The spread, to the power 1.25, is in [0, 1]: how far the best stands above the 25th, as a share
+        of the best where there is a floor, since BM25 has no unit, and of the 25th's distance,
+        1 - cosine, where there is none. A list's weight is multiplied by it: an arm that takes its
+        candidates for nearly alike cannot tell which is better, and then counts less. Multiplying all
+        BM25 scores or all distances by one number changes nothing, so models whose cosines lie close
+        together count as others do.
         """
-        normal: list[list[float | None]] = []
-        spread_weights = []
-        for scores, weight, floor in zip(lists, weights, floors, strict=True):
-            present = sorted((score for score in scores if score is not None), reverse=True) or [0.0]
-            least = present[-1]
-            if floor is not None and len(present) < depth:
-                least = min(least, floor)
-            width = present[0] - least
-            if width > 0:
-                normal.append([None if score is None else (score - least) / width for score in scores])
-            else:
-                normal.append([None if score is None else 1.0 for score in scores])
-            spread_weights.append(weight * _spread(present, floor, depth))
-        if not any(spread_weights):
-            return normal, list(weights)
-        return normal, spread_weights
+        present = sorted((score for score in scores if score is not None), reverse=True) or [0.0]
+        least = present[-1]
+        if floor is not None and len(present) < depth:
+            least = min(least, floor)
+        width = present[0] - least
+        normal: list[float | None]
+        if width > 0:
+            normal = [None if score is None else (score - least) / width for score in scores]
+        else:
+            normal = [None if score is None else 1.0 for score in scores]
+        return normal, _spread(present, floor, depth)
 
 
     def _spread(present: Sequence[float], floor: float | None, depth: int) -> float:
@@ -18843,36 +18922,28 @@ if "spread_scores" not in SD:
     SD["spread_scores"] = spread_scores
 spread_scores = SD["spread_scores"]
 if "comparable_scores" not in SD:
-    """The scores of a search's lists on one scale."""
+    """The scores of one of a search's lists on a scale that all lists share."""
 
     from collections.abc import Mapping, Sequence
     from typing import Any
 
 
-    Scores = Sequence[Sequence[float | None]]
-
 
     def comparable_scores(
-        lists: Sequence[Mapping[str, Any]],
-        scores: Scores,
+        of_list: Mapping[str, Any],
+        scores: Sequence[float | None],
         normalization: Mapping[str, Any],
         depth: int,
-    ) -> tuple[Scores, list[float]]:
-        """Return scores[list][item] in [0, 1], None where a list lacks an item, and lists' weights.
+    ) -> tuple[list[float | None], float]:
+        """Return scores in [0, 1], None where the list lacks an item, and a factor for its weight.
 
-        `normalization` is the setting; by spread, weights depend on the scores (spread_scores) and
-        `depth` is how many candidates each arm was asked for.
+        `normalization` is the setting; by spread, the factor is what spread_scores says and `depth` is
+        how many candidates each arm was asked for; else it is 1.
         """
-        weights = [of_list["weight"] for of_list in lists]
         if normalization["method"] == "spread":
-            floors = [None if of_list["by_vector"] else 0.0 for of_list in lists]
-            return spread_scores(scores, weights, floors, depth)
-        return [
-            normalize_scores(
-                of_scores, *arm_normalization(normalization, of_list["kind"], *score_range(of_list))
-            )
-            for of_list, of_scores in zip(lists, scores, strict=True)
-        ], weights
+            return spread_scores(scores, None if of_list["by_vector"] else 0.0, depth)
+        method = arm_normalization(normalization, of_list["kind"], *score_range(of_list))
+        return normalize_scores(scores, *method), 1.0
     SD["comparable_scores"] = comparable_scores
 comparable_scores = SD["comparable_scores"]
 if "convex_fusion" not in SD:
@@ -18898,7 +18969,7 @@ if "convex_fusion" not in SD:
             [0.0 if score is None else weight * score for score in of_list]
             for of_list, weight in zip(scores, weights, strict=True)
         ]
-        return [fsum(row) / total for row in zip(*terms, strict=True)]
+        return [value / total for value in map(fsum, zip(*terms, strict=True))]
     SD["convex_fusion"] = convex_fusion
 convex_fusion = SD["convex_fusion"]
 if "fuse_ranks" not in SD:
@@ -19038,16 +19109,21 @@ if "fuse_lists" not in SD:
         weights = [of_list["weight"] for of_list in lists]
         normal, feedback = None, None
         if settings["fusion"] == "convex" and len(lists) > 1:
-            normal, weights = comparable_scores(lists, pool["scores"], settings["normalization"], depth)
-            sums, attainable = convex_fusion(normal, weights), 1.0
+            method = settings["normalization"]
+            scaled = [
+                comparable_scores(of_list, scores, method, depth)
+                for of_list, scores in zip(lists, pool["scores"], strict=True)
+            ]
+            (sums, weights), attainable = _convex_sums(lists, scaled), 1.0
             own = _own_vector(lists)
             if settings["feedback"]["passages"] > 0 and count and own is not None:
                 first = _best_first(sums)
                 scores = _moved_scores(own, pool, first, settings["feedback"], moved_cosines)
-                normal, weights = comparable_scores(lists, scores, settings["normalization"], depth)
-                sums = convex_fusion(normal, weights)
+                scaled[own] = comparable_scores(lists[own], scores, method, depth)
+                sums, weights = _convex_sums(lists, scaled)
                 passages = first[: settings["feedback"]["passages"]]
                 feedback = [pool["chunk_ids"][item] for item in passages]
+            normal = [scores for scores, _ in scaled]
         elif len(lists) == 1 and settings["fused_scale"] == "attainable":
             low, high = score_range(lists[0])
             sums, attainable = (
@@ -19086,6 +19162,17 @@ if "fuse_lists" not in SD:
         return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)  # stable, as sorted is
 
 
+    def _convex_sums(
+        lists: Sequence[Mapping[str, Any]], scaled: Sequence[tuple[Sequence[float | None], float]]
+    ) -> tuple[list[float], list[float]]:
+        """Return the sums, and the lists' weights times their factors; alone where those are all 0."""
+        own = [of_list["weight"] for of_list in lists]
+        weights = [weight * factor for weight, (_, factor) in zip(own, scaled, strict=True)]
+        if not any(weights):
+            weights = own
+        return convex_fusion([scores for scores, _ in scaled], weights), weights
+
+
     def _own_vector(lists: Sequence[Mapping[str, Any]]) -> int | None:
         """Return the place of the list by the query's own vector."""
         return next((place for place, one in enumerate(lists) if one["arm"] == "vector"), None)
@@ -19097,18 +19184,15 @@ if "fuse_lists" not in SD:
         first: Sequence[int],
         feedback: Mapping[str, Any],
         moved_cosines: Callable[[Sequence[int], Sequence[int]], Mapping[int, float]],
-    ) -> list[Any]:
-        """Return the lists' scores; at that place they are for a vector moved to the first passages."""
+    ) -> list[float | None]:
+        """Return the scores of the list at that place for a vector moved to the first passages."""
         ids = pool["chunk_ids"]
         moved = moved_cosines(
             [ids[item] for item in first[: feedback["pool"]]],
             [ids[item] for item in first[: feedback["passages"]]],
         )
-        scores = list(pool["scores"])
-        scores[place] = [
-            moved.get(chunk_id, score) for chunk_id, score in zip(ids, scores[place], strict=True)
-        ]
-        return scores
+        own = pool["scores"][place]
+        return [moved.get(chunk_id, score) for chunk_id, score in zip(ids, own, strict=True)]
     SD["fuse_lists"] = fuse_lists
 fuse_lists = SD["fuse_lists"]
 if "checked_expansion" not in SD:
@@ -19929,6 +20013,32 @@ if "page_start" not in SD:
         return sum(row < (-after["score"], *key) for row in ranked)
     SD["page_start"] = page_start
 page_start = SD["page_start"]
+if "parsed_settings" not in SD:
+    """A search's settings, parsed once for searches with the same."""
+
+    import json
+    from collections.abc import Mapping, MutableMapping
+    from typing import Any
+
+    _MOST_KEPT = 50
+    _MOST_CHARACTERS = 8000
+
+
+    def parsed_settings(kept: MutableMapping[str, Mapping[str, Any]], text: str) -> Mapping[str, Any]:
+        """Return the object that a JSON text stands for, which nobody may change.
+
+        `kept` is where the session keeps what it has parsed: fifty texts at most, and no long ones.
+        """
+        parsed: Mapping[str, Any] | None = kept.get(text)
+        if parsed is None:
+            parsed = json.loads(text)
+            if len(text) <= _MOST_CHARACTERS:
+                if len(kept) == _MOST_KEPT:
+                    kept.clear()
+                kept[text] = parsed
+        return parsed
+    SD["parsed_settings"] = parsed_settings
+parsed_settings = SD["parsed_settings"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
@@ -20415,23 +20525,20 @@ if "stored_passages" not in SD:
     _TEXT_COLUMNS = "c.id, c.content, c.start_offset, c.end_offset"
     _TEXTS = f"SELECT {_TEXT_COLUMNS} FROM pgblend_data.chunk AS c WHERE c.id = ANY($1)"
     _AGES = "SELECT pgblend._document_ages($1) AS ages"
-    _SPACE = "SELECT {} FROM pgblend_data.embedding_space AS s WHERE s.name = $1".format(
-        "s.vector_type AS type, s.dimensions AS size, quote_ident(s.table_name) AS name"
-    )
     _WALK = "SELECT w.nodes, w.depths, w.seeds_of, w.is_cut FROM pgblend._walk({}) AS w"
     _WALKED = _WALK.format("$1, $2, $3, $4, $5, $6")
     _WALK_TYPES = ["bigint[]", "integer", "text", "text[]", "integer", "integer"]
     _NODES = "SELECT p.* FROM pgblend._node_passages($1, $2, $3, $4, $5, $6) AS p"
     _NODE_TYPES = ["bigint[]", "bigint[]", "jsonb", "text", "vector", "text"]
-    _TABLE = "FROM pgblend_data.{name} AS e"
+    _TABLE = "FROM pgblend_data.embedding_{space} AS e"  # a space's name needs no quotes
     _WHERE = "WHERE e.chunk_id = ANY($1)"
     _COLUMN = f"SELECT e.chunk_id, {{}} AS value {_TABLE} {_WHERE}"
     _COSINE = "nullif(1 - (e.embedding <=> {vector}), 'NaN')"
-    _OWN = _COSINE.format(vector="$2::{type}")
+    _OWN = _COSINE.format(vector="$2")
     _VECTOR = "e.embedding::text"
-    _FILL = "array_fill({}::real, ARRAY[{{size}}])::vector"
+    _FILL = "array_fill({}::real, ARRAY[vector_dims($2)])::vector"
     _MEAN = f"avg(l2_normalize(e.embedding::vector)) * {_FILL.format('$4')}"
-    _TOWARDS = f"(l2_normalize($2) + coalesce({_MEAN}, {_FILL.format(0)}))::{{type}} AS embedding"
+    _TOWARDS = f"l2_normalize($2) + coalesce({_MEAN}, {_FILL.format(0)}) AS embedding"
     _MOVED = " ".join(
         [
             f"WITH moved AS MATERIALIZED (SELECT {_TOWARDS} {_TABLE} WHERE e.chunk_id = ANY($3))",
@@ -20455,7 +20562,6 @@ if "stored_passages" not in SD:
             self.run = run
             self.query_embedding = query_embedding
             self.space = space
-            self.table: Mapping[str, Any] | None = None
             self.known_cosines: dict[int, float | None] = {}
 
         def texts(self, chunk_ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
@@ -20528,10 +20634,7 @@ if "stored_passages" not in SD:
         def _run_in_space(
             self, statement: str, types: list[str], *values: object
         ) -> Sequence[Mapping[str, Any]]:
-            """Run a statement about the space's table: {name}, vectors' {type} and {size}."""
-            if self.table is None:
-                self.table = self.run(_SPACE, ["text"], self.space)[0]
-            return self.run(statement.format(**self.table), types, *values)
+            return self.run(statement.format(space=self.space), types, *values)
 
 
     def stored_passages(
@@ -20562,13 +20665,15 @@ stored_passages = SD["stored_passages"]
 
 
 
+
 import json
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, time
 
 started = perf_counter()
 stages, done, skip = stage_log(perf_counter)
-run = prepared_statements(plpy.prepare, SD)
-in_force = json.loads(settings) | {"space": space, "traced": traced != "none" and traced}
+run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
+in_force = parsed_settings(SD.setdefault("settings", {}), settings) | {
+    "space": space, "traced": traced != "none" and traced}
 weights, not_run, after = in_force["weights"], in_force["not_run"], in_force["after"]
 if after and len(after) < 3:
     plpy.error(
@@ -20579,6 +20684,7 @@ reranks = in_force["stages"]["rerank"]
 depth_of_variants, depth = (
     arm_depth(in_force["over_fetch"], in_force["candidate_depth"], wanted, reranks, is_variant)
     for is_variant in (True, False))
+deadline = monotonic() + started_at - time() + in_force["timeouts_ms"]["total"] / 1000
 degraded = []
 
 def degrade(stage, outcome):
@@ -20599,7 +20705,7 @@ def search(kind, arm, weight, text=None, vector=None):
     asked = settings
     if own_depth != in_force["candidate_depth"] or in_force["expansion"]:
         asked = json.dumps(
-            json.loads(settings) | {"candidate_depth": own_depth, "expansion": {}})
+            in_force | {"candidate_depth": own_depth, "expansion": {}})
     values = [text, collection_ids, filter, asked]
     if kind == "vector":
         binding = query if weights["lexical"] > 0 else None
@@ -20634,7 +20740,7 @@ def vectors_of(outcome, count):
 
 tools = {"search": search, "vectors_of": vectors_of, "done": done, "skip": skip, "degrade": degrade}
 with model_stages(
-        run, GD.setdefault("pgblend_calls", {}), in_force["timeouts_ms"], in_force["deadline"],
+        run, GD.setdefault("pgblend_calls", {}), in_force["timeouts_ms"], deadline,
         monotonic) as models:
     try:
         gathered = gathered_lists(query, query_embedding, in_force, models, tools)
@@ -20692,7 +20798,7 @@ diverse = in_force["mmr"]["lambda"] < 1
 needed = wanted + max(
     start_in(fused["order"], fused["points"]), in_force["mmr"]["pool"] if diverse else 0)
 with model_stages(
-        run, GD["pgblend_calls"], in_force["timeouts_ms"], in_force["deadline"],
+        run, GD["pgblend_calls"], in_force["timeouts_ms"], deadline,
         monotonic) as models:
     reranker = rerank_stage(query, fused, in_force, models, {
         "texts_of": stored.texts, "before": dedup_done, "done": done, "degrade": degrade})
@@ -20783,8 +20889,8 @@ return {
     "ranks": list(range(start + 1, start + 1 + len(page))),
     "scores": [points[item] for item in page],
     "relevances": relevances,
-    "arms": list(map(json.dumps, arms_of(page))),
-    "details": list(map(json.dumps, details)),
+    "arms": json.dumps(arms_of(page)),
+    "details": json.dumps(details),
     "candidate_count": count,
     "degraded": degraded,
     "trace": trace and json.dumps(trace),
@@ -20792,7 +20898,7 @@ return {
 $python$;
 
 COMMENT ON FUNCTION pgblend._rank_passages(
-    text, integer, vector, text, bigint[], jsonb, jsonb, text
+    text, integer, vector, text, bigint[], jsonb, jsonb, double precision, text
 ) IS
 'The places, scores and arms of one page of a search: all arms, fused, cut to the page; how many '
 'candidates there were, and a trace of the stages.';
@@ -20844,6 +20950,53 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._report_search(jsonb) IS
 'Send a search''s report to the setting log_address, as the session''s role.';
+
+-- 60_search/_search_plan
+-- _search_plan: what a search runs by: the settings in force (_merge_layers), and its stages.
+-- `only_arm` and `traced` are _search's. Over the settings: "not_run", the stages that are wanted
+-- and have no model (_missing_stages); "only_arm"; "stages", whether to expand and to rerank;
+-- "no_expansion" and "no_rerank", why not; "is_logged", whether a log_address is set; "search_id",
+-- null. Weights that are all 0 are an error.
+CREATE OR REPLACE FUNCTION pgblend._search_plan(
+    options jsonb,
+    of_database jsonb,
+    of_profile jsonb,
+    of_collection jsonb,
+    only_arm text,
+    traced text
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    settings jsonb := pgblend._merge_layers(options, of_database, of_profile, of_collection)
+        || pgblend._arm_settings(only_arm);
+    -- By one arm nothing is expanded, and reranked only where the call says so.
+    wanted jsonb := pgblend._wanted_stages(settings || CASE WHEN only_arm IS NULL THEN '{}'
+        ELSE jsonb_build_object('mode', coalesce(options ->> 'mode', 'fast'), 'expand', 'off') END);
+    missing jsonb := pgblend._missing_stages(wanted, settings, of_database);
+BEGIN
+    IF settings -> 'weights' @> '{"lexical": 0, "vector": 0}'
+        AND NOT (settings ->> 'fuzzy' = 'on' AND (settings #>> '{weights,fuzzy}')::numeric > 0)
+    THEN
+        RAISE EXCEPTION 'options: "weights" are all 0: expected one above 0'
+            USING ERRCODE = '22023', HINT = 'An arm of weight 0 is not run.';
+    END IF;
+    RETURN settings || jsonb_build_object(
+        'not_run', missing, 'only_arm', only_arm,
+        'stages', jsonb_build_object(
+            'expand', (wanted ->> 'expand')::boolean AND NOT missing ? 'expand',
+            'rerank', traced = 'rerank' OR (wanted ->> 'rerank')::boolean AND NOT missing ? 'rerank'),
+        'no_expansion', coalesce(missing ->> 'expand', pgblend._why_not('expand', settings)),
+        'no_rerank', coalesce(missing ->> 'rerank', pgblend._why_not('rerank', settings)),
+        'is_logged', of_database ? 'log_address', 'search_id', NULL);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._search_plan(jsonb, jsonb, jsonb, jsonb, text, text) IS
+'What a search runs by: the settings in force, and which stages run or why they do not.';
 
 -- 60_search/_search_space
 -- _search_space: the embedding space that a search looks in, and what it is without.
@@ -20969,6 +21122,7 @@ CREATE OR REPLACE FUNCTION pgblend._search_page(
     collection_ids bigint[],
     filter jsonb,
     settings jsonb,
+    started_at timestamptz,
     traced text,
     INOUT degraded text[],
     OUT results pgblend.search_result[],
@@ -20984,7 +21138,7 @@ DECLARE
     waits_s double precision[] := '{0.05, 0.1}';
     problem text;
     hint text;
-    started_at timestamptz;
+    tried_at timestamptz;
 BEGIN
     IF (settings #>> '{weights,lexical}')::double precision > 0 AND NOT pgblend._has_numpy() THEN
         degraded := _search_page.degraded
@@ -20992,7 +21146,7 @@ BEGIN
     END IF;
     LOOP
         BEGIN
-            started_at := clock_timestamp();
+            tried_at := clock_timestamp();
             SELECT
                 ARRAY(
                     SELECT f FROM pgblend._fetch_page(
@@ -21004,11 +21158,11 @@ BEGIN
             INTO results, candidate_count, trace, degraded
             FROM pgblend._rank_passages(
                 query, result_limit, query_embedding, space, collection_ids, filter, settings,
-                traced) AS r;
+                date_part('epoch', started_at), traced) AS r;
             IF trace ? 'stages' THEN
                 trace := jsonb_insert(trace, '{stages,-1}', jsonb_build_object(
                     'name', 'fetch', 'rows', cardinality(results),
-                    'ms', pgblend._milliseconds(started_at, clock_timestamp())
+                    'ms', pgblend._milliseconds(tried_at, clock_timestamp())
                         - (trace ->> 'ms')::double precision), true) - 'ms';
             END IF;
             RETURN;
@@ -21040,20 +21194,21 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._search_page(
-    text, integer, vector, text, bigint[], jsonb, jsonb, text, text[]
+    text, integer, vector, text, bigint[], jsonb, jsonb, timestamptz, text, text[]
 ) IS
 'One page of a search whose query is embedded, with how many candidates there were and a trace; it '
 'goes on without what the words'' arm lacks: an index (PB002), time (PB009), numpy.';
 
 -- 60_search/_search
 -- _search: one search from its arguments to its rows: what all search functions are made of.
--- Settings and collections are resolved, then one page is made (_search_page). `only_arm` (lexical,
--- vector, fuzzy) runs that arm alone: vector raises where there are no vectors; lexical, where no
--- passage has any of the words and strict does not forbid it, gives the nearest by vectors, with a
--- WARNING and a note in `degraded`. A NULL or blank query gives no rows, unless only_arm is vector
--- and its vector is given. `trace` is NULL with `traced` 'none'; 'page' and 'pool' say ever more
--- (_search_trace), 'rerank' only which passages a reranker would read. Where log_address is set,
--- the search is reported there, and search_id is in the rows' details.
+-- What is set is read each time, so that it takes effect at once, and planned (_search_plan); then
+-- one page is made (_search_page). `only_arm` (lexical, vector, fuzzy) runs that arm alone: vector
+-- raises where there are no vectors; lexical, where no passage has any of the words and strict does
+-- not forbid it, gives the nearest by vectors, with a WARNING and a note in `degraded`. A NULL or
+-- blank query gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL with
+-- `traced` 'none'; 'page' and 'pool' say ever more (_search_trace), 'rerank' only which passages a
+-- reranker would read. Where log_address is set, the search is reported there, and search_id is in
+-- the rows' details.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,
@@ -21074,9 +21229,8 @@ AS $function$
 DECLARE
     started_at timestamptz := clock_timestamp();
     collection_ids bigint[];
+    layers record;
     settings jsonb;
-    wanted jsonb;
-    missing jsonb;
     by_vector boolean;
     space text;
     degraded text[] := '{}';
@@ -21088,34 +21242,23 @@ DECLARE
 BEGIN
     PERFORM pgblend._check_result_limit(result_limit);
     collection_ids := pgblend._searched_collections(collections);
-    settings := pgblend._search_settings(options, profile, collection_ids)
-        || pgblend._arm_settings(only_arm);
+    layers := pgblend._setting_layers(profile, collection_ids);
+    settings := pgblend._kept_plan(
+        options, layers.of_database, layers.of_profile, layers.of_collection, only_arm, traced);
+    IF settings IS NULL THEN
+        settings := pgblend._kept_plan(
+            options, layers.of_database, layers.of_profile, layers.of_collection, only_arm, traced,
+            pgblend._search_plan(
+                options, layers.of_database, layers.of_profile, layers.of_collection, only_arm,
+                traced));
+    END IF;
+    IF (settings ->> 'is_logged')::boolean THEN
+        settings := settings || jsonb_build_object('search_id', gen_random_uuid());
+    END IF;
     filter := pgblend._search_filter(filter, settings);
     IF vector_norm(query_embedding) NOT BETWEEN 1e-3 AND 1e3 THEN
         query_embedding := l2_normalize(query_embedding);  -- float4 (half) cannot hold its square
     END IF;
-    IF settings -> 'weights' @> '{"lexical": 0, "vector": 0}'
-        AND NOT (settings ->> 'fuzzy' = 'on' AND (settings #>> '{weights,fuzzy}')::numeric > 0)
-    THEN
-        RAISE EXCEPTION 'options: "weights" are all 0: expected one above 0'
-            USING ERRCODE = '22023', HINT = 'An arm of weight 0 is not run.';
-    END IF;
-    -- By one arm nothing is expanded, and reranked only where the call says so.
-    wanted := pgblend._wanted_stages(settings || CASE WHEN only_arm IS NULL THEN '{}'
-        ELSE jsonb_build_object('mode', coalesce(options ->> 'mode', 'fast'), 'expand', 'off') END);
-    missing := pgblend._missing_stages(wanted, settings);
-    settings := settings || jsonb_build_object(
-        'not_run', missing, 'only_arm', only_arm,
-        'stages', jsonb_build_object(
-            'expand', (wanted ->> 'expand')::boolean AND NOT missing ? 'expand',
-            'rerank', traced = 'rerank' OR (wanted ->> 'rerank')::boolean AND NOT missing ? 'rerank'),
-        'no_expansion', coalesce(missing ->> 'expand', pgblend._why_not('expand', settings)),
-        'no_rerank', coalesce(missing ->> 'rerank', pgblend._why_not('rerank', settings)),
-        'search_id', CASE WHEN EXISTS (
-            SELECT FROM pgblend_data.setting AS l WHERE l.name = 'log_address')
-            THEN gen_random_uuid() END,
-        'deadline', pgblend._monotonic_deadline(
-            (settings #>> '{timeouts_ms,total}')::numeric::integer));
     -- S3's sum of scores needs the vectors as their own arm does.
     by_vector := coalesce(only_arm = 'vector', false)
         OR settings -> 'graph' @> '{"combine": "sum"}' AND only_arm IS NULL;
@@ -21129,7 +21272,8 @@ BEGIN
         END IF;
         page := pgblend._search_page(
             query, result_limit, query_embedding, space, collection_ids, filter, settings,
-            traced, degraded || pgblend._degrade_mode(missing, options, settings));
+            started_at, traced,
+            degraded || pgblend._degrade_mode(settings -> 'not_run', options, settings));
         IF only_arm = 'lexical' AND page.candidate_count = 0 AND result_limit > 0
             AND NOT (settings ->> 'strict')::boolean
             AND pgblend._vectors_may_answer(query, collection_ids, settings ->> 'space')
@@ -21137,8 +21281,8 @@ BEGIN
             looked := pgblend._search_space(NULL, collection_ids, settings, false);
             fallback := pgblend._search_page(
                 query, result_limit, NULL, looked.space, collection_ids, filter,
-                settings || pgblend._arm_settings('vector') || '{"words_found": false}', traced,
-                looked.degraded);
+                settings || pgblend._arm_settings('vector') || '{"words_found": false}',
+                started_at, traced, looked.degraded);
             IF fallback.candidate_count > 0 THEN
                 page := fallback;
             END IF;
@@ -22336,10 +22480,10 @@ BEGIN
             array_agg(b.place ORDER BY b.place) AS ranks,
             array_agg(pgblend.graph_score(NULL, b.depth) ORDER BY b.place) AS scores,
             array_agg(NULL::double precision) AS relevances,
-            array_agg(jsonb_build_object('graph', jsonb_build_object(
+            jsonb_agg(jsonb_build_object('graph', jsonb_build_object(
                 'rank', b.place, 'score', pgblend.graph_score(NULL, b.depth),
                 'distance', b.depth)) ORDER BY b.place) AS arms,
-            array_agg(jsonb_build_object(
+            jsonb_agg(jsonb_build_object(
                 'source', 'graph', 'depth', b.depth, 'relevance_basis', NULL) ORDER BY b.place)
                 AS details
         FROM best AS b
@@ -30283,6 +30427,7 @@ pgblend._indexable_text,
 pgblend._indexed_stems,
 pgblend._is_building,
 pgblend._iso_timestamp,
+pgblend._kept_plan,
 pgblend._language_idf,
 pgblend._language_statistics,
 pgblend._lexeme_tsquery,
@@ -30292,6 +30437,7 @@ pgblend._lexical_score,
 pgblend._lexical_state,
 pgblend._lexical_statistics,
 pgblend._live_workers,
+pgblend._merge_layers,
 pgblend._merge_settings,
 pgblend._milliseconds,
 pgblend._missing_stages,
@@ -30322,6 +30468,7 @@ pgblend._search,
 pgblend._search_filter,
 pgblend._search_facts,
 pgblend._search_page,
+pgblend._search_plan,
 pgblend._search_report,
 pgblend._search_settings,
 pgblend._search_trace,
@@ -30333,6 +30480,7 @@ pgblend._segment_score,
 pgblend._setting_defaults,
 pgblend._setting_error,
 pgblend._setting_in_force,
+pgblend._setting_layers,
 pgblend._setting_rules,
 pgblend._setting_schema,
 pgblend._setting_sources,

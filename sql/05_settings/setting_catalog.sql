@@ -73,7 +73,7 @@ BEGIN ATOMIC
             'An expansion of the query to use in place of a model''s: lexicalQueries, '
             'vectorQueries and hyde, as expand_query gives them; embeddings has a vector for each '
             'vector query and then one for hyde, else the gateway is asked for them.'),
-        ('feedback', 'search', 'feedback', '{"passages": 0, "weight": 0.5, "pool": 50}', NULL, NULL,
+        ('feedback', 'search', 'feedback', '{"passages": 0, "weight": 0.5, "pool": 30}', NULL, NULL,
             NULL,
             'Pseudo-relevance feedback in convex fusion: the query''s vector is moved by weight '
             'towards the mean of the first passages, and the first pool candidates are fused anew '

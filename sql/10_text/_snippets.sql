@@ -25,7 +25,7 @@ import re
 
 START, STOP = "\ue000", "\ue001"
 STAND_INS = {"<": "\ue002", ">": "\ue003", "/": "\ue004", "\\": "\ue005", "-": "\ue006"}
-OWN = [START, STOP, *STAND_INS.values(), "\x1e", "\x1f"]
+OWN = dict.fromkeys([START, STOP, *STAND_INS.values(), "\x1e", "\x1f"], "")
 ESCAPED = {
     "&": "&amp;", '"': "&quot;", STAND_INS["<"]: "&lt;", STAND_INS[">"]: "&gt;",
     STAND_INS["/"]: "/", STAND_INS["\\"]: "\\", STAND_INS["-"]: "-",
@@ -60,7 +60,7 @@ def any_of(lexemes):
     quoted = (lexeme.replace("\\", "\\\\").replace("'", "''") for lexeme in lexemes or ())
     return " | ".join(f"'{lexeme}'" for lexeme in quoted) or None
 
-written = [replaced(content, dict.fromkeys(OWN, "")) for content in contents]
+written = [replaced(content, OWN) for content in contents]
 plain = [replaced(text, STAND_INS) for text in written]
 indexed = [
     stood_in if text.isascii() else spaced_bigrams(stood_in)
@@ -71,9 +71,10 @@ number_of = {pair: number for number, pair in enumerate(asked)}
 lexemes = run(
     "SELECT c.oid::text AS config,"
     " tsvector_to_array(to_tsvector(c.oid::regconfig, a.words)) AS words"
-    " FROM unnest($1, $2) WITH ORDINALITY AS a (words, config_name, number)"
-    " LEFT JOIN pg_catalog.pg_ts_config AS c"
-    " ON c.cfgname = a.config_name AND pg_ts_config_is_visible(c.oid) ORDER BY a.number",
+    " FROM unnest($1, $2) WITH ORDINALITY AS a (words, config_name, number) LEFT JOIN LATERAL ("
+    "  SELECT t.oid FROM pg_catalog.pg_ts_config AS t"
+    "  WHERE t.cfgname = a.config_name AND pg_ts_config_is_visible(t.oid) OFFSET 0"
+    " ) AS c ON true ORDER BY a.number",
     ["text[]", "text[]"], [indexable(words_of(query)) for query, _ in asked],
     [config_name for _, config_name in asked])
 marked = run(

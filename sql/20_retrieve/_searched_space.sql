@@ -10,11 +10,10 @@ AS $function$
 DECLARE
     named pgblend_data.embedding_space;
 BEGIN
-    IF space IS NULL THEN
-        RETURN pgblend._active_space();
-    END IF;
-    SELECT s.* INTO named FROM pgblend_data.embedding_space AS s WHERE s.name = space;
-    IF NOT FOUND THEN
+    SELECT s.* INTO named
+    FROM pgblend_data.embedding_space AS s
+    WHERE CASE WHEN space IS NULL THEN s.active ELSE s.name = space END;
+    IF NOT FOUND AND space IS NOT NULL THEN
         RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
             USING ERRCODE = '22023',
             HINT = 'SELECT name FROM pgblend.embedding_spaces; the setting space names it.';

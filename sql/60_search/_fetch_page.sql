@@ -1,5 +1,6 @@
 -- _fetch_page: the rows of a page, made of its passages' ids: texts, snippets, places.
--- The one place where a search reads stored texts. The arrays have an element for each row; a
+-- The one place where a search reads stored texts. The arrays, `arms` and `details` as JSON, have an
+-- element for each row; a
 -- passage that is not there, or that the caller may not see, gives no row. OFFSET 0 keeps each row
 -- a look-up by its key: statistics that call the tables empty, as ANALYZE makes them beside a long
 -- transaction, would make it a join of all rows with all.
@@ -9,8 +10,8 @@ CREATE OR REPLACE FUNCTION pgblend._fetch_page(
     ranks integer[],
     scores double precision[],
     relevances double precision[],
-    arms jsonb[],
-    details jsonb[],
+    arms jsonb,
+    details jsonb,
     degraded text[]
 )
 RETURNS SETOF pgblend.search_result
@@ -26,6 +27,7 @@ BEGIN
     WITH passage AS MATERIALIZED (
         SELECT
             p.*,
+            _fetch_page.arms -> (p.place - 1)::integer AS arms,
             c.content,
             c.text_search_config,
             c.start_line,
@@ -38,9 +40,8 @@ BEGIN
             d.source_key,
             o.name AS collection
         FROM unnest(
-            _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances,
-            _fetch_page.arms, _fetch_page.details
-        ) AS p (chunk_id, rank, score, relevance, arms, details)
+            _fetch_page.chunk_ids, _fetch_page.ranks, _fetch_page.scores, _fetch_page.relevances
+        ) WITH ORDINALITY AS p (chunk_id, rank, score, relevance, place)
         CROSS JOIN LATERAL (
             SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = p.chunk_id OFFSET 0
         ) AS c
@@ -70,7 +71,7 @@ BEGIN
         NULL::text,
         p.arms,
         _fetch_page.degraded,
-        p.details
+        _fetch_page.details -> (p.place - 1)::integer
     FROM (
         SELECT
             array_agg(q.rank) AS ranks,
@@ -90,6 +91,6 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._fetch_page(
-    text, bigint[], integer[], double precision[], double precision[], jsonb[], jsonb[], text[]
+    text, bigint[], integer[], double precision[], double precision[], jsonb, jsonb, text[]
 ) IS
 'The rows of a page, made of its passages'' ids: texts, snippets, places.';

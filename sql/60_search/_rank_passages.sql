@@ -18,13 +18,14 @@ CREATE OR REPLACE FUNCTION pgblend._rank_passages(
     collection_ids bigint[],
     filter jsonb,
     settings jsonb,
+    started_at double precision,
     traced text,
     OUT chunk_ids bigint[],
     OUT ranks integer[],
     OUT scores double precision[],
     OUT relevances double precision[],
-    OUT arms jsonb[],
-    OUT details jsonb[],
+    OUT arms jsonb,
+    OUT details jsonb,
     OUT candidate_count integer,
     OUT degraded text[],
     OUT trace jsonb
@@ -44,6 +45,7 @@ AS $python$
 #include plpy/graph_stage.py
 #include plpy/model_stages.py
 #include plpy/page_start.py
+#include plpy/parsed_settings.py
 #include plpy/prepared_statements.py
 #include plpy/rerank_stage.py
 #include plpy/scale_fused.py
@@ -51,12 +53,13 @@ AS $python$
 #include plpy/stage_log.py
 #include plpy/stored_passages.py
 import json
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, time
 
 started = perf_counter()
 stages, done, skip = stage_log(perf_counter)
-run = prepared_statements(plpy.prepare, SD)
-in_force = json.loads(settings) | {"space": space, "traced": traced != "none" and traced}
+run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
+in_force = parsed_settings(SD.setdefault("settings", {}), settings) | {
+    "space": space, "traced": traced != "none" and traced}
 weights, not_run, after = in_force["weights"], in_force["not_run"], in_force["after"]
 if after and len(after) < 3:
     plpy.error(
@@ -67,6 +70,7 @@ reranks = in_force["stages"]["rerank"]
 depth_of_variants, depth = (
     arm_depth(in_force["over_fetch"], in_force["candidate_depth"], wanted, reranks, is_variant)
     for is_variant in (True, False))
+deadline = monotonic() + started_at - time() + in_force["timeouts_ms"]["total"] / 1000
 degraded = []
 
 def degrade(stage, outcome):
@@ -87,7 +91,7 @@ def search(kind, arm, weight, text=None, vector=None):
     asked = settings
     if own_depth != in_force["candidate_depth"] or in_force["expansion"]:
         asked = json.dumps(
-            json.loads(settings) | {"candidate_depth": own_depth, "expansion": {}})
+            in_force | {"candidate_depth": own_depth, "expansion": {}})
     values = [text, collection_ids, filter, asked]
     if kind == "vector":
         binding = query if weights["lexical"] > 0 else None
@@ -122,7 +126,7 @@ def vectors_of(outcome, count):
 
 tools = {"search": search, "vectors_of": vectors_of, "done": done, "skip": skip, "degrade": degrade}
 with model_stages(
-        run, GD.setdefault("pgblend_calls", {}), in_force["timeouts_ms"], in_force["deadline"],
+        run, GD.setdefault("pgblend_calls", {}), in_force["timeouts_ms"], deadline,
         monotonic) as models:
     try:
         gathered = gathered_lists(query, query_embedding, in_force, models, tools)
@@ -180,7 +184,7 @@ diverse = in_force["mmr"]["lambda"] < 1
 needed = wanted + max(
     start_in(fused["order"], fused["points"]), in_force["mmr"]["pool"] if diverse else 0)
 with model_stages(
-        run, GD["pgblend_calls"], in_force["timeouts_ms"], in_force["deadline"],
+        run, GD["pgblend_calls"], in_force["timeouts_ms"], deadline,
         monotonic) as models:
     reranker = rerank_stage(query, fused, in_force, models, {
         "texts_of": stored.texts, "before": dedup_done, "done": done, "degrade": degrade})
@@ -271,8 +275,8 @@ return {
     "ranks": list(range(start + 1, start + 1 + len(page))),
     "scores": [points[item] for item in page],
     "relevances": relevances,
-    "arms": list(map(json.dumps, arms_of(page))),
-    "details": list(map(json.dumps, details)),
+    "arms": json.dumps(arms_of(page)),
+    "details": json.dumps(details),
     "candidate_count": count,
     "degraded": degraded,
     "trace": trace and json.dumps(trace),
@@ -280,7 +284,7 @@ return {
 $python$;
 
 COMMENT ON FUNCTION pgblend._rank_passages(
-    text, integer, vector, text, bigint[], jsonb, jsonb, text
+    text, integer, vector, text, bigint[], jsonb, jsonb, double precision, text
 ) IS
 'The places, scores and arms of one page of a search: all arms, fused, cut to the page; how many '
 'candidates there were, and a trace of the stages.';

@@ -1,11 +1,12 @@
 -- _search: one search from its arguments to its rows: what all search functions are made of.
--- Settings and collections are resolved, then one page is made (_search_page). `only_arm` (lexical,
--- vector, fuzzy) runs that arm alone: vector raises where there are no vectors; lexical, where no
--- passage has any of the words and strict does not forbid it, gives the nearest by vectors, with a
--- WARNING and a note in `degraded`. A NULL or blank query gives no rows, unless only_arm is vector
--- and its vector is given. `trace` is NULL with `traced` 'none'; 'page' and 'pool' say ever more
--- (_search_trace), 'rerank' only which passages a reranker would read. Where log_address is set,
--- the search is reported there, and search_id is in the rows' details.
+-- What is set is read each time, so that it takes effect at once, and planned (_search_plan); then
+-- one page is made (_search_page). `only_arm` (lexical, vector, fuzzy) runs that arm alone: vector
+-- raises where there are no vectors; lexical, where no passage has any of the words and strict does
+-- not forbid it, gives the nearest by vectors, with a WARNING and a note in `degraded`. A NULL or
+-- blank query gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL with
+-- `traced` 'none'; 'page' and 'pool' say ever more (_search_trace), 'rerank' only which passages a
+-- reranker would read. Where log_address is set, the search is reported there, and search_id is in
+-- the rows' details.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,
@@ -26,9 +27,8 @@ AS $function$
 DECLARE
     started_at timestamptz := clock_timestamp();
     collection_ids bigint[];
+    layers record;
     settings jsonb;
-    wanted jsonb;
-    missing jsonb;
     by_vector boolean;
     space text;
     degraded text[] := '{}';
@@ -40,34 +40,23 @@ DECLARE
 BEGIN
     PERFORM pgblend._check_result_limit(result_limit);
     collection_ids := pgblend._searched_collections(collections);
-    settings := pgblend._search_settings(options, profile, collection_ids)
-        || pgblend._arm_settings(only_arm);
+    layers := pgblend._setting_layers(profile, collection_ids);
+    settings := pgblend._kept_plan(
+        options, layers.of_database, layers.of_profile, layers.of_collection, only_arm, traced);
+    IF settings IS NULL THEN
+        settings := pgblend._kept_plan(
+            options, layers.of_database, layers.of_profile, layers.of_collection, only_arm, traced,
+            pgblend._search_plan(
+                options, layers.of_database, layers.of_profile, layers.of_collection, only_arm,
+                traced));
+    END IF;
+    IF (settings ->> 'is_logged')::boolean THEN
+        settings := settings || jsonb_build_object('search_id', gen_random_uuid());
+    END IF;
     filter := pgblend._search_filter(filter, settings);
     IF vector_norm(query_embedding) NOT BETWEEN 1e-3 AND 1e3 THEN
         query_embedding := l2_normalize(query_embedding);  -- float4 (half) cannot hold its square
     END IF;
-    IF settings -> 'weights' @> '{"lexical": 0, "vector": 0}'
-        AND NOT (settings ->> 'fuzzy' = 'on' AND (settings #>> '{weights,fuzzy}')::numeric > 0)
-    THEN
-        RAISE EXCEPTION 'options: "weights" are all 0: expected one above 0'
-            USING ERRCODE = '22023', HINT = 'An arm of weight 0 is not run.';
-    END IF;
-    -- By one arm nothing is expanded, and reranked only where the call says so.
-    wanted := pgblend._wanted_stages(settings || CASE WHEN only_arm IS NULL THEN '{}'
-        ELSE jsonb_build_object('mode', coalesce(options ->> 'mode', 'fast'), 'expand', 'off') END);
-    missing := pgblend._missing_stages(wanted, settings);
-    settings := settings || jsonb_build_object(
-        'not_run', missing, 'only_arm', only_arm,
-        'stages', jsonb_build_object(
-            'expand', (wanted ->> 'expand')::boolean AND NOT missing ? 'expand',
-            'rerank', traced = 'rerank' OR (wanted ->> 'rerank')::boolean AND NOT missing ? 'rerank'),
-        'no_expansion', coalesce(missing ->> 'expand', pgblend._why_not('expand', settings)),
-        'no_rerank', coalesce(missing ->> 'rerank', pgblend._why_not('rerank', settings)),
-        'search_id', CASE WHEN EXISTS (
-            SELECT FROM pgblend_data.setting AS l WHERE l.name = 'log_address')
-            THEN gen_random_uuid() END,
-        'deadline', pgblend._monotonic_deadline(
-            (settings #>> '{timeouts_ms,total}')::numeric::integer));
     -- S3's sum of scores needs the vectors as their own arm does.
     by_vector := coalesce(only_arm = 'vector', false)
         OR settings -> 'graph' @> '{"combine": "sum"}' AND only_arm IS NULL;
@@ -81,7 +70,8 @@ BEGIN
         END IF;
         page := pgblend._search_page(
             query, result_limit, query_embedding, space, collection_ids, filter, settings,
-            traced, degraded || pgblend._degrade_mode(missing, options, settings));
+            started_at, traced,
+            degraded || pgblend._degrade_mode(settings -> 'not_run', options, settings));
         IF only_arm = 'lexical' AND page.candidate_count = 0 AND result_limit > 0
             AND NOT (settings ->> 'strict')::boolean
             AND pgblend._vectors_may_answer(query, collection_ids, settings ->> 'space')
@@ -89,8 +79,8 @@ BEGIN
             looked := pgblend._search_space(NULL, collection_ids, settings, false);
             fallback := pgblend._search_page(
                 query, result_limit, NULL, looked.space, collection_ids, filter,
-                settings || pgblend._arm_settings('vector') || '{"words_found": false}', traced,
-                looked.degraded);
+                settings || pgblend._arm_settings('vector') || '{"words_found": false}',
+                started_at, traced, looked.degraded);
             IF fallback.candidate_count > 0 THEN
                 page := fallback;
             END IF;

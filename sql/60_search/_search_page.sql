@@ -13,6 +13,7 @@ CREATE OR REPLACE FUNCTION pgblend._search_page(
     collection_ids bigint[],
     filter jsonb,
     settings jsonb,
+    started_at timestamptz,
     traced text,
     INOUT degraded text[],
     OUT results pgblend.search_result[],
@@ -28,7 +29,7 @@ DECLARE
     waits_s double precision[] := '{0.05, 0.1}';
     problem text;
     hint text;
-    started_at timestamptz;
+    tried_at timestamptz;
 BEGIN
     IF (settings #>> '{weights,lexical}')::double precision > 0 AND NOT pgblend._has_numpy() THEN
         degraded := _search_page.degraded
@@ -36,7 +37,7 @@ BEGIN
     END IF;
     LOOP
         BEGIN
-            started_at := clock_timestamp();
+            tried_at := clock_timestamp();
             SELECT
                 ARRAY(
                     SELECT f FROM pgblend._fetch_page(
@@ -48,11 +49,11 @@ BEGIN
             INTO results, candidate_count, trace, degraded
             FROM pgblend._rank_passages(
                 query, result_limit, query_embedding, space, collection_ids, filter, settings,
-                traced) AS r;
+                date_part('epoch', started_at), traced) AS r;
             IF trace ? 'stages' THEN
                 trace := jsonb_insert(trace, '{stages,-1}', jsonb_build_object(
                     'name', 'fetch', 'rows', cardinality(results),
-                    'ms', pgblend._milliseconds(started_at, clock_timestamp())
+                    'ms', pgblend._milliseconds(tried_at, clock_timestamp())
                         - (trace ->> 'ms')::double precision), true) - 'ms';
             END IF;
             RETURN;
@@ -84,7 +85,7 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._search_page(
-    text, integer, vector, text, bigint[], jsonb, jsonb, text, text[]
+    text, integer, vector, text, bigint[], jsonb, jsonb, timestamptz, text, text[]
 ) IS
 'One page of a search whose query is embedded, with how many candidates there were and a trace; it '
 'goes on without what the words'' arm lacks: an index (PB002), time (PB009), numpy.';

@@ -68,10 +68,10 @@ BEGIN
             array_agg(b.place ORDER BY b.place) AS ranks,
             array_agg(pgblend.graph_score(NULL, b.depth) ORDER BY b.place) AS scores,
             array_agg(NULL::double precision) AS relevances,
-            array_agg(jsonb_build_object('graph', jsonb_build_object(
+            jsonb_agg(jsonb_build_object('graph', jsonb_build_object(
                 'rank', b.place, 'score', pgblend.graph_score(NULL, b.depth),
                 'distance', b.depth)) ORDER BY b.place) AS arms,
-            array_agg(jsonb_build_object(
+            jsonb_agg(jsonb_build_object(
                 'source', 'graph', 'depth', b.depth, 'relevance_basis', NULL) ORDER BY b.place)
                 AS details
         FROM best AS b

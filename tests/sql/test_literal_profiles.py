@@ -158,7 +158,7 @@ def test_over_fetch(
 
 
 def test_mmr_of_rrf_mmr(db: Database) -> None:
-    assert settings_of(db, "rrf_mmr")["mmr"] == {"lambda": 0.7, "pool": 50}
+    assert settings_of(db, "rrf_mmr")["mmr"] == {"lambda": 0.7, "pool": 30}
     for profile in ("balanced", "gno", "gno_epic", "three_arm"):
         assert settings_of(db, profile)["mmr"]["lambda"] == 1  # off
     # lambda and pool are the function's own defaults, too
@@ -209,7 +209,7 @@ def test_the_default_is_spread_fusion_with_feedback(db: Database) -> None:
     assert (settings["fusion"], settings["normalization"], settings["bonus"]) == (
         "convex", {"method": "spread"}, {"kind": "none"},
     )  # fmt: skip
-    assert settings["feedback"] == {"passages": 2, "weight": 0.5, "pool": 50}
+    assert settings["feedback"] == {"passages": 2, "weight": 0.5, "pool": 30}
     assert [settings["weights"][arm] for arm in ("lexical", "vector", "fuzzy")] == [1, 2, 1]
 
 

@@ -124,20 +124,28 @@ def test_the_vector_moves_to_the_first_passages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "normal", "weights"),
+    ("method", "words", "cosines", "factors"),
     [
-        ("absolute", [[0.5, 0.25, None], [None, 0.8, 0.6]], [1, 3]),
-        ("theoretical", [[1, 0.5, None], [None, 1, 0.75]], [1, 3]),
-        ("minmax", [[1, 0, None], [None, 1, 0]], [1, 3]),
-        ("zscore", [[4 / 6, 2 / 6, None], [None, 4 / 6, 2 / 6]], [1, 3]),
-        ("spread", [[1, 0.5, None], [None, 1, 0]], [1, 3 * 0.5**1.25]),
+        ("absolute", [0.5, 0.25, None], [None, 0.8, 0.6], (1, 1)),
+        ("theoretical", [1, 0.5, None], [None, 1, 0.75], (1, 1)),
+        ("minmax", [1, 0, None], [None, 1, 0], (1, 1)),
+        ("zscore", [4 / 6, 2 / 6, None], [None, 4 / 6, 2 / 6], (1, 1)),
+        ("spread", [1, 0.5, None], [None, 1, 0], (1, 0.5**1.25)),
     ],
 )
-def test_scores_on_one_scale(method: str, normal: Any, weights: Any) -> None:
-    scores = [[5.0, 2.5, None], [None, 0.6, 0.2]]
-    found, counted = comparable_scores([WORDS, VECTORS], scores, {"method": method}, 100)
-    assert [list(map(pytest.approx, one)) for one in found] == normal
-    assert counted == pytest.approx(weights)
+def test_scores_on_one_scale(method: str, words: Any, cosines: Any, factors: Any) -> None:
+    lists = [(WORDS, [5.0, 2.5, None]), (VECTORS, [None, 0.6, 0.2])]
+    found = [comparable_scores(*one, {"method": method}, 100) for one in lists]
+    assert [list(map(pytest.approx, normal)) for normal, _ in found] == [words, cosines]
+    assert tuple(factor for _, factor in found) == pytest.approx(factors)
+
+
+def test_lists_that_tell_nothing_apart_keep_their_weights() -> None:
+    lists = [arm("lexical", 1, {1: 5.0, 2: 5.0}), arm("vector", 3, {1: 0.6, 2: 0.6})]
+    settings = SETTINGS | {"fusion": "convex", "normalization": {"method": "spread"}}
+    fused = fuse_lists(lists, settings, 2, never, never)
+    assert fused["weights"] == [1, 3]
+    assert fused["sums"] == [1, 1]
 
 
 ROWS = st.dictionaries(st.integers(1, 8), st.floats(0, 1), max_size=6).map(

@@ -1,4 +1,4 @@
-"""Spread fusion: normal scores, and weights by how far apart a list's scores are."""
+"""Spread fusion: normal scores, and how far apart a list's scores are."""
 
 import pytest
 from hypothesis import given
@@ -15,45 +15,41 @@ SCORES = st.lists(
 
 def test_a_full_list_begins_at_its_least_and_a_short_one_at_its_floor() -> None:
     words, cosines = [8.0, 4.0, None], [0.9, None, 0.5]
-    normal, weights = spread_scores([words, cosines], [1, 3], [0.0, None], 2)
-    assert normal == [[1, 0, None], [pytest.approx(1), None, 0]]
-    assert weights == pytest.approx([0.5**1.25, 3 * 0.8**1.25])
-    normal, weights = spread_scores([words, cosines], [1, 3], [0.0, None], 3)
-    assert normal == [[1, 0.5, None], [pytest.approx(1), None, 0]]
-    assert weights == pytest.approx([1, 3 * 0.8**1.25])
+    assert spread_scores(words, 0.0, 2) == ([1, 0, None], pytest.approx(0.5**1.25))
+    assert spread_scores(words, 0.0, 3) == ([1, 0.5, None], 1)
+    for depth in (2, 3):
+        normal, spread = spread_scores(cosines, None, depth)
+        assert normal == [pytest.approx(1), None, 0]
+        assert spread == pytest.approx(0.8**1.25)
 
 
 def test_the_spread_is_measured_at_the_25th() -> None:
     scores: list[float | None] = [1 - place / 100 for place in range(40)]
-    for found, words in ((40, 0.24), (25, 0.24), (24, 1)):
-        _, weights = spread_scores([scores[:found], scores], [1, 2], [0.0, None], 40)
-        assert weights == pytest.approx([words**1.25, 2])  # 0.24 of the 25th's distance, 0.24
+    for found, spread in ((40, 0.24), (25, 0.24), (24, 1)):
+        assert spread_scores(scores[:found], 0.0, 40)[1] == pytest.approx(spread**1.25)
+    assert spread_scores(scores, None, 40)[1] == pytest.approx(1)  # 0.24 of 0.24
 
 
 def test_a_single_match_of_words_counts_in_full() -> None:
-    normal, weights = spread_scores([[7.0, None], [0.41, 0.4]], [1, 3], [0.0, None], 100)
-    assert normal[0] == [1, None]
-    assert weights == pytest.approx([1, 3 * (0.01 / 0.6) ** 1.25])
+    assert spread_scores([7.0, None], 0.0, 100) == ([1, None], 1)
+    assert spread_scores([0.41, 0.4], None, 100)[1] == pytest.approx((0.01 / 0.6) ** 1.25)
 
 
-def test_lists_that_tell_nothing_apart_keep_their_weights() -> None:
-    assert spread_scores([[None], [0.5]], [1, 3], [0.0, None], 1) == ([[None], [1.0]], [1, 3])
-    assert spread_scores([[2.0, 2.0], []], [1, 3], [0.0, None], 2) == ([[1, 1], []], [1, 3])
-    assert spread_scores([], [], [], 100) == ([], [])
+def test_a_list_that_tells_nothing_apart_has_no_spread() -> None:
+    assert spread_scores([None], 0.0, 1) == ([None], 0)
+    assert spread_scores([0.5], None, 1) == ([1], 0)
+    assert spread_scores([2.0, 2.0], 0.0, 2) == ([1, 1], 0)
+    assert spread_scores([], None, 2) == ([], 0)
 
 
-@given(SCORES, SCORES, st.integers(1, 20))
-def test_bounds_and_order(
-    words: list[float | None], cosines: list[float | None], depth: int
-) -> None:
-    normal, weights = spread_scores([words, cosines], [1, 3], [0.0, None], depth)
-    assert all(weight >= 0 for weight in weights)
-    assert weights[0] <= 1
-    for scores, places in zip((words, cosines), normal, strict=True):
-        assert [score is None for score in scores] == [place is None for place in places]
-        assert all(place is None or 0 <= place <= 1 for place in places)
-        pairs = [(s, p) for s, p in zip(scores, places, strict=True) if s is not None]
-        assert all(p <= q for s, p in pairs for r, q in pairs if s <= r)
+@given(SCORES, st.sampled_from([0.0, None]), st.integers(1, 20))
+def test_bounds_and_order(scores: list[float | None], floor: float | None, depth: int) -> None:
+    places, spread = spread_scores(scores, floor, depth)
+    assert 0 <= spread <= 1
+    assert [score is None for score in scores] == [place is None for place in places]
+    assert all(place is None or 0 <= place <= 1 for place in places)
+    pairs = [(s, p) for s, p in zip(scores, places, strict=True) if s is not None]
+    assert all(p <= q for s, p in pairs for r, q in pairs if s <= r)
 
 
 @given(SCORES, st.floats(0.01, 100), st.integers(1, 20))
@@ -61,9 +57,8 @@ def test_the_unit_of_bm25_does_not_matter(
     words: list[float | None], factor: float, depth: int
 ) -> None:
     scaled = [None if score is None else score * factor for score in words]
-    _, weights = spread_scores([words, [0.1, 0.9]], [1, 3], [0.0, None], depth)
-    _, again = spread_scores([scaled, [0.1, 0.9]], [1, 3], [0.0, None], depth)
-    assert again == pytest.approx(weights, abs=1e-6)
+    spread = spread_scores(words, 0.0, depth)[1]
+    assert spread_scores(scaled, 0.0, depth)[1] == pytest.approx(spread, abs=1e-6)
 
 
 @given(SCORES, st.floats(0.01, 1), st.integers(1, 20))
@@ -72,6 +67,5 @@ def test_models_whose_cosines_lie_close_together_count_as_others(
 ) -> None:
     cosines = [None if percent is None else percent / 100 for percent in percents]
     close = [None if cosine is None else 1 - share * (1 - cosine) for cosine in cosines]
-    _, weights = spread_scores([[2.0, 1.0], cosines], [1, 2], [0.0, None], depth)
-    _, again = spread_scores([[2.0, 1.0], close], [1, 2], [0.0, None], depth)
-    assert again == pytest.approx(weights, abs=1e-6)
+    spread = spread_scores(cosines, None, depth)[1]
+    assert spread_scores(close, None, depth)[1] == pytest.approx(spread, abs=1e-6)

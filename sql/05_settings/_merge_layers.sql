@@ -1,0 +1,28 @@
+-- _merge_layers: every search setting in force: call > collection > profile > database > default.
+-- Layers are what _setting_layers gives, options those of the call, which are checked. Objects are
+-- merged key by key, but for those with a key "kind", which are wholes.
+CREATE OR REPLACE FUNCTION pgblend._merge_layers(
+    options jsonb,
+    of_database jsonb,
+    of_profile jsonb,
+    of_collection jsonb
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    in_force jsonb := pgblend._setting_defaults('search');
+    layer jsonb;
+BEGIN
+    PERFORM pgblend._check_settings(options, ARRAY['search'], 'options');
+    FOREACH layer IN ARRAY ARRAY[of_database, of_profile, of_collection, options] LOOP
+        in_force := pgblend._merge_settings(in_force, layer);
+    END LOOP;
+    RETURN in_force;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._merge_layers(jsonb, jsonb, jsonb, jsonb) IS
+'Every search setting in force: call > collection > profile > database > default.';

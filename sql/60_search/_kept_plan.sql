@@ -1,0 +1,31 @@
+-- _kept_plan: the plan of a search (_search_plan) that the session has made before; NULL where not.
+-- A plan follows from its arguments, the first six, and making it takes longer than to fuse: so a
+-- session keeps up to fifty, for searches that give the same options. `made`, where given, is kept
+-- and returned. Not kept are plans of long options, which seldom come again, and of those that name
+-- a text search configuration, which may be dropped.
+CREATE OR REPLACE FUNCTION pgblend._kept_plan(
+    options jsonb,
+    of_database jsonb,
+    of_profile jsonb,
+    of_collection jsonb,
+    only_arm text,
+    traced text,
+    made jsonb DEFAULT NULL
+)
+RETURNS jsonb
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+AS $python$
+MOST_PLANS, MOST_CHARACTERS = 50, 4000
+plans = SD.setdefault("plans", {})
+asked = (options, of_database, of_profile, of_collection, only_arm, traced)
+given = options or ""
+if made is not None and len(given) <= MOST_CHARACTERS and '"language"' not in given:
+    if len(plans) == MOST_PLANS:
+        plans.clear()
+    plans[asked] = made
+return plans.get(asked, made)
+$python$;
+
+COMMENT ON FUNCTION pgblend._kept_plan(jsonb, jsonb, jsonb, jsonb, text, text, jsonb) IS
+'The plan of a search that the session has made before, NULL where not; one just made is kept.';
