@@ -3,37 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-_WORDS = {
-    "rank": "ranks",
-    "chunk_id": "chunk_ids",
-    "document_id": "document_ids",
-    "chunk_index": "chunk_indexes",
-    "score": "scores",
-}
-_COSINES = {"cosine" if name == "score" else name: column for name, column in _WORDS.items()}
-_ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
 _NAMED_SPACE = "(SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = $6)"
-
-
-def _statement(source: str, arrays: Mapping[str, str], more: str) -> str:
-    """Return the statement that gives an arm's rows as one row of arrays."""
-    columns = [f"array_agg(a.{name}) AS {column}" for name, column in arrays.items()]
-    return f"SELECT {', '.join(columns)}{more} FROM pgblend.{source} AS a"
-
-
-_PERFECT = ", max(a.perfect_score) AS perfect"
+_ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
+_STATEMENT = "SELECT a.* FROM pgblend.{} AS a"
 _ARMS = {
-    "lexical": (_statement("_lexical_arm($1, $2, $3, $4)", _WORDS, _PERFECT), _ASKED),
+    "lexical": (_STATEMENT.format("_lexical_arm($1, $2, $3, $4)"), _ASKED),
     "vector": (
-        _statement(f"_vector_arm($5, {_NAMED_SPACE}, $2, $1, $3, $4)", _COSINES, ""),
+        _STATEMENT.format(f"_vector_arm($5, {_NAMED_SPACE}, $2, $1, $3, $4)"),
         [*_ASKED, "vector", "text"],
     ),
-    "fuzzy": (
-        _statement(
-            "_fuzzy_arm($1, $2, $3, $4)", {**_WORDS, "corrections": "corrections"}, _PERFECT
-        ),
-        _ASKED,
-    ),
+    "fuzzy": (_STATEMENT.format("_fuzzy_arm($1, $2, $3, $4)"), _ASKED),
 }
 
 
@@ -54,12 +33,13 @@ def arm_list(
     cosines.
     """
     row = run(*_ARMS[kind], *values)[0]
-    columns = {name: value or [] for name, value in row.items() if name != "perfect"}
+    columns = {name: value or [] for name, value in row.items() if name != "perfect_score"}
     return {
         "arm": arm,
         "kind": kind,
         "by_vector": kind == "vector",
         "weight": weight,
-        "perfect": row.get("perfect"),
+        "perfect": row.get("perfect_score"),
+        "ranks": list(range(1, len(columns["chunk_ids"]) + 1)),
         **columns,
     }

@@ -31,7 +31,8 @@ def fuse_lists(
     pool = merge_lists(lists)
     count = len(pool["chunk_ids"])
     weights = [of_list["weight"] for of_list in lists]
-    normal, feedback = None, None
+    normal: Sequence[Sequence[float | None]] | None = None
+    feedback = None
     if settings["fusion"] == "convex" and len(lists) > 1:
         method = settings["normalization"]
         scaled = [

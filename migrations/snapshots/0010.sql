@@ -12339,25 +12339,21 @@ COMMENT ON FUNCTION pgblend._search_filter(jsonb, jsonb) IS
 -- _trigram_arm: candidates by the likeness of the query's words to a passage's, in trigrams.
 -- score is word_similarity(words, content), from 0.3 on; ties by (document, chunk index). It reads
 -- every content, so it is slow: for the literal profile three_arm, and for small collections.
--- Phrases and exclusions must hold. Rows as _fuzzy_arm gives them; perfect_score is 1.
+-- Phrases and exclusions must hold. Arrays as _fuzzy_arm gives them; perfect_score is 1.
 CREATE OR REPLACE FUNCTION pgblend._trigram_arm(
     query text,
     collection_ids bigint[],
     filter jsonb,
-    settings jsonb
-)
-RETURNS TABLE (
-    rank bigint,
-    chunk_id bigint,
-    document_id bigint,
-    chunk_index integer,
-    score double precision,
-    perfect_score double precision,
-    corrections jsonb
+    settings jsonb,
+    OUT chunk_ids bigint[],
+    OUT document_ids bigint[],
+    OUT chunk_indexes integer[],
+    OUT scores double precision[],
+    OUT perfect_score double precision,
+    OUT corrections jsonb[]
 )
 LANGUAGE sql
 STABLE PARALLEL UNSAFE
-ROWS 100
 BEGIN ATOMIC
     WITH words AS MATERIALIZED (
         SELECT pgblend._query_groups(query) ->> 'words' AS words
@@ -12387,22 +12383,24 @@ BEGIN ATOMIC
     )
 
     SELECT
-        row_number() OVER (ORDER BY c.likeness DESC, c.document_id ASC, c.chunk_index ASC) AS place,
-        c.id,
-        c.document_id,
-        c.chunk_index,
-        c.likeness,
+        array_agg(b.id) AS chunk_ids,
+        array_agg(b.document_id) AS document_ids,
+        array_agg(b.chunk_index) AS chunk_indexes,
+        array_agg(b.likeness::double precision) AS scores,
         1 AS perfect_score,
-        NULL::jsonb AS corrections
-    FROM candidate AS c
-    WHERE c.likeness >= 0.3::real
-    ORDER BY place
-    LIMIT (settings ->> 'candidate_depth')::integer;
+        array_agg(NULL::jsonb) AS corrections
+    FROM (
+        SELECT c.*
+        FROM candidate AS c
+        WHERE c.likeness >= 0.3::real
+        ORDER BY c.likeness DESC, c.document_id ASC, c.chunk_index ASC
+        LIMIT (settings ->> 'candidate_depth')::integer
+    ) AS b;
 END;
 
 COMMENT ON FUNCTION pgblend._trigram_arm(text, bigint[], jsonb, jsonb) IS
 'Candidates by the likeness of the query''s words to a passage''s in trigrams: word_similarity '
-'from 0.3 on, best first, ranks from 1, ties by (document, chunk index). It reads every content.';
+'from 0.3 on, as arrays, best first, ties by (document, chunk index). It reads every content.';
 
 -- 20_retrieve/_tsvector_document_score
 -- _tsvector_document_score: BM25 of the documents of one text search configuration that have any of
@@ -12624,7 +12622,8 @@ COMMENT ON FUNCTION pgblend._tsvector_score(
 '(document, chunk index).';
 
 -- 20_retrieve/_vector_arm
--- _vector_arm: candidates nearest to a query vector by cosine distance, ranks from 1.
+-- _vector_arm: candidates nearest to a query vector by cosine distance, as arrays, best first, NULL
+-- where there are none.
 -- Filters never starve it. 'auto' compares all vectors that could be candidates where those are
 -- few, which misses nothing: of the whole search, or the ones that pass the filter. Walking the
 -- index until `depth` of n vectors pass where m do takes depth · n / m of them, comparing takes m,
@@ -12640,18 +12639,14 @@ CREATE OR REPLACE FUNCTION pgblend._vector_arm(
     collection_ids bigint[],
     binding_query text,
     filter jsonb,
-    settings jsonb
-)
-RETURNS TABLE (
-    rank bigint,
-    chunk_id bigint,
-    document_id bigint,
-    chunk_index integer,
-    cosine double precision
+    settings jsonb,
+    OUT chunk_ids bigint[],
+    OUT document_ids bigint[],
+    OUT chunk_indexes integer[],
+    OUT scores double precision[]
 )
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-ROWS 100
 SET search_path FROM CURRENT
 SET "hnsw.ef_search" = 40
 SET "hnsw.iterative_scan" = strict_order
@@ -12680,7 +12675,6 @@ DECLARE
     conditions text := '';
     configs text[];
     phrases tsquery[];
-    found record;
 BEGIN
     IF NOT everywhere THEN  -- else row security restricts already
         conditions := ' AND e.collection_id = ANY($2)';
@@ -12735,25 +12729,21 @@ BEGIN
                 'hnsw.ef_search', least((settings ->> 'ef_search')::integer + 1, 1000)::text, true),
             set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
         EXECUTE pgblend._vector_scan(space, conditions, scan = 'exact')
-        INTO found
+        INTO chunk_ids, document_ids, chunk_indexes, scores
         USING query_embedding, collection_ids, operands, depth, passing, configs, phrases, rescored;
-        EXIT WHEN scan <> 'auto' OR cardinality(found.chunk_ids) = depth
+        EXIT WHEN scan <> 'auto' OR cardinality(chunk_ids) = depth
             OR (everywhere OR configs IS NOT NULL) AND narrowed IS NULL;
         scan := 'exact';
     END LOOP;
-    RETURN QUERY
-    SELECT u.place, u.chunk_id, u.document_id, u.chunk_index, u.cosine
-    FROM unnest(found.chunk_ids, found.document_ids, found.chunk_indexes, found.cosines)
-        WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, cosine, place);
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._vector_arm(
     vector, pgblend_data.embedding_space, bigint[], text, jsonb, jsonb
 ) IS
-'The vectors'' candidates: passages nearest to a query vector by cosine distance, best first, '
-'ranks from 1, ties by (document, chunk index). Settings: candidate_depth, ef_search, vector_scan, '
-'rescore_factor, language. A filter never makes them fewer than there are.';
+'The vectors'' candidates: passages nearest to a query vector by cosine distance, as arrays, best '
+'first, ties by (document, chunk index); scores are cosines. Settings: candidate_depth, '
+'ef_search, vector_scan, rescore_factor, language. A filter never makes them fewer than there are.';
 
 -- 20_retrieve/_fuzzy_terms
 -- _fuzzy_terms: what the fuzzy arm looks for: [{config_name, lexemes, idf, total, average_length,
@@ -13091,28 +13081,24 @@ COMMENT ON FUNCTION pgblend._lexical_score(
 -- A lexeme that the searched collections' vocabulary lacks stands for up to three that it has; each
 -- counts by how likely it is, known ones count as they are. `corrections` maps the ones to the
 -- others.
--- Candidates and scores are those of BM25 as in _lexical_arm, with its settings; perfect_score is
--- what no passage can reach. No rows where no lexeme is unknown, unless the setting fuzzy is 'on'.
--- A word of deleted chunks counts as known until lexical_rebuild. By the setting fuzzy_method
--- word_similarity it is _trigram_arm instead.
+-- Candidates and scores are those of BM25 as in _lexical_arm, as arrays, with its settings;
+-- perfect_score is what no passage can reach. None where no lexeme is unknown, unless the setting
+-- fuzzy is 'on'. A word of deleted chunks counts as known until lexical_rebuild. By the setting
+-- fuzzy_method word_similarity it is _trigram_arm instead.
 CREATE OR REPLACE FUNCTION pgblend._fuzzy_arm(
     query text,
     collection_ids bigint[],
     filter jsonb,
-    settings jsonb
-)
-RETURNS TABLE (
-    rank bigint,
-    chunk_id bigint,
-    document_id bigint,
-    chunk_index integer,
-    score double precision,
-    perfect_score double precision,
-    corrections jsonb
+    settings jsonb,
+    OUT chunk_ids bigint[],
+    OUT document_ids bigint[],
+    OUT chunk_indexes integer[],
+    OUT scores double precision[],
+    OUT perfect_score double precision,
+    OUT corrections jsonb[]
 )
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-ROWS 100
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $function$
@@ -13126,8 +13112,8 @@ DECLARE
     terms jsonb;
 BEGIN
     IF settings ->> 'fuzzy_method' = 'word_similarity' THEN
-        RETURN QUERY SELECT t.* FROM pgblend._trigram_arm(
-            query, collection_ids, filter, settings) AS t;
+        SELECT t.* INTO chunk_ids, document_ids, chunk_indexes, scores, perfect_score, corrections
+        FROM pgblend._trigram_arm(query, collection_ids, filter, settings) AS t;
         RETURN;
     ELSIF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
@@ -13135,35 +13121,34 @@ BEGIN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;
     terms := pgblend._fuzzy_terms(query, collection_ids, settings, deadline, reading);
-    RETURN QUERY
     SELECT
-        row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
-        s.chunk_id,
-        s.document_id,
-        s.chunk_index,
-        s.score,
-        max(t.total) OVER () * (k1 + 1),
-        t.corrections
-    FROM jsonb_to_recordset(terms) AS t (
-        config_name text, lexemes text[], idf double precision[], total double precision,
-        average_length double precision, condition tsquery, corrections jsonb)
-    CROSS JOIN LATERAL pgblend._lexical_score(
-        collection_ids, t.config_name, t.lexemes, t.condition, t.idf, t.average_length,
-        k1, (settings ->> 'b')::double precision,
-        ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
-        filter, depth, deadline, reading
-    ) AS s
-    ORDER BY place
-    LIMIT depth;
+        array_agg(r.chunk_id), array_agg(r.document_id), array_agg(r.chunk_index),
+        array_agg(r.score), max(r.total) * (k1 + 1), array_agg(r.corrections)
+    INTO chunk_ids, document_ids, chunk_indexes, scores, perfect_score, corrections
+    FROM (
+        SELECT s.*, max(t.total) OVER () AS total, t.corrections
+        FROM jsonb_to_recordset(terms) AS t (
+            config_name text, lexemes text[], idf double precision[], total double precision,
+            average_length double precision, condition tsquery, corrections jsonb)
+        CROSS JOIN LATERAL pgblend._lexical_score(
+            collection_ids, t.config_name, t.lexemes, t.condition, t.idf, t.average_length,
+            k1, (settings ->> 'b')::double precision,
+            ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
+            filter, depth, deadline, reading
+        ) AS s
+        ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC
+        LIMIT depth
+    ) AS r;
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._fuzzy_arm(text, bigint[], jsonb, jsonb) IS
-'Candidates of a query whose misspelt and unfinished words are put right by the vocabulary, best '
-'first, ranks from 1: BM25 as in _lexical_arm. perfect_score is what no passage can reach.';
+'Candidates of a query whose misspelt and unfinished words are put right by the vocabulary, as '
+'arrays, best first: BM25 as in _lexical_arm. perfect_score is what no passage can reach.';
 
 -- 20_retrieve/_lexical_arm
--- _lexical_arm: the words' candidates: one BM25 over all text search configurations in use.
+-- _lexical_arm: the words' candidates: one BM25 over all text search configurations in use; as
+-- arrays, best first, which are NULL or empty where there are none.
 -- `perfect_score` is what no passage can reach: Σ idf · (k1 + 1), the largest over the
 -- configurations. A query without lexemes has no candidates. Raises PB002 where an index is
 -- missing, PB003 where strict finds no chunks, PB009 where timeouts_ms.lexical is over. A caller
@@ -13176,19 +13161,15 @@ CREATE OR REPLACE FUNCTION pgblend._lexical_arm(
     query text,
     collection_ids bigint[],
     filter jsonb,
-    settings jsonb
-)
-RETURNS TABLE (
-    rank bigint,
-    chunk_id bigint,
-    document_id bigint,
-    chunk_index integer,
-    score double precision,
-    perfect_score double precision
+    settings jsonb,
+    OUT chunk_ids bigint[],
+    OUT document_ids bigint[],
+    OUT chunk_indexes integer[],
+    OUT scores double precision[],
+    OUT perfect_score double precision
 )
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-ROWS 100
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $function$
@@ -13237,55 +13218,54 @@ BEGIN
     IF total_length = 0 THEN
         RETURN;
     ELSIF best IS DISTINCT FROM NULL THEN
-        RETURN QUERY
-        SELECT
-            u.place, u.chunk_id, u.document_id, u.chunk_index, u.score, best.perfect_score
-        FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
-            WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place);
+        chunk_ids := best.chunk_ids;
+        document_ids := best.document_ids;
+        chunk_indexes := best.chunk_indexes;
+        scores := best.scores;
+        perfect_score := best.perfect_score;
         RETURN;
     END IF;
     idf := ARRAY(
         SELECT u.idf * u.boost
         FROM unnest(statistics.idf, terms.boosts) WITH ORDINALITY AS u (idf, boost, place)
         ORDER BY u.place);
-    RETURN QUERY
     SELECT
-        row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
-        s.chunk_id,
-        s.document_id,
-        s.chunk_index,
-        s.score,
-        max(of_config.total_idf) OVER () * (k1 + 1)
-    FROM unnest(
-        terms.configs, terms.conditions, terms.ends[:cardinality(terms.configs)], terms.ends[2:])
-        AS p (config_name, condition, before, last)
-    CROSS JOIN LATERAL (
-        SELECT sum(value) AS total_idf FROM unnest(idf[p.before + 1:p.last]) AS value
-    ) AS of_config
-    CROSS JOIN LATERAL (
-        SELECT c.*
-        FROM pgblend._lexical_score(
-            collection_ids, p.config_name, terms.lexemes[p.before + 1:p.last], p.condition,
-            idf[p.before + 1:p.last], total_length::double precision / statistics.n, k1,
-            (settings ->> 'b')::double precision, field_weights, filter, depth, deadline, reading
-        ) AS c
-        WHERE by_document IS NOT TRUE
-        UNION ALL
-        SELECT d.*
-        FROM pgblend._document_candidates(
-            query, collection_ids, p.config_name, terms.lexemes[p.before + 1:p.last],
-            idf[p.before + 1:p.last], total_length::double precision / statistics.n, k1,
-            (settings ->> 'b')::double precision, field_weights, filter, depth, deadline, reading
-        ) AS d
-        WHERE by_document
-    ) AS s
-    ORDER BY place
-    LIMIT depth;
+        array_agg(r.chunk_id), array_agg(r.document_id), array_agg(r.chunk_index),
+        array_agg(r.score), max(r.total_idf) * (k1 + 1)
+    INTO chunk_ids, document_ids, chunk_indexes, scores, perfect_score
+    FROM (
+        SELECT s.*, max(of_config.total_idf) OVER () AS total_idf
+        FROM unnest(
+            terms.configs, terms.conditions, terms.ends[:cardinality(terms.configs)], terms.ends[2:])
+            AS p (config_name, condition, before, last)
+        CROSS JOIN LATERAL (
+            SELECT sum(value) AS total_idf FROM unnest(idf[p.before + 1:p.last]) AS value
+        ) AS of_config
+        CROSS JOIN LATERAL (
+            SELECT c.*
+            FROM pgblend._lexical_score(
+                collection_ids, p.config_name, terms.lexemes[p.before + 1:p.last], p.condition,
+                idf[p.before + 1:p.last], total_length::double precision / statistics.n, k1,
+                (settings ->> 'b')::double precision, field_weights, filter, depth, deadline, reading
+            ) AS c
+            WHERE by_document IS NOT TRUE
+            UNION ALL
+            SELECT d.*
+            FROM pgblend._document_candidates(
+                query, collection_ids, p.config_name, terms.lexemes[p.before + 1:p.last],
+                idf[p.before + 1:p.last], total_length::double precision / statistics.n, k1,
+                (settings ->> 'b')::double precision, field_weights, filter, depth, deadline, reading
+            ) AS d
+            WHERE by_document
+        ) AS s
+        ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC
+        LIMIT depth
+    ) AS r;
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._lexical_arm(text, bigint[], jsonb, jsonb) IS
-'The words'' candidates, best first, ranks from 1: one BM25 over all text search configurations in '
+'The words'' candidates as arrays, best first: one BM25 over all text search configurations in '
 'use, with statistics of the searched collections. perfect_score is what no passage can reach.';
 
 -- 25_graph/_node_facts
@@ -17556,7 +17536,7 @@ COMMENT ON FUNCTION pgblend._milliseconds(timestamptz, timestamptz) IS
 
 -- 60_search/_missing_stages
 -- _missing_stages: which of the wanted stages there is no model for, and what to do: {stage: hint}.
--- `wanted` is what _wanted_stages gives, `of_database` what is set for the database. What the caller
+-- `wanted` is what _wanted_stages gives, `of_database` what is set for the database. What a caller
 -- passes in (expansion, rerank_scores) needs no model.
 CREATE OR REPLACE FUNCTION pgblend._missing_stages(
     wanted jsonb,
@@ -17987,11 +17967,10 @@ COMMENT ON FUNCTION pgblend._text_around(json, integer, integer, integer) IS
 
 -- 60_search/_fetch_page
 -- _fetch_page: the rows of a page, made of its passages' ids: texts, snippets, places.
--- The one place where a search reads stored texts. The arrays, `arms` and `details` as JSON, have an
--- element for each row; a
--- passage that is not there, or that the caller may not see, gives no row. OFFSET 0 keeps each row
--- a look-up by its key: statistics that call the tables empty, as ANALYZE makes them beside a long
--- transaction, would make it a join of all rows with all.
+-- The one place where a search reads stored texts. The arrays, `arms` and `details` as JSON, have
+-- an element for each row; a passage that is not there, or that the caller may not see, gives no
+-- row. OFFSET 0 keeps each row a look-up by its key: statistics that call the tables empty, as
+-- ANALYZE makes them beside a long transaction, would make it a join of all rows with all.
 CREATE OR REPLACE FUNCTION pgblend._fetch_page(
     query text,
     chunk_ids bigint[],
@@ -18187,37 +18166,16 @@ if "arm_list" not in SD:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    _WORDS = {
-        "rank": "ranks",
-        "chunk_id": "chunk_ids",
-        "document_id": "document_ids",
-        "chunk_index": "chunk_indexes",
-        "score": "scores",
-    }
-    _COSINES = {"cosine" if name == "score" else name: column for name, column in _WORDS.items()}
-    _ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
     _NAMED_SPACE = "(SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = $6)"
-
-
-    def _statement(source: str, arrays: Mapping[str, str], more: str) -> str:
-        """Return the statement that gives an arm's rows as one row of arrays."""
-        columns = [f"array_agg(a.{name}) AS {column}" for name, column in arrays.items()]
-        return f"SELECT {', '.join(columns)}{more} FROM pgblend.{source} AS a"
-
-
-    _PERFECT = ", max(a.perfect_score) AS perfect"
+    _ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
+    _STATEMENT = "SELECT a.* FROM pgblend.{} AS a"
     _ARMS = {
-        "lexical": (_statement("_lexical_arm($1, $2, $3, $4)", _WORDS, _PERFECT), _ASKED),
+        "lexical": (_STATEMENT.format("_lexical_arm($1, $2, $3, $4)"), _ASKED),
         "vector": (
-            _statement(f"_vector_arm($5, {_NAMED_SPACE}, $2, $1, $3, $4)", _COSINES, ""),
+            _STATEMENT.format(f"_vector_arm($5, {_NAMED_SPACE}, $2, $1, $3, $4)"),
             [*_ASKED, "vector", "text"],
         ),
-        "fuzzy": (
-            _statement(
-                "_fuzzy_arm($1, $2, $3, $4)", {**_WORDS, "corrections": "corrections"}, _PERFECT
-            ),
-            _ASKED,
-        ),
+        "fuzzy": (_STATEMENT.format("_fuzzy_arm($1, $2, $3, $4)"), _ASKED),
     }
 
 
@@ -18238,13 +18196,14 @@ if "arm_list" not in SD:
         cosines.
         """
         row = run(*_ARMS[kind], *values)[0]
-        columns = {name: value or [] for name, value in row.items() if name != "perfect"}
+        columns = {name: value or [] for name, value in row.items() if name != "perfect_score"}
         return {
             "arm": arm,
             "kind": kind,
             "by_vector": kind == "vector",
             "weight": weight,
-            "perfect": row.get("perfect"),
+            "perfect": row.get("perfect_score"),
+            "ranks": list(range(1, len(columns["chunk_ids"]) + 1)),
             **columns,
         }
     SD["arm_list"] = arm_list
@@ -19107,7 +19066,8 @@ if "fuse_lists" not in SD:
         pool = merge_lists(lists)
         count = len(pool["chunk_ids"])
         weights = [of_list["weight"] for of_list in lists]
-        normal, feedback = None, None
+        normal: Sequence[Sequence[float | None]] | None = None
+        feedback = None
         if settings["fusion"] == "convex" and len(lists) > 1:
             method = settings["normalization"]
             scaled = [
@@ -21205,9 +21165,9 @@ COMMENT ON FUNCTION pgblend._search_page(
 -- one page is made (_search_page). `only_arm` (lexical, vector, fuzzy) runs that arm alone: vector
 -- raises where there are no vectors; lexical, where no passage has any of the words and strict does
 -- not forbid it, gives the nearest by vectors, with a WARNING and a note in `degraded`. A NULL or
--- blank query gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL with
--- `traced` 'none'; 'page' and 'pool' say ever more (_search_trace), 'rerank' only which passages a
--- reranker would read. Where log_address is set, the search is reported there, and search_id is in
+-- blank query gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL
+-- with `traced` 'none'; 'page' and 'pool' say ever more (_search_trace), 'rerank' only which
+-- passages a reranker would read. Where log_address is set, the search is reported there, and search_id is in
 -- the rows' details.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
@@ -21654,27 +21614,23 @@ DECLARE
         'timeouts_ms', settings -> 'timeouts_ms' || '{"lexical": 600000}',
         'vector_scan', 'exact',
         'lexical_index', coalesce(settings ->> 'lexical_index', 'incomplete'));
+    found record;
 BEGIN
     CASE arm
         WHEN 'lexical' THEN
-            SELECT a.rank, a.score INTO _place_in_arm.rank, _place_in_arm.score
-            FROM pgblend._lexical_arm(query, collection_ids, filter, everything) AS a
-            WHERE a.document_id = _place_in_arm.document_id
-            ORDER BY a.rank LIMIT 1;
+            found := pgblend._lexical_arm(query, collection_ids, filter, everything);
         WHEN 'fuzzy' THEN
-            SELECT a.rank, a.score INTO _place_in_arm.rank, _place_in_arm.score
-            FROM pgblend._fuzzy_arm(query, collection_ids, filter, everything) AS a
-            WHERE a.document_id = _place_in_arm.document_id
-            ORDER BY a.rank LIMIT 1;
+            found := pgblend._fuzzy_arm(query, collection_ids, filter, everything);
         WHEN 'vector' THEN
-            SELECT a.rank, a.cosine INTO _place_in_arm.rank, _place_in_arm.score
-            FROM pgblend._vector_arm(
+            found := pgblend._vector_arm(
                 query_embedding, space, collection_ids,
                 CASE WHEN (settings #>> '{weights,lexical}')::double precision > 0 THEN query END,
-                filter, everything) AS a
-            WHERE a.document_id = _place_in_arm.document_id
-            ORDER BY a.rank LIMIT 1;
+                filter, everything);
     END CASE;
+    SELECT u.place, u.score INTO _place_in_arm.rank, _place_in_arm.score
+    FROM unnest(found.document_ids, found.scores) WITH ORDINALITY AS u (document_id, score, place)
+    WHERE u.document_id = _place_in_arm.document_id
+    ORDER BY u.place LIMIT 1;
 END;
 $function$;
 

@@ -2,28 +2,24 @@
 -- A lexeme that the searched collections' vocabulary lacks stands for up to three that it has; each
 -- counts by how likely it is, known ones count as they are. `corrections` maps the ones to the
 -- others.
--- Candidates and scores are those of BM25 as in _lexical_arm, with its settings; perfect_score is
--- what no passage can reach. No rows where no lexeme is unknown, unless the setting fuzzy is 'on'.
--- A word of deleted chunks counts as known until lexical_rebuild. By the setting fuzzy_method
--- word_similarity it is _trigram_arm instead.
+-- Candidates and scores are those of BM25 as in _lexical_arm, as arrays, with its settings;
+-- perfect_score is what no passage can reach. None where no lexeme is unknown, unless the setting
+-- fuzzy is 'on'. A word of deleted chunks counts as known until lexical_rebuild. By the setting
+-- fuzzy_method word_similarity it is _trigram_arm instead.
 CREATE OR REPLACE FUNCTION pgblend._fuzzy_arm(
     query text,
     collection_ids bigint[],
     filter jsonb,
-    settings jsonb
-)
-RETURNS TABLE (
-    rank bigint,
-    chunk_id bigint,
-    document_id bigint,
-    chunk_index integer,
-    score double precision,
-    perfect_score double precision,
-    corrections jsonb
+    settings jsonb,
+    OUT chunk_ids bigint[],
+    OUT document_ids bigint[],
+    OUT chunk_indexes integer[],
+    OUT scores double precision[],
+    OUT perfect_score double precision,
+    OUT corrections jsonb[]
 )
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-ROWS 100
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $function$
@@ -37,8 +33,8 @@ DECLARE
     terms jsonb;
 BEGIN
     IF settings ->> 'fuzzy_method' = 'word_similarity' THEN
-        RETURN QUERY SELECT t.* FROM pgblend._trigram_arm(
-            query, collection_ids, filter, settings) AS t;
+        SELECT t.* INTO chunk_ids, document_ids, chunk_indexes, scores, perfect_score, corrections
+        FROM pgblend._trigram_arm(query, collection_ids, filter, settings) AS t;
         RETURN;
     ELSIF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
@@ -46,29 +42,27 @@ BEGIN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;
     terms := pgblend._fuzzy_terms(query, collection_ids, settings, deadline, reading);
-    RETURN QUERY
     SELECT
-        row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
-        s.chunk_id,
-        s.document_id,
-        s.chunk_index,
-        s.score,
-        max(t.total) OVER () * (k1 + 1),
-        t.corrections
-    FROM jsonb_to_recordset(terms) AS t (
-        config_name text, lexemes text[], idf double precision[], total double precision,
-        average_length double precision, condition tsquery, corrections jsonb)
-    CROSS JOIN LATERAL pgblend._lexical_score(
-        collection_ids, t.config_name, t.lexemes, t.condition, t.idf, t.average_length,
-        k1, (settings ->> 'b')::double precision,
-        ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
-        filter, depth, deadline, reading
-    ) AS s
-    ORDER BY place
-    LIMIT depth;
+        array_agg(r.chunk_id), array_agg(r.document_id), array_agg(r.chunk_index),
+        array_agg(r.score), max(r.total) * (k1 + 1), array_agg(r.corrections)
+    INTO chunk_ids, document_ids, chunk_indexes, scores, perfect_score, corrections
+    FROM (
+        SELECT s.*, max(t.total) OVER () AS total, t.corrections
+        FROM jsonb_to_recordset(terms) AS t (
+            config_name text, lexemes text[], idf double precision[], total double precision,
+            average_length double precision, condition tsquery, corrections jsonb)
+        CROSS JOIN LATERAL pgblend._lexical_score(
+            collection_ids, t.config_name, t.lexemes, t.condition, t.idf, t.average_length,
+            k1, (settings ->> 'b')::double precision,
+            ARRAY[settings ->> 'title_weight', settings ->> 'heading_weight', '1']::double precision[],
+            filter, depth, deadline, reading
+        ) AS s
+        ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC
+        LIMIT depth
+    ) AS r;
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._fuzzy_arm(text, bigint[], jsonb, jsonb) IS
-'Candidates of a query whose misspelt and unfinished words are put right by the vocabulary, best '
-'first, ranks from 1: BM25 as in _lexical_arm. perfect_score is what no passage can reach.';
+'Candidates of a query whose misspelt and unfinished words are put right by the vocabulary, as '
+'arrays, best first: BM25 as in _lexical_arm. perfect_score is what no passage can reach.';

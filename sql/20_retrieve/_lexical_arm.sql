@@ -1,4 +1,5 @@
--- _lexical_arm: the words' candidates: one BM25 over all text search configurations in use.
+-- _lexical_arm: the words' candidates: one BM25 over all text search configurations in use; as
+-- arrays, best first, which are NULL or empty where there are none.
 -- `perfect_score` is what no passage can reach: Σ idf · (k1 + 1), the largest over the
 -- configurations. A query without lexemes has no candidates. Raises PB002 where an index is
 -- missing, PB003 where strict finds no chunks, PB009 where timeouts_ms.lexical is over. A caller
@@ -11,19 +12,15 @@ CREATE OR REPLACE FUNCTION pgblend._lexical_arm(
     query text,
     collection_ids bigint[],
     filter jsonb,
-    settings jsonb
-)
-RETURNS TABLE (
-    rank bigint,
-    chunk_id bigint,
-    document_id bigint,
-    chunk_index integer,
-    score double precision,
-    perfect_score double precision
+    settings jsonb,
+    OUT chunk_ids bigint[],
+    OUT document_ids bigint[],
+    OUT chunk_indexes integer[],
+    OUT scores double precision[],
+    OUT perfect_score double precision
 )
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-ROWS 100
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $function$
@@ -72,53 +69,52 @@ BEGIN
     IF total_length = 0 THEN
         RETURN;
     ELSIF best IS DISTINCT FROM NULL THEN
-        RETURN QUERY
-        SELECT
-            u.place, u.chunk_id, u.document_id, u.chunk_index, u.score, best.perfect_score
-        FROM unnest(best.chunk_ids, best.document_ids, best.chunk_indexes, best.scores)
-            WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, place);
+        chunk_ids := best.chunk_ids;
+        document_ids := best.document_ids;
+        chunk_indexes := best.chunk_indexes;
+        scores := best.scores;
+        perfect_score := best.perfect_score;
         RETURN;
     END IF;
     idf := ARRAY(
         SELECT u.idf * u.boost
         FROM unnest(statistics.idf, terms.boosts) WITH ORDINALITY AS u (idf, boost, place)
         ORDER BY u.place);
-    RETURN QUERY
     SELECT
-        row_number() OVER (ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC) AS place,
-        s.chunk_id,
-        s.document_id,
-        s.chunk_index,
-        s.score,
-        max(of_config.total_idf) OVER () * (k1 + 1)
-    FROM unnest(
-        terms.configs, terms.conditions, terms.ends[:cardinality(terms.configs)], terms.ends[2:])
-        AS p (config_name, condition, before, last)
-    CROSS JOIN LATERAL (
-        SELECT sum(value) AS total_idf FROM unnest(idf[p.before + 1:p.last]) AS value
-    ) AS of_config
-    CROSS JOIN LATERAL (
-        SELECT c.*
-        FROM pgblend._lexical_score(
-            collection_ids, p.config_name, terms.lexemes[p.before + 1:p.last], p.condition,
-            idf[p.before + 1:p.last], total_length::double precision / statistics.n, k1,
-            (settings ->> 'b')::double precision, field_weights, filter, depth, deadline, reading
-        ) AS c
-        WHERE by_document IS NOT TRUE
-        UNION ALL
-        SELECT d.*
-        FROM pgblend._document_candidates(
-            query, collection_ids, p.config_name, terms.lexemes[p.before + 1:p.last],
-            idf[p.before + 1:p.last], total_length::double precision / statistics.n, k1,
-            (settings ->> 'b')::double precision, field_weights, filter, depth, deadline, reading
-        ) AS d
-        WHERE by_document
-    ) AS s
-    ORDER BY place
-    LIMIT depth;
+        array_agg(r.chunk_id), array_agg(r.document_id), array_agg(r.chunk_index),
+        array_agg(r.score), max(r.total_idf) * (k1 + 1)
+    INTO chunk_ids, document_ids, chunk_indexes, scores, perfect_score
+    FROM (
+        SELECT s.*, max(of_config.total_idf) OVER () AS total_idf
+        FROM unnest(
+            terms.configs, terms.conditions, terms.ends[:cardinality(terms.configs)], terms.ends[2:])
+            AS p (config_name, condition, before, last)
+        CROSS JOIN LATERAL (
+            SELECT sum(value) AS total_idf FROM unnest(idf[p.before + 1:p.last]) AS value
+        ) AS of_config
+        CROSS JOIN LATERAL (
+            SELECT c.*
+            FROM pgblend._lexical_score(
+                collection_ids, p.config_name, terms.lexemes[p.before + 1:p.last], p.condition,
+                idf[p.before + 1:p.last], total_length::double precision / statistics.n, k1,
+                (settings ->> 'b')::double precision, field_weights, filter, depth, deadline, reading
+            ) AS c
+            WHERE by_document IS NOT TRUE
+            UNION ALL
+            SELECT d.*
+            FROM pgblend._document_candidates(
+                query, collection_ids, p.config_name, terms.lexemes[p.before + 1:p.last],
+                idf[p.before + 1:p.last], total_length::double precision / statistics.n, k1,
+                (settings ->> 'b')::double precision, field_weights, filter, depth, deadline, reading
+            ) AS d
+            WHERE by_document
+        ) AS s
+        ORDER BY s.score DESC, s.document_id ASC, s.chunk_index ASC
+        LIMIT depth
+    ) AS r;
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._lexical_arm(text, bigint[], jsonb, jsonb) IS
-'The words'' candidates, best first, ranks from 1: one BM25 over all text search configurations in '
+'The words'' candidates as arrays, best first: one BM25 over all text search configurations in '
 'use, with statistics of the searched collections. perfect_score is what no passage can reach.';

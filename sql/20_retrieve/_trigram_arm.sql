@@ -1,25 +1,21 @@
 -- _trigram_arm: candidates by the likeness of the query's words to a passage's, in trigrams.
 -- score is word_similarity(words, content), from 0.3 on; ties by (document, chunk index). It reads
 -- every content, so it is slow: for the literal profile three_arm, and for small collections.
--- Phrases and exclusions must hold. Rows as _fuzzy_arm gives them; perfect_score is 1.
+-- Phrases and exclusions must hold. Arrays as _fuzzy_arm gives them; perfect_score is 1.
 CREATE OR REPLACE FUNCTION pgblend._trigram_arm(
     query text,
     collection_ids bigint[],
     filter jsonb,
-    settings jsonb
-)
-RETURNS TABLE (
-    rank bigint,
-    chunk_id bigint,
-    document_id bigint,
-    chunk_index integer,
-    score double precision,
-    perfect_score double precision,
-    corrections jsonb
+    settings jsonb,
+    OUT chunk_ids bigint[],
+    OUT document_ids bigint[],
+    OUT chunk_indexes integer[],
+    OUT scores double precision[],
+    OUT perfect_score double precision,
+    OUT corrections jsonb[]
 )
 LANGUAGE sql
 STABLE PARALLEL UNSAFE
-ROWS 100
 BEGIN ATOMIC
     WITH words AS MATERIALIZED (
         SELECT pgblend._query_groups(query) ->> 'words' AS words
@@ -49,19 +45,21 @@ BEGIN ATOMIC
     )
 
     SELECT
-        row_number() OVER (ORDER BY c.likeness DESC, c.document_id ASC, c.chunk_index ASC) AS place,
-        c.id,
-        c.document_id,
-        c.chunk_index,
-        c.likeness,
+        array_agg(b.id) AS chunk_ids,
+        array_agg(b.document_id) AS document_ids,
+        array_agg(b.chunk_index) AS chunk_indexes,
+        array_agg(b.likeness::double precision) AS scores,
         1 AS perfect_score,
-        NULL::jsonb AS corrections
-    FROM candidate AS c
-    WHERE c.likeness >= 0.3::real
-    ORDER BY place
-    LIMIT (settings ->> 'candidate_depth')::integer;
+        array_agg(NULL::jsonb) AS corrections
+    FROM (
+        SELECT c.*
+        FROM candidate AS c
+        WHERE c.likeness >= 0.3::real
+        ORDER BY c.likeness DESC, c.document_id ASC, c.chunk_index ASC
+        LIMIT (settings ->> 'candidate_depth')::integer
+    ) AS b;
 END;
 
 COMMENT ON FUNCTION pgblend._trigram_arm(text, bigint[], jsonb, jsonb) IS
 'Candidates by the likeness of the query''s words to a passage''s in trigrams: word_similarity '
-'from 0.3 on, best first, ranks from 1, ties by (document, chunk index). It reads every content.';
+'from 0.3 on, as arrays, best first, ties by (document, chunk index). It reads every content.';

@@ -1,4 +1,5 @@
--- _vector_arm: candidates nearest to a query vector by cosine distance, ranks from 1.
+-- _vector_arm: candidates nearest to a query vector by cosine distance, as arrays, best first, NULL
+-- where there are none.
 -- Filters never starve it. 'auto' compares all vectors that could be candidates where those are
 -- few, which misses nothing: of the whole search, or the ones that pass the filter. Walking the
 -- index until `depth` of n vectors pass where m do takes depth · n / m of them, comparing takes m,
@@ -14,18 +15,14 @@ CREATE OR REPLACE FUNCTION pgblend._vector_arm(
     collection_ids bigint[],
     binding_query text,
     filter jsonb,
-    settings jsonb
-)
-RETURNS TABLE (
-    rank bigint,
-    chunk_id bigint,
-    document_id bigint,
-    chunk_index integer,
-    cosine double precision
+    settings jsonb,
+    OUT chunk_ids bigint[],
+    OUT document_ids bigint[],
+    OUT chunk_indexes integer[],
+    OUT scores double precision[]
 )
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-ROWS 100
 SET search_path FROM CURRENT
 SET "hnsw.ef_search" = 40
 SET "hnsw.iterative_scan" = strict_order
@@ -54,7 +51,6 @@ DECLARE
     conditions text := '';
     configs text[];
     phrases tsquery[];
-    found record;
 BEGIN
     IF NOT everywhere THEN  -- else row security restricts already
         conditions := ' AND e.collection_id = ANY($2)';
@@ -109,22 +105,18 @@ BEGIN
                 'hnsw.ef_search', least((settings ->> 'ef_search')::integer + 1, 1000)::text, true),
             set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
         EXECUTE pgblend._vector_scan(space, conditions, scan = 'exact')
-        INTO found
+        INTO chunk_ids, document_ids, chunk_indexes, scores
         USING query_embedding, collection_ids, operands, depth, passing, configs, phrases, rescored;
-        EXIT WHEN scan <> 'auto' OR cardinality(found.chunk_ids) = depth
+        EXIT WHEN scan <> 'auto' OR cardinality(chunk_ids) = depth
             OR (everywhere OR configs IS NOT NULL) AND narrowed IS NULL;
         scan := 'exact';
     END LOOP;
-    RETURN QUERY
-    SELECT u.place, u.chunk_id, u.document_id, u.chunk_index, u.cosine
-    FROM unnest(found.chunk_ids, found.document_ids, found.chunk_indexes, found.cosines)
-        WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, cosine, place);
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._vector_arm(
     vector, pgblend_data.embedding_space, bigint[], text, jsonb, jsonb
 ) IS
-'The vectors'' candidates: passages nearest to a query vector by cosine distance, best first, '
-'ranks from 1, ties by (document, chunk index). Settings: candidate_depth, ef_search, vector_scan, '
-'rescore_factor, language. A filter never makes them fewer than there are.';
+'The vectors'' candidates: passages nearest to a query vector by cosine distance, as arrays, best '
+'first, ties by (document, chunk index); scores are cosines. Settings: candidate_depth, '
+'ef_search, vector_scan, rescore_factor, language. A filter never makes them fewer than there are.';

@@ -1,9 +1,8 @@
 -- _fetch_page: the rows of a page, made of its passages' ids: texts, snippets, places.
--- The one place where a search reads stored texts. The arrays, `arms` and `details` as JSON, have an
--- element for each row; a
--- passage that is not there, or that the caller may not see, gives no row. OFFSET 0 keeps each row
--- a look-up by its key: statistics that call the tables empty, as ANALYZE makes them beside a long
--- transaction, would make it a join of all rows with all.
+-- The one place where a search reads stored texts. The arrays, `arms` and `details` as JSON, have
+-- an element for each row; a passage that is not there, or that the caller may not see, gives no
+-- row. OFFSET 0 keeps each row a look-up by its key: statistics that call the tables empty, as
+-- ANALYZE makes them beside a long transaction, would make it a join of all rows with all.
 CREATE OR REPLACE FUNCTION pgblend._fetch_page(
     query text,
     chunk_ids bigint[],

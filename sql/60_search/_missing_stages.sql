@@ -1,5 +1,5 @@
 -- _missing_stages: which of the wanted stages there is no model for, and what to do: {stage: hint}.
--- `wanted` is what _wanted_stages gives, `of_database` what is set for the database. What the caller
+-- `wanted` is what _wanted_stages gives, `of_database` what is set for the database. What a caller
 -- passes in (expansion, rerank_scores) needs no model.
 CREATE OR REPLACE FUNCTION pgblend._missing_stages(
     wanted jsonb,

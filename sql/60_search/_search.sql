@@ -3,10 +3,10 @@
 -- one page is made (_search_page). `only_arm` (lexical, vector, fuzzy) runs that arm alone: vector
 -- raises where there are no vectors; lexical, where no passage has any of the words and strict does
 -- not forbid it, gives the nearest by vectors, with a WARNING and a note in `degraded`. A NULL or
--- blank query gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL with
--- `traced` 'none'; 'page' and 'pool' say ever more (_search_trace), 'rerank' only which passages a
--- reranker would read. Where log_address is set, the search is reported there, and search_id is in
--- the rows' details.
+-- blank query gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL
+-- with `traced` 'none'; 'page' and 'pool' say ever more (_search_trace), 'rerank' only which
+-- passages a reranker would read. Where log_address is set, the search is reported there, and
+-- search_id is in the rows' details.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,

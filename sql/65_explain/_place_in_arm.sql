@@ -27,27 +27,23 @@ DECLARE
         'timeouts_ms', settings -> 'timeouts_ms' || '{"lexical": 600000}',
         'vector_scan', 'exact',
         'lexical_index', coalesce(settings ->> 'lexical_index', 'incomplete'));
+    found record;
 BEGIN
     CASE arm
         WHEN 'lexical' THEN
-            SELECT a.rank, a.score INTO _place_in_arm.rank, _place_in_arm.score
-            FROM pgblend._lexical_arm(query, collection_ids, filter, everything) AS a
-            WHERE a.document_id = _place_in_arm.document_id
-            ORDER BY a.rank LIMIT 1;
+            found := pgblend._lexical_arm(query, collection_ids, filter, everything);
         WHEN 'fuzzy' THEN
-            SELECT a.rank, a.score INTO _place_in_arm.rank, _place_in_arm.score
-            FROM pgblend._fuzzy_arm(query, collection_ids, filter, everything) AS a
-            WHERE a.document_id = _place_in_arm.document_id
-            ORDER BY a.rank LIMIT 1;
+            found := pgblend._fuzzy_arm(query, collection_ids, filter, everything);
         WHEN 'vector' THEN
-            SELECT a.rank, a.cosine INTO _place_in_arm.rank, _place_in_arm.score
-            FROM pgblend._vector_arm(
+            found := pgblend._vector_arm(
                 query_embedding, space, collection_ids,
                 CASE WHEN (settings #>> '{weights,lexical}')::double precision > 0 THEN query END,
-                filter, everything) AS a
-            WHERE a.document_id = _place_in_arm.document_id
-            ORDER BY a.rank LIMIT 1;
+                filter, everything);
     END CASE;
+    SELECT u.place, u.score INTO _place_in_arm.rank, _place_in_arm.score
+    FROM unnest(found.document_ids, found.scores) WITH ORDINALITY AS u (document_id, score, place)
+    WHERE u.document_id = _place_in_arm.document_id
+    ORDER BY u.place LIMIT 1;
 END;
 $function$;
 

@@ -32,11 +32,16 @@ SIZES = (50_000,)
 GROWTH = (10_000, 100_000, 500_000)
 SECONDS = 15
 CLIENTS = 8
+ARM = (
+    "SELECT u.* FROM pgblend.{} AS a, unnest(a.chunk_ids, a.document_ids, a.chunk_indexes,"
+    " a.scores) WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, rank)"
+)
 ARMS = {
-    "lexical": "SELECT * FROM pgblend._lexical_arm(%(query)s, %(ids)s, NULL, %(settings)s)",
-    "vector": "SELECT * FROM pgblend._vector_arm("
-    "%(vector)s, pgblend._active_space(), %(ids)s, %(query)s, NULL, %(settings)s)",
-    "fuzzy": "SELECT * FROM pgblend._fuzzy_arm(%(query)s, %(ids)s, NULL, %(settings)s)",
+    "lexical": ARM.format("_lexical_arm(%(query)s, %(ids)s, NULL, %(settings)s)"),
+    "vector": ARM.format(
+        "_vector_arm(%(vector)s, pgblend._active_space(), %(ids)s, %(query)s, NULL, %(settings)s)"
+    ),
+    "fuzzy": ARM.format("_fuzzy_arm(%(query)s, %(ids)s, NULL, %(settings)s)"),
 }
 BARE_INDEX = f"""
     SELECT e.chunk_id FROM pgblend_data.embedding_{SPACE} AS e

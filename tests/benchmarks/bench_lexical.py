@@ -31,7 +31,7 @@ from pgblend.migrations import runner
 ROOT = Path("build/bench/postgresql-18")
 REPORT = Path("build/bench/lexical_report.json")
 ROWS = 20
-ARM = "SELECT chunk_id FROM pgblend._lexical_arm(%s, %s::bigint[], %s::jsonb, %s::jsonb)"
+ARM = "SELECT unnest(chunk_ids) FROM pgblend._lexical_arm(%s, %s::bigint[], %s::jsonb, %s::jsonb)"
 TEXTSEARCH = f"SELECT id FROM peer ORDER BY content <@> to_bm25query(%s, 'peer_bm25') LIMIT {ROWS}"
 TS_RANK = f"""
     SELECT c.id FROM pgblend_data.chunk AS c, pgblend._lexeme_tsquery(%s) AS query

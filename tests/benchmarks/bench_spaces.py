@@ -46,11 +46,12 @@ JOIN pgblend_data.document AS d ON d.source_key = s.place::text
 JOIN pgblend_data.chunk AS c ON c.document_id = d.id ORDER BY s.place
 """
 ARM = """
-SELECT array_agg(c.content ORDER BY a.rank)
+SELECT array_agg(c.content ORDER BY u.rank)
 FROM pgblend._vector_arm(
     %s, (SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = %s),
     ARRAY(SELECT id FROM pgblend_data.collection), NULL, NULL, %s) AS a
-JOIN pgblend_data.chunk AS c ON c.id = a.chunk_id
+CROSS JOIN unnest(a.chunk_ids) WITH ORDINALITY AS u (chunk_id, rank)
+JOIN pgblend_data.chunk AS c ON c.id = u.chunk_id
 """
 
 

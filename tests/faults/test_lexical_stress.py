@@ -19,9 +19,10 @@ INGEST = "SELECT ingest_document('stress', %s, 'x', chunks => %s, content_hash =
 # One statement, so one snapshot: what the arm finds beside what the chunks say.
 COMPARE = """
     WITH found AS (
-        SELECT a.chunk_id, a.score FROM pgblend._lexical_arm(
+        SELECT u.chunk_id, u.score FROM pgblend._lexical_arm(
             %(word)s, '{1}', NULL, pgblend._search_settings(
-                '{"candidate_depth": 10000, "timeouts_ms": {"lexical": 60000}}', NULL, '{1}')) AS a
+                '{"candidate_depth": 10000, "timeouts_ms": {"lexical": 60000}}', NULL, '{1}')) AS a,
+            unnest(a.chunk_ids, a.scores) AS u (chunk_id, score)
     ), expected AS (
         SELECT c.id FROM pgblend_data.chunk AS c WHERE c.content ~ %(pattern)s
     )

@@ -18,7 +18,8 @@ ARM = """
         %s, (SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = %s),
         ARRAY(SELECT id FROM pgblend_data.collection), NULL, NULL,
         '{"candidate_depth": 100, "ef_search": 100, "vector_scan": "index", "rescore_factor": 4}'
-    ) AS a JOIN pgblend_data.document AS d ON d.id = a.document_id ORDER BY a.rank LIMIT 10
+    ) AS a, unnest(a.document_ids) WITH ORDINALITY AS u (document_id, rank)
+    JOIN pgblend_data.document AS d ON d.id = u.document_id ORDER BY u.rank LIMIT 10
 """
 
 

@@ -11,10 +11,11 @@ from support.database import Database, stage, vector_literal
 DIMENSIONS = 32
 ROWS = 2_500  # reltuples over 2,000 make `auto` use the index
 ARM = """
-    SELECT a.rank, a.chunk_id, a.cosine
+    SELECT u.rank, u.chunk_id, u.cosine
     FROM pgblend._vector_arm(
         %s, (SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = 'bits'),
-        ARRAY(SELECT id FROM pgblend_data.collection), NULL, %s, %s) AS a
+        ARRAY(SELECT id FROM pgblend_data.collection), NULL, %s, %s) AS a,
+        unnest(a.chunk_ids, a.scores) WITH ORDINALITY AS u (chunk_id, cosine, rank)
 """
 
 

@@ -204,9 +204,10 @@ def test_passages_without_text_are_no_repetitions(db: Database) -> None:
 def test_known_words_weigh_in_the_fuzzy_arm_as_they_do_in_the_words_arm(db: Database) -> None:
     library(db)
     arm = (
-        "SELECT a.chunk_id, a.score, a.perfect_score FROM pgblend.{}($1, (SELECT array_agg(id) FROM"
+        "SELECT u.chunk_id, u.score, a.perfect_score FROM pgblend.{}($1, (SELECT array_agg(id) FROM"
         ' collections), NULL, (SELECT pgblend._search_settings(\'{{"fuzzy": "on"}}\', NULL,'
-        " array_agg(id)) FROM collections)) AS a"
+        " array_agg(id)) FROM collections)) AS a,"
+        " unnest(a.chunk_ids, a.scores) AS u (chunk_id, score)"
     )
     for query in ("apple cherry lemon", "grape", "banana banana fig"):
         words, fuzzy = (

@@ -24,9 +24,10 @@ def library(db: Database) -> Database:
 
 def found(db: Database, query: str, **more: Any) -> list[tuple[str, float]]:
     rows = db.rows(
-        "SELECT d.source_key, a.score FROM pgblend._fuzzy_arm(%s, (SELECT array_agg(c.id) FROM"
-        " collections AS c), %s, pgblend._search_settings(%s, NULL, '{}')) AS a"
-        " JOIN documents AS d USING (document_id) ORDER BY a.rank",
+        "SELECT d.source_key, u.score FROM pgblend._fuzzy_arm(%s, (SELECT array_agg(c.id) FROM"
+        " collections AS c), %s, pgblend._search_settings(%s, NULL, '{}')) AS a,"
+        " unnest(a.document_ids, a.scores) WITH ORDINALITY AS u (document_id, score, rank)"
+        " JOIN documents AS d USING (document_id) ORDER BY u.rank",
         query,
         None if "filter" not in more else Jsonb(more.pop("filter")),
         Jsonb({**OPTIONS, **more}),
