@@ -1,23 +1,24 @@
 """A search's settings, parsed once for searches with the same."""
 
 import json
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Hashable, Mapping, MutableMapping
 from typing import Any
 
-_MOST_KEPT = 50
-_MOST_CHARACTERS = 8000
+from pgblend.plpy.keep_value import keep_value
+
+Settings = Mapping[str, Any]
+MOST_SETTINGS = 50
+MOST_CHARACTERS = 8000
 
 
-def parsed_settings(kept: MutableMapping[str, Mapping[str, Any]], text: str) -> Mapping[str, Any]:
+def parsed_settings(kept: MutableMapping[Hashable, Settings], text: str) -> Settings:
     """Return the object that a JSON text stands for, which nobody may change.
 
-    `kept` is where the session keeps what it has parsed: fifty texts at most, and no long ones.
+    `kept` is where the session keeps fifty at most, and none of a long text (scores, vectors).
     """
-    parsed: Mapping[str, Any] | None = kept.get(text)
-    if parsed is None:
-        parsed = json.loads(text)
-        if len(text) <= _MOST_CHARACTERS:
-            if len(kept) == _MOST_KEPT:
-                kept.clear()
-            kept[text] = parsed
-    return parsed
+    settings: Settings | None = kept.get(text)
+    if settings is None:
+        settings = json.loads(text)
+        if len(text) <= MOST_CHARACTERS:
+            keep_value(kept, text, settings, MOST_SETTINGS)
+    return settings

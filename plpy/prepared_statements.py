@@ -1,14 +1,16 @@
 """Statements that a session prepares once."""
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from typing import Any
+
+from pgblend.plpy.keep_value import keep_value
 
 Rows = Sequence[Mapping[str, Any]]
 MOST_PLANS = 100
 
 
 def prepared_statements(
-    prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+    prepare: Callable[[str, list[str]], Any], kept: MutableMapping[Hashable, Any]
 ) -> Callable[..., Rows]:
     """Return a function that runs (statement, types, *values) and gives its rows.
 
@@ -19,9 +21,7 @@ def prepared_statements(
     def run(statement: str, types: list[str], *values: object) -> Rows:
         plan = kept.get(statement)
         if plan is None:
-            if len(kept) > MOST_PLANS:
-                kept.clear()
-            plan = kept[statement] = prepare(statement, types)
+            plan = keep_value(kept, statement, prepare(statement, types), MOST_PLANS)
         rows: Rows = plan.execute(list(values))
         return rows
 

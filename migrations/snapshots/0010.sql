@@ -5365,18 +5365,38 @@ if "open_index" not in SD:
         return opened
     SD["open_index"] = open_index
 open_index = SD["open_index"]
+if "keep_value" not in SD:
+    """What a session remembers, a bounded number of values."""
+
+    from collections.abc import Hashable, MutableMapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+
+    def keep_value(
+        kept: MutableMapping[Hashable, Value], key: Hashable, value: Value, most: int
+    ) -> Value:
+        """Keep a value and return it; where `most` are kept, those are forgotten first."""
+        if len(kept) >= most:
+            kept.clear()
+        kept[key] = value
+        return value
+    SD["keep_value"] = keep_value
+keep_value = SD["keep_value"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
     from typing import Any
+
 
     Rows = Sequence[Mapping[str, Any]]
     MOST_PLANS = 100
 
 
     def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[Hashable, Any]
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
@@ -5387,9 +5407,7 @@ if "prepared_statements" not in SD:
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
-                if len(kept) > MOST_PLANS:
-                    kept.clear()
-                plan = kept[statement] = prepare(statement, types)
+                plan = keep_value(kept, statement, prepare(statement, types), MOST_PLANS)
             rows: Rows = plan.execute(list(values))
             return rows
 
@@ -6278,18 +6296,38 @@ if "open_index" not in SD:
         return opened
     SD["open_index"] = open_index
 open_index = SD["open_index"]
+if "keep_value" not in SD:
+    """What a session remembers, a bounded number of values."""
+
+    from collections.abc import Hashable, MutableMapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+
+    def keep_value(
+        kept: MutableMapping[Hashable, Value], key: Hashable, value: Value, most: int
+    ) -> Value:
+        """Keep a value and return it; where `most` are kept, those are forgotten first."""
+        if len(kept) >= most:
+            kept.clear()
+        kept[key] = value
+        return value
+    SD["keep_value"] = keep_value
+keep_value = SD["keep_value"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
     from typing import Any
+
 
     Rows = Sequence[Mapping[str, Any]]
     MOST_PLANS = 100
 
 
     def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[Hashable, Any]
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
@@ -6300,9 +6338,7 @@ if "prepared_statements" not in SD:
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
-                if len(kept) > MOST_PLANS:
-                    kept.clear()
-                plan = kept[statement] = prepare(statement, types)
+                plan = keep_value(kept, statement, prepare(statement, types), MOST_PLANS)
             rows: Rows = plan.execute(list(values))
             return rows
 
@@ -7056,18 +7092,38 @@ if "open_index" not in SD:
         return opened
     SD["open_index"] = open_index
 open_index = SD["open_index"]
+if "keep_value" not in SD:
+    """What a session remembers, a bounded number of values."""
+
+    from collections.abc import Hashable, MutableMapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+
+    def keep_value(
+        kept: MutableMapping[Hashable, Value], key: Hashable, value: Value, most: int
+    ) -> Value:
+        """Keep a value and return it; where `most` are kept, those are forgotten first."""
+        if len(kept) >= most:
+            kept.clear()
+        kept[key] = value
+        return value
+    SD["keep_value"] = keep_value
+keep_value = SD["keep_value"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
     from typing import Any
+
 
     Rows = Sequence[Mapping[str, Any]]
     MOST_PLANS = 100
 
 
     def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[Hashable, Any]
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
@@ -7078,9 +7134,7 @@ if "prepared_statements" not in SD:
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
-                if len(kept) > MOST_PLANS:
-                    kept.clear()
-                plan = kept[statement] = prepare(statement, types)
+                plan = keep_value(kept, statement, prepare(statement, types), MOST_PLANS)
             rows: Rows = plan.execute(list(values))
             return rows
 
@@ -7961,18 +8015,38 @@ if "open_index" not in SD:
         return opened
     SD["open_index"] = open_index
 open_index = SD["open_index"]
+if "keep_value" not in SD:
+    """What a session remembers, a bounded number of values."""
+
+    from collections.abc import Hashable, MutableMapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+
+    def keep_value(
+        kept: MutableMapping[Hashable, Value], key: Hashable, value: Value, most: int
+    ) -> Value:
+        """Keep a value and return it; where `most` are kept, those are forgotten first."""
+        if len(kept) >= most:
+            kept.clear()
+        kept[key] = value
+        return value
+    SD["keep_value"] = keep_value
+keep_value = SD["keep_value"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
     from typing import Any
+
 
     Rows = Sequence[Mapping[str, Any]]
     MOST_PLANS = 100
 
 
     def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[Hashable, Any]
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
@@ -7983,9 +8057,7 @@ if "prepared_statements" not in SD:
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
-                if len(kept) > MOST_PLANS:
-                    kept.clear()
-                plan = kept[statement] = prepare(statement, types)
+                plan = keep_value(kept, statement, prepare(statement, types), MOST_PLANS)
             rows: Rows = plan.execute(list(values))
             return rows
 
@@ -8703,18 +8775,38 @@ if "passing_best" not in SD:
                 found = best(wanted, allowed)
     SD["passing_best"] = passing_best
 passing_best = SD["passing_best"]
+if "keep_value" not in SD:
+    """What a session remembers, a bounded number of values."""
+
+    from collections.abc import Hashable, MutableMapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+
+    def keep_value(
+        kept: MutableMapping[Hashable, Value], key: Hashable, value: Value, most: int
+    ) -> Value:
+        """Keep a value and return it; where `most` are kept, those are forgotten first."""
+        if len(kept) >= most:
+            kept.clear()
+        kept[key] = value
+        return value
+    SD["keep_value"] = keep_value
+keep_value = SD["keep_value"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
     from typing import Any
+
 
     Rows = Sequence[Mapping[str, Any]]
     MOST_PLANS = 100
 
 
     def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[Hashable, Any]
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
@@ -8725,9 +8817,7 @@ if "prepared_statements" not in SD:
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
-                if len(kept) > MOST_PLANS:
-                    kept.clear()
-                plan = kept[statement] = prepare(statement, types)
+                plan = keep_value(kept, statement, prepare(statement, types), MOST_PLANS)
             rows: Rows = plan.execute(list(values))
             return rows
 
@@ -10017,18 +10107,38 @@ if "passing_best" not in SD:
                 found = best(wanted, allowed)
     SD["passing_best"] = passing_best
 passing_best = SD["passing_best"]
+if "keep_value" not in SD:
+    """What a session remembers, a bounded number of values."""
+
+    from collections.abc import Hashable, MutableMapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+
+    def keep_value(
+        kept: MutableMapping[Hashable, Value], key: Hashable, value: Value, most: int
+    ) -> Value:
+        """Keep a value and return it; where `most` are kept, those are forgotten first."""
+        if len(kept) >= most:
+            kept.clear()
+        kept[key] = value
+        return value
+    SD["keep_value"] = keep_value
+keep_value = SD["keep_value"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
     from typing import Any
+
 
     Rows = Sequence[Mapping[str, Any]]
     MOST_PLANS = 100
 
 
     def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[Hashable, Any]
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
@@ -10039,9 +10149,7 @@ if "prepared_statements" not in SD:
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
-                if len(kept) > MOST_PLANS:
-                    kept.clear()
-                plan = kept[statement] = prepare(statement, types)
+                plan = keep_value(kept, statement, prepare(statement, types), MOST_PLANS)
             rows: Rows = plan.execute(list(values))
             return rows
 
@@ -11278,18 +11386,38 @@ if "open_index" not in SD:
         return opened
     SD["open_index"] = open_index
 open_index = SD["open_index"]
+if "keep_value" not in SD:
+    """What a session remembers, a bounded number of values."""
+
+    from collections.abc import Hashable, MutableMapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+
+    def keep_value(
+        kept: MutableMapping[Hashable, Value], key: Hashable, value: Value, most: int
+    ) -> Value:
+        """Keep a value and return it; where `most` are kept, those are forgotten first."""
+        if len(kept) >= most:
+            kept.clear()
+        kept[key] = value
+        return value
+    SD["keep_value"] = keep_value
+keep_value = SD["keep_value"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
     from typing import Any
+
 
     Rows = Sequence[Mapping[str, Any]]
     MOST_PLANS = 100
 
 
     def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[Hashable, Any]
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
@@ -11300,9 +11428,7 @@ if "prepared_statements" not in SD:
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
-                if len(kept) > MOST_PLANS:
-                    kept.clear()
-                plan = kept[statement] = prepare(statement, types)
+                plan = keep_value(kept, statement, prepare(statement, types), MOST_PLANS)
             rows: Rows = plan.execute(list(values))
             return rows
 
@@ -12095,18 +12221,38 @@ if "closest_lexemes" not in SD:
         return OPENING + EXTENSION * letters if letters else 0.0
     SD["closest_lexemes"] = closest_lexemes
 closest_lexemes = SD["closest_lexemes"]
+if "keep_value" not in SD:
+    """What a session remembers, a bounded number of values."""
+
+    from collections.abc import Hashable, MutableMapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+
+    def keep_value(
+        kept: MutableMapping[Hashable, Value], key: Hashable, value: Value, most: int
+    ) -> Value:
+        """Keep a value and return it; where `most` are kept, those are forgotten first."""
+        if len(kept) >= most:
+            kept.clear()
+        kept[key] = value
+        return value
+    SD["keep_value"] = keep_value
+keep_value = SD["keep_value"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
     from typing import Any
+
 
     Rows = Sequence[Mapping[str, Any]]
     MOST_PLANS = 100
 
 
     def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[Hashable, Any]
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
@@ -12117,9 +12263,7 @@ if "prepared_statements" not in SD:
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
-                if len(kept) > MOST_PLANS:
-                    kept.clear()
-                plan = kept[statement] = prepare(statement, types)
+                plan = keep_value(kept, statement, prepare(statement, types), MOST_PLANS)
             rows: Rows = plan.execute(list(values))
             return rows
 
@@ -16108,18 +16252,38 @@ if "gateway_call" not in SD:
         return GatewayCall(run, request, connections)
     SD["gateway_call"] = gateway_call
 gateway_call = SD["gateway_call"]
+if "keep_value" not in SD:
+    """What a session remembers, a bounded number of values."""
+
+    from collections.abc import Hashable, MutableMapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+
+    def keep_value(
+        kept: MutableMapping[Hashable, Value], key: Hashable, value: Value, most: int
+    ) -> Value:
+        """Keep a value and return it; where `most` are kept, those are forgotten first."""
+        if len(kept) >= most:
+            kept.clear()
+        kept[key] = value
+        return value
+    SD["keep_value"] = keep_value
+keep_value = SD["keep_value"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
     from typing import Any
+
 
     Rows = Sequence[Mapping[str, Any]]
     MOST_PLANS = 100
 
 
     def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[Hashable, Any]
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
@@ -16130,9 +16294,7 @@ if "prepared_statements" not in SD:
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
-                if len(kept) > MOST_PLANS:
-                    kept.clear()
-                plan = kept[statement] = prepare(statement, types)
+                plan = keep_value(kept, statement, prepare(statement, types), MOST_PLANS)
             rows: Rows = plan.execute(list(values))
             return rows
 
@@ -17492,10 +17654,10 @@ COMMENT ON FUNCTION pgblend._has_vectors(pgblend_data.embedding_space, bigint[])
 
 -- 60_search/_kept_plan
 -- _kept_plan: the plan of a search (_search_plan) that the session has made before; NULL where not.
--- A plan follows from its arguments, the first six, and making it takes longer than to fuse: so a
--- session keeps up to fifty, for searches that give the same options. `made`, where given, is kept
--- and returned. Not kept are plans of long options, which seldom come again, and of those that name
--- a text search configuration, which may be dropped.
+-- A plan follows from its arguments, the first six, and is made in .4 ms, found in .05: so a session
+-- keeps fifty, for searches with the same options. `made`, where given, is kept and returned. Not
+-- kept are plans of long options, which seldom come again, and of options that name a text search
+-- configuration, which may be dropped.
 CREATE OR REPLACE FUNCTION pgblend._kept_plan(
     options jsonb,
     of_database jsonb,
@@ -17509,14 +17671,32 @@ RETURNS jsonb
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
+if "keep_value" not in SD:
+    """What a session remembers, a bounded number of values."""
+
+    from collections.abc import Hashable, MutableMapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+
+    def keep_value(
+        kept: MutableMapping[Hashable, Value], key: Hashable, value: Value, most: int
+    ) -> Value:
+        """Keep a value and return it; where `most` are kept, those are forgotten first."""
+        if len(kept) >= most:
+            kept.clear()
+        kept[key] = value
+        return value
+    SD["keep_value"] = keep_value
+keep_value = SD["keep_value"]
 MOST_PLANS, MOST_CHARACTERS = 50, 4000
+
 plans = SD.setdefault("plans", {})
 asked = (options, of_database, of_profile, of_collection, only_arm, traced)
 given = options or ""
 if made is not None and len(given) <= MOST_CHARACTERS and '"language"' not in given:
-    if len(plans) == MOST_PLANS:
-        plans.clear()
-    plans[asked] = made
+    keep_value(plans, asked, made, MOST_PLANS)
 return plans.get(asked, made)
 $python$;
 
@@ -19973,44 +20153,64 @@ if "page_start" not in SD:
         return sum(row < (-after["score"], *key) for row in ranked)
     SD["page_start"] = page_start
 page_start = SD["page_start"]
+if "keep_value" not in SD:
+    """What a session remembers, a bounded number of values."""
+
+    from collections.abc import Hashable, MutableMapping
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+
+    def keep_value(
+        kept: MutableMapping[Hashable, Value], key: Hashable, value: Value, most: int
+    ) -> Value:
+        """Keep a value and return it; where `most` are kept, those are forgotten first."""
+        if len(kept) >= most:
+            kept.clear()
+        kept[key] = value
+        return value
+    SD["keep_value"] = keep_value
+keep_value = SD["keep_value"]
 if "parsed_settings" not in SD:
     """A search's settings, parsed once for searches with the same."""
 
     import json
-    from collections.abc import Mapping, MutableMapping
+    from collections.abc import Hashable, Mapping, MutableMapping
     from typing import Any
 
-    _MOST_KEPT = 50
-    _MOST_CHARACTERS = 8000
+
+    Settings = Mapping[str, Any]
+    MOST_SETTINGS = 50
+    MOST_CHARACTERS = 8000
 
 
-    def parsed_settings(kept: MutableMapping[str, Mapping[str, Any]], text: str) -> Mapping[str, Any]:
+    def parsed_settings(kept: MutableMapping[Hashable, Settings], text: str) -> Settings:
         """Return the object that a JSON text stands for, which nobody may change.
 
-        `kept` is where the session keeps what it has parsed: fifty texts at most, and no long ones.
+        `kept` is where the session keeps fifty at most, and none of a long text (scores, vectors).
         """
-        parsed: Mapping[str, Any] | None = kept.get(text)
-        if parsed is None:
-            parsed = json.loads(text)
-            if len(text) <= _MOST_CHARACTERS:
-                if len(kept) == _MOST_KEPT:
-                    kept.clear()
-                kept[text] = parsed
-        return parsed
+        settings: Settings | None = kept.get(text)
+        if settings is None:
+            settings = json.loads(text)
+            if len(text) <= MOST_CHARACTERS:
+                keep_value(kept, text, settings, MOST_SETTINGS)
+        return settings
     SD["parsed_settings"] = parsed_settings
 parsed_settings = SD["parsed_settings"]
 if "prepared_statements" not in SD:
     """Statements that a session prepares once."""
 
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
     from typing import Any
+
 
     Rows = Sequence[Mapping[str, Any]]
     MOST_PLANS = 100
 
 
     def prepared_statements(
-        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[str, Any]
+        prepare: Callable[[str, list[str]], Any], kept: MutableMapping[Hashable, Any]
     ) -> Callable[..., Rows]:
         """Return a function that runs (statement, types, *values) and gives its rows.
 
@@ -20021,9 +20221,7 @@ if "prepared_statements" not in SD:
         def run(statement: str, types: list[str], *values: object) -> Rows:
             plan = kept.get(statement)
             if plan is None:
-                if len(kept) > MOST_PLANS:
-                    kept.clear()
-                plan = kept[statement] = prepare(statement, types)
+                plan = keep_value(kept, statement, prepare(statement, types), MOST_PLANS)
             rows: Rows = plan.execute(list(values))
             return rows
 
@@ -21167,8 +21365,8 @@ COMMENT ON FUNCTION pgblend._search_page(
 -- not forbid it, gives the nearest by vectors, with a WARNING and a note in `degraded`. A NULL or
 -- blank query gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL
 -- with `traced` 'none'; 'page' and 'pool' say ever more (_search_trace), 'rerank' only which
--- passages a reranker would read. Where log_address is set, the search is reported there, and search_id is in
--- the rows' details.
+-- passages a reranker would read. Where log_address is set, the search is reported there, and
+-- search_id is in the rows' details.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,

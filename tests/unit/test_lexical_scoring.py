@@ -17,7 +17,6 @@ from pgblend.plpy.joined_postings import joined_postings
 from pgblend.plpy.known_terms import known_terms
 from pgblend.plpy.merge_postings import merge_postings
 from pgblend.plpy.open_index import open_index
-from pgblend.plpy.prepared_statements import prepared_statements
 from pgblend.plpy.score_index import score_index
 from pgblend.plpy.segment_arguments import segment_arguments
 from pgblend.plpy.session_pending import session_pending
@@ -408,19 +407,6 @@ def test_an_id_given_anew_is_another_chunk():
         row = pending_row({**chunk, "words": {text: ONCE}}) | {"key": key}
         pending = session_pending(key, kept, lambda _, row=row: [row])
         assert pending["terms"].tolist() == [text]
-
-
-def test_statements_are_prepared_once():
-    made, kept = [], {}
-
-    class Plan:
-        def execute(self, values):
-            return [values]
-
-    run = prepared_statements(lambda *args: made.append(args) or Plan(), kept)
-    assert run("SELECT $1", ["text"], "a") == [["a"]]
-    assert run("SELECT $1", ["text"], "b") == [["b"]]
-    assert made == [("SELECT $1", ["text"])]
 
 
 def test_a_view_is_made_anew_when_a_segment_changes(monkeypatch):

@@ -1,0 +1,87 @@
+"""What a search runs by: made once for the same options and settings, and never out of date."""
+
+import json
+from typing import Any
+
+import pytest
+from psycopg.types.json import Jsonb
+
+from support.database import Database, add_documents
+
+KEPT = "SELECT pgblend._kept_plan(%s, %s, %s, %s, %s, %s, %s)"
+ARGUMENTS: list[Any] = ['{"k1": 1}', "{}", '{"b": 1}', None, None, "none"]
+OTHERS: list[Any] = ['{"k1": 2}', '{"b": 0}', "{}", '{"b": 1}', "lexical", "page"]
+
+
+@pytest.fixture
+def library(db: Database) -> Database:
+    db.rows("SELECT add_collection('c', 'english')")
+    add_documents(db, "c", [("one", "", "red wine"), ("two", "", "wine and more wine")])
+    return db
+
+
+def found(db: Database, **options: Any) -> list[str]:
+    search = "SELECT source_key FROM hybrid_search('wine', collections => '{c}', options => %s)"
+    return db.column(search, Jsonb({"mode": "fast"} | options))
+
+
+def kept(db: Database, arguments: list[Any], made: str | None = None) -> Any:
+    return db.value(KEPT, *arguments, made)
+
+
+def test_a_plan_belongs_to_all_that_it_follows_from(db: Database) -> None:
+    assert kept(db, ARGUMENTS) is None
+    assert kept(db, ARGUMENTS, '{"plan": 1}') == {"plan": 1}
+    assert kept(db, ARGUMENTS) == {"plan": 1}
+    for place, other in enumerate(OTHERS):
+        assert kept(db, [*ARGUMENTS[:place], other, *ARGUMENTS[place + 1 :]]) is None
+
+
+def test_a_session_keeps_no_more_than_fifty(db: Database) -> None:
+    first, *others = ([json.dumps({"b": n}), *ARGUMENTS[1:]] for n in range(51))
+    kept(db, first, "{}")
+    assert kept(db, first) == {}
+    for plan in others:
+        kept(db, plan, "{}")
+    assert (kept(db, first), kept(db, others[-1])) == (None, {})
+
+
+@pytest.mark.parametrize(
+    "options", [{"language": "english"}, {"rerank_scores": {str(n): 1 for n in range(1000)}}]
+)
+def test_what_may_change_or_is_long_is_not_kept(db: Database, options: dict[str, Any]) -> None:
+    arguments = [json.dumps(options), *ARGUMENTS[1:]]
+    assert kept(db, arguments, "{}") == {}
+    assert kept(db, arguments) is None
+
+
+@pytest.mark.parametrize("table", ["profile", "collection", "setting"])
+def test_what_is_set_takes_effect_in_the_next_search(library: Database, table: str) -> None:
+    changes = {
+        "profile": "UPDATE pgblend_data.profile SET settings = %s WHERE name = 'balanced'",
+        "collection": "UPDATE pgblend_data.collection SET settings = %s",
+        "setting": "SELECT set_settings(%s)",
+    }
+    for min_score, expected in ((0, ["two", "one"]), (1, []), (None, ["two", "one"])):
+        library.rows(changes[table], Jsonb({"min_score": min_score}))
+        assert found(library) == expected
+        assert found(library, min_score=1) == []
+
+
+def test_a_configuration_that_was_dropped_is_noticed(library: Database) -> None:
+    library.rows("CREATE TEXT SEARCH CONFIGURATION mine (COPY = simple)")
+    assert found(library, language="mine") == []
+    library.rows("DROP TEXT SEARCH CONFIGURATION mine")
+    error = library.error(
+        "SELECT * FROM hybrid_search('wine', options => %s)",
+        Jsonb({"mode": "fast", "language": "mine"}),
+    )
+    assert error.sqlstate == "22023"
+    assert '"language" is "mine"' in str(error.message_primary)
+
+
+def test_a_mistake_is_one_each_time(library: Database) -> None:
+    for _ in range(2):
+        options = Jsonb({"weights": {"lexical": 0, "vector": 0}})
+        error = library.error("SELECT * FROM hybrid_search('wine', options => %s)", options)
+        assert "all 0" in str(error.message_primary)

@@ -1,0 +1,52 @@
+"""What a session keeps for its next search."""
+
+import json
+from typing import Any
+
+from pgblend.plpy.keep_value import keep_value
+from pgblend.plpy.parsed_settings import MOST_CHARACTERS, MOST_SETTINGS, parsed_settings
+from pgblend.plpy.prepared_statements import MOST_PLANS, prepared_statements
+
+
+class Plan:
+    def execute(self, values: list[object]) -> list[list[object]]:
+        return [values]
+
+
+def test_a_full_store_is_emptied_first() -> None:
+    kept: dict[Any, int] = {}
+    assert [keep_value(kept, key, len(key), 2) for key in ("a", "bb")] == [1, 2]
+    assert kept == {"a": 1, "bb": 2}
+    assert keep_value(kept, "ccc", 3, 2) == 3
+    assert kept == {"ccc": 3}
+
+
+def test_settings_are_parsed_once() -> None:
+    kept: dict[Any, Any] = {}
+    settings = parsed_settings(kept, '{"k1": 1}')
+    assert settings == {"k1": 1}
+    assert parsed_settings(kept, '{"k1": 1}') is settings
+    assert parsed_settings(kept, '{"k1": 2}') == {"k1": 2}
+    for number in range(MOST_SETTINGS + 1):
+        parsed_settings(kept, json.dumps({"number": number}))
+        assert len(kept) <= MOST_SETTINGS
+
+
+def test_long_settings_are_not_kept() -> None:
+    kept: dict[Any, Any] = {}
+    for characters, count in ((MOST_CHARACTERS, 1), (MOST_CHARACTERS + 1, 1)):
+        text = json.dumps("x" * (characters - 2))
+        assert parsed_settings(kept, text) == "x" * (characters - 2)
+        assert len(kept) == count
+
+
+def test_statements_are_prepared_once() -> None:
+    made: list[Any] = []
+    kept: dict[Any, Any] = {}
+    run = prepared_statements(lambda *args: made.append(args) or Plan(), kept)
+    assert run("SELECT $1", ["text"], "a") == [["a"]]
+    assert run("SELECT $1", ["text"], "b") == [["b"]]
+    assert made == [("SELECT $1", ["text"])]
+    for number in range(MOST_PLANS + 1):
+        run(f"SELECT {number}", [])
+        assert len(kept) <= MOST_PLANS
