@@ -17654,10 +17654,10 @@ COMMENT ON FUNCTION pgblend._has_vectors(pgblend_data.embedding_space, bigint[])
 
 -- 60_search/_kept_plan
 -- _kept_plan: the plan of a search (_search_plan) that the session has made before; NULL where not.
--- A plan follows from its arguments, the first six, and is made in .4 ms, found in .05: so a session
--- keeps fifty, for searches with the same options. `made`, where given, is kept and returned. Not
--- kept are plans of long options, which seldom come again, and of options that name a text search
--- configuration, which may be dropped.
+-- A plan follows from its arguments, the first six; making it takes .4 ms, finding it .05. So a
+-- session keeps fifty, for searches with the same options. `made`, where given, is kept and
+-- returned. Not kept are plans of long options, which seldom come again, and of options that name a
+-- text search configuration, which may be dropped.
 CREATE OR REPLACE FUNCTION pgblend._kept_plan(
     options jsonb,
     of_database jsonb,
