@@ -8,7 +8,7 @@ from pgblend.plpy.keep_value import keep_value
 
 Settings = Mapping[str, Any]
 MOST_SETTINGS = 50
-MOST_CHARACTERS = 8000
+LONGEST = 8000
 
 
 def parsed_settings(kept: MutableMapping[Hashable, Settings], text: str) -> Settings:
@@ -19,6 +19,6 @@ def parsed_settings(kept: MutableMapping[Hashable, Settings], text: str) -> Sett
     settings: Settings | None = kept.get(text)
     if settings is None:
         settings = json.loads(text)
-        if len(text) <= MOST_CHARACTERS:
+        if len(text) <= LONGEST:
             keep_value(kept, text, settings, MOST_SETTINGS)
     return settings

@@ -20182,7 +20182,7 @@ if "parsed_settings" not in SD:
 
     Settings = Mapping[str, Any]
     MOST_SETTINGS = 50
-    MOST_CHARACTERS = 8000
+    LONGEST = 8000
 
 
     def parsed_settings(kept: MutableMapping[Hashable, Settings], text: str) -> Settings:
@@ -20193,7 +20193,7 @@ if "parsed_settings" not in SD:
         settings: Settings | None = kept.get(text)
         if settings is None:
             settings = json.loads(text)
-            if len(text) <= MOST_CHARACTERS:
+            if len(text) <= LONGEST:
                 keep_value(kept, text, settings, MOST_SETTINGS)
         return settings
     SD["parsed_settings"] = parsed_settings

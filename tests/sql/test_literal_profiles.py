@@ -158,7 +158,7 @@ def test_over_fetch(
 
 
 def test_mmr_of_rrf_mmr(db: Database) -> None:
-    assert settings_of(db, "rrf_mmr")["mmr"] == {"lambda": 0.7, "pool": 30}
+    assert settings_of(db, "rrf_mmr")["mmr"] == {"lambda": 0.7, "pool": 50}
     for profile in ("balanced", "gno", "gno_epic", "three_arm"):
         assert settings_of(db, profile)["mmr"]["lambda"] == 1  # off
     # lambda and pool are the function's own defaults, too

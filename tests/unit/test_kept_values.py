@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from pgblend.plpy.keep_value import keep_value
-from pgblend.plpy.parsed_settings import MOST_CHARACTERS, MOST_SETTINGS, parsed_settings
+from pgblend.plpy.parsed_settings import LONGEST, MOST_SETTINGS, parsed_settings
 from pgblend.plpy.prepared_statements import MOST_PLANS, prepared_statements
 
 
@@ -34,7 +34,7 @@ def test_settings_are_parsed_once() -> None:
 
 def test_long_settings_are_not_kept() -> None:
     kept: dict[Any, Any] = {}
-    for characters, count in ((MOST_CHARACTERS, 1), (MOST_CHARACTERS + 1, 1)):
+    for characters, count in ((LONGEST, 1), (LONGEST + 1, 1)):
         text = json.dumps("x" * (characters - 2))
         assert parsed_settings(kept, text) == "x" * (characters - 2)
         assert len(kept) == count
