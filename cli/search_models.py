@@ -13,19 +13,15 @@ from pgblend.cli.search_request import SearchRequest
 
 _PLAN: LiteralString = """
     SELECT
-        w.wanted, s.settings,
-        pgblend._missing_stages(w.wanted, s.settings, l.of_database) AS missing,
+        pgblend._search_plan(
+            %(options)s::jsonb, l.of_database, l.of_profile, l.of_collection, NULL, 'none'
+        ) AS settings,
         a.model AS embedding_model,
         pgblend.get_setting('expansion_model') #>> '{}' AS expansion_model,
         pgblend.get_setting('rerank_model') #>> '{}' AS rerank_model,
         pgblend.get_setting('gateway_url') #>> '{}' AS gateway_url
     FROM (SELECT pgblend._searched_collections(%(collections)s::text[]) AS ids) AS i
     CROSS JOIN LATERAL pgblend._setting_layers(%(profile)s::text, i.ids) AS l
-    CROSS JOIN LATERAL (
-        SELECT pgblend._merge_layers(
-            %(options)s::jsonb, l.of_database, l.of_profile, l.of_collection) AS settings
-    ) AS s
-    CROSS JOIN LATERAL (SELECT pgblend._wanted_stages(s.settings) AS wanted) AS w
     LEFT JOIN pgblend_data.embedding_space AS a ON a.active
 """
 _CANDIDATES: LiteralString = """
@@ -79,7 +75,7 @@ class _ClientSearch:
 
     def runs(self, stage: str) -> bool:
         """Whether a stage is wanted and has a model."""
-        return bool(self.plan["wanted"][stage]) and stage not in self.plan["missing"]
+        return bool(self.settings["stages"][stage])
 
     def give(self, **options: Any) -> None:
         """Add options to the request."""

@@ -894,50 +894,6 @@ $function$;
 COMMENT ON FUNCTION pgblend._setting_layers(text, bigint[]) IS
 'What is set for the database, by a profile and for the only collection searched.';
 
--- 05_settings/_setting_sources
--- _setting_sources: where each search setting in force comes from: call, collection, profile,
--- database or default.
--- Of an object, whose keys are merged, the nearest that gave any key. As in _search_settings, which
--- checks what is given, a collection's settings count when it is the only one.
-CREATE OR REPLACE FUNCTION pgblend._setting_sources(
-    options jsonb,
-    profile text,
-    collection_ids bigint[]
-)
-RETURNS TABLE (name text, source text)
-LANGUAGE plpgsql
-STABLE PARALLEL SAFE
-ROWS 30
-SET search_path FROM CURRENT
-AS $function$
-#variable_conflict use_column
-DECLARE
-    of_profile jsonb := (
-        SELECT p.settings FROM pgblend_data.profile AS p
-        WHERE p.name = coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'));
-    of_collection jsonb := (
-        SELECT c.settings FROM pgblend_data.collection AS c
-        WHERE cardinality(collection_ids) = 1 AND c.id = collection_ids[1]);
-BEGIN
-    RETURN QUERY
-    SELECT
-        c.name,
-        CASE
-            WHEN coalesce(options -> c.name, 'null') <> 'null' THEN 'call'
-            WHEN coalesce(of_collection -> c.name, 'null') <> 'null' THEN 'collection'
-            WHEN coalesce(of_profile -> c.name, 'null') <> 'null' THEN 'profile'
-            WHEN coalesce(s.value, 'null') <> 'null' THEN 'database'
-            ELSE 'default'
-        END
-    FROM pgblend.setting_catalog() AS c
-    LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
-    WHERE c.scope = 'search';
-END;
-$function$;
-
-COMMENT ON FUNCTION pgblend._setting_sources(jsonb, text, bigint[]) IS
-'Where each search setting in force comes from: call, collection, profile, database or default.';
-
 -- 05_settings/drop_profile
 -- drop_profile: delete a profile; false where there is none of that name.
 -- A built-in profile and the one in force by default are errors.
@@ -1008,6 +964,44 @@ $function$;
 
 COMMENT ON FUNCTION pgblend._check_settings(jsonb, text[], text) IS
 'Raise 22023 for the first setting that is unknown, out of scope, of a wrong type or out of range.';
+
+-- 05_settings/_setting_sources
+-- _setting_sources: where each search setting in force comes from: call, collection, profile,
+-- database or default.
+-- Of an object, whose keys are merged, the nearest that gave any key. As in _search_settings, which
+-- checks what is given, a collection's settings count when it is the only one.
+CREATE OR REPLACE FUNCTION pgblend._setting_sources(
+    options jsonb,
+    profile text,
+    collection_ids bigint[]
+)
+RETURNS TABLE (name text, source text)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 30
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    layers record := pgblend._setting_layers(profile, collection_ids);
+BEGIN
+    RETURN QUERY
+    SELECT
+        c.name,
+        CASE
+            WHEN coalesce(options -> c.name, 'null') <> 'null' THEN 'call'
+            WHEN coalesce(layers.of_collection -> c.name, 'null') <> 'null' THEN 'collection'
+            WHEN coalesce(layers.of_profile -> c.name, 'null') <> 'null' THEN 'profile'
+            WHEN coalesce(layers.of_database -> c.name, 'null') <> 'null' THEN 'database'
+            ELSE 'default'
+        END
+    FROM pgblend.setting_catalog() AS c
+    WHERE c.scope = 'search';
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._setting_sources(jsonb, text, bigint[]) IS
+'Where each search setting in force comes from: call, collection, profile, database or default.';
 
 -- 05_settings/_merge_layers
 -- _merge_layers: every search setting in force: call > collection > profile > database > default.

@@ -134,7 +134,7 @@ settings = '{
     "weights": {
         "lexical": 1, "vector": 2, "fuzzy": 1,
         "lexical_variant": 0.5, "vector_variant": 1, "hyde": 1.4},
-    "feedback": {"passages": 2, "weight": 0.5, "pool": 30}
+    "feedback": {"passages": 2, "weight": 0.5}
 }'
 WHERE name = 'balanced';
 """

@@ -15,25 +15,19 @@ SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
-    of_profile jsonb := (
-        SELECT p.settings FROM pgblend_data.profile AS p
-        WHERE p.name = coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'));
-    of_collection jsonb := (
-        SELECT c.settings FROM pgblend_data.collection AS c
-        WHERE cardinality(collection_ids) = 1 AND c.id = collection_ids[1]);
+    layers record := pgblend._setting_layers(profile, collection_ids);
 BEGIN
     RETURN QUERY
     SELECT
         c.name,
         CASE
             WHEN coalesce(options -> c.name, 'null') <> 'null' THEN 'call'
-            WHEN coalesce(of_collection -> c.name, 'null') <> 'null' THEN 'collection'
-            WHEN coalesce(of_profile -> c.name, 'null') <> 'null' THEN 'profile'
-            WHEN coalesce(s.value, 'null') <> 'null' THEN 'database'
+            WHEN coalesce(layers.of_collection -> c.name, 'null') <> 'null' THEN 'collection'
+            WHEN coalesce(layers.of_profile -> c.name, 'null') <> 'null' THEN 'profile'
+            WHEN coalesce(layers.of_database -> c.name, 'null') <> 'null' THEN 'database'
             ELSE 'default'
         END
     FROM pgblend.setting_catalog() AS c
-    LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
     WHERE c.scope = 'search';
 END;
 $function$;
