@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import fsum
+from operator import add
 
 
 def convex_fusion(
@@ -20,4 +21,5 @@ def convex_fusion(
         [0.0 if score is None else weight * score for score in of_list]
         for of_list, weight in zip(scores, weights, strict=True)
     ]
-    return [value / total for value in map(fsum, zip(*terms, strict=True))]
+    sums = map(add, *terms) if len(terms) == 2 else map(fsum, zip(*terms, strict=True))
+    return [value / total for value in sums]

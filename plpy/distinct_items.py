@@ -29,6 +29,8 @@ def distinct_items(
 
     spans = kind in ("overlap", "near")
     contents = column("content")
+    if not spans and most is None and len(set(contents)) == len(contents):
+        return list(items), {}
     texted = [text if text and text.strip() else None for text in contents]
     repeats = drop_duplicates(
         texted,

@@ -112,9 +112,11 @@ def _moved_scores(
 ) -> list[float | None]:
     """Return the scores of the list at that place for a vector moved to the first passages."""
     ids = pool["chunk_ids"]
+    looked_at = first[: feedback["pool"]]
     moved = moved_cosines(
-        [ids[item] for item in first[: feedback["pool"]]],
-        [ids[item] for item in first[: feedback["passages"]]],
+        [ids[item] for item in looked_at], [ids[item] for item in first[: feedback["passages"]]]
     )
-    own = pool["scores"][place]
-    return [moved.get(chunk_id, score) for chunk_id, score in zip(ids, own, strict=True)]
+    scores = list(pool["scores"][place])
+    for item in looked_at:
+        scores[item] = moved.get(ids[item], scores[item])
+    return scores

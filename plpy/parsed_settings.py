@@ -6,19 +6,20 @@ from typing import Any
 
 from pgblend.plpy.keep_value import keep_value
 
-Settings = Mapping[str, Any]
+Parsed = tuple[Mapping[str, Any], dict[int, str]]
 MOST_SETTINGS = 50
 LONGEST = 8000
 
 
-def parsed_settings(kept: MutableMapping[Hashable, Settings], text: str) -> Settings:
-    """Return the object that a JSON text stands for, which nobody may change.
+def parsed_settings(kept: MutableMapping[Hashable, Parsed], text: str) -> Parsed:
+    """Return the object that a JSON text stands for, and a place to keep what is made of it.
 
-    `kept` is where the session keeps fifty at most, and none of a long text (scores, vectors).
+    Nobody may change the object. `kept` is where the session keeps fifty at most, and none of a
+    long text (scores, vectors).
     """
-    settings: Settings | None = kept.get(text)
-    if settings is None:
-        settings = json.loads(text)
+    parsed = kept.get(text)
+    if parsed is None:
+        parsed = json.loads(text), {}
         if len(text) <= LONGEST:
-            keep_value(kept, text, settings, MOST_SETTINGS)
-    return settings
+            keep_value(kept, text, parsed, MOST_SETTINGS)
+    return parsed

@@ -15,4 +15,7 @@ def scale_fused(fused: Sequence[float], attainable: float, scale: str) -> list[f
     if scale == "minmax":
         low, high = min(fused), max(fused)
         return [1.0 if high - low < 1e-9 else (value - low) / (high - low) for value in fused]
-    return [min(value / attainable, 1.0) if attainable > 0 else 0.0 for value in fused]
+    if attainable <= 0:
+        return [0.0] * len(fused)
+    shares = [value / attainable for value in fused]
+    return shares if max(shares) <= 1 else [min(share, 1.0) for share in shares]

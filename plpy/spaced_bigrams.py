@@ -23,6 +23,9 @@ CHARACTER = (
     + "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
 
+RUN = re.compile(f"{CHARACTER}+")
+SYLLABLE = re.compile(f"{THAI}|{LAO}|{MYANMAR}|{KHMER}|{CHARACTER}")
+
 
 def spaced_bigrams(text: str) -> str:
     """Write runs of scripts without word spaces as overlapping pairs: three characters as two.
@@ -32,15 +35,13 @@ def spaced_bigrams(text: str) -> str:
     between two pairs stands U+001F, once for each character that they share: blanks to a parser,
     from which join_bigrams can undo it.
     """
-    run = re.compile(f"{CHARACTER}+")
-    syllable = re.compile(f"{THAI}|{LAO}|{MYANMAR}|{KHMER}|{CHARACTER}")
 
     def pairs(match: re.Match[str]) -> str:
-        parts = syllable.findall(match[0])
+        parts = SYLLABLE.findall(match[0])
         spaced = parts[0]
         for place, part in enumerate(parts[1:], start=2):
             shared = part if place < len(parts) else ""
             spaced += part + "\x1f" * len(shared) + shared
         return f"\x1e{spaced}\x1e"
 
-    return run.sub(pairs, text)
+    return RUN.sub(pairs, text)

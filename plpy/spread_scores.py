@@ -20,7 +20,7 @@ def spread_scores(
     BM25 scores or all distances by one number changes nothing, so models whose cosines lie close
     together count as others do.
     """
-    present = sorted((score for score in scores if score is not None), reverse=True) or [0.0]
+    present = sorted([score for score in scores if score is not None], reverse=True) or [0.0]
     least = present[-1]
     if floor is not None and len(present) < depth:
         least = min(least, floor)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-_TEXT_COLUMNS = "c.id, c.content, c.start_offset, c.end_offset"
+_TEXT_COLUMNS = "c.id, c.content, c.text_search_config, c.start_offset, c.end_offset"
 _TEXTS = f"SELECT {_TEXT_COLUMNS} FROM pgblend_data.chunk AS c WHERE c.id = ANY($1)"
 _AGES = "SELECT pgblend._document_ages($1) AS ages"
 _WALK = "SELECT w.nodes, w.depths, w.seeds_of, w.is_cut FROM pgblend._walk({}) AS w"
@@ -44,10 +44,15 @@ class StoredPassages:
         self.query_embedding = query_embedding
         self.space = space
         self.known_cosines: dict[int, float | None] = {}
+        self.known_texts: dict[int, Mapping[str, Any]] = {}
 
     def texts(self, chunk_ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
-        """Return content, start_offset and end_offset by chunk id."""
-        return {row["id"]: row for row in self.run(_TEXTS, ["bigint[]"], chunk_ids)}
+        """Return content, text_search_config, start_offset and end_offset by chunk id."""
+        known = self.known_texts
+        unread = [chunk_id for chunk_id in chunk_ids if chunk_id not in known]
+        if unread:
+            known.update((row["id"], row) for row in self.run(_TEXTS, ["bigint[]"], unread))
+        return known
 
     def ages_days(self, document_ids: Sequence[int]) -> Sequence[float | None]:
         """Return how old the documents are, in their order."""

@@ -12,8 +12,12 @@ from graphlib import TopologicalSorter
 from importlib.resources import files
 from textwrap import indent
 
-_INCLUDE = re.compile(r"^#include plpy/(\w+)\.py$", re.MULTILINE)
+_INCLUDE = re.compile(r"^#include plpy/(\w+)\.py\n", re.MULTILINE)
 _IMPORT = re.compile(r"^from pgblend\.plpy\.(\w+) import \1\n", re.MULTILINE)
+_BODY_IMPORT = re.compile(
+    r"^(?:import \w+(?: as \w+)?|from \w+ import \w+(?:, \w+)*)\n", re.MULTILINE
+)
+_IMPORTED = re.compile(r"(\w+)(?=[,\n])")
 _CALL = re.compile(r"\bpgblend\.(\w+)\s*\(")
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 
@@ -78,12 +82,21 @@ def _module(name: str) -> str:
 
 
 def _splice(text: str) -> str:
-    """Replace the include lines by modules' sources, run once a session (SD lasts that long)."""
-    sources = []
-    for name in modules_of(text):
-        source = indent(_IMPORT.sub("", _module(name)).rstrip(), "    ")
-        sources.append(
-            f'if "{name}" not in SD:\n{source}\n    SD["{name}"] = {name}\n{name} = SD["{name}"]\n'
-        )
-    first = iter(["".join(sources)])
-    return _INCLUDE.sub(lambda _: next(first, "").rstrip("\n"), text)
+    """Replace the include lines by modules' sources, run once a session (SD lasts that long).
+
+    So are the imports of the body itself. What it names is then one look-up away; what modules
+    import stays among themselves.
+    """
+    included = _INCLUDE.findall(text)
+    if not included:
+        return text
+    imports = "".join(_BODY_IMPORT.findall(text))
+    names = ", ".join([*included, *_IMPORTED.findall(imports)])
+    sources = "".join(_IMPORT.sub("", _module(name)) for name in modules_of(text))
+    spliced = (
+        'if "modules" not in SD:\n    def define():\n'
+        + indent(sources + imports, " " * 8)
+        + f'        return {names},\n    SD["modules"] = define()\n{names}, = SD["modules"]\n'
+    )
+    first = iter([spliced])
+    return _INCLUDE.sub(lambda _: next(first, ""), _BODY_IMPORT.sub("", text))

@@ -12,9 +12,6 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/spaced_bigrams.py
-#include plpy/indexable_text.py
-#include plpy/identifiers.py
 #include plpy/index_parts.py
 return index_parts(title, heading, content, own_start)
 $python$;

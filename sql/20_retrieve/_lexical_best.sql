@@ -35,7 +35,6 @@ AS $python$
 #include plpy/count_lexemes.py
 #include plpy/deadline_check.py
 #include plpy/open_index.py
-#include plpy/passing_best.py
 #include plpy/prepared_statements.py
 #include plpy/score_index.py
 #include plpy/term_ids.py
@@ -49,13 +48,16 @@ check()
 terms = term_ids(lexemes)
 n, length, df = count_lexemes(
     opened["live"], view_postings(opened["view"], terms, run), opened["pending"], terms)
-GD["pgblend_words_found"] = all(df)  # then a search has nothing to put right
+handed = GD.get("pgblend_handed", {})  # what a search's own Python takes as it is
+handed["every_word"] = all(df)
 if not length:
     return array_record(([], [], [], []), 0.0, 0)
 idf = [bm25_idf(n, count) * boost for count, boost in zip(df, boosts)]
 formula = {"k1": k1, "b": b, "average_length": length / n, "field_weights": field_weights}
 checked = candidate_filter(collection_ids, filter, condition, run)
 best = score_index(opened, config_name, terms, idf, formula, depth, checked, run, check)
+if "columns" in handed:
+    handed["columns"], best = best, ([], [], [], [])
 return array_record(best, sum(idf) * (k1 + 1), length)
 $python$;
 

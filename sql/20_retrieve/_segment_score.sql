@@ -34,7 +34,6 @@ AS $python$
 #include plpy/candidate_filter.py
 #include plpy/deadline_check.py
 #include plpy/open_index.py
-#include plpy/passing_best.py
 #include plpy/prepared_statements.py
 #include plpy/score_index.py
 #include plpy/term_ids.py

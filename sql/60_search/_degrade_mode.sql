@@ -11,9 +11,6 @@ DECLARE
     degraded text[] := '{}';
     stage record;
 BEGIN
-    IF missing = '{}' THEN
-        RETURN degraded;
-    END IF;
     FOR stage IN
         SELECT s.key AS name, s.value AS problem FROM jsonb_each_text(missing) AS s
         WHERE coalesce(options ->> 'mode', options ->> s.key) IS NOT NULL

@@ -1,4 +1,4 @@
--- _rank_passages: the places, scores and arms of one page: all arms, fused, cut to the page.
+-- _rank_passages: places, scores, arms and snippets of one page: all arms, fused, cut to the page.
 -- The order of all candidates depends on the settings alone, never on result_limit or offset. An
 -- arm of weight 0 does not run, nor the vector arm without a query vector, nor the fuzzy arm by the
 -- setting fuzzy (off, or auto with the words' arm not running). score is what fusion gave, divided
@@ -24,6 +24,7 @@ CREATE OR REPLACE FUNCTION pgblend._rank_passages(
     OUT ranks integer[],
     OUT scores double precision[],
     OUT relevances double precision[],
+    OUT snippets text[],
     OUT arms jsonb,
     OUT details jsonb,
     OUT candidate_count integer,
@@ -36,14 +37,17 @@ SET search_path FROM CURRENT
 AS $python$
 #include plpy/arm_depth.py
 #include plpy/arm_list.py
+#include plpy/arm_settings.py
 #include plpy/candidate_arms.py
 #include plpy/choose_passages.py
+#include plpy/corrected_query.py
 #include plpy/diverse_items.py
 #include plpy/documents_once.py
 #include plpy/fuse_lists.py
 #include plpy/gathered_lists.py
 #include plpy/graph_stage.py
 #include plpy/model_stages.py
+#include plpy/page_snippets.py
 #include plpy/page_start.py
 #include plpy/parsed_settings.py
 #include plpy/prepared_statements.py
@@ -58,8 +62,8 @@ from time import monotonic, perf_counter, time
 started = perf_counter()
 stages, done, skip = stage_log(perf_counter)
 run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
-in_force = parsed_settings(SD.setdefault("settings", {}), settings) | {
-    "space": space, "traced": traced != "none" and traced}
+parsed, of_arms = parsed_settings(SD.setdefault("settings", {}), settings)
+in_force = parsed | {"space": space, "traced": traced != "none" and traced}
 weights, not_run, after = in_force["weights"], in_force["not_run"], in_force["after"]
 if after and len(after) < 3:
     plpy.error(
@@ -87,20 +91,17 @@ def degrade(stage, outcome):
 
 # --- arms: a list each; models are asked meanwhile
 def search(kind, arm, weight, text=None, vector=None):
-    own_depth = depth if kind == arm else depth_of_variants
-    asked = settings
-    if own_depth != in_force["candidate_depth"] or in_force["expansion"]:
-        asked = json.dumps(
-            in_force | {"candidate_depth": own_depth, "expansion": {}})
+    asked = arm_settings(of_arms, parsed, depth if kind == arm else depth_of_variants)
     values = [text, collection_ids, filter, asked]
     if kind == "vector":
         binding = query if weights["lexical"] > 0 else None
         values = [binding, *values[1:], vector, space]
-    GD.pop("pgblend_words_found", None)
+    handed = {"columns": None, "every_word": False}
+    if kind == "lexical":
+        GD["pgblend_handed"] = handed
     try:
-        found = arm_list(run, kind, arm, weight, values)
-        every_word = kind == "lexical" and GD.pop("pgblend_words_found", False)
-        return found | {"every_word": every_word and in_force["language"] is None}
+        found = arm_list(run, kind, arm, weight, values, handed)
+        return found | {"every_word": handed["every_word"] and in_force["language"] is None}
     except plpy.SPIError as error:
         if kind == arm or error.sqlstate != "PB009":
             raise
@@ -108,6 +109,8 @@ def search(kind, arm, weight, text=None, vector=None):
         return {
             "arm": arm, "kind": kind, "by_vector": False, "weight": weight, "perfect": None,
             "ranks": [], "chunk_ids": [], "document_ids": [], "chunk_indexes": [], "scores": []}
+    finally:
+        GD.pop("pgblend_handed", None)
 
 def vectors_of(outcome, count):
     """The vectors in the gateway's answer, where they are there."""
@@ -156,8 +159,8 @@ places = {"fuse": fused["order"]}
 
 # --- refine: leave out repetitions, rerank, blend, leave out what is not good enough
 cosine_of = next((
-    {chunk_id: score for chunk_id, score in zip(ids, scores) if score is not None}
-    for of_list, scores in zip(lists, fused["scores"]) if of_list["arm"] == "vector"), {})
+    dict(zip(of_list["chunk_ids"], of_list["scores"]))
+    for of_list in lists if of_list["arm"] == "vector"), {})
 
 def relevance_of(items):
     """The reranker's scores, else exact cosines; a zero vector has none."""
@@ -270,12 +273,20 @@ details = [
          "score": points[item], "document_id": fused["document_ids"][item],
          "chunk_index": fused["chunk_indexes"][item]}}
     for item in page]
+chunk_ids, arms = [ids[item] for item in page], arms_of(page)
+texts = stored.texts(chunk_ids)
+absent = {"content": "", "text_search_config": ""}
+shown = [texts.get(chunk_id, absent) for chunk_id in chunk_ids]
+snippets = page_snippets(
+    run, [text["content"] for text in shown], [corrected_query(query, one) for one in arms],
+    [text["text_search_config"] for text in shown])
 return {
-    "chunk_ids": [ids[item] for item in page],
+    "chunk_ids": chunk_ids,
     "ranks": list(range(start + 1, start + 1 + len(page))),
     "scores": [points[item] for item in page],
     "relevances": relevances,
-    "arms": json.dumps(arms_of(page)),
+    "snippets": snippets,
+    "arms": json.dumps(arms),
     "details": json.dumps(details),
     "candidate_count": count,
     "degraded": degraded,
@@ -286,5 +297,5 @@ $python$;
 COMMENT ON FUNCTION pgblend._rank_passages(
     text, integer, vector, text, bigint[], jsonb, jsonb, double precision, text
 ) IS
-'The places, scores and arms of one page of a search: all arms, fused, cut to the page; how many '
-'candidates there were, and a trace of the stages.';
+'The places, scores, arms and snippets of one page of a search: all arms, fused, cut to the page; '
+'how many candidates there were, and a trace of the stages.';

@@ -53,7 +53,9 @@ BEGIN
     IF (settings ->> 'is_logged')::boolean THEN
         settings := settings || jsonb_build_object('search_id', gen_random_uuid());
     END IF;
-    filter := pgblend._search_filter(filter, settings);
+    IF num_nonnulls(filter, settings ->> 'since', settings ->> 'until') > 0 THEN
+        filter := pgblend._search_filter(filter, settings);
+    END IF;
     IF vector_norm(query_embedding) NOT BETWEEN 1e-3 AND 1e3 THEN
         query_embedding := l2_normalize(query_embedding);  -- float4 (half) cannot hold its square
     END IF;
@@ -68,10 +70,13 @@ BEGIN
             space := looked.space;
             degraded := looked.degraded;
         END IF;
+        IF settings -> 'not_run' <> '{}' THEN
+            degraded := degraded
+                || pgblend._degrade_mode(settings -> 'not_run', options, settings);
+        END IF;
         page := pgblend._search_page(
             query, result_limit, query_embedding, space, collection_ids, filter, settings,
-            started_at, traced,
-            degraded || pgblend._degrade_mode(settings -> 'not_run', options, settings));
+            started_at, traced, degraded);
         IF only_arm = 'lexical' AND page.candidate_count = 0 AND result_limit > 0
             AND NOT (settings ->> 'strict')::boolean
             AND pgblend._vectors_may_answer(query, collection_ids, settings ->> 'space')
@@ -85,7 +90,10 @@ BEGIN
                 page := fallback;
             END IF;
         END IF;
-        results := pgblend._with_text_around(page.results, settings);
+        results := page.results;
+        IF settings -> 'context_chars' <> '{"before": 0, "after": 0}' THEN
+            results := pgblend._with_text_around(results, settings);
+        END IF;
         degraded := page.degraded;
         page_trace := page.trace;
     END IF;

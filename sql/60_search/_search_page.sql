@@ -41,8 +41,8 @@ BEGIN
             SELECT
                 ARRAY(
                     SELECT f FROM pgblend._fetch_page(
-                        query, r.chunk_ids, r.ranks, r.scores, r.relevances, r.arms, r.details,
-                        _search_page.degraded || r.degraded) AS f),
+                        r.chunk_ids, r.ranks, r.scores, r.relevances, r.snippets, r.arms,
+                        r.details, _search_page.degraded || r.degraded) AS f),
                 r.candidate_count,
                 r.trace,
                 _search_page.degraded || r.degraded

@@ -17,9 +17,6 @@ DECLARE
     around record;
     place integer;
 BEGIN
-    IF characters_before + characters_after = 0 THEN
-        RETURN results;
-    END IF;
     FOR around IN
         WITH chunk AS (
             SELECT e.chunk, (e.chunk ->> 'document_id')::bigint AS document_id

@@ -80,8 +80,15 @@ BEGIN
     )
     SELECT r.*
     FROM page AS a
+    CROSS JOIN LATERAL (
+        SELECT pgblend._snippets(
+            array_agg(coalesce(c.content, '') ORDER BY p.place), array_agg(NULL::text),
+            array_agg(c.text_search_config ORDER BY p.place)) AS snippets
+        FROM unnest(a.chunk_ids) WITH ORDINALITY AS p (chunk_id, place)
+        LEFT JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
+    ) AS s
     CROSS JOIN LATERAL pgblend._fetch_page(
-        NULL, a.chunk_ids, a.ranks, a.scores, a.relevances, a.arms, a.details, '{}') AS r
+        a.chunk_ids, a.ranks, a.scores, a.relevances, s.snippets, a.arms, a.details, '{}') AS r
     WHERE a.chunk_ids IS NOT NULL;
     SELECT array_agg(pgblend._node_name(p.node)) INTO gone
     FROM pgblend._node_passages(walk.nodes, collection_ids, NULL, NULL, NULL, NULL) AS p

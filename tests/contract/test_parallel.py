@@ -43,7 +43,6 @@ CALLS = {
     "_chunk_neighbours": "('{4,5}', '{false,true}', '{next,part_of}')",
     "_collection_settings": "('{}')",
     "_convex_fusion": "('{1,0}', '{1,1}')",
-    "_corrected_words": """('{"fuzzy": {"corrections": {"a": ["b"]}}}')""",
     "_chunks_around": f"({IDS}, {SETTINGS})",
     "_context_document": "(json_build_object('query', 'q', 'format', 'json', 'hits', '[]'::json,"
     " 'chunks', '[]'::json, 'documents', '[]'::json, 'settings', " + SETTINGS + "))",

@@ -6,11 +6,13 @@ import re
 import sys
 from importlib.resources import files
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
+from pgblend.plpy.arm_settings import READ_BY_ARMS
 from pgblend.sql import SourceFile, modules_of, render, source_files
 
 SOURCES = source_files()
@@ -19,6 +21,7 @@ SOURCES = source_files()
 ONE_SNAPSHOT = {"_rank_passages"}
 MODULES = sorted(Path(str(files("pgblend.plpy"))).glob("[!_]*.py"))
 CREATED = re.compile(r"^CREATE OR REPLACE (?:FUNCTION|VIEW) pgblend\.(\w+)", re.MULTILINE)
+INCLUDE = re.compile(r"^#include plpy/(\w+)\.py$", re.MULTILINE)
 CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 
 
@@ -135,6 +138,33 @@ def test_names_of_modules_in_one_body_do_not_clash() -> None:
                     *(getattr(t, "id", None) for t in targets),
                 ]:
                     assert own is None or defined.setdefault(own, name) == name, (file.name, own)
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=identify)
+def test_a_body_includes_the_modules_that_it_names(file: SourceFile) -> None:
+    included = set(INCLUDE.findall(file.text))
+    body = file.text.partition("AS $python$\n")[2].partition("$python$;")[0]
+    tree = ast.parse("def body():\n" + indent(INCLUDE.sub("pass", body), "    ") + "    return\n")
+    named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    stored = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    assert included == (named - stored) & {module.stem for module in MODULES}
+
+
+def test_arms_read_only_the_settings_that_they_are_given() -> None:
+    arms = {"_fuzzy_arm", "_fuzzy_terms", "_lexical_arm", "_trigram_arm", "_vector_arm"}
+    texts = {file.name: file.text for file in SOURCES}
+    passed_on = {
+        name for name, text in texts.items() if re.search(r"^    settings jsonb", text, re.M)
+    }
+    for name in arms:
+        read = re.findall(r"settings (?:->>?|#>>?) '\{?(\w+)", texts[name])
+        assert {*read} <= {*READ_BY_ARMS, "candidate_depth"}, name
+        calls = re.findall(r"pgblend\.(\w+)\([^;]*?\bsettings[,)]", texts[name])
+        assert {*calls} & passed_on <= arms, name
 
 
 def test_every_module_of_plpy_is_used() -> None:

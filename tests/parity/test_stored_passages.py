@@ -73,7 +73,8 @@ def searched(db: Database, run: Run, kind: str, query: str) -> dict[str, Any]:
         Jsonb({"candidate_depth": 2, "fuzzy": "on"}),
     )
     more = [QUERY, "s"] if kind == "vector" else []
-    return arm_list(run, kind, kind, 3, [query, collections(db), None, settings, *more])
+    values = [query, collections(db), None, settings, *more]
+    return arm_list(run, kind, kind, 3, values, {"columns": None})
 
 
 def test_lists_of_arms(db: Database, run: Run, chunks: dict[str, int]) -> None:
@@ -92,6 +93,14 @@ def test_lists_of_arms(db: Database, run: Run, chunks: dict[str, int]) -> None:
     assert len(fuzzy["corrections"]) == 1
     nothing = searched(db, run, "lexical", "zebra")
     assert nothing["chunk_ids"] == nothing["ranks"] == nothing["scores"] == []
+
+
+def test_an_arm_may_hand_its_columns_over(db: Database, run: Run) -> None:
+    columns = [7, 8], [5, 6], [0, 1], [0.5, 0.25]
+    found = arm_list(run, "lexical", "lexical", 1, ["", [], None, "{}"], {"columns": columns})
+    assert found["ranks"] == [1, 2]
+    names = ("chunk_ids", "document_ids", "chunk_indexes", "scores")
+    assert tuple(found[name] for name in names) == columns
 
 
 def test_texts_and_ages(db: Database, run: Run, chunks: dict[str, int]) -> None:

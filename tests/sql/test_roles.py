@@ -76,7 +76,7 @@ def test_statistics_are_of_visible_rows(two_collections: Any) -> None:
         "SELECT count(*) FROM pgblend._lexical_score('{1,2,3,4}', 'english', '{deploy}', NULL,"
         " '{1}', 1, 1, 1, '{1,1,1}', NULL, 100)",
         "SELECT count(*) FROM (SELECT array_agg(i) AS ids FROM generate_series(1, 99) AS i) AS a,"
-        " pgblend._fetch_page('x', a.ids, a.ids::int[], NULL, NULL, NULL, NULL, NULL)",
+        " pgblend._fetch_page(a.ids, a.ids::int[], NULL, NULL, NULL, NULL, NULL, NULL)",
         f"SELECT chunk_ids FROM pgblend._vector_arm('{VECTOR}', pgblend._active_space(),"
         " '{1,2,3,4}', NULL, NULL, pgblend._search_settings('{}', NULL, NULL))",
         "SELECT pgblend._has_vectors(pgblend._active_space(), '{2}')",

@@ -56,3 +56,15 @@ def test_no_notices(db: Database) -> None:
         "the " + "y" * 3000,
     )
     assert db.notices == []
+
+
+@pytest.mark.parametrize("length", [2000, 3000, 20_000])
+def test_long_words_of_a_found_passage_raise_no_notice(db: Database, length: int) -> None:
+    db.rows("SELECT add_collection('c')")
+    text = f"a fox {'x' * length} runs"
+    db.rows("SELECT ingest_document('c', 'k', %s)", text)
+    db.notices.clear()
+    found = db.value("SELECT snippet FROM hybrid_search(%s)", f"fox {'y' * length}")
+    assert found.startswith("a <mark>fox</mark> xxx")
+    assert len(found) < 600
+    assert all("too long" not in str(notice) for notice in db.notices)

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from pgblend.plpy.arm_settings import MOST_DEPTHS, arm_settings
 from pgblend.plpy.keep_value import keep_value
 from pgblend.plpy.parsed_settings import LONGEST, MOST_SETTINGS, parsed_settings
 from pgblend.plpy.prepared_statements import MOST_PLANS, prepared_statements
@@ -23,10 +24,10 @@ def test_a_full_store_is_emptied_first() -> None:
 
 def test_settings_are_parsed_once() -> None:
     kept: dict[Any, Any] = {}
-    settings = parsed_settings(kept, '{"k1": 1}')
-    assert settings == {"k1": 1}
-    assert parsed_settings(kept, '{"k1": 1}') is settings
-    assert parsed_settings(kept, '{"k1": 2}') == {"k1": 2}
+    parsed = parsed_settings(kept, '{"k1": 1}')
+    assert parsed == ({"k1": 1}, {})
+    assert parsed_settings(kept, '{"k1": 1}') is parsed
+    assert parsed_settings(kept, '{"k1": 2}') == ({"k1": 2}, {})
     for number in range(MOST_SETTINGS + 1):
         parsed_settings(kept, json.dumps({"number": number}))
         assert len(kept) <= MOST_SETTINGS
@@ -36,8 +37,19 @@ def test_long_settings_are_not_kept() -> None:
     kept: dict[Any, Any] = {}
     for characters, count in ((LONGEST, 1), (LONGEST + 1, 1)):
         text = json.dumps("x" * (characters - 2))
-        assert parsed_settings(kept, text) == "x" * (characters - 2)
+        assert parsed_settings(kept, text) == ("x" * (characters - 2), {})
         assert len(kept) == count
+
+
+def test_what_arms_read_is_written_once() -> None:
+    kept: dict[int, str] = {}
+    settings = {"k1": 1.2, "mmr": {"lambda": 1}, "candidate_depth": 100, "language": None}
+    text = arm_settings(kept, settings, 20)
+    assert json.loads(text) == {"k1": 1.2, "language": None, "candidate_depth": 20}
+    assert arm_settings(kept, settings, 20) is text
+    for depth in range(MOST_DEPTHS + 1):
+        assert json.loads(arm_settings(kept, settings, depth))["candidate_depth"] == depth
+        assert len(kept) <= MOST_DEPTHS
 
 
 def test_statements_are_prepared_once() -> None:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from pgblend import sql
@@ -33,12 +35,26 @@ def test_calls(text: str, calls: set[str]) -> None:
 def test_modules_are_spliced_in() -> None:
     script = render()
     assert "#include" not in script
-    assert 'if "fuse_lists" not in SD:' in script
-    spliced = sql._splice("AS $python$\n#include plpy/query_groups.py\nreturn 1\n$python$;")
-    code = spliced.removeprefix("AS $python$\n").removesuffix("return 1\n$python$;")
+    assert "def fuse_lists(" in script
+    spliced = sql._splice(
+        "#include plpy/cut_at_word.py\n#include plpy/merge_lists.py\n"
+        "import json\nimport numpy as np\nfrom time import monotonic, time\n\nfound = 1\n"
+    )
     session: dict[str, object] = {}
+    scopes: list[dict[str, Any]] = []
     for _ in range(2):
-        scope: dict[str, object] = {"SD": session}
-        exec(code, scope)
-        assert callable(scope["query_groups"])
-    assert scope["query_groups"] is session["query_groups"]
+        scopes.append({"SD": session})
+        exec(spliced, scopes[-1])
+    first, second = scopes
+    names = {"cut_at_word", "merge_lists", "json", "np", "monotonic", "time", "found"}
+    assert names <= second.keys()
+    assert second.keys() - names <= {"SD", "__builtins__"}  # what modules import is not there
+    assert all(first[name] is second[name] for name in names)
+    assert first["merge_lists"] is session["modules"][1]  # type: ignore[index]
+    assert "define" in first
+
+
+def test_a_body_without_modules_stays_as_it_is() -> None:
+    assert sql._splice("import json\nreturn json.dumps(1)\n") == (
+        "import json\nreturn json.dumps(1)\n"
+    )
