@@ -1983,6 +1983,7 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET client_min_messages = warning
 SET enable_seqscan = off
+SET jit = off
 AS $function$
 DECLARE
     config regconfig := quote_ident(NEW.text_search_config);
@@ -2771,6 +2772,7 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET jit = off
 AS $function$
 DECLARE
     settled bigint[];
@@ -13915,6 +13917,7 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET enable_seqscan = off
+SET jit = off
 AS $function$
 DECLARE
     renamed bigint[];

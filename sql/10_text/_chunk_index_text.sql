@@ -13,6 +13,7 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET client_min_messages = warning
 SET enable_seqscan = off
+SET jit = off
 AS $function$
 DECLARE
     config regconfig := quote_ident(NEW.text_search_config);

@@ -13,6 +13,7 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET jit = off
 AS $function$
 DECLARE
     settled bigint[];

@@ -7,6 +7,7 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET enable_seqscan = off
+SET jit = off
 AS $function$
 DECLARE
     renamed bigint[];

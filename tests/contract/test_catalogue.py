@@ -73,6 +73,15 @@ def test_routines_that_run_sql_have_a_search_path(catalogue: psycopg.Connection)
     assert column(catalogue, query) == []
 
 
+def test_what_forbids_a_kind_of_plan_forbids_compiling_it(catalogue: psycopg.Connection) -> None:
+    # A plan that has to do what is forbidden costs 10,000,000,000, so PostgreSQL would compile it:
+    # half a second a statement, as in the policies of a role that may not see all collections.
+    forbids = "array_to_string(proconfig, ' ') ~ '\\yenable_\\w+='"
+    query = f"SELECT p.oid::regprocedure FROM pg_proc AS p WHERE {OURS} AND {forbids}"
+    assert len(column(catalogue, query)) == 4
+    assert column(catalogue, f"{query} AND NOT 'jit=off' = ANY(proconfig)") == []
+
+
 def test_sql_bodies_are_bound_when_created(catalogue: psycopg.Connection) -> None:
     query = (
         "SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_language AS l ON l.oid = prolang"
