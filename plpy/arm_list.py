@@ -32,8 +32,8 @@ def arm_list(
     vector and the space's name. `arm` is what the list is called (an expanded query has several of
     a kind) and `weight` what it counts in fusion. Where the arm has put its `columns` into
     `handed`, what the statement gives is left aside: numbers that Python has need not be written
-    and read. The list has `ranks` (from 1), `chunk_ids`, `document_ids`, `chunk_indexes` and
-    `scores`; `perfect`, what no passage can reach, is None for cosines.
+    and read. The list has `chunk_ids`, `document_ids`, `chunk_indexes` and `scores`; `perfect`,
+    what no passage can reach, is None for cosines.
     """
     row = run(*_ARMS[kind], *values)[0]
     if handed["columns"] is None:
@@ -46,6 +46,5 @@ def arm_list(
         "by_vector": kind == "vector",
         "weight": weight,
         "perfect": row.get("perfect_score"),
-        "ranks": list(range(1, len(columns["chunk_ids"]) + 1)),
         **columns,
     }

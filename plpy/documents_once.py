@@ -5,7 +5,7 @@ from typing import Any
 
 
 def documents_once(lists: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the lists with each document once, where its first passage stood, ranks anew from 1.
+    """Return the lists with each document once, where its first passage stood.
 
     All lists show a document by the same passage: the first that the list of the largest weight
     has, of equal ones the first list. Columns are those of merge_lists; `notes` follow their ranks.
@@ -21,15 +21,13 @@ def documents_once(lists: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for of_list in lists:
         first: dict[int, int] = {}
-        by_rank = sorted(range(len(of_list["ranks"])), key=of_list["ranks"].__getitem__)
-        for place in by_rank:
-            first.setdefault(of_list["document_ids"][place], place)
+        for place, document in enumerate(of_list["document_ids"]):
+            first.setdefault(document, place)
         notes = of_list.get("notes", {})
-        ranks = [of_list["ranks"][place] for place in first.values()]
+        ranks = [place + 1 for place in first.values()]
         found.append(
             {
                 **of_list,
-                "ranks": list(range(1, len(first) + 1)),
                 "chunk_ids": [shown[document][0] for document in first],
                 "document_ids": list(first),
                 "chunk_indexes": [shown[document][1] for document in first],

@@ -24,7 +24,7 @@ def first_lists(
     lists = []
     if weights["lexical"] > 0:
         lists.append(search("lexical"))
-        done("lexical", len(lists[0]["ranks"]))
+        done("lexical", len(lists[0]["chunk_ids"]))
     else:
         skip("lexical", "its weight is 0")
     if weights["fuzzy"] == 0 or fuzzy == "off" or (fuzzy == "auto" and not lists):
@@ -35,7 +35,7 @@ def first_lists(
         skip("fuzzy", "no word had to be put right")
         return lists
     corrected = search("fuzzy")
-    done("fuzzy", len(corrected["ranks"]))
+    done("fuzzy", len(corrected["chunk_ids"]))
     if note_corrections(corrected, settings["fuzzy_method"]) and lists:
         lists[0]["weight"] /= 8
-    return [*lists, corrected] if corrected["ranks"] else lists
+    return [*lists, corrected] if corrected["chunk_ids"] else lists

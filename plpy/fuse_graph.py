@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pgblend.plpy.fuse_ranks import fuse_ranks
+from pgblend.plpy.list_column import list_column
 from pgblend.plpy.merge_lists import merge_lists
 from pgblend.plpy.recency_decay import recency_decay
 from pgblend.plpy.scale_fused import scale_fused
@@ -33,7 +34,6 @@ def fuse_graph(
         "by_vector": False,
         "weight": weight,
         "perfect": 0.5,
-        "ranks": list(range(1, len(rows) + 1)),
         "scores": [row["score"] for row in rows],
         "notes": {rank: {"distance": row["distance"]} for rank, row in enumerate(rows, 1)},
         **{
@@ -57,7 +57,10 @@ def fuse_graph(
     near_of = [near.get(chunk_id, 0.0) for chunk_id in pool["chunk_ids"]]
     share = 1.0
     if is_sum:
-        parts = [[score or 0.0 for score in of_list] for of_list in pool["scores"]]
+        parts = [
+            list_column(of_list, of_list["scores"], pool["chunk_ids"], 0.0)
+            for of_list in (*lists, of_graph)
+        ]
         weights = [*(1.0 for _ in lists), weight]
         sums = [
             sum(one * score for one, score in zip(weights, scores, strict=True))
@@ -73,7 +76,7 @@ def fuse_graph(
             share = total / (total + weight)
             gained = [near * (1 - share) for near in near_of]
             most = 1 - share
-            normal = [*(moved(of_list, None) for of_list in fused["normal"]), near_of]
+            normal = [*(moved(of_list, 0.0) for of_list in fused["normal"]), near_of]
             total += weight
         decay = recency or [1.0] * count
         sums = [

@@ -7,10 +7,12 @@ from pgblend.plpy.bonus_by_ways import bonus_by_ways
 from pgblend.plpy.comparable_scores import comparable_scores
 from pgblend.plpy.convex_fusion import convex_fusion
 from pgblend.plpy.fuse_ranks import fuse_ranks
+from pgblend.plpy.list_column import list_column
 from pgblend.plpy.merge_lists import merge_lists
 from pgblend.plpy.recency_decay import recency_decay
 from pgblend.plpy.scale_fused import scale_fused
 from pgblend.plpy.score_range import score_range
+from pgblend.plpy.weighted_sums import weighted_sums
 
 
 def fuse_lists(
@@ -24,37 +26,36 @@ def fuse_lists(
 
     Columns by item: `sums`, what fusion gave with bonus and recency, of at most `attainable`;
     `points`, the same in [0, 1]; `bonus`; `recency` (None without the setting). `order` has the
-    items, best first. By list: `normal` scores in convex fusion, else None, and `weights`.
+    items, best first. By list: `normal` scores by item in convex fusion (0 where the list lacks the
+    item), else None, and `weights`.
     `feedback` has the chunk ids that the query's vector was moved to: `moved_cosines` gives
     cosines of chunks to a vector moved towards others, `ages_days` the ages of documents.
     """
     pool = merge_lists(lists)
-    count = len(pool["chunk_ids"])
+    chunk_ids = pool["chunk_ids"]
+    count = len(chunk_ids)
     weights = [of_list["weight"] for of_list in lists]
-    normal: Sequence[Sequence[float | None]] | None = None
+    normal: list[list[float]] | None = None
     feedback = None
     if settings["fusion"] == "convex" and len(lists) > 1:
-        method = settings["normalization"]
-        scaled = [
-            comparable_scores(of_list, scores, method, depth)
-            for of_list, scores in zip(lists, pool["scores"], strict=True)
-        ]
-        (sums, weights), attainable = _convex_sums(lists, scaled), 1.0
+        scaled = [_scaled(of_list, chunk_ids, settings, depth) for of_list in lists]
         own = _own_vector(lists)
         if settings["feedback"]["passages"] > 0 and count and own is not None:
-            first = _best_first(sums)
-            scores = _moved_scores(own, pool, first, settings["feedback"], moved_cosines)
-            scaled[own] = comparable_scores(lists[own], scores, method, depth)
-            sums, weights = _convex_sums(lists, scaled)
-            passages = first[: settings["feedback"]["passages"]]
-            feedback = [pool["chunk_ids"][item] for item in passages]
-        normal = [scores for scores, _ in scaled]
+            normal, weights = _weighted(lists, scaled)
+            first = _best_first(weighted_sums(normal, weights))
+            looked_at, passages = (
+                [chunk_ids[item] for item in first[: settings["feedback"][name]]]
+                for name in ("pool", "passages")
+            )
+            moved = _with_scores(lists[own], moved_cosines(looked_at, passages))
+            scaled[own] = _scaled(moved, chunk_ids, settings, depth)
+            feedback = passages
+        normal, weights = _weighted(lists, scaled)
+        sums, attainable = convex_fusion(normal, weights), 1.0
     elif len(lists) == 1 and settings["fused_scale"] == "attainable":
         low, high = score_range(lists[0])
-        sums, attainable = (
-            [max((score - low) / (high - low), 0.0) for score in pool["scores"][0]],
-            1.0,
-        )
+        shares = [max((score - low) / (high - low), 0.0) for score in lists[0]["scores"]]
+        sums, attainable = list_column(lists[0], shares, chunk_ids, 0.0), 1.0
         normal = [sums]
     else:
         sums, attainable = fuse_ranks(pool["ranks"], weights, settings["rrf_k"])
@@ -87,36 +88,29 @@ def _best_first(scores: Sequence[float]) -> list[int]:
     return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)  # stable, as sorted is
 
 
-def _convex_sums(
-    lists: Sequence[Mapping[str, Any]], scaled: Sequence[tuple[Sequence[float | None], float]]
-) -> tuple[list[float], list[float]]:
-    """Return the sums, and the lists' weights times their factors; alone where those are all 0."""
-    own = [of_list["weight"] for of_list in lists]
-    weights = [weight * factor for weight, (_, factor) in zip(own, scaled, strict=True)]
-    if not any(weights):
-        weights = own
-    return convex_fusion([scores for scores, _ in scaled], weights), weights
-
-
 def _own_vector(lists: Sequence[Mapping[str, Any]]) -> int | None:
     """Return the place of the list by the query's own vector."""
     return next((place for place, one in enumerate(lists) if one["arm"] == "vector"), None)
 
 
-def _moved_scores(
-    place: int,
-    pool: Mapping[str, Any],
-    first: Sequence[int],
-    feedback: Mapping[str, Any],
-    moved_cosines: Callable[[Sequence[int], Sequence[int]], Mapping[int, float]],
-) -> list[float | None]:
-    """Return the scores of the list at that place for a vector moved to the first passages."""
-    ids = pool["chunk_ids"]
-    looked_at = first[: feedback["pool"]]
-    moved = moved_cosines(
-        [ids[item] for item in looked_at], [ids[item] for item in first[: feedback["passages"]]]
-    )
-    scores = list(pool["scores"][place])
-    for item in looked_at:
-        scores[item] = moved.get(ids[item], scores[item])
-    return scores
+def _with_scores(of_list: Mapping[str, Any], score_of: Mapping[int, float]) -> dict[str, Any]:
+    """Return the list with other scores of some passages, of which it may have lacked some."""
+    scores = {**dict(zip(of_list["chunk_ids"], of_list["scores"], strict=True)), **score_of}
+    return {**of_list, "chunk_ids": list(scores), "scores": list(scores.values())}
+
+
+def _scaled(
+    of_list: Mapping[str, Any], chunk_ids: Sequence[int], settings: Mapping[str, Any], depth: int
+) -> tuple[list[float], float]:
+    """Return the list's normal scores by item, 0 where it lacks one, and its weight's factor."""
+    normal, factor = comparable_scores(of_list, settings["normalization"], depth)
+    return list_column(of_list, normal, chunk_ids, 0.0), factor
+
+
+def _weighted(
+    lists: Sequence[Mapping[str, Any]], scaled: Sequence[tuple[list[float], float]]
+) -> tuple[list[list[float]], list[float]]:
+    """Return normal scores and weights by list, with their factors unless those are all 0."""
+    own = [of_list["weight"] for of_list in lists]
+    weights = [weight * factor for weight, (_, factor) in zip(own, scaled, strict=True)]
+    return [scores for scores, _ in scaled], weights if any(weights) else own

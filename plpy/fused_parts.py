@@ -22,7 +22,7 @@ def fused_parts(
     else:
         total = fused.get("total") or sum(fused["weights"]) or 1
         parts = [
-            [weight * (score or 0.0) / total for score in of_list]
+            [weight * score / total for score in of_list]
             for of_list, weight in zip(fused["normal"], fused["weights"], strict=True)
         ]
 

@@ -100,7 +100,7 @@ class ListSearch:
     def run(self, kind: str, name: str, weight: float, **asked: str) -> List:
         """Return the list of an arm, and note it."""
         found: List = self.tools["search"](kind, name, weight, **asked)
-        self.tools["done"](name, len(found["ranks"]))
+        self.tools["done"](name, len(found["chunk_ids"]))
         return found
 
 

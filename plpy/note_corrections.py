@@ -14,5 +14,5 @@ def note_corrections(fuzzy: dict[str, Any], method: str) -> bool:
         text: {"method": method, **({"corrections": json.loads(text)} if text else {})}
         for text in set(told)
     }
-    fuzzy["notes"] = {rank: notes[text] for rank, text in zip(fuzzy["ranks"], told, strict=True)}
+    fuzzy["notes"] = {rank: notes[text] for rank, text in enumerate(told, 1)}
     return any(told)

@@ -101,7 +101,7 @@ def _cut_words(text: str) -> str:
 
 def _words_of(query: str) -> str:
     """Return the words of a query; without operators there is nothing to parse."""
-    if re.search(r'["-]|\bor\b', query, re.IGNORECASE):
+    if not {'"', "-"}.isdisjoint(query) or "or" in query.lower().split():
         words: str = query_groups(query)["words"]
         return words
     return query

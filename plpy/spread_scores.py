@@ -5,9 +5,9 @@ from math import sqrt
 
 
 def spread_scores(
-    scores: Sequence[float | None], floor: float | None, depth: int
-) -> tuple[list[float | None], float]:
-    """Return a list's scores in [0, 1], None where it lacks an item, and its spread.
+    scores: Sequence[float], floor: float | None, depth: int
+) -> tuple[list[float], float]:
+    """Return a list's scores in [0, 1], in their order, and its spread.
 
     A score's place between the list's least and best is its normal score. A list that ends before
     `depth` has all that it could find: what it lacks has the score `floor` (BM25: 0), which is then
@@ -20,25 +20,21 @@ def spread_scores(
     BM25 scores or all distances by one number changes nothing, so models whose cosines lie close
     together count as others do.
     """
-    present = sorted([score for score in scores if score is not None], reverse=True) or [0.0]
-    least = present[-1]
-    if floor is not None and len(present) < depth:
+    falling = sorted(scores, reverse=True) or [0.0]
+    least = falling[-1]
+    if floor is not None and len(falling) < depth:
         least = min(least, floor)
-    width = present[0] - least
-    normal: list[float | None]
-    if width > 0:
-        normal = [None if score is None else (score - least) / width for score in scores]
-    else:
-        normal = [None if score is None else 1.0 for score in scores]
-    return normal, _spread(present, floor, depth)
+    width = falling[0] - least
+    normal = [(score - least) / width for score in scores] if width > 0 else [1.0] * len(scores)
+    return normal, _spread(falling, floor, depth)
 
 
-def _spread(present: Sequence[float], floor: float | None, depth: int) -> float:
+def _spread(falling: Sequence[float], floor: float | None, depth: int) -> float:
     """Return the spread of scores in falling order, by roots, which are the same everywhere."""
     place = min(25, depth)
-    best = present[0]
-    other = present[min(place, len(present)) - 1]
-    if floor is not None and len(present) < place:
+    best = falling[0]
+    other = falling[min(place, len(falling)) - 1]
+    if floor is not None and len(falling) < place:
         other = min(other, floor)
     width = best - other
     if width <= 0:

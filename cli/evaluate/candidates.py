@@ -27,8 +27,7 @@ _QUERIES = """
 """
 _FOUND = """
     SELECT f.chunk_id, f.document_id, f.source_key, f.score,
-        (f.arms -> %(arm)s ->> 'score')::double precision AS raw,
-        (f.arms -> %(arm)s ->> 'rank')::integer AS rank
+        (f.arms -> %(arm)s ->> 'score')::double precision AS raw
     FROM pgblend_data.judged_set AS s
     CROSS JOIN LATERAL pgblend._judged_search(
         jsonb_populate_record(NULL::pgblend_data.evaluation_run, jsonb_build_object(
@@ -36,6 +35,7 @@ _FOUND = """
             'result_limit', %(depth)s::integer)),
         %(query)s, %(embedding)s) AS f
     WHERE s.name = %(set)s AND f.arms ? %(arm)s
+    ORDER BY (f.arms -> %(arm)s ->> 'rank')::integer
 """
 # The text that a hybrid search of the query embeds.
 _EMBED = """
@@ -134,7 +134,6 @@ def _list(arm: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "kind": arm,
         "by_vector": arm == "vector",
         "perfect": first["raw"] / first["score"] if first and arm == "lexical" else None,
-        "ranks": [row["rank"] for row in rows],
         "scores": [row["raw"] for row in rows],
         "chunk_ids": chunk_ids,
         "document_ids": [row["document_id"] for row in rows],

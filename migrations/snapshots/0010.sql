@@ -1897,7 +1897,7 @@ if "modules" not in SD:
 
         def _words_of(query: str) -> str:
             """Return the words of a query; without operators there is nothing to parse."""
-            if re.search(r'["-]|\bor\b', query, re.IGNORECASE):
+            if not {'"', "-"}.isdisjoint(query) or "or" in query.lower().split():
                 words: str = query_groups(query)["words"]
                 return words
             return query
@@ -14195,35 +14195,44 @@ STRICT
 AS $python$
 if "modules" not in SD:
     def define():
-        """Convex combination of normalised scores over whole lists."""
+        """Weighted scores added up over whole lists."""
 
         from collections.abc import Sequence
         from math import fsum
         from operator import add
 
 
-        def convex_fusion(
-            scores: Sequence[Sequence[float | None]], weights: Sequence[float]
-        ) -> list[float]:
+        def weighted_sums(scores: Sequence[Sequence[float]], weights: Sequence[float]) -> list[float]:
+            """Return Σ weight · score of each item; `scores[list][item]`.
+
+            Sums are rounded once, so the order of the lists changes no bit.
+            """
+            terms = [
+                [weight * score for score in of_list]
+                for of_list, weight in zip(scores, weights, strict=True)
+            ]
+            return list(map(add, *terms) if len(terms) == 2 else map(fsum, zip(*terms, strict=True)))
+        """Convex combination of normalised scores over whole lists."""
+
+        from collections.abc import Sequence
+        from math import fsum
+
+
+
+        def convex_fusion(scores: Sequence[Sequence[float]], weights: Sequence[float]) -> list[float]:
             """Return Σ weight · score / Σ weight of each item, in [0, 1] where the scores are.
 
-            `scores[list][item]` are normalised (normalize_scores); None, where the list lacks the item,
-            counts as 0. Weights that are all 0 give 0. Sums are rounded once, so the order of the lists
-            changes no bit. Bruch, Gai and Ingber 2023.
+            `scores[list][item]` are normalised (normalize_scores), 0 where the list lacks the item. Weights
+            that are all 0 give 0. Bruch, Gai and Ingber 2023.
             """
             total = fsum(weights)
             if total == 0:
                 return [0.0] * (len(scores[0]) if scores else 0)
-            terms = [
-                [0.0 if score is None else weight * score for score in of_list]
-                for of_list, weight in zip(scores, weights, strict=True)
-            ]
-            sums = map(add, *terms) if len(terms) == 2 else map(fsum, zip(*terms, strict=True))
-            return [value / total for value in sums]
+            return [value / total for value in weighted_sums(scores, weights)]
         return convex_fusion,
     SD["modules"] = define()
 convex_fusion, = SD["modules"]
-return convex_fusion([[score] for score in scores], weights)[0]
+return convex_fusion([[score or 0.0] for score in scores], weights)[0]
 $python$;
 
 COMMENT ON FUNCTION pgblend._convex_fusion(double precision[], double precision[]) IS
@@ -17800,8 +17809,8 @@ if "modules" not in SD:
             vector and the space's name. `arm` is what the list is called (an expanded query has several of
             a kind) and `weight` what it counts in fusion. Where the arm has put its `columns` into
             `handed`, what the statement gives is left aside: numbers that Python has need not be written
-            and read. The list has `ranks` (from 1), `chunk_ids`, `document_ids`, `chunk_indexes` and
-            `scores`; `perfect`, what no passage can reach, is None for cosines.
+            and read. The list has `chunk_ids`, `document_ids`, `chunk_indexes` and `scores`; `perfect`,
+            what no passage can reach, is None for cosines.
             """
             row = run(*_ARMS[kind], *values)[0]
             if handed["columns"] is None:
@@ -17814,7 +17823,6 @@ if "modules" not in SD:
                 "by_vector": kind == "vector",
                 "weight": weight,
                 "perfect": row.get("perfect_score"),
-                "ranks": list(range(1, len(columns["chunk_ids"]) + 1)),
                 **columns,
             }
         """What a session remembers, a bounded number of values."""
@@ -17867,21 +17875,20 @@ if "modules" not in SD:
             item: int,
             lists: Sequence[Mapping[str, Any]],
             ranks: Sequence[Sequence[int | None]],
-            scores: Sequence[Sequence[float | None]],
         ) -> dict[str, dict[str, Any]]:
             """Return {arm: {rank, score}} of the arms that found it; an arm's `notes` of the rank as well.
 
-            `ranks[list][item]` and `scores[list][item]` as merge_lists gives them; `lists` have `arm`, and
+            `ranks[list][item]` as merge_lists gives them; `lists` have `arm` and `scores`, best first, and
             may have `notes`, {rank: {name: value}}.
             """
             return {
                 of_list["arm"]: {
-                    "rank": of_ranks[item],
-                    "score": of_scores[item],
-                    **of_list.get("notes", {}).get(of_ranks[item], {}),
+                    "rank": rank,
+                    "score": of_list["scores"][rank - 1],
+                    **of_list.get("notes", {}).get(rank, {}),
                 }
-                for of_list, of_ranks, of_scores in zip(lists, ranks, scores, strict=True)
-                if of_ranks[item] is not None
+                for of_list, of_ranks in zip(lists, ranks, strict=True)
+                if (rank := of_ranks[item]) is not None
             }
         """Items of a ranked list that repeat a better one."""
 
@@ -18259,7 +18266,7 @@ if "modules" not in SD:
 
 
         def documents_once(lists: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-            """Return the lists with each document once, where its first passage stood, ranks anew from 1.
+            """Return the lists with each document once, where its first passage stood.
 
             All lists show a document by the same passage: the first that the list of the largest weight
             has, of equal ones the first list. Columns are those of merge_lists; `notes` follow their ranks.
@@ -18275,15 +18282,13 @@ if "modules" not in SD:
             found = []
             for of_list in lists:
                 first: dict[int, int] = {}
-                by_rank = sorted(range(len(of_list["ranks"])), key=of_list["ranks"].__getitem__)
-                for place in by_rank:
-                    first.setdefault(of_list["document_ids"][place], place)
+                for place, document in enumerate(of_list["document_ids"]):
+                    first.setdefault(document, place)
                 notes = of_list.get("notes", {})
-                ranks = [of_list["ranks"][place] for place in first.values()]
+                ranks = [place + 1 for place in first.values()]
                 found.append(
                     {
                         **of_list,
-                        "ranks": list(range(1, len(first) + 1)),
                         "chunk_ids": [shown[document][0] for document in first],
                         "document_ids": list(first),
                         "chunk_indexes": [shown[document][1] for document in first],
@@ -18461,9 +18466,9 @@ if "modules" not in SD:
 
 
         def spread_scores(
-            scores: Sequence[float | None], floor: float | None, depth: int
-        ) -> tuple[list[float | None], float]:
-            """Return a list's scores in [0, 1], None where it lacks an item, and its spread.
+            scores: Sequence[float], floor: float | None, depth: int
+        ) -> tuple[list[float], float]:
+            """Return a list's scores in [0, 1], in their order, and its spread.
 
             A score's place between the list's least and best is its normal score. A list that ends before
             `depth` has all that it could find: what it lacks has the score `floor` (BM25: 0), which is then
@@ -18476,25 +18481,21 @@ if "modules" not in SD:
             BM25 scores or all distances by one number changes nothing, so models whose cosines lie close
             together count as others do.
             """
-            present = sorted([score for score in scores if score is not None], reverse=True) or [0.0]
-            least = present[-1]
-            if floor is not None and len(present) < depth:
+            falling = sorted(scores, reverse=True) or [0.0]
+            least = falling[-1]
+            if floor is not None and len(falling) < depth:
                 least = min(least, floor)
-            width = present[0] - least
-            normal: list[float | None]
-            if width > 0:
-                normal = [None if score is None else (score - least) / width for score in scores]
-            else:
-                normal = [None if score is None else 1.0 for score in scores]
-            return normal, _spread(present, floor, depth)
+            width = falling[0] - least
+            normal = [(score - least) / width for score in scores] if width > 0 else [1.0] * len(scores)
+            return normal, _spread(falling, floor, depth)
 
 
-        def _spread(present: Sequence[float], floor: float | None, depth: int) -> float:
+        def _spread(falling: Sequence[float], floor: float | None, depth: int) -> float:
             """Return the spread of scores in falling order, by roots, which are the same everywhere."""
             place = min(25, depth)
-            best = present[0]
-            other = present[min(place, len(present)) - 1]
-            if floor is not None and len(present) < place:
+            best = falling[0]
+            other = falling[min(place, len(falling)) - 1]
+            if floor is not None and len(falling) < place:
                 other = min(other, floor)
             width = best - other
             if width <= 0:
@@ -18503,51 +18504,59 @@ if "modules" not in SD:
             return share * sqrt(sqrt(share))
         """The scores of one of a search's lists on a scale that all lists share."""
 
-        from collections.abc import Mapping, Sequence
+        from collections.abc import Mapping
         from typing import Any
 
 
 
         def comparable_scores(
-            of_list: Mapping[str, Any],
-            scores: Sequence[float | None],
-            normalization: Mapping[str, Any],
-            depth: int,
-        ) -> tuple[list[float | None], float]:
-            """Return scores in [0, 1], None where the list lacks an item, and a factor for its weight.
+            of_list: Mapping[str, Any], normalization: Mapping[str, Any], depth: int
+        ) -> tuple[list[float], float]:
+            """Return the list's scores in [0, 1], in their order, and a factor for its weight.
 
             `normalization` is the setting; by spread, the factor is what spread_scores says and `depth` is
             how many candidates each arm was asked for; else it is 1.
             """
+            scores = of_list["scores"]
             if normalization["method"] == "spread":
                 return spread_scores(scores, None if of_list["by_vector"] else 0.0, depth)
             method = arm_normalization(normalization, of_list["kind"], *score_range(of_list))
-            return normalize_scores(scores, *method), 1.0
-        """Convex combination of normalised scores over whole lists."""
+            normal: list[Any] = normalize_scores(scores, *method)
+            return normal, 1.0
+        """Weighted scores added up over whole lists."""
 
         from collections.abc import Sequence
         from math import fsum
         from operator import add
 
 
-        def convex_fusion(
-            scores: Sequence[Sequence[float | None]], weights: Sequence[float]
-        ) -> list[float]:
+        def weighted_sums(scores: Sequence[Sequence[float]], weights: Sequence[float]) -> list[float]:
+            """Return Σ weight · score of each item; `scores[list][item]`.
+
+            Sums are rounded once, so the order of the lists changes no bit.
+            """
+            terms = [
+                [weight * score for score in of_list]
+                for of_list, weight in zip(scores, weights, strict=True)
+            ]
+            return list(map(add, *terms) if len(terms) == 2 else map(fsum, zip(*terms, strict=True)))
+        """Convex combination of normalised scores over whole lists."""
+
+        from collections.abc import Sequence
+        from math import fsum
+
+
+
+        def convex_fusion(scores: Sequence[Sequence[float]], weights: Sequence[float]) -> list[float]:
             """Return Σ weight · score / Σ weight of each item, in [0, 1] where the scores are.
 
-            `scores[list][item]` are normalised (normalize_scores); None, where the list lacks the item,
-            counts as 0. Weights that are all 0 give 0. Sums are rounded once, so the order of the lists
-            changes no bit. Bruch, Gai and Ingber 2023.
+            `scores[list][item]` are normalised (normalize_scores), 0 where the list lacks the item. Weights
+            that are all 0 give 0. Bruch, Gai and Ingber 2023.
             """
             total = fsum(weights)
             if total == 0:
                 return [0.0] * (len(scores[0]) if scores else 0)
-            terms = [
-                [0.0 if score is None else weight * score for score in of_list]
-                for of_list, weight in zip(scores, weights, strict=True)
-            ]
-            sums = map(add, *terms) if len(terms) == 2 else map(fsum, zip(*terms, strict=True))
-            return [value / total for value in sums]
+            return [value / total for value in weighted_sums(scores, weights)]
         """Weighted reciprocal rank fusion over whole lists."""
 
         from collections.abc import Sequence
@@ -18572,40 +18581,46 @@ if "modules" not in SD:
             if len(terms) == 2:
                 return list(map(add, *terms)), attainable
             return [reduce(add, sorted(row)) for row in zip(*terms, strict=True)], attainable
+        """What one list says of the candidates of all lists."""
+
+        from collections.abc import Iterable, Mapping, Sequence
+        from itertools import repeat
+        from typing import Any
+
+
+        def list_column(
+            of_list: Mapping[str, Any], values: Iterable[Any], chunk_ids: Sequence[int], missing: Any
+        ) -> list[Any]:
+            """Return the list's values, in its order, by item of a pool; `missing` where it lacks one."""
+            value_of = dict(zip(of_list["chunk_ids"], values))  # noqa: B905 - values may be endless
+            return list(map(value_of.get, chunk_ids, repeat(missing)))
         """Ranked lists joined into one pool of candidates."""
 
         from collections.abc import Mapping, Sequence
+        from itertools import count
         from typing import Any
+
 
 
         def merge_lists(lists: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             """Return the passages of all lists, each once, as columns.
 
-            A list has `chunk_ids`, `document_ids`, `chunk_indexes`, `ranks` (from 1) and `scores`. The pool
-            has the first three for all items, by (document id, chunk index), so that a stable sort by score
-            leaves ties in that order; and `ranks[list][item]` and `scores[list][item]`, None where the list
-            lacks the item.
+            A list has `chunk_ids`, `document_ids`, `chunk_indexes` and `scores`, best first. The pool has
+            the first three for all items, by (document id, chunk index), so that a stable sort by score
+            leaves ties in that order; and `ranks[list][item]`, from 1, None where the list lacks the item.
             """
-            keys = {
-                key
-                for of_list in lists
-                for key in zip(
-                    of_list["document_ids"], of_list["chunk_indexes"], of_list["chunk_ids"], strict=True
-                )
-            }
-            ordered = sorted(keys)
-            chunk_ids = [chunk_id for _, _, chunk_id in ordered]
-
-            def column(of_list: Mapping[str, Any], name: str) -> list[Any]:
-                value_of = dict(zip(of_list["chunk_ids"], of_list[name], strict=True))
-                return list(map(value_of.get, chunk_ids))
-
+            found = (
+                zip(one["document_ids"], one["chunk_indexes"], one["chunk_ids"], strict=True)
+                for one in lists
+            )
+            ordered = sorted(set().union(*found))
+            columns = map(list, zip(*ordered, strict=True)) if ordered else ([], [], [])
+            document_ids, chunk_indexes, chunk_ids = columns
             return {
                 "chunk_ids": chunk_ids,
-                "document_ids": [document_id for document_id, _, _ in ordered],
-                "chunk_indexes": [chunk_index for _, chunk_index, _ in ordered],
-                "ranks": [column(of_list, "ranks") for of_list in lists],
-                "scores": [column(of_list, "scores") for of_list in lists],
+                "document_ids": document_ids,
+                "chunk_indexes": chunk_indexes,
+                "ranks": [list_column(of_list, count(1), chunk_ids, None) for of_list in lists],
             }
         """The decay of scores with age."""
 
@@ -18666,37 +18681,36 @@ if "modules" not in SD:
 
             Columns by item: `sums`, what fusion gave with bonus and recency, of at most `attainable`;
             `points`, the same in [0, 1]; `bonus`; `recency` (None without the setting). `order` has the
-            items, best first. By list: `normal` scores in convex fusion, else None, and `weights`.
+            items, best first. By list: `normal` scores by item in convex fusion (0 where the list lacks the
+            item), else None, and `weights`.
             `feedback` has the chunk ids that the query's vector was moved to: `moved_cosines` gives
             cosines of chunks to a vector moved towards others, `ages_days` the ages of documents.
             """
             pool = merge_lists(lists)
-            count = len(pool["chunk_ids"])
+            chunk_ids = pool["chunk_ids"]
+            count = len(chunk_ids)
             weights = [of_list["weight"] for of_list in lists]
-            normal: Sequence[Sequence[float | None]] | None = None
+            normal: list[list[float]] | None = None
             feedback = None
             if settings["fusion"] == "convex" and len(lists) > 1:
-                method = settings["normalization"]
-                scaled = [
-                    comparable_scores(of_list, scores, method, depth)
-                    for of_list, scores in zip(lists, pool["scores"], strict=True)
-                ]
-                (sums, weights), attainable = _convex_sums(lists, scaled), 1.0
+                scaled = [_scaled(of_list, chunk_ids, settings, depth) for of_list in lists]
                 own = _own_vector(lists)
                 if settings["feedback"]["passages"] > 0 and count and own is not None:
-                    first = _best_first(sums)
-                    scores = _moved_scores(own, pool, first, settings["feedback"], moved_cosines)
-                    scaled[own] = comparable_scores(lists[own], scores, method, depth)
-                    sums, weights = _convex_sums(lists, scaled)
-                    passages = first[: settings["feedback"]["passages"]]
-                    feedback = [pool["chunk_ids"][item] for item in passages]
-                normal = [scores for scores, _ in scaled]
+                    normal, weights = _weighted(lists, scaled)
+                    first = _best_first(weighted_sums(normal, weights))
+                    looked_at, passages = (
+                        [chunk_ids[item] for item in first[: settings["feedback"][name]]]
+                        for name in ("pool", "passages")
+                    )
+                    moved = _with_scores(lists[own], moved_cosines(looked_at, passages))
+                    scaled[own] = _scaled(moved, chunk_ids, settings, depth)
+                    feedback = passages
+                normal, weights = _weighted(lists, scaled)
+                sums, attainable = convex_fusion(normal, weights), 1.0
             elif len(lists) == 1 and settings["fused_scale"] == "attainable":
                 low, high = score_range(lists[0])
-                sums, attainable = (
-                    [max((score - low) / (high - low), 0.0) for score in pool["scores"][0]],
-                    1.0,
-                )
+                shares = [max((score - low) / (high - low), 0.0) for score in lists[0]["scores"]]
+                sums, attainable = list_column(lists[0], shares, chunk_ids, 0.0), 1.0
                 normal = [sums]
             else:
                 sums, attainable = fuse_ranks(pool["ranks"], weights, settings["rrf_k"])
@@ -18729,39 +18743,32 @@ if "modules" not in SD:
             return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)  # stable, as sorted is
 
 
-        def _convex_sums(
-            lists: Sequence[Mapping[str, Any]], scaled: Sequence[tuple[Sequence[float | None], float]]
-        ) -> tuple[list[float], list[float]]:
-            """Return the sums, and the lists' weights times their factors; alone where those are all 0."""
-            own = [of_list["weight"] for of_list in lists]
-            weights = [weight * factor for weight, (_, factor) in zip(own, scaled, strict=True)]
-            if not any(weights):
-                weights = own
-            return convex_fusion([scores for scores, _ in scaled], weights), weights
-
-
         def _own_vector(lists: Sequence[Mapping[str, Any]]) -> int | None:
             """Return the place of the list by the query's own vector."""
             return next((place for place, one in enumerate(lists) if one["arm"] == "vector"), None)
 
 
-        def _moved_scores(
-            place: int,
-            pool: Mapping[str, Any],
-            first: Sequence[int],
-            feedback: Mapping[str, Any],
-            moved_cosines: Callable[[Sequence[int], Sequence[int]], Mapping[int, float]],
-        ) -> list[float | None]:
-            """Return the scores of the list at that place for a vector moved to the first passages."""
-            ids = pool["chunk_ids"]
-            looked_at = first[: feedback["pool"]]
-            moved = moved_cosines(
-                [ids[item] for item in looked_at], [ids[item] for item in first[: feedback["passages"]]]
-            )
-            scores = list(pool["scores"][place])
-            for item in looked_at:
-                scores[item] = moved.get(ids[item], scores[item])
-            return scores
+        def _with_scores(of_list: Mapping[str, Any], score_of: Mapping[int, float]) -> dict[str, Any]:
+            """Return the list with other scores of some passages, of which it may have lacked some."""
+            scores = {**dict(zip(of_list["chunk_ids"], of_list["scores"], strict=True)), **score_of}
+            return {**of_list, "chunk_ids": list(scores), "scores": list(scores.values())}
+
+
+        def _scaled(
+            of_list: Mapping[str, Any], chunk_ids: Sequence[int], settings: Mapping[str, Any], depth: int
+        ) -> tuple[list[float], float]:
+            """Return the list's normal scores by item, 0 where it lacks one, and its weight's factor."""
+            normal, factor = comparable_scores(of_list, settings["normalization"], depth)
+            return list_column(of_list, normal, chunk_ids, 0.0), factor
+
+
+        def _weighted(
+            lists: Sequence[Mapping[str, Any]], scaled: Sequence[tuple[list[float], float]]
+        ) -> tuple[list[list[float]], list[float]]:
+            """Return normal scores and weights by list, with their factors unless those are all 0."""
+            own = [of_list["weight"] for of_list in lists]
+            weights = [weight * factor for weight, (_, factor) in zip(own, scaled, strict=True)]
+            return [scores for scores, _ in scaled], weights if any(weights) else own
         """The expansion of a query, as the gateway gives it."""
 
         from collections.abc import Mapping
@@ -18852,7 +18859,7 @@ if "modules" not in SD:
                 text: {"method": method, **({"corrections": json.loads(text)} if text else {})}
                 for text in set(told)
             }
-            fuzzy["notes"] = {rank: notes[text] for rank, text in zip(fuzzy["ranks"], told, strict=True)}
+            fuzzy["notes"] = {rank: notes[text] for rank, text in enumerate(told, 1)}
             return any(told)
         """The lists that a query's own words give."""
 
@@ -18879,7 +18886,7 @@ if "modules" not in SD:
             lists = []
             if weights["lexical"] > 0:
                 lists.append(search("lexical"))
-                done("lexical", len(lists[0]["ranks"]))
+                done("lexical", len(lists[0]["chunk_ids"]))
             else:
                 skip("lexical", "its weight is 0")
             if weights["fuzzy"] == 0 or fuzzy == "off" or (fuzzy == "auto" and not lists):
@@ -18890,10 +18897,10 @@ if "modules" not in SD:
                 skip("fuzzy", "no word had to be put right")
                 return lists
             corrected = search("fuzzy")
-            done("fuzzy", len(corrected["ranks"]))
+            done("fuzzy", len(corrected["chunk_ids"]))
             if note_corrections(corrected, settings["fuzzy_method"]) and lists:
                 lists[0]["weight"] /= 8
-            return [*lists, corrected] if corrected["ranks"] else lists
+            return [*lists, corrected] if corrected["chunk_ids"] else lists
         """Whether the words alone have found the answer, so that expanding the query would be lost time."""
 
         from collections.abc import Mapping, Sequence
@@ -19150,7 +19157,7 @@ if "modules" not in SD:
             def run(self, kind: str, name: str, weight: float, **asked: str) -> List:
                 """Return the list of an arm, and note it."""
                 found: List = self.tools["search"](kind, name, weight, **asked)
-                self.tools["done"](name, len(found["ranks"]))
+                self.tools["done"](name, len(found["chunk_ids"]))
                 return found
 
 
@@ -19229,7 +19236,6 @@ if "modules" not in SD:
                 "by_vector": False,
                 "weight": weight,
                 "perfect": 0.5,
-                "ranks": list(range(1, len(rows) + 1)),
                 "scores": [row["score"] for row in rows],
                 "notes": {rank: {"distance": row["distance"]} for rank, row in enumerate(rows, 1)},
                 **{
@@ -19253,7 +19259,10 @@ if "modules" not in SD:
             near_of = [near.get(chunk_id, 0.0) for chunk_id in pool["chunk_ids"]]
             share = 1.0
             if is_sum:
-                parts = [[score or 0.0 for score in of_list] for of_list in pool["scores"]]
+                parts = [
+                    list_column(of_list, of_list["scores"], pool["chunk_ids"], 0.0)
+                    for of_list in (*lists, of_graph)
+                ]
                 weights = [*(1.0 for _ in lists), weight]
                 sums = [
                     sum(one * score for one, score in zip(weights, scores, strict=True))
@@ -19269,7 +19278,7 @@ if "modules" not in SD:
                     share = total / (total + weight)
                     gained = [near * (1 - share) for near in near_of]
                     most = 1 - share
-                    normal = [*(moved(of_list, None) for of_list in fused["normal"]), near_of]
+                    normal = [*(moved(of_list, 0.0) for of_list in fused["normal"]), near_of]
                     total += weight
                 decay = recency or [1.0] * count
                 sums = [
@@ -19695,7 +19704,7 @@ if "modules" not in SD:
 
         def _words_of(query: str) -> str:
             """Return the words of a query; without operators there is nothing to parse."""
-            if re.search(r'["-]|\bor\b', query, re.IGNORECASE):
+            if not {'"', "-"}.isdisjoint(query) or "or" in query.lower().split():
                 words: str = query_groups(query)["words"]
                 return words
             return query
@@ -20073,7 +20082,7 @@ if "modules" not in SD:
             else:
                 total = fused.get("total") or sum(fused["weights"]) or 1
                 parts = [
-                    [weight * (score or 0.0) / total for score in of_list]
+                    [weight * score / total for score in of_list]
                     for of_list, weight in zip(fused["normal"], fused["weights"], strict=True)
                 ]
 
@@ -20392,7 +20401,7 @@ def search(kind, arm, weight, text=None, vector=None):
         degrade("expand", {"problem": f"{arm} took too long", "hint": "Raise timeouts_ms.lexical."})
         return {
             "arm": arm, "kind": kind, "by_vector": False, "weight": weight, "perfect": None,
-            "ranks": [], "chunk_ids": [], "document_ids": [], "chunk_indexes": [], "scores": []}
+            "chunk_ids": [], "document_ids": [], "chunk_indexes": [], "scores": []}
     finally:
         GD.pop("pgblend_handed", None)
 
@@ -20442,17 +20451,16 @@ ids, count = fused["chunk_ids"], len(fused["order"])
 places = {"fuse": fused["order"]}
 
 # --- refine: leave out repetitions, rerank, blend, leave out what is not good enough
-cosine_of = next((
-    dict(zip(of_list["chunk_ids"], of_list["scores"]))
-    for of_list in lists if of_list["arm"] == "vector"), {})
+for of_list in lists:
+    if of_list["arm"] == "vector":
+        stored.known_cosines.update(zip(of_list["chunk_ids"], of_list["scores"]))
 
 def relevance_of(items):
     """The reranker's scores, else exact cosines; a zero vector has none."""
     if reranker.scores:
         return reranker.relevances(items)
     chunk_ids = [ids[item] for item in items]
-    cosine_of.update(stored.cosines([one for one in chunk_ids if one not in cosine_of]))
-    return list(map(cosine_of.get, chunk_ids))
+    return list(map(stored.cosines(chunk_ids).get, chunk_ids))
 
 def dedup_done(kept):
     if in_force["dedup"] == "off" and in_force["per_document"] is None:
@@ -20523,7 +20531,7 @@ done("page", len(page))
 
 def arms_of(items):
     """What each arm, and the reranker, say of items."""
-    told = [candidate_arms(item, lists, fused["ranks"], fused["scores"]) for item in items]
+    told = [candidate_arms(item, lists, fused["ranks"]) for item in items]
     for item, of_item in zip(items, told):
         if item in reranker.scores:
             of_item["rerank"] = {
@@ -20543,7 +20551,8 @@ elif traced != "none" or in_force["search_id"]:
 if traced in ("page", "pool"):
     trace |= search_trace(
         page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,
-        (cosine_of, chosen["dropped"]) if traced == "pool" else None)
+        (stored.known_cosines, chosen["dropped"])
+        if traced == "pool" else None)
 of_all = {
     "mode": in_force["mode"], **({"search_id": in_force["search_id"]} if in_force["search_id"]
        else {}), **({"not_run": not_run} if not_run else {}),

@@ -9,7 +9,7 @@ IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
 #include plpy/convex_fusion.py
-return convex_fusion([[score] for score in scores], weights)[0]
+return convex_fusion([[score or 0.0] for score in scores], weights)[0]
 $python$;
 
 COMMENT ON FUNCTION pgblend._convex_fusion(double precision[], double precision[]) IS

@@ -108,7 +108,7 @@ def search(kind, arm, weight, text=None, vector=None):
         degrade("expand", {"problem": f"{arm} took too long", "hint": "Raise timeouts_ms.lexical."})
         return {
             "arm": arm, "kind": kind, "by_vector": False, "weight": weight, "perfect": None,
-            "ranks": [], "chunk_ids": [], "document_ids": [], "chunk_indexes": [], "scores": []}
+            "chunk_ids": [], "document_ids": [], "chunk_indexes": [], "scores": []}
     finally:
         GD.pop("pgblend_handed", None)
 
@@ -158,17 +158,16 @@ ids, count = fused["chunk_ids"], len(fused["order"])
 places = {"fuse": fused["order"]}
 
 # --- refine: leave out repetitions, rerank, blend, leave out what is not good enough
-cosine_of = next((
-    dict(zip(of_list["chunk_ids"], of_list["scores"]))
-    for of_list in lists if of_list["arm"] == "vector"), {})
+for of_list in lists:
+    if of_list["arm"] == "vector":
+        stored.known_cosines.update(zip(of_list["chunk_ids"], of_list["scores"]))
 
 def relevance_of(items):
     """The reranker's scores, else exact cosines; a zero vector has none."""
     if reranker.scores:
         return reranker.relevances(items)
     chunk_ids = [ids[item] for item in items]
-    cosine_of.update(stored.cosines([one for one in chunk_ids if one not in cosine_of]))
-    return list(map(cosine_of.get, chunk_ids))
+    return list(map(stored.cosines(chunk_ids).get, chunk_ids))
 
 def dedup_done(kept):
     if in_force["dedup"] == "off" and in_force["per_document"] is None:
@@ -239,7 +238,7 @@ done("page", len(page))
 
 def arms_of(items):
     """What each arm, and the reranker, say of items."""
-    told = [candidate_arms(item, lists, fused["ranks"], fused["scores"]) for item in items]
+    told = [candidate_arms(item, lists, fused["ranks"]) for item in items]
     for item, of_item in zip(items, told):
         if item in reranker.scores:
             of_item["rerank"] = {
@@ -259,7 +258,8 @@ elif traced != "none" or in_force["search_id"]:
 if traced in ("page", "pool"):
     trace |= search_trace(
         page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,
-        (cosine_of, chosen["dropped"]) if traced == "pool" else None)
+        (stored.known_cosines, chosen["dropped"])
+        if traced == "pool" else None)
 of_all = {
     "mode": in_force["mode"], **({"search_id": in_force["search_id"]} if in_force["search_id"]
        else {}), **({"not_run": not_run} if not_run else {}),

@@ -103,7 +103,7 @@ def server_of(given: argparse.Namespace) -> Iterator[str]:
         with peer_server(ROOT) as url:
             yield url
     else:
-        with throwaway_server() as parts:
+        with throwaway_server(durable=True) as parts:
             yield "postgresql://{user}:{password}@{host}:{port}".format(**parts)
 
 

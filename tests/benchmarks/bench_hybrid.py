@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("passages", nargs="*", type=int)
     given = parser.parse_args()
     rows: list[figures.Row] = []
-    with nullcontext() if given.server else throwaway_server() as parts:
+    with nullcontext() if given.server else throwaway_server(durable=True) as parts:
         server = given.server or "postgresql://{user}:{password}@{host}:{port}".format(**parts)
         for passages in given.passages or (GROWTH if given.growth else SIZES):
             bench = Bench(server, passages, given.langchain)

@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("corpora", nargs="*", default=CORPORA)
     given = parser.parse_args()
     rows = []
-    with nullcontext() if given.server else throwaway_server() as parts:
+    with nullcontext() if given.server else throwaway_server(durable=True) as parts:
         server = given.server or "postgresql://{user}:{password}@{host}:{port}".format(**parts)
         chosen = makers(server, given.langchain, given.textsearch)
         for name in given.corpora:

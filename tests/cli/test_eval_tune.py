@@ -142,7 +142,8 @@ def test_queries_without_a_vector_get_one_from_the_model(
     ).fetchall()
     assert len(pools) == len(given) == 2
     for pool, (vector,) in zip(pools, given, strict=True):
-        assert sorted(pool.lists[1]["ranks"]) == [1, 2, 3]
+        assert len(pool.lists[1]["scores"]) == 3
+        assert pool.lists[1]["scores"] == sorted(pool.lists[1]["scores"], reverse=True)
         assert pool.query_vector == pytest.approx(vector.to_numpy(), abs=1e-6)
 
 

@@ -81,24 +81,23 @@ def test_lists_of_arms(db: Database, run: Run, chunks: dict[str, int]) -> None:
     words = searched(db, run, "lexical", "wine")
     assert words["chunk_ids"] == [chunks["wine"], chunks["deploy"]]
     assert words["document_ids"] == [documents(db)[key] for key in ("wine", "deploy")]
-    assert (words["ranks"], words["chunk_indexes"]) == ([1, 2], [0, 0])
+    assert words["chunk_indexes"] == [0, 0]
     assert words["perfect"] > words["scores"][0] > words["scores"][1] > 0
     assert (words["arm"], words["kind"], words["weight"]) == ("lexical", "lexical", 3)
     vectors = searched(db, run, "vector", "wine")
-    assert (vectors["chunk_ids"], vectors["ranks"]) == ([chunks["deploy"], chunks["wine"]], [1, 2])
+    assert vectors["chunk_ids"] == [chunks["deploy"], chunks["wine"]]
     assert vectors["scores"] == pytest.approx([1, 0.6])
     assert (vectors["by_vector"], vectors["perfect"]) == (True, None)
     fuzzy = searched(db, run, "fuzzy", "seaa")
     assert fuzzy["chunk_ids"] == [chunks["sea"]]
     assert len(fuzzy["corrections"]) == 1
     nothing = searched(db, run, "lexical", "zebra")
-    assert nothing["chunk_ids"] == nothing["ranks"] == nothing["scores"] == []
+    assert nothing["chunk_ids"] == nothing["scores"] == []
 
 
 def test_an_arm_may_hand_its_columns_over(db: Database, run: Run) -> None:
     columns = [7, 8], [5, 6], [0, 1], [0.5, 0.25]
     found = arm_list(run, "lexical", "lexical", 1, ["", [], None, "{}"], {"columns": columns})
-    assert found["ranks"] == [1, 2]
     names = ("chunk_ids", "document_ids", "chunk_indexes", "scores")
     assert tuple(found[name] for name in names) == columns
 

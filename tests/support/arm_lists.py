@@ -11,7 +11,6 @@ def arm(name: str, weight: float, rows: dict[int, float], perfect: float | None 
         "by_vector": name == "vector",
         "weight": weight,
         "perfect": perfect,
-        "ranks": list(range(1, len(rows) + 1)),
         "chunk_ids": list(rows),
         "document_ids": list(rows),
         "chunk_indexes": [0] * len(rows),

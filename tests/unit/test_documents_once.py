@@ -8,7 +8,6 @@ def a_list(arm, weight, passages, **more):
     return {
         "arm": arm,
         "weight": weight,
-        "ranks": list(range(1, len(passages) + 1)),
         "document_ids": [document for document, _ in passages],
         "chunk_ids": [chunk for _, chunk in passages],
         "chunk_indexes": [chunk % 10 for _, chunk in passages],
@@ -28,7 +27,6 @@ def test_each_document_once_by_one_passage():
     assert vectors["document_ids"] == [2, 3, 1]
     assert vectors["chunk_ids"] == [20, 30, 11]
     assert vectors["chunk_indexes"] == [0, 0, 1]
-    assert vectors["ranks"] == [1, 2, 3]
     assert vectors["scores"] == [1, 1 / 3, 1 / 4]
 
 
@@ -45,9 +43,8 @@ def test_the_heaviest_list_chooses_the_passage_and_notes_follow():
     assert fuzzy["notes"] == {1: {"a": 1}, 2: {"a": 3}}
 
 
-def test_order_is_by_rank_and_empty_lists_stay():
-    backwards = a_list("vector", 1, [(1, 10), (2, 20)]) | {"ranks": [2, 1]}
-    empty, found = documents_once([a_list("lexical", 1, []), backwards])
-    assert empty["ranks"] == empty["chunk_ids"] == []
-    assert (found["document_ids"], found["scores"]) == ([2, 1], [1 / 2, 1])
+def test_empty_lists_stay():
+    empty, found = documents_once([a_list("lexical", 1, []), a_list("vector", 1, [(1, 10)])])
+    assert empty["scores"] == empty["chunk_ids"] == []
+    assert (found["document_ids"], found["scores"]) == ([1], [1])
     assert documents_once([]) == []

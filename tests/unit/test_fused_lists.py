@@ -55,7 +55,7 @@ def test_by_ranks() -> None:
 
 def test_by_scores() -> None:
     fused = fuse([WORDS, VECTORS], fusion="convex")
-    assert fused["normal"] == [[0.5, 0.25, None], [None, pytest.approx(0.8), 0.6]]
+    assert fused["normal"] == [[0.5, 0.25, 0.0], [0.0, pytest.approx(0.8), 0.6]]
     assert fused["sums"] == pytest.approx([0.5 / 4, (0.25 + 3 * 0.8) / 4, 3 * 0.6 / 4])
     assert (fused["attainable"], fused["order"]) == (1.0, [1, 2, 0])
 
@@ -126,16 +126,15 @@ def test_the_vector_moves_to_the_first_passages() -> None:
 @pytest.mark.parametrize(
     ("method", "words", "cosines", "factors"),
     [
-        ("absolute", [0.5, 0.25, None], [None, 0.8, 0.6], (1, 1)),
-        ("theoretical", [1, 0.5, None], [None, 1, 0.75], (1, 1)),
-        ("minmax", [1, 0, None], [None, 1, 0], (1, 1)),
-        ("zscore", [4 / 6, 2 / 6, None], [None, 4 / 6, 2 / 6], (1, 1)),
-        ("spread", [1, 0.5, None], [None, 1, 0], (1, 0.5**1.25)),
+        ("absolute", [0.5, 0.25], [0.8, 0.6], (1, 1)),
+        ("theoretical", [1, 0.5], [1, 0.75], (1, 1)),
+        ("minmax", [1, 0], [1, 0], (1, 1)),
+        ("zscore", [4 / 6, 2 / 6], [4 / 6, 2 / 6], (1, 1)),
+        ("spread", [1, 0.5], [1, 0], (1, 0.5**1.25)),
     ],
 )
 def test_scores_on_one_scale(method: str, words: Any, cosines: Any, factors: Any) -> None:
-    lists = [(WORDS, [5.0, 2.5, None]), (VECTORS, [None, 0.6, 0.2])]
-    found = [comparable_scores(*one, {"method": method}, 100) for one in lists]
+    found = [comparable_scores(one, {"method": method}, 100) for one in (WORDS, VECTORS)]
     assert [list(map(pytest.approx, normal)) for normal, _ in found] == [words, cosines]
     assert tuple(factor for _, factor in found) == pytest.approx(factors)
 
@@ -251,7 +250,7 @@ def test_a_trace_tells_arms_places_and_what_was_dropped() -> None:
     fused = fuse(lists, fusion="convex")
 
     def arms_of(items: Any) -> Any:
-        return [candidate_arms(item, lists, fused["ranks"], fused["scores"]) for item in items]
+        return [candidate_arms(item, lists, fused["ranks"]) for item in items]
 
     places = {"fuse": fused["order"], "page": [1]}
     trace = search_trace([1], lists, fused, 60, places, arms_of, None)

@@ -23,7 +23,7 @@ def arm(kind: str, name: str, weight: float, **asked: str) -> dict[str, Any]:
     words = {"every_word": False, "corrections": ['[["wien", "wine"]]']}
     return {
         "arm": name, "kind": kind, "weight": weight, "asked": asked, "perfect": 10.0,
-        "ranks": [1], "scores": [3.0], **words,
+        "chunk_ids": [1], "scores": [3.0], **words,
     }  # fmt: skip
 
 
@@ -82,7 +82,9 @@ def test_a_fuzzy_arm_that_puts_nothing_right_gives_no_list() -> None:
     log = StageLog()
 
     def search(name: str) -> dict[str, Any]:
-        return arm(name, name, 1) | ({"ranks": [], "corrections": []} if name == "fuzzy" else {})
+        return arm(name, name, 1) | (
+            {"chunk_ids": [], "corrections": []} if name == "fuzzy" else {}
+        )
 
     settings = SETTINGS | {"weights": WEIGHTS | {"fuzzy": 1}}
     (words,) = first_lists(settings, search, log.tools["done"], log.tools["skip"])

@@ -124,7 +124,7 @@ def test_by_scores_it_shares_the_weight() -> None:
     assert after["attainable"] == pytest.approx(1)
     assert after["points"] == pytest.approx(expected)
     assert after["normal"][2] == [0.2, 0.0, 0.75]
-    assert [one[2] for one in after["normal"][:2]] == [None, None]
+    assert [one[2] for one in after["normal"][:2]] == [0.0, 0.0]
 
 
 def test_the_sum_of_scores_as_they_are() -> None:

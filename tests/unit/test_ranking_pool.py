@@ -16,14 +16,12 @@ WORDS = {
     "chunk_ids": [30, 10],
     "document_ids": [1, 7],
     "chunk_indexes": [2, 0],
-    "ranks": [1, 2],
     "scores": [9.5, 4.0],
 }
 VECTORS = {
     "chunk_ids": [20, 30],
     "document_ids": [1, 1],
     "chunk_indexes": [0, 2],
-    "ranks": [1, 2],
     "scores": [0.8, 0.7],
 }
 EMPTY: dict[str, list[int]] = {name: [] for name in WORDS}
@@ -35,7 +33,6 @@ def test_lists_become_one_pool_in_order_of_their_keys() -> None:
         "document_ids": [1, 1, 7],
         "chunk_indexes": [0, 2, 0],
         "ranks": [[None, 1, 2], [1, 2, None], [None, None, None]],
-        "scores": [[None, 9.5, 4.0], [0.8, 0.7, None], [None, None, None]],
     }
 
 
@@ -55,7 +52,6 @@ def test_the_order_of_the_lists_changes_no_item(
             "chunk_ids": ids,
             "document_ids": [number // 3 for number in ids],
             "chunk_indexes": [number % 3 for number in ids],
-            "ranks": list(range(1, len(ids) + 1)),
             "scores": [1 / (place + 1) for place in range(len(ids))],
         }
         for ids in lists
@@ -127,9 +123,11 @@ def test_only_five_are_looked_at() -> None:
     assert is_strong_signal([5.0, 4, 3, 2, 1, 0.5], 10.0, BALANCED)[1] == [0.5, 0.4, 0.3, 0.2, 0.1]
 
 
-LISTS = [{"arm": "lexical"}, {"arm": "fuzzy", "notes": {2: {"method": "vocabulary"}}}]
+LISTS = [
+    {"arm": "lexical", "scores": [9.5]},
+    {"arm": "fuzzy", "scores": [5.0, 4.0], "notes": {2: {"method": "vocabulary"}}},
+]
 RANKS = [[1, None], [2, 1]]
-SCORES = [[9.5, None], [4.0, 5.0]]
 ARMS = [
     {
         "lexical": {"rank": 1, "score": 9.5},
@@ -140,7 +138,7 @@ ARMS = [
 
 
 def test_arms_of_a_candidate() -> None:
-    assert [candidate_arms(item, LISTS, RANKS, SCORES) for item in (0, 1)] == ARMS
+    assert [candidate_arms(item, LISTS, RANKS) for item in (0, 1)] == ARMS
 
 
 def test_how_a_candidate_came_to_its_place() -> None:

@@ -5,6 +5,12 @@ from collections.abc import Callable
 
 import psycopg
 
+# pg_prewarm is one of PostgreSQL's own extensions.
+_READ = """
+    SELECT count(pg_prewarm(c.oid)) FROM pg_class AS c
+    WHERE c.relkind IN ('r', 'i', 't') AND c.relnamespace <> 'pg_catalog'::regnamespace
+"""
+
 
 def filled_database(
     server: str,
@@ -14,8 +20,9 @@ def filled_database(
 ) -> tuple[str, float]:
     """Return a database's URL and how many seconds filling it took.
 
-    One that is there is taken if `refresh` agrees; its comment has the seconds. A new one gets its
-    name when it is full, so an interrupted run leaves none that is half filled.
+    One that is there is taken if `refresh` agrees; its comment has the seconds. It is read into
+    memory, where a new one is already. A new one gets its name when it is full, so an interrupted
+    run leaves none that is half filled.
     """
     url = f"{server}/{name}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as postgres:
@@ -24,6 +31,7 @@ def filled_database(
             [name],
         ).fetchone()
         if found and found[0] and refresh(url):
+            _read_into_memory(url)
             return url, float(found[0])
         postgres.execute(f"DROP DATABASE IF EXISTS {name}")
         postgres.execute(f"DROP DATABASE IF EXISTS {name}_new")
@@ -34,6 +42,12 @@ def filled_database(
         postgres.execute(f"COMMENT ON DATABASE {name}_new IS '{seconds:.1f}'")
         postgres.execute(f"ALTER DATABASE {name}_new RENAME TO {name}")
     return url, seconds
+
+
+def _read_into_memory(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
+        connection.execute(_READ)
 
 
 def database_name(system: str, corpus: str) -> str:

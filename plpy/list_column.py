@@ -1,0 +1,13 @@
+"""What one list says of the candidates of all lists."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from typing import Any
+
+
+def list_column(
+    of_list: Mapping[str, Any], values: Iterable[Any], chunk_ids: Sequence[int], missing: Any
+) -> list[Any]:
+    """Return the list's values, in its order, by item of a pool; `missing` where it lacks one."""
+    value_of = dict(zip(of_list["chunk_ids"], values))  # noqa: B905 - values may be endless
+    return list(map(value_of.get, chunk_ids, repeat(missing)))
