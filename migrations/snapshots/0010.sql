@@ -18693,20 +18693,10 @@ if "modules" not in SD:
             normal: list[list[float]] | None = None
             feedback = None
             if settings["fusion"] == "convex" and len(lists) > 1:
-                scaled = [_scaled(of_list, chunk_ids, settings, depth) for of_list in lists]
-                own = _own_vector(lists)
-                if settings["feedback"]["passages"] > 0 and count and own is not None:
-                    normal, weights = _weighted(lists, scaled)
-                    first = _best_first(weighted_sums(normal, weights))
-                    looked_at, passages = (
-                        [chunk_ids[item] for item in first[: settings["feedback"][name]]]
-                        for name in ("pool", "passages")
-                    )
-                    moved = _with_scores(lists[own], moved_cosines(looked_at, passages))
-                    scaled[own] = _scaled(moved, chunk_ids, settings, depth)
-                    feedback = passages
-                normal, weights = _weighted(lists, scaled)
-                sums, attainable = convex_fusion(normal, weights), 1.0
+                sums, normal, weights, feedback = _by_scores(
+                    lists, chunk_ids, settings, depth, moved_cosines
+                )
+                attainable = 1.0
             elif len(lists) == 1 and settings["fused_scale"] == "attainable":
                 low, high = score_range(lists[0])
                 shares = [max((score - low) / (high - low), 0.0) for score in lists[0]["scores"]]
@@ -18739,13 +18729,31 @@ if "modules" not in SD:
             }
 
 
+        def _by_scores(
+            lists: Sequence[Mapping[str, Any]],
+            chunk_ids: Sequence[int],
+            settings: Mapping[str, Any],
+            depth: int,
+            moved_cosines: Callable[[Sequence[int], Sequence[int]], Mapping[int, float]],
+        ) -> tuple[list[float], list[list[float]], list[float], list[int] | None]:
+            """Return sums, normal scores, weights and feedback of convex fusion."""
+            scaled = [_scaled(of_list, chunk_ids, settings, depth) for of_list in lists]
+            own = next((place for place, one in enumerate(lists) if one["arm"] == "vector"), None)
+            feedback = None
+            if settings["feedback"]["passages"] > 0 and chunk_ids and own is not None:
+                first = _best_first(weighted_sums(*_weighted(lists, scaled)))
+                looked_at, feedback = (
+                    [chunk_ids[item] for item in first[: settings["feedback"][name]]]
+                    for name in ("pool", "passages")
+                )
+                moved = _with_scores(lists[own], moved_cosines(looked_at, feedback))
+                scaled[own] = _scaled(moved, chunk_ids, settings, depth)
+            normal, weights = _weighted(lists, scaled)
+            return convex_fusion(normal, weights), normal, weights, feedback
+
+
         def _best_first(scores: Sequence[float]) -> list[int]:
             return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)  # stable, as sorted is
-
-
-        def _own_vector(lists: Sequence[Mapping[str, Any]]) -> int | None:
-            """Return the place of the list by the query's own vector."""
-            return next((place for place, one in enumerate(lists) if one["arm"] == "vector"), None)
 
 
         def _with_scores(of_list: Mapping[str, Any], score_of: Mapping[int, float]) -> dict[str, Any]:
@@ -20434,6 +20442,9 @@ if vector is not None and not in_force.get("words_found", True):
         "problem": "no passage was found by its words",
         "hint": "these rows are the nearest by vectors; the option strict leaves them out"})
 stored = stored_passages(run, vector, space)
+for of_list in lists:
+    if of_list["arm"] == "vector":
+        stored.known_cosines.update(zip(of_list["chunk_ids"], of_list["scores"]))
 
 # --- fuse: points in [0, 1]
 if in_force["level"] == "document":
@@ -20451,10 +20462,6 @@ ids, count = fused["chunk_ids"], len(fused["order"])
 places = {"fuse": fused["order"]}
 
 # --- refine: leave out repetitions, rerank, blend, leave out what is not good enough
-for of_list in lists:
-    if of_list["arm"] == "vector":
-        stored.known_cosines.update(zip(of_list["chunk_ids"], of_list["scores"]))
-
 def relevance_of(items):
     """The reranker's scores, else exact cosines; a zero vector has none."""
     if reranker.scores:

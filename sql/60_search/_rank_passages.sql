@@ -141,6 +141,9 @@ if vector is not None and not in_force.get("words_found", True):
         "problem": "no passage was found by its words",
         "hint": "these rows are the nearest by vectors; the option strict leaves them out"})
 stored = stored_passages(run, vector, space)
+for of_list in lists:
+    if of_list["arm"] == "vector":
+        stored.known_cosines.update(zip(of_list["chunk_ids"], of_list["scores"]))
 
 # --- fuse: points in [0, 1]
 if in_force["level"] == "document":
@@ -158,10 +161,6 @@ ids, count = fused["chunk_ids"], len(fused["order"])
 places = {"fuse": fused["order"]}
 
 # --- refine: leave out repetitions, rerank, blend, leave out what is not good enough
-for of_list in lists:
-    if of_list["arm"] == "vector":
-        stored.known_cosines.update(zip(of_list["chunk_ids"], of_list["scores"]))
-
 def relevance_of(items):
     """The reranker's scores, else exact cosines; a zero vector has none."""
     if reranker.scores:

@@ -280,3 +280,22 @@ def test_a_hybrid_search_gives_each_document_once(db: Database) -> None:
         ("a", "apple kiwi a", True, True),
         ("b", "apple kiwi b", True, True),
     ]
+
+
+def test_relevance_is_that_of_the_passage_that_is_shown(db: Database) -> None:
+    db.rows("SELECT add_collection('docs', 'simple')")
+    ingest(db, "a", "", [(None, [], ["apple"]), (None, [], ["kiwi", "lemon"])])
+    add_space(db)
+    embed_waiting(db)
+    options = {"level": "document", "weights": {"lexical": 9}, "feedback": {"passages": 0}}
+    ((content, relevance, found),) = db.rows(
+        "SELECT content, relevance, (arms #>> '{vector,score}')::float8"
+        " FROM hybrid_search('apple', options => %s, query_embedding => %s)",
+        json.dumps(options),
+        vector_of("kiwi lemon"),
+    )
+    assert (content, found) == ("apple", pytest.approx(1))  # words choose what is shown
+    assert relevance == pytest.approx(
+        db.value("SELECT 1 - (%s::vector <=> %s)", vector_of("apple"), vector_of("kiwi lemon"))
+    )
+    assert relevance < 0.9
