@@ -11,7 +11,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,6 +128,14 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
+def command_of(asked: Sequence[str], server: str | None) -> str:
+    """Return the command that was given, to be published: without the server's URL and password."""
+    options = " ".join(asked)
+    if server:
+        options = options.replace(server, "URL")
+    return "make bench" + (f" BENCH={options!r}" if options else "")
+
+
 def main() -> None:
     """Run everything, then print, keep and draw it."""
     given = arguments()
@@ -138,7 +146,7 @@ def main() -> None:
         for step in steps(server, given):
             print(f"{step.name} …", file=sys.stderr, flush=True)
             rows += run(step)
-    command = "make bench" + (f" BENCH={' '.join(sys.argv[1:])!r}" if sys.argv[1:] else "")
+    command = command_of(sys.argv[1:], given.server)
     report = {"machine": machine | {"command": command}, "rows": rows}
     (figures.FOLDER / "report.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
     heading = f"`{command}`: " + ", ".join(f"{key} {value}" for key, value in machine.items())

@@ -45,6 +45,14 @@ def test_a_bench_that_fails_is_a_row_that_says_so(load: Any, tmp_path: Path) -> 
     assert "FAILED: exit code 1" in table
 
 
+def test_a_published_command_tells_no_password(load: Any) -> None:
+    url = "postgresql://me:secret@host"
+    command = load("bench").command_of
+    assert command(["--server", url, "--growth"], url) == "make bench BENCH='--server URL --growth'"
+    assert command([f"--server={url}"], url) == "make bench BENCH='--server=URL'"
+    assert command([], None) == "make bench"
+
+
 def test_ratios(load: Any) -> None:
     figures, hybrid = load("figures"), load("bench_hybrid")
     rows = [{"system": "peer", "p50": 6.0}, {"system": "ours", "p50": 2.0}, {"system": "x"}]
