@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import figures
 from corpora import DATA
 from plots import draw
-
-from support.server import throwaway_server
+from systems.server_database import measured_server
 
 HERE = Path(__file__).resolve().parent
 LIMIT_SECONDS = 1800
@@ -103,7 +102,7 @@ def server_of(given: argparse.Namespace) -> Iterator[str]:
         with peer_server(ROOT) as url:
             yield url
     else:
-        with throwaway_server(durable=True) as parts:
+        with measured_server() as parts:
             yield "postgresql://{user}:{password}@{host}:{port}".format(**parts)
 
 

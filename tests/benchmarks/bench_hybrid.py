@@ -24,9 +24,8 @@ from systems import DEPTH
 from systems.blend import PATIENT, SPACE, Blend
 from systems.hand_written import HandWritten
 from systems.langchain import Langchain
+from systems.server_database import measured_server
 from timing import in_turn, several_clients, summary_of
-
-from support.server import throwaway_server
 
 SIZES = (50_000,)
 GROWTH = (10_000, 100_000, 500_000)
@@ -169,7 +168,7 @@ def main() -> None:
     parser.add_argument("passages", nargs="*", type=int)
     given = parser.parse_args()
     rows: list[figures.Row] = []
-    with nullcontext() if given.server else throwaway_server(durable=True) as parts:
+    with nullcontext() if given.server else measured_server() as parts:
         server = given.server or "postgresql://{user}:{password}@{host}:{port}".format(**parts)
         for passages in given.passages or (GROWTH if given.growth else SIZES):
             bench = Bench(server, passages, given.langchain)

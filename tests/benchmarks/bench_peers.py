@@ -23,9 +23,8 @@ from systems import System
 from systems.blend import Blend, BlendWords
 from systems.hand_written import HandWritten, HandWrittenTextsearch
 from systems.langchain import Langchain
+from systems.server_database import measured_server
 from timing import in_turn, summary_of
-
-from support.server import throwaway_server
 
 CORPORA = ("xquad-de", "scifact", "mixed", "50000")
 
@@ -112,7 +111,7 @@ def main() -> None:
     parser.add_argument("corpora", nargs="*", default=CORPORA)
     given = parser.parse_args()
     rows = []
-    with nullcontext() if given.server else throwaway_server(durable=True) as parts:
+    with nullcontext() if given.server else measured_server() as parts:
         server = given.server or "postgresql://{user}:{password}@{host}:{port}".format(**parts)
         chosen = makers(server, given.langchain, given.textsearch)
         for name in given.corpora:

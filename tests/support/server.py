@@ -37,11 +37,8 @@ def temporary_cluster(durable: bool = False, **settings: str) -> Iterator[Cluste
 
 
 @contextmanager
-def throwaway_server(durable: bool = False) -> Iterator[dict[str, Any]]:
-    """Make and start a server; yield host, port, user and password.
-
-    `durable`: with the settings of one that is used, memory above all.
-    """
-    with temporary_cluster(durable) as cluster:
+def throwaway_server(durable: bool = False, **settings: str) -> Iterator[dict[str, Any]]:
+    """Make and start a server (temporary_cluster); yield host, port, user and password."""
+    with temporary_cluster(durable, **settings) as cluster:
         parameters = cluster.connection_parameters()
         yield {key: parameters[key] for key in ("host", "port", "user", "password")}

@@ -2,14 +2,24 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import psycopg
+
+from pgblend.cli.server.settings import MEGABYTE, machine_memory
+from support.server import throwaway_server
 
 # pg_prewarm is one of PostgreSQL's own extensions.
 _READ = """
     SELECT count(pg_prewarm(c.oid)) FROM pg_class AS c
     WHERE c.relkind IN ('r', 'i', 't') AND c.relnamespace <> 'pg_catalog'::regnamespace
 """
+
+
+def measured_server() -> AbstractContextManager[dict[str, str]]:
+    """Make and start a server as those in use are, with buffers that hold what is measured."""
+    half = machine_memory() // 2 // MEGABYTE
+    return throwaway_server(durable=True, shared_buffers=f"'{half}MB'")
 
 
 def filled_database(
