@@ -8,6 +8,7 @@ from pgblend.plpy.list_column import list_column
 from pgblend.plpy.merge_lists import merge_lists
 from pgblend.plpy.recency_decay import recency_decay
 from pgblend.plpy.scale_fused import scale_fused
+from pgblend.plpy.weighted_sums import weighted_sums
 
 
 def fuse_graph(
@@ -62,10 +63,7 @@ def fuse_graph(
             for of_list in (*lists, of_graph)
         ]
         weights = [*(1.0 for _ in lists), weight]
-        sums = [
-            sum(one * score for one, score in zip(weights, scores, strict=True))
-            for scores in zip(*parts, strict=True)
-        ]
+        sums = weighted_sums(parts, weights)
         attainable, normal, total = float(len(lists)) + weight / 2, parts, 1.0
     else:
         weights = [*fused["weights"], weight]

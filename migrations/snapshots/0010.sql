@@ -18592,7 +18592,7 @@ if "modules" not in SD:
             of_list: Mapping[str, Any], values: Iterable[Any], chunk_ids: Sequence[int], missing: Any
         ) -> list[Any]:
             """Return the list's values, in its order, by item of a pool; `missing` where it lacks one."""
-            value_of = dict(zip(of_list["chunk_ids"], values))  # noqa: B905 - values may be endless
+            value_of = dict(zip(of_list["chunk_ids"], values, strict=False))  # counts are endless
             return list(map(value_of.get, chunk_ids, repeat(missing)))
         """Ranked lists joined into one pool of candidates."""
 
@@ -19272,10 +19272,7 @@ if "modules" not in SD:
                     for of_list in (*lists, of_graph)
                 ]
                 weights = [*(1.0 for _ in lists), weight]
-                sums = [
-                    sum(one * score for one, score in zip(weights, scores, strict=True))
-                    for scores in zip(*parts, strict=True)
-                ]
+                sums = weighted_sums(parts, weights)
                 attainable, normal, total = float(len(lists)) + weight / 2, parts, 1.0
             else:
                 weights = [*fused["weights"], weight]
@@ -20558,8 +20555,7 @@ elif traced != "none" or in_force["search_id"]:
 if traced in ("page", "pool"):
     trace |= search_trace(
         page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,
-        (stored.known_cosines, chosen["dropped"])
-        if traced == "pool" else None)
+        (stored.known_cosines, chosen["dropped"]) if traced == "pool" else None)
 of_all = {
     "mode": in_force["mode"], **({"search_id": in_force["search_id"]} if in_force["search_id"]
        else {}), **({"not_run": not_run} if not_run else {}),

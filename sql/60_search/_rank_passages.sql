@@ -257,8 +257,7 @@ elif traced != "none" or in_force["search_id"]:
 if traced in ("page", "pool"):
     trace |= search_trace(
         page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,
-        (stored.known_cosines, chosen["dropped"])
-        if traced == "pool" else None)
+        (stored.known_cosines, chosen["dropped"]) if traced == "pool" else None)
 of_all = {
     "mode": in_force["mode"], **({"search_id": in_force["search_id"]} if in_force["search_id"]
        else {}), **({"not_run": not_run} if not_run else {}),

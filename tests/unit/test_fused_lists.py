@@ -111,9 +111,9 @@ def test_the_vector_moves_to_the_first_passages() -> None:
         return {1: 1.0, 2: 0.0}
 
     fused = fuse(
-        [WORDS, VECTORS], moved, fusion="convex", feedback={"passages": 1, "pool": 3, "weight": 0.5}
+        [WORDS, VECTORS], moved, fusion="convex", feedback={"passages": 1, "pool": 2, "weight": 0.5}
     )
-    assert asked == [([2, 3, 1], [2])]
+    assert asked == [([2, 3], [2])]
     assert fused["feedback"] == [2]
     assert fused["normal"][1] == [1.0, 0.5, 0.6]  # (1 + cosine) / 2; the third keeps its own
     assert fused["sums"] == pytest.approx([3.5 / 4, 1.75 / 4, 1.8 / 4])

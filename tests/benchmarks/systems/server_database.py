@@ -1,4 +1,4 @@
-"""Databases of the benches on the run's PostgreSQL server."""
+"""The PostgreSQL server of the benches, and their databases on it."""
 
 import time
 from collections.abc import Callable
