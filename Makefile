@@ -65,8 +65,8 @@ up: setup-run ## Start the private server and the model gateway
 down: ## Stop them
 	$(PGBLEND) down
 
-freeze: ## Write the snapshot of sql/ (MESSAGE="what changes" makes a new revision)
-	$(PGBLEND) migrate freeze $(if $(MESSAGE),-m "$(MESSAGE)")
+freeze: ## Freeze the newest revision for a release
+	$(PGBLEND) migrate freeze
 
 docs: ## Write COMMANDS.md from the commands' own help
 	$(VENV)/bin/cog -r COMMANDS.md

@@ -1,4 +1,4 @@
-"""Replace routines and views by a frozen snapshot of sql/.
+"""Replace routines and views by those of a revision.
 
 Owners, grants and users' own objects stay.
 """
@@ -8,6 +8,8 @@ import re
 from importlib.resources import files
 
 from sqlalchemy import Connection, text
+
+from pgblend.sql import render
 
 _CREATED = re.compile(
     r"^CREATE OR REPLACE (?P<kind>FUNCTION|PROCEDURE|VIEW) pgblend\.(?P<name>\w+)", re.MULTILINE
@@ -29,8 +31,9 @@ _VIEW_ROWS = text(
 
 
 def snapshot(revision: str) -> str:
-    """Return the routines as they were rendered at a revision."""
-    return (files("pgblend.migrations.snapshots") / f"{revision}.sql").read_text(encoding="utf-8")
+    """Return the routines of a revision: as its release froze them, else those of sql/."""
+    frozen = files("pgblend.migrations.snapshots") / f"{revision}.sql"
+    return frozen.read_text(encoding="utf-8") if frozen.is_file() else render()
 
 
 def digest(script: str) -> str:

@@ -13,17 +13,18 @@ from typing import TypedDict
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
+from alembic.script import Script, ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine, text
 
 from pgblend.cli.database import connect
 from pgblend.cli.errors import UserError
 from pgblend.migrations import search_path
 from pgblend.migrations.preflight import prepare_server
-from pgblend.migrations.replace_routines import differs, replace_routines, snapshot
+from pgblend.migrations.replace_routines import differs, digest, replace_routines, snapshot
 from pgblend.sql import render
 
 _FOLDER = Path(str(files("pgblend.migrations")))
+_RELEASED = _FOLDER / "snapshots" / "released.sha256"
 _LOCK = text("SELECT pg_advisory_lock(hashtextextended('pgblend migrate', 0))")
 
 
@@ -44,6 +45,8 @@ def upgrade(database_url: str, revision: str = "head") -> None:
         connection.execute(text("CREATE SCHEMA IF NOT EXISTS pgblend_data"))
         connection.commit()
         command.upgrade(_config(connection), _known(revision))
+        if _current(connection) == _head() and differs(connection, render()):
+            _replace_newest(connection)
         search_path.add(connection)
         connection.commit()
 
@@ -86,35 +89,52 @@ def apply(database_url: str) -> None:
                 hint="run: pgblend migrate up",
             )
         prepare_server(connection)
-        replace_routines(connection, render(), snapshot(_head()))
+        _replace_newest(connection)
         connection.commit()
 
 
-def freeze(message: str | None) -> Path:
-    """Write the rendered routines as a snapshot and return its path.
-
-    With a message, a new revision is made for them; without one the newest snapshot is written
-    anew, which is refused once it is released.
-    """
+def freeze() -> Path:
+    """Write the newest revision's routines as a snapshot that never changes; return its path."""
     revision = _head()
-    if message is not None:
-        revision = f"{int(revision) + 1:04d}"
-        command.revision(_config(None), message=message, rev_id=revision)
-    elif revision in released():
+    if revision in released():
         raise UserError(
-            f"snapshot {revision} is released and never changes",
-            hint='make a new revision: pgblend migrate freeze -m "what changes"',
+            f"revision {revision} is released and never changes",
+            hint='make a new one: pgblend migrate revise "what changes"',
         )
+    script = render()
     path = _FOLDER / "snapshots" / f"{revision}.sql"
-    path.write_text(render(), encoding="utf-8")
+    path.write_text(script, encoding="utf-8")
+    with _RELEASED.open("a", encoding="utf-8") as lines:
+        lines.write(f"{digest(script)}  {path.name}\n")
     return path
+
+
+def revise(message: str) -> Path:
+    """Make a revision after the newest one, which must be released; return its path."""
+    head = _head()
+    if head not in released():
+        raise UserError(
+            f"revision {head} is not released yet, so changes go into it",
+            hint=f"edit migrations/versions/{head}_*.py, or release it: pgblend migrate freeze",
+        )
+    revision = f"{int(head) + 1:04d}"
+    script = command.revision(_config(None), message=message, rev_id=revision)
+    if not isinstance(script, Script):
+        raise RuntimeError(f"alembic made no single script for revision {revision}")
+    return Path(script.path)
 
 
 def released() -> dict[str, str]:
     """Map each released revision to the sha256 of its snapshot."""
-    lines = (_FOLDER / "snapshots" / "released.sha256").read_text(encoding="utf-8").splitlines()
+    lines = _RELEASED.read_text(encoding="utf-8").splitlines()
     pairs = (line.split() for line in lines if line and not line.startswith("#"))
     return {name.removesuffix(".sql"): sha for sha, name in pairs}
+
+
+def _replace_newest(connection: Connection) -> None:
+    """Put the routines of sql/ in the place of those that the last release had."""
+    last = max(released(), default=None)
+    replace_routines(connection, render(), snapshot(last) if last else None)
 
 
 @contextmanager

@@ -68,9 +68,17 @@ def apply(database_url: str | None) -> None:
 
 
 @command.command()
-@click.option("-m", "--message", help="Make a new revision with this message.")
-def freeze(message: str | None) -> None:
-    """Write the routines of the working tree as a snapshot, and print its path."""
+def freeze() -> None:
+    """Freeze the newest revision for a release: its routines, as a snapshot, never change again."""
     from pgblend.migrations import runner
 
-    click.echo(runner.freeze(message))
+    click.echo(runner.freeze())
+
+
+@command.command()
+@click.argument("message")
+def revise(message: str) -> None:
+    """Make a new revision after a released one, and print its path."""
+    from pgblend.migrations import runner
+
+    click.echo(runner.revise(message))

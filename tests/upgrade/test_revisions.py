@@ -1,12 +1,15 @@
+import shutil
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from pgblend.cli.errors import UserError
 from pgblend.migrations import preflight, runner
-from pgblend.migrations.replace_routines import replace_routines
+from pgblend.migrations.replace_routines import digest, replace_routines
+from pgblend.sql import render
 from support.catalogue import revisions, run_client, schema, settings_of
 from support.database import Database
 
@@ -128,14 +131,48 @@ def test_dump_and_restore(empty: str, new_database: Callable[..., str], fill) ->
 
 
 def test_a_users_view_on_a_routine_stops_the_migration(empty: str) -> None:
-    runner.upgrade(empty)
+    runner.upgrade(empty, "0010")  # the revision whose undoing drops all routines
     with psycopg.connect(empty, autocommit=True) as connection:
         connection.execute("CREATE VIEW mine AS SELECT rrf('{1}') AS fused")
     before = schema(empty)
     with pytest.raises(Exception, match="mine"):
         runner.downgrade(empty, "base")
     assert schema(empty) == before
-    assert runner.status(empty)["current"] == revisions()[-1]
+    assert runner.status(empty)["current"] == "0010"
+
+
+def test_up_replaces_routines_that_differ_from_those_of_the_newest_revision(empty: str) -> None:
+    runner.upgrade(empty)
+    with psycopg.connect(empty, autocommit=True) as connection:
+        connection.execute(
+            "CREATE OR REPLACE FUNCTION pgblend.rrf(ranks integer[], weights float8[] = NULL,"
+            " k float8 = 60, normalized boolean = false) RETURNS float8 LANGUAGE plpgsql AS 'BEGIN RETURN 7; END'"
+        )
+        assert runner.status(empty)["drift"] is True
+        runner.upgrade(empty)
+        assert Database(connection).value("SELECT pgblend.rrf('{1}', k => 1)") == 0.5
+    assert runner.status(empty)["drift"] is False
+
+
+def test_a_release_is_frozen_and_then_followed_by_a_new_revision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a copy of the folder, so that the checkout stays as it is."""
+    folder = tmp_path / "migrations"
+    shutil.copytree(runner._FOLDER, folder)
+    monkeypatch.setattr(runner, "_FOLDER", folder)
+    monkeypatch.setattr(runner, "_RELEASED", folder / "snapshots" / "released.sha256")
+    head = revisions()[-1]
+    with pytest.raises(UserError, match=f"revision {head} is not released yet"):
+        runner.revise("more")
+    frozen = runner.freeze()
+    assert frozen.read_text(encoding="utf-8") == render()
+    assert runner.released()[head] == digest(render())
+    with pytest.raises(UserError, match=f"revision {head} is released and never changes"):
+        runner.freeze()
+    made = runner.revise("more words")
+    assert made.name == f"{int(head) + 1:04d}_more_words.py"
+    assert f'down_revision = "{head}"' in made.read_text(encoding="utf-8").replace("'", '"')
 
 
 FIRST = """
