@@ -4,7 +4,7 @@ PGBLEND := $(VENV)/bin/pgblend
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test test-slow relevance bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs golden clean
+.PHONY: help setup setup-run demo test test-slow faults relevance bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -26,6 +26,9 @@ test: setup ## All tests but the slow ones, three at a time, with coverage of cl
 
 test-slow: setup ## The tests that need minutes
 	$(PYTEST) -m slow
+
+faults: setup ## Everything that may go wrong, and a table of what held (an hour)
+	$(PYTEST) -m fault --fault-table
 
 relevance: setup ## nDCG and recall on all judged collections, stable expansions: fails where a figure falls (twenty minutes)
 	$(PYTEST) tests/relevance

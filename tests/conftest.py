@@ -19,6 +19,7 @@ from pgblend.cli.database import connect
 from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
 from pgblend.migrations import runner
 from support.database import Database, add_documents, add_space, embed_waiting
+from support.fault_table import pytest_runtest_makereport, pytest_terminal_summary
 from support.model_provider import GatewayProcess, ModelProvider
 from support.server import throwaway_server
 
@@ -30,6 +31,8 @@ settings.load_profile("no clock")
 # tests of Ctrl-C would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+__all__ = ["pytest_runtest_makereport", "pytest_terminal_summary"]  # hooks are found by name
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -51,8 +54,9 @@ LIBRARIES = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option with which tests write their golden files."""
+    """Add the options with which tests write their golden files, and print the table of faults."""
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
+    parser.addoption("--fault-table", action="store_true", help="print faults and outcomes")
 
 
 @dataclass(frozen=True)

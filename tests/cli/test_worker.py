@@ -66,6 +66,7 @@ def test_the_first_space_is_made(work, gateway_connection):
     assert work("--once")[1]["stored"] == 1
 
 
+@pytest.mark.fault("a text that the model refuses", "set aside with its reason, the others stored")
 def test_one_bad_text_does_not_sink_the_good_ones(
     pgblend, parse_valid, work, gateway_connection, library, model_provider
 ):
@@ -173,6 +174,7 @@ def test_a_worker_embeds_what_comes_and_ends_when_asked(
     assert value(gateway_connection, "SELECT _live_workers()") == []
 
 
+@pytest.mark.fault("kill -9 of workers at any point", "every vector once")
 @pytest.mark.slow
 def test_killed_at_any_point_nothing_is_lost_and_nothing_done_twice(
     gateway_connection, database_url, library, model_provider

@@ -39,6 +39,10 @@ def failure(client: Database) -> tuple[str, float]:
     return message, seconds
 
 
+@pytest.mark.fault(
+    "the gateway answers wrongly, late or not at all",
+    "an error of SQLSTATE PB008 that says which; the next call works",
+)
 @pytest.mark.parametrize(
     ("behaviour", "part"),
     [
@@ -64,6 +68,9 @@ def test_faults(client: Database, provider: ModelProvider, behaviour: Behaviour,
     assert client.value("SELECT cardinality(embed_text(ARRAY['x']))") == 1
 
 
+@pytest.mark.fault(
+    "bytes that are no answer of a model", "an error of SQLSTATE PB008, no traceback, nothing kept"
+)
 @pytest.mark.parametrize(
     ("answer", "part"),
     [
@@ -102,6 +109,7 @@ def test_answers_that_are_wrong(client: Database, point_to, answer: bytes, part:
     assert part in message
 
 
+@pytest.mark.fault("a model whose dimensions changed", "an error that names both numbers")
 def test_wrong_dimensions(client: Database, provider: ModelProvider) -> None:
     provider.behaviour = Behaviour(dimensions=3)
     with client.connection.transaction(force_rollback=True):
@@ -113,6 +121,7 @@ def test_wrong_dimensions(client: Database, provider: ModelProvider) -> None:
     )
 
 
+@pytest.mark.fault("nobody listens at the gateway's address", "an error at once")
 def test_nobody_listens(client: Database, point_to) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -123,6 +132,7 @@ def test_nobody_listens(client: Database, point_to) -> None:
     assert seconds < 0.6
 
 
+@pytest.mark.fault("the gateway's machine does not accept", "an error within the limit")
 def test_nobody_accepts(client: Database, point_to) -> None:
     """A listener whose queue is full: connecting itself hangs."""
     with socket.socket() as listener:
@@ -142,6 +152,7 @@ def test_nobody_accepts(client: Database, point_to) -> None:
     assert held(client)[0] == 0
 
 
+@pytest.mark.fault("no gateway is set", "an error that says how to set one")
 def test_no_gateway_is_set(client: Database) -> None:
     client.rows("SELECT reset_setting('gateway_url')")
     error = client.error(CALL)
@@ -149,6 +160,7 @@ def test_no_gateway_is_set(client: Database) -> None:
     assert "pgblend config set gateway_url" in str(error.message_hint)
 
 
+@pytest.mark.fault("a gateway's address of another form", "an error that says what is expected")
 def test_an_address_of_another_form(client: Database) -> None:
     with client.connection.transaction(force_rollback=True):
         client.rows("INSERT INTO pgblend_data.setting VALUES ('gateway_url', '\"ftp://x\"')")
@@ -156,6 +168,10 @@ def test_an_address_of_another_form(client: Database) -> None:
     assert "expected http://host:port or unix:/path" in message
 
 
+@pytest.mark.fault(
+    "the gateway dies or hangs during searches",
+    "rows by words, degraded says why, one limit is lost",
+)
 @pytest.mark.parametrize("fault", ["hanging", "dead"])
 def test_hybrid_search_loses_one_deadline_and_goes_on(
     client: Database, provider: ModelProvider, point_to, fault: str
@@ -183,6 +199,7 @@ def test_hybrid_search_loses_one_deadline_and_goes_on(
         assert error.sqlstate == "PB008"
 
 
+@pytest.mark.fault("models slower than the limit of the whole search", "the total limit holds")
 def test_the_total_deadline_counts_too(client: Database, provider: ModelProvider) -> None:
     provider.behaviour = Behaviour(hang=True)
     with client.connection.transaction(force_rollback=True):
@@ -201,6 +218,7 @@ def test_one_connection_is_used_again(client: Database, point_to) -> None:
         assert server.connections == 1
 
 
+@pytest.mark.fault("a kept connection that was closed", "a new one, no error")
 def test_a_connection_that_the_server_closed_is_replaced(client: Database, point_to) -> None:
     with RawServer(lambda _: vectors([1, 2], [3, 4])) as server:
         point_to(server.url)
@@ -210,6 +228,7 @@ def test_a_connection_that_the_server_closed_is_replaced(client: Database, point
             server.close_connections()
 
 
+@pytest.mark.fault("a server that keeps no connection", "each call works")
 def test_a_server_without_keep_alive(client: Database, point_to) -> None:
     with RawServer(lambda _: vectors([1, 2], [3, 4]), keep_alive=False) as server:
         point_to(server.url)
@@ -262,6 +281,7 @@ def test_vectors_are_the_models(client: Database, provider: ModelProvider) -> No
     assert provider.bodies[-1] == {"input": ["a b", "c"], "model": "local/all-minilm-l6-v2"}
 
 
+@pytest.mark.fault("arguments that are wrong", "an error before the gateway is asked")
 @pytest.mark.parametrize(
     ("arguments", "sqlstate"),
     [
@@ -286,6 +306,7 @@ def test_no_texts_no_vectors(client: Database, provider: ModelProvider, texts: s
     assert provider.requests == 0
 
 
+@pytest.mark.fault("a read-only transaction", "models are asked all the same")
 def test_read_only(client: Database, provider: ModelProvider) -> None:
     with client.connection.transaction():
         client.rows("SET TRANSACTION READ ONLY")
@@ -293,6 +314,7 @@ def test_read_only(client: Database, provider: ModelProvider) -> None:
         client.rows("SELECT * FROM hybrid_search('x')")
 
 
+@pytest.mark.fault("a reader who wants another gateway", "no way to name one")
 def test_a_role_reaches_only_the_gateway_that_is_set(
     committed: Database, connect_as, model_provider: ModelProvider
 ) -> None:

@@ -56,6 +56,10 @@ def post(gateway: GatewayProcess, path: str, **more: Any) -> httpx.Response:
     return httpx.post(f"{gateway.url}/v1/{url}", json={**body, **more}, timeout=120)
 
 
+@pytest.mark.fault(
+    "a provider that fails in each way, behind the gateway",
+    "a clear error in time; nothing is kept",
+)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("path", PATHS)
 def test_a_clear_error_in_time_and_nothing_kept(
@@ -89,6 +93,7 @@ def test_a_clear_error_in_time_and_nothing_kept(
     assert QUERY not in gateway.stderr
 
 
+@pytest.mark.fault("an answer without end", "cut off; memory stays bounded")
 @pytest.mark.parametrize("path", ["embeddings", "chat", "rerank"])
 def test_an_answer_that_would_fill_the_memory(
     gateway: GatewayProcess, model_provider: ModelProvider, path: str
@@ -100,6 +105,7 @@ def test_an_answer_that_would_fill_the_memory(
     assert "64 MiB" in error["message"]
 
 
+@pytest.mark.fault("a provider that fails once", "a retry, no error")
 @pytest.mark.parametrize("path", ["chat", "rerank", "embeddings"])
 def test_one_failure_is_no_failure(
     gateway: GatewayProcess, model_provider: ModelProvider, path: str
@@ -121,6 +127,7 @@ def test_calls_share_a_connection_whatever_their_deadlines(
     assert model_provider.connections <= 1  # one may be there from a test before
 
 
+@pytest.mark.fault("a provider that asks for patience", "its Retry-After is waited for")
 def test_retry_after_is_waited_for(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
     model_provider.behaviour = Behaviour(status=429, retry_after=0.2, failures=1)
     assert post(gateway, "chat").status_code == 200
@@ -137,6 +144,7 @@ def fragile(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
         yield gateway
 
 
+@pytest.mark.fault("a provider that keeps failing", "the breaker opens, the fallback answers")
 def test_breaker_fallbacks_and_places(
     fragile: GatewayProcess, model_provider: ModelProvider
 ) -> None:

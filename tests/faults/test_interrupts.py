@@ -51,6 +51,7 @@ def run_and_end(
     return errors[0], time.monotonic() - start
 
 
+@pytest.mark.fault("statement_timeout while a model is asked", "ends in time")
 def test_statement_timeout(client: Database, hanging: ModelProvider) -> None:
     client.rows("SET statement_timeout = 500")
     start = time.monotonic()
@@ -62,6 +63,7 @@ def test_statement_timeout(client: Database, hanging: ModelProvider) -> None:
     assert_usable(client, hanging)
 
 
+@pytest.mark.fault("cancel while a model is asked", "ends at once, the session lives")
 def test_cancel(client: Database, other: psycopg.Connection, hanging: ModelProvider) -> None:
     pid = other.info.backend_pid
     error, delay = run_and_end(
@@ -72,6 +74,7 @@ def test_cancel(client: Database, other: psycopg.Connection, hanging: ModelProvi
     assert_usable(Database(other), hanging)
 
 
+@pytest.mark.fault("a session terminated while a model is asked", "ends at once, nothing held")
 def test_terminate(client: Database, other: psycopg.Connection, hanging: ModelProvider) -> None:
     pid = other.info.backend_pid
     error, delay = run_and_end(
@@ -82,6 +85,7 @@ def test_terminate(client: Database, other: psycopg.Connection, hanging: ModelPr
     assert client.value("SELECT count(*) FROM pg_stat_activity WHERE pid = %s", pid) == 0
 
 
+@pytest.mark.fault("a client that leaves while a model is asked", "the server goes on")
 def test_a_client_that_leaves_lets_the_server_go_on(
     client: Database, hanging: ModelProvider
 ) -> None:
@@ -100,6 +104,7 @@ def test_a_client_that_leaves_lets_the_server_go_on(
     assert client.value(query, pid) == 0
 
 
+@pytest.mark.fault("cancel in the middle of hybrid_search", "ends at once")
 def test_hybrid_search_too(client: Database, hanging: ModelProvider) -> None:
     with client.connection.transaction(force_rollback=True):
         client.rows("SELECT create_embedding_space('s', 'm', 384, probe => false)")

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
-import psutil
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
@@ -12,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 from pgblend.cli.database import connect
 from pgblend.cli.server.cluster import Cluster
 from pgblend.migrations import runner
-from support.server import temporary_cluster
+from support.server import kill_server, temporary_cluster
 
 CHUNKS = 20_000
 SEARCH = """
@@ -33,18 +32,9 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
 
 
-def kill_server(cluster: Cluster) -> None:
-    """End the server and all its processes with SIGKILL."""
-    postmaster = cluster.postmaster
-    assert postmaster is not None
-    process = psutil.Process(postmaster.pid)
-    family = [process, *process.children(recursive=True)]
-    for member in family:
-        with suppress(psutil.NoSuchProcess):
-            member.kill()
-    psutil.wait_procs(family, timeout=10)
-
-
+@pytest.mark.fault(
+    "kill -9 of the server in a seal or rebuild", "what was committed is there and found"
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("call", ["lexical_seal('crash')", "lexical_rebuild('crash')"])
 def test_a_killed_server_loses_nothing(cluster: Cluster, call: str) -> None:

@@ -88,6 +88,7 @@ def read_again(connection: psycopg.Connection, chance: random.Random) -> str:
     return "read again"
 
 
+@pytest.mark.fault("writers, sealers and readers at once", "no chunk missed or doubled")
 def test_concurrent_sessions_never_miss_nor_double_a_chunk(
     database_url: str, connection: psycopg.Connection
 ) -> None:
@@ -122,6 +123,7 @@ def test_concurrent_sessions_never_miss_nor_double_a_chunk(
     assert row == ("ready", None), done
 
 
+@pytest.mark.fault("seals and rebuilds beside an open snapshot", "the snapshot sees its own rows")
 @pytest.mark.parametrize("isolation", ["READ COMMITTED", "REPEATABLE READ"])
 def test_a_snapshot_outlives_seals_and_rebuilds(
     database_url: str, connection: psycopg.Connection, isolation: str

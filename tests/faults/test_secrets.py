@@ -36,6 +36,7 @@ def own_server() -> Iterator[Database]:
             yield Database(connection)
 
 
+@pytest.mark.fault("a token looked for in logs, dumps and views", "it is nowhere")
 @pytest.mark.slow
 def test_the_token_is_nowhere(own_server: Database) -> None:
     db = own_server

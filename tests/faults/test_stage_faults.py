@@ -53,6 +53,7 @@ def provider(model_provider: ModelProvider) -> ModelProvider:
     return model_provider
 
 
+@pytest.mark.fault("each stage's model fails in each way", "rows, and degraded names the stage")
 @pytest.mark.parametrize("stage", TASKS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_search_goes_on(
@@ -74,6 +75,7 @@ def test_a_search_goes_on(
     assert held(filled)[0] == 0
 
 
+@pytest.mark.fault("all models are gone", "rows by words, all stages named")
 def test_all_models_gone(filled: Database, provider: ModelProvider) -> None:
     provider.behaviour = Behaviour(hang=True)
     start = time.monotonic()
@@ -83,6 +85,7 @@ def test_all_models_gone(filled: Database, provider: ModelProvider) -> None:
     assert row[1].keys() == {"lexical"}
 
 
+@pytest.mark.fault("all models are slow", "the total limit holds")
 def test_the_total_limit_holds_over_all_stages(filled: Database, provider: ModelProvider) -> None:
     provider.behaviour = Behaviour(hang=True)
     limits = {"timeouts_ms": {**dict.fromkeys(TASKS, 60_000), "total": LIMIT_MS}}
@@ -93,6 +96,7 @@ def test_the_total_limit_holds_over_all_stages(filled: Database, provider: Model
     assert row[0][1].startswith("vector: the time of the whole search is over")
 
 
+@pytest.mark.fault("a model fails in a strict search", "an error of its stage")
 def test_strict_is_an_error(filled: Database, provider: ModelProvider) -> None:
     provider.behaviours["rerank"] = Behaviour(status=500)
     options = json.dumps({**LIMITS, "strict": True})
@@ -101,6 +105,7 @@ def test_strict_is_an_error(filled: Database, provider: ModelProvider) -> None:
     assert str(error.message_primary).startswith("rerank: ")
 
 
+@pytest.mark.fault("statement_timeout in each stage", "ends in time")
 @pytest.mark.parametrize("stage", TASKS)
 def test_statement_timeout(filled: Database, provider: ModelProvider, stage: str) -> None:
     provider.behaviours[TASKS[stage]] = Behaviour(hang=True)
@@ -118,6 +123,7 @@ def test_statement_timeout(filled: Database, provider: ModelProvider, stage: str
     assert search(filled, "degraded", THOROUGH)[0] == ([],)
 
 
+@pytest.mark.fault("cancel and terminate in a search", "ends at once")
 @pytest.mark.parametrize("end", ["pg_cancel_backend", "pg_terminate_backend"])
 def test_cancel_and_terminate(filled: Database, provider: ModelProvider, end: str) -> None:
     provider.behaviours["rerank"] = Behaviour(hang=True)
@@ -134,6 +140,7 @@ def test_cancel_and_terminate(filled: Database, provider: ModelProvider, end: st
     wait_until(lambda: places_taken(filled) == 0, 10)
 
 
+@pytest.mark.fault("more searches than places for model calls", "no more calls than places")
 def test_no_more_calls_than_there_are_places(filled: Database, provider: ModelProvider) -> None:
     provider.behaviours["rerank"] = Behaviour(delay_seconds=1.5)
     patient = json.dumps({"timeouts_ms": dict.fromkeys((*TASKS, "total"), 60_000)})
@@ -156,6 +163,7 @@ def test_no_more_calls_than_there_are_places(filled: Database, provider: ModelPr
     assert places_taken(filled) == 0
 
 
+@pytest.mark.fault("a gateway that is not ours", "what it lacks is named")
 def test_a_foreign_server_has_no_expansion(filled: Database, provider: ModelProvider) -> None:
     """An OpenAI-compatible server behind gateway_url: what it lacks is named."""
     url = filled.value("SELECT get_setting('gateway_url') #>> '{}'")

@@ -28,7 +28,12 @@ from support.model_provider import GatewayProcess, ModelProvider
 from support.server import temporary_cluster
 from support.waiting import wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.fault(
+        "a standby and read-only sessions", "the primary's rows; what cannot be is said"
+    ),
+]
 
 PATIENCE_MS = 60_000
 TIMEOUTS = dict.fromkeys(("lexical", "embed", "expand", "rerank", "answer", "total"), PATIENCE_MS)

@@ -2,10 +2,11 @@
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 
 from pgblend.cli.server.cluster import Cluster
@@ -42,3 +43,15 @@ def throwaway_server(durable: bool = False, **settings: str) -> Iterator[dict[st
     with temporary_cluster(durable, **settings) as cluster:
         parameters = cluster.connection_parameters()
         yield {key: parameters[key] for key in ("host", "port", "user", "password")}
+
+
+def kill_server(cluster: Cluster) -> None:
+    """End the server and all its processes with SIGKILL."""
+    postmaster = cluster.postmaster
+    assert postmaster is not None
+    process = psutil.Process(postmaster.pid)
+    family = [process, *process.children(recursive=True)]
+    for member in family:
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
+    psutil.wait_procs(family, timeout=10)

@@ -146,7 +146,8 @@ def test_up_replaces_routines_that_differ_from_those_of_the_newest_revision(empt
     with psycopg.connect(empty, autocommit=True) as connection:
         connection.execute(
             "CREATE OR REPLACE FUNCTION pgblend.rrf(ranks integer[], weights float8[] = NULL,"
-            " k float8 = 60, normalized boolean = false) RETURNS float8 LANGUAGE plpgsql AS 'BEGIN RETURN 7; END'"
+            " k float8 = 60, normalized boolean = false) RETURNS float8 LANGUAGE plpgsql"
+            " AS 'BEGIN RETURN 7; END'"
         )
         assert runner.status(empty)["drift"] is True
         runner.upgrade(empty)
