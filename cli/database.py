@@ -24,6 +24,8 @@ logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 MINIMUM_SERVER_VERSION = 150000
 MINIMUM_VECTOR_VERSION = (0, 8)
+# Before it, parallel HNSW builds overran a buffer, and vacuum could damage an index.
+SOUND_VECTOR_VERSION = (0, 8, 4)
 CONNECT_TIMEOUT_SECONDS = 10
 
 # pgblend's routines and the vector type are found wherever the database keeps them. The

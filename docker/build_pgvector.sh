@@ -1,41 +1,27 @@
 #!/usr/bin/env bash
-# build_pgvector.sh MAJOR: build pgvector for PostgreSQL MAJOR from the source package of Debian 13.
+# build_pgvector.sh MAJOR LEAST SUITE…: build pgvector for PostgreSQL MAJOR and install it.
 #
-# For Debian releases that have no package of it. The system's package lists stay as they are: the
-# other release's are kept in a folder that goes away. The headers are unpacked there too, because
-# their package would bring all of LLVM (half a gigabyte), which is not needed.
+# The source is Debian's, of the first of these suites that has version LEAST or newer. PostgreSQL's
+# headers are unpacked into a folder that goes away, because their package would bring all of LLVM
+# (half a gigabyte), which is not needed.
 set -euo pipefail
 
+here=$(cd "$(dirname "$0")" && pwd)
 me=provision
 # shellcheck source-path=SCRIPTDIR
-. "$(dirname "$0")/common.sh"
+. "$here/common.sh"
 
-RELEASE=trixie
 major=$1
+shift
 bin=/usr/lib/postgresql/$major/bin
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-release_apt() {
-    apt -o Dir::Etc::sourcelist="$work/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null \
-        -o Dir::State::lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" "$@"
-}
+"$here/fetch_pgvector.sh" "$work/source" "$@"
 
 say "installing gcc and make"
 apt install -y --no-install-recommends gcc libc6-dev make
-
-say "fetching pgvector's source package"
-# shellcheck disable=SC2016 # $(REPO_URI) is apt's to fill in
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Label: Debian' 2>/dev/null | head -n 1)
-[ -n "$mirror" ] || fail "apt's sources name no Debian mirror to get pgvector's source from;" \
-    "install pgvector 0.8 or newer for PostgreSQL $major and run this again"
-mkdir -p apt/lists/partial apt/cache/archives/partial
-echo "deb-src $mirror $RELEASE main" >apt/sources.list
-release_apt update
-release_apt source --download-only --only-source pgvector
-mkdir source
-tar -xf pgvector_*.orig.tar.* -C source --strip-components=1
 
 apt download "postgresql-server-dev-$major" libpq-dev
 for package in ./*.deb; do
@@ -52,5 +38,13 @@ chmod 755 pg_config
 version=$(sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" source/vector.control)
 say "building pgvector $version"
 # OPTFLAGS: the default would use this very processor's instructions; pgvector chooses at run time.
-quietly make -C source with_llvm=no OPTFLAGS= PG_CONFIG="$work/pg_config" all install
+quietly make -C source with_llvm=no OPTFLAGS= PG_CONFIG="$work/pg_config" DESTDIR="$work/built" all install
+
+# Each file is renamed into its place, since servers may run; vector.control comes last.
+cd "$work/built"
+find usr -type f | LC_ALL=C sort | while IFS= read -r file; do
+    mkdir -p "/$(dirname "$file")"
+    cp -p "$file" "/$file.new"
+    mv "/$file.new" "/$file"
+done
 say "pgvector $version installed for PostgreSQL $major"

@@ -7,6 +7,9 @@ fail() {
     exit 1
 }
 
+# Tell whether version $1 is $2 or newer.
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
 # Run a command silently; when it fails, show what it said and stop.
 quietly() {
     local output

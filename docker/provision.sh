@@ -4,7 +4,8 @@
 # In this order: the server of --database-url or PGBLEND_DATABASE_URL (only checked, never changed);
 # PostgreSQL 15 or newer on this machine with vector, pg_trgm, plpython3u and numpy (nothing to do;
 # PGBLEND_POSTGRESQL_BIN names its folder of programs where that is an unusual one); else packages
-# by apt, and pgvector from source where apt has none. --check reports and installs nothing.
+# by apt, and pgvector from source where apt has none without known faults. --check reports and
+# installs nothing.
 # Exit code 0: all there; 1: something is missing, and it was said what.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,10 +15,14 @@ me=provision
 
 MINIMUM_POSTGRESQL=15
 MINIMUM_VECTOR=0.8
+# Before it, parallel HNSW builds overran a buffer, and vacuum could damage an index.
+SOUND_VECTOR=0.8.4
+# Releases of Debian whose source of pgvector is tried, in this order.
+NEWER_SUITES=(forky sid)
+OLDER_SUITES=(trixie)
 # So that installing a server neither makes nor starts a cluster on port 5432.
 NO_CLUSTER=/etc/postgresql-common/createcluster.d/pgblend-provision.conf
 
-at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
 joined() { paste -sd '|' - | sed 's/|/; /g'; }
 
 # --- a server that the user names ---------------------------------------------------------------
@@ -103,35 +108,53 @@ majors() {
             'BEGIN { n = split(all, a); for (i = 1; i <= n; i++) has[a[i]] } $1 >= least && ($1 in has) && !seen[$1]++'
 }
 
+# Tell whether apt has pgvector for this major version, of this version or newer.
 has_vector_package() {
     local found
     found=$(candidate "postgresql-$1-pgvector")
-    [ -n "$found" ] && at_least "$found" "$MINIMUM_VECTOR"
+    [ -n "$found" ] && at_least "$found" "$2"
 }
 
 choose_major() {
     local major
     for major in $(majors); do
-        has_vector_package "$major" && echo "$major" && return
+        has_vector_package "$major" "$MINIMUM_VECTOR" && echo "$major" && return
     done
     majors | head -n 1
 }
 
+# A package without known faults, else a newer release's source, else what this release has: there
+# pgblend lets one process build an index.
+install_vector() {
+    local major=$1 package=postgresql-$1-pgvector
+    if has_vector_package "$major" "$SOUND_VECTOR"; then
+        apt install -y --no-install-recommends "$package"
+    elif "$here/build_pgvector.sh" "$major" "$SOUND_VECTOR" "${NEWER_SUITES[@]}"; then
+        return
+    elif has_vector_package "$major" "$MINIMUM_VECTOR"; then
+        say "installing the package $package"
+        apt install -y --no-install-recommends "$package"
+    else
+        "$here/build_pgvector.sh" "$major" "$MINIMUM_VECTOR" "${OLDER_SUITES[@]}"
+    fi
+}
+
 install_packages() {
-    local major vector=()
+    local major
     say "reading apt's package lists"
     apt update
     major=$(choose_major)
     [ -n "$major" ] || fail "apt has no PostgreSQL $MINIMUM_POSTGRESQL or newer with PL/Python;" \
         "add the package repository of the PostgreSQL project (PGDG) and run this again"
-    ! has_vector_package "$major" || vector=("postgresql-$major-pgvector")
-    say "installing PostgreSQL $major, PL/Python, numpy${vector[0]:+ and pgvector}"
+    say "installing PostgreSQL $major, PL/Python and numpy"
     mkdir -p "$(dirname "$NO_CLUSTER")"
     trap 'rm -f "$NO_CLUSTER"; rmdir --ignore-fail-on-non-empty "$(dirname "$NO_CLUSTER")"' EXIT
     echo 'create_main_cluster = false' >"$NO_CLUSTER"
     apt install -y --no-install-recommends \
-        "postgresql-$major" "postgresql-plpython3-$major" python3-numpy "${vector[@]}"
-    [ -n "${vector[0]:-}" ] || "$here/build_pgvector.sh" "$major"
+        "postgresql-$major" "postgresql-plpython3-$major" python3-numpy
+    case $(folder_lacks "/usr/lib/postgresql/$major/bin") in
+        *vector*) install_vector "$major" ;;
+    esac
 }
 
 # --- what to do ---------------------------------------------------------------------------------

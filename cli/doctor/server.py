@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pgblend.cli.database import (
     MINIMUM_SERVER_VERSION,
     MINIMUM_VECTOR_VERSION,
+    SOUND_VECTOR_VERSION,
     Connection,
     fetch_rows,
     fetch_value,
@@ -12,14 +13,13 @@ from pgblend.cli.database import (
 )
 from pgblend.cli.doctor.check import Check
 
-SOUND_VECTOR_VERSION = (0, 8, 4)
 _PACKAGES = {
     "vector": "pgvector (Debian: postgresql-NN-pgvector)",
     "pg_trgm": "PostgreSQL's contrib modules (Debian: part of postgresql-NN)",
     "plpython3u": "PL/Python (Debian: postgresql-plpython3-NN)",
 }
 _EXTENSIONS = """
-    SELECT name, installed_version FROM pg_catalog.pg_available_extensions
+    SELECT name, installed_version, default_version FROM pg_catalog.pg_available_extensions
     WHERE name = ANY (%(names)s::text[])
 """
 _CAN_PROBE = """
@@ -56,6 +56,8 @@ def extensions(connection: Connection) -> Iterator[Check]:
     """Check that each extension is installed in this database."""
     rows = fetch_rows(connection, _EXTENSIONS, {"names": list(_PACKAGES)})
     installed = {row["name"]: row["installed_version"] for row in rows}
+    offered = {row["name"]: row["default_version"] for row in rows}
+    workers = int(fetch_value(connection, "SHOW max_parallel_maintenance_workers"))
     for name, package in _PACKAGES.items():
         label = f"extension {name}"
         if name not in installed:
@@ -63,22 +65,28 @@ def extensions(connection: Connection) -> Iterator[Check]:
         elif installed[name] is None:
             yield Check(label, "problem", "not in this database", "run: pgblend migrate up")
         elif name == "vector":
-            yield vector_version(installed[name])
+            yield vector_version(installed[name], offered[name], parallel_builds=workers > 0)
         else:
             yield Check(label, "ok", installed[name])
 
 
-def vector_version(version: str) -> Check:
-    """Judge a version of pgvector."""
-    label, found = "extension vector", version_tuple(version)
-    mend = f"install pgvector {'.'.join(map(str, SOUND_VECTOR_VERSION))} or newer, then: "
-    mend += "ALTER EXTENSION vector UPDATE"
-    if found < MINIMUM_VECTOR_VERSION:
-        return Check(label, "problem", f"{version} is too old", mend)
-    if found < SOUND_VECTOR_VERSION:
-        known_faults = "known HNSW faults in parallel builds and vacuum"
-        return Check(label, "warning", f"{version} has {known_faults}", mend)
-    return Check(label, "ok", version)
+def vector_version(installed: str, offered: str, *, parallel_builds: bool) -> Check:
+    """Judge a version of pgvector: this database's, and the library's, which the server offers."""
+    label, update = "extension vector", "ALTER EXTENSION vector UPDATE"
+    sound = ".".join(map(str, SOUND_VECTOR_VERSION))
+    if version_tuple(installed) < MINIMUM_VECTOR_VERSION:
+        mend = f"install pgvector {sound} or newer, then: {update}"
+        return Check(label, "problem", f"{installed} is too old", mend)
+    if version_tuple(offered) >= SOUND_VECTOR_VERSION:
+        return Check(label, "ok", installed)
+    if parallel_builds:
+        found = f"{installed} has known HNSW faults in parallel builds and vacuum"
+        mend = f"install pgvector {sound} or newer, then: {update}; until then: "
+        mend += "ALTER SYSTEM SET max_parallel_maintenance_workers = 0"
+        return Check(label, "warning", found, mend)
+    return Check(
+        label, "ok", f"{installed}, without parallel builds; 'vector index' watches its vacuum"
+    )
 
 
 def server_python(connection: Connection) -> Iterator[Check]:

@@ -11,6 +11,8 @@ from pgblend.cli.errors import UserError
 
 SERVER_ACCOUNT = "postgres"
 TIMEOUT_SECONDS = 300
+# PL/Python takes the first python3 on the PATH for its own: the system's, and no environment's.
+SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
 
 
 @dataclass(frozen=True)
@@ -42,15 +44,25 @@ class Account:
                     hint=f"choose another folder with --data-dir, or run: chmod a+x {folder}",
                 )
 
-    def run(self, arguments: Sequence[str | Path], stdin: str = "") -> str:
-        """Run a program and return what it printed; its last words become the error."""
-        result = self._call([str(argument) for argument in arguments], stdin)
+    def run(
+        self,
+        arguments: Sequence[str | Path],
+        stdin: str = "",
+        hand_on: Sequence[int] = (),
+    ) -> str:
+        """Run a program and return what it printed; its last words become the error.
+
+        It inherits the file descriptors of `hand_on`.
+        """
+        result = self._call([str(argument) for argument in arguments], stdin, hand_on)
         if result.returncode != 0:
             lines = (result.stderr.strip() or result.stdout.strip()).splitlines()
             raise UserError(f"{Path(arguments[0]).name} failed: {' '.join(lines[-3:])}")
         return result.stdout
 
-    def _call(self, arguments: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
+    def _call(
+        self, arguments: list[str], stdin: str = "", hand_on: Sequence[int] = ()
+    ) -> subprocess.CompletedProcess[str]:
         entry = pwd.getpwnam(self.name) if self.name is not None else None
         return subprocess.run(
             arguments,
@@ -63,6 +75,7 @@ class Account:
             user=entry and entry.pw_uid,
             group=entry and entry.pw_gid,
             extra_groups=entry and os.getgrouplist(entry.pw_name, entry.pw_gid),
+            pass_fds=hand_on,
             timeout=TIMEOUT_SECONDS,
             check=False,
         )
@@ -89,4 +102,4 @@ def server_environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("PG", "PYTHON", "LC_")) or name.startswith("PGBLEND_")
     }
-    return kept | {"LC_ALL": "C.UTF-8"}
+    return kept | {"LC_ALL": "C.UTF-8", "PATH": SYSTEM_PATH}

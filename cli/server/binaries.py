@@ -21,9 +21,11 @@ FOLDER_VARIABLE = "PGBLEND_POSTGRESQL_BIN"
 EXTENSIONS = ("vector", "pg_trgm", "plpython3u")
 FOLDERS = ("usr/lib/postgresql/*/bin", "usr/pgsql-*/bin", "opt/homebrew/opt/postgresql@*/bin")
 INSTALL_HINT = (
-    "run docker/provision.sh of the source tree as root, or install PostgreSQL 15 or newer with "
-    "the packages of pgvector 0.8 or newer and PL/Python (Debian 13: postgresql-17-pgvector "
-    "postgresql-plpython3-17 python3-numpy); PGBLEND_POSTGRESQL_BIN names an unusual folder"
+    "install PostgreSQL 15 or newer with pgvector 0.8 or newer, PL/Python, and numpy for its "
+    "Python. As root on Debian 13: apt-get install postgresql-17-pgvector "
+    "postgresql-plpython3-17 python3-numpy; on Debian 12 and Ubuntu the same, once "
+    "https://apt.postgresql.org is among apt's sources; with pgblend's source tree: "
+    f"docker/provision.sh. {FOLDER_VARIABLE} names an unusual folder"
 )
 
 
@@ -56,16 +58,26 @@ class Binaries:
             lacking.append(f"PostgreSQL {MINIMUM_MAJOR} or newer (this is {self.version})")
         if not self["pg_config"].exists():
             return [*lacking, "pg_config"]
-        extensions = Path(_output(self["pg_config"], "--sharedir").strip()) / "extension"
         lacking += [
-            f"the extension {name}"
-            for name in EXTENSIONS
-            if not (extensions / f"{name}.control").exists()
+            f"the extension {name}" for name in EXTENSIONS if not self._control_file(name).exists()
         ]
-        vector = _default_version(extensions / "vector.control")
+        vector = self.vector_version
         if vector is not None and version_tuple(vector) < MINIMUM_VECTOR_VERSION:
             lacking.append(f"pgvector 0.8 or newer (this is {vector})")
         return lacking
+
+    @property
+    def vector_version(self) -> str | None:
+        """Version of its pgvector, such as 0.8.0; None where it has none."""
+        control = self._control_file("vector")
+        if not control.exists():
+            return None
+        found = re.search(r"default_version\s*=\s*'([\d.]+)'", control.read_text(encoding="utf-8"))
+        return found[1] if found else None
+
+    def _control_file(self, extension: str) -> Path:
+        share = Path(_output(self["pg_config"], "--sharedir").strip())
+        return share / "extension" / f"{extension}.control"
 
 
 def find_binaries(major: int | None = None, root: Path = Path("/")) -> Binaries:
@@ -114,13 +126,6 @@ def _folders(root: Path) -> Iterator[Path]:
     if on_path:
         folders.append(Path(on_path).resolve().parent)
     yield from dict.fromkeys(folders)
-
-
-def _default_version(control: Path) -> str | None:
-    if not control.exists():
-        return None
-    found = re.search(r"default_version\s*=\s*'([\d.]+)'", control.read_text(encoding="utf-8"))
-    return found[1] if found else None
 
 
 def _output(program: Path, *arguments: str) -> str:

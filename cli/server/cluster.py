@@ -5,6 +5,7 @@ DIRECTORY/socket       the Unix socket (in /tmp where the path would be too long
 DIRECTORY/log          the server's log, a file for each day of the week
 DIRECTORY/pgpass       the password, readable by its owner only
 DIRECTORY/server.json  port and socket of the last start
+DIRECTORY/server.lock  locked as long as a server works in the folder
 """
 
 import secrets
@@ -14,9 +15,16 @@ from pathlib import Path
 
 from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.server import ports, settings
-from pgblend.cli.server.account import server_account
+from pgblend.cli.server.account import Account, server_account
 from pgblend.cli.server.binaries import Binaries, find_binaries
-from pgblend.cli.server.postmaster import Postmaster, clear_remains, find_postmaster
+from pgblend.cli.server.lock import AnotherServer, is_server_locked, server_lock
+from pgblend.cli.server.postmaster import (
+    Postmaster,
+    drop_lock_files,
+    end_orphans,
+    find_postmaster,
+    processes_in,
+)
 from pgblend.cli.server.state import (
     DATABASE,
     HOST,
@@ -35,8 +43,8 @@ PORT_TAKEN = "Address already in use"
 class Cluster:
     """A private PostgreSQL server: one superuser `pgblend`, one database `pgblend`.
 
-    `durable=False` makes it fast and forgetful, for tests. Nothing here locks: callers that may
-    run at the same time hold `pgblend.cli.server.lock.locked`.
+    `durable=False` makes it fast and forgetful, for tests. Callers that may run at the same time
+    hold `pgblend.cli.server.lock.locked`; a running server holds the folder's server.lock.
     """
 
     def __init__(self, directory: Path, *, durable: bool = True) -> None:
@@ -44,7 +52,11 @@ class Cluster:
         self.durable = durable
         self.data = self.directory / "postgres"
         self.log_directory = self.directory / "log"
-        self.account = server_account()
+
+    @cached_property
+    def account(self) -> Account:
+        """Who runs the server."""
+        return server_account()
 
     @property
     def exists(self) -> bool:
@@ -114,6 +126,7 @@ class Cluster:
 
     def prepare(self) -> None:
         """Make the folders, or say which one the server's account cannot use."""
+        _ = self.binaries  # where there are none, nothing is made
         try:
             if self.account.name:
                 self.account.check_can_enter(self.directory)
@@ -151,13 +164,15 @@ class Cluster:
         """Start the server on this port, else the one of last time, else any free one."""
         self.prepare()
         folder = ports.socket_directory(self.directory, self.account)
-        clear_remains(self.data, folder)
         state = load_state(self.directory)
-        for attempt in range(1, START_ATTEMPTS + 1):
-            chosen = ports.choose_port(port, state.port if state else None)
-            self._configure(chosen, folder)
-            if self._pg_ctl_start(last_attempt=attempt == START_ATTEMPTS):
-                break
+        end_orphans(self.data)
+        with server_lock(self.directory) as lock:
+            drop_lock_files(self.data, folder)
+            for attempt in range(1, START_ATTEMPTS + 1):
+                chosen = ports.choose_port(port, state.port if state else None)
+                self._configure(chosen, folder)
+                if self._pg_ctl_start(lock, last_attempt=attempt == START_ATTEMPTS):
+                    break
         self.remember()
 
     def remember(self) -> None:
@@ -170,9 +185,14 @@ class Cluster:
                 found.save(self.directory)
 
     def stop(self) -> None:
-        """Stop the server: running statements end, what was committed is kept."""
+        """Stop the server: running statements end, what was committed is kept.
+
+        Raises AnotherServer where one runs that cannot be seen from here.
+        """
         if self.running:
             self.account.run([self.binaries["pg_ctl"], "stop", "-D", self.data, "-m", "fast", "-w"])
+        elif not any(processes_in(self.data)) and is_server_locked(self.directory):
+            raise AnotherServer(self.directory)
 
     def _write_password(self) -> None:
         """Make up a password; one that is there already stays."""
@@ -214,20 +234,25 @@ class Cluster:
             *settings.place_settings(port, socket_directory, self.log_directory),
             *settings.memory_settings(settings.machine_memory()),
             *settings.planner_settings(),
+            *settings.index_settings(self.binaries.vector_version),
             *(settings.durable_settings() if self.durable else settings.throwaway_settings()),
         ]
         file = self.data / "pgblend.conf"
         file.write_text(settings.render(chosen), encoding="utf-8")
         self.account.give(file)
 
-    def _pg_ctl_start(self, *, last_attempt: bool) -> bool:
-        """Start and wait; False when another program took the port in the meantime."""
+    def _pg_ctl_start(self, lock: int, *, last_attempt: bool) -> bool:
+        """Start and wait; False when another program took the port in the meantime.
+
+        The server inherits the descriptor `lock`, and so holds the lock as long as it lives.
+        """
         log = self.log_directory / "startup.log"
         log.unlink(missing_ok=True)
         arguments: list[str | Path] = ["start", "-D", self.data, "-l", log, "-w"]
         try:
             self.account.run(
-                [self.binaries["pg_ctl"], *arguments, "-t", str(START_TIMEOUT_SECONDS)]
+                [self.binaries["pg_ctl"], *arguments, "-t", str(START_TIMEOUT_SECONDS)],
+                hand_on=(lock,),
             )
         except UserError as error:
             said = self._last_log()

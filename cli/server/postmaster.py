@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 
 from pgblend.cli.errors import UserError
+from pgblend.cli.server.lock import AnotherServer
 
 ORPHAN_PATIENCE_SECONDS = 5
 
@@ -42,27 +43,46 @@ def find_postmaster(data: Path) -> Postmaster | None:
 
 
 def processes_in(data: Path) -> Iterator[psutil.Process]:
-    """List PostgreSQL's processes that work in this data folder."""
-    for process in psutil.process_iter(["name", "cwd"]):
-        if process.info["name"] in ("postgres", "postmaster") and process.info["cwd"] == str(data):
+    """List PostgreSQL's processes that work in this data folder, as far as they can be seen."""
+    for process in psutil.process_iter(["name", "ppid"]):
+        if process.info["name"] in ("postgres", "postmaster") and _works_in(process, data):
             yield process
 
 
-def clear_remains(data: Path, socket_directory: Path) -> None:
-    """After a crash, end the processes that outlived their postmaster, then drop its lock files.
+def end_orphans(data: Path) -> None:
+    """After a crash, end the processes that outlived their postmaster.
 
-    PostgreSQL starts over stale lock files by itself, unless their number now belongs to another
-    process of the same account. Removing them is safe once nothing works in the folder.
+    Raises AnotherServer where a postmaster lives that postmaster.pid does not name: that of a
+    container, seen from outside.
     """
-    orphans = list(processes_in(data))
-    for orphan in orphans:  # what a postmaster tells its children when one of them crashes
+    found = list(processes_in(data))
+    if {process.info["ppid"] for process in found} & {process.pid for process in found}:
+        raise AnotherServer(data.parent)
+    for orphan in found:  # what a postmaster tells its children when one of them crashes
         with suppress(psutil.NoSuchProcess):
             orphan.send_signal(signal.SIGQUIT)
-    _, alive = psutil.wait_procs(orphans, timeout=ORPHAN_PATIENCE_SECONDS)
+    _, alive = psutil.wait_procs(found, timeout=ORPHAN_PATIENCE_SECONDS)
     if alive:
         pids = " ".join(str(process.pid) for process in alive)
         raise UserError(
             f"processes of the crashed server still run: {pids}", hint=f"end them: kill -9 {pids}"
         )
+
+
+def drop_lock_files(data: Path, socket_directory: Path) -> None:
+    """Drop what a crashed server left, while holding the server's lock.
+
+    PostgreSQL starts over stale lock files by itself, unless their number now belongs to another
+    process of the same account.
+    """
     for lock in (data / "postmaster.pid", *socket_directory.glob(".s.PGSQL.*")):
         lock.unlink(missing_ok=True)
+
+
+def _works_in(process: psutil.Process, data: Path) -> bool:
+    """Compare folders, not paths: in a container the same path leads elsewhere."""
+    with suppress(OSError, psutil.Error):  # it has ended, or is another account's
+        if psutil.LINUX:
+            return Path(f"/proc/{process.pid}/cwd").samefile(data)
+        return process.cwd() == str(data)
+    return False

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import psutil
 
+from pgblend.cli.database import SOUND_VECTOR_VERSION, version_tuple
+
 MEGABYTE = 1024 * 1024
 GIGABYTE = 1024 * MEGABYTE
 CONTROL_GROUP_LIMITS = (
@@ -95,6 +97,14 @@ def planner_settings() -> list[Setting]:
     if sys.platform == "linux":
         found.append(Setting("effective_io_concurrency", "200", "solid state disk"))
     return found
+
+
+def index_settings(vector_version: str | None) -> list[Setting]:
+    """Build indexes with one process where pgvector has a fault in parallel builds."""
+    if vector_version is None or version_tuple(vector_version) >= SOUND_VECTOR_VERSION:
+        return []
+    reason = f"pgvector {vector_version} has a fault in parallel HNSW builds"
+    return [Setting("max_parallel_maintenance_workers", "0", reason)]
 
 
 def place_settings(port: int, socket_directory: Path, log_directory: Path) -> list[Setting]:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +21,8 @@ from psycopg.conninfo import conninfo_to_dict
 from support.waiting import wait_until
 
 TIMEOUT_SECONDS = 120
+OTHER_PROCESSES = ("unshare", "--pid", "--fork", "--mount-proc")
+PYTHON_PREFIX = "DO $$ import sys; plpy.warning(sys.prefix) $$ LANGUAGE plpython3u"
 COUNT_ROWS = ("psql", "-At", "-c", "SELECT count(*) FROM kept")
 
 
@@ -30,23 +32,28 @@ class PrivateServer:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(
+        self, *arguments: str, within: Sequence[str] = (), **env: str
+    ) -> subprocess.Popen[str]:
+        """Start the command; `within`: by that program, such as unshare."""
         environment = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("PG", "PGBLEND_"))
         }
         return subprocess.Popen(
-            [sys.executable, "-m", "pgblend.cli.main", *arguments],
-            env=environment | {"PGBLEND_DATA_DIR": str(self.directory)},
+            [*within, sys.executable, "-m", "pgblend.cli.main", *arguments],
+            env=environment | {"PGBLEND_DATA_DIR": str(self.directory)} | env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
-    def run(self, *arguments: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments)
+    def run(
+        self, *arguments: str, expect: int = 0, within: Sequence[str] = (), **env: str
+    ) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments, within=within, **env)
         out, err = process.communicate(timeout=TIMEOUT_SECONDS)
         assert "Traceback" not in err
         assert process.returncode == expect, err
@@ -161,6 +168,30 @@ def test_two_at_once_start_one_server(running: PrivateServer) -> None:
     ]
     assert len(gateways) == 1
     assert running.status()["database"]["running"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make namespaces")
+def test_a_server_whose_processes_are_not_seen_is_left_alone(running: PrivateServer) -> None:
+    before = running.postmaster_pid
+    for command in (("up", "--no-gateway"), ("down",)):
+        refused = running.run(*command, expect=1, within=OTHER_PROCESSES)
+        assert f"another server works in {running.directory}" in refused.stderr
+        assert "hint: " in refused.stderr
+    assert running.postmaster_pid == before
+    assert running.run(*COUNT_ROWS).stdout == "2\n"
+
+
+def test_the_server_s_python_is_the_system_s(running: PrivateServer) -> None:
+    """And not that of the environment that pgblend is installed in."""
+    environment = running.directory.parent / "environment"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "bin" / "python3").symlink_to("/usr/bin/python3")
+    (environment / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    running.run("down")
+    running.run("up", "--no-gateway", PATH=f"{environment}/bin:{os.environ['PATH']}")
+    said = running.run("psql", "-c", PYTHON_PREFIX).stderr
+    assert said.startswith("WARNING:  ")
+    assert str(environment) not in said
 
 
 @pytest.mark.slow
@@ -410,3 +441,12 @@ def test_nothing_was_ever_started(make_server: Callable[..., PrivateServer]) -> 
     for command in (("psql",), ("collection", "list")):
         result = server.run(*command, expect=3)
         assert "pgblend up" in result.stderr
+
+
+def test_without_postgresql_nothing_is_made(make_server: Callable[..., PrivateServer]) -> None:
+    server = make_server()
+    refused = server.run("up", expect=1, PGBLEND_POSTGRESQL_BIN="/nowhere")
+    assert "no installation of PostgreSQL 15 or newer that pgblend can use" in refused.stderr
+    for part in ("pgvector 0.8", "PL/Python", "numpy", "apt-get install postgresql-17-pgvector"):
+        assert part in refused.stderr
+    assert not server.directory.exists()

@@ -90,3 +90,14 @@ def test_only_throwaway_servers_give_up_safety() -> None:
     assert unsafe <= {setting.name for setting in settings.throwaway_settings()}
     durable = settings.durable_settings() + settings.planner_settings()
     assert not unsafe & {setting.name for setting in durable}
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("0.8.0", ["0"]), ("0.8.3", ["0"]), ("0.8.4", []), ("0.10", []), (None, [])],
+)
+def test_one_process_builds_indexes_where_pgvector_has_a_fault(
+    version: str | None, expected: list[str]
+) -> None:
+    found = settings.index_settings(version)
+    assert [setting.value for setting in found] == expected

@@ -1,0 +1,85 @@
+"""The image's entry point: two containers on one volume, signals, arguments that are a command."""
+
+import os
+import pwd
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.container import ACCOUNT, Container
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make namespaces")
+
+Start = Callable[..., Container]
+PASSWORD_FREE = ("pgblend", "psql", "-At", "-c")
+
+
+@pytest.fixture
+def volume() -> Iterator[Path]:
+    """A folder of the server's account."""
+    parent = Path(tempfile.mkdtemp(prefix="pgblend-test-"))
+    parent.chmod(0o755)
+    folder = parent / "volume"
+    folder.mkdir()
+    os.chown(folder, pwd.getpwnam(ACCOUNT).pw_uid, pwd.getpwnam(ACCOUNT).pw_gid)
+    yield folder
+    shutil.rmtree(parent)
+
+
+@pytest.fixture
+def start(volume: Path) -> Iterator[Start]:
+    """Start containers on the volume."""
+    started: list[Container] = []
+
+    def start(*arguments: str) -> Container:
+        started.append(Container(volume, *arguments))
+        return started[-1]
+
+    yield start
+    for container in started:
+        container.kill()
+
+
+@pytest.mark.slow
+def test_a_second_container_on_the_same_volume_is_refused(start: Start, volume: Path) -> None:
+    first = start("-c", "work_mem=64MB")
+    first.wait_until_ready()
+    assert first.run(*PASSWORD_FREE, "SHOW work_mem").stdout == "64MB\n"
+    before = (first.data / "postmaster.pid").read_text()
+    second = start()
+    assert second.process.wait(60) == 1
+    assert "another server works in" in second.said
+    assert (first.data / "postmaster.pid").read_text() == before
+    first.run(*PASSWORD_FREE, "CREATE TABLE kept AS SELECT 42 AS answer")
+    first.kill()
+    third = start()
+    third.wait_until_ready()
+    assert third.run(*PASSWORD_FREE, "TABLE kept").stdout == "42\n"
+    assert third.stop() == 0
+    assert not (third.data / "postmaster.pid").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_it_migrates_ends_it_cleanly(start: Start, number: signal.Signals) -> None:
+    first = start()
+    first.wait_for("started on port")
+    assert first.stop(number) == 128 + number
+    assert "ready to accept connections" not in first.said
+    assert not (first.data / "postmaster.pid").exists()
+    log = "".join(file.read_text() for file in (first.data.parent / "log").glob("postgresql-*"))
+    assert log.rstrip().endswith("database system is shut down")
+    second = start()
+    second.wait_until_ready()
+    assert second.run("pgblend", "migrate", "status").returncode == 0
+
+
+def test_arguments_that_are_no_options_are_a_command(start: Start, volume: Path) -> None:
+    container = start("pgblend", "--version")
+    assert container.process.wait(60) == 0
+    assert container.said.startswith("pgblend, version ")
+    assert list(volume.iterdir()) == []
