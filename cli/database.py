@@ -15,6 +15,7 @@ from psycopg.rows import TupleRow, dict_row
 
 from pgblend.cli.database_errors import advice_for_connection, advice_for_statement
 from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.revision import check_revision
 from pgblend.cli.server import state
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
@@ -66,7 +67,7 @@ def connect(
     It is in autocommit mode: a single call is its own transaction and none stays open while a
     model is waited for; `with connection.transaction():` joins what belongs together. (SQLAlchemy
     needs `autocommit=False`: its commit and rollback do nothing otherwise.) `check` refuses
-    servers that pgblend cannot run on and databases without its schema.
+    servers that pgblend cannot run on, and databases without its schema or at another revision.
     """
     connection = _open(url, application_name)
     try:
@@ -75,6 +76,7 @@ def connect(
         if check:
             check_versions(connection.info.server_version, vector_version)
             check_migrated(migrated)
+            _check_revision(connection)
         if vector_version is not None:
             register_vector(connection)
         connection.autocommit = autocommit
@@ -103,6 +105,15 @@ def fetch_value(
     """Run one statement that gives a single value."""
     row = connection.execute(sql, parameters).fetchone()
     return None if row is None else row[0]
+
+
+def fetch_search(
+    connection: Connection, sql: LiteralString, parameters: Mapping[str, object]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Run a search; return its rows and what it went without, which no row may be there to say."""
+    with connection.transaction():
+        rows = fetch_rows(connection, sql, parameters)
+        return rows, fetch_value(connection, "SELECT pgblend.last_search() -> 'degraded'") or []
 
 
 def call(option: str | None, sql: LiteralString, parameters: Mapping[str, object]) -> Any:
@@ -209,6 +220,16 @@ def _prepare(connection: Connection) -> tuple[bool, str | None]:
     row = connection.execute(_PREPARE).fetchone()
     assert row is not None
     return row[0], row[1]
+
+
+def _check_revision(connection: Connection) -> None:
+    """Refuse another revision; a role that may not read it is told by what it asks for."""
+    try:
+        found = fetch_value(connection, "SELECT version_num FROM pgblend_data.alembic_version")
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedTable):
+        return
+    if found is not None:
+        check_revision(found)
 
 
 def _print_warning(diagnostic: psycopg.errors.Diagnostic) -> None:

@@ -3,6 +3,7 @@
 import re
 
 from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.rights import role_for
 
 NOT_MIGRATED_HINT = "run: pgblend migrate up"
 
@@ -84,6 +85,8 @@ def advice_for_statement(sqlstate: str, message: str, hint: str) -> UserError:
             hint=NOT_MIGRATED_HINT,
             exit_code=ExitCode.DATABASE,
         )
+    if sqlstate == "42501" and not hint and (role := role_for(message)):
+        hint = f"it takes the role {role}: an administrator grants it to yours"
     exit_code = ExitCode.VECTORS_UNAVAILABLE if sqlstate in _NO_VECTORS else ExitCode.ERROR
     if sqlstate.startswith(_UNREACHABLE_CLASSES):
         exit_code = ExitCode.DATABASE

@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 import click
 
 from pgblend.cli import output
-from pgblend.cli.database import collect_warnings, fetch_rows, open_database
+from pgblend.cli.database import collect_warnings, fetch_search, open_database
 from pgblend.cli.files import write_file
 from pgblend.cli.parameters import Fraction, JsonObject, KeyValue, merge_pairs
 from pgblend.cli.search_models import ask_models
@@ -164,8 +164,7 @@ def presentation_options(function: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         presentation = Presentation(output_format, explain, explain_html)
         if context_chars is not None:
-            around = {"before": context_chars, "after": context_chars}
-            options = merge_pairs([*request.options.items(), ("context_chars", around)])
+            options = merge_pairs([*request.options.items(), ("context_chars", context_chars)])
             request = replace(request, options=options)
         function(*args, request=request, presentation=presentation, **kwargs)
 
@@ -220,12 +219,16 @@ def run_search(
             "only_arm": only_arm,
             "query_embedding": vector,
         }
-        rows = fetch_rows(connection, statement, parameters)
-    show_search(presentation, request.query, rows, warnings)
+        rows, degraded = fetch_search(connection, statement, parameters)
+    show_search(presentation, request.query, rows, degraded, warnings)
 
 
 def show_search(
-    presentation: Presentation, query: str, rows: list[dict[str, Any]], warnings: list[str]
+    presentation: Presentation,
+    query: str,
+    rows: list[dict[str, Any]],
+    degraded: list[str],
+    warnings: list[str],
 ) -> None:
     """Print what a search gave; with a trace each row has it, and a search without rows one row."""
     more: dict[str, Any] = {}
@@ -235,7 +238,6 @@ def show_search(
         _explain(presentation, trace)
         if presentation.explain:
             more["explain"] = trace
-    degraded = list(dict.fromkeys(note for row in rows for note in row["degraded"] or ()))
     for note in degraded:
         if not any(warning.endswith(note.partition(": ")[2]) for warning in warnings):
             click.echo(f"pgblend: note: {note}", err=True)

@@ -10,13 +10,17 @@ import httpx
 
 from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.search_request import SearchRequest
+from pgblend.plpy.checked_expansion import checked_expansion
+from pgblend.plpy.checked_scores import checked_scores
+from pgblend.plpy.checked_vectors import checked_vectors
+from pgblend.plpy.gateway_answer import gateway_answer
 
 _PLAN: LiteralString = """
     SELECT
         pgblend._search_plan(
             %(options)s::jsonb, l.of_database, l.of_profile, l.of_collection, NULL, 'none'
         ) AS settings,
-        a.model AS embedding_model,
+        to_jsonb(a) AS space,
         pgblend.get_setting('expansion_model') #>> '{}' AS expansion_model,
         pgblend.get_setting('rerank_model') #>> '{}' AS rerank_model,
         pgblend.get_setting('gateway_url') #>> '{}' AS gateway_url
@@ -31,10 +35,6 @@ _CANDIDATES: LiteralString = """
         query_embedding => %(query_embedding)s::vector, result_limit => %(limit)s::integer)
 """
 Warn = Callable[[str], None]
-
-
-class _ModelError(Exception):
-    """A model gave no answer; the message says why."""
 
 
 def ask_models(
@@ -81,13 +81,14 @@ class _ClientSearch:
         """Add options to the request."""
         self.request = replace(self.request, options=self.request.options | options)
 
-    def ask(self, stage: str, path: str, body: dict[str, Any], timeout: str) -> Any:
-        """Return the gateway's answer, None where there is none, which is told."""
-        try:
-            return self.gateway.post(path, body, self.settings["timeouts_ms"][timeout])
-        except _ModelError as error:
-            self.warn(f"searching without the {stage}: {error}")
-            return None
+    def ask(self, path: str, body: dict[str, Any], timeout: str) -> dict[str, Any]:
+        """Return the gateway's {"answer"} or {"problem"}."""
+        return self.gateway.post(path, body, self.settings["timeouts_ms"][timeout])
+
+    def lack(self, stage: str, problem: str, **options: Any) -> None:
+        """Go on without a stage, which is told; the options switch it off."""
+        self.warn(f"searching without the {stage}: {problem}")
+        self.give(**options)
 
     def expand(self) -> None:
         """Give the expansion."""
@@ -95,16 +96,17 @@ class _ClientSearch:
             return
         path = "/v1/hyde" if self.settings["hyde"] == "query" else "/v1/expand"
         body = {"model": self.plan["expansion_model"], "query": self.request.query}
-        answer = self.ask("expand stage", path, body, "expand")
-        if not isinstance(answer, dict):
-            self.give(expand="off")
-            return
-        names = ("lexicalQueries", "vectorQueries", "hyde")
-        self.give(expansion={name: answer[name] for name in names if answer.get(name)})
+        outcome = self.ask(path, body, "expand")
+        expansion = checked_expansion(outcome.get("answer"))
+        if expansion is None:
+            problem = outcome.get("problem", "the gateway's answer is no expansion")
+            self.lack("expand stage", problem, expand="off")
+        else:
+            self.give(expansion={name: value for name, value in expansion.items() if value})
 
     def embed(self) -> None:
         """Give the vectors of the query, its variants and the passage, in one call."""
-        if self.plan["embedding_model"] is None or self.settings["weights"]["vector"] == 0:
+        if self.plan["space"] is None or self.settings["weights"]["vector"] == 0:
             return
         expansion = self.request.options.get("expansion", {})
         texts = [self.request.query, *expansion.get("vectorQueries", [])]
@@ -112,20 +114,14 @@ class _ClientSearch:
             texts.append(f"{self.request.query}\n\n{expansion['hyde']}")
         elif expansion.get("hyde"):
             texts.append(expansion["hyde"])
-        body = {"model": self.plan["embedding_model"], "input": texts}
-        answer = self.ask("vector arm", "/v1/embeddings", body, "embed")
-        if answer is None:
-            weights = self.request.options.get("weights", {})
-            self.give(weights={**weights, "vector": 0})
-            return
-        try:
-            found = sorted(answer["data"], key=lambda item: item["index"])
-            vectors = [list(item["embedding"]) for item in found]
-        except (KeyError, TypeError):
-            vectors = []
-        if len(vectors) != len(texts):
-            self.warn("searching without the vector arm: the gateway's answer has no vectors")
-            self.give(weights={**self.request.options.get("weights", {}), "vector": 0})
+        body = {"model": self.plan["space"]["model"], "input": texts}
+        outcome = self.ask("/v1/embeddings", body, "embed")
+        vectors: Any = outcome
+        if "answer" in outcome:
+            vectors = checked_vectors(outcome["answer"], len(texts), self.plan["space"])
+        if isinstance(vectors, dict):
+            weights = {**self.request.options.get("weights", {}), "vector": 0}
+            self.lack("vector arm", vectors["problem"], weights=weights)
             return
         self.vector = json.dumps(vectors[0])
         if len(vectors) > 1:
@@ -138,21 +134,21 @@ class _ClientSearch:
         more = {"profile": self.profile, "query_embedding": self.vector}
         rows = fetch_rows(connection, _CANDIDATES, self.request.parameters() | more)
         read = [row for row in rows if row["passage"].strip()]
-        scores = {str(row["chunk_id"]): 0.0 for row in rows}
+        given = {str(row["chunk_id"]): 0.0 for row in rows}
         if read:
             body = {
                 "model": self.plan["rerank_model"],
                 "query": self.request.query,
                 "documents": [row["passage"] for row in read],
             }
-            answer = self.ask("rerank stage", "/v1/rerank", body, "rerank")
-            try:
-                for result in answer["results"]:
-                    chunk_id = read[result["index"]]["chunk_id"]
-                    scores[str(chunk_id)] = float(result["relevance_score"])
-            except (KeyError, TypeError, IndexError, ValueError):
-                scores = {}
-        self.give(**({"rerank_scores": scores} if scores else {"rerank": "off"}))
+            outcome = self.ask("/v1/rerank", body, "rerank")
+            scores = outcome.get("problem") or checked_scores(outcome["answer"], len(read))
+            if isinstance(scores, str):
+                self.lack("rerank stage", scores, rerank="off")
+                return
+            for row, score in zip(read, scores, strict=True):
+                given[str(row["chunk_id"])] = score
+        self.give(**({"rerank_scores": given} if given else {"rerank": "off"}))
 
 
 class _Gateway:
@@ -177,17 +173,18 @@ class _Gateway:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def post(self, path: str, body: dict[str, Any], timeout_ms: float) -> Any:
-        """Return the answer's JSON; _ModelError where there is none."""
+    def post(self, path: str, body: dict[str, Any], timeout_ms: float) -> dict[str, Any]:
+        """Return {"answer"} or {"problem"}."""
         if self._url is None:
-            raise _ModelError("no model gateway is set (pgblend config set gateway_url URL)")
-        try:
-            response = self._client.post(path, json=body, timeout=timeout_ms / 1000)
-            answer = response.json()
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            raise _ModelError(f"the model gateway at {self._url}: {error}") from None
-        if response.status_code != httpx.codes.OK:
-            message = answer.get("error", {}) if isinstance(answer, dict) else {}
-            reason = message.get("message") if isinstance(message, dict) else None
-            raise _ModelError(f"the model gateway answered {response.status_code}: {reason}")
-        return answer
+            return {"problem": "no model gateway is set (pgblend config set gateway_url URL)"}
+
+        def exchange() -> tuple[int, str]:
+            try:
+                response = self._client.post(path, json=body, timeout=timeout_ms / 1000)
+            except httpx.TimeoutException:
+                raise TimeoutError from None
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise OSError(str(error)) from None
+            return response.status_code, response.text
+
+        return gateway_answer(self._url, int(timeout_ms), exchange)

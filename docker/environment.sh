@@ -10,7 +10,7 @@ stamp=$venv/.pgblend-$extras
 say() { printf 'environment: %s\n' "$*"; }
 
 # A strict editable install links file by file, so it is made anew when files come or go.
-state=$({ cat pyproject.toml; find cli migrations plpy sql -name '*.py' -o -name '*.sql' -o -name '*.json' -o -path '*/templates/*' | sort; } |
+state=$({ cat pyproject.toml; find cli migrations plpy sql -name '*.py' -o -name '*.*sql' -o -name '*.json' -o -path '*/templates/*' | sort; } |
     sha256sum)
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$state" ]; then
     say "$venv is up to date"

@@ -18,6 +18,7 @@ from sqlalchemy import Connection, NullPool, create_engine, text
 
 from pgblend.cli.database import connect
 from pgblend.cli.errors import UserError
+from pgblend.cli.revision import check_revision, known_revisions
 from pgblend.migrations import search_path
 from pgblend.migrations.preflight import prepare_server
 from pgblend.migrations.replace_routines import differs, digest, replace_routines, snapshot
@@ -168,7 +169,7 @@ def _head() -> str:
 
 def _known(revision: str) -> str:
     """Return the revision, or say which ones there are."""
-    names = _revisions()
+    names = known_revisions()
     if revision in {"head", "base", *names}:
         return revision
     raise UserError(
@@ -176,18 +177,10 @@ def _known(revision: str) -> str:
     )
 
 
-def _revisions() -> list[str]:
-    """Return all revisions that this version of pgblend has, oldest first."""
-    return [script.revision for script in ScriptDirectory(str(_FOLDER)).walk_revisions()][::-1]
-
-
 def _current(connection: Connection) -> str | None:
     options = {"version_table_schema": "pgblend_data"}
     current = MigrationContext.configure(connection, opts=options).get_current_revision()
     connection.commit()
-    if current is not None and current not in _revisions():
-        raise UserError(
-            f"the database is at revision {current}, which this version of pgblend does not know",
-            hint="a newer pgblend has migrated it: install that version",
-        )
+    if current is not None and current not in known_revisions():
+        check_revision(current)
     return current

@@ -1,7 +1,6 @@
 """The scores that a reranker gives."""
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any
 
 
@@ -19,7 +18,7 @@ def checked_scores(answer: Mapping[str, Any], count: int) -> list[float] | str:
         index, score = one.get("index"), one.get("relevance_score")
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
             return f"the gateway's answer has a score for text {index!r:.50} of {count}"
-        if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
+        if isinstance(score, bool) or not isinstance(score, int | float) or not is_finite(score):
             return f"the gateway's answer has {score!r:.50} for a score"
         if not 0 <= score <= 1:
             return f"the gateway's answer has a score of {score:.6g}: expected 0 to 1"
@@ -29,3 +28,8 @@ def checked_scores(answer: Mapping[str, Any], count: int) -> list[float] | str:
     if len(scores) != count:
         return f"the gateway gave {len(scores)} scores for {count} texts"
     return [scores[index] for index in range(count)]
+
+
+def is_finite(score: float) -> bool:
+    """Tell whether a float can hold a number: a whole one of JSON may have thousands of digits."""
+    return abs(score) <= 1e308

@@ -4,7 +4,10 @@ import http.client
 import json
 import re
 from collections.abc import Callable
+from math import isinf
 from typing import Any
+
+MOST_LEVELS = 100
 
 
 def gateway_answer(
@@ -13,7 +16,8 @@ def gateway_answer(
     """Run `exchange` (which gives status and text) and return {"answer"} or {"problem", "hint"}.
 
     Only what a gateway can do wrong becomes a problem: a cancel, above all, passes through. The
-    answer holds nothing that jsonb cannot: characters 0 are left out, lone surrogates replaced.
+    answer holds nothing that jsonb cannot: characters 0 are left out, lone surrogates replaced. One
+    whose numbers are infinite, or that is nested too deeply to be read again, is none.
     """
     try:
         status, text = exchange()
@@ -28,10 +32,12 @@ def gateway_answer(
             "hint": "Start it: pgblend up, or pgblend gateway.",
         }
     try:
-        answer = json.loads(text, parse_constant=refuse_constant)
-        if re.search(r"\\u(0000|[dD][89a-fA-F])", text):
+        answer = json.loads(text, parse_constant=refuse_constant, parse_float=finite_number)
+        if is_deep(answer):
+            answer = None
+        elif re.search(r"\\u(0000|[dD][89a-fA-F])", text):
             answer = storable(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     if status != 200:
         return {
@@ -49,6 +55,27 @@ def gateway_answer(
 def refuse_constant(name: str) -> None:
     """Refuse NaN and Infinity, which Python reads but JSON does not have."""
     raise ValueError(f"{name} is no JSON")
+
+
+def finite_number(text: str) -> float:
+    """Refuse 1e999, which Python reads as Infinity."""
+    number = float(text)
+    if isinf(number):
+        raise ValueError(f"{text:.50} is out of range")
+    return number
+
+
+def is_deep(value: Any) -> bool:
+    """Tell whether a JSON value has more than so many levels."""
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return bool(level)
 
 
 def storable(value: Any) -> Any:

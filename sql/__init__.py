@@ -2,7 +2,8 @@
 
 A file `sql/NN_stage/name.sql` creates the object `pgblend.name`. Folders give the creation order;
 within a folder, files are ordered by what they call, since a `BEGIN ATOMIC` body binds when it is
-created.
+created. Two things are put in: the sources of plpy/ that a body includes, and public_errors.plpgsql
+around the body of every public routine in PL/pgSQL, which raises its errors anew.
 """
 
 import re
@@ -19,6 +20,11 @@ _BODY_IMPORT = re.compile(
 )
 _IMPORTED = re.compile(r"(\w+)(?=[,\n])")
 _CALL = re.compile(r"\bpgblend\.(\w+)\s*\(")
+_PUBLIC_BODY = re.compile(
+    r"(LANGUAGE plpgsql\n\w+ PARALLEL UNSAFE\n.*?AS \$function\$\n)((?:#[^\n]*\n)*)(.*?)"
+    r"(\n\$function\$;)",
+    re.DOTALL,
+)
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 
 
@@ -43,8 +49,21 @@ def source_files() -> list[SourceFile]:
 
 def render() -> str:
     """Join all files into one script, with the plpy sources spliced in."""
-    parts = [f"-- {file.stage}/{file.name}\n{_splice(file.text)}" for file in source_files()]
+    errors = (files(__name__) / "public_errors.plpgsql").read_text(encoding="utf-8")
+    parts = [
+        f"-- {file.stage}/{file.name}\n{_splice(_with_errors(file, errors))}"
+        for file in source_files()
+    ]
     return "\n".join(parts)
+
+
+def _with_errors(file: SourceFile, errors: str) -> str:
+    """Wrap the body of a public routine; one that a parallel worker runs cannot catch anything."""
+    if file.name.startswith("_"):
+        return file.text
+    return _PUBLIC_BODY.sub(
+        lambda found: f"{found[1]}{found[2]}BEGIN\n{found[3]}\n{errors}END;{found[4]}", file.text
+    )
 
 
 def _ordered_files() -> Iterator[SourceFile]:

@@ -69,7 +69,7 @@ def command(
         "max_part_tokens": max_part_tokens,
         "reserve_tokens": merge_pairs(reserve) or None,
         "context_order": order,
-        "context_chars": around(context_chars),
+        "context_chars": context_chars,
     }
     given = [(name, value) for name, value in named.items() if value is not None]
     options = merge_pairs([*request.options.items(), *given])
@@ -82,11 +82,6 @@ def command(
         warnings = collect_warnings(connection)
         context = fetch_value(connection, _CONTEXT, parameters)
     _echo(context, warnings, output_format)
-
-
-def around(characters: int | None) -> dict[str, int] | None:
-    """Return the option context_chars for so many characters on both sides."""
-    return None if characters is None else {"before": characters, "after": characters}
 
 
 def _echo(context: dict[str, Any], warnings: list[str], output_format: str) -> None:

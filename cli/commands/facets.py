@@ -3,7 +3,7 @@
 import click
 
 from pgblend.cli import output
-from pgblend.cli.database import collect_warnings, fetch_rows, open_database
+from pgblend.cli.database import collect_warnings, fetch_search, open_database
 from pgblend.cli.search import SearchRequest, search_options
 
 _FACETS = """
@@ -46,7 +46,7 @@ def command(
     parameters = request.parameters() | {"keys": list(keys), "profile": profile}
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
-        rows = fetch_rows(connection, _FACETS, parameters)
+        rows, degraded = fetch_search(connection, _FACETS, parameters)
     pool_size = rows[0]["pool_size"] if rows else 0
     facets = [{column: row[column] for column in _COLUMNS} for row in rows]
     if output_format == "json":
@@ -55,6 +55,7 @@ def command(
                 "query": request.query,
                 "pool_size": pool_size,
                 "facets": facets,
+                "degraded": degraded,
                 "warnings": warnings,
             }
         )

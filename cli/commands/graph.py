@@ -8,7 +8,13 @@ from typing import Any
 import click
 
 from pgblend.cli import output
-from pgblend.cli.database import collect_warnings, fetch_rows, fetch_value, open_database
+from pgblend.cli.database import (
+    collect_warnings,
+    fetch_rows,
+    fetch_search,
+    fetch_value,
+    open_database,
+)
 from pgblend.cli.errors import ExitCode
 from pgblend.cli.files import write_file
 from pgblend.cli.graph.neighbourhood import find_node, read_neighbourhood
@@ -173,8 +179,7 @@ def search(
             "filter": None if filter is None else json.dumps(filter),
             "options": json.dumps({"graph": graph}),
         }
-        rows = fetch_rows(connection, _SEARCH, parameters)
-    degraded = list(dict.fromkeys(note for row in rows for note in row["degraded"] or ()))
+        rows, degraded = fetch_search(connection, _SEARCH, parameters)
     more = {"degraded": degraded, "warnings": warnings}
     echo_results(output_format, query or "", rows, more)
 

@@ -3,7 +3,7 @@
 import shlex
 from typing import Any
 
-from pgblend.cli.database import Connection, fetch_rows
+from pgblend.cli.database import Connection, fetch_search
 from pgblend.cli.errors import UserError
 
 # The same arguments as pgblend._judged_search gives, and a trace.
@@ -29,19 +29,19 @@ _EXPLAINED = """
 
 def explain_query(
     connection: Connection, run_id: int, query_key: str, limit: int
-) -> list[dict[str, Any]]:
-    """Return a search's rows, each with `trace`; a search that found nothing gives one row.
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return a search's rows, each with `trace`, and what it went without; none found is one row.
 
     A run or a query that is not there, or that the caller may not read, is an error.
     """
     parameters = {"run": run_id, "query": query_key, "limit": limit}
-    rows = fetch_rows(connection, _EXPLAINED, parameters)
+    rows, degraded = fetch_search(connection, _EXPLAINED, parameters)
     if not rows:
         raise UserError(
             f"there is no run {run_id} with a query {query_key!r} that you may read",
             hint=f"pgblend eval show {run_id} lists its worst queries by key",
         )
-    return rows
+    return rows, degraded
 
 
 def explain_command(run_id: int, query_key: str) -> str:

@@ -116,7 +116,8 @@ def write_explanations(connection: Connection, runs: Sequence[Run], folder: Path
     for run in runs:
         run_id = run.facts["run_id"]
         for place, query in enumerate(run.worst(), start=1):
-            trace = explain_query(connection, run_id, query["query_key"], 10)[0]["trace"]
+            rows, _ = explain_query(connection, run_id, query["query_key"], 10)
+            trace = rows[0]["trace"]
             page = folder / f"run-{run_id}-worst-{place}.html"
             with writing(page):
                 page.write_text(render_page(Trace.from_json(trace)), encoding="utf-8")

@@ -51,9 +51,13 @@ BEGIN
             RETURN format('"%s": expected a chunk id with a number%s',
                 left(entry.key, 200), number_range);
         END IF;
-    ELSIF value_type = 'object' THEN
+    ELSIF value_type = 'numbers' AND jsonb_typeof(value) = 'number' THEN
+        RETURN pgblend._setting_error(value, 'number', minimum, maximum, NULL);
+    ELSIF value_type IN ('object', 'numbers') THEN
         IF jsonb_typeof(value) <> 'object' THEN
-            RETURN format('expected an object with keys %s', array_to_string(allowed_values, ', '));
+            RETURN format('expected %san object with keys %s',
+                CASE value_type WHEN 'numbers' THEN 'a number or ' ELSE '' END,
+                array_to_string(allowed_values, ', '));
         END IF;
         FOR entry IN SELECT e.key, e.value FROM jsonb_each(value) AS e LOOP
             IF entry.key <> ALL(allowed_values) THEN

@@ -2,10 +2,13 @@
 -- An unknown name is an error; a setting that is at its default stays there.
 CREATE OR REPLACE FUNCTION pgblend.reset_setting(name text)
 RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-    SELECT pgblend.set_setting(reset_setting.name, NULL);
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    PERFORM pgblend.set_setting(reset_setting.name, NULL);
 END;
+$function$;
 
 COMMENT ON FUNCTION pgblend.reset_setting(text) IS 'Put the default of a setting back.';

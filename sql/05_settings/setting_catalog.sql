@@ -2,10 +2,10 @@
 -- The one place where a setting is declared: checking, resolving and documentation all read it.
 -- Scopes: a 'search' setting may be given per call, collection and profile and for the whole
 -- database; a 'collection' setting per collection and for the database; a 'server' setting for the
--- database only. For an object, allowed_values are its keys and the range holds for each value; the
--- types blend, bonus, expansion, feedback, graph, mmr and normalization are described by
--- _setting_schema; a switch may be a boolean. Objects are merged key by key, but for those with a
--- key "kind", which are wholes.
+-- database only. For an object, allowed_values are its keys and the range holds for each value; of
+-- type numbers one value may stand for all. The types blend, bonus, expansion, feedback, graph, mmr
+-- and normalization are described by _setting_schema; a switch may be a boolean. Objects are merged
+-- key by key, but for those with a key "kind", which are wholes.
 CREATE OR REPLACE FUNCTION pgblend.setting_catalog()
 RETURNS TABLE (
     name text,
@@ -48,10 +48,11 @@ BEGIN ATOMIC
         ('candidate_depth', 'search', 'integer', '100', 1, 10000, NULL,
             'Candidates that each arm gives to fusion; it alone sets the pool, so scores do not '
             'depend on limit or offset.'),
-        ('context_chars', 'search', 'object', '{"after": 0, "before": 0}', 0, 20000,
+        ('context_chars', 'search', 'numbers', '{"after": 0, "before": 0}', 0, 20000,
             ARRAY['after', 'before'],
             'Characters of its document that context_before and context_after give of what stands '
-            'around a passage, and that a context puts around it; 500 each are usual.'),
+            'around a passage, and that a context puts around it; a number, such as 500, means '
+            'both sides.'),
         ('context_order', 'search', 'text', '"score"', NULL, NULL,
             ARRAY['score', 'structure', 'document'],
             'Order of the parts of a context: by score, then structure (signature, code, doc, '

@@ -12,9 +12,14 @@ ROWS 50
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    target pgblend_data.embedding_space := pgblend._searched_space(space);
+    target pgblend_data.embedding_space;
 BEGIN
-    IF target.name IS NULL THEN
+    SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
+    WHERE CASE WHEN space IS NULL THEN s.active ELSE s.name = space END;
+    IF NOT FOUND AND space IS NOT NULL THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+    ELSIF NOT FOUND THEN
         RETURN;
     END IF;
     RETURN QUERY EXECUTE format(

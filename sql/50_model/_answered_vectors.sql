@@ -12,39 +12,15 @@ IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    vectors vector[];
-    embedding vector;
-    is_it CONSTANT text := 'Is gateway_url the address of a model gateway?';
+    checked jsonb := pgblend._checked_vectors(answer, text_count, space);
 BEGIN
-    BEGIN
-        SELECT array_agg((e.value ->> 'embedding')::vector
-            ORDER BY (e.value ->> 'index')::integer, e.place)
-        INTO vectors
-        FROM jsonb_array_elements(answer -> 'data') WITH ORDINALITY AS e (value, place);
-    EXCEPTION WHEN data_exception THEN
-        RAISE EXCEPTION 'the gateway''s answer has no vectors: %', left(SQLERRM, 200)
-            USING ERRCODE = 'PB008', HINT = is_it;
-    END;
-    IF cardinality(vectors) IS DISTINCT FROM text_count THEN
-        RAISE EXCEPTION 'the gateway gave % vectors for % texts',
-            coalesce(cardinality(vectors), 0), text_count
-            USING ERRCODE = 'PB008', HINT = is_it;
+    IF checked ? 'problem' THEN
+        RAISE EXCEPTION '%', checked ->> 'problem'
+            USING ERRCODE = 'PB008', HINT = checked ->> 'hint';
     END IF;
-    FOREACH embedding IN ARRAY vectors LOOP
-        IF embedding IS NULL THEN
-            RAISE EXCEPTION 'the gateway''s answer lacks a vector'
-                USING ERRCODE = 'PB008', HINT = is_it;
-        ELSIF vector_dims(embedding) <> coalesce(space.dimensions, vector_dims(vectors[1])) THEN
-            RAISE EXCEPTION 'the gateway gave % dimensions%', vector_dims(embedding), CASE
-                WHEN space.name IS NULL
-                    THEN format(' and %s in one answer', vector_dims(vectors[1]))
-                ELSE format(' for model "%s", embedding space "%s" holds %s',
-                    space.model, space.name, space.dimensions) END
-                USING ERRCODE = 'PB008',
-                HINT = 'The model behind the name has changed: make a new embedding space for it.';
-        END IF;
-    END LOOP;
-    RETURN vectors;
+    RETURN (
+        SELECT array_agg(v.value::text::vector ORDER BY v.place)
+        FROM jsonb_array_elements(checked -> 'vectors') WITH ORDINALITY AS v (value, place));
 END;
 $function$;
 

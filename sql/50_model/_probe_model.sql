@@ -14,20 +14,16 @@ DECLARE
         '/v1/embeddings',
         jsonb_build_object('model', model, 'input', jsonb_build_array(pgblend._probe_text())),
         timeout_ms);
-    embedding real[];
+    checked jsonb := pgblend._checked_vectors(answer, 1, NULL);
 BEGIN
-    embedding := ARRAY(
-        SELECT e.value::real
-        FROM jsonb_array_elements_text(answer #> '{data,0,embedding}')
-            WITH ORDINALITY AS e (value, place)
-        ORDER BY e.place);
-    IF cardinality(embedding) = 0 THEN
-        RAISE data_exception USING MESSAGE = 'it is empty';
+    IF checked ? 'problem' THEN
+        RAISE EXCEPTION '%', checked ->> 'problem'
+            USING ERRCODE = 'PB008', HINT = checked ->> 'hint';
     END IF;
-    RETURN embedding;
-EXCEPTION WHEN data_exception THEN
-    RAISE EXCEPTION 'the gateway''s answer has no vector: %', left(SQLERRM, 200)
-        USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
+    RETURN ARRAY(
+        SELECT e.value::real
+        FROM jsonb_array_elements_text(checked #> '{vectors,0}') WITH ORDINALITY AS e (value, place)
+        ORDER BY e.place);
 END;
 $function$;
 

@@ -39,10 +39,12 @@ AS $python$
 #include plpy/arm_list.py
 #include plpy/arm_settings.py
 #include plpy/candidate_arms.py
+#include plpy/checked_vectors.py
 #include plpy/choose_passages.py
 #include plpy/corrected_query.py
 #include plpy/diverse_items.py
 #include plpy/documents_once.py
+#include plpy/error_state.py
 #include plpy/fuse_lists.py
 #include plpy/gathered_lists.py
 #include plpy/graph_stage.py
@@ -103,7 +105,7 @@ def search(kind, arm, weight, text=None, vector=None):
         found = arm_list(run, kind, arm, weight, values, handed)
         return found | {"every_word": handed["every_word"] and in_force["language"] is None}
     except plpy.SPIError as error:
-        if kind == arm or error.sqlstate != "PB009":
+        if kind == arm or error_state(error) != "PB009":
             raise
         degrade("expand", {"problem": f"{arm} took too long", "hint": "Raise timeouts_ms.lexical."})
         return {
@@ -115,16 +117,13 @@ def search(kind, arm, weight, text=None, vector=None):
 def vectors_of(outcome, count):
     """The vectors in the gateway's answer, where they are there."""
     if "answer" in outcome:
-        try:
-            return run(
-                "SELECT pgblend._answered_vectors($1, $2, (SELECT s FROM"
-                " pgblend_data.embedding_space AS s WHERE s.name = $3))::text[] AS vectors",
-                ["jsonb", "integer", "text"],
-                json.dumps(outcome["answer"]), count, space)[0]["vectors"]
-        except plpy.SPIError as error:
-            if error.sqlstate != "PB008":
-                raise
-            outcome = {"problem": str(error), "hint": error.hint}
+        named = run(
+            "SELECT s.name, s.model, s.dimensions FROM pgblend_data.embedding_space AS s"
+            " WHERE s.name = $1", ["text"], space)[0]
+        vectors = checked_vectors(outcome["answer"], count, named)
+        if isinstance(vectors, list):
+            return [json.dumps(vector) for vector in vectors]
+        outcome = vectors
     degrade("vector", outcome)
 
 tools = {"search": search, "vectors_of": vectors_of, "done": done, "skip": skip, "degrade": degrade}

@@ -6,7 +6,7 @@
 -- blank query gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL
 -- with `traced` 'none'; 'page' and 'pool' say ever more (_search_trace), 'rerank' only which
 -- passages a reranker would read. Where log_address is set, the search is reported there, and
--- search_id is in the rows' details.
+-- search_id is in the rows' details. What the search did, rows or none, is kept for last_search.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,
@@ -32,6 +32,8 @@ DECLARE
     by_vector boolean;
     space text;
     degraded text[] := '{}';
+    candidate_count integer := 0;
+    total_ms double precision;
     looked record;
     page record;
     page_trace jsonb;
@@ -64,11 +66,12 @@ BEGIN
         OR settings -> 'graph' @> '{"combine": "sum"}' AND only_arm IS NULL;
     results := '{}';
     IF NOT is_blank OR by_vector AND query_embedding IS NOT NULL THEN
+        degraded := pgblend._no_collections(collection_ids, settings, by_vector);
         IF (settings #>> '{weights,vector}')::double precision > 0 THEN
             looked := pgblend._search_space(
                 query_embedding, collection_ids, settings, by_vector);
             space := looked.space;
-            degraded := looked.degraded;
+            degraded := degraded || looked.degraded;
         END IF;
         IF settings -> 'not_run' <> '{}' THEN
             degraded := degraded
@@ -88,6 +91,9 @@ BEGIN
                 started_at, traced, looked.degraded);
             IF fallback.candidate_count > 0 THEN
                 page := fallback;
+            ELSE
+                page.degraded := page.degraded || ARRAY(
+                    SELECT note FROM unnest(fallback.degraded) AS note WHERE note LIKE 'vector: %');
             END IF;
         END IF;
         results := page.results;
@@ -95,20 +101,26 @@ BEGIN
             results := pgblend._with_text_around(results, settings);
         END IF;
         degraded := page.degraded;
+        candidate_count := page.candidate_count;
         page_trace := page.trace;
     END IF;
+    total_ms := pgblend._milliseconds(started_at, clock_timestamp());
     IF traced IN ('page', 'pool') THEN
         trace := pgblend._search_trace(
             query, profile, collection_ids, options, settings, degraded, results, page_trace,
-            pgblend._milliseconds(started_at, clock_timestamp()));
+            total_ms);
     ELSIF traced = 'rerank' THEN
         trace := page_trace;
     END IF;
     IF settings ->> 'search_id' IS NOT NULL AND traced <> 'rerank' AND NOT is_blank THEN
         PERFORM pgblend._report_search(pgblend._search_report(
             query, profile, collection_ids, settings, page_trace -> 'stages', degraded,
-            results, pgblend._milliseconds(started_at, clock_timestamp())));
+            results, total_ms));
     END IF;
+    PERFORM pgblend._note_search(jsonb_build_object(
+        'mode', settings -> 'mode', 'arm', only_arm, 'rows', cardinality(results),
+        'candidates', candidate_count, 'degraded', degraded, 'not_run', settings -> 'not_run',
+        'search_id', settings -> 'search_id', 'ms', total_ms));
 END;
 $function$;
 

@@ -31,7 +31,9 @@ DECLARE
     has_seeds boolean := cardinality(seed_nodes) > 0;
     has_query boolean := coalesce(btrim(graph_search.query, E' \t\r\n'), '') <> ''
         OR query_embedding IS NOT NULL;
+    started_at timestamptz := clock_timestamp();
     asked jsonb;
+    found bigint;
     search record;
 BEGIN
     IF has_seeds AND has_query THEN
@@ -51,6 +53,11 @@ BEGIN
         RETURN QUERY
         SELECT s.* FROM pgblend._search_from_seeds(
             seed_nodes, wanted, collections, filter, asked) AS s;
+        GET DIAGNOSTICS found = ROW_COUNT;
+        PERFORM pgblend._note_search(jsonb_build_object(
+            'mode', 'fast', 'arm', 'graph', 'rows', found, 'candidates', NULL, 'degraded', '[]'::jsonb,
+            'not_run', '{}'::jsonb, 'search_id', NULL,
+            'ms', pgblend._milliseconds(started_at, clock_timestamp())));
         RETURN;
     END IF;
     search := pgblend._search(

@@ -29,8 +29,7 @@ DECLARE
                 'title', r.title, 'source_key', r.source_key)), '[]')
             FROM unnest(passages) AS r));
 BEGIN
-    RETURN pgblend._context_document(request)
-        || jsonb_build_object('degraded', coalesce(to_jsonb(passages[1].degraded), '[]'));
+    RETURN pgblend._context_document(request);
 END;
 $function$;
 

@@ -37,7 +37,8 @@ BEGIN
     passages := (pgblend._search(
         query, result_limit, collections, filter, profile, options, query_embedding)).results;
     searched_at := clock_timestamp();
-    context := pgblend._context_of(query, passages, settings, output_format);
+    context := pgblend._context_of(query, passages, settings, output_format)
+        || jsonb_build_object('degraded', pgblend.last_search() -> 'degraded');
     RETURN jsonb_set(context, '{stats,ms}', jsonb_build_object(
         'search', pgblend._milliseconds(started_at, searched_at),
         'assembly', pgblend._milliseconds(searched_at, clock_timestamp())));

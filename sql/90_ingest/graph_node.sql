@@ -8,14 +8,15 @@ SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
-    target pgblend_data.collection := pgblend._named_collection(graph_node.collection);
-    found_id bigint;
+    found_id bigint := (
+        SELECT d.id FROM pgblend_data.document AS d
+        INNER JOIN pgblend_data.collection AS c ON c.id = d.collection_id
+        WHERE c.name = graph_node.collection AND d.source_key = graph_node.source_key);
 BEGIN
-    SELECT d.id INTO found_id FROM pgblend_data.document AS d
-    WHERE d.collection_id = target.id AND d.source_key = graph_node.source_key;
     IF found_id IS NULL THEN
-        RAISE EXCEPTION 'there is no document % in collection "%"',
-            coalesce('"' || left(graph_node.source_key, 200) || '"', 'NULL'), target.name
+        RAISE EXCEPTION 'there is no document % in a collection % that % may read',
+            coalesce('"' || left(graph_node.source_key, 200) || '"', 'NULL'),
+            coalesce('"' || left(graph_node.collection, 200) || '"', 'NULL'), current_user
             USING ERRCODE = '42704',
             HINT = 'SELECT collection, source_key FROM pgblend.documents';
     END IF;

@@ -56,7 +56,8 @@ BEGIN
             run_id, query_id, collection_id, source_keys, scores, passages, latency_ms, degraded,
             metrics)
         SELECT run.id, judged.id, run.collection_id, f.source_keys, f.scores,
-            cardinality(passages), latency_ms, coalesce(passages[1].degraded, '{}'),
+            cardinality(passages), latency_ms,
+            ARRAY(SELECT jsonb_array_elements_text(pgblend.last_search() -> 'degraded')),
             pgblend._passage_metrics(passages)
         FROM pgblend._found_documents(passages) AS f
         ON CONFLICT DO NOTHING;  -- another session was faster

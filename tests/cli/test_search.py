@@ -202,8 +202,13 @@ def test_without_results_the_warnings_are_still_told(
     pgblend: Pgblend, parse_valid: ParseValid
 ) -> None:
     envelope = parse_valid(pgblend("query", "xylophone", "--json"), "search-results")
-    assert envelope["results"] == envelope["degraded"] == []
+    assert envelope["results"] == []
+    assert [note.partition(":")[0] for note in envelope["degraded"]] == ["vector"]
     assert len(envelope["warnings"]) == 1
+    facets = parse_valid(pgblend("facets", "xylophone", "-k", "author", "--json"), "facets")
+    assert facets["degraded"] == envelope["degraded"]
+    context = parse_valid(pgblend("context", "xylophone", "--json"), "context")
+    assert context["degraded"] == envelope["degraded"]
 
 
 def test_a_profile_is_passed_on(pgblend: Pgblend, parse_valid: ParseValid) -> None:

@@ -75,6 +75,13 @@ def test_what_fails_is_left_out_and_told(
     assert f"searching without the {named}: the model gateway answered" in result.stderr
 
 
+def test_a_wrong_answer_is_left_out_and_told(pgblend: Pgblend, models: ModelProvider) -> None:
+    models.behaviours["embed"] = Behaviour(dimensions=3)
+    result = pgblend("query", QUERY, "--thorough", *OPTIONS, "--client-models")
+    assert told(result, "source_key")
+    assert "searching without the vector arm: the gateway gave 3 dimensions" in result.stderr
+
+
 def test_without_a_gateway(
     pgblend: Pgblend, connection: psycopg.Connection, models: ModelProvider
 ) -> None:

@@ -37,6 +37,7 @@ CALLS = {
     "_check_timeout": "(10)",
     "_checked_expansion": "('{\"hyde\": null}')",
     "_checked_scores": "('{\"results\": []}', 0)",
+    "_checked_vectors": '(\'{"data": [{"embedding": [1]}]}\', 1, NULL)',
     "_cut_at_word": "('some words', 5)",
     "_check_chunks": "('{\"[]\"}')",
     "_chunk_error": "('{}')",

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("cli", "migrations", "plpy", "sql")
 TEMPLATES = {".html", ".svg", ".css", ".js"}
-SUFFIXES = {".py", ".sql", ".json", ".mako", ".sha256", ".typed", ".txt"} | TEMPLATES
+SUFFIXES = {".py", ".sql", ".plpgsql", ".json", ".mako", ".sha256", ".typed", ".txt"} | TEMPLATES
 
 
 @pytest.fixture(scope="module")

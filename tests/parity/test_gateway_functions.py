@@ -97,6 +97,10 @@ def test_a_token_is_never_in_a_message(tmp_path: Path, monkeypatch: Any) -> None
     assert "ret" not in str(caught.value)
 
 
+def nested(levels: int) -> list[Any]:
+    return [] if levels == 1 else [nested(levels - 1)]
+
+
 @pytest.fixture(params=["python", "deployed"])
 def answer(request: pytest.FixtureRequest) -> Callable[[int, str], Any]:
     if request.param == "python":
@@ -115,6 +119,10 @@ def answer(request: pytest.FixtureRequest) -> Callable[[int, str], Any]:
         (200, "", "is not JSON"),
         (200, '{"data": [NaN]}', "is not JSON"),
         (200, '{"data": -Infinity}', "is not JSON"),
+        (200, '{"data": 1e999}', "is not JSON"),
+        (200, '{"data": ' + "[" * 98 + "]" * 98 + "}", {"answer": {"data": nested(98)}}),
+        (200, '{"data": ' + "[" * 100 + "]" * 100 + "}", "is not JSON"),
+        (200, '{"data": ' + "[" * 90_000 + "]" * 90_000 + "}", "is not JSON"),
         (500, "", "answered 500: "),
         (502, "<html>\nbad\tgateway", "answered 502: <html> bad gateway"),
         (429, json.dumps({"error": {"message": "slow\ndown"}}), "answered 429: slow down"),

@@ -10,9 +10,23 @@ from psycopg.types.json import Jsonb
 
 from pgblend.plpy.checked_expansion import checked_expansion
 from pgblend.plpy.checked_scores import checked_scores
+from pgblend.plpy.checked_vectors import checked_vectors
+from pgblend.plpy.error_state import error_state
 from pgblend.plpy.variant_arms import variant_arms
 from pgblend.plpy.vectors_of_texts import vectors_of_texts
+from pgblend.sql import _splice
 from support.database import Database
+
+STATE = """
+CREATE OR REPLACE FUNCTION pg_temp.state(state text) RETURNS text
+LANGUAGE plpython3u AS $python$
+#include plpy/error_state.py
+try:
+    plpy.execute(f"DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{state}'; END $$")
+except plpy.SPIError as error:
+    return error_state(error)
+$python$;
+"""
 
 
 def scored(*pairs: tuple[Any, Any]) -> dict[str, Any]:
@@ -41,6 +55,7 @@ WRONG = "the gateway's answer has"
         (scored((0, True)), 1, f"{WRONG} True for a score"),
         (scored((0, 1.5)), 1, f"{WRONG} a score of 1.5: expected 0 to 1"),
         (scored((0, -0.001)), 1, f"{WRONG} a score of -0.001: expected 0 to 1"),
+        (scored((0, 10**400)), 1, f"{WRONG} 1{'0' * 49} for a score"),
         (scored((0, 0.5), (0, 0.5)), 2, f"{WRONG} two scores for text 0"),
         (scored((0, 0.5)), 2, "the gateway gave 1 scores for 2 texts"),
     ],
@@ -87,6 +102,66 @@ NOTHING: dict[str, Any] = {"lexicalQueries": [], "vectorQueries": [], "hyde": No
 def test_expansion_of_an_answer(db: Database, answer: Any, found: Any) -> None:
     assert checked_expansion(answer) == found
     assert db.value("SELECT pgblend._checked_expansion(%s)", Jsonb(answer)) == found
+
+
+def embedded(*vectors: Any) -> dict[str, Any]:
+    return {"data": [{"index": i, "embedding": vector} for i, vector in enumerate(vectors)]}
+
+
+SPACE = {"name": "s", "model": "m", "dimensions": 2}
+NONE = "the gateway's answer has no vectors: "
+
+
+@pytest.mark.parametrize(
+    ("answer", "count", "found"),
+    [
+        (embedded([1, 0.5]), 1, [[1, 0.5]]),
+        ({"data": [{"index": 1, "embedding": [1, 0]}, {"index": 0, "embedding": [0, 1]}]}, 2,
+         [[0, 1], [1, 0]]),
+        ({"data": [{"embedding": [1, 0]}, {"embedding": [0, 1]}]}, 2, [[1, 0], [0, 1]]),
+        (embedded([3e30, -4e30]), 1, [[0.6, -0.8]]),
+        (embedded([3e-320, 4e-320]), 1, [[0.6, 0.8]]),
+        (embedded(), 0, []),
+        ({}, 0, []),
+        ({}, 1, "the gateway gave 0 vectors for 1 texts"),
+        ({"data": None}, 1, "the gateway gave 0 vectors for 1 texts"),
+        ({"data": {"a": 1}}, 1, f"{NONE}data is {{'a': 1}}"),
+        (embedded([1, 2], [1, 2]), 1, "the gateway gave 2 vectors for 1 texts"),
+        ({"data": [[1, 2]]}, 1, "the gateway's answer lacks a vector"),
+        (embedded(None), 1, "the gateway's answer lacks a vector"),
+        (embedded([]), 1, f"{NONE}[] is none"),
+        (embedded("[1, 2]"), 1, f"{NONE}'[1, 2]' is none"),
+        (embedded([1, "2"]), 1, f"{NONE}'2' is no number"),
+        (embedded([1, True]), 1, f"{NONE}True is no number"),
+        (embedded([1, None]), 1, f"{NONE}None is no number"),
+        (embedded([1, 1e300]), 1, f"{NONE}a number is too large"),
+        (embedded([1, -(10**400)]), 1, f"{NONE}a number is too large"),
+        (embedded([0, 0.0]), 1, "the gateway's answer has the zero vector, which has no direction"),
+        (embedded([1, 2, 3]), 1, "the gateway gave 3 dimensions for model \"m\", embedding space"
+         ' "s" holds 2'),
+    ],
+)  # fmt: skip
+def test_vectors_of_a_model(db: Database, answer: Any, count: int, found: Any) -> None:
+    given = checked_vectors(answer, count, SPACE)
+    deployed = db.value(
+        "SELECT pgblend._checked_vectors(%s, %s, s) FROM (SELECT (jsonb_populate_record("
+        "NULL::pgblend_data.embedding_space, %s)).*) AS s",
+        *(Jsonb(answer), count, Jsonb(SPACE)),
+    )
+    if isinstance(found, str):
+        assert isinstance(given, dict)
+        assert deployed == given
+        assert (given["problem"], bool(given["hint"])) == (found, True)
+    else:
+        vectors = [pytest.approx(vector, rel=1e-3) for vector in found]
+        assert (deployed, given) == ({"vectors": vectors}, vectors)
+
+
+def test_without_a_space_vectors_are_of_one_size() -> None:
+    assert checked_vectors(embedded([1, 2, 3], [4, 5, 6]), 2, None) == [[1, 2, 3], [4, 5, 6]]
+    found = checked_vectors(embedded([1, 2, 3], [4, 5]), 2, None)
+    assert isinstance(found, dict)
+    assert found["problem"] == "the gateway gave 2 dimensions and 3 in one answer"
 
 
 EXPANSION = {"lexicalQueries": ["red", "vin"], "vectorQueries": ["a drink"], "hyde": "It is wine."}
@@ -166,3 +241,11 @@ def test_vectors_must_fit_the_texts(embeddings: Any) -> None:
 def test_vectors_are_handed_on_as_they_are(embeddings: list[list[float]]) -> None:
     texts = vectors_of_texts({**EXPANSION, "embeddings": embeddings}, ARMS, False)
     assert [json.loads(text) for text in texts.values()] == embeddings
+
+
+@pytest.mark.parametrize("state", ["PB009", "22023", "57014", "XX000"])
+def test_the_state_of_an_error(db: Database, state: str) -> None:
+    """PL/Python knows no names for our own."""
+    db.rows(_splice(STATE))
+    assert db.value("SELECT pg_temp.state(%s)", state) == state
+    assert error_state(ValueError("no error of a statement")) == ""

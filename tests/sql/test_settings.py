@@ -100,7 +100,7 @@ SEARCH_SETTINGS = {
     "weights": [1, {"lexical": -1}, {"taste": 1}, []],
     "answer_tokens": [0, 100001, "x"],
     "rescore_factor": [0, "x"],
-    "context_chars": [{"before": -1}, {"around": 5}, {"after": "x"}, 5],
+    "context_chars": [{"before": -1}, {"around": 5}, {"after": "x"}, -1, 20001, "500"],
     "context_order": ["size", 1],
     "max_file_tokens": [0, 1.5, "many"],
     "max_part_tokens": [0, 10000001, "x"],
@@ -122,6 +122,23 @@ def resolved(db: Database, name: str, options: dict[str, Any], ids: list[int] | 
 def test_every_search_setting_has_wrong_values_below(db: Database) -> None:
     names = db.column("SELECT name FROM setting_catalog() WHERE scope = 'search'")
     assert set(names) == SEARCH_SETTINGS.keys()
+
+
+def test_a_number_stands_for_both_sides(db: Database) -> None:
+    assert resolved(db, "context_chars", {"context_chars": 500}) == {"before": 500, "after": 500}
+    set_setting(db, "context_chars", 300)
+    assert db.value("SELECT get_setting('context_chars')") == {"before": 300, "after": 300}
+    after = {"context_chars": {"after": 9}}
+    assert resolved(db, "context_chars", after) == {"before": 300, "after": 9}
+    db.rows("SELECT add_collection('c')")
+    db.rows("SELECT ingest_document('c', 'k', repeat('a word of it. ', 900))")
+    found = "SELECT * FROM lexical_search('word', 1, options => %s)"
+    either, both = (
+        db.rows(found, Jsonb({"context_chars": value, "dedup": "off"}))
+        for value in (200, {"before": 200, "after": 200})
+    )
+    assert either == both
+    assert any("word" in str(value) for value in either[0][15:17])
 
 
 @pytest.mark.parametrize(
@@ -161,7 +178,8 @@ def test_each_default_is_a_right_value(db: Database) -> None:
 def test_limits_of_a_range_are_in_it(db: Database) -> None:
     for name, low, high in db.rows(
         "SELECT name, minimum, maximum FROM setting_catalog()"
-        " WHERE minimum IS NOT NULL AND value_type NOT IN ('object', 'scores') AND scope = 'search'"
+        " WHERE minimum IS NOT NULL AND value_type NOT IN ('object', 'numbers', 'scores')"
+        " AND scope = 'search'"
     ):
         for limit in (low, high):
             whole = int(limit) if limit.is_integer() else limit

@@ -6,13 +6,13 @@ import subprocess
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from pgblend.cli.revision import known_revisions
 from pgblend.cli.server.binaries import find_binaries
-from pgblend.migrations import runner
 
 
 def revisions() -> list[str]:
     """Return all revisions, oldest first."""
-    return runner._revisions()
+    return known_revisions()
 
 
 def run_client(program: str, url: str, *arguments: str, stdin: str | None = None) -> str:

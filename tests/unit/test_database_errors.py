@@ -79,6 +79,29 @@ def test_the_servers_hint_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
+    ("denied", "role"),
+    [
+        ("schema pgblend", "pgblend_reader"),
+        ("schema public", None),
+        ("function hybrid_search", "pgblend_reader"),
+        ("function ingest_document", "pgblend_writer"),
+        ("function link_mentions", "pgblend_writer"),
+        ("function set_setting", "pgblend_admin"),
+        ("view setting_changes", "pgblend_admin"),
+        ("table setting_history", "pgblend_admin"),
+        ("table document", "pgblend_reader or pgblend_writer"),
+        ("table articles", None),
+    ],
+)
+def test_a_denied_right_names_the_role_that_has_it(denied: str, role: str | None) -> None:
+    hint = advice_for_statement("42501", f"permission denied for {denied}", "").hint
+    if role is None:
+        assert "pgblend collection grant" in hint
+    else:
+        assert f"it takes the role {role}:" in hint
+
+
+@pytest.mark.parametrize(
     ("sqlstate", "message", "is_unmigrated"),
     [
         ("42P01", 'relation "pgblend.documents" does not exist', True),

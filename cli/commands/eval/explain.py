@@ -45,6 +45,6 @@ def command(
 
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
-        rows = explain_query(connection, run_id, query_key, limit)
+        rows, degraded = explain_query(connection, run_id, query_key, limit)
     presentation = Presentation(output_format, explain=True, explain_html=explain_html)
-    show_search(presentation, rows[0]["judged_query"], rows, warnings)
+    show_search(presentation, rows[0]["judged_query"], rows, degraded, warnings)

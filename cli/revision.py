@@ -1,0 +1,29 @@
+"""The database's revision: the one that this version of pgblend works with, or another."""
+
+from importlib.resources import files
+
+from pgblend.cli.errors import ExitCode, UserError
+
+
+def known_revisions() -> list[str]:
+    """Name the revisions of migrations/versions, oldest first."""
+    versions = files("pgblend.migrations") / "versions"
+    names = (entry.name for entry in versions.iterdir())
+    return sorted(name.partition("_")[0] for name in names if name[:1].isdigit())
+
+
+def check_revision(found: str) -> None:
+    """Refuse a database of a newer or an older version: its routines take and give other things."""
+    known = known_revisions()
+    if found not in known:
+        raise UserError(
+            f"the database is at revision {found}, which this version of pgblend does not know",
+            hint="a newer pgblend has migrated it: install that version",
+            exit_code=ExitCode.DATABASE,
+        )
+    if found != known[-1]:
+        raise UserError(
+            f"the database is at revision {found}, this version of pgblend works with {known[-1]}",
+            hint="run: pgblend migrate up",
+            exit_code=ExitCode.DATABASE,
+        )

@@ -1,0 +1,22 @@
+-- _checked_vectors: the vectors of `count` texts in a gateway's answer, or what is wrong with it.
+-- {"vectors": [one of numbers each]} or {"problem": text, "hint": text}. With a space they have its
+-- size, without one all the same; NULL or a row of NULLs means none.
+CREATE OR REPLACE FUNCTION pgblend._checked_vectors(
+    answer jsonb,
+    count integer,
+    space pgblend_data.embedding_space
+)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $python$
+#include plpy/checked_vectors.py
+import json
+vectors = checked_vectors(json.loads(answer), count, space)
+return json.dumps(vectors if isinstance(vectors, dict) else {"vectors": vectors})
+$python$;
+
+COMMENT ON FUNCTION pgblend._checked_vectors(jsonb, integer, pgblend_data.embedding_space) IS
+'The vectors of texts in a gateway''s answer, {"vectors"}, or what is wrong with it, {"problem", '
+'"hint"}.';
