@@ -41,7 +41,7 @@ EXPECTED = {
 }
 EXAMPLES = {
     "metadata": '{"year": {"gte": 1970}}, {"tags": {"contains": "new"}} or {"type": {"in": ["a"]}}',
-    "text": '{"$uri": {"prefix": "docs/"}}, {"$title": {"contains": "x"}} or {"$language": "german"}',
+    "text": '{"$uri": {"prefix": "a/"}}, {"$title": {"contains": "x"}} or {"$language": "german"}',
     "date": '{"$modified_at": {"gte": "2026-01-31"}} or "2026-01-31T12:00:00Z"',
     "number": '{"$document_id": {"in": [1, 2]}}',
 }

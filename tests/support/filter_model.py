@@ -68,7 +68,8 @@ def holds(key: str, value: Any, passage: Passage) -> bool:
         return not passes(value, passage)
     found = passage.value(key)
     operators = value if isinstance(value, dict) else {"eq": value}
-    return all(compare(name, found, given, key in passage.columns) for name, given in operators.items())
+    is_field = key in passage.columns
+    return all(compare(name, found, given, is_field) for name, given in operators.items())
 
 
 def compare(operator: str, found: Any, given: Any, is_field: bool) -> bool:
