@@ -180,6 +180,22 @@ def test_a_bad_file_stores_nothing(
     assert counts(connection) == [0] * 5
 
 
+def test_grades_that_are_no_whole_numbers(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    ok(pgblend("eval", "import", str(folder), "--set", "mine"))
+    (whole,) = results(pgblend, "--arm", "lexical")
+    write_qrels(folder, [(query, key, f"{int(grade) / 4}") for query, key, grade in QRELS])
+    load = ("eval", "import", str(folder), "--set", "mine", "--replace")
+    result = ok(pgblend(*load))
+    assert "qrels.tsv has grades that are no whole numbers: all are stored times 4" in result.stderr
+    assert json.loads(ok(pgblend(*load, "--json")).stdout)["grade_scale"] == 4
+    grades = connection.execute("SELECT grade FROM pgblend.judgements ORDER BY grade").fetchall()
+    assert grades == [(1,), (1,), (1,), (2,)]
+    (scaled,) = results(pgblend, "--arm", "lexical")
+    assert scaled["metrics"]["nDCG@10"] == whole["metrics"]["nDCG@10"]
+
+
 def test_bad_vectors_store_nothing(
     pgblend: Pgblend, connection: psycopg.Connection, folder: Path
 ) -> None:

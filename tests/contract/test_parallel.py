@@ -72,7 +72,7 @@ CALLS = {
     "_filter_candidates": "('{1}', '{\"a\": 1}')",
     "_filter_condition": "('{\"a\": 1}', 1)",
     "_filter_estimate": f"('true', '{{}}', {IDS})",
-    "_found_documents": "(ARRAY[]::pgblend.search_result[])",
+    "_found_documents": "(ARRAY[]::pgblend.search_result[], NULL)",
     "_find_document": f"('key', {IDS})",
     "_group_condition": "('english', '{\"phrases\": [\"a fox\"]}', true)",
     "_group_operands": "('english', '{\"phrases\": [\"a fox\"]}', true)",
