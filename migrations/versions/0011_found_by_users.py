@@ -39,7 +39,16 @@ DELETE FROM pgblend_data.setting WHERE name = 'lexical_method';
 """
 
 
+PURPOSE = """
+ALTER TABLE pgblend_data.search_log ADD COLUMN purpose text NOT NULL DEFAULT 'search';
+COMMENT ON COLUMN pgblend_data.search_log.purpose IS
+'search, or what the session said of it (pgblend.purpose): evaluation. Views have searches alone.';
+"""
+NO_PURPOSE = "ALTER TABLE pgblend_data.search_log DROP COLUMN purpose;"
+
+
 def upgrade() -> None:
+    execute_script(op.get_bind(), PURPOSE)
     execute_script(op.get_bind(), LITERAL_WORDS)
     replace_routines(op.get_bind(), snapshot(revision), snapshot(down_revision))
 
@@ -48,3 +57,4 @@ def downgrade() -> None:
     execute_script(op.get_bind(), WORDS_BEFORE)
     execute_script(op.get_bind(), FORGET_SETTINGS)
     replace_routines(op.get_bind(), snapshot(down_revision), snapshot(revision))
+    execute_script(op.get_bind(), NO_PURPOSE)

@@ -361,6 +361,21 @@ def test_two_runs_are_compared(
     assert result["warnings"] == []
 
 
+def test_few_passages_tell_no_deep_metric(pgblend: Pgblend, folder: Path) -> None:
+    ok(pgblend("eval", "import", str(folder), "--set", "mine"))
+    (few,) = results(pgblend, "--arm", "lexical", "-n", "20")
+    assert "R@100" not in few["metrics"]
+    assert few["metrics"]["nDCG@10"] == pytest.approx(LEXICAL_NDCG)
+    shown = ok(pgblend("eval", "run", "--set", "mine", "--arm", "lexical", "-n", "20")).stdout
+    assert "R@10 " in shown
+    assert "R@100" not in shown
+    assert "R@100" not in ok(pgblend("eval", "show", "1")).stdout
+    assert pgblend("eval", "run", "--set", "mine", "-n", "9").exit_code == 2
+    page = folder / "page.html"
+    ok(pgblend("eval", "report", "-o", str(page)))
+    assert "n/a" in page.read_text()
+
+
 def test_compare_says_what_else_differs(
     pgblend: Pgblend, connection: psycopg.Connection, folder: Path
 ) -> None:
@@ -371,7 +386,11 @@ def test_compare_says_what_else_differs(
     connection.execute(
         "UPDATE pgblend_data.evaluation_result SET degraded = '{lexical: late}' WHERE run_id = 2"
     )
+    assert "both measured R@100" in ok_not(
+        pgblend("eval", "compare", "1", "2", "--metric", "R@100")
+    ).stderr  # fmt: skip
     found = ok(pgblend("eval", "compare", "1", "2"))
+    assert "R@100" not in found.stdout
     for warning in (
         "0 queries of run 1 and 1 of run 2 are not in the other and left out",
         "judgements: 4 in run 1, 5 in run 2",
