@@ -15,6 +15,7 @@ class ExitCode(IntEnum):
     DATABASE = 3
     PARTIAL = 4
     VECTORS_UNAVAILABLE = 5
+    BELOW_GATE = 6
     INTERRUPTED = 130
 
 

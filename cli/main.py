@@ -100,7 +100,7 @@ def cli(ctx: click.Context, database_url: str | None) -> None:
 
     Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 error,
     2 wrong usage, 3 database unreachable or not migrated, 4 done in part, 5 no vectors to search,
-    130 interrupted.
+    6 below what `eval gate` requires, 130 interrupted.
     """
     ctx.obj = database_url
 

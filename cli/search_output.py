@@ -57,6 +57,14 @@ def reasons(arms: dict[str, Any] | None) -> str:
     return ", ".join(f"{name} #{rank}" for rank, name in ranks)
 
 
+def also_in(row: output.Row) -> str:
+    """Name the documents that hold a row's text as well, the first three; "" for none."""
+    copies = (row["details"] or {}).get("copies", [])
+    names = [output.one_line(copy["uri"] or copy["source_key"]) for copy in copies[:3]]
+    more = [f"{len(copies) - 3} more"] if len(copies) > 3 else []
+    return f"also in {', '.join(names + more)}" if copies else ""
+
+
 def place(row: output.Row) -> str:
     """Name where a row stands: its URI or source key, and its lines."""
     name = output.one_line(row["uri"] or row["source_key"] or "")
@@ -84,6 +92,8 @@ def _echo_table(rows: list[dict[str, Any]]) -> None:
         document = Text(output.one_line(row["title"] or row["source_key"]), style="bold")
         document.append(f"\n{place(row)}", style="not bold cyan")
         document.append(f"\n{reasons(row['arms'])}", style="not bold dim")
+        if copies := also_in(row):
+            document.append(f"\n{copies}", style="not bold dim")
         snippet = Text()
         if row["context_before"]:
             snippet.append(f"{output.one_line(row['context_before'])}\n", style="dim")
@@ -100,7 +110,8 @@ def _echo_markdown(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         title = output.one_line(row["title"] or row["source_key"])
         click.echo(f"{row['rank']}. **{escape(title)}** ({escape(place(row))})")
-        click.echo(f"   score {row['score']:.3f}; {reasons(row['arms'])}\n")
+        told = "; ".join(filter(None, (reasons(row["arms"]), escape(also_in(row)))))
+        click.echo(f"   score {row['score']:.3f}; {told}\n")
         text = "".join(
             f"**{escape(piece)}**" if is_hit else escape(piece)
             for piece, is_hit in output.marked_pieces(row["snippet"] or "")

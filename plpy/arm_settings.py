@@ -7,7 +7,8 @@ from typing import Any
 from pgblend.plpy.keep_value import keep_value
 
 READ_BY_ARMS = (
-    *("b", "k1", "title_weight", "heading_weight", "level", "language", "lexical_index"),
+    *("b", "k1", "title_weight", "heading_weight", "level", "language"),
+    *("lexical_index", "lexical_method"),
     *("fuzzy", "fuzzy_method", "ef_search", "vector_scan", "rescore_factor"),
     *("strict", "timeouts_ms"),
 )

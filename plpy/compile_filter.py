@@ -133,6 +133,9 @@ def compare_text(operator: str, field: str, value: Any, bind: Callable[[str], st
         return f"{field} IS NOT NULL"
     if operator == "prefix":
         return f"{field} ^@ {bind(value)}"
+    if operator == "contains":
+        parts = [f"strpos({field}, {bind(part)}) > 0" for part in value]
+        return f"({' AND '.join([f'{field} IS NOT NULL', *parts])})"
     return f'{field} COLLATE "C" {RANGES[operator]} {bind(value)}'
 
 

@@ -8,7 +8,7 @@ from typing import Any
 COMPARISONS = ("eq", "ne", "in", "lt", "lte", "gt", "gte", "exists")
 OPERATORS = {
     "metadata": (*COMPARISONS, "contains", "prefix"),
-    "text": (*COMPARISONS, "prefix"),
+    "text": (*COMPARISONS, "contains", "prefix"),
     "date": COMPARISONS,
     "number": COMPARISONS,
 }
@@ -41,7 +41,7 @@ EXPECTED = {
 }
 EXAMPLES = {
     "metadata": '{"year": {"gte": 1970}}, {"tags": {"contains": "new"}} or {"type": {"in": ["a"]}}',
-    "text": '{"$uri": {"prefix": "docs/"}} or {"$language": "german"}',
+    "text": '{"$uri": {"prefix": "a/"}}, {"$title": {"contains": "x"}} or {"$language": "german"}',
     "date": '{"$modified_at": {"gte": "2026-01-31"}} or "2026-01-31T12:00:00Z"',
     "number": '{"$document_id": {"in": [1, 2]}}',
 }

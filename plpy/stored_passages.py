@@ -5,6 +5,17 @@ from typing import Any
 
 _TEXT_COLUMNS = "c.id, c.content, c.text_search_config, c.start_offset, c.end_offset"
 _TEXTS = f"SELECT {_TEXT_COLUMNS} FROM pgblend_data.chunk AS c WHERE c.id = ANY($1)"
+_DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
+# OFFSET 0 keeps each document a look-up by its key (see _fetch_page).
+_HOLDERS = " ".join(
+    [
+        "SELECT c.id AS chunk_id, c.content, d.id AS document_id, o.name AS collection,",
+        "d.source_key, d.uri, d.title FROM pgblend_data.chunk AS c",
+        f"CROSS JOIN LATERAL ({_DOCUMENT}) AS d",
+        "INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id",
+        "WHERE c.id = ANY($1) AND c.content = ANY($2)",
+    ]
+)
 _AGES = "SELECT pgblend._document_ages($1) AS ages"
 _WALK = "SELECT w.nodes, w.depths, w.seeds_of, w.is_cut FROM pgblend._walk({}) AS w"
 _WALKED = _WALK.format("$1, $2, $3, $4, $5, $6")
@@ -53,6 +64,12 @@ class StoredPassages:
         if unread:
             known.update((row["id"], row) for row in self.run(_TEXTS, ["bigint[]"], unread))
         return known
+
+    def holders(
+        self, chunk_ids: Sequence[int], contents: Sequence[str]
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return those of the chunks that have one of the contents, with their documents."""
+        return self.run(_HOLDERS, ["bigint[]", "text[]"], chunk_ids, contents)
 
     def ages_days(self, document_ids: Sequence[int]) -> Sequence[float | None]:
         """Return how old the documents are, in their order."""

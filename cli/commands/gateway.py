@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from pgblend.cli.errors import UserError
+from pgblend.cli.gateway.json_log import LOG_LEVELS
 from pgblend.cli.gateway.options import policy_options, read_policy
 from pgblend.cli.server.state import data_directory
 
@@ -59,7 +60,7 @@ from pgblend.cli.server.state import data_directory
 )
 @click.option(
     "--log-level",
-    type=click.Choice(["info", "warning", "error"]),
+    type=click.Choice(LOG_LEVELS),
     default="warning",
     show_default=True,
     help="What is logged to standard error as lines of JSON; info: every call and search.",

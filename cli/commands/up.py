@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.gateway.json_log import LOG_LEVELS
 from pgblend.cli.server.options import data_directory_option
 
 
@@ -16,8 +17,16 @@ from pgblend.cli.server.options import data_directory_option
     help="Port for PostgreSQL; by default the one of last time, or a free one.",
 )
 @click.option("--no-gateway", is_flag=True, help="Leave the model gateway out.")
+@click.option(
+    "--log-level",
+    type=click.Choice(LOG_LEVELS),
+    help="What the gateway writes to gateway.log in the data folder; info: every call and search. "
+    "One that runs is started anew.  [default: warning]",
+)
 @click.pass_context
-def command(ctx: click.Context, directory: Path, port: int | None, no_gateway: bool) -> None:
+def command(
+    ctx: click.Context, directory: Path, port: int | None, no_gateway: bool, log_level: str | None
+) -> None:
     """Start the private PostgreSQL server and the model gateway.
 
     Makes them at the first call, and brings the database to the newest revision. Prints the
@@ -36,7 +45,7 @@ def command(ctx: click.Context, directory: Path, port: int | None, no_gateway: b
         click.echo(cluster.url)
         if not no_gateway:
             try:
-                bring_up_gateway(cluster, _say)
+                bring_up_gateway(cluster, _say, log_level)
             except UserError as error:
                 _say(f"warning: {error.message}")
                 _say("the database is up, without vectors; mend that and run again: pgblend up")

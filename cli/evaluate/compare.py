@@ -48,7 +48,13 @@ def compare(connection: Connection, run_a: int, run_b: int, metric: str) -> dict
             )
         )
         for name in RELEVANCE
+        if name in rows[0]["metrics_a"] and name in rows[0]["metrics_b"]
     }
+    if metric not in metrics:
+        raise UserError(
+            f"runs {run_a} and {run_b} have not both measured {metric}",
+            hint=f"both have {', '.join(metrics)}; a run of --limit 100 has all",
+        )
     queries = [
         {
             "query_key": row["query_key"],

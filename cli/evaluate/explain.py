@@ -34,6 +34,7 @@ def explain_query(
 
     A run or a query that is not there, or that the caller may not read, is an error.
     """
+    connection.execute("SET pgblend.purpose = 'evaluation'")  # what the search log says of it
     parameters = {"run": run_id, "query": query_key, "limit": limit}
     rows, degraded = fetch_search(connection, _EXPLAINED, parameters)
     if not rows:

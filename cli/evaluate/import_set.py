@@ -59,6 +59,7 @@ class ImportReport:
     vectors: int
     queries: int
     judgements: int
+    grade_scale: float
 
 
 def import_set(connection: Connection, request: ImportRequest, start_bar: StartBar) -> ImportReport:
@@ -106,6 +107,7 @@ def import_set(connection: Connection, request: ImportRequest, start_bar: StartB
         vectors,
         len(judged.queries),
         len(judged.judgements),
+        judged.grade_scale,
     )
 
 
@@ -145,12 +147,12 @@ def _look_through(
 
 def _read_judged(request: ImportRequest, documents: set[str]) -> JudgedSet:
     queries = read_queries(request.files.queries)
-    judgements = read_qrels(request.files.qrels, set(queries), documents)
+    judgements, scale = read_qrels(request.files.qrels, set(queries), documents)
     if request.vectors_file is None:
-        return JudgedSet(queries, judgements, None)
+        return JudgedSet(queries, judgements, None, scale)
     vectors = read_vectors(request.vectors_file)
     check_covers(vectors, documents, set(queries), request.vectors_file)
-    return JudgedSet(queries, judgements, vectors)
+    return JudgedSet(queries, judgements, vectors, scale)
 
 
 def _open_collection(

@@ -1,8 +1,10 @@
 """Judged sets as files: BEIR folders (corpus, queries, qrels) and TREC topics and qrels."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,10 @@ from pgblend.cli.evaluate.vectors import Vectors
 from pgblend.cli.ingest.document import storable_text
 
 MAX_GRADE = 1000
-_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.0*)?", re.ASCII)
+Key = tuple[str, str]
+_NUMBER_TEXT = re.compile(
+    r"[+-]?([0-9]{1,20}(\.[0-9]{0,20})?|\.[0-9]{1,20})(e[+-]?[0-9]{1,2})?", re.I
+)
 _TOPIC_TAG = re.compile(r"<top>", re.IGNORECASE)
 _TOPIC = re.compile(r"<top>((?:(?!<top>).)*?)</top>", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"<num>\s*(?:Number:)?\s*(\S+)", re.IGNORECASE)
@@ -35,6 +40,7 @@ class JudgedSet:
     queries: dict[str, str]
     judgements: dict[tuple[str, str], int]
     vectors: Vectors | None
+    grade_scale: float  # what the file's grades were multiplied by
 
 
 def find_judged_files(
@@ -91,12 +97,15 @@ def read_queries(path: Path) -> dict[str, str]:
     return queries
 
 
-def read_qrels(path: Path, queries: set[str], documents: set[str]) -> dict[tuple[str, str], int]:
+def read_qrels(
+    path: Path, queries: set[str], documents: set[str]
+) -> tuple[dict[tuple[str, str], int], float]:
     """Read judgements: query, document and grade in three columns, or TREC's four.
 
-    Ids must be known, grades whole numbers, and a pair may come once.
+    Ids must be known, and a pair may come once. Returns whole grades, and what the file's were
+    multiplied by (whole_grades).
     """
-    judgements: dict[tuple[str, str], int] = {}
+    judgements: dict[tuple[str, str], Fraction] = {}
     for number, line in numbered_lines(path):
         columns = line.split("\t") if "\t" in line else line.split()
         if number == 1 and _is_header(columns):
@@ -113,21 +122,36 @@ def read_qrels(path: Path, queries: set[str], documents: set[str]) -> dict[tuple
         judgements[query, document] = _grade(path, number, grade)
     if not any(grade > 0 for grade in judgements.values()):
         raise UserError(f"{path} has no judgement above 0", hint="nothing could be measured")
-    return judgements
+    return whole_grades(judgements)
+
+
+def whole_grades(grades: Mapping[Key, Fraction]) -> tuple[dict[Key, int], float]:
+    """Return grades as whole numbers of at most MAX_GRADE, and what they were multiplied by.
+
+    Whole ones stay (1). Others are multiplied by the least number that makes all whole; where that
+    is too large, so that the largest is MAX_GRADE, and rounded, of which none becomes 0. Metrics
+    take gains as they are, so a common factor changes no nDCG.
+    """
+    scale = Fraction(lcm(*(grade.denominator for grade in grades.values())))
+    largest = max(map(abs, grades.values()))
+    if scale > 1 and scale * largest > MAX_GRADE:
+        scale = MAX_GRADE / largest
+    whole = {key: round(grade * scale) for key, grade in grades.items()}
+    return {
+        key: grade or (given > 0) - (given < 0)
+        for (key, grade), given in zip(whole.items(), grades.values(), strict=True)
+    }, float(scale)
 
 
 def _is_header(columns: list[str]) -> bool:
     return columns[-1].strip().lower() in {"score", "relevance", "rel", "grade", "label"}
 
 
-def _grade(path: Path, number: int, text: str) -> int:
-    # Written as trec_eval reads it, or with a fraction of zeros, as pandas writes whole numbers.
-    value = float(text) if _WHOLE_NUMBER.fullmatch(text.strip()) else float("nan")
-    if not abs(value) <= MAX_GRADE:
-        raise wrong_line(
-            path, number, f"grade {text!r}: expected a whole number, at most {MAX_GRADE}"
-        )
-    return int(value)
+def _grade(path: Path, number: int, text: str) -> Fraction:
+    value = Fraction(text.strip()) if _NUMBER_TEXT.fullmatch(text.strip()) else None
+    if value is None or abs(value) > MAX_GRADE:
+        raise wrong_line(path, number, f"grade {text!r}: expected a number, at most {MAX_GRADE}")
+    return value
 
 
 def _raw_queries(path: Path) -> Iterator[tuple[int, str, str]]:

@@ -8,6 +8,8 @@ import click
 from pgblend.cli import output
 from pgblend.cli.evaluate.metrics import ALL
 
+ARMS = ("lexical", "vector", "fuzzy")
+
 judged_set = click.option(
     "--set",
     "judged_set",
@@ -17,14 +19,35 @@ judged_set = click.option(
 )
 
 
+limit = click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(10, 10000),
+    default=100,
+    show_default=True,
+    help="Passages to ask for, 100 for R@100; times are those of a search of this size.",
+)
+
+
+def warn_of_degraded(label: str, run: Mapping[str, Any]) -> None:
+    """Say on standard error how many of a run's searches went on without a stage."""
+    if run["degraded_queries"]:
+        click.echo(
+            f"pgblend: warning: {label}: {run['degraded_queries']} of {run['queries']} searches "
+            f"went on without a stage: see degraded in `pgblend eval show {run['run_id']} --json`",
+            err=True,
+        )
+
+
 def echo_runs(runs: Sequence[Mapping[str, Any]], output_format: str) -> None:
-    """Print runs side by side, one row each, their metrics as columns."""
+    """Print runs side by side, one row each, the metrics that any has as columns."""
+    names = [name for name in ALL if any(name in (run["metrics"] or {}) for run in runs)]
     rows = [
         {"run": run["run_id"], "set": run["set"], "searched by": run["profile"] or run["arm"]}
-        | {name: (run["metrics"] or {}).get(name) for name in ALL}
+        | {name: (run["metrics"] or {}).get(name) for name in names}
         for run in runs
     ]
-    columns = ("run", "set", "searched by", *ALL)
+    columns = ("run", "set", "searched by", *names)
     output.echo_rows(rounded(rows, output_format), columns, output_format)
 
 

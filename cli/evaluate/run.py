@@ -7,7 +7,7 @@ from typing import Any
 
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
-from pgblend.cli.evaluate.metrics import mean_metrics, relevance_metrics
+from pgblend.cli.evaluate.metrics import mean_metrics, measurable, relevance_metrics
 
 BATCH = 20
 _START = "SELECT pgblend._start_run(%(set)s, %(arm)s, %(profile)s, %(options)s, %(limit)s)"
@@ -72,6 +72,7 @@ def evaluate(
     relevance = relevance_metrics(
         {str(row["query_id"]): row["judgements"] for row in rows},
         {str(row["query_id"]): row["source_keys"] for row in rows},
+        measurable(request.limit),
     )
     per_query = [row["metrics"] | relevance[str(row["query_id"])] for row in rows]
     metrics = mean_metrics(per_query, [row["latency_ms"] for row in rows])

@@ -36,9 +36,9 @@ _INSERT: dict[str, LiteralString] = {
     "search_log": """
         INSERT INTO pgblend_data.search_log (
             search_id, searched_at, role_name, query, collections, profile, mode, result_count,
-            milliseconds, stages, degraded, top_score, results, trace)
+            milliseconds, stages, degraded, top_score, results, trace, purpose)
         SELECT search_id, searched_at, role_name, query, collections, profile, mode, result_count,
-            milliseconds, stages, degraded, top_score, results, trace
+            milliseconds, stages, degraded, top_score, results, trace, purpose
         FROM jsonb_populate_recordset(NULL::pgblend_data.search_log, %(rows)s)
         ON CONFLICT DO NOTHING
     """,

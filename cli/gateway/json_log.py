@@ -6,6 +6,8 @@ import sys
 from datetime import UTC, datetime
 from typing import TextIO
 
+LOG_LEVELS = ("info", "warning", "error")
+
 
 class JsonFormatter(logging.Formatter):
     """One JSON object a line: at, level, event, and the fields that the caller gave.

@@ -14,6 +14,7 @@ _MOST_RESULTS = 10
 # The names that log lines have, and what may stand there: numbers and words, no texts.
 TRACE_FIELDS = (
     "attempts",
+    "bm25_len",
     "bm25_results",
     "bm25_status",
     "budget_used",
@@ -61,16 +62,16 @@ def read_search(datagram: bytes, token: str | None) -> dict[str, Any]:
         "top_score": _optional(given, "top_score", _number),
         "results": _objects(given, "results")[:_MOST_RESULTS],
         "trace": _trace(given.get("trace")),
+        "purpose": _optional(given, "purpose", _text) or "search",
     }
 
 
 def log_fields(row: dict[str, Any]) -> dict[str, Any]:
     """Return what the log says of a search: no query, no texts."""
-    fields = {name: row[name] for name in ("search_id", "profile", "mode", "result_count")}
+    names = ("search_id", "profile", "mode", "purpose", "result_count")
+    fields = {name: row[name] for name in names}
     fields["milliseconds"] = round(row["milliseconds"], 3)
     fields["degraded"] = [reason.partition(":")[0] for reason in row["degraded"]]
-    if row["query"] is not None:
-        fields["query_len"] = len(row["query"])
     return {**fields, **row["trace"]}
 
 

@@ -46,10 +46,11 @@ def bring_up_schema(cluster: Cluster, say: Say) -> None:
         say(f"database at revision {after}")
 
 
-def bring_up_gateway(cluster: Cluster, say: Say) -> None:
+def bring_up_gateway(cluster: Cluster, say: Say, log_level: str | None = None) -> None:
     """Start the gateway and tell the database where it is.
 
-    An address that somebody set by hand stays, and needs no gateway of ours.
+    An address that somebody set by hand stays, and needs no gateway of ours. For a log level, one
+    that runs is started anew.
     """
     process = GatewayProcess(cluster.directory)
     gateway, known = process.find(), cluster.state.gateway_urls
@@ -60,10 +61,10 @@ def bring_up_gateway(cluster: Cluster, say: Say) -> None:
             say(f"gateway_url is set to {stored}, so no gateway of pgblend's own is started")
             say("hint: for one, run: pgblend config reset gateway_url, then pgblend up")
             return
-        if gateway is not None and is_current(gateway):
+        if gateway is not None and is_current(gateway) and log_level is None:
             say(f"gateway runs already on {gateway.url}")
         else:
-            gateway = process.start(cluster.url)
+            gateway = process.start(cluster.url, log_level)
             say(f"gateway started on {gateway.url}")
         if gateway.url != stored or stored not in known:
             # Remembered first: an address that only the database knows would pass for the user's.

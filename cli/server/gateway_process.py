@@ -46,7 +46,9 @@ class GatewayProcess:
             return None
         return announced if _answers(announced) else None
 
-    def start(self, database_url: str | None = None) -> RunningGateway:
+    def start(
+        self, database_url: str | None = None, log_level: str | None = None
+    ) -> RunningGateway:
         """Start a gateway that outlives this process, and wait until it answers.
 
         With a URL it keeps its logs in that database; another one in the environment comes first.
@@ -60,7 +62,7 @@ class GatewayProcess:
             self.log_file.replace(self.log_file.with_suffix(".log.1"))
         with self.log_file.open("w") as log:
             process = subprocess.Popen(
-                self._command(),
+                self._command(log_level),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -81,12 +83,14 @@ class GatewayProcess:
         psutil.wait_procs(alive, timeout=STOP_TIMEOUT_SECONDS)
         return bool(processes)
 
-    def _command(self) -> list[str]:
+    def _command(self, log_level: str | None) -> list[str]:
         """Preload, for the first search has no time to wait for the local model.
 
         `-P` keeps the folder that the user is in out of Python's path.
         """
         options = ["--port", "0", "--preload", "--ready-file", str(self.ready_file)]
+        if log_level is not None:
+            options += ["--log-level", log_level]
         if self.env_file.exists():
             options += ["--env-file", str(self.env_file)]
         return [sys.executable, "-P", "-m", "pgblend.cli.main", "gateway", *options]

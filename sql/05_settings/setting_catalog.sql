@@ -113,6 +113,9 @@ BEGIN ATOMIC
             'Search only documents of this text search configuration (pg_ts_config).'),
         ('level', 'search', 'text', '"chunk"', NULL, NULL, ARRAY['chunk', 'document'],
             'What the words rank: passages, or whole documents, each shown by its best passage.'),
+        ('lexical_method', 'search', 'text', '"bm25"', NULL, NULL, ARRAY['bm25', 'ts_rank_cd'],
+            'How words rank: BM25 of passages that have any of them; or ts_rank_cd of those that '
+            'have all (websearch_to_tsquery), which reads tsvectors.'),
         ('max_file_tokens', 'search', 'integer', 'null', 1, 10000000, NULL,
             'Most tokens (cl100k_base) of one document in a context.'),
         ('max_part_tokens', 'search', 'integer', 'null', 1, 10000000, NULL,

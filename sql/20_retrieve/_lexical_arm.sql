@@ -7,7 +7,8 @@
 -- candidates. At level document the candidates are documents, each by its best chunk: frequencies,
 -- lengths and statistics count what chunks repeat (title, heading, overlap) once, phrases must
 -- stand in some chunk of a document, exclusions in none, and a filter asks for a chunk that passes
--- and has one of the words.
+-- and has one of the words. By the setting lexical_method ts_rank_cd it is _cover_density_arm
+-- instead.
 CREATE OR REPLACE FUNCTION pgblend._lexical_arm(
     query text,
     collection_ids bigint[],
@@ -41,7 +42,11 @@ DECLARE
     reading uuid;
     total_length bigint := 0;
 BEGIN
-    IF settings ->> 'lexical_index' = 'none' THEN
+    IF settings ->> 'lexical_method' = 'ts_rank_cd' THEN
+        SELECT c.* INTO chunk_ids, document_ids, chunk_indexes, scores, perfect_score
+        FROM pgblend._cover_density_arm(query, collection_ids, filter, settings) AS c;
+        RETURN;
+    ELSIF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
     END IF;
     terms := pgblend._query_terms(query, collection_ids, settings ->> 'language');

@@ -5,11 +5,12 @@
 -- by what a passage first in every list would get; of a single list it is that arm's own: BM25 over
 -- what no passage can reach, or (1 + cosine) / 2. With recency_half_life_days it is times what the
 -- document's age leaves (recency in details). relevance is the exact cosine, NULL without a query
--- vector. `trace` says what each stage did: with `traced` page also how each row of the page
--- came to its place, with pool each candidate; with none it is NULL. Where words count, phrases and
--- exclusions bind the vectors too. With a weight of the setting graph, what the graph leads to from
--- the first of these is one more list, and details have source and depth. Ties go by (document,
--- chunk index).
+-- vector. details have copies: the other documents among the candidates with a row's very text,
+-- where dedup leaves them out. `trace` says what each stage did: with `traced` page also how each
+-- row of the page came to its place, with pool each candidate; with none it is NULL. Where words
+-- count, phrases and exclusions bind the vectors too. With a weight of the setting graph, what the
+-- graph leads to from the first of these is one more list, and details have source and depth. Ties
+-- go by (document, chunk index).
 CREATE OR REPLACE FUNCTION pgblend._rank_passages(
     query text,
     result_limit integer,
@@ -41,6 +42,7 @@ AS $python$
 #include plpy/candidate_arms.py
 #include plpy/checked_vectors.py
 #include plpy/choose_passages.py
+#include plpy/copies_on_page.py
 #include plpy/corrected_query.py
 #include plpy/diverse_items.py
 #include plpy/documents_once.py
@@ -263,17 +265,22 @@ of_all = {
     **({"expansion": gathered["expansion"]} if in_force["stages"]["expand"] or "expand" in not_run
        else {}),
     "relevance_basis": "rerank" if reranker.scores else None if vector is None else "cosine"}
+chunk_ids, arms = [ids[item] for item in page], arms_of(page)
+texts = stored.texts(chunk_ids)
+absent = {"content": "", "text_search_config": ""}
+shown = [texts.get(chunk_id, absent) for chunk_id in chunk_ids]
+copies = [[] for _ in page]
+if in_force["dedup"] != "off":
+    contents = {chunk_id: text["content"] for chunk_id, text in zip(chunk_ids, shown)}
+    copies = copies_on_page(page, fused, contents, stored.holders)
 details = [
     {**of_all, **({"recency": fused["recency"][item]} if fused["recency"] else {}),
      **graph_place(ids[item]),
      "cursor": {
          "score": points[item], "document_id": fused["document_ids"][item],
-         "chunk_index": fused["chunk_indexes"][item]}}
-    for item in page]
-chunk_ids, arms = [ids[item] for item in page], arms_of(page)
-texts = stored.texts(chunk_ids)
-absent = {"content": "", "text_search_config": ""}
-shown = [texts.get(chunk_id, absent) for chunk_id in chunk_ids]
+         "chunk_index": fused["chunk_indexes"][item]},
+     **({"copies": of_item} if of_item else {})}
+    for item, of_item in zip(page, copies)]
 snippets = page_snippets(
     run, [text["content"] for text in shown], [corrected_query(query, one) for one in arms],
     [text["text_search_config"] for text in shown])

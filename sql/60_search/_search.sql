@@ -6,7 +6,8 @@
 -- blank query gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL
 -- with `traced` 'none'; 'page' and 'pool' say ever more (_search_trace), 'rerank' only which
 -- passages a reranker would read. Where log_address is set, the search is reported there, and
--- search_id is in the rows' details. What the search did, rows or none, is kept for last_search.
+-- search_id is in the rows' details; without `is_reported` the caller is to send the `report`.
+-- What the search did, rows or none, is kept for last_search.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,
@@ -17,8 +18,10 @@ CREATE OR REPLACE FUNCTION pgblend._search(
     query_embedding vector,
     only_arm text DEFAULT NULL,
     traced text DEFAULT 'none',
+    is_reported boolean DEFAULT true,
     OUT results pgblend.search_result[],
-    OUT trace jsonb
+    OUT trace jsonb,
+    OUT report jsonb
 )
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -38,6 +41,7 @@ DECLARE
     page record;
     page_trace jsonb;
     fallback record;
+    fallback_used boolean := false;
     is_blank boolean := coalesce(btrim(query, E' \t\r\n'), '') = '';
 BEGIN
     PERFORM pgblend._check_result_limit(result_limit);
@@ -90,7 +94,10 @@ BEGIN
                 settings || pgblend._arm_settings('vector') || '{"words_found": false}',
                 started_at, traced, looked.degraded);
             IF fallback.candidate_count > 0 THEN
+                fallback.trace := fallback.trace
+                    || jsonb_build_object('lexical_tries', page.trace -> 'lexical_tries');
                 page := fallback;
+                fallback_used := true;
             ELSE
                 page.degraded := page.degraded || ARRAY(
                     SELECT note FROM unnest(fallback.degraded) AS note WHERE note LIKE 'vector: %');
@@ -113,9 +120,12 @@ BEGIN
         trace := page_trace;
     END IF;
     IF settings ->> 'search_id' IS NOT NULL AND traced <> 'rerank' AND NOT is_blank THEN
-        PERFORM pgblend._report_search(pgblend._search_report(
-            query, profile, collection_ids, settings, page_trace -> 'stages', degraded,
-            results, total_ms));
+        report := pgblend._search_report(
+            query, result_limit, profile, collection_ids, settings, page_trace, fallback_used,
+            degraded, results, total_ms);
+        IF is_reported THEN
+            PERFORM pgblend._report_search(report);
+        END IF;
     END IF;
     PERFORM pgblend._note_search(jsonb_build_object(
         'mode', settings -> 'mode', 'arm', only_arm, 'rows', cardinality(results),
@@ -125,7 +135,7 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._search(
-    text, integer, text[], jsonb, text, jsonb, vector, text, text
+    text, integer, text[], jsonb, text, jsonb, vector, text, text, boolean
 ) IS
 'One search from its arguments to its rows: what all search functions are made of. trace says what '
 'each stage did, where asked for (traced: none, page, pool).';

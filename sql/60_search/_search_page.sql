@@ -4,7 +4,8 @@
 -- lexical index (PB002), it looks again after 50 and 100 ms while another session builds one, then
 -- searches what there is; where the arm's time is over (PB009), the words are left out. Both are
 -- named in `degraded` and raise a WARNING; with the setting strict they are errors at once. Without
--- numpy the words are scored from tsvectors, which is only named.
+-- numpy the words are scored from tsvectors, which is only named. trace has lexical_tries, for the
+-- search log: how many attempts, and the SQLSTATE and status of an index that was not there.
 CREATE OR REPLACE FUNCTION pgblend._search_page(
     query text,
     result_limit integer,
@@ -30,6 +31,7 @@ DECLARE
     problem text;
     hint text;
     tried_at timestamptz;
+    tries jsonb := '{"attempts": 0}';
 BEGIN
     IF (settings #>> '{weights,lexical}')::double precision > 0 AND NOT pgblend._has_numpy() THEN
         degraded := _search_page.degraded
@@ -38,6 +40,7 @@ BEGIN
     LOOP
         BEGIN
             tried_at := clock_timestamp();
+            tries := jsonb_set(tries, '{attempts}', to_jsonb((tries ->> 'attempts')::integer + 1));
             SELECT
                 ARRAY(
                     SELECT f FROM pgblend._fetch_page(
@@ -54,7 +57,8 @@ BEGIN
                 trace := jsonb_insert(trace, '{stages,-1}', jsonb_build_object(
                     'name', 'fetch', 'rows', cardinality(results),
                     'ms', pgblend._milliseconds(tried_at, clock_timestamp())
-                        - (trace ->> 'ms')::double precision), true) - 'ms';
+                        - (trace ->> 'ms')::double precision), true) - 'ms'
+                    || jsonb_build_object('lexical_tries', tries);
             END IF;
             RETURN;
         EXCEPTION
@@ -62,13 +66,20 @@ BEGIN
                 OR SQLSTATE '22023' OR query_canceled
             THEN
                 GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+                tries := tries || jsonb_build_object('problem', SQLSTATE);
+                IF SQLSTATE = 'PB002' THEN
+                    tries := tries || jsonb_build_object('status', CASE
+                        WHEN EXISTS (
+                            SELECT FROM unnest(collection_ids) AS id
+                            WHERE pgblend._is_building(id)) THEN 'building'
+                        ELSE 'uninitialized' END);
+                END IF;
                 -- PL/Python puts the class of an error in front
                 problem := regexp_replace(SQLERRM, '^((plpy|spiexceptions)\.\w+: )+', '');
                 IF (settings ->> 'strict')::boolean OR SQLSTATE NOT IN ('PB002', 'PB009') THEN
                     RAISE EXCEPTION '%', problem USING ERRCODE = SQLSTATE, HINT = hint;
-                ELSIF SQLSTATE = 'PB002' AND cardinality(waits_s) > 0
-                    AND EXISTS (
-                        SELECT FROM unnest(collection_ids) AS id WHERE pgblend._is_building(id))
+                ELSIF cardinality(waits_s) > 0 AND SQLSTATE = 'PB002'
+                    AND tries ->> 'status' = 'building'
                 THEN
                     PERFORM pg_sleep(waits_s[1]);
                     waits_s := waits_s[2:];

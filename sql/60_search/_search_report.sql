@@ -1,14 +1,18 @@
 -- _search_report: what the search log gets of a search: one JSON object.
 -- {"search_id", "at", "query", "collections", "profile", "mode", "rows", "ms", "stages": [{"name",
 -- "ms", "rows"}], "degraded", "top_score", "results": [the first ten: {"rank", "chunk_id",
--- "document_id", "score"}]}. query is by the setting log_queries its text, its sha256 or null; what
--- is long is cut, so that one datagram carries it.
+-- "document_id", "score"}], "purpose", "trace": _search_fields}. query is by the setting
+-- log_queries its text, its sha256 or null; what is long is cut, so that one datagram carries it.
+-- purpose is the parameter pgblend.purpose, 'search' where it is not set: evaluations set it, and
+-- views leave out what is no search of a user. It is the caller's word on the caller's own row.
 CREATE OR REPLACE FUNCTION pgblend._search_report(
     query text,
+    result_limit integer,
     profile text,
     collection_ids bigint[],
     settings jsonb,
-    stages jsonb,
+    page_trace jsonb,
+    fallback_used boolean,
     degraded text[],
     results pgblend.search_result[],
     total_ms double precision
@@ -36,19 +40,25 @@ BEGIN
             SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'name', s.value -> 'name', 'ms', s.value -> 'ms', 'rows', s.value -> 'rows')
                 ORDER BY s.place), '[]')
-            FROM jsonb_array_elements(stages) WITH ORDINALITY AS s (value, place)
+            FROM jsonb_array_elements(page_trace -> 'stages') WITH ORDINALITY AS s (value, place)
             WHERE NOT s.value ? 'skipped'),
-        'degraded', ARRAY(SELECT left(d.note, 300) FROM unnest(degraded) AS d (note)),
+        'degraded', ARRAY(SELECT left(d.note, 300) FROM unnest(degraded[:10]) AS d (note)),
         'top_score', results[1].score,
         'results', (
             SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'rank', r.rank, 'chunk_id', r.chunk_id, 'document_id', r.document_id,
                 'score', r.score) ORDER BY r.rank), '[]')
-            FROM unnest(results[:10]) AS r));
+            FROM unnest(results[:10]) AS r),
+        'purpose', left(
+            coalesce(nullif(current_setting('pgblend.purpose', true), ''), 'search'), 40),
+        'trace', pgblend._search_fields(
+            query, result_limit, collection_ids, settings, page_trace, fallback_used, results,
+            total_ms));
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._search_report(
-    text, text, bigint[], jsonb, jsonb, text[], pgblend.search_result[], double precision
+    text, integer, text, bigint[], jsonb, jsonb, boolean, text[], pgblend.search_result[],
+    double precision
 ) IS
 'What the search log gets of a search: one JSON object, short enough for a datagram.';

@@ -39,7 +39,7 @@ BEGIN
                 || (page_trace -> 'rows' -> (r.rank - results[1].rank)) ORDER BY r.rank), '[]')
             FROM unnest(results) AS r),
         'stages', coalesce(page_trace -> 'stages', '[]')
-    ) || coalesce(page_trace - '{stages,rows}'::text[], '{}');
+    ) || coalesce(page_trace - '{stages,rows,lexical_tries}'::text[], '{}');
 END;
 $function$;
 

@@ -19,7 +19,8 @@ try:
     token = gateway_token(data_directory)
 except (OSError, ValueError):
     token = None  # then the gateway does not take it; model calls say what is wrong
-send_datagram(address, json.dumps(json.loads(report) | ({"token": token} if token else {})))
+content = json.loads(report) | ({"token": token} if token else {})
+send_datagram(address, json.dumps(content, ensure_ascii=False))
 $python$;
 
 COMMENT ON FUNCTION pgblend._send_datagram(text, jsonb, text) IS

@@ -48,8 +48,10 @@ BEGIN
             'candidates', stage -> 'rows',
             'rank', place.rank,
             'score', place.score,
-            'measure', CASE arm
-                WHEN 'lexical' THEN 'BM25' WHEN 'vector' THEN 'cosine' ELSE 'score' END,
+            'measure', CASE
+                WHEN arm = 'vector' THEN 'cosine'
+                WHEN arm = 'lexical' AND settings ->> 'lexical_method' = 'bm25' THEN 'BM25'
+                ELSE 'score' END,
             'cut', (
                 SELECT min((c.value #>> ARRAY['arms', arm, 'score'])::double precision)
                 FROM jsonb_array_elements(trace -> 'candidates') AS c),

@@ -30,8 +30,9 @@ BEGIN
     settings := pgblend._context_settings(options, profile, collections);
     search := pgblend._search(
         query, result_limit, collections, filter, profile, options, query_embedding,
-        traced => 'page');
+        traced => 'page', is_reported => false);
     context := pgblend._context_of(query, search.results, settings, 'messages');
+    PERFORM pgblend._report_context(search.report, context -> 'stats');
     stages := (
         SELECT coalesce(jsonb_object_agg(s.value ->> 'name', s.value), '{}')
         FROM jsonb_array_elements(search.trace -> 'stages') AS s

@@ -25,7 +25,7 @@ DECLARE
     started_at timestamptz := clock_timestamp();
     searched_at timestamptz;
     settings jsonb;
-    passages pgblend.search_result[];
+    search record;
     context jsonb;
 BEGIN
     IF output_format IS NULL OR output_format NOT IN ('json', 'markdown', 'messages') THEN
@@ -34,11 +34,13 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'Leave it out for json.';
     END IF;
     settings := pgblend._context_settings(options, profile, collections);
-    passages := (pgblend._search(
-        query, result_limit, collections, filter, profile, options, query_embedding)).results;
+    search := pgblend._search(
+        query, result_limit, collections, filter, profile, options, query_embedding,
+        is_reported => false);
     searched_at := clock_timestamp();
-    context := pgblend._context_of(query, passages, settings, output_format)
+    context := pgblend._context_of(query, search.results, settings, output_format)
         || jsonb_build_object('degraded', pgblend.last_search() -> 'degraded');
+    PERFORM pgblend._report_context(search.report, context -> 'stats');
     RETURN jsonb_set(context, '{stats,ms}', jsonb_build_object(
         'search', pgblend._milliseconds(started_at, searched_at),
         'assembly', pgblend._milliseconds(searched_at, clock_timestamp())));

@@ -2,7 +2,7 @@
 -- The query is prose: a quotation mark or a hyphen in it is no operator, as it would be for
 -- somebody who types it. The words' arm is searched strictly: nearest passages by vectors, in place
 -- of words that are nowhere, would be the other arm's figures. Without an embedding the gateway is
--- asked, as in any search.
+-- asked, as in any search. The search log has it as an evaluation's.
 CREATE OR REPLACE FUNCTION pgblend._judged_search(
     run pgblend_data.evaluation_run,
     query text,
@@ -13,6 +13,7 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
+SET "pgblend.purpose" = 'evaluation'
 AS $function$
 DECLARE
     collections text[] := (

@@ -27,6 +27,7 @@ VOLATILE PARALLEL UNSAFE
 ROWS 4
 SET search_path FROM CURRENT
 SET client_min_messages = 'error'
+SET "pgblend.purpose" = 'evaluation'
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -1,9 +1,10 @@
 -- evaluate_queries: search a run's next queries and store what they found; returns how many.
 -- 0 means that no query is left. Takes the judged queries with a relevant document, in order of
 -- their ids; a NULL batch_size takes all. Passages are collapsed to documents, each at its best
--- place. Among the metrics are documents@10, the different documents in the first ten passages, and
--- duplicates@10, the share of these whose text an earlier one has. Time is the search's own.
--- Warnings are kept as `degraded`, not raised for each query.
+-- place; one whose text a relevant document has too counts as that document. Among the metrics are
+-- documents@10, the different documents in the first ten passages, and duplicates@10, the share of
+-- these whose text an earlier one has. Time is the search's own. Warnings are kept as `degraded`,
+-- not raised for each query.
 CREATE OR REPLACE FUNCTION pgblend.evaluate_queries(
     run_id bigint,
     batch_size integer DEFAULT NULL
@@ -59,7 +60,7 @@ BEGIN
             cardinality(passages), latency_ms,
             ARRAY(SELECT jsonb_array_elements_text(pgblend.last_search() -> 'degraded')),
             pgblend._passage_metrics(passages)
-        FROM pgblend._found_documents(passages) AS f
+        FROM pgblend._found_documents(passages, judged.id) AS f
         ON CONFLICT DO NOTHING;  -- another session was faster
         done := done + 1;
     END LOOP;

@@ -5,6 +5,7 @@ WITH daily AS (
         date_trunc('day', l.searched_at) AS day,
         count(*) AS searches
     FROM pgblend_data.search_log AS l
+    WHERE l.purpose = 'search'
     GROUP BY 1
 ),
 
@@ -16,6 +17,7 @@ without AS (
         mode() WITHIN GROUP (ORDER BY d.reason) AS most_often
     FROM pgblend_data.search_log AS l
     CROSS JOIN LATERAL unnest(l.degraded) AS d (reason)
+    WHERE l.purpose = 'search'
     GROUP BY 1, 2
 )
 

@@ -5,7 +5,7 @@ SELECT
     count(*) AS searches,
     max(l.searched_at) AS last_searched_at
 FROM pgblend_data.search_log AS l
-WHERE l.result_count = 0 AND l.query IS NOT NULL
+WHERE l.purpose = 'search' AND l.result_count = 0 AND l.query IS NOT NULL
 GROUP BY 1;
 
 COMMENT ON VIEW pgblend.queries_without_results IS

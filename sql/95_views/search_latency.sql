@@ -6,6 +6,7 @@ WITH timing AS (
         NULL::text AS stage,
         l.milliseconds
     FROM pgblend_data.search_log AS l
+    WHERE l.purpose = 'search'
     UNION ALL
     SELECT
         l.searched_at,
@@ -13,7 +14,7 @@ WITH timing AS (
         (s.stage ->> 'ms')::double precision AS milliseconds
     FROM pgblend_data.search_log AS l
     CROSS JOIN LATERAL jsonb_array_elements(l.stages) AS s (stage)
-    WHERE s.stage ->> 'ms' IS NOT NULL
+    WHERE l.purpose = 'search' AND s.stage ->> 'ms' IS NOT NULL
 )
 
 SELECT

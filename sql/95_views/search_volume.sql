@@ -9,6 +9,7 @@ SELECT
     count(*) FILTER (WHERE cardinality(l.degraded) > 0) AS degraded,
     avg((cardinality(l.degraded) > 0)::integer)::double precision AS degraded_share
 FROM pgblend_data.search_log AS l
+WHERE l.purpose = 'search'
 GROUP BY 1, 2, 3;
 
 COMMENT ON VIEW pgblend.search_volume IS

@@ -180,6 +180,22 @@ def test_a_bad_file_stores_nothing(
     assert counts(connection) == [0] * 5
 
 
+def test_grades_that_are_no_whole_numbers(
+    pgblend: Pgblend, connection: psycopg.Connection, folder: Path
+) -> None:
+    ok(pgblend("eval", "import", str(folder), "--set", "mine"))
+    (whole,) = results(pgblend, "--arm", "lexical")
+    write_qrels(folder, [(query, key, f"{int(grade) / 4}") for query, key, grade in QRELS])
+    load = ("eval", "import", str(folder), "--set", "mine", "--replace")
+    result = ok(pgblend(*load))
+    assert "qrels.tsv has grades that are no whole numbers: all are stored times 4" in result.stderr
+    assert json.loads(ok(pgblend(*load, "--json")).stdout)["grade_scale"] == 4
+    grades = connection.execute("SELECT grade FROM pgblend.judgements ORDER BY grade").fetchall()
+    assert grades == [(1,), (1,), (1,), (2,)]
+    (scaled,) = results(pgblend, "--arm", "lexical")
+    assert scaled["metrics"]["nDCG@10"] == whole["metrics"]["nDCG@10"]
+
+
 def test_bad_vectors_store_nothing(
     pgblend: Pgblend, connection: psycopg.Connection, folder: Path
 ) -> None:
@@ -345,6 +361,21 @@ def test_two_runs_are_compared(
     assert result["warnings"] == []
 
 
+def test_few_passages_tell_no_deep_metric(pgblend: Pgblend, folder: Path) -> None:
+    ok(pgblend("eval", "import", str(folder), "--set", "mine"))
+    (few,) = results(pgblend, "--arm", "lexical", "-n", "20")
+    assert "R@100" not in few["metrics"]
+    assert few["metrics"]["nDCG@10"] == pytest.approx(LEXICAL_NDCG)
+    shown = ok(pgblend("eval", "run", "--set", "mine", "--arm", "lexical", "-n", "20")).stdout
+    assert "R@10 " in shown
+    assert "R@100" not in shown
+    assert "R@100" not in ok(pgblend("eval", "show", "1")).stdout
+    assert pgblend("eval", "run", "--set", "mine", "-n", "9").exit_code == 2
+    page = folder / "page.html"
+    ok(pgblend("eval", "report", "-o", str(page)))
+    assert "n/a" in page.read_text()
+
+
 def test_compare_says_what_else_differs(
     pgblend: Pgblend, connection: psycopg.Connection, folder: Path
 ) -> None:
@@ -355,7 +386,11 @@ def test_compare_says_what_else_differs(
     connection.execute(
         "UPDATE pgblend_data.evaluation_result SET degraded = '{lexical: late}' WHERE run_id = 2"
     )
+    assert "both measured R@100" in ok_not(
+        pgblend("eval", "compare", "1", "2", "--metric", "R@100")
+    ).stderr  # fmt: skip
     found = ok(pgblend("eval", "compare", "1", "2"))
+    assert "R@100" not in found.stdout
     for warning in (
         "0 queries of run 1 and 1 of run 2 are not in the other and left out",
         "judgements: 4 in run 1, 5 in run 2",

@@ -11,6 +11,7 @@ import httpx
 import psycopg
 import pytest
 
+from support.database import Database, add_documents, add_space, embed_waiting, vector_of
 from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
 from support.waiting import wait_until
 
@@ -90,6 +91,7 @@ def search(**fields: Any) -> dict[str, Any]:
         "degraded": [],
         "top_score": 0.5,
         "results": [],
+        "trace": {"query_len": 8},
         **fields,
     }
 
@@ -117,6 +119,56 @@ def test_the_search_log(
     assert told[-1]["result_count"] == 7
     assert told[-1]["query_len"] == 8
     assert "wine" not in json.dumps(lines)
+
+
+def test_a_real_search_in_the_log(
+    start: Callable[..., GatewayProcess], connection: psycopg.Connection
+) -> None:
+    db = Database(connection)
+    db.rows("SELECT add_collection('c')")
+    add_documents(db, "c", [("one", "", "a red fox"), ("two", "", "a brown fox")])
+    add_space(db)
+    embed_waiting(db)
+    db.rows("SELECT add_judged_set('mine', 'c')")
+    db.rows("SELECT record_judgement('mine', 'fox', 'one', 1)")
+    with start("--log-level", "info") as gateway:
+        address = gateway.url.removeprefix("http://")
+        db.rows("SELECT set_setting('log_address', to_jsonb(%s::text))", address)
+        db.rows("SELECT set_setting('gateway_url', to_jsonb(%s::text))", gateway.url)
+        db.rows("SELECT set_setting('timeouts_ms', '{\"lexical\": 60000, \"embed\": 60000}')")
+        (found, _) = db.column(
+            "SELECT details ->> 'search_id' FROM hybrid_search('red fox', options =>"
+            ' \'{"mode": "fast", "mmr": {"lambda": 0.5}}\', query_embedding => %s)',
+            vector_of("red fox"),
+        )
+        run = db.value("SELECT _start_run('mine', 'lexical', NULL, '{}', 10)")
+        db.rows("SELECT evaluate_queries(%s)", run)
+        assert len(db.rows("SELECT * FROM lexical_search('cabernet')")) == 2
+        metrics = f"{gateway.url}/metrics"
+        wait_until(lambda: 'result="accepted"} 3.0' in httpx.get(metrics).text, 20)
+        gateway.stop()
+        lines = [json.loads(line) for line in gateway.stderr.splitlines()[1:]]
+    told, evaluated, by_vectors = (line for line in lines if line["event"] == "search")
+    ((purpose, trace, milliseconds),) = rows(
+        connection,
+        "SELECT purpose, trace, milliseconds FROM pgblend_data.search_log"
+        f" WHERE search_id = '{found}'",
+    )
+    assert purpose == told["purpose"] == "search"
+    assert {name: told[name] for name in trace} == trace
+    assert trace == {
+        "query_len": 7, "top_k": 10, "strategy": "hybrid", "strict": False, "mmr_lambda": 0.5,
+        "bm25_status": "ready", "timeout_ms": 60000, "attempts": 1, "bm25_results": 2,
+        "dense_results": 2, "fallback_used": False, "files_touched": 2, "dedup_ratio": 0,
+        "time_to_first_result_ms": milliseconds,
+    }  # fmt: skip
+    assert evaluated["purpose"] == "evaluation"
+    fallback = {"fallback_used": True, "bm25_status": "ready", "bm25_results": 0, "bm25_len": 0,
+                "dense_results": 2, "dense_len": 2, "strategy": "sparse"}  # fmt: skip
+    assert {name: by_vectors[name] for name in fallback} == fallback
+    marked = "SELECT purpose, count(*) FROM pgblend_data.search_log GROUP BY 1 ORDER BY 1"
+    assert rows(connection, marked) == [("evaluation", 1), ("search", 2)]
+    assert rows(connection, "SELECT sum(searches) FROM pgblend.search_volume") == [(2,)]
 
 
 def test_a_unix_socket_and_a_token(

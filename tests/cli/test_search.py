@@ -52,6 +52,17 @@ def test_misspelt_words_are_put_right(pgblend: Pgblend, parse_valid: ParseValid)
     assert "<mark>production</mark>" in best["snippet"]
 
 
+def test_copies_are_named_beside_the_row(pgblend: Pgblend, connection: psycopg.Connection) -> None:
+    connection.execute("SELECT add_collection('twins')")
+    for number in range(5):
+        connection.execute(
+            "SELECT ingest_document('twins', %s, 'A text that five files hold.')", [f"{number}.txt"]
+        )
+    for switches in ((), ("--md",)):
+        shown = " ".join(pgblend("search", "five files", "-c", "twins", *switches).stdout.split())
+        assert "also in 1.txt, 2.txt, 3.txt, 1 more" in shown.replace("\\", "")
+
+
 def test_the_table_is_for_people(pgblend: Pgblend) -> None:
     result = pgblend("search", "deploy production")
     assert result.exit_code == 0

@@ -317,6 +317,16 @@ def test_searches_are_logged_by_the_gateway(with_gateway: PrivateServer) -> None
     wait_until(lambda: with_gateway.run(*count).stdout == "1\n", 30)
 
 
+def test_the_log_level_of_the_gateway(with_gateway: PrivateServer) -> None:
+    log = with_gateway.directory / "gateway.log"
+    assert '"event": "search"' not in log.read_text()
+    assert "gateway started" in with_gateway.run("up", "--log-level", "info").stderr
+    with_gateway.run("search", "a fox")
+    wait_until(lambda: '"event": "search"' in log.read_text(), 30)
+    assert "gateway runs already" in with_gateway.run("up").stderr
+    assert with_gateway.run("up", "--log-level", "loud", expect=2).stdout == ""
+
+
 def test_a_lost_state_file_is_written_again(with_gateway: PrivateServer) -> None:
     before = with_gateway.status()
     state_file = with_gateway.directory / "server.json"

@@ -73,7 +73,7 @@ CALLS = {
     "_filter_candidates": "('{1}', '{\"a\": 1}')",
     "_filter_condition": "('{\"a\": 1}', 1)",
     "_filter_estimate": f"('true', '{{}}', {IDS})",
-    "_found_documents": "(ARRAY[]::pgblend.search_result[])",
+    "_found_documents": "(ARRAY[]::pgblend.search_result[], NULL)",
     "_find_document": f"('key', {IDS})",
     "_group_condition": "('english', '{\"phrases\": [\"a fox\"]}', true)",
     "_group_operands": "('english', '{\"phrases\": [\"a fox\"]}', true)",
@@ -127,7 +127,9 @@ CALLS = {
     "_search_filter": '(\'{"a": 1}\', \'{"since": "2026-01-31"}\')',
     "_search_plan": "('{}', '{}', '{}', NULL, NULL, 'none')",
     "_search_settings": "('{\"k1\": 1}', NULL, '{1}')",
-    "_search_report": "('q', NULL, '{1}', " + SETTINGS + ", '[]', '{}',"
+    "_search_fields": "('q', 1, '{1}', " + SETTINGS + ", NULL, false,"
+    " ARRAY[]::pgblend.search_result[], 0)",
+    "_search_report": "('q', 1, NULL, '{1}', " + SETTINGS + ", NULL, false, '{}',"
     " ARRAY[]::pgblend.search_result[], 0)",
     "_search_trace": "('q', NULL, '{1}', '{}', " + SETTINGS + ", '{}',"
     " ARRAY[]::pgblend.search_result[], NULL, 0)",
@@ -180,6 +182,8 @@ CALLS = {
     "_wanted_stages": f"({SETTINGS})",
     "_why_not": f"('expand', {SETTINGS})",
     "_with_text_around": "(ARRAY[]::pgblend.search_result[], " + SETTINGS + ")",
+    "_websearch_query": "('english', 'a \"b c\" -d')",
+    "_websearch_text": "('a-b')",
     "_words_of_lexemes": "('some text', 'english', '{text}')",
     "recency_decay": "(1, 2, 3)",
     "rrf": "('{1,2}')",

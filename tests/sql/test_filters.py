@@ -202,6 +202,14 @@ def passing(db: Database, conditions: dict[str, Any]) -> list[str]:
         ({"$source_key": {"prefix": "notes/_"}}, []),
         ({"$source_key": {"gte": "notes/e"}}, [E, F]),
         ({"$title": "Title notes/d"}, [D]),
+        ({"$title": {"contains": "notes/"}}, [D, E, F]),
+        ({"$title": {"contains": "NOTES/"}}, []),
+        ({"$title": {"contains": ["Title", "f%"]}}, [F]),
+        ({"$title": {"contains": "s_"}}, []),  # no pattern
+        ({"$uri": {"contains": ["s/b", "docs"]}}, [B]),
+        ({"$uri": {"contains": ""}}, [A, B, C, D, E]),
+        ({"$uri": {"contains": []}}, [A, B, C, D, E]),
+        ({"not": {"$uri": {"contains": "docs"}}}, [D, E, F]),
         ({"$title": "Title notes/f%"}, [F]),
         ({"$kind": "code"}, [A]),
         ({"$media_type": "text/markdown"}, [A, B, C]),
@@ -249,7 +257,8 @@ def too_deep(depth: int) -> dict[str, Any]:
         ({"a": {"prefix": 1.5}}, 'filter: "a" "prefix" is 1.5: expected a string'),
         ({"a": None}, 'filter: "a" is null: expected a string, a number, true or false'),
         ({"$nope": 1}, 'filter: there is no field "$nope": expected $chunk_id, $collection,'),
-        ({"$uri": {"contains": "a"}}, '"contains" is no operator here, expected eq, ne,'),
+        ({"$date": {"contains": "a"}}, '"contains" is no operator here, expected eq, ne,'),
+        ({"$title": {"contains": 1}}, 'filter: "$title" "contains" is [1]: expected a string'),
         ({"$uri": 1}, 'filter: "$uri" is 1: expected a string'),
         ({"$modified_at": "soon"}, 'filter: "$modified_at" is "soon": expected a date or a'),
         ({"$date": {"gte": "2026-02-29"}}, '"$date" "gte" is "2026-02-29": expected a date'),
@@ -484,6 +493,7 @@ METADATA = operators(SCALAR, ORDERED) | {
     "contains": SCALAR | st.lists(SCALAR, max_size=2),
     "prefix": st.sampled_from(["", "a", "2026-01", "\U0001f600"]),
 }
+OF_TEXT = {"prefix": TEXT, "contains": TEXT | st.lists(TEXT, max_size=2)}
 LEAVES = st.one_of(
     st.dictionaries(
         st.sampled_from([key for key in KEYS if key != "and"] + ["$metadata.and", "b.a", "a.a.a"]),
@@ -492,7 +502,7 @@ LEAVES = st.one_of(
     ),
     st.dictionaries(
         st.sampled_from(["$collection", "$uri", "$title", "$kind", "$media_type", "$language"]),
-        TEXT | one_of_operators(operators(TEXT, TEXT) | {"prefix": TEXT}),
+        TEXT | one_of_operators(operators(TEXT, TEXT) | OF_TEXT),
         min_size=1,
         max_size=1,
     ),

@@ -71,6 +71,7 @@ def test_a_literal_profile_does_not_follow_the_database(db: Database, profile: s
         "bonus": {"kind": "both_top", "depth": 9, "amount": 9},
         "mmr": {"lambda": 0.1, "pool": 9},
         "dedup": "near",
+        "lexical_method": "bm25" if profile == "three_arm" else "ts_rank_cd",
     }.items():
         db.rows("SELECT set_setting(%s, %s)", name, Jsonb(value))
     assert settings_of(db, profile) == before

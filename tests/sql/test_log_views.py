@@ -29,6 +29,7 @@ def log(db: Database, minute: int, ms: float, **fields: object) -> None:
         "degraded": [],
         "results": [],
         "trace": {},
+        "purpose": "search",
         **fields,
     }
     db.rows(
@@ -59,6 +60,8 @@ def logged(db: Database) -> Database:
     log(db, 2, 30, result_count=0, query=" Red   WINE ", mode="thorough",
         degraded=["vector: no gateway", "rerank: late"])  # fmt: skip
     log(db, 59, 40, result_count=0, query=None, mode="thorough")
+    log(db, 3, 99, result_count=0, purpose="evaluation", stages=[{"name": "lexical", "ms": 99}],
+        degraded=["vector: no gateway"])  # fmt: skip
     return db
 
 

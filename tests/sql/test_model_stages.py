@@ -133,7 +133,7 @@ def test_the_query_and_its_hypothetical_answer_as_one_text(
     db: Database, model_provider: ModelProvider
 ) -> None:
     model_provider.reply = lambda _: "One deploys to production with a script."
-    rows = search(db, "arms", {"mode": "thorough", **WEAK}, profile="three_arm")
+    rows = search(db, "arms", {"mode": "thorough"}, profile="three_arm")  # no signal is strong
     assert asked(model_provider, "input") == [
         [f"{QUERY}\n\nOne deploys to production with a script."]
     ]

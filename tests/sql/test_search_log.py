@@ -11,7 +11,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from pgblend.plpy.send_datagram import send_datagram
-from support.database import Database, add_documents
+from support.database import Database, add_documents, add_space, embed_waiting, vector_of
 
 Receive = Callable[[], dict[str, Any] | None]
 
@@ -64,6 +64,121 @@ def test_a_search_is_reported(library: Database, receiver: socket.socket) -> Non
     assert all(stage["ms"] >= 0 for stage in report["stages"])
     assert report["degraded"][0].startswith("vector: no embedding space yet")
     assert report["ms"] > 0
+
+
+def traced(library: Database, receiver: socket.socket, call: str, **options: Any) -> Any:
+    """What the log gets of a call beside what every search has."""
+    patient = {"mode": "fast", "timeouts_ms": {"lexical": 60000}}
+    library.rows(f"SELECT * FROM {call}", Jsonb({**patient, **options}))
+    report = received(receiver)
+    assert report["purpose"] == "search"
+    trace = report["trace"]
+    assert trace.pop("time_to_first_result_ms") == report["ms"]
+    return trace
+
+
+def embed(library: Database) -> None:
+    add_space(library)
+    embed_waiting(library)
+
+
+WORDS = {"bm25_status": "ready", "attempts": 1, "timeout_ms": 60000}
+SEARCH = {"query_len": 7, "top_k": 10, "strict": False, "fallback_used": False}
+
+
+@pytest.mark.parametrize(
+    ("call", "options", "expected"),
+    [
+        (
+            "hybrid_search('red fox', options => %s)",
+            {"fusion": "rrf", "rrf_k": 20, "mmr": {"lambda": 0.5}, "timeouts_ms": {"lexical": 900}},
+            {"strategy": "hybrid", "rrf_k": 20, "mmr_lambda": 0.5, "files_touched": 2,
+             "dedup_ratio": 0, "bm25_results": 2, "dense_results": 2} | WORDS | {"timeout_ms": 900},
+        ),
+        (
+            "hybrid_search('red fox', 1, options => %s)",
+            {"strict": True, "dedup": "off"},
+            {"strategy": "hybrid", "top_k": 1, "strict": True, "files_touched": 1,
+             "bm25_results": 2, "dense_results": 2} | WORDS,
+        ),
+        (
+            "lexical_search('red fox', options => %s)", {},
+            {"strategy": "sparse", "files_touched": 2, "dedup_ratio": 0, "bm25_results": 2} | WORDS,
+        ),
+        (
+            "lexical_search('unknown', options => %s, filter => '{\"$source_key\": \"none\"}')", {},
+            {"strategy": "sparse", "files_touched": 0, "bm25_results": 0} | WORDS,
+        ),
+        (
+            "vector_search('red fox', options => %s)", {},
+            {"strategy": "dense", "files_touched": 2, "dedup_ratio": 0, "dense_results": 2},
+        ),
+        (
+            "fuzzy_search('red fox', options => %s)", {},
+            {"strategy": "fuzzy", "files_touched": 2, "dedup_ratio": 0},
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_a_search(
+    library: Database, receiver: socket.socket, call: str, options: dict[str, Any], expected: Any
+) -> None:
+    embed(library)
+    if "hybrid" in call or "vector" in call:
+        call = call.replace("options", f"query_embedding => '{vector_of('red fox')}', options")
+    assert traced(library, receiver, call, **options) == SEARCH | expected
+
+
+@pytest.mark.parametrize(
+    ("damage", "status", "found"),
+    [
+        ("DELETE FROM pgblend_data.document", "empty", 0),
+        ("DELETE FROM pgblend_data.pending; DELETE FROM pgblend_data.segment", "uninitialized", 2),
+    ],
+)
+def test_words_that_cannot_be_searched(
+    library: Database, receiver: socket.socket, damage: str, status: str, found: int
+) -> None:
+    embed(library)
+    library.rows(damage)
+    call = f"hybrid_search('red fox', query_embedding => '{vector_of('red fox')}', options => %s)"
+    trace = traced(library, receiver, call)
+    assert (trace["bm25_status"], trace["bm25_results"]) == (status, 0)
+    assert (trace["dense_results"], trace["fallback_used"]) == (found, found > 0)
+    assert trace["attempts"] == 1 + (found > 0)
+    assert [trace.get(name) for name in ("bm25_len", "dense_len")] == (
+        [0, found] if found else [None, None]
+    )
+
+
+def test_a_context_says_what_it_took(library: Database, receiver: socket.socket) -> None:
+    add_documents(library, "c", [("three", "", "a red fox and a dog")])
+    options = Jsonb({"mode": "fast"})
+    stats = library.value("SELECT get_context('fox', options => %s) -> 'stats'", options)
+    trace = received(receiver)["trace"]
+    assert (trace["budget_used"], trace["files_touched"]) == (stats["tokens"], 3)
+    assert trace["dedup_ratio"] == stats["duplication_ratio"]
+    meta = library.value("SELECT ask('fox', options => %s, answer => false) -> 'meta'", options)
+    trace = received(receiver)["trace"]
+    assert (trace["budget_used"], trace["files_touched"]) == (meta["tokens"], 3)
+
+
+def test_evaluations_are_marked(library: Database, receiver: socket.socket) -> None:
+    library.rows("SELECT add_judged_set('mine', 'c')")
+    library.rows("SELECT record_judgement('mine', 'red', 'one', 1)")
+    run = library.value("SELECT _start_run('mine', 'lexical', NULL, '{}', 10)")
+    library.rows("SELECT evaluate_queries(%s)", run)
+    assert received(receiver)["purpose"] == "evaluation"
+    library.rows("SELECT * FROM lexical_search('fox')")
+    assert received(receiver)["purpose"] == "search"
+
+
+def test_the_largest_report_fits_a_datagram(library: Database, receiver: socket.socket) -> None:
+    for number in range(60):
+        library.rows("SELECT add_collection(%s)", f"{number:02}" + "\N{GRINNING FACE}" * 98)
+    library.rows("SELECT * FROM hybrid_search(repeat(%s, 9000))", "\N{GRINNING FACE}")
+    report = received(receiver)
+    assert (len(report["query"]), len(report["collections"])) == (4000, 50)
+    assert report["trace"]["query_len"] == 9000
 
 
 @pytest.mark.parametrize(

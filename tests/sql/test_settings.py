@@ -70,6 +70,7 @@ SEARCH_SETTINGS = {
     "k1": [-1, 101, {}],
     "language": ["klingon", "", 5],
     "level": ["page", 1],
+    "lexical_method": ["tf_idf", 1],
     "min_relevance": [-1.1, 1.1, "high"],
     "min_score": [-0.1, 1.1],
     "mmr": [0.7, {"lambda": 1.1}, {"lambda": None}, {"pool": 0}, {"pool": 1001}, {"k": 1}, []],

@@ -68,11 +68,12 @@ def holds(key: str, value: Any, passage: Passage) -> bool:
         return not passes(value, passage)
     found = passage.value(key)
     operators = value if isinstance(value, dict) else {"eq": value}
-    return all(compare(name, found, given) for name, given in operators.items())
+    is_field = key in passage.columns
+    return all(compare(name, found, given, is_field) for name, given in operators.items())
 
 
-def compare(operator: str, found: Any, given: Any) -> bool:
-    """Tell whether a value that was found compares so with the one given."""
+def compare(operator: str, found: Any, given: Any, is_field: bool) -> bool:
+    """Tell whether a value that was found, in a field of text or not, compares so with another."""
     if operator == "exists":
         return (found is not MISSING) == given
     if operator == "ne":
@@ -85,6 +86,8 @@ def compare(operator: str, found: Any, given: Any) -> bool:
         return any(is_or_has(found, one) for one in given)
     if operator == "contains":
         wanted = given if isinstance(given, list) else [given]
+        if is_field:
+            return all(one in found for one in wanted)
         return isinstance(found, list) and all(
             any(equal(element, one) for element in found) for one in wanted
         )

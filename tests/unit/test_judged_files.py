@@ -19,9 +19,10 @@ from pgblend.cli.evaluate.vectors import check_covers, read_vectors
         ([("q9", "d1", "1")], 2, "there is no query 'q9'"),
         ([("q1", "d1", "1"), ("q1", "d9", "1")], 3, "there is no document 'd9'"),
         ([("q1", "d1", "1"), ("q1", "d1", "2")], 3, "'q1' and 'd1' are judged twice"),
-        ([("q1", "d1", "good")], 2, "grade 'good': expected a whole number"),
+        ([("q1", "d1", "good")], 2, "grade 'good': expected a number"),
         ([("q1", "d1", "nan")], 2, "grade 'nan'"),
-        ([("q1", "d1", "1.5")], 2, "grade '1.5'"),
+        ([("q1", "d1", "1/2")], 2, "grade '1/2'"),
+        ([("q1", "d1", "1000.5")], 2, "at most 1000"),
         ([("q1", "d1", "1e9")], 2, "grade '1e9'"),
         ([("q1", "d1", "1_0")], 2, "grade '1_0'"),
         ([("q1", "d1", "1001")], 2, "at most 1000"),
@@ -135,3 +136,26 @@ def test_what_is_no_file_of_vectors(tmp_path: Path) -> None:
     np.save(tmp_path / "one.npy", VECTORS["corpus"])
     with pytest.raises(UserError, match="a single array"):
         read_vectors(tmp_path / "one.npy")
+
+
+@pytest.mark.parametrize(
+    ("grades", "stored", "scale"),
+    [
+        (["2", "0", "-1"], [2, 0, -1], 1),
+        (["2.0", "+1."], [2, 1], 1),
+        (["0.5", "1", "0"], [1, 2, 0], 2),
+        (["0.25", "-.1", "1e0"], [5, -2, 20], 20),
+        (["0.333", "0.667"], [333, 667], 1000),
+        (["0.3333", "1e-9", "-1e-9", "1"], [333, 1, -1, 1000], 1000),
+        (["0.00125", "0.0003"], [25, 6], 20_000),
+        (["999.5", "0.1"], [1000, 1], 1000 / 999.5),
+    ],
+)
+def test_grades_that_are_no_whole_numbers_are_scaled(
+    tmp_path: Path, grades: list[str], stored: list[int], scale: float
+) -> None:
+    path = tmp_path / "qrels.tsv"
+    path.write_text("".join(f"q1\td{number}\t{text}\n" for number, text in enumerate(grades)))
+    judgements, told = read_qrels(path, {"q1"}, {f"d{number}" for number in range(len(grades))})
+    assert list(judgements.values()) == stored
+    assert told == pytest.approx(scale)

@@ -46,21 +46,29 @@ def test_a_search() -> None:
         "top_score": 0.75,
         "results": SEARCH["results"],
         "trace": {},
+        "purpose": "search",
     }
 
 
 def test_a_log_line_has_no_texts() -> None:
-    trace = {"strategy": "rrf", "top_k": 10, "bm25_status": "a whole text", "other": 1}
+    trace = {
+        "strategy": "hybrid",
+        "top_k": 10,
+        "query_len": 8,
+        "bm25_status": "a whole text",
+        "other": 1,
+    }
     fields = log_fields(read_search(datagram(trace=trace), None))
     assert fields == {
         "search_id": SEARCH["search_id"],
         "profile": "balanced",
         "mode": "fast",
+        "purpose": "search",
         "result_count": 2,
         "milliseconds": 12.5,
         "degraded": ["vector"],
         "query_len": 8,
-        "strategy": "rrf",
+        "strategy": "hybrid",
         "top_k": 10,
     }
 
@@ -68,7 +76,6 @@ def test_a_log_line_has_no_texts() -> None:
 def test_what_may_be_missing() -> None:
     row = read_search(datagram(query=None, profile=None, mode=None, top_score=None), None)
     assert [row[name] for name in ("query", "profile", "mode", "top_score")] == [None] * 4
-    assert "query_len" not in log_fields(row)
 
 
 def test_a_null_character_and_too_many_results() -> None:

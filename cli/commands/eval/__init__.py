@@ -6,6 +6,7 @@ from pgblend.cli.commands.eval import (
     audit,
     compare,
     explain,
+    gate,
     import_set,
     list_runs,
     report,
@@ -20,5 +21,5 @@ def command() -> None:
     """Measure search quality on judged queries, inside the database."""
 
 
-for _module in (import_set, run, compare, explain, report, tune, audit, list_runs, show):
+for _module in (import_set, run, gate, compare, explain, report, tune, audit, list_runs, show):
     command.add_command(_module.command)

@@ -36,7 +36,8 @@ from pgblend.cli.database import open_database
     "--qrels",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Judgements: query, document and grade, or TREC's four columns. Default: found in FOLDER.",
+    help="Judgements: query, document and grade, or TREC's four columns. Grades that are no whole "
+    "numbers are multiplied until they are. Default: found in FOLDER.",
 )
 @click.option(
     "--split", default="test", show_default=True, help="Which qrels/SPLIT.tsv of a BEIR folder."
@@ -84,6 +85,12 @@ def command(
     )
     with open_database(database_url) as connection, progress_bars() as start_bar:
         report = import_set(connection, request, start_bar)
+    if report.grade_scale != 1:
+        click.echo(
+            f"pgblend: {request.files.qrels.name} has grades that are no whole numbers: all are "
+            f"stored times {report.grade_scale:g}",
+            err=True,
+        )
     if output_format == "json":
         output.echo_json(asdict(report))
         return

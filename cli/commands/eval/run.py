@@ -11,8 +11,6 @@ from pgblend.cli.database import open_database
 from pgblend.cli.evaluate import options
 from pgblend.cli.parameters import KeyValue, merge_pairs
 
-ARMS = ("lexical", "vector", "fuzzy")
-
 
 @click.command("run")
 @options.judged_set
@@ -22,7 +20,7 @@ ARMS = ("lexical", "vector", "fuzzy")
 @click.option(
     "--arm",
     multiple=True,
-    type=click.Choice(ARMS),
+    type=click.Choice(options.ARMS),
     help="Search by this arm alone (repeatable), beside the profiles that are named.",
 )
 @click.option(
@@ -32,14 +30,7 @@ ARMS = ("lexical", "vector", "fuzzy")
     metavar="KEY=JSON",
     help="A search option for all of them (repeatable), such as rrf_k=20.",
 )
-@click.option(
-    "-n",
-    "--limit",
-    type=click.IntRange(1, 10000),
-    default=100,
-    show_default=True,
-    help="Passages to ask for; times are those of a search of this size.",
-)
+@options.limit
 @output.output_options("json", "csv", "md")
 @click.pass_obj
 def command(
@@ -74,12 +65,6 @@ def command(
             rows.append(result)
             if output_format == "json":
                 click.echo(json.dumps(result, ensure_ascii=False))
-            if result["degraded_queries"]:
-                click.echo(
-                    f"pgblend: warning: {label}: {result['degraded_queries']} of "
-                    f"{result['queries']} searches went on without a stage: see degraded in "
-                    f"`pgblend eval show {result['run_id']} --json`",
-                    err=True,
-                )
+            options.warn_of_degraded(label, result)
     if output_format != "json":
         options.echo_runs(rows, output_format)

@@ -1,0 +1,14 @@
+-- _websearch_text: a query for websearch_to_tsquery, its words as the parser got them of passages.
+-- NULL gives NULL. Operators stay; what becomes several words is a phrase.
+CREATE OR REPLACE FUNCTION pgblend._websearch_text(query text)
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/websearch_text.py
+return websearch_text(query)
+$python$;
+
+COMMENT ON FUNCTION pgblend._websearch_text(text) IS
+'A query for websearch_to_tsquery, with its words as the parser got them of passages.';
