@@ -143,6 +143,7 @@ def test_a_real_search_in_the_log(
         )
         run = db.value("SELECT _start_run('mine', 'lexical', NULL, '{}', 10)")
         db.rows("SELECT evaluate_queries(%s)", run)
+        db.rows("SELECT embed_text('{x}', timeout_ms => 60000)")  # a first answer takes long
         assert len(db.rows("SELECT * FROM lexical_search('cabernet')")) == 2
         metrics = f"{gateway.url}/metrics"
         wait_until(lambda: 'result="accepted"} 3.0' in httpx.get(metrics).text, 20)
