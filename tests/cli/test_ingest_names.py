@@ -1,5 +1,6 @@
 """`pgblend ingest` of files whose names or bytes are in old encodings, and of several at a time."""
 
+import json
 import os
 import subprocess
 import sys
@@ -98,3 +99,16 @@ def test_first_ingests_side_by_side(connection, database_url, tmp_path):
     assert [each.returncode for each in running] == [0, 0, 0], said
     assert sum("made collection 'new'" in text for text in said) == 1
     assert keys(connection) == ["0.txt", "1.txt", "2.txt"]
+
+
+@pytest.mark.data
+def test_a_file_comes_first_where_its_name_is_asked_for(pgblend, ingest, shared_data, tmp_path):
+    names = ["fake-memo.pdf", "fr_olap.pdf", "factbook.xml", "mid_test.docx"]
+    for name in names:
+        (tmp_path / name).symlink_to(shared_data / "docs" / "good" / name)
+    listing = "".join(f"The file {name}, {name}: see {name}.\n\n" for name in names)
+    write(tmp_path, b"listing.md", listing)
+    assert ingest(tmp_path)[0] == 0
+    for name in names:
+        found = pgblend("search", name, "--json")
+        assert json.loads(found.stdout)["results"][0]["source_key"] == name

@@ -1,0 +1,32 @@
+"""What a document is asked for by: its file's name and the parts of its source key."""
+
+import re
+
+from pgblend.plpy.whole_name import whole_name
+
+LETTER = re.compile(r"[^\W\d_]")
+# Keys that programs give: digests, UUIDs, and the JSON array of a table with several key columns.
+CODE = re.compile(r"[0-9a-f]{8}[0-9a-f-]{8,}|\[.*\]", re.IGNORECASE | re.DOTALL)
+SUFFIX = re.compile(r"(?<=.)\.[^\W_]{1,8}$")
+WITHIN_FILE = re.compile(r"(?<=.)(\.[^\W_]{1,8})[?#].*$", re.DOTALL)
+
+
+def name_field(source_key: str) -> list[str]:
+    """Return the words of a source key, and then the names that it is asked for by, each once.
+
+    These are the whole key, the file's name (its last part, without what follows ? or #) and that
+    without its suffix. What has no letters is left out; a code has no words and no names: [""].
+    """
+    if CODE.fullmatch(source_key):
+        return [""]
+    parts = [part for part in re.split(r"[/\\]", source_key) if part and part[-1] != ":"]
+    file_name = WITHIN_FILE.sub(r"\1", parts[-1]) if parts else ""
+    stem = SUFFIX.sub("", file_name)
+    names = dict.fromkeys(map(whole_name, (source_key, file_name, stem)))
+    # As it stands, a file's name can be quoted. Numbers and codes in a key are no words.
+    words = [word for part in (*parts[:-1], stem) for word in re.split(r"[\W_]+", part)]
+    whole = [file_name] if stem != file_name and LETTER.search(stem) else []
+    return [
+        " ".join([*whole, *filter(str.isalpha, words)]),
+        *(name for name in names if LETTER.search(name)),
+    ]
