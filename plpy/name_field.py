@@ -15,7 +15,8 @@ def name_field(source_key: str) -> list[str]:
     """Return the words of a source key, and then the names that it is asked for by, each once.
 
     These are the whole key, the file's name (its last part, without what follows ? or #) and that
-    without its suffix. What has no letters is left out; a code has no words and no names: [""].
+    without its suffix. What has no letters is left out; a code has no names: [""]. Words are those
+    of a path that ends in a file with a suffix: other keys are ids, whose words mislead.
     """
     if CODE.fullmatch(source_key):
         return [""]
@@ -23,10 +24,8 @@ def name_field(source_key: str) -> list[str]:
     file_name = WITHIN_FILE.sub(r"\1", parts[-1]) if parts else ""
     stem = SUFFIX.sub("", file_name)
     names = dict.fromkeys(map(whole_name, (source_key, file_name, stem)))
-    # As it stands, a file's name can be quoted. Numbers and codes in a key are no words.
-    words = [word for part in (*parts[:-1], stem) for word in re.split(r"[\W_]+", part)]
-    whole = [file_name] if stem != file_name and LETTER.search(stem) else []
-    return [
-        " ".join([*whole, *filter(str.isalpha, words)]),
-        *(name for name in names if LETTER.search(name)),
-    ]
+    words: list[str] = []
+    if stem != file_name and LETTER.search(stem):
+        parted = (word for part in (*parts[:-1], stem) for word in re.split(r"[\W_]+", part))
+        words = [file_name, *filter(str.isalpha, parted)]  # as it stands, it can be quoted
+    return [" ".join(words), *(name for name in names if LETTER.search(name))]

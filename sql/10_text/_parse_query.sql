@@ -7,8 +7,8 @@
 -- Where identifiers make at least half of the query, each is a lexeme of its own beside its words.
 -- It is no more frequent than any of them, so this many times its idf (and a tenth, for long
 -- passages) outweighs them all: it comes before its words, however often they are repeated. Names
--- of documents ("==…") come before all of these: the identifiers, the query as a whole beside them
--- or where it is a single word with signs in it (fake-memo).
+-- of documents ("==…") come before all of these, far before, so that fusion keeps them first: the
+-- identifiers, the query as a whole beside them or where it is one word with signs (fake-memo).
 CREATE OR REPLACE FUNCTION pgblend._parse_query(
     query text,
     config_name text,
@@ -76,7 +76,7 @@ BEGIN
         FROM unnest(identifiers) AS i (identifier)
         WHERE 2 * in_identifiers >= length(words)
         UNION
-        SELECT '==' || n.name, 1.1 * identifier_boost * (1 + cardinality(identifiers))
+        SELECT '==' || n.name, 10 * identifier_boost * (1 + cardinality(identifiers))
         FROM unnest(names) AS n (name)
         WHERE n.name <> '' AND (identifiers = '{}' OR 2 * in_identifiers >= length(words))
     ) AS term;

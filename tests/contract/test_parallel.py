@@ -83,6 +83,7 @@ CALLS = {
     "_index_parts": "('', '', 'see ERR-1042', 0)",
     "_identifiers": "('see ERR-1042', true)",
     "_indexable_text": "('東京都')",
+    "_is_named": "('fake-memo.pdf', 1)",
     "_iso_timestamp": "('2026-01-31')",
     "_judged_set": "('s')",
     "_name_field": "('docs/fake-memo.pdf')",
