@@ -5,6 +5,8 @@ from typing import Any
 
 from pgblend.plpy.note_corrections import note_corrections
 
+NAME_FACTOR = 3
+
 
 def first_lists(
     settings: Mapping[str, Any],
@@ -18,12 +20,15 @@ def first_lists(
     by the setting fuzzy (off, or auto with the words' arm not running, or where that tells that
     passages have every word of the query: `every_word`). A fuzzy arm that finds nothing to put
     right gives no list: a passage cannot be missing there. Where it did, it has all that the words'
-    arm has and more, which then only breaks ties, by an eighth of its weight.
+    arm has and more, which then only breaks ties, by an eighth of its weight. Where the first
+    passage's document is called as the query asks (`named`), both weigh three times as much:
+    vectors know no names, and prefer what mentions it.
     """
     weights, fuzzy = settings["weights"], settings["fuzzy"]
     lists = []
     if weights["lexical"] > 0:
         lists.append(search("lexical"))
+        lists[0]["weight"] *= NAME_FACTOR if lists[0]["named"] else 1
         done("lexical", len(lists[0]["chunk_ids"]))
     else:
         skip("lexical", "its weight is 0")
@@ -35,6 +40,7 @@ def first_lists(
         skip("fuzzy", "no word had to be put right")
         return lists
     corrected = search("fuzzy")
+    corrected["weight"] *= NAME_FACTOR if lists and lists[0]["named"] else 1
     done("fuzzy", len(corrected["chunk_ids"]))
     if note_corrections(corrected, settings["fuzzy_method"]) and lists:
         lists[0]["weight"] /= 8

@@ -1,11 +1,11 @@
-"""From bytes to text: byte order mark, UTF-8, what the file declares, then detection."""
+"""From bytes to text: byte order mark, UTF-8, what the file declares, then a guess."""
 
 import codecs
 import re
-
-from charset_normalizer import from_bytes
+import warnings
 
 from pgblend.cli.ingest.document import ParseError
+from pgblend.cli.ingest.encoding import guess_encoding
 
 # UTF-32 before UTF-16: the mark of the one begins with the mark of the other.
 _BYTE_ORDER_MARKS = (
@@ -18,12 +18,17 @@ _BYTE_ORDER_MARKS = (
 _HTML_CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _META_BYTES = 4096
 _UTF16_BYTES = 4096
-# Detection reads samples of a file; more than this adds time, not certainty.
-_DETECTION_BYTES = 1 << 18
+
+
+class DoubtfulEncoding(UserWarning):
+    """A text's encoding was guessed, and another one is as likely."""
 
 
 def decode(data: bytes, *, html: bool = False) -> str:
-    """Decode a text file with line ends as \\n; refuse binary data and unknown encodings."""
+    """Decode a text file with line ends as \\n; refuse binary data and unknown encodings.
+
+    A guess that is not sure is a warning, DoubtfulEncoding.
+    """
     text = _decode(data, html)
     position = text.find("\x00")
     if position >= 0:
@@ -53,20 +58,23 @@ def _decode(data: bytes, html: bool) -> str:
     declared = _declared_encoding(data) if html else None
     if declared:
         return data.decode(declared, errors="replace")
-    best = from_bytes(data[:_DETECTION_BYTES]).best()
-    if best is None:
+    guess = guess_encoding(data)
+    if guess is None:
         raise ParseError("its encoding was not recognised; save it as UTF-8")
-    return data.decode(best.encoding, errors="replace")
+    if not guess.sure:
+        message = f"its encoding is a guess, {guess.encoding}: save it as UTF-8 if words are wrong"
+        warnings.warn(message, DoubtfulEncoding, stacklevel=2)
+    return data.decode(guess.encoding, errors="replace")
 
 
 def _unicode_encoding(data: bytes) -> str | None:
-    """Tell the encoding by the byte order mark, or UTF-16 by every second byte being NUL."""
+    """Tell the encoding by the byte order mark, or UTF-16 by NUL in every second byte."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return encoding
     even, odd = data[:_UTF16_BYTES:2], data[1:_UTF16_BYTES:2]
     for nul, other, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
-        if nul.count(0) > len(nul) // 2 and other.count(0) == 0:
+        if nul.count(0) > len(nul) // 2 and other.count(0) <= len(other) // 50:
             return encoding
     return None
 

@@ -10,7 +10,10 @@ from pathspec import PathSpec
 from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.document import storable_text
 from pgblend.cli.ingest.report import Problem
-from pgblend.cli.ingest.source_file import SourceFile, is_slack_export
+from pgblend.cli.ingest.source_file import SourceFile, is_slack_export, readable
+
+_GUESSED = "its name is not UTF-8: stored as {!r}, which is a guess"
+_TAKEN = "its name is not UTF-8, or another's is not: both would be {!r}; rename one"
 
 
 def discover(
@@ -42,7 +45,7 @@ def discover(
                     included and not included.match_file(relative)
                 ):
                     continue
-            _add(files, file)
+            _add(files, file, problems)
     return list(files.values()), problems
 
 
@@ -50,7 +53,8 @@ def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
     """Yield regular files and Slack exports, by name and deep; no links to folders."""
 
     def fail(error: OSError) -> None:
-        problems.append(Problem("failed", str(error.filename), f"cannot be read: {error.strerror}"))
+        reason = f"cannot be read: {error.strerror}"
+        problems.append(Problem("failed", readable(error.filename), reason))
 
     for parent, folders, names in os.walk(folder, onerror=fail):
         if is_slack_export(names):  # read as a whole
@@ -68,17 +72,23 @@ def _source_file(path: Path, base: Path, explicit: bool) -> SourceFile:
     if not path.is_relative_to(base):
         raise UserError(f"{path} is not below --root {base}", hint="name a folder that holds it")
     status = path.stat()
-    key = storable_text(path.relative_to(base).as_posix() if path != base else path.name)
+    key = storable_text(readable(path.relative_to(base) if path != base else path.name))
     size = status.st_size if stat.S_ISREG(status.st_mode) else 0
     if stat.S_ISDIR(status.st_mode):
         size = sum(file.stat().st_size for file in path.rglob("*.json"))
     return SourceFile(path, key, explicit, size, status.st_mtime)
 
 
-def _add(files: dict[str, SourceFile], file: SourceFile) -> None:
+def _add(files: dict[str, SourceFile], file: SourceFile, problems: list[Problem]) -> None:
     """Add a file once; two files under one key would overwrite each other."""
     other = files.setdefault(file.source_key, file)
-    if other.path != file.path:
+    is_guess = file.label != str(file.path)
+    if other is file:
+        if is_guess:
+            problems.append(Problem("warning", file.label, _GUESSED.format(file.source_key)))
+    elif other.path != file.path and (is_guess or other.label != str(other.path)):
+        problems.append(Problem("failed", file.label, _TAKEN.format(file.source_key)))
+    elif other.path != file.path:
         raise UserError(
             f"{other.path} and {file.path} would both be stored as {file.source_key!r}",
             hint="give their common folder with --root, so that keys hold the whole path below it",

@@ -16,7 +16,7 @@ from pgblend.cli.ingest.records import load_json, plain_value
 from pgblend.cli.ingest.text_builder import TextBuilder
 
 # Raise it when a parser gives other text for the same bytes: every file is then read again.
-PARSER_VERSION = 4
+PARSER_VERSION = 5
 
 MARKDOWN, HTML, JSON, JSONL, TEXT = (
     "text/markdown",

@@ -133,7 +133,7 @@ class _Attempt:
             [str(file.path), file.source_key, file.explicit, file.size, file.modified]
             for file in self._task.files
         ]
-        self._process.begin(str(self._task.files[0].path))
+        self._process.begin(self._task.files[0].label)
         self._process.send({"files": files, "skip": self._task.skip})
         while not (answer := self._process.receive()).get("done"):
             self._take(answer)
@@ -176,7 +176,7 @@ def _leave_out(task: Task, completed: int, position: Position) -> None:
     guilty = task.files[min(position.place, len(task.files) - 1)]
     rest = task.files[completed:]
     task.deaths += 1
-    if position.label == str(guilty.path) or task.deaths >= _MOST_DEATHS:
+    if position.label == guilty.label or task.deaths >= _MOST_DEATHS:
         rest = [file for file in rest if file is not guilty]
         task.deaths = 0
     else:

@@ -88,6 +88,12 @@ def likely_language(text: str) -> tuple[str, float]:
     return str(found["lang"]), float(found["score"])
 
 
+def language_shares(text: str) -> dict[str, float]:
+    """Return the three likeliest languages of a text on one line, each with how likely it is."""
+    found = _detector().detect(text, model="lite", k=3)
+    return {str(each["lang"]): float(each["score"]) for each in found}
+
+
 @cache
 def _detector() -> Any:
     """Return the detector; the model it loads is in the package."""

@@ -12,6 +12,7 @@ from lxml import etree
 from pgblend.cli.ingest.document import Document, ParseError, storable_text, storable_value
 from pgblend.cli.ingest.office_file import check_archive, local_name, parse_xml
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
+from pgblend.cli.ingest.title import stated_title, top_heading
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _BLIP = "{http://schemas.openxmlformats.org/drawingml/2006/main}blip"
@@ -39,7 +40,9 @@ def parse_docx(data: bytes) -> Document:
     properties = file.core_properties
     metadata = {"author": properties.author, "modified": properties.modified}
     return Document(
-        title=storable_text(properties.title or reader.title),
+        title=reader.title
+        or top_heading(reader.builder.headings)
+        or stated_title(properties.title or ""),
         text=reader.builder.text(),
         metadata=storable_value({key: value for key, value in metadata.items() if value}),
         headings=tuple(reader.builder.headings),
@@ -87,7 +90,7 @@ class _Reader:
                 self._write(text, 0)
         self._read_pictures(paragraph)
         if is_title and not self.title:
-            self.title = " ".join(" ".join(pieces).split())
+            self.title = storable_text(" ".join(" ".join(pieces).split()))
         if paged and properties is not None and _ends_section(properties):
             self._turn_pages(1, False)
 

@@ -11,6 +11,7 @@ from pgblend.cli.ingest.html_pictures import add_pictures
 from pgblend.cli.ingest.office_file import local_name, open_archive, parse_xml, read_member
 from pgblend.cli.ingest.parse_html import parse_page
 from pgblend.cli.ingest.text_builder import TextBuilder
+from pgblend.cli.ingest.title import stated_title
 
 _CONTAINER = "META-INF/container.xml"
 
@@ -36,7 +37,7 @@ def parse_epub(data: bytes) -> Document:
                 _read_chapter(builder, archive, name)
     about = {local_name(node): " ".join((node.text or "").split()) for node in package.iter("{*}*")}
     return Document(
-        title=storable_text(about.get("title", "")),
+        title=stated_title(about.get("title", "")),
         text=builder.text(),
         metadata={"author": storable_text(about["creator"])} if about.get("creator") else {},
         headings=tuple(builder.headings),

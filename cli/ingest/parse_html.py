@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pgblend.cli.ingest.document import Heading, Link, ParseError
+from pgblend.cli.ingest.title import stated_title, top_heading
 
 _DROPPED_NAMES = (
     "head script style noscript template nav svg math iframe object canvas select button audio "
@@ -37,7 +38,8 @@ _MAX_DEPTH = 10_000
 class Page:
     """What a page of HTML says; `images` are sources of <img> and where their texts belong.
 
-    The title is <title>, else the first heading. Links and images of navigation are left out.
+    The title is <title>, else a single <h1> before all other headings, else "". Links and images
+    of navigation are left out.
     """
 
     text: str
@@ -63,9 +65,8 @@ def parse_page(source: str) -> Page:
     writer.place_images()
     text = writer.text()
     title_node = tree.css_first("head > title")
-    title = _SPACES.sub(" ", title_node.text()).strip() if title_node else ""
-    if not title and writer.headings:
-        title = writer.headings[0].text
+    title = stated_title(title_node.text()) if title_node else ""
+    title = title or top_heading(writer.headings)
     return Page(text, title, tuple(writer.headings), tuple(writer.links), tuple(writer.images))
 
 

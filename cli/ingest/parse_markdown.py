@@ -8,6 +8,7 @@ import yaml
 from markdown_it import MarkdownIt
 
 from pgblend.cli.ingest.document import Heading, storable_value
+from pgblend.cli.ingest.title import top_heading
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 # Only the block structure is needed; inline markup is parsed for headings alone.
@@ -21,14 +22,18 @@ def parse_markdown(source: str) -> tuple[str, str, dict[str, Any], tuple[Heading
     """Return text, title, metadata and headings of a Markdown file.
 
     Front matter leaves blank lines behind, so that line numbers stay those of the file. The title
-    is the front matter's, else the first heading.
+    is the front matter's, else a single heading of level 1 at the top, else "".
     """
     metadata, text = _split_front_matter(source)
     headings = _headings(text)
-    title = metadata.pop("title", None)
-    if not isinstance(title, str) or not title.strip():
-        title = headings[0].text if headings else ""
+    title = _plain_value(metadata.pop("title", None)) or top_heading(headings, text)
     return text, title, metadata, headings
+
+
+def _plain_value(title: Any) -> str:
+    """Return a front matter's title, which may be a year or a date; "" where it is none."""
+    is_plain = isinstance(title, str | int | float) and not isinstance(title, bool)
+    return " ".join(str(title).split()) if is_plain else ""
 
 
 def _split_front_matter(source: str) -> tuple[dict[str, Any], str]:

@@ -12,6 +12,7 @@ from pgblend.cli.ingest.office_file import local_name, open_archive, parse_xml, 
 from pgblend.cli.ingest.parse_markdown import parse_markdown
 from pgblend.cli.ingest.records import load_json
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
+from pgblend.cli.ingest.title import stated_title
 
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
@@ -59,7 +60,7 @@ def parse_xml_text(data: bytes) -> Document:
     title = ""
     for element in root.iter():
         if local_name(element) == "title" and not title:
-            title = cell_text(element.text or "")
+            title = stated_title(element.text or "")
         for text in (element.text if local_name(element) else "", element.tail):
             if text and text.strip():
                 lines.append(text.strip())

@@ -7,6 +7,7 @@ import pypdfium2 as pdfium
 
 from pgblend.cli.ingest.document import Document, Heading, ParseError, Picture, storable_text
 from pgblend.cli.ingest.text_builder import TextBuilder
+from pgblend.cli.ingest.title import stated_title
 
 # PDFium's mark for a hyphen at a line's end, after which it joined the word.
 _LINE_HYPHEN = re.compile("[\ufffe\x02](.?)", re.DOTALL)
@@ -14,10 +15,6 @@ _TRAILING_SPACES = re.compile(r"[ \t\r]+\n")
 _MAX_OUTLINE = 10_000
 # Of 72 dots an inch: 400 dots show the smallest print.
 _MOST_SCALE = 400 / 72
-_NO_TITLES = frozenset(("untitled", "(anonymous)", "(unspecified)", "document"))
-_FILE_NAME = re.compile(
-    r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pptx?|xlsx?|indd|dvi|tex)$"
-)
 
 
 def parse_pdf(data: bytes) -> Document:
@@ -52,7 +49,7 @@ def _read(pdf: pdfium.PdfDocument, data: bytes) -> Document:
     info = pdf.get_metadata_dict()
     metadata = {"author": info["Author"]} if info.get("Author") else {}
     return Document(
-        title=_title(info.get("Title", "")),
+        title=stated_title(info.get("Title", "")),
         text=text,
         metadata=metadata | {"pages": len(pdf)},
         headings=tuple(_outline(pdf, text, starts)),
@@ -119,12 +116,6 @@ def _outline(pdf: pdfium.PdfDocument, text: str, starts: list[int]) -> Iterator[
         if offset >= position:
             yield Heading(offset, bookmark.level + 1, storable_text(title))
             position = offset
-
-
-def _title(title: str) -> str:
-    """Leave out what programs write where the author wrote nothing."""
-    words = storable_text(" ".join(title.split()))
-    return "" if words.lower() in _NO_TITLES or _FILE_NAME.search(words) else words
 
 
 def _reason(message: str) -> str:

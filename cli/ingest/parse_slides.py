@@ -10,9 +10,10 @@ from pptx.enum.shapes import MSO_SHAPE_TYPE
 from pptx.exc import PythonPptxError
 from pptx.shapes.base import BaseShape
 
-from pgblend.cli.ingest.document import Document, ParseError, storable_text
+from pgblend.cli.ingest.document import Document, ParseError
 from pgblend.cli.ingest.office_file import check_archive
 from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
+from pgblend.cli.ingest.title import stated_title
 
 # Of a picture that is linked or malformed: the slide's text stays.
 _NO_PICTURE = (PythonPptxError, KeyError, ValueError, AttributeError)
@@ -32,7 +33,7 @@ def parse_slides(data: bytes) -> Document:
     except (PythonPptxError, KeyError, ValueError, AttributeError, etree.XMLSyntaxError) as error:
         raise ParseError(f"no readable PPTX: {error or type(error).__name__}") from None
     return Document(
-        title=storable_text(" ".join(title.split())),
+        title=stated_title(title),
         text=builder.text(),
         headings=tuple(builder.headings),
         places=tuple(builder.places),

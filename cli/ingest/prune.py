@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from pgblend.cli.database import Connection
 
@@ -35,4 +35,4 @@ def prune(connection: Connection, collection_id: int, paths: Sequence[Path], dry
 
 
 def _file_of(uri: str) -> Path:
-    return Path(unquote(urlsplit(uri).path))
+    return Path(os.fsdecode(unquote_to_bytes(urlsplit(uri).path)))

@@ -24,6 +24,7 @@ from pgblend.cli.ingest.vision import Vision, how_to_read
 
 # The server indexes the words, which is most of the work: two of its processes share it.
 WRITERS = 2
+_DUPLICATE_OBJECT = "42710"
 
 
 @dataclass(frozen=True)
@@ -115,10 +116,10 @@ class Run:
         collection = read_collection(connection, name)
         if collection.id is None and not self._request.dry_run:
             text_config = self._request.text_config or "english"
-            connection.execute("SELECT pgblend.add_collection(%s, %s)", [name, text_config])
-            click.echo(f"pgblend: made collection {name!r} ({text_config})", err=True)
+            if _make_collection(connection, name, text_config):
+                click.echo(f"pgblend: made collection {name!r} ({text_config})", err=True)
             collection = read_collection(connection, name)
-        elif collection.id is not None and self._request.text_config is not None:
+        if collection.id is not None and self._request.text_config is not None:
             _check_text_config(connection, name, self._request.text_config)
         return collection
 
@@ -154,6 +155,17 @@ class Run:
             describe=Vision(gateway_url or "", vision_model or "").describe,
         )
         pipeline.run(pipeline.without_stored(files) if request.resume else files)
+
+
+def _make_collection(connection: Connection, name: str, text_config: str) -> bool:
+    """Make a collection; False where another session has made it meanwhile."""
+    try:
+        connection.execute("SELECT pgblend.add_collection(%s, %s)", [name, text_config])
+    except Exception as error:
+        if getattr(error, "sqlstate", "") != _DUPLICATE_OBJECT:
+            raise
+        return False
+    return True
 
 
 def _check_text_config(connection: Connection, name: str, asked: str) -> None:

@@ -1,5 +1,6 @@
 """A file on its way into a collection."""
 
+import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,9 +19,33 @@ class SourceFile:
     size: int
     modified: float
 
+    @property
+    def label(self) -> str:
+        """What reports call the file."""
+        return readable(self.path)
+
     def modified_at(self) -> datetime:
         """Return when the file was changed last, in UTC."""
         return datetime.fromtimestamp(self.modified, UTC)
+
+
+def readable(path: str | Path) -> str:
+    """Return a path as text, each part that is not UTF-8 by a guess at its encoding."""
+    text = os.fspath(path)
+    if text.isascii():
+        return text
+    return "/".join(map(_readable_part, text.split("/")))
+
+
+def _readable_part(name: str) -> str:
+    data = os.fsencode(name)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        from pgblend.cli.ingest.encoding import guess_encoding  # its detector takes its time
+
+        guess = guess_encoding(data)
+        return data.decode(guess.encoding if guess else "latin-1", errors="replace")
 
 
 def is_slack_export(names: Collection[str]) -> bool:

@@ -87,12 +87,12 @@ class Sources:
                 yield from self._candidates_of(file)
             except UnsupportedFormatError as error:
                 kind = "failed" if file.explicit else "skipped"
-                self._on_problem(Problem(kind, str(file.path), str(error)))
+                self._on_problem(Problem(kind, file.label, str(error)))
             except ParseError as error:
-                self._on_problem(Problem("failed", str(file.path), str(error)))
+                self._on_problem(Problem("failed", file.label, str(error)))
             except OSError as error:
                 reason = error.strerror or str(error)
-                self._on_problem(Problem("failed", str(file.path), f"cannot be read: {reason}"))
+                self._on_problem(Problem("failed", file.label, f"cannot be read: {reason}"))
 
     def _candidates_of(self, file: SourceFile) -> Iterator[Candidate]:
         if file.path.is_dir() or (
@@ -139,7 +139,7 @@ class Sources:
         del data  # parsed, the bytes of a large file are let go
         yield Candidate(
             source_key=file.source_key,
-            label=str(file.path),
+            label=file.label,
             content_hash=self._hash(how, digest),
             size=size,
             modified_at=file.modified_at(),
@@ -159,7 +159,7 @@ class Sources:
                 yield entry
             else:
                 reason = "no issue of Linear: expected an identifier such as ENG-12 and a title"
-                self._on_problem(Problem("failed", f"{file.path}:{place}", reason))
+                self._on_problem(Problem("failed", f"{file.label}:{place}", reason))
 
     def _records(self, file: SourceFile, records: Iterator[RawRecord]) -> Iterator[Candidate]:
         """Yield a candidate for each record; a broken one is reported by its place."""
@@ -168,14 +168,14 @@ class Sources:
             try:
                 yield self._record(file, record, uri, how)
             except ParseError as error:
-                self._on_problem(Problem("failed", f"{file.path}:{record.place}", str(error)))
+                self._on_problem(Problem("failed", f"{file.label}:{record.place}", str(error)))
 
     def _record(self, file: SourceFile, record: RawRecord, uri: str, how: str) -> Candidate:
         value = record.value()
         key = record_key(value, self._fields, f"{file.source_key}#{record.place}")
         return Candidate(
             source_key=key,
-            label=f"{file.path}:{record.place}",
+            label=f"{file.label}:{record.place}",
             content_hash=self._hash(how, record.digest()),
             size=record.size(),
             modified_at=file.modified_at(),
@@ -207,7 +207,7 @@ class Sources:
 
             yield Candidate(
                 source_key=key,
-                label=f"{file.path}#{each.key}",
+                label=f"{file.label}#{each.key}",
                 content_hash=self._hash(media_type, each.digest),
                 size=each.size,
                 modified_at=file.modified_at(),

@@ -9,15 +9,17 @@ import os
 import resource
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.chunking import iterate_chunks
+from pgblend.cli.ingest.decode import DoubtfulEncoding
 from pgblend.cli.ingest.document import Document, ParseError
 from pgblend.cli.ingest.frames import read_frame, write_frame
 from pgblend.cli.ingest.language import language_finder
@@ -83,14 +85,14 @@ class Worker:
         batch: list[tuple[int, Candidate]] = []
         size = 0
         for place, file in enumerate(files):
-            self._begin(place, str(file.path), file.size)
+            self._begin(place, file.label, file.size)
             for candidate in self._guarded(file):
                 batch.append((place, candidate))
                 size += candidate.size
                 if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_BYTES:
                     self._deliver(batch, place, size)
                     batch, size = [], 0
-                    self._begin(place, str(file.path), file.size)
+                    self._begin(place, file.label, file.size)
         self._deliver(batch, len(files), size)
         self._send({"done": True})
 
@@ -99,7 +101,7 @@ class Worker:
         try:
             yield from self._sources.candidates([file])
         except (MemoryError, RecursionError, Exception) as error:
-            self._problem(Problem("failed", str(file.path), self._explain(error)))
+            self._problem(Problem("failed", file.label, self._explain(error)))
 
     def _deliver(self, batch: list[tuple[int, Candidate]], completed: int, size: int) -> None:
         """Offer a batch, send what is wanted of it, and say how many files are through."""
@@ -153,7 +155,7 @@ class Worker:
         return True
 
     def _parse(self, wanted: _Wanted) -> None:
-        document = wanted.candidate.parse()
+        document = _parse_candidate(wanted.candidate)
         if not self._dry_run:  # which asks no model
             document = self._pictures.add_texts(document)
         wanted.document = wanted.stored.without_known(document) if wanted.stored else document
@@ -222,6 +224,17 @@ class Worker:
         write_frame(self._answers, message, payload, flush)
 
 
+def _parse_candidate(candidate: Candidate) -> Document:
+    """Parse, and note that an encoding is not sure: once, however many parts were decoded."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DoubtfulEncoding)
+        document = candidate.parse()
+    doubts = dict.fromkeys(
+        str(each.message) for each in caught if issubclass(each.category, DoubtfulEncoding)
+    )
+    return replace(document, warnings=(*document.warnings, *doubts))
+
+
 def _source_file(values: list[Any]) -> SourceFile:
     path, *others = values
     return SourceFile(Path(path), *others)
@@ -244,6 +257,7 @@ def main() -> None:
         return
     _limit(resource.RLIMIT_AS, config["limits"]["memory_bytes"])
     _limit(resource.RLIMIT_CORE, 0)
+    warnings.simplefilter("ignore", DoubtfulEncoding)  # where a file is only looked at
     try:
         Worker(requests, answers, int(sys.argv[1]), config).serve()
     except BrokenPipeError:  # the run is gone

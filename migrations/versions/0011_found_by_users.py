@@ -47,14 +47,49 @@ COMMENT ON COLUMN pgblend_data.search_log.purpose IS
 NO_PURPOSE = "ALTER TABLE pgblend_data.search_log DROP COLUMN purpose;"
 
 
+# A document's first chunk has its names: those that were there get them, or lose them again.
+ADD_NAMES = """
+ALTER TABLE pgblend_data.chunk DISABLE TRIGGER chunk_20_immutable;
+UPDATE pgblend_data.chunk AS c
+SET lexemes = c.lexemes || pgblend._name_lexemes(
+    pgblend._regconfig(c.text_search_config), d.source_key, ts_filter(c.lexemes, '{a}'))
+FROM pgblend_data.document AS d
+WHERE d.id = c.document_id AND c.chunk_index = 0;
+"""
+REMOVE_NAMES = r"""
+ALTER TABLE pgblend_data.chunk DISABLE TRIGGER chunk_20_immutable;
+UPDATE pgblend_data.chunk AS c
+SET lexemes = ts_filter(c.lexemes, '{a,b,d}') || coalesce((
+    SELECT string_agg(
+        '''' || replace(replace(l.lexeme, '\', '\\'), '''', '''''') || ''':1C', ' ')::tsvector
+    FROM unnest(c.lexemes) AS l
+    WHERE l.lexeme ~ '^=[^=]'), '')
+WHERE c.chunk_index = 0;
+"""
+# The lexical index is derived from the lexemes. Without numpy there is none.
+INDEX_AGAIN = """
+ALTER TABLE pgblend_data.chunk ENABLE TRIGGER chunk_20_immutable;
+UPDATE pgblend_data.pending AS p
+SET records = pgblend._pack_lexemes(c.lexemes, c.own_position)
+FROM pgblend_data.chunk AS c
+WHERE c.id = p.chunk_id AND c.chunk_index = 0;
+SELECT pgblend._rebuild_collection(c.id)
+FROM pgblend_data.collection AS c WHERE pgblend._has_numpy();
+"""
+
+
 def upgrade() -> None:
-    execute_script(op.get_bind(), PURPOSE)
-    execute_script(op.get_bind(), LITERAL_WORDS)
-    replace_routines(op.get_bind(), snapshot(revision), snapshot(down_revision))
+    connection = op.get_bind()
+    execute_script(connection, PURPOSE)
+    execute_script(connection, LITERAL_WORDS)
+    replace_routines(connection, snapshot(revision), snapshot(down_revision))
+    execute_script(connection, ADD_NAMES + INDEX_AGAIN)
 
 
 def downgrade() -> None:
-    execute_script(op.get_bind(), WORDS_BEFORE)
-    execute_script(op.get_bind(), FORGET_SETTINGS)
-    replace_routines(op.get_bind(), snapshot(down_revision), snapshot(revision))
-    execute_script(op.get_bind(), NO_PURPOSE)
+    connection = op.get_bind()
+    execute_script(connection, WORDS_BEFORE)
+    execute_script(connection, FORGET_SETTINGS)
+    replace_routines(connection, snapshot(down_revision), snapshot(revision))
+    execute_script(connection, NO_PURPOSE)
+    execute_script(connection, REMOVE_NAMES + INDEX_AGAIN)

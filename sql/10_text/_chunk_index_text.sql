@@ -1,7 +1,8 @@
 -- _chunk_index_text: trigger that fills a new chunk's lexemes from title, heading and text.
 -- Weights are A, B and D; identifiers follow with weight C and "=" before them, which no parser
 -- gives, and do not count for the length. Up to own_position stands what the document has already
--- from the chunks before: the title, a heading that goes on, and the text before own_start.
+-- from the chunks before: the title, a heading that goes on, and the text before own_start. A
+-- document's names (_name_lexemes) are its first chunk's alone, and do not count for the length.
 -- A trigger, since a generated column cannot cast the configuration's name, and the name is stored
 -- as text, since a regconfig column blocks pg_upgrade. Words too long to be indexed are left out
 -- without a NOTICE. Without a repetition, occurrences are counted by bytes: each takes two in the
@@ -18,6 +19,7 @@ AS $function$
 DECLARE
     config regconfig := quote_ident(NEW.text_search_config);
     document_title text;
+    source_key text;
     heading_goes_on boolean;
     title_words tsvector := '';
     heading_words tsvector := '';
@@ -25,10 +27,10 @@ DECLARE
     repeated_words tsvector := '';
     parts text[];
 BEGIN
-    SELECT d.title, NEW.chunk_index > 0 AND NEW.heading IS NOT NULL AND NEW.heading = (
+    SELECT d.title, d.source_key, NEW.chunk_index > 0 AND NEW.heading IS NOT NULL AND NEW.heading = (
         SELECT c.heading FROM pgblend_data.chunk AS c
         WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1)
-    INTO document_title, heading_goes_on
+    INTO document_title, source_key, heading_goes_on
     FROM pgblend_data.document AS d
     WHERE d.id = NEW.document_id;
     parts := pgblend._index_parts(
@@ -69,10 +71,13 @@ BEGIN
     IF parts[5] <> '' THEN
         NEW.lexemes := NEW.lexemes || parts[5]::tsvector;
     END IF;
+    IF NEW.chunk_index = 0 THEN
+        NEW.lexemes := NEW.lexemes || pgblend._name_lexemes(config, source_key, title_words);
+    END IF;
     RETURN NEW;
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._chunk_index_text() IS
 'Trigger that fills a new chunk''s lexemes from title (weight A), heading (B), text (D) and the '
-'identifiers in them (C).';
+'identifiers in them (C), its first one also from the document''s names.';

@@ -6,7 +6,9 @@
 -- I'm, don't and you'll, which would rank as a rare letter.
 -- Where identifiers make at least half of the query, each is a lexeme of its own beside its words.
 -- It is no more frequent than any of them, so this many times its idf (and a tenth, for long
--- passages) outweighs them all: it comes before its words, however often they are repeated.
+-- passages) outweighs them all: it comes before its words, however often they are repeated. Names
+-- of documents ("==…") come before all of these, far before, so that fusion keeps them first: the
+-- identifiers, the query as a whole beside them or where it is one word with signs (fake-memo).
 CREATE OR REPLACE FUNCTION pgblend._parse_query(
     query text,
     config_name text,
@@ -31,7 +33,9 @@ DECLARE
     identifiers text[] := CASE
         WHEN query ~ '[^[:alnum:][:space:]]|[a-z]{2}[A-Z]'  -- no others are found: a quick look
         THEN pgblend._identifiers(parsed ->> 'words', false) ELSE '{}' END;
+    names text[];
     in_identifiers integer;
+    identifier_boost double precision;
     query_groups jsonb := parsed -> 'groups';
     query_group jsonb;
     group_condition tsquery;
@@ -40,7 +44,10 @@ BEGIN
         words := ts_delete(
             words, tsvector_to_array(to_tsvector(config, array_to_string(stop_words, ' '))));
     END IF;
-    IF identifiers = '{}' AND query_groups = '[]' THEN  -- plain words: what follows, in less time
+    names := CASE
+        WHEN identifiers <> '{}' OR query ~ '[[:alnum:]][^[:alnum:]]' AND query !~ '[[:space:]]'
+        THEN identifiers || pgblend._whole_name(parsed ->> 'words') ELSE '{}' END;
+    IF names = '{}' AND query_groups = '[]' THEN  -- plain words: what follows, in less time
         SELECT
             coalesce(array_agg(w.lexeme ORDER BY w.lexeme COLLATE "C"), '{}'),
             coalesce(array_agg(
@@ -52,6 +59,8 @@ BEGIN
     END IF;
     in_identifiers := length(
         to_tsvector(config, pgblend._indexable_text(array_to_string(identifiers, ' '))));
+    identifier_boost := greatest(1, 1.1 * (
+        SELECT sum(cardinality(w.positions)) FROM unnest(words) AS w));
     SELECT
         coalesce(array_agg(term.lexeme ORDER BY term.lexeme COLLATE "C"), '{}'),
         coalesce(array_agg(term.boost ORDER BY term.lexeme COLLATE "C"), '{}')
@@ -63,10 +72,13 @@ BEGIN
             / (10 + cardinality(w.positions)) AS boost
         FROM unnest(words) AS w
         UNION ALL
-        SELECT '=' || i.identifier, greatest(1, 1.1 * (
-            SELECT sum(cardinality(w.positions)) FROM unnest(words) AS w))
+        SELECT '=' || i.identifier, identifier_boost
         FROM unnest(identifiers) AS i (identifier)
         WHERE 2 * in_identifiers >= length(words)
+        UNION
+        SELECT '==' || n.name, 10 * identifier_boost * (1 + cardinality(identifiers))
+        FROM unnest(names) AS n (name)
+        WHERE n.name <> '' AND (identifiers = '{}' OR 2 * in_identifiers >= length(words))
     ) AS term;
     FOR query_group IN SELECT g.value FROM jsonb_array_elements(query_groups) AS g LOOP
         group_condition := pgblend._group_condition(

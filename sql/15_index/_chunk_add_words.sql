@@ -1,5 +1,5 @@
 -- _chunk_add_words: trigger that puts the words of new chunks into the vocabulary, in the same
--- transaction.
+-- transaction. Names of documents ("==…") stay out: nothing is similar to them.
 -- Without a unique key, so that nobody waits for a word that somebody else adds: two transactions
 -- may add the same one, which does no harm. While the vocabulary is made anew (its lock is taken),
 -- or where the transaction does not see what others commit, all words are added, since those that
@@ -28,10 +28,12 @@ BEGIN
         FROM new_chunk AS c
     )
     INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
-    SELECT w.* FROM word AS w WHERE w.collection_id <> ALL(settled)
+    SELECT w.* FROM word AS w
+    WHERE w.collection_id <> ALL(settled) AND w.lexeme NOT LIKE '==%'
     UNION ALL
     SELECT w.* FROM word AS w
     WHERE w.collection_id = ANY(settled)
+        AND w.lexeme NOT LIKE '==%'
         AND (
             SELECT true FROM pgblend_data.vocabulary AS v
             WHERE v.collection_id = w.collection_id

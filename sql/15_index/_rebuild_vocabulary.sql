@@ -1,5 +1,5 @@
 -- _rebuild_vocabulary: make a collection's vocabulary anew from the chunks' tsvectors, without
--- words that no chunk has any more.
+-- words that no chunk has any more. Names of documents stay out: nothing is similar to them.
 -- Left as it is while somebody adds chunks: a word too many is only looked at in vain.
 CREATE OR REPLACE FUNCTION pgblend._rebuild_vocabulary(collection_id bigint)
 RETURNS void
@@ -20,7 +20,7 @@ BEGIN
     SELECT DISTINCT c.collection_id, c.text_search_config, l.lexeme
     FROM pgblend_data.chunk AS c
     CROSS JOIN LATERAL unnest(c.lexemes) AS l
-    WHERE c.collection_id = _rebuild_vocabulary.collection_id;
+    WHERE c.collection_id = _rebuild_vocabulary.collection_id AND l.lexeme NOT LIKE '==%';
 END;
 $function$;
 

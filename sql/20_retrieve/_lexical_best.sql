@@ -30,10 +30,10 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
 #include plpy/array_record.py
-#include plpy/bm25_idf.py
 #include plpy/candidate_filter.py
 #include plpy/count_lexemes.py
 #include plpy/deadline_check.py
+#include plpy/lexeme_idf.py
 #include plpy/open_index.py
 #include plpy/prepared_statements.py
 #include plpy/score_index.py
@@ -49,10 +49,11 @@ terms = term_ids(lexemes)
 n, length, df = count_lexemes(
     opened["live"], view_postings(opened["view"], terms, run), opened["pending"], terms)
 handed = GD.get("pgblend_handed", {})  # what a search's own Python takes as it is
-handed["every_word"] = all(df)
+handed["every_word"] = all(
+    count for lexeme, count in zip(lexemes, df) if not lexeme.startswith("=="))
 if not length:
     return array_record(([], [], [], []), 0.0, 0)
-idf = [bm25_idf(n, count) * boost for count, boost in zip(df, boosts)]
+idf = [lexeme_idf(*each, n) * boost for *each, boost in zip(lexemes, df, boosts)]
 formula = {"k1": k1, "b": b, "average_length": length / n, "field_weights": field_weights}
 checked = candidate_filter(collection_ids, filter, condition, run)
 best = score_index(opened, config_name, terms, idf, formula, depth, checked, run, check)

@@ -1,8 +1,9 @@
 -- _query_idf: inverse document frequencies of lexemes, and what else BM25 needs to know of the
 -- collections.
 -- n chunks, or documents, and their total length; the share of those that have a lexeme counts
--- within its own text search configuration where there are several (_language_idf). `reading` is
--- that of _lexical_statistics. PB009 where the deadline is over.
+-- within its own text search configuration where there are several (_language_idf). A document's
+-- name ("==…") counts as if one passage had it, and as nothing where none has (lexeme_idf.py).
+-- `reading` is that of _lexical_statistics. PB009 where the deadline is over.
 CREATE OR REPLACE FUNCTION pgblend._query_idf(
     collection_ids bigint[],
     lexeme_configs text[],
@@ -40,8 +41,13 @@ BEGIN
     document_frequencies := statistics.document_frequencies;
     IF lexeme_configs[1] = ALL(lexeme_configs) THEN
         idf := ARRAY(
-            SELECT pgblend._bm25_idf(statistics.n, u.df)
-            FROM unnest(statistics.document_frequencies) WITH ORDINALITY AS u (df, place)
+            SELECT CASE
+                WHEN u.lexeme NOT LIKE '==%' THEN pgblend._bm25_idf(statistics.n, u.df)
+                WHEN u.df > 0 THEN pgblend._bm25_idf(statistics.n, 1)
+                ELSE 0
+            END
+            FROM unnest(lexemes, statistics.document_frequencies)
+                WITH ORDINALITY AS u (lexeme, df, place)
             ORDER BY u.place);
         RETURN;
     ELSIF has_numpy THEN
@@ -54,7 +60,19 @@ BEGIN
     document_frequencies := of_language.document_frequencies;
     idf := pgblend._language_idf(
         lexeme_configs, n, statistics.document_frequencies, of_language.n,
-        of_language.document_frequencies);
+        ARRAY(  -- a name says nothing of the query's language
+            SELECT CASE WHEN u.lexeme NOT LIKE '==%' THEN u.df END
+            FROM unnest(lexemes, document_frequencies) WITH ORDINALITY AS u (lexeme, df, place)
+            ORDER BY u.place));
+    idf := ARRAY(
+        SELECT CASE
+            WHEN u.lexeme NOT LIKE '==%' THEN u.idf
+            WHEN u.df > 0 THEN pgblend._bm25_idf(statistics.n, 1)
+            ELSE 0
+        END
+        FROM unnest(lexemes, document_frequencies, idf)
+            WITH ORDINALITY AS u (lexeme, df, idf, place)
+        ORDER BY u.place);
 END;
 $function$;
 

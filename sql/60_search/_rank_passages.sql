@@ -61,6 +61,7 @@ AS $python$
 #include plpy/stage_log.py
 #include plpy/stored_passages.py
 import json
+import re
 from time import monotonic, perf_counter, time
 
 started = perf_counter()
@@ -105,7 +106,9 @@ def search(kind, arm, weight, text=None, vector=None):
         GD["pgblend_handed"] = handed
     try:
         found = arm_list(run, kind, arm, weight, values, handed)
-        return found | {"every_word": handed["every_word"] and in_force["language"] is None}
+        return found | {
+            "every_word": handed["every_word"] and in_force["language"] is None,
+            "named": kind == arm == "lexical" and is_named(text, found["chunk_ids"])}
     except plpy.SPIError as error:
         if kind == arm or error_state(error) != "PB009":
             raise
@@ -115,6 +118,14 @@ def search(kind, arm, weight, text=None, vector=None):
             "chunk_ids": [], "document_ids": [], "chunk_indexes": [], "scores": []}
     finally:
         GD.pop("pgblend_handed", None)
+
+def is_named(text, chunk_ids):
+    """Whether the first of the chunks is of a document that is called so; a quick look first."""
+    if in_force["fusion"] != "convex" or not chunk_ids or not re.search(r"\w[^\w\s]\w|_", text):
+        return False
+    return run(
+        "SELECT pgblend._is_named($1, $2) AS found", ["text", "bigint"],
+        text, chunk_ids[0])[0]["found"]
 
 def vectors_of(outcome, count):
     """The vectors in the gateway's answer, where they are there."""

@@ -161,7 +161,10 @@ def test_the_vocabulary_has_each_word_once(library: Database, sealed: bool) -> N
     words = vocabulary(library)
     assert len(words) == len(set(words))
     assert set(words) == set(
-        library.column("SELECT DISTINCT unnest(tsvector_to_array(lexemes)) FROM pgblend_data.chunk")
+        library.column(
+            "SELECT DISTINCT lexeme FROM pgblend_data.chunk,"
+            " unnest(tsvector_to_array(lexemes)) AS lexeme WHERE lexeme NOT LIKE '==%%'"
+        )
     )
 
 

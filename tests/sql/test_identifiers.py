@@ -36,7 +36,7 @@ def test_parts_of_a_dotted_name(library: Database) -> None:
 
 def test_stored_beside_the_words(db: Database) -> None:
     db.rows("SELECT add_collection('c')")
-    db.rows("SELECT ingest_document('c', 'k', 'Fix ERR-1042 now', title => 'snake_case')")
+    db.rows("SELECT ingest_document('c', '7', 'Fix ERR-1042 now', title => 'snake_case')")
     lexemes, length = db.row("SELECT lexemes::text, length FROM pgblend_data.chunk")
     names = [part for part in lexemes.split() if part.startswith("'=")]
     assert [name.split(":")[0] for name in names] == ["'=err-1042'", "'=snake_case'"]

@@ -20,7 +20,7 @@ def gateway() -> Iterator[StageGateway]:
 
 def arm(kind: str, name: str, weight: float, **asked: str) -> dict[str, Any]:
     """Return a list of one row that tells what was asked for."""
-    words = {"every_word": False, "corrections": ['[["wien", "wine"]]']}
+    words = {"every_word": False, "named": False, "corrections": ['[["wien", "wine"]]']}
     return {
         "arm": name, "kind": kind, "weight": weight, "asked": asked, "perfect": 10.0,
         "chunk_ids": [1], "scores": [3.0], **words,
@@ -76,6 +76,17 @@ def test_lists_of_the_words(
     assert (lists[0]["weight"] if lists else None) == weight
     assert [name for name, _ in log.told()] == ["lexical", "fuzzy"]
     assert [name for name, rows in log.told() if rows == 1] == names
+
+
+def test_words_weigh_more_where_the_first_passage_has_the_name_that_is_asked_for() -> None:
+    log = StageLog()
+
+    def search(name: str) -> dict[str, Any]:
+        return arm(name, name, 1) | {"named": name == "lexical"}
+
+    settings = SETTINGS | {"weights": WEIGHTS | {"fuzzy": 1}}
+    lists = first_lists(settings, search, log.tools["done"], log.tools["skip"])
+    assert [(one["arm"], one["weight"]) for one in lists] == [("lexical", 3 / 8), ("fuzzy", 3)]
 
 
 def test_a_fuzzy_arm_that_puts_nothing_right_gives_no_list() -> None:

@@ -1,5 +1,8 @@
+# ruff: noqa: RUF001
 import codecs
 import json
+import random
+import warnings
 from pathlib import PurePath
 
 import pytest
@@ -7,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.cli.ingest.chunking import split_document
-from pgblend.cli.ingest.decode import decode, is_binary
+from pgblend.cli.ingest.decode import DoubtfulEncoding, decode, is_binary
 from pgblend.cli.ingest.document import (
     Document,
     Heading,
@@ -48,6 +51,41 @@ def test_utf_16_of_both_byte_orders_with_mark():
 def test_legacy_encoding_is_detected():
     text = "Die Äpfel, Öle und Süßigkeiten der Straße waren größtenteils für die Übung. " * 5
     assert decode(text.encode("cp1252")) == text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "J'ai déjà mangé à la cafétéria, où le café est très bon, merci à tous."),
+        ("mac_roman", "J'ai déjà mangé à la cafétéria, où le café est très bon, merci à tous."),
+        ("cp1252", "El niño comió una piña por la mañana y después jugó en el jardín."),
+        ("cp1250", "Zażółć gęślą jaźń, a potem pójdź do domu i połóż się spać, bo już późno."),
+        ("cp1251", "Сегодня хорошая погода, и мы пойдём гулять в парк всей семьёй."),
+        ("koi8-r", "Сегодня хорошая погода, и мы пойдем гулять в парк всей семьей. " * 3),
+        ("cp1253", "Σήμερα ο καιρός είναι καλός και θα πάμε όλοι μαζί βόλτα στο πάρκο."),
+        ("cp1254", "Bugün hava çok güzel ve ailecek parkta yürüyüşe çıkacağız, ağaçlar yeşil."),
+        ("cp1256", "الطقس جميل اليوم وسوف نذهب جميعا إلى الحديقة للتنزه مع العائلة والأصدقاء."),
+        ("cp874", "วันนี้อากาศดีมาก เราจะไปเดินเล่นที่สวนสาธารณะกับครอบครัวและเพื่อน ๆ"),
+        ("cp932", "今日は天気がいいので、家族みんなで公園へ散歩に行きます。" * 3),
+        ("gb18030", "今天天气很好，我们全家一起去公园散步，然后回家吃晚饭。" * 3),
+    ],
+)
+def test_an_encoding_is_told_by_language(encoding, text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DoubtfulEncoding)
+        assert decode(text.encode(encoding)) == text
+        ascii_before = "Plain words come first in this file. " * 9000 + "\n"
+        assert decode((ascii_before + text).encode(encoding)) == ascii_before + text
+
+
+def test_a_short_text_is_read_with_a_doubt():
+    with pytest.warns(DoubtfulEncoding, match="a guess, cp1252"):
+        assert decode("déjà".encode("latin-1")) == "déjà"
+
+
+def test_bytes_that_no_encoding_makes_text_of_are_refused():
+    with pytest.raises(ParseError, match="encoding was not recognised"):
+        decode(random.Random(1).randbytes(400).replace(b"\x00", b""))
 
 
 def test_html_charset_is_believed():
@@ -151,7 +189,7 @@ def test_html_text():
 
 def test_html_heading_offsets():
     text, title, headings = parse_html("<p>intro<h2>One</h2><p>x<h3>Two</h3>y")
-    assert title == "One"
+    assert title == ""
     assert [text[h.offset :].split("\n")[0] for h in headings] == ["One", "Two"]
 
 

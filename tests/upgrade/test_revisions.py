@@ -62,6 +62,40 @@ def test_base_leaves_nothing(empty: str, fill) -> None:
     runner.downgrade(empty, "base")  # again: nothing to do
 
 
+def test_documents_of_0010_are_found_by_their_names(empty: str) -> None:
+    lexemes = "SELECT source_key, chunk_index, lexemes, length FROM pgblend_data.chunk AS c JOIN"
+    lexemes += " pgblend_data.document AS d ON d.id = c.document_id ORDER BY 1, 2"
+    search = "SELECT source_key FROM pgblend.lexical_search('old-memo.pdf')"
+    texts = (("docs/old-memo.pdf", "It's ERR-1042 in C:\\\\tmp."), ("other", "See old-memo.pdf."))
+    runner.upgrade(empty, "0010")
+    with psycopg.connect(empty, autocommit=True) as connection:
+        db = Database(connection)
+        db.rows("SELECT pgblend.add_collection('c')")
+        for key, text in texts:
+            db.rows("SELECT pgblend.ingest_document('c', %s, %s, title => 'T')", key, text)
+        db.rows("SELECT pgblend.lexical_seal('c')")
+        db.rows("SELECT pgblend.ingest_document('c', 'a/pending.md', 'text', title => 'T')")
+        before = db.rows(lexemes)
+        assert db.column(search) == ["other"]
+    for _ in range(2):
+        runner.upgrade(empty)
+        with psycopg.connect(empty, autocommit=True) as connection:
+            db = Database(connection)
+            assert db.column(search) == ["docs/old-memo.pdf", "other"]
+            found = "SELECT source_key FROM pgblend.lexical_search('pending.md')"
+            assert db.column(found) == ["a/pending.md"]
+            after = db.rows(lexemes)
+            for key, text in texts:  # as a new document of the same text has them
+                db.rows("SELECT pgblend.delete_document('c', %s)", key)
+                db.rows("SELECT pgblend.ingest_document('c', %s, %s, title => 'T')", key, text)
+            assert db.rows(lexemes) == after
+        runner.downgrade(empty, "0010")
+        with psycopg.connect(empty, autocommit=True) as connection:
+            db = Database(connection)
+            assert db.rows(lexemes) == before
+            assert db.column(search) == ["other"]
+
+
 def test_roles_stay_while_another_database_uses_them(empty: str, template: str) -> None:
     runner.upgrade(empty)
     runner.downgrade(empty, "base")

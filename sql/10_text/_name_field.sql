@@ -1,0 +1,15 @@
+-- _name_field: the words of a source key, and then the names that a document is asked for by.
+-- NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._name_field(source_key text)
+RETURNS text[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/name_field.py
+return name_field(source_key)
+$python$;
+
+COMMENT ON FUNCTION pgblend._name_field(text) IS
+'The words of a source key, and then the names that a document is asked for by: the whole key, its '
+'file''s name, and that without its suffix.';

@@ -1,0 +1,14 @@
+-- _whole_name: a name as a whole, in one case and with single spaces; '' for what is too long for a
+-- name. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._whole_name(name text)
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/whole_name.py
+return whole_name(name)
+$python$;
+
+COMMENT ON FUNCTION pgblend._whole_name(text) IS
+'A name as a whole, in one case and with single spaces; empty for what is too long for a name.';
