@@ -3,8 +3,8 @@
 import asyncio
 import os
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal, TypeVar
 
 from pgblend.cli.gateway.breaker import Breaker
@@ -97,17 +97,23 @@ class Providers:
         """Do as `call`, but leave it to the caller to observe how it ends."""
         model = record.model
         provider = record.provider = await self._provider(model, deadline)
-        breaker = self._breaker(model)
 
         async def ask() -> tuple[Any, _Result]:
             record.attempts += 1
             answer = await self._ask(kind, model, provider, deadline, arguments)
             return answer, read(answer)
 
+        async with self._place(provider, deadline):
+            with self.watched(model):
+                return await ask_again(ask, deadline, self.policy.attempts)
+
+    @contextmanager
+    def watched(self, model: str) -> Iterator[None]:
+        """Let a call through and learn from how it ends, or raise that the model is left alone."""
+        breaker = self._breaker(model)
         try:
-            async with self._place(provider, deadline):
-                with breaker.watch():
-                    return await ask_again(ask, deadline, self.policy.attempts)
+            with breaker.watch():
+                yield
         finally:
             self._observer.breaker_moved(model, breaker.state)
 
