@@ -77,7 +77,8 @@ class Embedder:
         litellm = await self.providers.load()
         # litellm drops `dimensions` from OpenAI-compatible models that it does not know; for those
         # it knows, it is right about who takes it.
-        passed = provider == "openai" and not knows_model(litellm, model)
+        is_own = provider in self.providers.servers
+        passed = is_own or (provider == "openai" and not knows_model(litellm, model))
 
         def read(answer: Any) -> tuple[list[bytes], int]:
             tokens = int(getattr(getattr(answer, "usage", None), "prompt_tokens", 0) or 0)
