@@ -4,7 +4,7 @@ from typing import Any
 
 from pgblend.cli.database import Connection, fetch_rows
 
-# Task -> what it is for.
+# Task -> what it is for; embedding comes first.
 TASKS = {
     "embedding": "vectors of passages and queries",
     "expansion": "variants of a query, and a passage that would answer it",
@@ -18,6 +18,7 @@ _SETTINGS = """
     SELECT s.name, s.value #>> '{}' AS model, s.source
     FROM pgblend.settings AS s WHERE s.name = ANY (%(names)s::text[])
 """
+_SPACE_IN_USE = "SELECT s.name, s.model FROM pgblend.embedding_spaces AS s WHERE s.active"
 
 
 def setting_of(task: str) -> str:
@@ -26,10 +27,13 @@ def setting_of(task: str) -> str:
 
 
 def assigned_models(connection: Connection) -> list[dict[str, Any]]:
-    """Return each task with its model (None where it has none) and where that is set."""
+    """Return each task with its model (None where it has none) and where that is set.
+
+    The model of embedding is that of the space in use, once there is one: source is `space`.
+    """
     names = [setting_of(task) for task in TASKS]
     found = {row["name"]: row for row in fetch_rows(connection, _SETTINGS, {"names": names})}
-    return [
+    rows = [
         {
             "task": task,
             "model": found[setting_of(task)]["model"],
@@ -39,6 +43,15 @@ def assigned_models(connection: Connection) -> list[dict[str, Any]]:
         }
         for task, description in TASKS.items()
     ]
+    if space := space_in_use(connection):
+        about = f"{TASKS['embedding']}, in the space {space['name']}"
+        rows[0] |= {"model": space["model"], "source": "space", "description": about}
+    return rows
+
+
+def space_in_use(connection: Connection) -> dict[str, Any] | None:
+    """Return name and model of the embedding space that searches use, where there is one."""
+    return next(iter(fetch_rows(connection, _SPACE_IN_USE)), None)
 
 
 def no_model(task: str) -> str:

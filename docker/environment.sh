@@ -5,12 +5,11 @@ cd "$(dirname "$0")/.."
 
 venv=$1
 extras=$2
-torch=${PGBLEND_TORCH:-torch==2.13.0}
 stamp=$venv/.pgblend-$extras
 say() { printf 'environment: %s\n' "$*"; }
 
 # A strict editable install links file by file, so it is made anew when files come or go.
-state=$({ cat pyproject.toml; find cli migrations plpy sql -name '*.py' -o -name '*.*sql' -o -name '*.json' -o -path '*/templates/*' | sort; } |
+state=$({ cat pyproject.toml; find cli migrations plpy sql -name '*.py' -o -name '*.*sql' -o -name '*.json' -o -name '*.txt' -o -path '*/templates/*' | sort; } |
     sha256sum)
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$state" ]; then
     say "$venv is up to date"
@@ -33,11 +32,6 @@ if [ ! -x "$venv/bin/python" ]; then
     "$python" -m venv "$venv"
 fi
 pip() { "$venv/bin/pip" --disable-pip-version-check --quiet "$@"; }
-if [[ ,$extras, == *,local,* ]] && ! "$venv/bin/python" -c 'import torch' 2>/dev/null; then
-    # First and alone: anything that depends on torch would bring its CUDA build, several gigabytes.
-    say "installing $torch"
-    pip install "$torch"
-fi
 say "installing pgblend[$extras]"
 pip install --config-settings editable_mode=strict -e ".[$extras]"
 printf '%s' "$state" >"$stamp"

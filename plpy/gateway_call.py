@@ -1,14 +1,17 @@
 """One call of the model gateway: sent first, received later, always with a place of its own."""
 
+import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from pgblend.plpy.gateway_answer import gateway_answer
 from pgblend.plpy.gateway_token import gateway_token
 from pgblend.plpy.http_exchange import http_exchange
+from pgblend.plpy.late_gateway import late_gateway
 from pgblend.plpy.model_places import model_places
 
 _ALL_TAKEN = "the server has no place left for a model call: {most} run already"
+_MORE_PLACES = "Raise the setting model_calls: most, or wait_ms to wait for a place."
 
 
 class GatewayCall:
@@ -19,14 +22,22 @@ class GatewayCall:
         run: Callable[..., Sequence[Mapping[str, Any]]],
         request: Mapping[str, Any],
         connections: MutableMapping[str, Any],
+        late: MutableMapping[tuple[str, str], dict[str, float]],
     ) -> None:
         self.run = run
         self.request = request
-        take, self.give_back = model_places(run, request["places"])
+        self.gateway = late_gateway(late, request, time.monotonic)
+        self.refusal = self.gateway.rest()
         self.exchange: Any = None
         self.error: Exception | None = None
-        self.place = take(request["timeout_ms"])
+        self.place: int | None = None
+        take, self.give_back = model_places(run, request["places"])
+        if self.refusal is None:
+            self.place = take(request["timeout_ms"])
         if self.place is None:
+            most = int(request["places"]["most"])
+            taken = {"problem": _ALL_TAKEN.format(most=most), "hint": _MORE_PLACES}
+            self.refusal = self.refusal or taken
             return
         try:
             self.exchange = http_exchange(
@@ -50,11 +61,8 @@ class GatewayCall:
 
     def answer(self) -> dict[str, Any]:
         """Wait for the answer: {"answer"} or {"problem", "hint"}; a cancel passes through."""
-        if self.place is None:
-            return {
-                "problem": _ALL_TAKEN.format(most=int(self.request["places"]["most"])),
-                "hint": "Raise the setting model_calls: most, or wait_ms to wait for a place.",
-            }
+        if self.refusal:
+            return self.refusal
         try:
             return gateway_answer(self.request["url"], self.request["timeout_ms"], self.receive)
         finally:
@@ -64,7 +72,12 @@ class GatewayCall:
         """Return status and text."""
         if self.exchange is None:
             raise self.error or OSError("nothing was sent")
-        received: tuple[int, str] = self.exchange.receive(self.check_interrupts)
+        try:
+            received: tuple[int, str] = self.exchange.receive(self.check_interrupts)
+        except TimeoutError:
+            self.gateway.learn(is_late=True)
+            raise
+        self.gateway.learn(is_late=False)
         return received
 
     def abandon(self) -> None:
@@ -79,10 +92,12 @@ def gateway_call(
     run: Callable[..., Sequence[Mapping[str, Any]]],
     request: Mapping[str, Any],
     connections: MutableMapping[str, Any],
+    late: MutableMapping[tuple[str, str], dict[str, float]],
 ) -> GatewayCall:
     """Send a request and return the call, whose answer() waits for it.
 
     `run` executes (statement, types, *values). `request` has url, path, body (JSON text),
     timeout_ms, data_directory (where the token may be) and places (the setting model_calls).
+    `connections` and `late` (see late_gateway) are what the session keeps between calls.
     """
-    return GatewayCall(run, request, connections)
+    return GatewayCall(run, request, connections, late)

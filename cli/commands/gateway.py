@@ -1,4 +1,4 @@
-"""`pgblend gateway`: run the model gateway in the foreground."""
+"""`pgblend gateway`: run the model gateway in the foreground; start that of `up` anew."""
 
 import os
 from pathlib import Path
@@ -9,10 +9,11 @@ import click
 from pgblend.cli.errors import UserError
 from pgblend.cli.gateway.json_log import LOG_LEVELS
 from pgblend.cli.gateway.options import policy_options, read_policy
+from pgblend.cli.server.options import data_directory_option
 from pgblend.cli.server.state import data_directory
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
@@ -55,7 +56,7 @@ from pgblend.cli.server.state import data_directory
 @click.option(
     "--models-folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where local rerank models are: local/NAME in its folder NAME. "
+    help="Where your own local models are: local/NAME in its folder NAME. "
     "[default: models in pgblend's data folder]",
 )
 @click.option(
@@ -101,7 +102,13 @@ def command(
     to `pgblend ingest`, in the shapes of OpenAI's and Cohere's APIs: local/all-minilm-l6-v2 from
     the extra pgblend[local], every other model through litellm with the keys of its environment or
     of --env-file.
+
+    A server of one's own that speaks OpenAI's API (Ollama, vLLM, llama.cpp, TEI) has its address
+    there too: with PGBLEND_MODEL_SERVER_OLLAMA=http://127.0.0.1:11434/v1 its models are
+    ollama/NAME, and PGBLEND_MODEL_SERVER_OLLAMA_KEY is its key, where it wants one.
     """
+    if click.get_current_context().invoked_subcommand:
+        return
     from pgblend.cli.gateway.access import read_env_file, read_token
     from pgblend.cli.gateway.app import create_app
     from pgblend.cli.gateway.json_log import log_to
@@ -136,3 +143,21 @@ def command(
         services, token=token, loopback=check_host, preload=preload, log_socket=log_socket
     )
     serve(app, listener, ready_file)
+
+
+@command.command()
+@data_directory_option
+def restart(directory: Path) -> None:
+    """Start the private server's gateway anew: it reads gateway.env again.
+
+    Like `pgblend up`, it gets the environment of this command.
+    """
+    from pgblend.cli.server.bring_up import bring_up_gateway
+    from pgblend.cli.server.cluster import Cluster
+    from pgblend.cli.server.lock import locked
+
+    cluster = Cluster(directory)
+    if not cluster.running:
+        raise UserError(f"there is no running server in {directory}", hint="start both: pgblend up")
+    with locked(cluster.directory):
+        bring_up_gateway(cluster, lambda said: click.echo(f"pgblend: {said}", err=True), anew=True)

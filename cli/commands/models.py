@@ -5,7 +5,13 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import fetch_value, open_database
 from pgblend.cli.errors import ExitCode, UserError
-from pgblend.cli.model_tasks import TASKS, assigned_models, no_model, setting_of
+from pgblend.cli.model_tasks import (
+    TASKS,
+    assigned_models,
+    no_model,
+    setting_of,
+    space_in_use,
+)
 
 _LIST_COLUMNS = ("task", "model", "source", "setting", "description")
 _TEST_COLUMNS = ("task", "model", "outcome", "milliseconds", "detail")
@@ -24,7 +30,10 @@ def command() -> None:
 @output.output_options("json", "csv", "md")
 @click.pass_obj
 def list_models(database_url: str | None, output_format: str) -> None:
-    """List each task with the model that serves it."""
+    """List each task with the model that serves it.
+
+    For embedding that is the model of the space in use, once there is one.
+    """
     with open_database(database_url) as connection:
         rows = assigned_models(connection)
     output.echo_list("models", rows, _LIST_COLUMNS, output_format)
@@ -86,7 +95,11 @@ def set_model(database_url: str | None, task: str, model: str, no_test: bool) ->
                     hint="mend that, or set it all the same with --no-test",
                 )
         fetch_value(connection, _SET, {"name": name, "model": model})
+        space = space_in_use(connection) if task == "embedding" else None
     click.echo(f"{task}: {model}", err=True)
+    if space and space["model"] != model:
+        click.echo(f"searches use the space {space['name']}, of {space['model']}", err=True)
+        click.echo(f"hint: pgblend space create NAME --model {model}; fill it, switch", err=True)
 
 
 def _required(url: str | None) -> str:

@@ -75,9 +75,8 @@ async def _metrics(request: Request) -> Response:
 async def _models(request: Request) -> Response:
     services: Services = request.app.state.services
     models = [
-        {"id": name, "object": "model", "created": 0, "owned_by": "pgblend"}
-        for name, model in services.embedder.local_models.items()
-        if model.installed
+        {"id": model.name, "object": "model", "created": 0, "owned_by": "pgblend"}
+        for model in services.embedder.local.installed
     ]
     return JSONResponse({"object": "list", "data": models})
 

@@ -46,7 +46,6 @@ class ChatReranker:
                 f"not {len(documents)}"
             )
             raise GatewayError(400, "too_many_documents", message, param="documents")
-        litellm = await self._providers.load()
         asked = {
             "query": query,
             "passages": [
@@ -58,7 +57,7 @@ class ChatReranker:
             {"role": "user", "content": json.dumps(asked, ensure_ascii=False)},
         ]
         options: dict[str, Any] = {"temperature": 0, "max_tokens": 100 + 8 * len(documents)}
-        if litellm.supports_response_schema(model):
+        if await self._providers.takes_schema(model):
             options["response_format"] = _RESPONSE_FORMAT
         request = ChatRequest(model, messages, options, task="rerank")
         answer = await self._chat.answer_of(request, model, deadline)

@@ -1,43 +1,42 @@
 """Rerank models that run inside the gateway: cross-encoders by sentence-transformers."""
 
 import asyncio
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 from pgblend.cli.gateway.deadline import Deadline
 from pgblend.cli.gateway.errors import GatewayError
-from pgblend.cli.gateway.local_model import batches
-from pgblend.cli.gateway.local_weights import LocalWeights
+from pgblend.cli.gateway.local_weights import LocalWeights, batches
+from pgblend.cli.gateway.model_folder import find_model
+from pgblend.cli.gateway.torch_library import prepare_torch
 
-_PREFIX = "local/"
 _BATCH_SIZE = 8
 
 
 class CrossEncoder(LocalWeights):
     """A cross-encoder in a folder; one thread loads it and scores."""
 
+    extra = "torch"
+    packages = ("sentence_transformers",)
+
     def __init__(self, name: str, folder: Path) -> None:
         super().__init__(name)
         self._folder = folder
 
-    @property
-    def installed(self) -> bool:
-        """Whether the extra pgblend[local] is there; imports nothing."""
-        return importlib.util.find_spec("sentence_transformers") is not None
-
     async def scores(self, query: str, documents: list[str]) -> list[float]:
         """Return each document's score in [0, 1]: one sigmoid, whatever the model's files say."""
-        self._require_installed()
+        await self.load()
         order = sorted(range(len(documents)), key=lambda index: len(documents[index]))
         scores = [0.0] * len(documents)
         for batch in batches(order, _BATCH_SIZE):
             pairs = [(query, documents[index]) for index in batch]
-            for index, score in zip(batch, await self._in_thread(self._score, pairs), strict=True):
+            found = await self._in_thread(True, self._score, pairs)
+            for index, score in zip(batch, found, strict=True):
                 scores[index] = score
         return scores
 
     def _read(self) -> Any:
+        prepare_torch()
         import sentence_transformers
 
         encoder = sentence_transformers.CrossEncoder(str(self._folder), local_files_only=True)
@@ -48,7 +47,6 @@ class CrossEncoder(LocalWeights):
     def _score(self, pairs: list[tuple[str, str]]) -> list[float]:
         import torch
 
-        self._load()
         scores = self._model.predict(
             pairs,
             batch_size=_BATCH_SIZE,
@@ -71,7 +69,7 @@ class CrossEncoders:
         """Return each document's score in [0, 1] by `local/<name>`."""
         encoder = self._known.get(model)
         if encoder is None:
-            folder = await asyncio.to_thread(self._find, model.removeprefix(_PREFIX))
+            folder = await asyncio.to_thread(find_model, self._folder, model)
             encoder = self._known.setdefault(model, CrossEncoder(model, folder))
         try:
             async with asyncio.timeout(deadline.remaining):
@@ -88,15 +86,3 @@ class CrossEncoders:
         """Stop their threads."""
         for encoder in self._known.values():
             encoder.close()
-
-    def _find(self, name: str) -> Path:
-        folder = self._folder / name
-        if (folder / "config.json").is_file():
-            return folder
-        try:
-            from huggingface_hub import snapshot_download
-
-            return Path(snapshot_download(name, local_files_only=True))
-        except (ImportError, ValueError, OSError):
-            message = f"there is no local rerank model {name!r}; put its files into {folder}"
-            raise GatewayError(404, "model_not_found", message, param="model") from None

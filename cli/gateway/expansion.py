@@ -60,9 +60,7 @@ class Expander:
     async def _expansion(
         self, query: str, model: str, prompt: Prompt, deadline: Deadline
     ) -> Answer:
-        await self._providers.provider_of(model)
-        litellm = await self._providers.load()
-        structured = litellm.supports_response_schema(model)
+        structured = await self._providers.takes_schema(model)
         options = {"response_format": RESPONSE_FORMAT} if structured else {}
         text = await self._ask("expansion", query, model, prompt, deadline, **options)
         try:

@@ -29,13 +29,13 @@ def to_gateway_error(
     error: Exception,
     model: str,
     provider: str,
-    openai_key: str | None,
+    key: str | None,
     kind: str = "embedding",
 ) -> GatewayError:
     """Return the error that a caller sees for whatever a call through litellm raised."""
     status = getattr(error, "status_code", None)
     causes = list(_causes(error))
-    reason = _reason(error, openai_key)
+    reason = _reason(error, key)
     if any(isinstance(cause, AnswerTooLargeError) for cause in causes):
         return bad_answer(f"{provider} gave an answer of more than {MAX_ANSWER_BYTES >> 20} MiB")
     if isinstance(error, litellm.Timeout) or any(isinstance(c, _TIMEOUTS) for c in causes):
@@ -49,8 +49,7 @@ def to_gateway_error(
         message = f"{provider} has no {kind} model {model!r}"
         return GatewayError(404, "model_not_found", message, param="model")
     if status in (401, 403) or not _answered(error):
-        key = openai_key if provider == "openai" else None
-        missing = litellm.validate_environment(model, api_key=key).get("missing_keys") or []
+        missing = [] if key else litellm.validate_environment(model).get("missing_keys") or []
         if missing or _API_KEY.search(reason) or status in (401, 403):
             return _key_error(provider, missing, reason if not _answered(error) else "")
     return _refusal(error, status, provider, reason)

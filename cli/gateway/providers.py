@@ -3,8 +3,8 @@
 import asyncio
 import os
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal, TypeVar
 
 from pgblend.cli.gateway.breaker import Breaker
@@ -13,6 +13,7 @@ from pgblend.cli.gateway.deadline import Deadline
 from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.gateway.litellm_library import import_litellm
 from pgblend.cli.gateway.observer import Observer
+from pgblend.cli.gateway.own_servers import own_servers
 from pgblend.cli.gateway.policy import Policy
 from pgblend.cli.gateway.provider_errors import to_gateway_error
 from pgblend.cli.gateway.retry import ask_again
@@ -29,6 +30,7 @@ class Providers:
 
     def __init__(self, policy: Policy, observer: Observer) -> None:
         self.policy = policy
+        self.servers = own_servers(os.environ)
         self.breakers: dict[str, Breaker] = {}
         self._observer = observer
         self._places = defaultdict[str, asyncio.Semaphore](
@@ -57,6 +59,8 @@ class Providers:
     async def provider_of(self, model: str) -> str:
         """Return the name of a model's provider, or raise that there is none."""
         litellm = await self.load()
+        if (name := model.partition("/")[0]) in self.servers:
+            return name
         try:
             _, provider, _, _ = litellm.get_llm_provider(model)
         except litellm.BadRequestError:
@@ -65,6 +69,12 @@ class Providers:
                 404, "model_not_found", f"{message} openai/text-embedding-3-small", param="model"
             ) from None
         return str(provider)
+
+    async def takes_schema(self, model: str) -> bool:
+        """Whether a chat model is known to answer in JSON of a given schema."""
+        litellm = await self.load()
+        provider = await self.provider_of(model)
+        return provider not in self.servers and bool(litellm.supports_response_schema(model))
 
     async def call(
         self,
@@ -97,17 +107,23 @@ class Providers:
         """Do as `call`, but leave it to the caller to observe how it ends."""
         model = record.model
         provider = record.provider = await self._provider(model, deadline)
-        breaker = self._breaker(model)
 
         async def ask() -> tuple[Any, _Result]:
             record.attempts += 1
             answer = await self._ask(kind, model, provider, deadline, arguments)
             return answer, read(answer)
 
+        async with self._place(provider, deadline):
+            with self.watched(model):
+                return await ask_again(ask, deadline, self.policy.attempts)
+
+    @contextmanager
+    def watched(self, model: str) -> Iterator[None]:
+        """Let a call through and learn from how it ends, or raise that the model is left alone."""
+        breaker = self._breaker(model)
         try:
-            async with self._place(provider, deadline):
-                with breaker.watch():
-                    return await ask_again(ask, deadline, self.policy.attempts)
+            with breaker.watch():
+                yield
         finally:
             self._observer.breaker_moved(model, breaker.state)
 
@@ -117,9 +133,8 @@ class Providers:
             return error
         assert self._loading is not None
         litellm = self._loading.result()
-        return to_gateway_error(
-            litellm, error, record.model, record.provider, self._openai_key, kind
-        )
+        provider = record.provider
+        return to_gateway_error(litellm, error, record.model, provider, self._key(provider), kind)
 
     async def _ask(
         self,
@@ -134,16 +149,29 @@ class Providers:
         try:
             async with asyncio.timeout(deadline.remaining):
                 return await function(
-                    model=model,
+                    **self._address(model, provider),
                     # Always the same: litellm makes a client, with new connections, for each value.
                     timeout=self.policy.timeout_seconds,
                     max_retries=0,
-                    api_key=self._openai_key if provider == "openai" else None,
+                    api_key=self._key(provider),
                     **arguments,
                 )
         except Exception as error:
             record = CallRecord("", model, provider)
             raise self.to_gateway_error(error, record, kind) from error
+
+    def _address(self, model: str, provider: str) -> dict[str, str]:
+        """Return what litellm calls a model, and where it is if that is not the provider's own."""
+        if provider not in self.servers:
+            return {"model": model}
+        name = model.removeprefix(f"{provider}/")
+        return {"model": f"openai/{name}", "api_base": self.servers[provider].url}
+
+    def _key(self, provider: str) -> str | None:
+        """Return the key that is passed by hand; of other providers litellm finds it."""
+        if provider in self.servers:
+            return self.servers[provider].key
+        return self._openai_key if provider == "openai" else None
 
     async def _provider(self, model: str, deadline: Deadline) -> str:
         """Return a model's provider; loading litellm takes the caller's time as well."""

@@ -71,7 +71,7 @@ class Reranker:
             return await self.local.scores(model, query, documents, deadline)
         litellm = await self._providers.load()
         provider = await self._providers.provider_of(model)
-        if not is_rerank_model(litellm, model, provider):
+        if provider in self._providers.servers or not is_rerank_model(litellm, model, provider):
             return await self._chat.scores(model, query, documents, deadline)
         return await self._providers.call(
             "rerank",

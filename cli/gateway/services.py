@@ -14,6 +14,7 @@ from pgblend.cli.gateway.chat import Chat
 from pgblend.cli.gateway.chat_reranker import ChatReranker
 from pgblend.cli.gateway.cross_encoder import CrossEncoders
 from pgblend.cli.gateway.database_writer import DatabaseWriter
+from pgblend.cli.gateway.embedding_models import EmbeddingModels
 from pgblend.cli.gateway.embeddings import Embedder
 from pgblend.cli.gateway.expansion import Expander
 from pgblend.cli.gateway.memory_cache import MemoryCache
@@ -51,7 +52,9 @@ class Services:
         )
         observer = Observer(self.metrics, self.database.add_call if self.database else None)
         self.providers = Providers(policy, observer)
-        self.embedder = Embedder(EmbeddingCache(cache_bytes), self.providers)
+        self.embedder = Embedder(
+            EmbeddingCache(cache_bytes), self.providers, EmbeddingModels(models_folder)
+        )
         self.chat = Chat(self.providers, observer)
         self.expander = Expander(self.providers, self.chat, AnswerCache(small_bytes, self.database))
         self.reranker = Reranker(
@@ -94,7 +97,7 @@ class Services:
     def preload(self) -> None:
         """Start loading what will be needed, in the background."""
         loads: list[Coroutine[Any, Any, Any]] = [
-            model.load() for model in self.embedder.local_models.values() if model.installed
+            model.load() for model in self.embedder.local.installed
         ]
         if any(name.endswith("_API_KEY") for name in os.environ):
             loads.append(self.providers.load())
@@ -103,14 +106,13 @@ class Services:
 
     def health(self) -> dict[str, Any]:
         """Return what /health shows of models, providers and caches."""
-        local = {name: model.state for name, model in self.embedder.local_models.items()}
         breakers = {
             name: breaker.state
             for name, breaker in self.providers.breakers.items()
             if breaker.state != "closed"
         }
         return {
-            "models": {**local, **self.reranker.local.states()},
+            "models": {**self.embedder.local.states(), **self.reranker.local.states()},
             "providers": self.providers.state,
             "failing": breakers,
             "database": self.database.state if self.database else "none",
@@ -122,5 +124,5 @@ class Services:
         """Stop what runs in the background."""
         if self._preloading:
             self._preloading.cancel()
-        self.embedder.close()
+        self.embedder.local.close()
         self.reranker.local.close()

@@ -46,8 +46,10 @@ def bring_up_schema(cluster: Cluster, say: Say) -> None:
         say(f"database at revision {after}")
 
 
-def bring_up_gateway(cluster: Cluster, say: Say, log_level: str | None = None) -> None:
-    """Start the gateway and tell the database where it is.
+def bring_up_gateway(
+    cluster: Cluster, say: Say, log_level: str | None = None, *, anew: bool = False
+) -> None:
+    """Start the gateway, `anew` even where it runs, and tell the database where it is.
 
     An address that somebody set by hand stays, and needs no gateway of ours. For a log level, one
     that runs is started anew.
@@ -61,7 +63,7 @@ def bring_up_gateway(cluster: Cluster, say: Say, log_level: str | None = None) -
             say(f"gateway_url is set to {stored}, so no gateway of pgblend's own is started")
             say("hint: for one, run: pgblend config reset gateway_url, then pgblend up")
             return
-        if gateway is not None and is_current(gateway) and log_level is None:
+        if gateway is not None and is_current(gateway) and log_level is None and not anew:
             say(f"gateway runs already on {gateway.url}")
         else:
             gateway = process.start(cluster.url, log_level)

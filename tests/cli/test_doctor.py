@@ -113,6 +113,21 @@ def test_drift(examine: Examine, connection: psycopg.Connection) -> None:
     assert "other vectors than when the space was made" in checks["model of test"]["found"]
 
 
+@pytest.mark.usefixtures("vectors")
+def test_another_precision_of_the_same_model(
+    examine: Examine, connection: psycopg.Connection
+) -> None:
+    connection.execute(
+        "UPDATE pgblend_data.embedding_space AS s SET probe = ("
+        "    SELECT array_agg((p.value * (1 + 0.03 * (-1) ^ p.place))::real ORDER BY p.place)"
+        "    FROM unnest(s.probe) WITH ORDINALITY AS p (value, place))"
+    )
+    check = examine()["model of test"]
+    assert check["status"] == "ok"
+    assert "nearly what the space holds (cosine 0.9995)" in check["found"]
+    assert "another precision" in check["found"]
+
+
 def test_a_search_path_without_pgblend(examine: Examine, connection: psycopg.Connection) -> None:
     connection.execute(
         sql.SQL("ALTER DATABASE {} RESET search_path").format(

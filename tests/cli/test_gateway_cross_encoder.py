@@ -17,7 +17,7 @@ from pgblend.cli.gateway.services import Services
 pytestmark = [
     pytest.mark.local_model,
     # Not importorskip: importing it takes seconds, in each process that only collects this.
-    pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="needs pgblend[local]"),
+    pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="needs pgblend[torch]"),
 ]
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "red", "wine", "the", "sea", "ship"]

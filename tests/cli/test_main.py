@@ -17,7 +17,15 @@ from click.testing import CliRunner
 from pgblend.cli.main import COMMANDS, cli
 
 MAIN = (sys.executable, "-m", "pgblend.cli.main")
-HEAVY = {"litellm", "torch", "alembic", "sqlalchemy", "tiktoken", "sentence_transformers"}
+HEAVY = {
+    "litellm",
+    "torch",
+    "onnxruntime",
+    "alembic",
+    "sqlalchemy",
+    "tiktoken",
+    "sentence_transformers",
+}
 
 
 def _commands(

@@ -50,6 +50,30 @@ def test_list(pgblend: Pgblend, parse_valid: ParseValid) -> None:
     assert "expansion,,default,expansion_model" in pgblend("models", "list", "--csv").stdout
 
 
+def test_embedding_is_the_model_of_the_space_in_use(
+    pgblend: Pgblend,
+    parse_valid: ParseValid,
+    provider: ModelProvider,
+    connection: psycopg.Connection,
+) -> None:
+    connection.execute(
+        "SELECT pgblend.create_embedding_space('mine', %s, 384, probe => false)", [provider.model]
+    )
+    row = parse_valid(pgblend("models", "list", "--json"), "models-list")["models"][0]
+    assert (row["task"], row["model"], row["source"]) == ("embedding", provider.model, "space")
+    assert row["description"] == "vectors of passages and queries, in the space mine"
+    result = pgblend("models", "test", "embedding", "--timeout", "600", "--json")
+    (tested,) = parse_valid(result, "models-test")["tests"]
+    assert (tested["model"], tested["outcome"]) == (provider.model, "ok")
+    other = "openai/another-embedding"
+    result = pgblend("models", "set", "embedding", other)
+    assert result.stderr.splitlines() == [
+        f"embedding: {other}",
+        f"searches use the space mine, of {provider.model}",
+        f"hint: pgblend space create NAME --model {other}; fill it, switch",
+    ]
+
+
 def test_set_and_test_each_task(
     pgblend: Pgblend, parse_valid: ParseValid, provider: ModelProvider
 ) -> None:

@@ -18,6 +18,7 @@ import pytest
 from click.testing import Result
 from psycopg.conninfo import conninfo_to_dict
 
+from support.model_provider import ModelProvider
 from support.waiting import wait_until
 
 TIMEOUT_SECONDS = 120
@@ -153,6 +154,33 @@ def test_status_as_json_and_as_text(
     text = with_gateway.run("status").stdout
     assert report["database"]["url"] in text
     assert report["gateway"]["url"] in text
+
+
+def test_a_restart_of_the_gateway_reads_its_file_again(
+    with_gateway: PrivateServer, model_provider: ModelProvider
+) -> None:
+    before = with_gateway.status()
+    environment = with_gateway.directory / "gateway.env"
+    environment.touch(0o600)
+    environment.write_text(f"PGBLEND_MODEL_SERVER_MINE={model_provider.url}/v1\n")
+    try:
+        refused = with_gateway.run("models", "set", "answer", "mine/qwen", expect=1)
+        assert "unknown model 'mine/qwen'" in refused.stderr
+        assert "gateway started" in with_gateway.run("gateway", "restart").stderr
+        after = with_gateway.status()
+        assert after["gateway"]["pid"] != before["gateway"]["pid"]
+        assert after["database"]["url"] == before["database"]["url"]
+        with_gateway.run("models", "set", "answer", "mine/qwen")
+        assert model_provider.bodies[-1]["model"] == "qwen"
+    finally:
+        with_gateway.run("config", "reset", "answer_model")
+        environment.unlink()
+
+
+def test_there_is_nothing_to_restart(make_server: Callable[..., PrivateServer]) -> None:
+    refused = make_server("nowhere").run("gateway", "restart", expect=1)
+    assert "there is no running server in" in refused.stderr
+    assert "pgblend up" in refused.stderr
 
 
 @pytest.mark.slow

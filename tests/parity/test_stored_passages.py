@@ -232,8 +232,8 @@ def test_places_for_model_calls(db: Database, run: Run) -> None:
             take_late, _ = model_places(runs_on(third), asked)
             assert take_late(0) is None
             assert take_late(1000) is None  # after 40 ms
-            request = {"places": asked, "timeout_ms": 20}
-            call = gateway_call(runs_on(third), request, {})
+            request = {"url": "http://nowhere", "path": "/", "places": asked, "timeout_ms": 20}
+            call = gateway_call(runs_on(third), request, {}, {})
             told = "the server has no place left for a model call: 2 run already"
             assert call.answer()["problem"] == told
             give_back_there(7_000_000)

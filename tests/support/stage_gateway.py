@@ -24,6 +24,7 @@ class StageGateway:
         self.asked: list[tuple[str, Any]] = []
         self.calls: dict[str, GatewayCall] = {}
         self.connections: Connections = {}
+        self.late: dict[tuple[str, str], dict[str, float]] = {}
         self.numbers = itertools.count()
         self.server = RawServer(self.respond)
         self.timeouts = dict.fromkeys(("embed", "expand", "rerank"), 5000.0)
@@ -53,7 +54,7 @@ class StageGateway:
             "places": {"most": 0, "first_key": 0, "wait_ms": 0},
         }
         key = f"call {next(self.numbers)}"
-        self.calls[key] = gateway_call(self.run, request, self.connections)
+        self.calls[key] = gateway_call(self.run, request, self.connections, self.late)
         return [{"sent": json.dumps({"call": key})}]
 
     def models(self, deadline: float = 9.0) -> ModelStages:
