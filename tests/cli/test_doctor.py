@@ -124,7 +124,7 @@ def test_another_precision_of_the_same_model(
     )
     check = examine()["model of test"]
     assert check["status"] == "ok"
-    assert "nearly what the space holds (cosine 0.9995)" in check["found"]
+    assert "nearly what the space holds (cosine 0.9996)" in check["found"]
     assert "another precision" in check["found"]
 
 
