@@ -5,18 +5,14 @@ RETURNS boolean
 LANGUAGE sql
 STABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT EXISTS (
-        SELECT 1
-        FROM pgblend_data.chunk AS c
-        CROSS JOIN LATERAL pgblend._parse_query(_is_named.query, c.text_search_config) AS p
-        WHERE
-            c.id = _is_named.chunk_id
-            AND c.lexemes @@ pgblend._lexeme_tsquery(ARRAY(
-                SELECT l.lexeme
-                FROM unnest(p.lexemes) AS l (lexeme)
-                WHERE l.lexeme LIKE '==%'
-            ))
-    );
+    SELECT coalesce(bool_or(c.lexemes @@ pgblend._lexeme_tsquery(ARRAY(
+        SELECT l.lexeme
+        FROM unnest(p.lexemes) AS l (lexeme)
+        WHERE l.lexeme LIKE '==%'
+    ))), false)
+    FROM pgblend_data.chunk AS c
+    CROSS JOIN LATERAL pgblend._parse_query(_is_named.query, c.text_search_config) AS p
+    WHERE c.id = _is_named.chunk_id;
 END;
 
 COMMENT ON FUNCTION pgblend._is_named(text, bigint) IS
