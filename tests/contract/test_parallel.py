@@ -63,6 +63,7 @@ CALLS = {
     "_foreign_key_names": "('pg_class')",
     "_followed_metadata": """('{}', '{"a": 1}', '{}', '{}')""",
     "_merged_metadata": """('{}', '{"a": null}')""",
+    "_sound_collections": f"({IDS}, NULL)",
     "_summary_counts": "('m')",
     "_uncounted_chunks": f"({IDS})",
     "_few_vectors": f"({SPACE}, {IDS}, 10)",

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from pgblend.cli.database import connect
+from support.locks import answered_late
 from support.model_provider import DEFAULT_DIMENSIONS, ModelProvider
 
 Connect = Callable[..., psycopg.Connection]
@@ -290,21 +291,6 @@ def test_lenient_search_waits_150_ms_and_no_longer(
         assert time.monotonic() - started >= 0.15
 
 
-def test_the_words_have_a_time_limit(
-    library: psycopg.Connection, other: psycopg.Connection, warnings: list[str]
-) -> None:
-    limit = '{"timeouts_ms": {"lexical": 1}'
-    library.execute("SELECT lexical_seal('library')")
-    with pytest.raises(psycopg.Error, match="time limit") as strict:
-        search(
-            other, "wine", limit + ', "strict": true}'
-        )  # a session's first search reads segments
-    assert strict.value.sqlstate == "PB009"
-    assert search(library, "wine", limit + "}") == []
-    assert any("time limit" in text for text in warnings)
-    assert search(other, "wine") == ["0", "2"]
-
-
 @pytest.fixture
 def vectors(
     library: psycopg.Connection,
@@ -343,10 +329,44 @@ def test_vectors_stand_in_for_words_that_are_nowhere(
 
 
 @pytest.mark.usefixtures("vectors")
-def test_hybrid_search_goes_on_by_vectors(library: psycopg.Connection) -> None:
-    rows = library.execute(HYBRID, ["wine", '{"timeouts_ms": {"lexical": 1}}']).fetchall()
+def test_a_time_out_is_no_reason_for_vectors(
+    library: psycopg.Connection, other: psycopg.Connection
+) -> None:
+    library.execute("SELECT lexical_seal('library')")
+    warnings: list[str] = []
+    other.add_notice_handler(lambda message: warnings.append(message.message_primary or ""))
+    limit = '{"timeouts_ms": {"lexical": 500}}'
+
+    def late(statement: str, query: str) -> list[tuple[object, ...]]:
+        return answered_late(
+            library,
+            other,
+            "posting",
+            0.7,
+            lambda: other.execute(statement, [query, limit]).fetchall(),
+        )
+
+    assert late(SEARCH, "wine") == []
+    assert any("time limit" in text for text in warnings)
+    assert not any("no passage was found" in text for text in warnings)
+    rows = late(HYBRID, "cheese wind")
     assert len(rows) == len(TEXTS)
-    assert "time limit" in rows[0][1][0]
+    assert "lexical: the time limit" in str(rows[0][1])
+
+
+@pytest.mark.usefixtures("vectors")
+def test_vectors_stand_in_for_a_damaged_index_by_name(library: psycopg.Connection) -> None:
+    library.execute("SELECT lexical_seal('library')")
+    library.execute("UPDATE pgblend_data.segment SET lengths = ''")
+    rows = library.execute(SEARCH, ["wine", "{}"]).fetchall()
+    assert len(rows) == len(TEXTS)
+    damaged, by_vectors = rows[0][2]
+    assert 'collection "library" is damaged' in damaged
+    assert "nearest by vectors" in by_vectors
+
+
+@pytest.mark.usefixtures("vectors")
+def test_hybrid_search_goes_on_by_vectors(library: psycopg.Connection) -> None:
     lose_the_index(library)
     rows = library.execute(HYBRID, ["wine", "{}"]).fetchall()
     assert len(rows) == len(TEXTS)
