@@ -8,8 +8,9 @@ import psycopg
 import pytest
 
 from pgblend.cli.database import connect
-from support.locks import answered_late
+from support.locks import answered_late, waits
 from support.model_provider import DEFAULT_DIMENSIONS, ModelProvider
+from support.waiting import wait_until
 
 Connect = Callable[..., psycopg.Connection]
 
@@ -188,17 +189,19 @@ def test_a_seal_that_is_cancelled_does_not_take_the_commit_along(
     library: psycopg.Connection, other: psycopg.Connection, warnings: list[str]
 ) -> None:
     library.execute("BEGIN")
-    fill(library, 6000)
+    fill(library, 1500)
     committing = threading.Thread(target=library.execute, args=("COMMIT",))
-    committing.start()
-    while committing.is_alive() and status(other)[0] != "building":
-        pass
-    other.execute("SELECT pg_cancel_backend(%s)", [library.info.backend_pid])
-    committing.join()
+    with other.transaction():
+        other.execute("LOCK TABLE pgblend_data.segment IN SHARE MODE")  # the seal has to wait
+        committing.start()
+        wait_until(lambda: waits(other, library))
+        assert status(other)[0] == "building"
+        other.execute("SELECT pg_cancel_backend(%s)", [library.info.backend_pid])
+        committing.join()
     assert "canceling statement" in warnings[-1]
-    assert status(library) == ("error", 6003, 0, 6003, 0)
-    assert library.execute("SELECT lexical_seal('library')").fetchone() == (6003,)
-    assert status(library) == ("ready", 6003, 6003, 0, 0)
+    assert status(library) == ("error", 1503, 0, 1503, 0)
+    assert library.execute("SELECT lexical_seal('library')").fetchone() == (1503,)
+    assert status(library) == ("ready", 1503, 1503, 0, 0)
 
 
 def test_a_repeatable_read_transaction_leaves_the_seal_to_others(
@@ -262,6 +265,13 @@ def test_lenient_search_goes_on_without_a_missing_index(
     assert any("without the lexical arm" in text for text in warnings)
 
 
+def sleeps(watching: psycopg.Connection, watched: psycopg.Connection) -> bool:
+    """Tell whether a session waits on purpose."""
+    watching.execute("SELECT pg_stat_clear_snapshot()")
+    query = "SELECT FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'"
+    return watching.execute(query, [watched.info.backend_pid]).fetchone() is not None
+
+
 def test_lenient_search_waits_for_a_first_index(
     library: psycopg.Connection, other: psycopg.Connection
 ) -> None:
@@ -275,7 +285,7 @@ def test_lenient_search_waits_for_a_first_index(
         found: list[str] = []
         searching = threading.Thread(target=lambda: found.extend(search(library, "wine")))
         searching.start()
-        time.sleep(0.06)
+        wait_until(lambda: sleeps(other, library))
     searching.join()
     assert found == ["0", "2"]
 
