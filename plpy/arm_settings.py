@@ -8,7 +8,7 @@ from pgblend.plpy.keep_value import keep_value
 
 READ_BY_ARMS = (
     *("b", "k1", "title_weight", "heading_weight", "level", "language"),
-    *("lexical_index", "lexical_method"),
+    *("lexical_index", "lexical_method", "damaged"),
     *("fuzzy", "fuzzy_method", "ef_search", "vector_scan", "rescore_factor"),
     *("strict", "timeouts_ms"),
 )

@@ -13,8 +13,8 @@ def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
 
     Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
-    `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_bytes` and `directories`
-    (terms, and where the postings of each start); by row
+    `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_counts`, `code_bytes` and
+    `directories` (terms, and where the postings of each start); by row
     `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
     rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
     body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
@@ -41,6 +41,7 @@ def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "bounds": bounds,
         "ranges": ranges,
         "code_offsets": code_starts[:-1].astype(code_type),
+        "code_counts": np.diff(code_starts),
         "code_type": code_type,
         "code_bytes": [segment["code_bytes"] for segment in ordered],
         "directories": [(segment["terms"], segment["starts"]) for segment in ordered],

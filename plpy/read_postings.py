@@ -7,6 +7,7 @@ import numpy as np
 
 from pgblend.plpy.block_size import block_size
 from pgblend.plpy.read_block import read_block
+from pgblend.plpy.report_damage import report_damage
 
 Span = tuple[int, int, int, int]
 
@@ -19,7 +20,8 @@ def read_postings(
     """Return of each term its (rows, codes) in a view, rows ascending.
 
     `run` executes (statement, types, *values). A segment's directory says where in the segment's
-    postings those of a term are, and so in which blocks; all blocks are read at once.
+    postings those of a term are, and so in which blocks; all blocks are read at once. What does not
+    fit the segment ends in report_damage.
     """
     spans = term_spans(view["directories"], terms)
     nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
@@ -39,9 +41,10 @@ def read_postings(
             codes.append(of_block[1][part])
     rows = np.concatenate(ordinals).astype(np.intp)
     all_codes = np.concatenate(codes).astype(view["code_type"])
+    segments = np.array([segment for _, segment, _, _ in spans])
+    counts = [end - start for _, _, start, end in spans]
+    check_postings(view, np.repeat(segments, counts), rows, all_codes, run)
     if len(sizes) > 1:
-        segments = [segment for _, segment, _, _ in spans]
-        counts = [end - start for _, _, start, end in spans]
         rows += np.repeat(view["offsets"][segments], counts)
         all_codes += np.repeat(view["code_offsets"][segments], counts)
     first = last = 0
@@ -92,6 +95,27 @@ def fetch_blocks(
     )
     blocks = {}
     for row in rows:
-        key = keys[row["place"] - 1]
-        blocks[key] = read_block(row["data"], view["code_bytes"][key[0]])
+        segment, block = keys[row["place"] - 1]
+        size, code_bytes = sizes[segment], view["code_bytes"][segment]
+        count = min(size, int(view["directories"][segment][1][-1]) - block * size)
+        expected, data = count * (2 + code_bytes), row["data"]
+        if data is None or len(data) != expected:
+            reason = f"block {block} has {len(data or b'')} bytes where there should be {expected}"
+            report_damage(run, "segment", view["segment_ids"][segment], reason)
+        blocks[segment, block] = read_block(data, code_bytes)
     return blocks
+
+
+def check_postings(
+    view: Mapping[str, Any],
+    segments: Any,
+    rows: Any,
+    codes: Any,
+    run: Callable[..., Sequence[Mapping[str, Any]]],
+) -> None:
+    """Report postings of rows or codes that their segments (a place each) do not have."""
+    row_counts = np.diff([*view["offsets"], len(view["lengths"])])
+    beyond = (rows >= row_counts[segments]) | (codes >= view["code_counts"][segments])
+    if beyond.any():
+        segment_id = view["segment_ids"][segments[beyond.argmax()]]
+        report_damage(run, "segment", segment_id, "postings of rows or codes that it does not have")

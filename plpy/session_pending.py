@@ -9,6 +9,7 @@ import numpy as np
 from pgblend.plpy.unpack_pending import unpack_pending
 
 KEY_BYTES = 12
+RECORD_BYTES = 14
 MOST_CHUNKS = 20_000
 
 
@@ -16,13 +17,15 @@ def session_pending(
     listed: bytes | None,
     kept: MutableMapping[str, Any],
     fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
+    damaged: Callable[[int, str], object],
 ) -> dict[str, Any] | None:
     """Return the pending chunks that `listed` names, None where there are none.
 
     `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
     since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
     reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
-    document, int32 index, length, own length and number of records) and `records`.
+    document, int32 index, length, own length and number of records) and `records`. `damaged` is
+    called with a chunk and a reason, and does not return.
 
     The result is what unpack_pending returns, chunks of one configuration side by side, with
     `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
@@ -36,6 +39,8 @@ def session_pending(
         if len(chunks) > len(keys) + MOST_CHUNKS:
             kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
         for row in fetch(missing) if missing else ():
+            if len(row["records"]) % RECORD_BYTES:
+                damaged(int.from_bytes(row["key"][:8], "big"), "its records are cut off")
             chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
         kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
         kept["listed"] = listed

@@ -3,14 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
+Stages = list[dict[str, Any]]
+Done = Callable[..., dict[str, Any]]
+
 
 def stage_log(
-    clock: Callable[[], float],
-) -> tuple[list[dict[str, Any]], Callable[..., dict[str, Any]], Callable[[str, str], None]]:
-    """Return the list of stages, and the functions done(stage, rows, …) and skip(stage, reason).
+    clock: Callable[[], float], before: float = 0
+) -> tuple[Stages, Done, Callable[[str, str], None], Callable[[float], None]]:
+    """Return the list of stages, and functions: done(stage, rows, …), skip(stage, reason), warm(s).
 
     A stage that is done has taken the milliseconds since the one before; `clock` gives seconds.
-    What else `done` is given (details) goes into the stage as it is; it returns the stage.
+    What else `done` is given (details) goes into the stage as it is; it returns the stage. So many
+    seconds of that time that `warm` is given count for the stage warm_up, which goes first: what a
+    session does once. `before` are seconds of it that passed before the log began.
     """
     stages: list[dict[str, Any]] = []
     last = [clock()]
@@ -24,4 +29,12 @@ def stage_log(
     def skip(stage: str, reason: str) -> None:
         stages.append({"name": stage, "skipped": reason})
 
-    return stages, done, skip
+    def warm(seconds: float) -> None:
+        if not stages or stages[0]["name"] != "warm_up":
+            stages.insert(0, {"name": "warm_up", "ms": 0.0})
+        stages[0]["ms"] += seconds * 1000
+        last[0] += seconds
+
+    if before > 0:
+        stages.append({"name": "warm_up", "ms": before * 1000})
+    return stages, done, skip, warm

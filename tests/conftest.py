@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.json import Jsonb
 from pytest_postgresql.janitor import DatabaseJanitor
 
 from pgblend.cli.database import connect
@@ -37,6 +38,9 @@ __all__ = ["pytest_runtest_makereport", "pytest_terminal_summary"]  # hooks are 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 _numbers = itertools.count()
+
+# A busy machine is no error: a test that means a time limit sets it.
+PATIENT = dict.fromkeys(("answer", "embed", "expand", "lexical", "rerank", "total"), 60_000)
 
 # Key, title, content. The two share words, so that statistics would show what is hidden.
 LIBRARIES = {
@@ -113,11 +117,14 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def template(server: Server) -> Iterator[str]:
-    """A database at the newest revision, to clone from."""
+    """A database at the newest revision, to clone from, whose searches may take their time."""
     name = f"pgblend_template_{os.getpid()}"
     janitor = server.janitor(name, as_template=True)
     janitor.init()
     runner.upgrade(server.url(name))
+    with connect(server.url(name)) as admin:
+        admin.execute("SELECT pgblend.set_setting('timeouts_ms', %s)", [Jsonb(PATIENT)])
+        admin.execute("DELETE FROM pgblend_data.setting_history")  # as good as never set
     yield name
     janitor.drop()
 

@@ -109,7 +109,7 @@ def _levels(stages: Sequence[Stage]) -> list[list[Stage]]:
         (stage for stage in stages if stage.name in ARMS), key=lambda s: ARMS.index(s.name)
     )
     levels: list[list[Stage]] = []
-    before = [stage for stage in stages if stage.name in ("expand", "embed", "router")]
+    before = [stage for stage in stages if stage.name in ("warm_up", "expand", "embed", "router")]
     levels += [[stage] for stage in before]
     levels += [arms] if arms else []
     levels += [[stage] for stage in stages if stage not in before and stage not in arms]

@@ -78,9 +78,21 @@ FROM pgblend_data.collection AS c WHERE pgblend._has_numpy();
 """
 
 
+SCORE = """
+COMMENT ON COLUMN pgblend.search_result.score IS
+'In [0, 1], falling with rank: what the stages gave, divided by what a perfect match would get. '
+'Where MMR chooses rows for variety (setting mmr) it is the score before that, and may rise: rank '
+'is the order.';
+"""
+SCORE_BEFORE = """
+COMMENT ON COLUMN pgblend.search_result.score IS
+'In [0, 1], falling with rank: what the stages gave, divided by what a perfect match would get.';
+"""
+
+
 def upgrade() -> None:
     connection = op.get_bind()
-    execute_script(connection, PURPOSE)
+    execute_script(connection, PURPOSE + SCORE)
     execute_script(connection, LITERAL_WORDS)
     replace_routines(connection, snapshot(revision), snapshot(down_revision))
     execute_script(connection, ADD_NAMES + INDEX_AGAIN)
@@ -91,5 +103,5 @@ def downgrade() -> None:
     execute_script(connection, WORDS_BEFORE)
     execute_script(connection, FORGET_SETTINGS)
     replace_routines(connection, snapshot(down_revision), snapshot(revision))
-    execute_script(connection, NO_PURPOSE)
+    execute_script(connection, NO_PURPOSE + SCORE_BEFORE)
     execute_script(connection, REMOVE_NAMES + INDEX_AGAIN)

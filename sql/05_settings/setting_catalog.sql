@@ -128,7 +128,8 @@ BEGIN ATOMIC
             'Leave out rows below this score.'),
         ('mmr', 'search', 'mmr', '{"lambda": 1, "pool": 50}', NULL, NULL, NULL,
             'Maximal marginal relevance among the first pool rows: lambda weighs the score against '
-            'likeness to rows above; 1 is off, 0.7 is usual.'),
+            'likeness to rows above; 1 is off, 0.7 is usual. Rows keep the score they had, which '
+            'then need not fall with rank.'),
         ('mode', 'search', 'text', '"default"', NULL, NULL,
             ARRAY['default', 'fast', 'thorough', 'agent', 'api', 'tool'],
             'What a search may ask models for beside the query''s vector: fast nothing, default to '

@@ -23,7 +23,7 @@ try:
     segment = unpack_segment(saved)
     segment["alive"] &= np.isin(segment["chunk_ids"], np.array(alive, np.int64))
     merged = merge_postings([add_postings(segment, blocks or [])])
-except (IndexError, ValueError) as error:
+except ValueError as error:
     plpy.error(
         f"a saved segment is damaged: {error}", sqlstate="22023",
         hint="Save it again, or make it anew: lexical_rebuild.")

@@ -1,6 +1,7 @@
 -- _rebuild_collection: make a collection's segments anew; returns how many chunks they hold.
 -- Readers see the old ones until the transaction commits. Where somebody else seals, it is an
--- error. What is pending is sealed as well.
+-- error. What is pending is sealed as well, from the tsvectors, whatever pending says; chunks that
+-- another transaction is deleting stay there.
 CREATE OR REPLACE FUNCTION pgblend._rebuild_collection(collection_id bigint)
 RETURNS bigint
 LANGUAGE plpgsql
@@ -13,6 +14,11 @@ DECLARE
 BEGIN
     PERFORM pgblend._lock_segments(_rebuild_collection.collection_id);
     PERFORM pgblend._drop_segments(_rebuild_collection.collection_id);
+    DELETE FROM pgblend_data.pending AS p
+    WHERE p.ctid = ANY(ARRAY(
+        SELECT w.ctid FROM pgblend_data.pending AS w
+        WHERE w.collection_id = _rebuild_collection.collection_id
+        FOR UPDATE SKIP LOCKED));
     PERFORM pgblend._rebuild_vocabulary(_rebuild_collection.collection_id);
     SELECT coalesce(sum(pgblend._seal_missing(l.collection_id, l.text_search_config, '{}')), 0)
     INTO total

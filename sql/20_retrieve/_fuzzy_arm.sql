@@ -27,11 +27,13 @@ AS $function$
 DECLARE
     k1 double precision := settings ->> 'k1';
     depth integer := settings ->> 'candidate_depth';
-    deadline double precision := pgblend._monotonic_deadline(
-        (settings #>> '{timeouts_ms,lexical}')::integer);
+    deadline double precision;
     reading uuid := gen_random_uuid();
     terms jsonb;
 BEGIN
+    IF settings ? 'damaged' THEN
+        collection_ids := pgblend._sound_collections(collection_ids, settings -> 'damaged');
+    END IF;
     IF settings ->> 'fuzzy_method' = 'word_similarity' THEN
         SELECT t.* INTO chunk_ids, document_ids, chunk_indexes, scores, perfect_score, corrections
         FROM pgblend._trigram_arm(query, collection_ids, filter, settings) AS t;
@@ -41,6 +43,8 @@ BEGIN
     ELSIF settings ->> 'lexical_index' IS NULL THEN
         PERFORM pgblend._check_lexical_index(collection_ids, (settings ->> 'strict')::boolean);
     END IF;
+    deadline := pgblend._lexical_deadline(
+        collection_ids, (settings #>> '{timeouts_ms,lexical}')::integer, 'fuzzy', reading);
     terms := pgblend._fuzzy_terms(query, collection_ids, settings, deadline, reading);
     SELECT
         array_agg(r.chunk_id), array_agg(r.document_id), array_agg(r.chunk_index),

@@ -1,8 +1,8 @@
 -- _lexical_arm: the words' candidates: one BM25 over all text search configurations in use; as
 -- arrays, best first, which are NULL or empty where there are none.
 -- `perfect_score` is what no passage can reach: Σ idf · (k1 + 1), the largest over the
--- configurations. A query without lexemes has no candidates. Raises PB002 where an index is
--- missing, PB003 where strict finds no chunks, PB009 where timeouts_ms.lexical is over. A caller
+-- configurations. A query without lexemes has no candidates. Raises PB002 where an index is missing
+-- or damaged, PB003 where strict finds no chunks, PB009 where timeouts_ms.lexical is over. A caller
 -- that knows puts lexical_index into settings: 'incomplete' to search what there is, 'none' for no
 -- candidates. At level document the candidates are documents, each by its best chunk: frequencies,
 -- lengths and statistics count what chunks repeat (title, heading, overlap) once, phrases must
@@ -49,6 +49,9 @@ BEGIN
     ELSIF settings ->> 'lexical_index' = 'none' THEN
         RETURN;
     END IF;
+    IF settings ? 'damaged' THEN
+        collection_ids := pgblend._sound_collections(collection_ids, settings -> 'damaged');
+    END IF;
     terms := pgblend._query_terms(query, collection_ids, settings ->> 'language');
     IF cardinality(terms.lexemes) = 0 THEN
         NULL;
@@ -59,8 +62,10 @@ BEGIN
             timeout_ms);
         total_length := best.total_length;
     ELSE
-        deadline := pgblend._monotonic_deadline(timeout_ms);
         reading := gen_random_uuid();
+        deadline := pgblend._lexical_deadline(
+            collection_ids, timeout_ms, CASE WHEN by_document THEN 'document' ELSE 'chunk' END,
+            reading);
         statistics := pgblend._query_idf(
             collection_ids, terms.lexeme_configs, terms.lexemes, by_document, deadline, reading);
         total_length := statistics.total_length;

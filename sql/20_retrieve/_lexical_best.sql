@@ -4,7 +4,8 @@
 -- of the index and half of the time. boosts are how many times its idf a lexeme weighs. At most
 -- `depth` chunks that pass the filter and the condition, where these are not NULL, best first, ties
 -- by (document, chunk index); perfect_score is what no chunk can reach; total_length, of all chunks
--- in lexeme occurrences, is 0 where there are none. PB009 where timeout_ms are over.
+-- in lexeme occurrences, is 0 where there are none. PB009 where timeout_ms are over: they begin
+-- when the index is open, since what a session reads and compiles once counts against no limit.
 CREATE OR REPLACE FUNCTION pgblend._lexical_best(
     collection_ids bigint[],
     config_name text,
@@ -29,6 +30,7 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
+#include plpy/arm_deadline.py
 #include plpy/array_record.py
 #include plpy/candidate_filter.py
 #include plpy/count_lexemes.py
@@ -39,16 +41,14 @@ AS $python$
 #include plpy/score_index.py
 #include plpy/term_ids.py
 #include plpy/view_postings.py
-import time
 
-check = deadline_check(time.monotonic() + timeout_ms / 1000, plpy.error)
+handed = GD.get("pgblend_handed", {})  # between this and a search's own Python
 run = prepared_statements(plpy.prepare, SD.setdefault("plans", {}))
 opened = open_index(run, GD, collection_ids, None)
-check()
+check = deadline_check(arm_deadline(timeout_ms, handed, plpy.error), plpy.error)
 terms = term_ids(lexemes)
 n, length, df = count_lexemes(
     opened["live"], view_postings(opened["view"], terms, run), opened["pending"], terms)
-handed = GD.get("pgblend_handed", {})  # what a search's own Python takes as it is
 handed["every_word"] = all(
     count for lexeme, count in zip(lexemes, df) if not lexeme.startswith("=="))
 if not length:

@@ -2,7 +2,7 @@
 -- filter.
 -- At most depth rows, best first, ties by (document, chunk index). Sealed or pending makes no
 -- difference. `reading` is that of _lexical_statistics. deadline is on the monotonic clock
--- (_monotonic_deadline): PB009 once it is over. Without numpy the tsvectors are scored.
+-- (_lexical_deadline): PB009 once it is over. Without numpy the tsvectors are scored.
 CREATE OR REPLACE FUNCTION pgblend._lexical_score(
     collection_ids bigint[],
     config_name text,

@@ -64,8 +64,9 @@ import json
 import re
 from time import monotonic, perf_counter, time
 
-started = perf_counter()
-stages, done, skip = stage_log(perf_counter)
+# The first search of a session imports and compiles; its stages begin after that.
+stages, done, skip, warm = stage_log(
+    perf_counter, 0 if "statements" in SD else time() - started_at)
 run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
 parsed, of_arms = parsed_settings(SD.setdefault("settings", {}), settings)
 in_force = parsed | {"space": space, "traced": traced != "none" and traced}
@@ -101,8 +102,12 @@ def search(kind, arm, weight, text=None, vector=None):
     if kind == "vector":
         binding = query if weights["lexical"] > 0 else None
         values = [binding, *values[1:], vector, space]
-    handed = {"columns": None, "every_word": False}
-    if kind == "lexical":
+    warmed = SD.setdefault("warmed", set())
+    handed = {
+        "columns": None, "every_word": False, "deadline": deadline,
+        "warmed_up": kind not in warmed}
+    called_at = monotonic()
+    if kind != "vector":
         GD["pgblend_handed"] = handed
     try:
         found = arm_list(run, kind, arm, weight, values, handed)
@@ -110,14 +115,20 @@ def search(kind, arm, weight, text=None, vector=None):
             "every_word": handed["every_word"] and in_force["language"] is None,
             "named": kind == arm == "lexical" and is_named(text, found["chunk_ids"])}
     except plpy.SPIError as error:
-        if kind == arm or error_state(error) != "PB009":
+        if arm == "lexical" or error_state(error) != "PB009" or in_force["strict"]:
             raise
-        degrade("expand", {"problem": f"{arm} took too long", "hint": "Raise timeouts_ms.lexical."})
+        key = "total" if monotonic() > deadline else "lexical"
+        degrade("fuzzy" if kind == arm else "expand", {
+            "problem": f"the time limit of {arm} is over", "hint": f"Raise timeouts_ms, key {key}."})
         return {
             "arm": arm, "kind": kind, "by_vector": False, "weight": weight, "perfect": None,
-            "chunk_ids": [], "document_ids": [], "chunk_indexes": [], "scores": []}
+            "chunk_ids": [], "document_ids": [], "chunk_indexes": [], "scores": [],
+            "corrections": []}
     finally:
         GD.pop("pgblend_handed", None)
+        if handed["warmed_up"] and "ready_at" in handed:
+            warmed.add(kind)
+            warm(handed["ready_at"] - called_at)
 
 def is_named(text, chunk_ids):
     """Whether the first of the chunks is of a document that is called so; a quick look first."""
@@ -265,7 +276,7 @@ if traced == "rerank":
         {"chunk_id": ids[item], "passage": passage}
         for item, passage in zip(reranker.targets, reranker.passages(reranker.targets))]}
 elif traced != "none" or in_force["search_id"]:
-    trace = {"stages": stages, "ms": (perf_counter() - started) * 1000}
+    trace = {"stages": stages, "ranked_at": time()}
 if traced in ("page", "pool"):
     trace |= search_trace(
         page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,

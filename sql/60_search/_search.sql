@@ -2,12 +2,12 @@
 -- What is set is read each time, so that it takes effect at once, and planned (_search_plan); then
 -- one page is made (_search_page). `only_arm` (lexical, vector, fuzzy) runs that arm alone: vector
 -- raises where there are no vectors; lexical, where no passage has any of the words and strict does
--- not forbid it, gives the nearest by vectors, with a WARNING and a note in `degraded`. A NULL or
--- blank query gives no rows, unless only_arm is vector and its vector is given. `trace` is NULL
--- with `traced` 'none'; 'page' and 'pool' say ever more (_search_trace), 'rerank' only which
--- passages a reranker would read. Where log_address is set, the search is reported there, and
--- search_id is in the rows' details; without `is_reported` the caller is to send the `report`.
--- What the search did, rows or none, is kept for last_search.
+-- not forbid it, gives the nearest by vectors, with a WARNING and a note in `degraded`, but not
+-- where its time was over. A NULL or blank query gives no rows, unless only_arm is vector and its
+-- vector is given. `trace` is NULL with `traced` 'none'; 'page' and 'pool' say ever more
+-- (_search_trace), 'rerank' only which passages a reranker would read. Where log_address is set,
+-- the search is reported there, and search_id is in the rows' details; without `is_reported` the
+-- caller is to send the `report`. What the search did, rows or none, is kept for last_search.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,
@@ -92,7 +92,7 @@ BEGIN
             fallback := pgblend._search_page(
                 query, result_limit, NULL, looked.space, collection_ids, filter,
                 settings || pgblend._arm_settings('vector') || '{"words_found": false}',
-                started_at, traced, looked.degraded);
+                started_at, traced, page.degraded || looked.degraded);
             IF fallback.candidate_count > 0 THEN
                 fallback.trace := fallback.trace
                     || jsonb_build_object('lexical_tries', page.trace -> 'lexical_tries');

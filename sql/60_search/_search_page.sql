@@ -2,9 +2,11 @@
 -- lacks.
 -- Arms and texts are read by one statement, so under one snapshot. Where a collection has no
 -- lexical index (PB002), it looks again after 50 and 100 ms while another session builds one, then
--- searches what there is; where the arm's time is over (PB009), the words are left out. Both are
--- named in `degraded` and raise a WARNING; with the setting strict they are errors at once. Without
--- numpy the words are scored from tsvectors, which is only named. trace has lexical_tries, for the
+-- searches what there is; where the index is damaged, the words of that collection are left out;
+-- where the arm's time is over (PB009), all words are, and candidate_count is NULL. These are named
+-- in `degraded` and raise a WARNING; with the setting strict they are errors at once. Without numpy
+-- the words are scored from tsvectors, which is only named. A deadlock (with REINDEX TABLE, which
+-- takes a table's indexes one after the other) is tried once more. trace has lexical_tries, for the
 -- search log: how many attempts, and the SQLSTATE and status of an index that was not there.
 CREATE OR REPLACE FUNCTION pgblend._search_page(
     query text,
@@ -28,9 +30,11 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     waits_s double precision[] := '{0.05, 0.1}';
+    timed_out boolean := false;
+    deadlocks integer := 0;
+    damaged text;
     problem text;
     hint text;
-    tried_at timestamptz;
     tries jsonb := '{"attempts": 0}';
 BEGIN
     IF (settings #>> '{weights,lexical}')::double precision > 0 AND NOT pgblend._has_numpy() THEN
@@ -39,14 +43,13 @@ BEGIN
     END IF;
     LOOP
         BEGIN
-            tried_at := clock_timestamp();
             tries := jsonb_set(tries, '{attempts}', to_jsonb((tries ->> 'attempts')::integer + 1));
             SELECT
                 ARRAY(
                     SELECT f FROM pgblend._fetch_page(
                         r.chunk_ids, r.ranks, r.scores, r.relevances, r.snippets, r.arms,
                         r.details, _search_page.degraded || r.degraded) AS f),
-                r.candidate_count,
+                CASE WHEN NOT timed_out THEN r.candidate_count END,
                 r.trace,
                 _search_page.degraded || r.degraded
             INTO results, candidate_count, trace, degraded
@@ -56,19 +59,25 @@ BEGIN
             IF trace ? 'stages' THEN
                 trace := jsonb_insert(trace, '{stages,-1}', jsonb_build_object(
                     'name', 'fetch', 'rows', cardinality(results),
-                    'ms', pgblend._milliseconds(tried_at, clock_timestamp())
-                        - (trace ->> 'ms')::double precision), true) - 'ms'
+                    'ms', pgblend._milliseconds(
+                        to_timestamp((trace ->> 'ranked_at')::double precision),
+                        clock_timestamp())), true) - 'ranked_at'
                     || jsonb_build_object('lexical_tries', tries);
             END IF;
             RETURN;
         EXCEPTION
             WHEN SQLSTATE 'PB002' OR SQLSTATE 'PB003' OR SQLSTATE 'PB008' OR SQLSTATE 'PB009'
-                OR SQLSTATE '22023' OR query_canceled
+                OR SQLSTATE '22023' OR query_canceled OR deadlock_detected
             THEN
-                GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+                IF SQLSTATE = '40P01' AND deadlocks = 0 THEN
+                    deadlocks := 1;
+                    CONTINUE;
+                END IF;
+                GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT, damaged = TABLE_NAME;
                 tries := tries || jsonb_build_object('problem', SQLSTATE);
                 IF SQLSTATE = 'PB002' THEN
                     tries := tries || jsonb_build_object('status', CASE
+                        WHEN damaged <> '' THEN 'error'
                         WHEN EXISTS (
                             SELECT FROM unnest(collection_ids) AS id
                             WHERE pgblend._is_building(id)) THEN 'building'
@@ -87,9 +96,12 @@ BEGIN
                 END IF;
                 degraded := _search_page.degraded
                     || pgblend._degrade('lexical', problem, SQLSTATE, hint, settings);
-                settings := settings || CASE SQLSTATE
-                    WHEN 'PB002' THEN '{"lexical_index": "incomplete"}'::jsonb
-                    ELSE '{"lexical_index": "none"}' END;
+                timed_out := SQLSTATE = 'PB009';
+                settings := settings || CASE
+                    WHEN timed_out THEN '{"lexical_index": "none"}'::jsonb
+                    WHEN damaged = '' THEN '{"lexical_index": "incomplete"}'
+                    ELSE jsonb_build_object(
+                        'damaged', coalesce(settings -> 'damaged', '[]') || to_jsonb(damaged)) END;
         END;
     END LOOP;
 END;

@@ -2,7 +2,9 @@
 -- A NULL or blank query gives no rows. Without a query_embedding the query is embedded through the
 -- gateway; where that fails the words answer alone, `degraded` and a WARNING say why, and the
 -- option strict makes it an error. Misspelt words are put right by the fuzzy arm (option fuzzy).
--- Weights that are all 0 are an error. Options: pgblend.setting_catalog(), scope 'search'.
+-- score falls with rank, but where MMR chooses rows for variety (option mmr): it is the score
+-- before that. Weights that are all 0 are an error. Options: pgblend.setting_catalog(), scope
+-- 'search'.
 CREATE OR REPLACE FUNCTION pgblend.hybrid_search(
     query text,
     result_limit integer DEFAULT 10,

@@ -1,8 +1,9 @@
 -- lexical_status: the lexical index of a collection, or of all that the caller may read.
 -- A chunk is in a segment (sealed) or pending, and is found either way. status: building while
--- another session writes segments; error where the last attempt failed, or chunks are missing from
--- the index; uninitialized where there are chunks and no index; empty without chunks; else ready. A
--- name that the caller sees no collection of is an error.
+-- another session writes segments; error where the last attempt failed, chunks are missing from the
+-- index, or what it holds is damaged (all of it is read, to know); uninitialized where there are
+-- chunks and no index; empty without chunks; else ready. A name that the caller sees no collection
+-- of is an error.
 CREATE OR REPLACE FUNCTION pgblend.lexical_status(collection text DEFAULT NULL)
 RETURNS TABLE (
     collection_name text,
@@ -33,8 +34,8 @@ BEGIN
     SELECT
         c.name,
         CASE
-            WHEN pgblend._is_building(c.id) THEN 'building'
-            WHEN f.failed_at IS NOT NULL THEN 'error'
+            WHEN b.building THEN 'building'
+            WHEN f.failed_at IS NOT NULL OR d.reason IS NOT NULL THEN 'error'
             WHEN n.chunks = n.live + n.pending AND n.chunks = 0 THEN 'empty'
             WHEN n.chunks = n.live + n.pending THEN 'ready'
             WHEN n.live + n.pending = 0 THEN 'uninitialized'
@@ -47,9 +48,13 @@ BEGIN
         n.segments,
         n.bytes,
         n.sealed_at,
-        coalesce(f.message, CASE WHEN n.chunks <> n.live + n.pending THEN format(
-            'the index holds %s of %s chunks: run lexical_rebuild', n.live + n.pending, n.chunks)
-        END),
+        coalesce(
+            f.message,
+            d.reason || ': run lexical_rebuild',
+            CASE WHEN n.chunks <> n.live + n.pending THEN format(
+                'the index holds %s of %s chunks: run lexical_rebuild',
+                n.live + n.pending, n.chunks)
+            END),
         f.failed_at
     FROM pgblend_data.collection AS c
     CROSS JOIN LATERAL (
@@ -76,6 +81,11 @@ BEGIN
             SELECT count(*) AS dead FROM pgblend_data.tombstone AS b WHERE b.collection_id = c.id
         ) AS t
     ) AS n
+    CROSS JOIN LATERAL (SELECT pgblend._is_building(c.id) AS building) AS b
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN pgblend._has_numpy() AND NOT b.building THEN
+            pgblend._index_damage(c.id) END AS reason
+    ) AS d
     LEFT JOIN pgblend_data.lexical_failure AS f ON f.collection_id = c.id
     WHERE c.id = coalesce(target.id, c.id)
     ORDER BY c.name;

@@ -147,6 +147,7 @@ CALLS = {
     "_setting_rules": "()",
     "_setting_schema": "('mmr')",
     "_setting_sources": "('{\"k1\": 1}', NULL, '{1}')",
+    "_sound_collections": f"({IDS}, NULL)",
     "_spaced_bigrams": "('東京都')",
     "_split_content": "('some words', pgblend._collection_settings('{}'))",
     "_sum_ascending": "('{1,2}')",

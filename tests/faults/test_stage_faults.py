@@ -14,7 +14,7 @@ from support.backend import held
 from support.database import Database
 from support.model_library import EXPANSION, QUERY, WEAK, fill, search, use_models
 from support.model_provider import Behaviour, GatewayProcess, ModelProvider
-from support.waiting import wait_until
+from support.waiting import SOON_SECONDS, wait_until
 
 TASKS = {"embed": "embed", "expand": "chat", "rerank": "rerank"}  # stage: the provider's task
 NAMED = {"embed": "vector", "expand": "expand", "rerank": "rerank"}  # stage: what degraded names
@@ -32,7 +32,6 @@ FAULTS = {
 }
 LIMITS = {"timeouts_ms": dict.fromkeys(TASKS, LIMIT_MS)}
 THOROUGH = {"mode": "thorough", **WEAK, **LIMITS}
-SIGNAL_SECONDS = 1.0  # 20 ms steps, with a margin for busy machines
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +64,7 @@ def test_a_search_goes_on(
     rows = search(filled, "source_key, degraded, arms", THOROUGH)
     seconds = time.monotonic() - start
     assert rows
-    assert seconds < LIMIT_MS / 1000 * 3 + SIGNAL_SECONDS
+    assert seconds < SOON_SECONDS
     (notes,) = {tuple(row[1]) for row in rows}
     assert [note.partition(":")[0] for note in notes] == [NAMED[stage]]
     assert "the model gateway" in notes[0] or "gateway's answer" in notes[0]
@@ -80,7 +79,7 @@ def test_all_models_gone(filled: Database, provider: ModelProvider) -> None:
     provider.behaviour = Behaviour(hang=True)
     start = time.monotonic()
     (row, *_) = search(filled, "degraded, arms", THOROUGH)
-    assert time.monotonic() - start < LIMIT_MS / 1000 * 3 + SIGNAL_SECONDS
+    assert time.monotonic() - start < SOON_SECONDS
     assert [note.partition(":")[0] for note in row[0]] == ["expand", "vector", "rerank"]
     assert row[1].keys() == {"lexical"}
 
@@ -91,7 +90,7 @@ def test_the_total_limit_holds_over_all_stages(filled: Database, provider: Model
     limits = {"timeouts_ms": {**dict.fromkeys(TASKS, 60_000), "total": LIMIT_MS}}
     start = time.monotonic()
     (row, *_) = search(filled, "degraded", {**THOROUGH, **limits})
-    assert time.monotonic() - start < LIMIT_MS / 1000 + SIGNAL_SECONDS
+    assert time.monotonic() - start < SOON_SECONDS
     assert "gave no answer" in row[0][0]
     assert row[0][1].startswith("vector: the time of the whole search is over")
 
@@ -115,7 +114,7 @@ def test_statement_timeout(filled: Database, provider: ModelProvider, stage: str
         start = time.monotonic()
         call = "SELECT * FROM hybrid_search(%s, options => %s)"
         assert filled.error(call, QUERY, json.dumps(patient)).sqlstate == "57014"
-        assert 1.5 <= time.monotonic() - start < 1.5 + SIGNAL_SECONDS
+        assert 1.5 <= time.monotonic() - start < SOON_SECONDS
     assert held(filled)[0] == 0
     assert places_taken(filled) == 0
     provider.reset()
@@ -134,8 +133,8 @@ def test_cancel_and_terminate(filled: Database, provider: ModelProvider, end: st
         assert places_taken(filled) == 1
         start = time.monotonic()
         filled.rows(f"SELECT {end}(%s)", connection.info.backend_pid)
-        thread.join(10)
-        assert time.monotonic() - start < SIGNAL_SECONDS
+        thread.join(SOON_SECONDS)
+        assert time.monotonic() - start < SOON_SECONDS
         assert isinstance(outcome[0], psycopg.Error)
     wait_until(lambda: places_taken(filled) == 0, 10)
 

@@ -1,5 +1,6 @@
 """A search by each literal profile gives the sums that its source's formulas give for its ranks."""
 
+import json
 from typing import Any
 
 import pytest
@@ -54,6 +55,31 @@ def test_sums_are_those_of_the_source(library: Database, profile: str) -> None:
         assert sums == sorted(sums, reverse=True)
         assert scores == sorted(scores, reverse=True)
     assert [arms["fused"]["rank"] for arms, _ in rows][:1] == [1]
+
+
+@pytest.mark.parametrize("profile", ["balanced", *WEIGHTS, "graph"])
+@pytest.mark.parametrize("recency", [None, 30])
+def test_score_falls_with_rank_but_where_mmr_chooses(
+    library: Database, profile: str, recency: int | None
+) -> None:
+    def found(weight: float) -> dict[str, float]:
+        options = {"mmr": {"lambda": weight}, "recency_half_life_days": recency}
+        rows = library.rows(
+            "SELECT source_key, score FROM hybrid_search("
+            "%s, 30, profile => %s, query_embedding => %s, options => %s) ORDER BY rank",
+            QUERY,
+            profile,
+            vector_of(QUERY),
+            json.dumps(options),
+        )
+        return dict(rows)
+
+    plain, diverse = found(1), found(0.2)
+    assert list(plain.values()) == sorted(plain.values(), reverse=True)
+    assert diverse == plain  # each row keeps the score that it had
+    assert list(diverse.values()) != sorted(diverse.values(), reverse=True)
+    told = library.value("SELECT col_description('pgblend.search_result'::regclass, 2)")
+    assert "Where MMR chooses rows" in told
 
 
 def test_a_list_alone_has_its_bonus_too(library: Database) -> None:

@@ -58,9 +58,11 @@ def test_a_search_is_reported(library: Database, receiver: socket.socket) -> Non
         {"rank": rank, "chunk_id": row[0], "document_id": row[1], "score": row[2]}
         for rank, row in enumerate(rows, 1)
     ]
-    assert [stage["name"] for stage in report["stages"]] == [
+    names = [stage["name"] for stage in report["stages"]]
+    assert names[-5:] == [  # before these, what a session's first search does
         *("lexical", "fuse", "dedup", "page", "fetch"),  # fuzzy: no word is unknown
     ]
+    assert names[:-5] in ([], ["warm_up"])
     assert all(stage["ms"] >= 0 for stage in report["stages"])
     assert report["degraded"][0].startswith("vector: no embedding space yet")
     assert report["ms"] > 0

@@ -4,6 +4,9 @@ import subprocess
 import time
 from collections.abc import Callable
 
+# Far more than a busy machine takes to end a call, far less than a call that hangs.
+SOON_SECONDS = 30
+
 
 def wait_until(
     reached: Callable[[], object],

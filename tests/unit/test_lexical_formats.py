@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pgblend.plpy.add_postings import add_postings
+from pgblend.plpy.arm_deadline import arm_deadline
 from pgblend.plpy.deadline_check import deadline_check
 from pgblend.plpy.merge_postings import merge_postings
 from pgblend.plpy.pack_lexemes import pack_lexemes
@@ -107,6 +108,7 @@ def test_a_segment_survives_writing_and_reading():
     assert (n, total, list(map(len, blocks))) == (2, 8, [9])
     stored = dict(zip(ARRAYS, arrays, strict=True)) | {
         "id": 1,
+        "n": 2,
         "text_search_config": "simple",
         "dead": struct.pack("<i", 0),
     }
@@ -115,6 +117,19 @@ def test_a_segment_survives_writing_and_reading():
         add_postings(unpack_segment(stored), [blocks[0][:6]])
     with pytest.raises(ValueError, match="0 postings where there should be 3"):
         add_postings(unpack_segment(stored), [])
+    with pytest.raises(ValueError, match="postings of rows or codes"):
+        add_postings(unpack_segment(stored), [b"\xff" * 9])
+    for name, cut, reason in (
+        ("lengths", 4, "1 lengths where there should be 2"),
+        ("document_frequencies", 2, "1 document_frequencies where there should be 2"),
+        ("chunk_ids", 1, "buffer size"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            unpack_segment(stored | {name: stored[name][:-cut]})
+    with pytest.raises(ValueError, match="chunk_ids do not ascend"):
+        unpack_segment(stored | {"chunk_ids": stored["chunk_ids"][:8] * 2})
+    with pytest.raises(ValueError, match="dead has rows that are none of 2"):
+        unpack_segment(stored | {"dead": struct.pack("<i", 2)})
     assert segment["alive"].tolist() == [False, True]
     postings = zip(segment["terms"], segment["ordinals"], segment["frequencies"], strict=True)
     a, b = term_ids(["a", "b"])
@@ -145,3 +160,16 @@ def test_a_deadline_fails_once_it_is_past():
     deadline_check(float("inf"), fail)()
     with pytest.raises(TimeoutError, match="time limit"):
         deadline_check(time.monotonic() - 1, fail)()
+
+
+def test_an_arm_has_no_more_time_than_the_whole_search():
+    def fail(message: str, **_: str) -> None:
+        raise TimeoutError(message)
+
+    handed: dict = {}
+    deadline = arm_deadline(5000, handed, fail)
+    assert deadline == handed["ready_at"] + 5
+    soon = {"deadline": time.monotonic() + 3}
+    assert arm_deadline(5000, soon, fail) == soon["deadline"]
+    with pytest.raises(TimeoutError, match="whole search"):
+        arm_deadline(5000, {"deadline": time.monotonic() - 1}, fail)

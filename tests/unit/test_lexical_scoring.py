@@ -36,6 +36,7 @@ def store(segment_id, chunks):
     dead = [place for place, chunk in enumerate(chunks) if chunk["fate"] == "dead"]
     row = dict(zip(names, arrays, strict=True)) | {
         "id": segment_id,
+        "n": len(chunks),
         "text_search_config": config_of(chunks[0]),
         "dead": np.array(dead, "<i4").tobytes(),
     }
@@ -378,6 +379,10 @@ def test_what_a_reading_found_serves_the_same_reading_only():
     assert [read(None)[1] for _ in range(2)] == [1, 1]
 
 
+def fail(*_):
+    raise AssertionError("nothing is damaged")
+
+
 def test_pending_chunks_are_read_once():
     chunks = with_ids([{"words": {1: ONCE}, "place": "pending", "fate": "alive"}] * 4)
     rows = {chunk["id"]: pending_row(chunk) for chunk in chunks}
@@ -386,7 +391,7 @@ def test_pending_chunks_are_read_once():
     def read(*places):
         listed = b"".join(pending_key(chunks[place]) for place in places)
         pending = session_pending(
-            listed, kept, lambda ids: asked.append(ids) or [rows[key] for key in ids]
+            listed, kept, lambda ids: asked.append(ids) or [rows[key] for key in ids], fail
         )
         return pending and pending["chunk_ids"].tolist()
 
@@ -405,7 +410,7 @@ def test_an_id_given_anew_is_another_chunk():
     for transaction, text in ((700, 1), (701, 2)):
         key = struct.pack(">qI", chunk["id"], transaction)
         row = pending_row({**chunk, "words": {text: ONCE}}) | {"key": key}
-        pending = session_pending(key, kept, lambda _, row=row: [row])
+        pending = session_pending(key, kept, lambda _, row=row: [row], fail)
         assert pending["terms"].tolist() == [text]
 
 

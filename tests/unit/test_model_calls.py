@@ -29,7 +29,7 @@ def gateway() -> Iterator[StageGateway]:
 
 def test_a_stage_takes_the_time_since_the_one_before() -> None:
     ticks = iter([10.0, 10.5, 10.75])
-    stages, done, skip = stage_log(lambda: next(ticks))
+    stages, done, skip, _ = stage_log(lambda: next(ticks))
     skip("expand", "no model")
     assert done("lexical", 3) is stages[1]
     skip("vector", "its weight is 0")
@@ -40,6 +40,24 @@ def test_a_stage_takes_the_time_since_the_one_before() -> None:
         {"name": "vector", "skipped": "its weight is 0"},
         {"name": "fuse", "ms": 250.0, "rows": 0, "details": {"x": 1}},
     ]
+
+
+def test_what_a_session_does_once_is_a_stage_of_its_own() -> None:
+    ticks = iter([10.0, 10.5, 11.0])
+    stages, done, _, warm = stage_log(lambda: next(ticks), 2)
+    warm(0.25)
+    done("lexical", 3)
+    warm(0.125)
+    done("fuzzy", 1)
+    assert stages == [
+        {"name": "warm_up", "ms": 2375.0},
+        {"name": "lexical", "ms": 250.0, "rows": 3},
+        {"name": "fuzzy", "ms": 375.0, "rows": 1},
+    ]
+    stages, _, _, warm = stage_log(lambda: 10.0)
+    assert stages == []
+    warm(0.5)
+    assert stages == [{"name": "warm_up", "ms": 500.0}]
 
 
 def test_calls_are_sent_first_and_ended_whatever_happens(gateway: StageGateway) -> None:
