@@ -60,7 +60,7 @@ import json
 from time import monotonic, perf_counter, time
 
 started = perf_counter()
-stages, done, skip = stage_log(perf_counter)
+stages, done, skip = stage_log(perf_counter, started + started_at - time())
 run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
 parsed, of_arms = parsed_settings(SD.setdefault("settings", {}), settings)
 in_force = parsed | {"space": space, "traced": traced != "none" and traced}
@@ -253,10 +253,10 @@ if traced == "rerank":
         {"chunk_id": ids[item], "passage": passage}
         for item, passage in zip(reranker.targets, reranker.passages(reranker.targets))]}
 elif traced != "none" or in_force["search_id"]:
-    trace = {"stages": stages, "ms": (perf_counter() - started) * 1000}
+    trace = {"stages": stages, "end_ms": (time() - started_at) * 1000}
 if traced in ("page", "pool"):
     trace |= search_trace(
-        page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,
+        page, lists, fused, (points, reranker.addends), in_force["rrf_k"], places, arms_of,
         (stored.known_cosines, chosen["dropped"]) if traced == "pool" else None)
 of_all = {
     "mode": in_force["mode"], **({"search_id": in_force["search_id"]} if in_force["search_id"]

@@ -29,7 +29,6 @@ DECLARE
     waits_s double precision[] := '{0.05, 0.1}';
     problem text;
     hint text;
-    tried_at timestamptz;
 BEGIN
     IF (settings #>> '{weights,lexical}')::double precision > 0 AND NOT pgblend._has_numpy() THEN
         degraded := _search_page.degraded
@@ -37,7 +36,6 @@ BEGIN
     END IF;
     LOOP
         BEGIN
-            tried_at := clock_timestamp();
             SELECT
                 ARRAY(
                     SELECT f FROM pgblend._fetch_page(
@@ -52,9 +50,9 @@ BEGIN
                 date_part('epoch', started_at), traced) AS r;
             IF trace ? 'stages' THEN
                 trace := jsonb_insert(trace, '{stages,-1}', jsonb_build_object(
-                    'name', 'fetch', 'rows', cardinality(results),
-                    'ms', pgblend._milliseconds(tried_at, clock_timestamp())
-                        - (trace ->> 'ms')::double precision), true) - 'ms';
+                    'name', 'fetch', 'rows', cardinality(results), 'start_ms', trace -> 'end_ms',
+                    'ms', greatest(pgblend._milliseconds(started_at, clock_timestamp())
+                        - (trace ->> 'end_ms')::double precision, 0)), true) - 'end_ms';
             END IF;
             RETURN;
         EXCEPTION

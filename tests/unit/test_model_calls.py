@@ -29,16 +29,16 @@ def gateway() -> Iterator[StageGateway]:
 
 def test_a_stage_takes_the_time_since_the_one_before() -> None:
     ticks = iter([10.0, 10.5, 10.75])
-    stages, done, skip = stage_log(lambda: next(ticks))
+    stages, done, skip = stage_log(lambda: next(ticks), 9.75)
     skip("expand", "no model")
     assert done("lexical", 3) is stages[1]
     skip("vector", "its weight is 0")
     done("fuse", 0, details={"x": 1})
     assert stages == [
         {"name": "expand", "skipped": "no model"},
-        {"name": "lexical", "ms": 500.0, "rows": 3},
+        {"name": "lexical", "start_ms": 250.0, "ms": 500.0, "rows": 3},
         {"name": "vector", "skipped": "its weight is 0"},
-        {"name": "fuse", "ms": 250.0, "rows": 0, "details": {"x": 1}},
+        {"name": "fuse", "start_ms": 750.0, "ms": 250.0, "rows": 0, "details": {"x": 1}},
     ]
 
 
