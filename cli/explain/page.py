@@ -5,9 +5,9 @@ import hashlib
 from importlib.resources import files
 
 from pgblend.cli import output
-from pgblend.cli.explain import flow, movement
+from pgblend.cli.explain import flow, movement, timeline
 from pgblend.cli.explain.figures import detail, figure, label, milliseconds
-from pgblend.cli.explain.score import score_steps
+from pgblend.cli.explain.score import score_rows
 from pgblend.cli.explain.trace import Trace
 
 _TEMPLATES = files("pgblend.cli.explain") / "templates"
@@ -34,13 +34,17 @@ def render_page(trace: Trace) -> str:
     return environment.get_template("explain.html").render(
         trace=trace,
         flows={"wide": flow.draw_flow(trace, flow.WIDE), "tall": flow.draw_flow(trace, flow.TALL)},
+        timelines={
+            "wide": timeline.draw_timeline(trace, timeline.WIDE),
+            "slim": timeline.draw_timeline(trace, timeline.SLIM),
+        },
         movements={
             "wide": movement.draw_movement(trace, movement.WIDE),
             "slim": movement.draw_movement(trace, movement.SLIM),
         },
         most_lines=movement.MOST_LINES,
         hue=movement.hue,
-        score_steps=score_steps,
+        score_rows=score_rows,
         style=Markup(_read("explain.css")),
         script=Markup(script),
         script_hash=_content_hash(script),

@@ -1,6 +1,7 @@
 -- _query_language: the language that a query is probably in, as its ISO 639-1 code.
--- It is that of the configuration which takes most of the query's words for stop words. Text without
+-- It is that of the dictionary which takes most of the query's words for stop words. Text without
 -- them goes by its script, where only one language has it. `und` where none or several are likely.
+-- (Configurations will not do: those of other scripts take Latin words for English ones.)
 CREATE OR REPLACE FUNCTION pgblend._query_language(query text)
 RETURNS text
 LANGUAGE sql
@@ -25,9 +26,9 @@ language (code, name) AS (
 likely AS (
     SELECT l.code, rank() OVER (ORDER BY count(*) DESC) AS place
     FROM language AS l
-    INNER JOIN pg_catalog.pg_ts_config AS c
-        ON c.cfgname = l.name AND c.cfgnamespace = 'pg_catalog'::regnamespace
-    INNER JOIN word AS w ON to_tsvector(c.oid::regconfig, w.text) = ''
+    INNER JOIN pg_catalog.pg_ts_dict AS d
+        ON d.dictname = l.name || '_stem' AND d.dictnamespace = 'pg_catalog'::regnamespace
+    INNER JOIN word AS w ON ts_lexize(d.oid::regdictionary, w.text) = '{}'
     GROUP BY l.code
 )
 
