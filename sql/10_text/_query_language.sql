@@ -6,10 +6,9 @@ CREATE OR REPLACE FUNCTION pgblend._query_language(query text)
 RETURNS text
 LANGUAGE sql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $function$
-WITH word AS MATERIALIZED (
-    SELECT w.lexeme AS text FROM unnest(to_tsvector('simple', left(query, 1000))) AS w
+BEGIN ATOMIC
+WITH word (text) AS MATERIALIZED (
+    SELECT w.lexeme FROM unnest(to_tsvector('simple', left(query, 1000))) AS w
 ),
 
 language (code, name) AS (
@@ -23,8 +22,10 @@ language (code, name) AS (
     ('yi', 'yiddish')
 ),
 
-likely AS (
-    SELECT l.code, rank() OVER (ORDER BY count(*) DESC) AS place
+likely (code, place) AS (
+    SELECT
+        l.code,
+        rank() OVER (ORDER BY count(*) DESC)
     FROM language AS l
     INNER JOIN pg_catalog.pg_ts_dict AS d
         ON d.dictname = l.name || '_stem' AND d.dictnamespace = 'pg_catalog'::regnamespace
@@ -33,15 +34,20 @@ likely AS (
 )
 
 SELECT coalesce(
-    (SELECT min(y.code) FROM likely AS y WHERE y.place = 1 HAVING count(*) = 1),
+    (
+        SELECT min(y.code)
+        FROM likely AS y
+        WHERE y.place = 1
+        HAVING count(*) = 1
+    ),
     CASE
         WHEN query ~ '[\u3041-\u30ff]' THEN 'ja'
         WHEN query ~ '[\uac00-\ud7a3]' THEN 'ko'
         WHEN query ~ '[\u0e01-\u0e5b]' THEN 'th'
         WHEN query ~ '[\u4e00-\u9fff]' THEN 'zh'
         ELSE 'und' END);
-$function$;
+END;
 
 COMMENT ON FUNCTION pgblend._query_language(text) IS
-'The language that a query is probably in, as its ISO 639-1 code: the one that most of its words are '
-'stop words of; und where that cannot be told.';
+'The language that a query is probably in, as its ISO 639-1 code: the one that most of its words '
+'are stop words of; und where that cannot be told.';

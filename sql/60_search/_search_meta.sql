@@ -17,7 +17,9 @@ SELECT jsonb_build_object(
     'vectorsUsed', ran.names ? 'vector')
 FROM (
     SELECT coalesce(jsonb_object_agg(s.value ->> 'name', s.value -> 'rows'), '{}') AS names
-    FROM jsonb_array_elements(stages) AS s WHERE NOT s.value ? 'skipped') AS ran;
+    FROM jsonb_array_elements(stages) AS s
+    WHERE NOT s.value ? 'skipped'
+) AS ran;
 END;
 
 COMMENT ON FUNCTION pgblend._search_meta(jsonb, jsonb) IS

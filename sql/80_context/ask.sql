@@ -3,9 +3,10 @@
 -- title, collection, source_key, startLine, endLine, pages, quote, quoteLines, isCited,
 -- isChecked}], "results", "meta": {expanded, reranked, vectorsUsed, tokens, answerModel, abstained,
 -- answerCut}, "checks": {sentences, kept, dropped, quotations, quotations_found}, "degraded"}. A
--- NULL or blank query is an error. `answer`: true asks the model of the setting answer_model, false none, NULL
--- where one is set. Where the model fails the citations stand alone, degraded and a WARNING say
--- why, and the option strict makes it an error. Options: those of get_context, and answer_tokens.
+-- NULL or blank query is an error. `answer`: true asks the model of the setting answer_model, false
+-- none, NULL where one is set. Where the model fails the citations stand alone, degraded and a
+-- WARNING say why, and the option strict makes it an error. Options: those of get_context, and
+-- answer_tokens.
 CREATE OR REPLACE FUNCTION pgblend.ask(
     query text,
     result_limit integer DEFAULT 10,

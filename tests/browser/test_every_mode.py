@@ -91,14 +91,14 @@ def test_every_profile(library: str, browser: Browser, tmp_path: Path, mode: str
     # All of them in one browser, each in a frame that says what its script did.
     frames = tmp_path / "frames.html"
     frames.write_text(
-        "<!DOCTYPE html><body>"
-        + "".join(f'<iframe id="{name}" src="{name}.html"></iframe>' for name in PROFILES)
-        + """<script>
-        for (const frame of document.querySelectorAll("iframe")) frame.onload = (event) => {
-          const open = event.target.contentDocument.querySelectorAll(".result[open]");
-          frame.dataset.open = [...open].map((card) => card.id).join();
-        };
-        </script>""",
+        """<!DOCTYPE html><body><script>
+        document.addEventListener("load", (event) => {
+          const open = event.target.contentDocument?.querySelectorAll(".result[open]") ?? [];
+          const ids = [...open].map((card) => card.id).join();
+          event.target.dataset && (event.target.dataset.open = ids);
+        }, true);
+        </script>"""
+        + "".join(f'<iframe id="{name}" src="{name}.html"></iframe>' for name in PROFILES),
         encoding="utf-8",
     )
     tree, messages = browser.dom(frames, "--allow-file-access-from-files")

@@ -321,21 +321,23 @@ def test_min_relevance(library: Database) -> None:
 
 def test_what_would_bring_it_up_does(library: Database) -> None:
     """Each thing that is named moves the document up when it is done."""
-    query = "deploy to production with care"
-    add_documents(
-        library, "c", [(f"w{n}", "", f"deploy to production number {n}") for n in range(5)]
+    query = "deploy to production with ease"
+    others = [" ".join(f"other{n}x{m}" for m in range(30)) for n in range(5)]
+    texts = [(f"w{n}", "", f"deploy production {other}") for n, other in enumerate(others)]
+    add_documents(library, "c", [*texts, ("ease", "", "to go with what comes to us, with calm")])
+    embed_waiting(library)
+    words = {"weights": {"vector": 0.01}, "result_limit": 3, "fusion": "rrf", "fuzzy": "off"}
+    found = diagnose(library, query, "ease", **words)
+    assert found["verdict"].endswith("and the page ends at 3.")
+    raised, lacking, *_ = found["suggestion"].split(". ")
+    assert raised.startswith("Raise weights.vector: its rank by vectors is ")
+    assert lacking == (
+        'Words of the query that it lacks would bring it up: "deploy", "ease", "production"'
     )
-    embed_waiting(library)
-    words = {"weights": {"vector": 0.01}, "result_limit": 2, "dedup": "off", "fusion": "rrf"}
-    found = diagnose(library, query, "care", **words)
-    assert found["lost_at"] == "page"
-    assert found["suggestion"].startswith("Raise weights.vector: its rank by vectors is 2. Words")
-    assert '"deploy", "production"' in found["suggestion"]
-    heavier = diagnose(library, query, "care", **(words | {"weights": {"vector": 100}}))
-    assert heavier["verdict"] == "It is result 2."
-    library.rows("SELECT ingest_document('c', 'care', 'deploy to production: handle with care')")
-    embed_waiting(library)
-    assert diagnose(library, query, "care", **words)["lost_at"] is None
+    heavier = diagnose(library, query, "ease", **(words | {"weights": {"vector": 100}}))
+    assert heavier["lost_at"] is None
+    library.rows("SELECT ingest_document('c', 'ease', 'deploy to production with ease')")
+    assert diagnose(library, query, "ease", **words)["lost_at"] is None
 
 
 def test_pages(library: Database) -> None:
