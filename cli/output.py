@@ -10,9 +10,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 Row = Mapping[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -97,15 +101,25 @@ def echo_files(rows: Iterable[Row]) -> None:
 
 def echo_renderable(renderable: object, err: bool = False) -> None:
     """Print something of rich's: coloured and wrapped on a terminal, plain and whole elsewhere."""
+    console = _console(err)
+    with console.capture() as capture:
+        console.print(renderable)
+    lines = (line.rstrip(" ") for line in capture.get().splitlines())
+    click.echo("\n".join(lines).strip("\n"), err=err)
+
+
+def width() -> int:
+    """Return how many characters a line of standard output has room for."""
+    return _console(err=False).width
+
+
+def _console(err: bool) -> "Console":
     from rich.console import Console
 
     console = Console(stderr=err, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = _UNLIMITED_WIDTH
-    with console.capture() as capture:
-        console.print(renderable)
-    lines = (line.rstrip(" ") for line in capture.get().splitlines())
-    click.echo("\n".join(lines).strip("\n"), err=err)
+    return console
 
 
 def cell_text(value: object) -> str:
@@ -143,17 +157,47 @@ def escape_markdown(text: str) -> str:
 
 
 def _echo_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    """Print a table; one below the other where a word would have to be broken beside others."""
     from rich.box import SIMPLE_HEAD
+    from rich.measure import Measurement
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         is_number = all(isinstance(row[column], int | float | None) for row in rows)
         table.add_column(column, justify="right" if is_number and rows else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(one_line(cell_text(row[column]))) for column in columns))
-    echo_renderable(table)
+        table.add_row(*(_cell(row[column]) for column in columns))
+    console = _console(err=False)
+    unlimited = console.options.update(max_width=_UNLIMITED_WIDTH)
+    needed = Measurement.get(console, unlimited, table).minimum
+    if needed <= console.width or not rows:
+        echo_renderable(table)
+    else:
+        _echo_below_each_other(rows, columns)
+
+
+def _echo_below_each_other(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    """Print a line a value, its column before it, and an empty line between rows."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    blocks: list[Table | Text] = []
+    for row in rows:
+        block = Table.grid(padding=(0, 2))
+        block.add_column(no_wrap=True, style="bold", min_width=max(map(len, columns)))
+        block.add_column(overflow="fold")
+        for column in columns:
+            block.add_row(column, _cell(row[column]))
+        blocks += [block, Text()]
+    echo_renderable(Group(*blocks[:-1]))
+
+
+def _cell(value: object) -> "Text":
+    from rich.text import Text
+
+    return Text(one_line(cell_text(value)))
 
 
 def _echo_markdown_table(rows: Sequence[Row], columns: Sequence[str]) -> None:

@@ -40,8 +40,8 @@ class Presentation:
 
     @property
     def is_traced(self) -> bool:
-        """Whether the search has to say how it came to its results."""
-        return self.explain or self.explain_html is not None
+        """Whether the search has to say how it came to its results, or as JSON what it was."""
+        return self.explain or self.explain_html is not None or self.output_format == "json"
 
 
 def search_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -231,17 +231,20 @@ def show_search(
     warnings: list[str],
 ) -> None:
     """Print what a search gave; with a trace each row has it, and a search without rows one row."""
+    meta: dict[str, Any] = {}
     more: dict[str, Any] = {}
+    degraded = list(dict.fromkeys(note for row in rows for note in row["degraded"] or ()))
     if presentation.is_traced:
         trace = rows[0]["trace"]
         rows = [row for row in rows if row["rank"] is not None]
+        meta["meta"], degraded = trace["meta"], trace["degraded"]
         _explain(presentation, trace)
         if presentation.explain:
             more["explain"] = trace
     for note in degraded:
         if not any(warning.endswith(note.partition(": ")[2]) for warning in warnings):
             click.echo(f"pgblend: note: {note}", err=True)
-    more = {"degraded": degraded, "warnings": warnings} | more
+    more = meta | {"degraded": degraded, "warnings": warnings} | more
     echo_results(presentation.output_format, query, rows, more)
 
 
@@ -257,10 +260,13 @@ def _warner(warnings: list[str]) -> Callable[[str], None]:
 
 def _explain(presentation: Presentation, document: dict[str, Any]) -> None:
     """Show the trace as text, unless it will stand in the JSON, and as a page."""
+    as_text = presentation.explain and presentation.output_format != "json"
+    if not as_text and presentation.explain_html is None:
+        return
     from pgblend.cli.explain.trace import Trace
 
     trace = Trace.from_json(document)
-    if presentation.explain and presentation.output_format != "json":
+    if as_text:
         from pgblend.cli.explain.text import render_text
 
         output.echo_renderable(render_text(trace), err=True)

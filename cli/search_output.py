@@ -29,6 +29,7 @@ RESULT_COLUMNS = (
     "details",
 )
 
+_NARROW = 60
 _AROUND = ("context_before", "context_after")
 
 
@@ -87,7 +88,9 @@ def _echo_table(rows: list[dict[str, Any]]) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("document", overflow="fold", ratio=2)
-    table.add_column("text", overflow="fold", ratio=3)
+    is_narrow = output.width() < _NARROW
+    if not is_narrow:
+        table.add_column("text", overflow="fold", ratio=3)
     for row in rows:
         document = Text(output.one_line(row["title"] or row["source_key"]), style="bold")
         document.append(f"\n{place(row)}", style="not bold cyan")
@@ -101,7 +104,10 @@ def _echo_table(rows: list[dict[str, Any]]) -> None:
             snippet.append(piece, style="bold yellow" if is_hit else "")
         if row["context_after"]:
             snippet.append(f"\n{output.one_line(row['context_after'])}", style="dim")
-        table.add_row(f"{row['score']:.3f}", document, snippet)
+        if is_narrow:  # the text stands below the document, not beside it
+            table.add_row(f"{row['score']:.3f}", document.append("\n").append_text(snippet))
+        else:
+            table.add_row(f"{row['score']:.3f}", document, snippet)
     output.echo_renderable(table)
 
 

@@ -10,12 +10,13 @@ from pgblend.plpy.check_answer import check_answer
 def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return {query, mode, queryLanguage, answer, citations, results, meta, checks, degraded}.
 
-    `found` is what _ask_passages gives: query, queryLanguage, parts, results, meta, degraded;
+    `found` is what _ask_passages gives: query, mode, queryLanguage, parts, results, meta, degraded;
     `reply` what the model said: model, text, finish_reason; None where none was asked. The answer
     is what check_answer leaves of it, None where nothing is left. A citation has citation (its
-    number), docid, uri, title, collection, startLine, endLine, pages, quote (word for word from
-    the passage), quoteLines, isCited, isChecked (whether the quote bears out a sentence of the
-    answer; else it is the passage's sentence nearest to the question). Cited ones come first.
+    number), docid (# and the document's id in hexadecimal), document_id, uri, title, collection,
+    startLine, endLine, pages, quote (word for word from the passage), quoteLines, isCited,
+    isChecked (whether the quote bears out a sentence of the answer; else it is the passage's
+    sentence nearest to the question). Cited ones come first.
     """
     parts = found["parts"]
     checks = None if reply is None else check_answer(str(reply["text"]), parts)
@@ -33,7 +34,7 @@ def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> d
     ]
     return {
         "query": found["query"],
-        "mode": "hybrid",
+        "mode": found["mode"],
         "queryLanguage": found["queryLanguage"],
         "answer": checks["answer"] if checks else None,
         "citations": citations,
@@ -69,7 +70,8 @@ def _citation(
         place = [min(start + line, end) for line in lines]
     return {
         "citation": part["citation"],
-        "docid": part["document_id"],
+        "docid": f"#{part['document_id']:06x}",
+        "document_id": part["document_id"],
         "uri": part["uri"],
         "title": part["title"],
         "collection": part["collection"],

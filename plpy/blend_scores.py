@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pgblend.plpy.blend_addends import blend_addends
+
 
 def blend_scores(
     fused: Sequence[float],
@@ -29,7 +31,7 @@ def blend_scores(
     ranks = range(1, len(fused) + 1) if ranks is None else ranks
     n = sum(score is not None for score in rerank) if n is None else n
     blended = [
-        None if other is None else _blend(score, other, rank, n, blend)
+        None if other is None else _total(blend_addends(score, other, rank, n, blend))
         for score, other, rank in zip(fused, rerank, ranks, strict=True)
     ]
     floor = min((score for score in blended if score is not None), default=1.0)
@@ -39,14 +41,5 @@ def blend_scores(
     ]
 
 
-def _blend(fused: float, rerank: float, rank: int, n: int, blend: Mapping[str, Any]) -> float:
-    weights = blend
-    if blend["kind"] == "tiers":
-        reached = (t for t in blend["tiers"] if t.get("max_rank") is None or rank <= t["max_rank"])
-        weights = next(reached, blend["tiers"][-1])
-    position = weights.get("position", 0)
-    total = float(weights["fused"] + weights["rerank"] + position)
-    blended = (
-        weights["fused"] * fused + weights["rerank"] * rerank + position * (1 - (rank - 1) / n)
-    )
-    return float(blended / total) if total > 0 else 0.0
+def _total(addends: Mapping[str, float]) -> float:
+    return addends["fused"] + addends["rerank"] + addends["position"]

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from math import floor
 from typing import Any
 
+from pgblend.plpy.diagnose_lift import diagnose_lift
+
 Facts = Mapping[str, Any]
 Candidate = Mapping[str, Any]
 Found = dict[str, Any]
@@ -77,11 +79,15 @@ def _page(findings: list[Found], best: Candidate, facts: Facts) -> Outcome:
         verdict = f"It is result {place}, and no results were asked for."
         return _lost(findings, "page", verdict, f"Ask for {place} results.", details)
     page = (place - 1) // limit + 1
-    offset = (page - 1) * limit
-    more = f"Ask for {place - start} results, or for offset" if place > start else "Ask for offset"
-    each = f"{limit} result{'' if limit == 1 else 's'}"
-    verdict = f"It is result {place}, on page {page} of {each} each."
-    return _lost(findings, "page", verdict, f"{more} {offset}.", details | {"page": page})
+    offset = f"offset {(page - 1) * limit}"
+    details |= {"page": page}
+    if place <= start:
+        verdict = f"Its place is {place}, and the page begins at {start + 1}."
+        return _lost(findings, "page", verdict, f"Ask for {offset}.", details)
+    verdict = f"Its place is {place}, and the page ends at {start + limit}."
+    lifts = diagnose_lift(best, facts, start + limit)
+    more = f"Ask for {place - start} results, or for {offset}."
+    return _lost(findings, "page", verdict, " ".join([*lifts, more]), details)
 
 
 def _below_minimum(findings: list[Found], best: Candidate, facts: Facts) -> Outcome:

@@ -56,14 +56,18 @@ def fuse_graph(
         recency = recency_decay([1.0] * count, ages, settings["recency_half_life_days"])
     near = {row["chunk_id"]: row["near"] for row in rows}
     near_of = [near.get(chunk_id, 0.0) for chunk_id in pool["chunk_ids"]]
-    share = 1.0
+    decay = recency or [1.0] * count
+    share, bonus, unmoved = 1.0, fused["bonus"], fused["unmoved"]
     if is_sum:
         parts = [
             list_column(of_list, of_list["scores"], pool["chunk_ids"], 0.0)
             for of_list in (*lists, of_graph)
         ]
         weights = [*(1.0 for _ in lists), weight]
-        sums = weighted_sums(parts, weights)
+        sums = [
+            score * left for score, left in zip(weighted_sums(parts, weights), decay, strict=True)
+        ]
+        bonus, unmoved = [0.0] * len(bonus), None
         attainable, normal, total = float(len(lists)) + weight / 2, parts, 1.0
     else:
         weights = [*fused["weights"], weight]
@@ -76,7 +80,6 @@ def fuse_graph(
             most = 1 - share
             normal = [*(moved(of_list, 0.0) for of_list in fused["normal"]), near_of]
             total += weight
-        decay = recency or [1.0] * count
         sums = [
             before * share + gain * left
             for before, gain, left in zip(moved(fused["sums"], 0.0), gained, decay, strict=True)
@@ -90,10 +93,11 @@ def fuse_graph(
         "attainable": attainable,
         "points": points,
         "order": sorted(range(count), key=lambda item: -sums[item]),
-        "bonus": [bonus * share for bonus in moved(fused["bonus"], 0.0)],
+        "bonus": [amount * share for amount in moved(bonus, 0.0)],
         "recency": recency,
         "normal": normal,
         "weights": weights,
         "total": total,
         "feedback": fused["feedback"],
+        "unmoved": unmoved and moved(unmoved, 0.0),
     }

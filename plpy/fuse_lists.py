@@ -28,17 +28,18 @@ def fuse_lists(
     `points`, the same in [0, 1]; `bonus`; `recency` (None without the setting). `order` has the
     items, best first. By list: `normal` scores by item in convex fusion (0 where the list lacks the
     item), else None, and `weights`.
-    `feedback` has the chunk ids that the query's vector was moved to: `moved_cosines` gives
-    cosines of chunks to a vector moved towards others, `ages_days` the ages of documents.
+    `feedback` has the chunk ids that the query's vector was moved to, and `unmoved` the vector
+    list's normal scores before; both are None without feedback. `moved_cosines` gives cosines of
+    chunks to a vector moved towards others, `ages_days` the ages of documents.
     """
     pool = merge_lists(lists)
     chunk_ids = pool["chunk_ids"]
     count = len(chunk_ids)
     weights = [of_list["weight"] for of_list in lists]
     normal: list[list[float]] | None = None
-    feedback = None
+    feedback = unmoved = None
     if settings["fusion"] == "convex" and len(lists) > 1:
-        sums, normal, weights, feedback = _by_scores(
+        sums, normal, weights, feedback, unmoved = _by_scores(
             lists, chunk_ids, settings, depth, moved_cosines
         )
         attainable = 1.0
@@ -71,6 +72,7 @@ def fuse_lists(
         "normal": normal,
         "weights": weights,
         "feedback": feedback,
+        "unmoved": unmoved,
     }
 
 
@@ -80,21 +82,22 @@ def _by_scores(
     settings: Mapping[str, Any],
     depth: int,
     moved_cosines: Callable[[Sequence[int], Sequence[int]], Mapping[int, float]],
-) -> tuple[list[float], list[list[float]], list[float], list[int] | None]:
-    """Return sums, normal scores, weights and feedback of convex fusion."""
+) -> tuple[list[float], list[list[float]], list[float], list[int] | None, list[float] | None]:
+    """Return sums, normal scores, weights, feedback and unmoved scores of convex fusion."""
     scaled = [_scaled(of_list, chunk_ids, settings, depth) for of_list in lists]
     own = next((place for place, one in enumerate(lists) if one["arm"] == "vector"), None)
-    feedback = None
+    feedback = unmoved = None
     if settings["feedback"]["passages"] > 0 and chunk_ids and own is not None:
         first = _best_first(weighted_sums(*_weighted(lists, scaled)))
         looked_at, feedback = (
             [chunk_ids[item] for item in first[: settings["feedback"][name]]]
             for name in ("pool", "passages")
         )
+        unmoved = scaled[own][0]
         moved = _with_scores(lists[own], moved_cosines(looked_at, feedback))
         scaled[own] = _scaled(moved, chunk_ids, settings, depth)
     normal, weights = _weighted(lists, scaled)
-    return convex_fusion(normal, weights), normal, weights, feedback
+    return convex_fusion(normal, weights), normal, weights, feedback, unmoved
 
 
 def _best_first(scores: Sequence[float]) -> list[int]:

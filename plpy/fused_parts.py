@@ -1,4 +1,4 @@
-"""What each list gave to the fused scores."""
+"""What each list, and what else, gave to the fused scores."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,28 +8,38 @@ from pgblend.plpy.fuse_ranks import fuse_ranks
 
 def fused_parts(
     lists: Sequence[Mapping[str, Any]], fused: Mapping[str, Any], rrf_k: float
-) -> tuple[dict[str, tuple[float, list[float]]], list[float]]:
-    """Return {arm: (weight, its part of the sum by item)} and the bonus's part, decay counted in.
+) -> dict[str, list[float]]:
+    """Return {name: its part of the sum by item}, which add up to the sums.
 
-    `fused` is what fuse_lists returns.
+    `fused` is what fuse_lists returns. Names are the lists' arms, and where they apply `feedback`
+    (what the moved vector gave over the query's own), `bonus`, and `recency` (what age took, so
+    none above 0).
     """
-    left = fused["recency"] or [1.0] * len(fused["sums"])
     if fused["normal"] is None:
-        parts = [
+        columns = [
             fuse_ranks([of_list], [weight], rrf_k)[0]
             for of_list, weight in zip(fused["ranks"], fused["weights"], strict=True)
         ]
     else:
         total = fused.get("total") or sum(fused["weights"]) or 1
-        parts = [
-            [weight * score / total for score in of_list]
-            for of_list, weight in zip(fused["normal"], fused["weights"], strict=True)
+        shares = [weight / total for weight in fused["weights"]]
+        columns = [
+            [share * score for score in of_list]
+            for of_list, share in zip(fused["normal"], shares, strict=True)
         ]
-
-    def decayed(values: Sequence[float]) -> list[float]:
-        return [value * share for value, share in zip(values, left, strict=True)]
-
-    return {
-        of_list["arm"]: (weight, decayed(part))
-        for of_list, weight, part in zip(lists, fused["weights"], parts, strict=True)
-    }, decayed(fused["bonus"])
+    parts = {of_list["arm"]: part for of_list, part in zip(lists, columns, strict=True)}
+    if fused["unmoved"] is not None:
+        place = next(number for number, one in enumerate(lists) if one["arm"] == "vector")
+        own = [shares[place] * score for score in fused["unmoved"]]
+        parts["feedback"] = [
+            moved - before for moved, before in zip(parts["vector"], own, strict=True)
+        ]
+        parts["vector"] = own
+    if any(fused["bonus"]):
+        parts["bonus"] = list(fused["bonus"])
+    if fused["recency"] is not None:
+        parts["recency"] = [
+            (left - 1) * sum(row)
+            for left, row in zip(fused["recency"], zip(*parts.values(), strict=True), strict=True)
+        ]
+    return parts

@@ -26,6 +26,7 @@ class RerankStage:
         self.models, self.tools = models, tools
         self.targets: list[int] | None = None
         self.scores: dict[int, float] = {}
+        self.addends: dict[int, dict[str, float]] = {}  # of the final scores (blend_addends)
 
     def order(self, items: Sequence[int], is_all: bool) -> tuple[list[int], Sequence[float]] | None:
         """Return items and scores in their final order; None until enough documents are there."""
@@ -42,9 +43,10 @@ class RerankStage:
                 self.rerank(targets)
         if not self.scores:
             return list(items), self.fused["points"]
-        return blended_order(
+        ordered, points, self.addends = blended_order(
             items, self.scores, self.fused, self.settings["blend"], self.settings["fused_scale"]
         )
+        return ordered, points
 
     def passages(self, targets: Sequence[int]) -> list[str]:
         """Return what a reranker reads of the targets."""

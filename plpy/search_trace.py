@@ -11,6 +11,7 @@ def search_trace(
     page: Sequence[int],
     lists: Sequence[Mapping[str, Any]],
     fused: Mapping[str, Any],
+    final: tuple[Sequence[float], Mapping[int, Mapping[str, float]]],
     rrf_k: float,
     places: Mapping[str, Sequence[int]],
     arms_of: Callable[[Sequence[int]], Sequence[Mapping[str, dict[str, Any]]]],
@@ -18,14 +19,19 @@ def search_trace(
 ) -> dict[str, Any]:
     """Return {rows} of a page's items and, with `pool_facts`, {candidates} of the whole pool.
 
-    `fused` is what fuse_lists returns, with final points; `places` has the items of each stage in
-    their order, and `arms_of` gives what arms and reranker say of items (candidate_arms).
-    `pool_facts` are relevances by chunk id, and by item at which stage and why it was dropped.
+    `fused` is what fuse_lists returns, and `final` the scores at the end with the addends of those
+    that were reranked (blended_order); `places` has the items of each stage in their order, and
+    `arms_of` gives what arms and reranker say of items (candidate_arms). `pool_facts` are
+    relevances by chunk id, and by item at which stage and why it was dropped.
     """
-    parts, bonus = fused_parts(lists, fused, rrf_k)
+    parts = fused_parts(lists, fused, rrf_k)
+    weights = {one["arm"]: weight for one, weight in zip(lists, fused["weights"], strict=True)}
+    points, addends = final
 
     def told(items: Sequence[int]) -> list[dict[str, Any]]:
-        return trace_candidates(items, arms_of(items), parts, bonus, fused["attainable"], places)
+        return trace_candidates(
+            items, arms_of(items), weights, parts, (fused["points"], points), addends, places
+        )
 
     trace: dict[str, Any] = {"rows": told(page)}
     if pool_facts is not None:
@@ -35,7 +41,7 @@ def search_trace(
                 "chunk_id": fused["chunk_ids"][item],
                 "document_id": fused["document_ids"][item],
                 "chunk_index": fused["chunk_indexes"][item],
-                "score": fused["points"][item],
+                "score": points[item],
                 "relevance": relevances.get(fused["chunk_ids"][item]),
                 **({"dropped": dropped[item]} if item in dropped else {}),
                 **row,

@@ -1,4 +1,4 @@
-"""What the stages of a search did, and how long each took."""
+"""What the stages of a search did, when each began, and how long it took."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,21 +8,23 @@ Done = Callable[..., dict[str, Any]]
 
 
 def stage_log(
-    clock: Callable[[], float], before: float = 0
+    clock: Callable[[], float], origin: float, is_first: bool = False
 ) -> tuple[Stages, Done, Callable[[str, str], None], Callable[[float], None]]:
     """Return the list of stages, and functions: done(stage, rows, …), skip(stage, reason), warm(s).
 
-    A stage that is done has taken the milliseconds since the one before; `clock` gives seconds.
-    What else `done` is given (details) goes into the stage as it is; it returns the stage. So many
-    seconds of that time that `warm` is given count for the stage warm_up, which goes first: what a
-    session does once. `before` are seconds of it that passed before the log began.
+    A stage that is done has taken the milliseconds since the one before, and its `start_ms` is
+    when that was, counted from `origin`; `clock` gives seconds. What else `done` is given (details)
+    goes into the stage as it is; it returns the stage. What a session does once is the stage
+    warm_up, which goes first: the time before the log of its first search, and so many seconds of
+    a stage's time as `warm` is given.
     """
     stages: list[dict[str, Any]] = []
     last = [clock()]
 
     def done(stage: str, rows: int, **more: Any) -> dict[str, Any]:
-        now = clock()
-        stages.append({"name": stage, "ms": (now - last[0]) * 1000, "rows": rows, **more})
+        start, now = last[0], clock()
+        times = {"start_ms": (start - origin) * 1000, "ms": (now - start) * 1000}
+        stages.append({"name": stage, **times, "rows": rows, **more})
         last[0] = now
         return stages[-1]
 
@@ -31,10 +33,13 @@ def stage_log(
 
     def warm(seconds: float) -> None:
         if not stages or stages[0]["name"] != "warm_up":
-            stages.insert(0, {"name": "warm_up", "ms": 0.0})
+            stages.insert(0, warm_up(last[0], 0.0))
         stages[0]["ms"] += seconds * 1000
         last[0] += seconds
 
-    if before > 0:
-        stages.append({"name": "warm_up", "ms": before * 1000})
+    def warm_up(start: float, seconds: float) -> dict[str, Any]:
+        return {"name": "warm_up", "start_ms": (start - origin) * 1000, "ms": seconds * 1000}
+
+    if is_first:
+        stages.append(warm_up(origin, last[0] - origin))
     return stages, done, skip, warm

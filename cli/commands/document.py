@@ -1,6 +1,7 @@
 """`pgblend document`: list, show, change and delete documents."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -99,8 +100,8 @@ def _document_options(function: Callable[..., None]) -> Callable[..., None]:
 
 def _find(connection: Connection, document: str, collection: str | None) -> dict[str, Any]:
     """Return the document's row, or say that there is none."""
-    is_id = document.isascii() and document.isdigit() and int(document) <= _MAXIMUM_ID
-    if collection is None and not is_id:
+    number = _number(document)
+    if collection is None and number is None:
         raise click.UsageError(
             f"{shorten(document)} is not a document id; "
             "to name a document by its source key, add --collection NAME"
@@ -108,7 +109,7 @@ def _find(connection: Connection, document: str, collection: str | None) -> dict
     parameters = {
         "collection": collection,
         "key": document,
-        "id": None if collection else int(document),
+        "id": None if collection else number,
     }
     rows = fetch_rows(connection, _FIND, parameters)
     if not rows:
@@ -117,6 +118,15 @@ def _find(connection: Connection, document: str, collection: str | None) -> dict
             f"there is no document {shorten(document)}{where}", hint="run: pgblend document list"
         )
     return rows[0]
+
+
+def _number(document: str) -> int | None:
+    """Return the id that a text is, in decimal or as a docid (#00002a); None for another text."""
+    is_docid = re.fullmatch(r"#[0-9a-f]{6,15}", document)
+    if is_docid is None and not (document.isascii() and document.isdigit()):
+        return None
+    number = int(document[1:], 16) if is_docid else int(document)
+    return number if number <= _MAXIMUM_ID else None
 
 
 @command.command()

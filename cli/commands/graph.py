@@ -44,7 +44,7 @@ _EDGES = """
     LIMIT %(limit)s::integer
 """
 _EDGE_COLUMNS = ("source_key", "edge_type", "target", "target_key", "line", "origin")
-_NEIGHBOUR_COLUMNS = ("neighbour", "distance", "edge_type", "is_reverse", "source_key", "title")
+_NEIGHBOUR_COLUMNS = ("title", "distance", "edge_type", "is_reverse", "source_key", "neighbour")
 _STAGE = """
     CREATE TEMP TABLE link_stage (
         place integer, source_key text, target text, edge_type text, weight real, metadata jsonb)
@@ -120,7 +120,7 @@ def neighbors(
 ) -> None:
     """List the nodes within some steps of a node, nearest first.
 
-    NODE is document:ID, chunk:ID or entity:ID, or with --collection a document's source key.
+    NODE is a document (its source key, URI or docid), or document:ID, chunk:ID or entity:ID.
     """
     with open_database(database_url) as connection:
         parameters = {
@@ -156,7 +156,7 @@ def search(
 ) -> None:
     """Find passages near in the graph.
 
-    With --seed: near these nodes (document:ID, or, with one --collection, a source key), score
+    With --seed: near these nodes (document:ID, or a source key), score
     1 / (1 + depth). With QUERY: what it finds by its vector, and what that leads to, score cosine +
     1 / (1 + depth).
     """
@@ -214,14 +214,15 @@ def show(
     The node stands in the middle, the others on rings by their distance, and arrows run from source
     to target. --svg writes the picture, --html a page with it; without either its edges are listed.
     """
-    from pgblend.cli.graph import picture
+    from pgblend.cli.graph.page import render_page
+    from pgblend.cli.graph.picture import draw
 
     with open_database(database_url) as connection:
         start = find_node(connection, node, collection)
         around = read_neighbourhood(connection, start, depth, direction, edge_types, limit)
-    for path, draw in ((svg, picture.draw), (html, picture.page)):
+    for path, write in ((svg, draw), (html, render_page)):
         if path is not None:
-            write_file(path, draw(around))
+            write_file(path, write(around))
     if svg is None and html is None:
         titles = {each.name: each.title for each in around.nodes}
         for edge in around.edges:

@@ -1,8 +1,9 @@
-"""Pictures of runs, as SVG: metrics by set, recall curves, quality against latency."""
+"""Pictures of runs, as SVG in the colours of the page: metrics, recall curves, times."""
 
 import io
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,79 +17,87 @@ if TYPE_CHECKING:
 
 DEPTH = 100
 _WIDTH = 9.0  # inches; the page scales it
+_ROW = 0.24  # inches for a bar
+# The page's colours, light and dark. matplotlib gets a stand-in for each: #0000 and its place.
+_COLOURS = ("ink", "soft", "rule", "accent", "lexical", "vector", "graph", "document", "fuzzy")
+_OF_WAYS = _COLOURS[3:]
+_STYLE = {
+    "svg.hashsalt": "pgblend",  # the same ids in every page
+    "svg.fonttype": "none",
+    "text.parse_math": False,  # a dollar sign in a name is one
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "font.size": 9,
+    "hatch.linewidth": 0.5,
+}
 
 
-def draw_all(runs: Sequence["Run"]) -> Iterator[tuple[str, "Figure"]]:
-    """Yield each picture with its title."""
-    yield "nDCG@10 by judged set, with 95 % confidence", draw_metrics(runs)
-    yield "Recall by rank", draw_recall(runs)
-    yield "Quality against time of a search", draw_latency(runs)
+def draw_all(runs: Sequence["Run"]) -> Iterator[tuple[str, str]]:
+    """Yield each picture, as an SVG element, with its title."""
+    for title, draw in (
+        ("nDCG@10, with 95 % confidence", draw_metrics),
+        ("Recall by rank", draw_recall),
+        ("Time of a search: the median, and up to the 95th percentile", draw_latency),
+    ):
+        yield title, as_svg(draw, runs)
+
+
+def ways(runs: Sequence["Run"]) -> list[tuple[str, str]]:
+    """Return the ways to search, each with its colour in the page."""
+    return [(way, f"var(--{_of_way(place)})") for place, way in enumerate(_ways(runs))]
 
 
 def draw_metrics(runs: Sequence["Run"]) -> "Figure":
     """Draw a bar for each set and way to search it."""
-    sets, ways = _sets(runs), _ways(runs)
-    figure, axes = _figure(0.45 * len(sets) * (len(ways) + 1) / 2 + 1.2)
-    height = 0.8 / len(ways)
-    for place, way in enumerate(ways):
-        for run in runs:
-            if run.name != way:
-                continue
-            values = [query["metrics"]["nDCG@10"] for query in run.queries]
-            y = sets.index(run.facts["judged_set"]) + place * height
-            spread = 1.96 * float(np.std(values)) / len(values) ** 0.5
-            axes.barh(y, np.mean(values), height * 0.9, xerr=spread, color=f"C{place % 10}")
-    axes.set_yticks([y + 0.4 - height / 2 for y in range(len(sets))], sets)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1)
-    axes.set_xlabel("nDCG@10")
-    _legend(axes, ways)
+
+    def bar(axes: "Axes", run: "Run", y: float, colour: str) -> None:
+        values = [query["metrics"]["nDCG@10"] for query in run.queries]
+        mean = float(np.mean(values))
+        spread = 1.96 * float(np.std(values)) / len(values) ** 0.5
+        axes.barh(y, mean, 0.8, color=colour, xerr=spread, ecolor=_stand_in("soft"))
+        _write(axes, mean + spread, y, f"{mean:.3f}")
+
+    figure, axes = _by_set(runs, bar)
+    axes.set_xlim(0, 1.08)
+    axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1])
     return figure
 
 
 def draw_recall(runs: Sequence["Run"]) -> "Figure":
     """Draw recall in the first 1 to 100 documents: a curve for each way, a panel for each set."""
-    sets, ways = _sets(runs), _ways(runs)
+    sets, names = _sets(runs), _ways(runs)
     columns = min(3, len(sets))
     rows = -(-len(sets) // columns)
-    figure = _new_figure(2.6 * rows + 0.4)
-    for number, name in enumerate(sets):
-        axes = figure.add_subplot(rows, columns, number + 1)
+    figure = _new_figure(2.3 * rows)
+    panels = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
+    for axes, name in zip(panels, sets, strict=False):
         for run in runs:
             if run.facts["judged_set"] == name:
-                color = f"C{ways.index(run.name) % 10}"
-                axes.plot(range(1, DEPTH + 1), recall_curve(run), color=color, linewidth=1.4)
-        axes.set_title(name, fontsize=9)
+                colour = _stand_in(_of_way(names.index(run.name)))
+                axes.plot(range(1, DEPTH + 1), recall_curve(run), color=colour, linewidth=1.6)
+        axes.set_title(_broken(name, 34), fontsize=9)
         axes.set_xscale("log")
+        axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
+        axes.minorticks_off()
         axes.set_ylim(0, 1)
-        if number == 0:
-            _legend(axes, ways)
-    figure.tight_layout()
+    for axes in panels[len(sets) :]:
+        axes.remove()
     return figure
 
 
 def draw_latency(runs: Sequence["Run"]) -> "Figure":
-    """Draw each run as a point: median time of a search against nDCG@10."""
-    ways = _ways(runs)
-    figure, axes = _figure(3.6)
-    for run in runs:
-        metrics = run.facts["metrics"]
-        axes.scatter(
-            metrics["latency_p50_ms"],
-            metrics["nDCG@10"],
-            color=f"C{ways.index(run.name) % 10}",
-            s=28,
-        )
-        axes.annotate(
-            run.facts["judged_set"],
-            (metrics["latency_p50_ms"], metrics["nDCG@10"]),
-            fontsize=6,
-            xytext=(3, 3),
-            textcoords="offset points",
-        )
-    axes.set_xlabel("median time of a search, ms")
-    axes.set_ylabel("nDCG@10")
-    _legend(axes, ways)
+    """Draw a line for each set and way: from the median time of a search to the 95th percentile."""
+
+    def line(axes: "Axes", run: "Run", y: float, colour: str) -> None:
+        median, late = (run.facts["metrics"][f"latency_p{share}_ms"] for share in (50, 95))
+        axes.barh(y, late, 0.3, color=colour, alpha=0.45)
+        axes.barh(y, median, 0.8, color=colour)
+        _write(axes, max(median, late), y, f"{_time(median)} to {_time(late)} ms")
+
+    figure, axes = _by_set(runs, line)
+    most = max(run.facts["metrics"]["latency_p95_ms"] for run in runs)
+    axes.set_xlim(0, max(most, 1e-3) * 1.25)
+    axes.set_xlabel("milliseconds")
     return figure
 
 
@@ -103,40 +112,84 @@ def recall_curve(run: "Run") -> list[float]:
     return [float(value) for value in np.mean(curves, axis=0)]
 
 
-def as_svg(figure: "Figure") -> str:
-    """Return a picture as an SVG element, the same for the same data."""
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
-    text = buffer.getvalue()
-    return text[text.index("<svg") :]
-
-
-def _figure(height: float) -> tuple["Figure", "Axes"]:
-    figure = _new_figure(height)
-    return figure, figure.add_subplot()
-
-
-def _new_figure(height: float) -> "Figure":
+def as_svg(draw: Callable[[Sequence["Run"]], "Figure"], runs: Sequence["Run"]) -> str:
+    """Return a picture as an SVG element in the page's colours, the same for the same data."""
     try:
         import matplotlib
-        from matplotlib.figure import Figure
     except ImportError as error:
         raise UserError(
             "the report needs matplotlib", hint="install it: pip install 'pgblend[eval]'"
         ) from error
-    matplotlib.rcParams["svg.hashsalt"] = "pgblend"  # the same ids in every page
-    matplotlib.rcParams["svg.fonttype"] = "none"
-    matplotlib.rcParams["text.parse_math"] = False  # a dollar sign in a name is one
-    return Figure(figsize=(_WIDTH, height))
+    text_colours = ("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor")
+    line_colours = ("axes.edgecolor", "xtick.color", "ytick.color")
+    colours = dict.fromkeys(text_colours, _stand_in("ink")) | dict.fromkeys(
+        line_colours, _stand_in("rule")
+    )
+    buffer = io.StringIO()
+    with matplotlib.rc_context(_STYLE | colours):
+        draw(runs).savefig(
+            buffer, format="svg", bbox_inches="tight", transparent=True, metadata={"Date": None}
+        )
+    text = buffer.getvalue()
+    return re.sub(
+        r"(?<=[ :])#0000(0[0-8])(?=[;\"])",
+        lambda found: f"var(--{_COLOURS[int(found[1])]})",
+        text[text.index("<svg") :],
+    )
 
 
-def _legend(axes: "Axes", ways: Sequence[str]) -> None:
-    from matplotlib.patches import Patch
+def _by_set(
+    runs: Sequence["Run"], draw: Callable[["Axes", "Run", float, str], None]
+) -> tuple["Figure", "Axes"]:
+    """Draw the runs below each other, those of a set together under its name."""
+    sets, names = _sets(runs), _ways(runs)
+    figure = _new_figure(_ROW * (len(runs) + len(sets)) + 0.7)
+    axes = figure.subplots()
+    y = 0.0
+    ticks: list[tuple[float, str]] = []
+    for name in sets:
+        of_set = [run for run in runs if run.facts["judged_set"] == name]
+        ticks.append((y + (len(of_set) - 1) / 2, _broken(name, 24)))
+        for run in of_set:
+            draw(axes, run, y, _stand_in(_of_way(names.index(run.name))))
+            y += 1
+        y += 1
+    axes.set_yticks([place for place, _ in ticks], [label for _, label in ticks])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(y - 1.4, -0.6)
+    return figure, axes
 
-    handles: list[Any] = [
-        Patch(color=f"C{place % 10}", label=way) for place, way in enumerate(ways)
-    ]
-    axes.legend(handles=handles, fontsize=7, loc="best", framealpha=0.6)
+
+def _write(axes: "Axes", x: float, y: float, text: str) -> None:
+    axes.annotate(
+        text, (x, y), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8,
+        color=_stand_in("soft"),
+    )  # fmt: skip
+
+
+def _new_figure(height: float) -> "Figure":
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(_WIDTH, height), layout="constrained")
+
+
+def _stand_in(colour: str) -> str:
+    return f"#0000{_COLOURS.index(colour):02x}"
+
+
+def _of_way(place: int) -> str:
+    return _OF_WAYS[place % len(_OF_WAYS)]
+
+
+def _time(milliseconds: float) -> str:
+    return f"{milliseconds:.0f}" if milliseconds >= 10 else f"{milliseconds:.1f}"
+
+
+def _broken(name: str, width: int) -> str:
+    """Break a long name into lines, within words where they are longer than a line."""
+    from textwrap import wrap
+
+    return "\n".join(wrap(name, width)) or name
 
 
 def _sets(runs: Sequence["Run"]) -> list[str]:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,11 +12,11 @@ from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate import plots
 from pgblend.cli.evaluate.explain import explain_command, explain_query
-from pgblend.cli.evaluate.metrics import ALL
+from pgblend.cli.evaluate.metrics import ALL, LATENCY
 from pgblend.cli.files import writing
+from pgblend.cli.pages.environment import page_environment
 
 Links = dict[tuple[int, str], str]
-_TEMPLATES = files("pgblend.cli.evaluate") / "templates"
 WORST = 10
 # The runs that are named, or else the newest finished one of each way to search a set.
 _RUNS = """
@@ -130,31 +129,34 @@ def render_report(runs: Sequence[Run], links: Links | None = None) -> str:
 
     `links` are pages that explain a query, by run and key.
     """
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=FunctionLoader(_read),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["line"] = output.one_line
+    environment = page_environment("pgblend.cli.evaluate")
     environment.filters["figure"] = _figure
+    environment.filters["heading"] = _heading
     return environment.get_template("report.html").render(
         runs=runs,
         links=links or {},
         sets=list(dict.fromkeys(run.facts["judged_set"] for run in runs)),
         metrics=ALL,
-        pictures=[(title, Markup(plots.as_svg(figure))) for title, figure in plots.draw_all(runs)],
-        style=Markup(_read("report.css")),
+        ways=plots.ways(runs),
+        best=_best,
+        pictures=[(title, Markup(picture)) for title, picture in plots.draw_all(runs)],
     )
 
 
-def _read(name: str) -> str:
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
+def _figure(value: float | None, metric: str) -> str:
+    return "n/a" if value is None else f"{value:.1f}" if metric in LATENCY else f"{value:.3f}"
 
 
-def _figure(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
+def _heading(metric: str) -> str:
+    """Write a metric's name so that a column of figures may be narrow: 'p95, ms'."""
+    return metric.replace("latency_", "").replace("_ms", ", ms").replace("@", " @")
+
+
+def _best(runs: Sequence[Run], metric: str) -> float | None:
+    """Return the best of the runs' values; the time and repetitions should be low."""
+    values = [run.facts["metrics"].get(metric) for run in runs]
+    known = [value for value in values if value is not None]
+    is_low = metric in LATENCY or metric.startswith("duplicates")
+    return (min if is_low else max)(known, default=None)

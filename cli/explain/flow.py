@@ -7,7 +7,7 @@ a picture that runs across for wide screens and one that runs down for narrow on
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pgblend.cli.explain.trace import ARMS, Stage, Trace
+from pgblend.cli.explain.trace import ARMS, OTHER, Stage, Trace
 
 _THICKEST = 40.0
 _THINNEST = 1.5
@@ -56,15 +56,22 @@ class Layout:
     length: float  # that the picture fills where the gaps allow it
     lane: float  # between boxes beside each other
     bar: float  # length of the whole time in a box
+    idle: bool  # whether arms that did not run are drawn, too
 
 
-WIDE = Layout(down=False, main=86, cross=78, gap=22, widest_gap=96, length=1036, lane=14, bar=66)
-TALL = Layout(down=True, main=78, cross=104, gap=24, widest_gap=24, length=0, lane=10, bar=84)
+WIDE = Layout(
+    down=False, main=86, cross=78, gap=22, widest_gap=96, length=1036, lane=14, bar=66, idle=True
+)
+TALL = Layout(
+    down=True, main=78, cross=78, gap=24, widest_gap=24, length=0, lane=8, bar=58, idle=False
+)
 
 
 def draw_flow(trace: Trace, layout: Layout) -> Flow:
     """Place the stages of a trace and the ribbons between them."""
-    levels = _levels(trace.stages)
+    levels = _levels(
+        [stage for stage in trace.stages if layout.idle or stage.ran or stage.name not in ARMS]
+    )
     most = max((stage.rows or 0 for stage in trace.stages), default=0)
     widest = max((len(level) for level in levels), default=1)
     across = widest * layout.cross + (widest - 1) * layout.lane
@@ -82,7 +89,8 @@ def draw_flow(trace: Trace, layout: Layout) -> Flow:
             (across - extent) / 2 + lane * (layout.cross + layout.lane)
             for lane in range(len(level))
         ]
-        ribbons += _ribbons(sources, start, edges, level, layout, most)
+        if level[0].name != OTHER:  # nothing goes there
+            ribbons += _ribbons(sources, start, edges, level, layout, most)
         arriving = sum(source[2] for source in sources)
         sources = []
         for stage, edge in zip(level, edges, strict=True):

@@ -1,41 +1,66 @@
-"""How a result's score came about: the arms' contributions, then what each stage made of it."""
+"""What a result's score is made of: a row for each arm, and for all else that adds or takes."""
 
 from dataclasses import dataclass
-from math import isclose
+from typing import Any
 
 from pgblend.cli.explain.figures import label
 from pgblend.cli.explain.trace import Result
 
+# What is added to the arms' parts, in the order in which a search does it.
+_LATER = ("feedback", "bonus", "recency", "fused", "rerank", "position")
+
 
 @dataclass(frozen=True)
-class ScoreStep:
-    """A result's score in [0, 1] after a stage; `parts` are the arms' shares of it."""
+class ScoreRow:
+    """An arm or another part of a score: where it has the result, and what it adds.
+
+    `rank`, `raw` (the arm's own score), `weight` and `adds` are None where there is none. In a bar
+    for a score of 1 it fills `width`, between what came before and after it, from `start` on.
+    """
 
     name: str
-    value: float
-    parts: tuple[tuple[str, float], ...] = ()
+    rank: int | None
+    raw: float | None
+    weight: float | None
+    adds: float | None
+    start: float
+    width: float
 
     @property
     def label(self) -> str:
         """What people read."""
         return label(self.name)
 
+    @property
+    def family(self) -> str:
+        """The arm whose colour it has: variants have that of their way of searching."""
+        if self.name == "hyde":
+            return "vector"
+        return self.name.partition("_")[0]
 
-def score_steps(result: Result) -> list[ScoreStep]:
-    """List the scores after the stages that have one, and the final score if it is another."""
-    parts = tuple(
-        (name, float(arm["contribution"]))
-        for name, arm in result.arms.items()
-        if arm.get("contribution") is not None
-    )
-    if result.bonus:
-        parts = (*parts, ("bonus", result.bonus))
-    steps = [
-        ScoreStep(name, value, parts if name == "fuse" else ())
-        for name, value in result.scores.items()
-    ]
-    if parts and not any(step.name == "fuse" for step in steps):
-        steps.insert(0, ScoreStep("fuse", sum(value for _, value in parts), parts))
-    if steps and isclose(steps[-1].value, result.score, abs_tol=1e-9):
-        return steps
-    return [*steps, ScoreStep("result", result.score)]
+
+def score_rows(result: Result) -> list[ScoreRow]:
+    """List an arm or part a row, in an order in which they add up to the score."""
+    parts, end = result.parts, 0.0
+    names = list(dict.fromkeys([*result.arms, *sorted(parts)]))
+    rows = []
+    for name in sorted(
+        names, key=lambda name: (*_LATER, name).index(name) if name in _LATER else -1
+    ):
+        arm: Any = result.arms.get(name, {})
+        adds = parts.get(name, 0.0 if name in result.arms and name != "fused" else None)
+        start, end = end, end + (adds or 0.0)
+        left = min(max(min(start, end), 0.0), 1.0)
+        width = min(max(start, end), 1.0) - left
+        rows.append(
+            ScoreRow(
+                name,
+                arm.get("rank"),
+                arm.get("score"),
+                arm.get("weight"),
+                adds,
+                left,
+                max(width, 0),
+            )
+        )
+    return rows

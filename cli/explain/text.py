@@ -9,9 +9,10 @@ from rich.text import Text
 
 from pgblend.cli import output
 from pgblend.cli.explain.figures import detail, label, milliseconds
+from pgblend.cli.explain.score import score_rows
 from pgblend.cli.explain.trace import ARMS, Result, Stage, Trace
 
-_BAR_WIDTH = 12
+_BAR_WIDTH = 16
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -23,7 +24,7 @@ def render_text(trace: Trace) -> Group:
     if trace.changed_settings:
         parts += [Text("settings that are not the default", style="bold"), _settings(trace)]
     if trace.results:
-        parts += [Text("how the results moved", style="bold"), _movement(trace)]
+        parts += [Text("how the results moved", style="bold"), Text(), _results(trace)]
     return Group(*parts)
 
 
@@ -52,7 +53,7 @@ def _stages(trace: Trace) -> Table:
             cells: tuple[str | Text, ...] = ("", "", "")
         else:
             rows = "" if stage.rows is None else str(stage.rows)
-            cells = (milliseconds(stage.ms), _bar(stage.ms / total), rows)
+            cells = (milliseconds(stage.ms), _bar(stage, total), rows)
         table.add_row(stage.label, *cells, _events(stage), style="dim" if stage.skipped else "")
     return table
 
@@ -69,11 +70,20 @@ def _events(stage: Stage) -> Text:
     return events
 
 
-def _bar(share: float) -> Text:
-    """Draw a share of the whole as a bar, to an eighth of a character."""
-    eighths = round(min(share, 1) * _BAR_WIDTH * 8)
-    full, rest = divmod(eighths, 8)
-    return Text((_EIGHTHS[8] * full + _EIGHTHS[rest]).rstrip(), style="magenta")
+def _bar(stage: Stage, total: float) -> Text:
+    """Draw when a stage ran, along the time of the whole, and before it its model call.
+
+    To an eighth of a character where it ended; without known times the bar begins at the left.
+    """
+    start, end = stage.spans[-1] if stage.spans else (0.0, stage.ms)
+    begun = int(min(start / total, 1) * _BAR_WIDTH)
+    eighths = min(round(end / total * _BAR_WIDTH * 8), _BAR_WIDTH * 8) - begun * 8
+    full, rest = divmod(max(eighths, 0), 8)
+    asked = int(min(stage.call[0] / total, 1) * _BAR_WIDTH) if stage.call else begun
+    bar = Text(" " * asked)
+    bar.append("░" * (begun - asked), style="blue")
+    bar.append((_EIGHTHS[8] * full + _EIGHTHS[rest]).rstrip(), style="magenta")
+    return bar
 
 
 def _settings(trace: Trace) -> Table:
@@ -86,21 +96,23 @@ def _settings(trace: Trace) -> Table:
     return table
 
 
-def _movement(trace: Trace) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("document", overflow="fold")
-    table.add_column("found by", overflow="fold")
-    table.add_column("places", overflow="fold")
+def _results(trace: Trace) -> Table:
+    """List the results: found by which arms, of what the score is made, and the way through."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
     for result in trace.results:
-        table.add_row(
-            str(result.rank),
-            f"{result.score:.3f}",
-            Text(result.title, style="bold"),
-            Text(_found_by(result)),
-            Text(_way(trace, result)),
-        )
+        told = Text(result.title, style="bold")
+        for name, text in (
+            ("found by", _found_by(result)),
+            ("parts", _parts(result)),
+            ("places", _way(trace, result)),
+        ):
+            if text:
+                told.append(f"\n{name} ", style="not bold dim")
+                told.append(text, style="not bold")
+        table.add_row(str(result.rank), f"{result.score:.3f}", told)
     return table
 
 
@@ -109,6 +121,13 @@ def _found_by(result: Result) -> str:
     return ", ".join(
         f"{name} #{arm['rank']} ({float(arm['score']):.4g})" for name, arm in result.arms.items()
     )
+
+
+def _parts(result: Result) -> str:
+    """Write the score as a sum: 'lexical 0.412 + vector 0.350 - recency 0.021'."""
+    told = [(row.label, row.adds) for row in score_rows(result) if row.adds]
+    terms = (f"{'+' if adds > 0 else '-'} {name} {abs(adds):.3f}" for name, adds in told)
+    return " ".join(terms).removeprefix("+ ")
 
 
 def _way(trace: Trace, result: Result) -> str:

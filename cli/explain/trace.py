@@ -12,6 +12,8 @@ from pgblend.cli.explain.figures import label
 # The lists of an expanded query are drawn as one of words and one of vectors.
 ARMS = ("lexical", "lexical_variants", "vector", "vector_variants", "fuzzy", "graph", "document")
 DECISIONS = ("router", "strong_signal")
+OTHER = "other"  # the time that no stage took
+Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,8 @@ class Stage:
     """One step of a search: its time in milliseconds, and how many rows it left.
 
     `rows` is None for a step that only decides; `skipped` and `degraded` say why it did not run
-    and what it did without.
+    and what it did without. `spans` are when it ran, as (start, end) in milliseconds from the
+    search's beginning, and `call` when a model was at work for it; empty where nobody noted that.
     """
 
     name: str
@@ -28,6 +31,8 @@ class Stage:
     skipped: str | None
     degraded: tuple[str, ...]
     details: Mapping[str, Any]
+    spans: tuple[Span, ...] = ()
+    call: Span | None = None
 
     @property
     def label(self) -> str:
@@ -44,6 +49,11 @@ class Stage:
     def reason(self) -> str:
         """Why it did not run or what it did without; empty for a stage that ran as it should."""
         return output.one_line("; ".join(self.degraded) or self.skipped or "")
+
+    @property
+    def ran(self) -> bool:
+        """Whether it did anything."""
+        return self.skipped is None
 
     @property
     def state(self) -> str:
@@ -80,7 +90,7 @@ class Result:
     arms: Mapping[str, Mapping[str, Any]]
     places: Mapping[str, int]
     scores: Mapping[str, float]
-    bonus: float
+    parts: Mapping[str, float]
 
     @property
     def rank(self) -> int:
@@ -145,6 +155,7 @@ class Trace:
         """Read the document that `search_explain` returns; KeyError for one of another shape."""
         degraded = tuple(str(note) for note in document.get("degraded") or ())
         stages = tuple(_stage(entry, degraded) for entry in _joined(document["stages"]))
+        total_ms = float(document.get("total_ms") or 0)
         return cls(
             query=str(document["query"]),
             profile=str(document.get("profile") or ""),
@@ -154,9 +165,9 @@ class Trace:
                 Setting(name, entry["value"], entry["source"])
                 for name, entry in sorted((document.get("settings") or {}).items())
             ),
-            stages=(*_left_out(document["stages"], degraded), *stages),
+            stages=(*_left_out(document["stages"], degraded), *stages, *_other(stages, total_ms)),
             degraded=degraded,
-            total_ms=float(document.get("total_ms") or 0),
+            total_ms=total_ms,
             results=tuple(_result(entry) for entry in document["results"]),
         )
 
@@ -189,28 +200,54 @@ def _joined(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         name = str(entry["name"])
         if name == "hyde" or "_variant_" in name:
             name = "lexical_variants" if name.startswith("lexical") else "vector_variants"
-            before = joined.get(name, {"ms": 0, "rows": 0, "details": {}})
+            before = joined.get(name, {"ms": 0, "rows": 0, "details": {}, "spans": ()})
             joined[name] = {
                 "name": name,
                 "ms": before["ms"] + entry["ms"],
                 "rows": before["rows"] + entry["rows"],
                 "details": before["details"] | {str(entry["name"]): entry["rows"]},
+                "spans": (*before["spans"], *_spans(entry)),
             }
         else:
-            joined[name] = dict(entry)
+            joined[name] = {**entry, "spans": _spans(entry)}
     return list(joined.values())
 
 
+def _spans(entry: Mapping[str, Any]) -> tuple[Span, ...]:
+    start = entry.get("start_ms")
+    return () if start is None else ((float(start), float(start) + float(entry["ms"])),)
+
+
 def _stage(entry: Mapping[str, Any], degraded: tuple[str, ...]) -> Stage:
-    name, rows = str(entry["name"]), entry.get("rows")
+    name, rows, spans = str(entry["name"]), entry.get("rows"), entry["spans"]
+    details = entry.get("details") or {}
+    call = details.get("model_ms")  # up to when its answer was taken, at the stage's end
     return Stage(
         name=name,
         ms=float(entry.get("ms") or 0),
         rows=None if rows is None or name in DECISIONS else int(rows),
         skipped=entry.get("skipped"),
         degraded=_reasons(name, degraded),
-        details=entry.get("details") or {},
+        details=details,
+        spans=spans,
+        call=(max(spans[-1][1] - call, 0.0), spans[-1][1]) if spans and call else None,
     )
+
+
+def _other(stages: Sequence[Stage], total_ms: float) -> list[Stage]:
+    """Return the time that no stage took as one more, so that all add up to the total."""
+    left = total_ms - sum(stage.ms for stage in stages)
+    if not stages or left <= 0:
+        return []
+    gaps: list[Span] = []
+    end = 0.0
+    for start, stop in sorted(span for stage in stages for span in stage.spans):
+        if start > end:
+            gaps.append((end, start))
+        end = max(end, stop)
+    is_timed = any(stage.spans for stage in stages)
+    spans = (*gaps, *([(end, total_ms)] if end < total_ms else ())) if is_timed else ()
+    return [Stage(OTHER, left, None, None, (), {}, spans)]
 
 
 def _left_out(entries: Sequence[Mapping[str, Any]], degraded: tuple[str, ...]) -> list[Stage]:
@@ -241,5 +278,5 @@ def _result(entry: Mapping[str, Any]) -> Result:
         {name: arms[name] for name in in_order},
         places,
         scores,
-        float(entry.get("bonus") or 0),
+        entry.get("parts") or {},
     )

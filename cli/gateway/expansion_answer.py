@@ -2,23 +2,18 @@
 
 import json
 import re
+from importlib.resources import files
 from typing import Any
 
 from json_repair import repair_json
 
-_TEXTS = {"type": "array", "items": {"type": "string"}}
+_FILE = files("pgblend.cli.schemas") / "expansion.schema.json"
 # What providers call strict: every field is required and no other allowed; limits on counts and
-# lengths are not taken by all of them, so the guardrails have them.
+# lengths are not taken by all of them, so the guardrails have them. Nor are "$schema" and "title".
 SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "lexicalQueries": _TEXTS,
-        "vectorQueries": _TEXTS,
-        "hyde": {"type": "string"},
-        "notes": {"type": "string"},
-    },
-    "required": ["lexicalQueries", "vectorQueries", "hyde", "notes"],
-    "additionalProperties": False,
+    name: value
+    for name, value in json.loads(_FILE.read_text(encoding="utf-8")).items()
+    if name not in ("$schema", "title")
 }
 RESPONSE_FORMAT = {
     "type": "json_schema",

@@ -1,13 +1,19 @@
 """A node with what is around it, and the edges between all of these."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.parameters import shorten
 
 _NODE = "SELECT pgblend.graph_node(%(collection)s::text, %(key)s::text)"
+_DOCUMENT = """
+    SELECT 'document:' || pgblend._find_document(
+        %(key)s::text, pgblend._searched_collections(NULL))
+"""
 _SELF = """
     SELECT pgblend._node_name(f.node) AS node, f.kind, f.title, f.source_key
     FROM pgblend._node_facts(ARRAY[pgblend._node_id(%(node)s::text)]) AS f
@@ -33,7 +39,10 @@ _BETWEEN = """
 
 @dataclass(frozen=True)
 class Node:
-    """A node; `via` is the one before it on the way from the first, which has distance 0."""
+    """A node; `via` is the one before it on the way from the first, which has distance 0.
+
+    `title` names it as no other node is named: of several with one title each has its key, too.
+    """
 
     name: str
     kind: str
@@ -61,16 +70,19 @@ class Neighbourhood:
 
 
 def find_node(connection: Connection, text: str, collection: str | None) -> str:
-    """Return the node that a user means: kind:id, or the source key of a document."""
+    """Return the node that a user means: kind:id, or the source key or URI of a document."""
     if collection is not None:
         return str(fetch_value(connection, _NODE, {"collection": collection, "key": text}))
     kind, _, number = text.partition(":")
-    if kind not in ("document", "chunk", "entity") or not number.isdecimal():
+    if kind in ("document", "chunk", "entity") and number.isdecimal():
+        return text
+    found = fetch_value(connection, _DOCUMENT, {"key": text})
+    if found is None:
         raise UserError(
             f"{shorten(text)} is no node",
-            hint="give document:ID, chunk:ID or entity:ID, or a source key with --collection",
+            hint="give the source key or URI of a document, or document:ID, chunk:ID or entity:ID",
         )
-    return text
+    return str(found)
 
 
 def read_neighbourhood(
@@ -93,18 +105,25 @@ def read_neighbourhood(
     (own,) = fetch_rows(connection, _SELF, parameters)
     rows = [own | {"distance": 0, "via": ""}, *around]
     nodes = [
-        Node(
-            row["node"],
-            row["kind"],
-            row["title"],
-            row["source_key"] or "",
-            row["distance"],
-            row["via"],
-        )
-        for row in rows
+        Node(row["node"], row["kind"], title, row["source_key"] or "", row["distance"], row["via"])
+        for row, title in zip(rows, distinct_titles(rows), strict=True)
     ]
     parameters["nodes"] = [each.name for each in nodes]
     between = fetch_rows(connection, _BETWEEN, parameters)
     return Neighbourhood(
         nodes, [Edge(row["source"], row["target"], row["edge_type"]) for row in between]
     )
+
+
+def distinct_titles(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the titles of nodes, with the source key where several have one, or else the node."""
+    counts = Counter(row["title"] for row in rows)
+    keys = Counter((row["title"], row["source_key"]) for row in rows)
+    titles = []
+    for row in rows:
+        title, key = row["title"], row["source_key"]
+        if counts[title] > 1:
+            is_told = key and key != title and keys[title, key] == 1
+            title = f"{title} ({key if is_told else row['node']})"
+        titles.append(title)
+    return titles

@@ -129,28 +129,3 @@ def _legend(around: Neighbourhood, colours: dict[str, str], x: float, y: float) 
 
 def _text(text: str) -> str:
     return escape(output.one_line(text))
-
-
-def page(neighbourhood: Neighbourhood) -> str:
-    """Return the picture in a page, with its nodes and edges as a table for reading aloud."""
-    titles = {node.name: node.title for node in neighbourhood.nodes}
-    rows = "\n".join(
-        f"<tr><td>{_text(titles[edge.source])}</td><td>{_text(edge.type)}</td>"
-        f"<td>{_text(titles[edge.target])}</td></tr>"
-        for edge in neighbourhood.edges
-    )
-    title = _text(neighbourhood.nodes[0].title)
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    style = (
-        "body{font:14px sans-serif;margin:1rem;color:#1d2329}svg{max-width:100%;height:auto}"
-        "table{border-collapse:collapse}td,th{padding:.2rem .8rem;text-align:left;"
-        "border-bottom:1px solid #e6e8eb}"
-    )
-    return (
-        f'<!doctype html>\n<html lang="en"><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        f"<title>{title}: neighbourhood</title><style>{style}</style>\n<body>\n"
-        f"<h1>{title}</h1>\n{draw(neighbourhood)}\n"
-        f"<table><thead><tr><th>from</th><th>edge</th><th>to</th></tr></thead>\n"
-        f"<tbody>{rows}</tbody></table>\n</body></html>\n"
-    )

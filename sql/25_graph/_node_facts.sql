@@ -1,6 +1,7 @@
 -- _node_facts: what nodes are: kind, document, chunk, entity, title; and which part of the store
 -- they belong to.
--- One that is not there, or that the caller may not see, gives no row.
+-- A document without a title is called by its source key, a passage by its document and heading, or
+-- by its place. One that is not there, or that the caller may not see, gives no row.
 CREATE OR REPLACE FUNCTION pgblend._node_facts(nodes bigint[])
 RETURNS TABLE (
     node bigint,
@@ -28,7 +29,8 @@ BEGIN
     WHERE n & 3 = 0
     UNION ALL
     SELECT n, 'chunk', d.id, c.id, NULL, c.collection_id, c.bucket,
-        concat_ws(': ', coalesce(nullif(d.title, ''), d.source_key), nullif(c.heading, '')),
+        coalesce(nullif(d.title, ''), d.source_key) || ': '
+            || coalesce(nullif(c.heading, ''), 'passage ' || c.chunk_index + 1),
         d.source_key
     FROM unnest(nodes) AS n
     INNER JOIN pgblend_data.chunk AS c ON c.id = n >> 2

@@ -66,7 +66,7 @@ from time import monotonic, perf_counter, time
 
 # The first search of a session imports and compiles; its stages begin after that.
 stages, done, skip, warm = stage_log(
-    perf_counter, 0 if "statements" in SD else time() - started_at)
+    perf_counter, perf_counter() + started_at - time(), "statements" not in SD)
 run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
 parsed, of_arms = parsed_settings(SD.setdefault("settings", {}), settings)
 in_force = parsed | {"space": space, "traced": traced != "none" and traced}
@@ -276,10 +276,10 @@ if traced == "rerank":
         {"chunk_id": ids[item], "passage": passage}
         for item, passage in zip(reranker.targets, reranker.passages(reranker.targets))]}
 elif traced != "none" or in_force["search_id"]:
-    trace = {"stages": stages, "ranked_at": time()}
+    trace = {"stages": stages, "end_ms": (time() - started_at) * 1000}
 if traced in ("page", "pool"):
     trace |= search_trace(
-        page, lists, fused | {"points": points}, in_force["rrf_k"], places, arms_of,
+        page, lists, fused, (points, reranker.addends), in_force["rrf_k"], places, arms_of,
         (stored.known_cosines, chosen["dropped"]) if traced == "pool" else None)
 of_all = {
     "mode": in_force["mode"], **({"search_id": in_force["search_id"]} if in_force["search_id"]

@@ -58,10 +58,9 @@ BEGIN
                 date_part('epoch', started_at), traced) AS r;
             IF trace ? 'stages' THEN
                 trace := jsonb_insert(trace, '{stages,-1}', jsonb_build_object(
-                    'name', 'fetch', 'rows', cardinality(results),
-                    'ms', pgblend._milliseconds(
-                        to_timestamp((trace ->> 'ranked_at')::double precision),
-                        clock_timestamp())), true) - 'ranked_at'
+                    'name', 'fetch', 'rows', cardinality(results), 'start_ms', trace -> 'end_ms',
+                    'ms', greatest(pgblend._milliseconds(started_at, clock_timestamp())
+                        - (trace ->> 'end_ms')::double precision, 0)), true) - 'end_ms'
                     || jsonb_build_object('lexical_tries', tries);
             END IF;
             RETURN;

@@ -1,8 +1,9 @@
 -- _search_trace: what a search did, as one JSON document: settings, stages, rows.
--- {"query", "profile", "mode", "collections", "settings": {name: {"value", "source"}}, "stages":
--- [{"name", "ms", "rows", …}], "degraded", "total_ms", "results": [{"rank", "score", …, "arms",
--- "places"}]}, and "candidates" where each candidate was traced. `page_trace` is what
--- _search_page says, NULL for a blank query, which runs no stage.
+-- {"query", "profile", "mode", "meta" (_search_meta), "collections", "settings": {name: {"value",
+-- "source"}}, "stages": [{"name", "start_ms", "ms", "rows", …}], "degraded", "total_ms", "results":
+-- [{"rank", "score", …, "arms", "parts", "scores", "places"}]}, and "candidates" where each
+-- candidate was traced. `page_trace` is what _search_page says, NULL for a blank query, which runs
+-- no stage.
 CREATE OR REPLACE FUNCTION pgblend._search_trace(
     query text,
     profile text,
@@ -24,6 +25,7 @@ BEGIN
         'query', query,
         'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
         'mode', settings ->> 'mode',
+        'meta', pgblend._search_meta(settings, page_trace -> 'stages'),
         'collections', (
             SELECT coalesce(jsonb_agg(c.name ORDER BY c.name), '[]')
             FROM pgblend_data.collection AS c WHERE c.id = ANY(collection_ids)),

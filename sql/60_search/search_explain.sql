@@ -1,10 +1,11 @@
 -- search_explain: hybrid_search told as one JSON document: what each stage did, and how each row
 -- came to its place.
--- {"query", "profile", "collections", "settings": {name: {"value", "source"}}, "stages": [{"name",
--- "ms", "rows", "skipped", "details"}], "degraded", "total_ms", "results": [{"rank", "score", …,
--- "arms": {arm: {"rank", "score", "weight", "contribution"}}, "places": {stage: place}}]}. It runs
--- the very search, so arguments and errors are those of hybrid_search; a NULL or blank query has no
--- stages and results.
+-- {"query", "profile", "mode", "meta": {"mode", "expanded", "reranked", "vectorsUsed"},
+-- "collections", "settings": {name: {"value", "source"}}, "stages": [{"name", "start_ms", "ms",
+-- "rows", "skipped", "details"}], "degraded", "total_ms", "results": [{"rank", "score", …, "arms":
+-- {arm: {"rank", "score", "weight"}}, "parts": {name: part of the score}, "scores": {stage: score},
+-- "places": {stage: place}}]}. The parts add up to the score. It runs the very search, so arguments
+-- and errors are those of hybrid_search; a NULL or blank query has no stages and results.
 CREATE OR REPLACE FUNCTION pgblend.search_explain(
     query text,
     result_limit integer DEFAULT 10,

@@ -1,4 +1,5 @@
--- _find_document: the document that a text means: its id, its source key or its URI, in this order.
+-- _find_document: the document that a text means: its id (or docid, as ask gives it), its source
+-- key or its URI, in this order.
 -- NULL where there is none that the caller may read. A key or URI that several documents have is an
 -- error, unless one collection of those searched has it alone.
 CREATE OR REPLACE FUNCTION pgblend._find_document(document text, collection_ids bigint[])
@@ -17,6 +18,8 @@ BEGIN
         FROM pgblend_data.document AS d
         WHERE d.id = CASE
             WHEN _find_document.document ~ '^[0-9]{1,18}$' THEN _find_document.document::bigint
+            WHEN _find_document.document ~ '^#[0-9a-f]{6,15}$'
+                THEN ('x' || lpad(substr(_find_document.document, 2), 16, '0'))::bit(64)::bigint
         END
         UNION ALL
         SELECT d.id, d.collection_id, 2
@@ -49,5 +52,5 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._find_document(text, bigint[]) IS
-'The document that a text means: its id, its source key or its URI; NULL where there is none that '
-'the caller may read.';
+'The document that a text means: its id or docid, its source key or its URI; NULL where there is '
+'none that the caller may read.';

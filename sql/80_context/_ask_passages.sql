@@ -1,7 +1,8 @@
 -- _ask_passages: the passages that a question is answered from, as ask_document takes them.
--- {query, queryLanguage, parts, results, meta {expanded, reranked, vectorsUsed, tokens},
--- degraded}. A NULL or blank query is an error. The passages fit, with the rules for the model and
--- the question, into max_tokens.
+-- {query, mode, queryLanguage, parts, results, meta {expanded, reranked, vectorsUsed, tokens},
+-- degraded}. mode is that of _search_meta; the language is the gateway's guess, where it expanded
+-- the query, else that of _query_language. A NULL or blank query is an error. The passages fit,
+-- with the rules for the model and the question, into max_tokens.
 CREATE OR REPLACE FUNCTION pgblend._ask_passages(
     query text,
     result_limit integer,
@@ -20,7 +21,6 @@ AS $function$
 DECLARE
     settings jsonb;
     search record;
-    stages jsonb;
     context jsonb;
 BEGIN
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
@@ -33,23 +33,20 @@ BEGIN
         traced => 'page', is_reported => false);
     context := pgblend._context_of(query, search.results, settings, 'messages');
     PERFORM pgblend._report_context(search.report, context -> 'stats');
-    stages := (
-        SELECT coalesce(jsonb_object_agg(s.value ->> 'name', s.value), '{}')
-        FROM jsonb_array_elements(search.trace -> 'stages') AS s
-        WHERE NOT s.value ? 'skipped');
     RETURN jsonb_build_object(
         'query', query,
-        'queryLanguage', coalesce(stages #>> '{expand,details,queryLanguage}', 'auto'),
+        'queryLanguage', coalesce(
+            jsonb_path_query_first(search.trace, '$.stages[*].details.queryLanguage ? (@ != "und")')
+                #>> '{}',
+            pgblend._query_language(query)),
         'parts', context -> 'parts',
         'results', (
             SELECT coalesce(jsonb_agg(to_jsonb(r) - '{content,metadata,context_before,
                 context_after,degraded,details}'::text[] ORDER BY r.rank), '[]')
             FROM unnest(search.results) AS r),
-        'meta', jsonb_build_object(
-            'expanded', coalesce((stages #>> '{expand,rows}')::integer > 0, false),
-            'reranked', coalesce((stages #>> '{rerank,rows}')::integer > 0, false),
-            'vectorsUsed', stages ? 'vector',
-            'tokens', context #> '{stats,tokens}'),
+        'mode', search.trace #> '{meta,mode}',
+        'meta', (search.trace -> 'meta') - 'mode'
+            || jsonb_build_object('tokens', context #> '{stats,tokens}'),
         'degraded', search.trace -> 'degraded');
 END;
 $function$;

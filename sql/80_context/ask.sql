@@ -1,11 +1,12 @@
 -- ask: passages that answer a question, and an answer whose every sentence they bear out.
--- {"query", "mode", "queryLanguage", "answer", "citations": [{citation, docid, uri, title,
--- collection, source_key, startLine, endLine, pages, quote, quoteLines, isCited, isChecked}],
--- "results", "meta": {expanded, reranked, vectorsUsed, tokens, answerModel, abstained, answerCut},
--- "checks": {sentences, kept, dropped, quotations, quotations_found}, "degraded"}. A NULL or blank
--- query is an error. `answer`: true asks the model of the setting answer_model, false none, NULL
--- where one is set. Where the model fails the citations stand alone, degraded and a WARNING say
--- why, and the option strict makes it an error. Options: those of get_context, and answer_tokens.
+-- {"query", "mode", "queryLanguage", "answer", "citations": [{citation, docid, document_id, uri,
+-- title, collection, source_key, startLine, endLine, pages, quote, quoteLines, isCited,
+-- isChecked}], "results", "meta": {expanded, reranked, vectorsUsed, tokens, answerModel, abstained,
+-- answerCut}, "checks": {sentences, kept, dropped, quotations, quotations_found}, "degraded"}. A
+-- NULL or blank query is an error. `answer`: true asks the model of the setting answer_model, false
+-- none, NULL where one is set. Where the model fails the citations stand alone, degraded and a
+-- WARNING say why, and the option strict makes it an error. Options: those of get_context, and
+-- answer_tokens.
 CREATE OR REPLACE FUNCTION pgblend.ask(
     query text,
     result_limit integer DEFAULT 10,

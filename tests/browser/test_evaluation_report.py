@@ -49,8 +49,10 @@ def test_the_page_has_its_pictures_and_breaks_no_rule(browser: Browser, tmp_path
     elements, messages = browser.dom(page)
     assert messages == []
     assert len(elements.css("figure svg")) == 3
-    assert len(elements.css("table")) == 5  # metrics, and the worst queries of four runs
-    assert elements.css("b") == []  # a query stays text
+    assert len(elements.css("table")) == 2  # a set each
+    assert len(elements.css("details.worst")) == 4
+    told = [one.text() for one in elements.css(".worst li b")]
+    assert told[0] == "red <b>wine</b> 0"  # a query stays text
     picture = browser.screenshot(page, 1000, 1400)
     with Image.open(picture) as image:
         colours = image.convert("RGB").getcolors(maxcolors=1 << 24)

@@ -54,7 +54,9 @@ def pixels(picture: Path) -> np.ndarray:
 def test_it_draws_without_an_error(browser: Browser, tmp_path: Path) -> None:
     tree, console = browser.dom(write(tmp_path, trace()))
     assert console == []
-    assert len(tree.css("svg.flow.wide g.stage")) == 9
+    assert len(tree.css("svg.flow.wide g.stage")) == 10
+    assert len(tree.css("svg.timeline.wide g.stage")) == 8
+    assert len(tree.css("svg.timeline.wide .call")) == 1
     assert len(tree.css("svg.movement.wide g.way")) == 3
     assert [card.id for card in tree.css("details.result[open]")] == ["result-1"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from PIL import Image
 
 from pgblend.cli.graph.neighbourhood import Edge, Neighbourhood, Node
-from pgblend.cli.graph.picture import page
+from pgblend.cli.graph.page import render_page
 from support.browser import Browser
 
 HOSTILE = "<script>document.title='x'</script>"
@@ -19,7 +19,7 @@ def test_a_neighbourhood(browser: Browser, tmp_path: Path) -> None:
     edges = [Edge("document:0", name, "link") for name in names]
     edges.append(Edge(names[0], "entity:1", "mentions"))
     path = tmp_path / "graph.html"
-    path.write_text(page(Neighbourhood(nodes, edges)), encoding="utf-8")
+    path.write_text(render_page(Neighbourhood(nodes, edges)), encoding="utf-8")
     tree, console = browser.dom(path)
     assert console == []
     assert len(tree.css("svg .node")) == len(nodes)

@@ -30,7 +30,8 @@ def test_results_stay_as_they_are(pgblend: Pgblend, command: list[str]) -> None:
     (fetch,) = [line for line in lines if line[:1] == ["fetch"]]
     assert fetch[-1] == "2"
     arm = "fuzzy" if "--fuzzy" in command else "lexical"
-    assert any(line[:1] == ["1"] and f"{arm} #1" in " ".join(line) for line in lines)
+    first = next(place for place, line in enumerate(lines) if line[:1] == ["1"])
+    assert f"found by {arm} #1" in " ".join(lines[first + 1])
 
 
 def test_settings_name_their_source(pgblend: Pgblend) -> None:

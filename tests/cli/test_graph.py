@@ -9,8 +9,9 @@ import psycopg
 import pytest
 
 from pgblend.cli.graph.layout import radial_layout
-from pgblend.cli.graph.neighbourhood import Edge, Neighbourhood, Node
-from pgblend.cli.graph.picture import draw, page
+from pgblend.cli.graph.neighbourhood import Edge, Neighbourhood, Node, distinct_titles
+from pgblend.cli.graph.page import render_page
+from pgblend.cli.graph.picture import draw
 
 NOTES = {
     "Home.md": "# Home\n\nSee [[Sub Note]] and [the guide](sub/guide.md#top) and [[Later]].\n",
@@ -82,7 +83,9 @@ def test_neighbors_show_and_search(vault: Path, pgblend, parse_valid, tmp_path: 
         ("page.html", 1.0),
         ("sub/guide.md", 0.5),
     ]
-    shown = pgblend("graph", "show", "page.html", "-c", "c").stdout
+    table = pgblend("graph", "neighbors", "page.html", "--depth", "2").stdout.splitlines()
+    assert [line.split()[0] for line in table[2:]] == ["guide.md", "Home", "Sub"]
+    shown = pgblend("graph", "show", "page.html").stdout
     assert "page.html -- link -> guide.md" in shown
     svg, html = tmp_path / "p.svg", tmp_path / "p.html"
     result = pgblend("graph", "show", near[1]["neighbour"], "--svg", str(svg), "--html", str(html))
@@ -96,7 +99,8 @@ def test_neighbors_show_and_search(vault: Path, pgblend, parse_valid, tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["neighbors", "Home.md"], "is no node"),
+        (["neighbors", "nope.md"], "is no node"),
+        (["neighbors", "document:x"], "is no node"),
         (["neighbors", "document:99"], "there is no node document:99"),
         (["neighbors", "x", "-c", "c"], "there is no document"),
         (["search"], "NO_SEEDS"),
@@ -168,12 +172,31 @@ def test_a_picture_of_hostile_names() -> None:
     ]
     edges = [Edge(node.name, "document:1", "a<b") for node in nodes[1:]]
     around = Neighbourhood(nodes, edges)
-    for text in (draw(around), page(around)):
+    for text in (draw(around), render_page(around)):
         assert "<script" not in text
         assert "<b>" not in text
         assert "a<b" not in text
     alone = draw(Neighbourhood(nodes[:1], []))
     assert alone.count('class="node"') == 1
+
+
+def test_nodes_of_one_title_are_told_apart() -> None:
+    rows = [
+        {"node": "document:1", "title": "Guide", "source_key": "a/guide.md"},
+        {"node": "document:2", "title": "Guide", "source_key": "b/guide.md"},
+        {"node": "entity:7", "title": "Guide", "source_key": None},
+        {"node": "chunk:3", "title": "Wine: Red", "source_key": "wine.md"},
+        {"node": "chunk:4", "title": "Wine: Red", "source_key": "wine.md"},
+        {"node": "document:5", "title": "Sea", "source_key": "sea.md"},
+    ]
+    assert distinct_titles(rows) == [
+        "Guide (a/guide.md)",
+        "Guide (b/guide.md)",
+        "Guide (entity:7)",
+        "Wine: Red (chunk:3)",
+        "Wine: Red (chunk:4)",
+        "Sea",
+    ]
 
 
 def test_no_two_nodes_in_one_place() -> None:

@@ -83,7 +83,8 @@ def test_every_command_with_json_has_a_schema_and_every_schema_a_command() -> No
         for entry in files("pgblend.cli.schemas").iterdir()
         if entry.name.endswith(".schema.json")
     }
-    inside_others = {"search-explain"}  # in search-results, with --explain
+    # In search-results, with --explain; what a model is asked for.
+    inside_others = {"search-explain", "expansion"}
     assert with_json | inside_others == schemas
 
 

@@ -222,6 +222,23 @@ def test_without_results_the_warnings_are_still_told(
     assert context["degraded"] == envelope["degraded"]
 
 
+@pytest.mark.parametrize(
+    ("command", "mode"),
+    [(["query"], "bm25_only"), (["search"], "bm25"), (["search", "--fuzzy"], "fuzzy")],
+)
+@pytest.mark.parametrize("words", ["production wine", "xylophone", " "])
+def test_json_says_what_the_search_was(
+    pgblend: Pgblend, parse_valid: ParseValid, command: list[str], mode: str, words: str
+) -> None:
+    envelope = parse_valid(pgblend(*command, words, "--json"), "search-results")
+    assert envelope["meta"] == {
+        "mode": mode,
+        "expanded": False,
+        "reranked": False,
+        "vectorsUsed": False,
+    }
+
+
 def test_a_profile_is_passed_on(pgblend: Pgblend, parse_valid: ParseValid) -> None:
     balanced = pgblend("query", "wine", "--profile", "balanced", "--json")
     assert keys(balanced, parse_valid) == ["wine.md"]

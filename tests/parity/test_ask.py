@@ -15,8 +15,8 @@ PART = {
     "text": "First line.\nThe port\nis 5432.",
 }  # fmt: skip
 FOUND = {
-    "query": "which port?", "queryLanguage": "en", "parts": [PART], "results": [{"rank": 1}],
-    "meta": {"expanded": True}, "degraded": ["x"],
+    "query": "which port?", "mode": "hybrid", "queryLanguage": "en", "parts": [PART],
+    "results": [{"rank": 1}], "meta": {"expanded": True}, "degraded": ["x"],
 }  # fmt: skip
 
 
@@ -47,6 +47,7 @@ def test_ask_document(
     (citation,) = found["citations"]
     assert (found["answer"], citation["quote"], citation["quoteLines"]) == (answer, quote, lines)
     assert found["meta"]["answerCut"] == (reply is not None)
+    assert (citation["docid"], citation["document_id"]) == ("#000007", 7)
 
 
 def test_answer_messages(module_connection: psycopg.Connection) -> None:

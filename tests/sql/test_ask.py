@@ -92,7 +92,7 @@ def test_an_answer_that_is_borne_out(
     }
     assert (cited["isCited"], cited["isChecked"]) == (True, True)
     assert (other["isCited"], other["isChecked"], other["source_key"]) == (False, False, "evil")
-    assert (found["mode"], found["queryLanguage"], found["degraded"]) == ("hybrid", "auto", [])
+    assert (found["mode"], found["queryLanguage"], found["degraded"]) == ("bm25_only", "en", [])
     tokens = found["meta"].pop("tokens")
     assert 0 < tokens < 4000
     assert found["meta"] == {

@@ -298,7 +298,7 @@ def test_the_trace_names_its_part(words: Database) -> None:
     assert stages["graph"]["rows"] == 1
     by_key = {row["source_key"]: row for row in trace["results"]}
     jane = by_key["jane"]
-    assert jane["arms"]["graph"]["contribution"] == pytest.approx(jane["score"])
+    assert jane["parts"]["graph"] == pytest.approx(jane["score"])
 
 
 @pytest.mark.parametrize(

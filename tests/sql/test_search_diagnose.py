@@ -319,6 +319,27 @@ def test_min_relevance(library: Database) -> None:
     )  # fmt: skip
 
 
+def test_what_would_bring_it_up_does(library: Database) -> None:
+    """Each thing that is named moves the document up when it is done."""
+    query = "deploy to production with ease"
+    others = [" ".join(f"other{n}x{m}" for m in range(30)) for n in range(5)]
+    texts = [(f"w{n}", "", f"deploy production {other}") for n, other in enumerate(others)]
+    add_documents(library, "c", [*texts, ("ease", "", "to go with what comes to us, with calm")])
+    embed_waiting(library)
+    words = {"weights": {"vector": 0.01}, "result_limit": 3, "fusion": "rrf", "fuzzy": "off"}
+    found = diagnose(library, query, "ease", **words)
+    assert found["verdict"].endswith("and the page ends at 3.")
+    raised, lacking, *_ = found["suggestion"].split(". ")
+    assert raised.startswith("Raise weights.vector: its rank by vectors is ")
+    assert lacking == (
+        'Words of the query that it lacks would bring it up: "deploy", "ease", "production"'
+    )
+    heavier = diagnose(library, query, "ease", **(words | {"weights": {"vector": 100}}))
+    assert heavier["lost_at"] is None
+    library.rows("SELECT ingest_document('c', 'ease', 'deploy to production with ease')")
+    assert diagnose(library, query, "ease", **words)["lost_at"] is None
+
+
 def test_pages(library: Database) -> None:
     vector = vector_of("deploy production")
     order = library.column(
@@ -327,20 +348,25 @@ def test_pages(library: Database) -> None:
         vector,
     )
     assert len(order) == 4
+    assert set(order[2:]) == {"care", "sea"}
+    lacking = '"deploy", "production"'
     query = {"collections": ["c"], "fuzzy": "off"}
     third = diagnose(library, "deploy production", order[2], result_limit=1, **query)
     assert outcome(third) == (
-        "page", "It is result 3, on page 3 of 1 result each.",
-        "Ask for 3 results, or for offset 2.",
+        "page", "Its place is 3, and the page ends at 1.",
+        "Words of the query that it lacks would bring it up: " + lacking + "."
+        " Ask for 3 results, or for offset 2.",
     )  # fmt: skip
     fourth = diagnose(library, "deploy production", order[3], result_limit=2, offset=1, **query)
     assert outcome(fourth) == (
-        "page", "It is result 4, on page 2 of 2 results each.",
-        "Ask for 3 results, or for offset 2.",
+        "page", "Its place is 4, and the page ends at 3.",
+        "Raise weights.vector: its rank by vectors is 3."
+        " Words of the query that it lacks would bring it up: " + lacking + "."
+        " Ask for 3 results, or for offset 2.",
     )  # fmt: skip
     first = diagnose(library, "deploy production", order[0], result_limit=2, offset=1, **query)
     assert outcome(first) == (
-        "page", "It is result 1, on page 1 of 2 results each.", "Ask for offset 0.",
+        "page", "Its place is 1, and the page begins at 2.", "Ask for offset 0.",
     )  # fmt: skip
     none = diagnose(library, "deploy production", order[1], result_limit=0, **query)
     assert outcome(none) == (

@@ -140,7 +140,7 @@ def test_a_bonus_is_part_of_what_can_be_reached(library: Database) -> None:
         first = 0.05 if 1 in ranks else 0
         expected = (sum(1 / (60 + rank) for rank in ranks) + first) / attainable
         assert row["score"] == pytest.approx(expected, rel=1e-12)
-        assert row.get("bonus", 0) == pytest.approx(first / attainable)
+        assert row["parts"].get("bonus", 0) == pytest.approx(first / attainable)
 
 
 def test_repeated_texts_are_left_out(library: Database) -> None:

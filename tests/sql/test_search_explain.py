@@ -63,6 +63,11 @@ def test_stages_have_times_and_counts(library: Database) -> None:
     assert rows["fuse"] == 4
     assert all(stage["ms"] >= 0 for stage in told["stages"] if "skipped" not in stage)
     assert sum(stage.get("ms", 0) for stage in told["stages"]) <= told["total_ms"]
+    ran = [stage for stage in told["stages"] if "skipped" not in stage]
+    ends = [0.0, *(stage["start_ms"] + stage["ms"] for stage in ran)]
+    for end, stage in zip(ends, ran, strict=False):
+        assert stage["start_ms"] >= end - 0.01
+    assert ends[-1] <= told["total_ms"]
 
 
 def test_words_that_passages_have_are_not_put_right(library: Database) -> None:
@@ -97,13 +102,12 @@ def test_a_strong_signal_is_told(library: Database) -> None:
         assert (told["strong"], told["expansion"]) == (False, "wanted")
 
 
-def test_contributions_add_up_to_the_score(library: Database) -> None:
+def test_parts_add_up_to_the_score(library: Database) -> None:
     for row in explain(library, '{"weights": {"vector": 3}, "rrf_k": 10}')["results"]:
-        parts = [arm["contribution"] for arm in row["arms"].values()]
-        assert sum(parts) == pytest.approx(row["score"])
+        assert sum(row["parts"].values()) == pytest.approx(row["score"], abs=1e-12)
         assert row["places"]["fuse"] == row["rank"]
     first = explain(library)["results"][0]["arms"]["vector"]
-    assert first.keys() == {"rank", "score", "weight", "contribution"}
+    assert first.keys() == {"rank", "score", "weight"}
 
 
 def test_settings_say_where_they_come_from(library: Database) -> None:

@@ -78,7 +78,7 @@ class StageLog:
 
     def __init__(self) -> None:
         ticks = itertools.count()
-        self.stages, done, skip, _ = stage_log(lambda: next(ticks) / 1000)
+        self.stages, done, skip, _ = stage_log(lambda: next(ticks) / 1000, 0.0)
         self.degraded: list[tuple[str, str]] = []
         self.tools: dict[str, Callable[..., Any]] = {
             "done": done, "skip": skip,

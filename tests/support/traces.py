@@ -18,15 +18,15 @@ HOSTILE = (
 def trace(count: int = 3, **changes: Any) -> dict[str, Any]:
     """A hybrid search with this many results; the n-th was n-th by words and moved one up."""
     stages = [
-        stage("embed", 80.0, 1, {"source": "gateway"}),
-        stage("lexical", 4.0, 100),
-        stage("vector", 6.0, 100),
+        stage("lexical", 4.0, 100, start=0.1),
         stage("fuzzy", 0.0, None) | {"skipped": "every word is known"},
-        stage("fuse", 0.5, 150, {"fusion": "rrf"}),
-        stage("dedup", 0.2, 140, {"dropped": 10}),
+        stage("embed", 80.0, 1, {"source": "gateway", "model_ms": 83.0}, start=4.1),
+        stage("vector", 6.0, 100, start=84.1),
+        stage("fuse", 0.5, 150, {"fusion": "rrf"}, start=90.1),
+        stage("dedup", 0.2, 140, {"dropped": 10}, start=90.6),
         stage("rerank", 0.0, None) | {"skipped": "mode is fast"},
-        stage("page", 0.01, count),
-        stage("fetch", 9.0, count),
+        stage("page", 0.01, count, start=90.8),
+        stage("fetch", 9.0, count, start=90.81),
     ]
     return {
         "query": "roll back",
@@ -45,22 +45,21 @@ def trace(count: int = 3, **changes: Any) -> dict[str, Any]:
 
 
 def stage(
-    name: str, ms: float, rows: int | None, details: dict[str, Any] | None = None
+    name: str,
+    ms: float,
+    rows: int | None,
+    details: dict[str, Any] | None = None,
+    start: float | None = None,
 ) -> dict[str, Any]:
     """One stage of a trace."""
-    return {"name": name, "ms": ms, "rows": rows, "details": details or {}}
+    return {"name": name, "start_ms": start, "ms": ms, "rows": rows, "details": details or {}}
 
 
 def result(rank: int, **changes: Any) -> dict[str, Any]:
     """One result of a trace: every second one is unknown to the vectors."""
-    arms = {"lexical": {"rank": rank, "score": 9.5 / rank, "weight": 1, "contribution": 0.5 / rank}}
+    arms = {"lexical": {"rank": rank, "score": 9.5 / rank, "weight": 1}}
     if rank % 2:
-        arms["vector"] = {
-            "rank": 40 + rank,
-            "score": 0.25,
-            "weight": 1,
-            "contribution": 0.25 / rank,
-        }
+        arms["vector"] = {"rank": 40 + rank, "score": 0.25, "weight": 1}
     return {
         "rank": rank,
         "score": 0.9 / rank,
@@ -74,6 +73,7 @@ def result(rank: int, **changes: Any) -> dict[str, Any]:
         "start_line": 1,
         "end_line": 9,
         "arms": arms,
+        "parts": {"lexical": 0.6 / rank, "vector": 0.4 / rank, "recency": -0.1 / rank},
         "places": {"fuse": rank + 1, "dedup": rank, "page": rank},
     } | changes
 

@@ -228,9 +228,9 @@ def test_where_an_arm_lacks_the_document() -> None:
          "Raise candidate_depth to 101."),
         (3, {}, {"result_limit": 0}, "It is result 3, and no results were asked for.",
          "Ask for 3 results."),
-        (14, {}, {}, "It is result 14, on page 2 of 10 results each.",
+        (14, {}, {}, "Its place is 14, and the page ends at 10.",
          "Ask for 14 results, or for offset 10."),
-        (4, {}, {"start": 4}, "It is result 4, on page 1 of 10 results each.",
+        (4, {}, {"start": 4}, "Its place is 4, and the page begins at 5.",
          "Ask for offset 0."),
         (None, {"min_score": 0.6}, {}, "Its score 0.5 is below min_score 0.6.",
          "Lower min_score to 0.5."),
@@ -244,3 +244,28 @@ def test_pages_and_minima(
     page = {} if place is None else {"page": place}
     facts = places(["fuse"], {"places": {"fuse": 3} | page}, **settings) | changes
     assert diagnose_places(facts)[1:] == (verdict, suggestion)
+
+
+@pytest.mark.parametrize(
+    ("came", "of", "lifts"),
+    [
+        ({"fuse": 91}, {"vector": arm(40), "lexical": arm(95)}, []),
+        ({"fuse": 91}, {"vector": arm(4), "lexical": arm(95)},
+         ["Raise weights.vector: its rank by vectors is 4."]),
+        ({"fuse": 91}, {"vector": arm(4)}, []),  # no other arm that it could count more than
+        ({"fuse": 91}, {"vector": arm(None, waiting=1), "lexical": arm(95, lacking=["a", "b"])},
+         ['Words of the query that it lacks would bring it up: "a", "b".',
+          "It has no vector yet, which would bring it up."]),
+        ({"fuse": 12, "dedup": 9, "rerank": 20, "blend": 91}, {"lexical": arm(95)},
+         ["Leave out reranking, or give it less weight in blend: its place was 9 before."]),
+        ({"fuse": 12, "dedup": 11, "rerank": 1, "blend": 7, "mmr": 91}, {"lexical": arm(95)},
+         ["Raise mmr.lambda: its place was 7 before."]),
+        ({"fuse": 12, "dedup": 11, "mmr": 91}, {"lexical": arm(95)}, []),
+    ],
+)  # fmt: skip
+def test_what_would_bring_it_up(came: dict[str, int], of: Any, lifts: list[str]) -> None:
+    facts = places(list(came), {"places": came | {"page": 91}}) | {"arms": of}
+    facts["stages"] = facts["stages"][2:]  # the arms' own have no places
+    _, verdict, suggestion = diagnose_places(facts)
+    assert verdict == "Its place is 91, and the page ends at 10."
+    assert suggestion == " ".join([*lifts, "Ask for 91 results, or for offset 90."])

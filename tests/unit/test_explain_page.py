@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from pgblend.cli.explain import flow, movement
+from pgblend.cli.explain import flow, movement, timeline
 from pgblend.cli.explain.figures import NOTHING
 from pgblend.cli.explain.page import render_page
-from pgblend.cli.explain.score import score_steps
+from pgblend.cli.explain.score import score_rows
 from pgblend.cli.explain.trace import Trace
 from support.traces import HOSTILE, hostile, result, stage, trace
 
@@ -36,11 +36,12 @@ def test_it_shows_every_stage_with_time_rows_and_reason() -> None:
         "rerank: not run: mode is fast",
         "page: <0.1 ms, 3 rows",
         "fetch: 9.0 ms, 3 rows",
+        "other: 0.3 ms",
     ]
     assert texts(tree, "section.degraded li") == ["vector: some passages have no vector yet"]
     assert texts(tree, ".notes li") == [
-        "vector degraded: some passages have no vector yet",
         "fuzzy not run: every word is known",
+        "vector degraded: some passages have no vector yet",
         "rerank not run: mode is fast",
     ]
 
@@ -125,33 +126,90 @@ def test_only_the_snippets_own_marks_are_marks() -> None:
     assert texts(tree, "blockquote mark") == ["roll back"]
 
 
-def test_the_scores_steps() -> None:
+def test_the_parts_of_a_score() -> None:
     (one,) = Trace.from_json(trace(count=1)).results
-    assert [(step.name, step.value) for step in score_steps(one)] == [
-        ("fuse", 0.75),
-        ("result", 0.9),
+    rows = [(row.name, row.rank, row.adds, row.start, row.width) for row in score_rows(one)]
+    assert rows == [
+        ("lexical", 1, 0.6, 0.0, 0.6),
+        ("vector", 41, 0.4, 0.6, 0.4),
+        ("recency", None, -0.1, 0.9, pytest.approx(0.1)),
     ]
-    assert score_steps(one)[0].parts == (("lexical", 0.5), ("vector", 0.25))
-    (told,) = Trace.from_json(
-        trace(results=[result(1, scores={"fuse": 0.8, "blend": 0.9, "rerank": None})])
-    ).results
-    assert [(step.name, step.value) for step in score_steps(told)] == [
-        ("fuse", 0.8), ("blend", 0.9),
-    ]  # fmt: skip
+    cells = [
+        [cell.text() for cell in row.css("th, td.number")]
+        for row in page(trace(count=1)).css("table.parts tbody tr")
+    ]
+    assert cells == [
+        ["lexical", "1", "9.5", "1", "0.600"],
+        ["vector", "41", "0.25", "1", "0.400"],
+        ["recency", NOTHING, NOTHING, NOTHING, "-0.100"],
+        ["score", "0.900"],
+    ]
 
 
-def test_a_bonus_is_part_of_the_score() -> None:
-    (one,) = Trace.from_json(trace(results=[result(1, bonus=0.15, score=0.9)])).results
-    (only,) = score_steps(one)
-    assert only.value == pytest.approx(0.9)
-    assert only.parts == (("lexical", 0.5), ("vector", 0.25), ("bonus", 0.15))
+def test_arms_without_a_weight_or_a_part() -> None:
+    """A reranker has no weight; the raw sum is what the arms add up to, and adds nothing itself."""
+    arms = {
+        "hyde": {"rank": 2, "score": 0.5, "weight": 0.7},
+        "lexical_variant_1": {"rank": 1, "score": 3.0, "weight": 0.5},
+        "rerank": {"rank": 1, "score": 0.9},
+        "fused": {"rank": 1, "score": 0.03},
+    }
+    told = result(1, arms=arms, parts={"hyde": 0.3, "rerank": 0.4, "position": 0.2})
+    (one,) = Trace.from_json(trace(results=[told])).results
+    assert [(row.name, row.family, row.adds) for row in score_rows(one)] == [
+        ("hyde", "vector", 0.3),
+        ("lexical_variant_1", "lexical", 0.0),
+        ("fused", "fused", None),
+        ("rerank", "rerank", 0.4),
+        ("position", "position", 0.2),
+    ]
+    told["scores"] = {"fuse": 0.8, "blend": 0.9}
+    assert (
+        page(trace(results=[told]))
+        .css_first(".small")
+        .text()
+        .startswith("after fuse 0.800 · after blend 0.900 · ")
+    )
+
+
+def test_what_no_stage_took_is_a_box_of_its_own() -> None:
+    stages = Trace.from_json(trace()).stages
+    assert sum(stage.ms for stage in stages) == pytest.approx(100)
+    other = stages[-1]
+    assert other.name == "other"
+    assert other.spans == ((0.0, 0.1), (pytest.approx(99.81), 100.0))
+    untimed = [{**one, "start_ms": None} for one in trace()["stages"]]
+    old = Trace.from_json(trace(stages=untimed))  # a trace of the first release
+    assert old.stages[-1].spans == ()
+    assert timeline.draw_timeline(old, timeline.WIDE).rows == []
+
+
+@pytest.mark.parametrize("layout", [timeline.WIDE, timeline.SLIM])
+def test_the_time_axis_shows_what_ran_side_by_side(layout: timeline.Layout) -> None:
+    drawn = timeline.draw_timeline(Trace.from_json(trace()), layout)
+    rows = {row.stage.name: row for row in drawn.rows}
+    assert list(rows) == ["lexical", "embed", "vector", "fuse", "dedup", "page", "fetch", "other"]
+    call, (lexical,), (embed,) = rows["embed"].call, rows["lexical"].bars, rows["embed"].bars
+    assert call is not None
+    assert call.x < lexical.x + lexical.width  # asked while the words were looked up
+    assert call.x + call.width == pytest.approx(embed.x + embed.width)
+    scale = (drawn.width - drawn.left) / 100
+    assert embed.width == pytest.approx(80 * scale)
+    for row in drawn.rows:
+        for bar in (*row.bars, *([row.call] if row.call else [])):
+            assert drawn.left <= bar.x
+            assert bar.x + bar.width <= drawn.width + 1e-9
+        if row.label_anchor == "start":
+            assert row.label_x + layout.time <= drawn.width + 6
+    assert [tick.x for tick in drawn.ticks] == sorted({tick.x for tick in drawn.ticks})
+    assert 2 <= len(drawn.ticks) <= 7
 
 
 def test_boxes_do_not_touch_and_bars_share_the_time() -> None:
     for layout in (flow.WIDE, flow.TALL):
         drawn = flow.draw_flow(Trace.from_json(trace()), layout)
         boxes = drawn.boxes
-        assert len(boxes) == 9
+        assert len(boxes) == (10 if layout.idle else 9)  # an arm that did not run
         for place, one in enumerate(boxes):
             assert one.x >= 0
             assert one.x + one.width <= drawn.width + 1e-9
@@ -165,7 +223,7 @@ def test_boxes_do_not_touch_and_bars_share_the_time() -> None:
                 )
         shares = {box.stage.name: box.bar / layout.bar for box in boxes}
         assert shares["embed"] == pytest.approx(0.8)
-        assert shares["fuzzy"] == 0
+        assert shares["rerank"] == 0
         assert sum(shares.values()) <= 1
 
 

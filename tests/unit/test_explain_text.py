@@ -8,7 +8,7 @@ from rich.console import Console
 from pgblend.cli.explain.figures import NOTHING, detail, figure, milliseconds
 from pgblend.cli.explain.text import render_text
 from pgblend.cli.explain.trace import Trace
-from support.traces import HOSTILE, hostile, result, trace
+from support.traces import HOSTILE, hostile, result, stage, trace
 
 
 def printed(document: dict, width: int = 200) -> list[str]:
@@ -30,15 +30,16 @@ def test_every_stage_has_its_line() -> None:
         "profile balanced · mode fast · collections manual · 100 ms",
     ]
     for expected in (
-        "embed 80.0 ms █████████▋ 1 source gateway",
-        "lexical 4.0 ms ▌ 100",
-        "vector 6.0 ms ▊ 100 degraded: some passages have no vector yet",
+        "embed 80.0 ms █████████████▌ 1 source gateway · model ms 83.0",
+        "lexical 4.0 ms ▋ 100",
+        "vector 6.0 ms █▍ 100 degraded: some passages have no vector yet",
         "fuzzy not run: every word is known",
-        "fuse 0.5 ms 150 fusion rrf",
-        "dedup 0.2 ms 140 dropped 10",
+        "fuse 0.5 ms ▌ 150 fusion rrf",
+        "dedup 0.2 ms ▌ 140 dropped 10",
         "rerank not run: mode is fast",
-        "page <0.1 ms 3",
-        "fetch 9.0 ms █▏ 3",
+        "page <0.1 ms ▌ 3",
+        "fetch 9.0 ms ██ 3",
+        "other 0.3 ms █",
     ):
         assert line(lines, expected.split()[0]) == expected
 
@@ -53,15 +54,29 @@ def test_settings_that_somebody_set() -> None:
 
 def test_each_result_tells_its_arms_and_places() -> None:
     lines = printed(trace())
-    assert line(lines, "1") == (
-        "1 0.900 Page 1 lexical #1 (9.5), vector #41 (0.25) fuse 2 → dedup 1"
-    )
-    assert line(lines, "2") == "2 0.450 Page 2 lexical #2 (4.75) fuse 3 → dedup 2"
+    first = [line.split() for line in lines].index(["1", "0.900", "Page", "1"])
+    assert [" ".join(text.split()) for text in lines[first : first + 5]] == [
+        "1 0.900 Page 1",
+        "found by lexical #1 (9.5), vector #41 (0.25)",
+        "parts lexical 0.600 + vector 0.400 - recency 0.100",
+        "places fuse 2 → dedup 1",
+        "2 0.450 Page 2",
+    ]
+
+
+def test_bars_stand_where_the_stages_ran() -> None:
+    """A model's call is drawn from when it was sent."""
+    calls = [stage("lexical", 50.0, 9, start=0.0), stage("embed", 25.0, 1, {"model_ms": 70}, 50.0)]
+    lines = printed(trace(stages=calls, total_ms=100.0))
+    lexical, embed = (text for text in lines if text.split()[:1] in (["lexical"], ["embed"]))
+    assert "  ████████   " in lexical
+    assert " ░░░░░░░░████ " in embed
+    assert embed.index("████") == lexical.index("█") + 8
 
 
 def test_places_that_stay_are_told_once() -> None:
     stayed = result(1, places={"fuse": 1, "dedup": 1, "page": 1})
-    assert line(printed(trace(results=[stayed])), "1").endswith("(0.25) fuse 1")
+    assert line(printed(trace(results=[stayed])), "places") == "places fuse 1"
 
 
 def test_a_search_without_results() -> None:

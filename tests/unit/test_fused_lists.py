@@ -97,10 +97,12 @@ def test_bonus_and_age() -> None:
     assert fused["recency"] == [0.5, 0.5, 1.0]
     assert fused["sums"] == pytest.approx([0.5 / 61, (1 / 62 + 3 / 61 + 0.1) / 2, 3 / 62])
     assert fused["attainable"] == pytest.approx(4 / 61 + 0.1)
-    parts, of_bonus = fused_parts([WORDS, VECTORS], fused, 60)
-    assert of_bonus == [0.0, 0.05, 0.0]
-    assert parts["lexical"] == (1, pytest.approx([0.5 / 61, 0.5 / 62, 0.0]))
-    assert parts["vector"] == (3, pytest.approx([0.0, 1.5 / 61, 3 / 62]))
+    parts = fused_parts([WORDS, VECTORS], fused, 60)
+    assert list(parts) == ["lexical", "vector", "bonus", "recency"]
+    assert parts["lexical"] == pytest.approx([1 / 61, 1 / 62, 0.0])
+    assert parts["vector"] == pytest.approx([0.0, 3 / 61, 3 / 62])
+    assert parts["bonus"] == [0.0, 0.1, 0.0]
+    assert parts["recency"] == pytest.approx([-0.5 / 61, -(1 / 62 + 3 / 61 + 0.1) / 2, 0.0])
 
 
 def test_the_vector_moves_to_the_first_passages() -> None:
@@ -118,6 +120,10 @@ def test_the_vector_moves_to_the_first_passages() -> None:
     assert fused["normal"][1] == [1.0, 0.5, 0.6]  # (1 + cosine) / 2; the third keeps its own
     assert fused["sums"] == pytest.approx([3.5 / 4, 1.75 / 4, 1.8 / 4])
     assert fused["order"] == [0, 2, 1]
+    parts = fused_parts([WORDS, VECTORS], fused, 60)  # the first has no cosine of its own
+    assert parts["lexical"] == pytest.approx([0.5 / 4, 0.25 / 4, 0.0])
+    assert parts["vector"] == pytest.approx([0.0, 3 * 0.8 / 4, 3 * 0.6 / 4])
+    assert parts["feedback"] == pytest.approx([3 / 4, 3 * (0.5 - 0.8) / 4, 0.0])
     variant = {**VECTORS, "arm": "vector_variant_1"}
     for lists in ([WORDS, variant], [WORDS, arm("fuzzy", 1, {1: 1.0})]):
         assert fuse(lists, fusion="convex", feedback={"passages": 1})["feedback"] is None
@@ -171,8 +177,7 @@ def test_parts_add_up_to_the_sums(
         bonus={"kind": kind, "depth": 2, "amount": 0.1},
         recency_half_life_days=4,
     )
-    parts, bonus = fused_parts(lists, fused, 60)
-    columns = [part for _, part in parts.values()] + [bonus]
+    columns = fused_parts(lists, fused, 60).values()
     assert list(map(sum, zip(*columns, strict=True))) == pytest.approx(fused["sums"], abs=1e-12)
     assert all(0 <= point <= 1 for point in fused["points"])
     points = [fused["points"][item] for item in fused["order"]]
@@ -200,14 +205,16 @@ POOL = {"sums": [0.8, 0.6, 0.4, 0.2], "attainable": 2.0, "points": [0.4, 0.3, 0.
 
 
 def test_reranked_items_stand_first() -> None:
-    order, points = blended_order([0, 1, 2], {1: 1.0, 2: 0.0}, POOL, TIERS, "attainable")
+    order, points, addends = blended_order([0, 1, 2], {1: 1.0, 2: 0.0}, POOL, TIERS, "attainable")
     assert order == [1, 2, 0]
     floor = 0.4 * 0.2
     assert points == pytest.approx([0.4 * floor, 0.75 * 0.3 + 0.25, floor, 0.1 * floor])
+    assert addends.keys() == {1, 2}
+    assert addends[1] == pytest.approx({"fused": 0.75 * 0.3, "rerank": 0.25, "position": 0})
 
 
 def test_reranking_may_turn_the_order_and_ties_keep_it() -> None:
-    order, points = blended_order([0, 1], {0: 0.1, 1: 1.0}, POOL, TIERS, "attainable")
+    order, points, _ = blended_order([0, 1], {0: 0.1, 1: 1.0}, POOL, TIERS, "attainable")
     assert order == [1, 0]
     assert points[:2] == pytest.approx([0.75 * 0.4 + 0.025, 0.4 * 0.3 + 0.6])
     even = {**POOL, "sums": [1.0] * 4, "attainable": 1.0}
@@ -217,15 +224,21 @@ def test_reranking_may_turn_the_order_and_ties_keep_it() -> None:
 
 
 def test_raw_sums_are_brought_to_what_they_can_reach() -> None:
-    _, points = blended_order([0, 1], {0: 1.0, 1: 1.0}, POOL, TIERS, "raw")
+    _, points, addends = blended_order([0, 1], {0: 1.0, 1: 1.0}, POOL, TIERS, "raw")
     ceiling = 0.75 * 2 + 0.25
+    assert addends[1] == pytest.approx(
+        {"fused": 0.4 * 0.6 / ceiling, "rerank": 0.6 / ceiling, "position": 0}
+    )
+    _, points_too, addends = blended_order([0, 1], {0: 1.0, 1: 0.5}, POOL, POSITION, "attainable")
+    assert [sum(addends[item].values()) for item in (0, 1)] == pytest.approx(points_too[:2])
+    assert addends[1]["position"] == pytest.approx(0.2 / 2)
     assert points[:2] == pytest.approx([0.85 / ceiling, 0.84 / ceiling])
 
 
 def test_what_nobody_reranked_keeps_its_points() -> None:
-    assert blended_order([2, 0], {}, POOL, TIERS, "attainable") == ([2, 0], POOL["points"])
+    assert blended_order([2, 0], {}, POOL, TIERS, "attainable") == ([2, 0], POOL["points"], {})
     empty = {"sums": [], "attainable": 1.0, "points": []}
-    assert blended_order([], {}, empty, POSITION, "minmax") == ([], [])
+    assert blended_order([], {}, empty, POSITION, "minmax") == ([], [], {})
 
 
 @given(
@@ -237,12 +250,14 @@ def test_blending_reorders_and_stays_in_bounds(rows: Any, blend: Any, scale: str
     sums = sorted((row[0] for row in rows), reverse=True)
     fused = {"sums": sums, "attainable": 1.0, "points": sums}
     scores = {item: row[1] for item, row in enumerate(rows) if row[1] is not None}
-    order, points = blended_order(list(range(len(rows))), scores, fused, blend, scale)
+    order, points, addends = blended_order(list(range(len(rows))), scores, fused, blend, scale)
     assert sorted(order) == list(range(len(rows)))
     assert set(order[: len(scores)]) == set(scores)
     assert all(0 <= point <= 1 for point in points)
     found = [points[item] for item in order]
     assert found == sorted(found, reverse=True)
+    for item in scores:
+        assert sum(addends[item].values()) == pytest.approx(points[item], abs=1e-12)
 
 
 def test_a_trace_tells_arms_places_and_what_was_dropped() -> None:
@@ -253,17 +268,20 @@ def test_a_trace_tells_arms_places_and_what_was_dropped() -> None:
         return [candidate_arms(item, lists, fused["ranks"]) for item in items]
 
     places = {"fuse": fused["order"], "page": [1]}
-    trace = search_trace([1], lists, fused, 60, places, arms_of, None)
+    final = (fused["points"], {})
+    trace = search_trace([1], lists, fused, final, 60, places, arms_of, None)
     both = {
         "arms": {
-            "lexical": {"rank": 2, "score": 2.5, "weight": 1, "contribution": 0.0625},
-            "vector": {"rank": 1, "score": 0.6, "weight": 3, "contribution": pytest.approx(0.6)},
+            "lexical": {"rank": 2, "score": 2.5, "weight": 1},
+            "vector": {"rank": 1, "score": 0.6, "weight": 3},
         },
+        "parts": pytest.approx({"lexical": 0.0625, "vector": 0.6}),
+        "scores": {"fuse": fused["points"][1]},
         "places": {"fuse": 1, "page": 1},
     }
     assert trace == {"rows": [both]}
     dropped = {0: {"stage": "page", "reason": "min_score"}}
-    trace = search_trace([1], lists, fused, 60, places, arms_of, ({2: 0.6}, dropped))
+    trace = search_trace([1], lists, fused, final, 60, places, arms_of, ({2: 0.6}, dropped))
     assert trace["rows"] == [both]
     first, *_, last = trace["candidates"]
     assert first == {

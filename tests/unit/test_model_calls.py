@@ -29,35 +29,35 @@ def gateway() -> Iterator[StageGateway]:
 
 def test_a_stage_takes_the_time_since_the_one_before() -> None:
     ticks = iter([10.0, 10.5, 10.75])
-    stages, done, skip, _ = stage_log(lambda: next(ticks))
+    stages, done, skip, _ = stage_log(lambda: next(ticks), 9.75)
     skip("expand", "no model")
     assert done("lexical", 3) is stages[1]
     skip("vector", "its weight is 0")
     done("fuse", 0, details={"x": 1})
     assert stages == [
         {"name": "expand", "skipped": "no model"},
-        {"name": "lexical", "ms": 500.0, "rows": 3},
+        {"name": "lexical", "start_ms": 250.0, "ms": 500.0, "rows": 3},
         {"name": "vector", "skipped": "its weight is 0"},
-        {"name": "fuse", "ms": 250.0, "rows": 0, "details": {"x": 1}},
+        {"name": "fuse", "start_ms": 750.0, "ms": 250.0, "rows": 0, "details": {"x": 1}},
     ]
 
 
 def test_what_a_session_does_once_is_a_stage_of_its_own() -> None:
     ticks = iter([10.0, 10.5, 11.0])
-    stages, done, _, warm = stage_log(lambda: next(ticks), 2)
+    stages, done, _, warm = stage_log(lambda: next(ticks), 8.0, is_first=True)
     warm(0.25)
     done("lexical", 3)
     warm(0.125)
     done("fuzzy", 1)
     assert stages == [
-        {"name": "warm_up", "ms": 2375.0},
-        {"name": "lexical", "ms": 250.0, "rows": 3},
-        {"name": "fuzzy", "ms": 375.0, "rows": 1},
+        {"name": "warm_up", "start_ms": 0.0, "ms": 2375.0},
+        {"name": "lexical", "start_ms": 2250.0, "ms": 250.0, "rows": 3},
+        {"name": "fuzzy", "start_ms": 2625.0, "ms": 375.0, "rows": 1},
     ]
-    stages, _, _, warm = stage_log(lambda: 10.0)
+    stages, _, _, warm = stage_log(lambda: 10.0, 9.0)
     assert stages == []
     warm(0.5)
-    assert stages == [{"name": "warm_up", "ms": 500.0}]
+    assert stages == [{"name": "warm_up", "start_ms": 1000.0, "ms": 500.0}]
 
 
 def test_calls_are_sent_first_and_ended_whatever_happens(gateway: StageGateway) -> None:

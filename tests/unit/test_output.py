@@ -1,6 +1,7 @@
 """Rendering: what people, spreadsheets, Markdown and scripts get."""
 
 import io
+import re
 
 import click
 import pytest
@@ -112,3 +113,38 @@ def test_reasons_name_the_arms_and_their_ranks() -> None:
     arms = {"vector": {"rank": 3, "score": 0.7}, "lexical": {"rank": 1, "score": 2.5}}
     assert reasons(arms) == "lexical #1, vector #3"
     assert reasons(None) == ""
+
+
+RUN = {"run_id": 7, "judged_set": "a-long-name", "state": "done", "degraded_queries": 0}
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (60, ["run_id   judged_set    state   degraded_queries",
+              "7   a-long-name   done                   0"]),
+        (40, ["run_id            7", "judged_set        a-long-name", "state             done",
+              "degraded_queries  0", "", "run_id            7"]),
+        (24, ["run_id            7", "judged_set        a-long", "-name"]),
+    ],
+)  # fmt: skip
+def test_tables_stand_below_each_other_where_they_do_not_fit(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    columns: int,
+    expected: list[str],
+) -> None:
+    for name, value in {"FORCE_COLOR": "1", "NO_COLOR": "1", "COLUMNS": str(columns)}.items():
+        monkeypatch.setenv(name, value)
+    output.echo_rows([RUN, RUN], tuple(RUN), "table")
+    lines = [
+        re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in capsys.readouterr().out.splitlines()
+    ]
+    assert max(map(len, lines)) <= columns
+    assert [line for line in lines if "─" not in line][: len(expected)] == expected
+    assert (output.width()) == columns
+
+
+def test_elsewhere_tables_stay_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    output.echo_rows([RUN | {"state": "word " * 99}], tuple(RUN), "table")
+    assert len(capsys.readouterr().out.splitlines()) == 3

@@ -142,21 +142,34 @@ def test_arms_of_a_candidate() -> None:
 
 
 def test_how_a_candidate_came_to_its_place() -> None:
-    parts = {"lexical": (2, [0.5, None]), "fuzzy": (1, [0.25, 0.2])}
+    parts = {"lexical": [0.5, 0.0], "fuzzy": [0.25, 0.2], "bonus": [0.25, 0.0]}
+    addends = {0: {"fused": 0.3, "rerank": 0.4, "position": 0.0}}
     rows = trace_candidates(
-        [1, 0], ARMS[::-1], parts, [0.1, 0.0], 2.0, {"fuse": [0, 1], "page": [0]}
+        [1, 0],
+        [ARMS[1], {**ARMS[0], "rerank": {"rank": 1, "score": 0.8}}],
+        {"lexical": 2, "fuzzy": 1},
+        parts,
+        ([0.5, 0.1], [0.7, 0.07]),
+        addends,
+        {"fuse": [0, 1], "page": [0]},
     )
     assert rows == [
         {
-            "arms": {"fuzzy": {"rank": 1, "score": 5.0, "weight": 1, "contribution": 0.1}},
+            "arms": {"fuzzy": {"rank": 1, "score": 5.0, "weight": 1}},
+            "parts": {"fuzzy": pytest.approx(0.07)},
+            "scores": {"fuse": 0.1, "blend": 0.07},
             "places": {"fuse": 2},
         },
         {
             "arms": {
-                "lexical": {"rank": 1, "score": 9.5, "weight": 2, "contribution": 0.25},
-                "fuzzy": {**ARMS[0]["fuzzy"], "weight": 1, "contribution": 0.125},
+                "lexical": {"rank": 1, "score": 9.5, "weight": 2},
+                "fuzzy": {**ARMS[0]["fuzzy"], "weight": 1},
+                "rerank": {"rank": 1, "score": 0.8},
             },
-            "bonus": 0.05,
+            "parts": pytest.approx(
+                {"lexical": 0.15, "fuzzy": 0.075, "bonus": 0.075, "rerank": 0.4}
+            ),
+            "scores": {"fuse": 0.5, "blend": 0.7},
             "places": {"fuse": 1, "page": 1},
         },
     ]

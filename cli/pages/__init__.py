@@ -1,0 +1,1 @@
+"""What all pages have in common: their style, and how texts get into them."""
