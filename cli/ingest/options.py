@@ -21,8 +21,8 @@ _SHARED = (
         default=AUTO,
         show_default=True,
         metavar="auto|NAME",
-        help="Text search configuration of the documents; auto finds each one's language, and "
-        "short texts get the collection's.",
+        help="Language of the documents, as a text search configuration or an ISO code (de, zh); "
+        "auto finds each one's, and short texts get the collection's.",
     ),
     click.option(
         "--include", multiple=True, metavar="GLOB", help="In folders, take these files only."

@@ -281,6 +281,28 @@ def test_text_config(ingest, connection, folder):
     assert "'german', not 'english'" in stderr
 
 
+SHORT_TEXTS = {
+    "de": "Der Server startet, sobald die Datenbank bereit ist und der Port frei ist.",
+    "ja": "東京は大きい都市です",
+    "ko": "서울은 한국의 수도이다",
+    "th": "กรุงเทพเป็นเมืองหลวง",
+    "zh": "北京是中国的首都",
+}
+QUERIES = {"de": "Datenbank", "ja": "東京", "ko": "서울", "th": "กรุงเทพ", "zh": "北京"}
+
+
+def test_languages_are_recorded_and_searched_by_their_codes(ingest, pgblend, connection, tmp_path):
+    for code, text in SHORT_TEXTS.items():
+        (tmp_path / f"{code}.txt").write_text(text)
+    ingest(tmp_path)
+    recorded = rows(connection, "SELECT source_key, language FROM pgblend.documents")
+    assert dict(recorded) == {f"{code}.txt": code for code in SHORT_TEXTS} | {"de.txt": "german"}
+    everything = " ".join(QUERIES.values())
+    for code in SHORT_TEXTS:
+        result = pgblend("search", everything, "--lang", code, "--files")
+        assert result.stdout.split() == [(tmp_path / f"{code}.txt").as_uri()]
+
+
 def test_unknown_text_config_leaves_no_collection(ingest, connection, folder):
     code, report, stderr = ingest(folder, "--text-config", "klingon")
     assert (code, report) == (1, None)
