@@ -31,9 +31,9 @@ def spaced_bigrams(text: str) -> str:
     """Write runs of scripts without word spaces as overlapping pairs: three characters as two.
 
     A pair is of syllables (Thai, Lao, Khmer, Myanmar: a base with its marks) or of characters
-    (Chinese, Japanese; Korean, which writes particles onto its words). A run of one syllable stays itself. Runs are enclosed in U+001E, and
-    between two pairs stands U+001F, once for each character that they share: blanks to a parser,
-    from which join_bigrams can undo it.
+    (Chinese, Japanese; Korean, which writes particles onto its words). A run of one syllable stays
+    itself. Runs are enclosed in U+001E, and between two pairs stands U+001F, once for each
+    character that they share: blanks to a parser, from which join_bigrams can undo it.
     """
 
     def pairs(match: re.Match[str]) -> str:

@@ -4,8 +4,14 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import fetch_value, open_database
-from pgblend.cli.errors import ExitCode, UserError
-from pgblend.cli.model_tasks import TASKS, assigned_models, no_model, setting_of
+from pgblend.cli.errors import ExitCode, UserError, echo_hint
+from pgblend.cli.model_tasks import (
+    TASKS,
+    assigned_models,
+    no_model,
+    setting_of,
+    switched_off,
+)
 
 _LIST_COLUMNS = ("task", "model", "source", "setting", "description")
 _TEST_COLUMNS = ("task", "model", "outcome", "milliseconds", "detail")
@@ -86,7 +92,14 @@ def set_model(database_url: str | None, task: str, model: str, no_test: bool) ->
                     hint="mend that, or set it all the same with --no-test",
                 )
         fetch_value(connection, _SET, {"name": name, "model": model})
+        switch = switched_off(connection, task)
     click.echo(f"{task}: {model}", err=True)
+    if switch is not None:
+        click.echo(f"{switch} are off, so it is not asked yet", err=True)
+        echo_hint(
+            f"turn them on: pgblend config set {switch} true\n"
+            f"or for one collection: pgblend config set {switch} true --collection NAME"
+        )
 
 
 def _required(url: str | None) -> str:

