@@ -19,17 +19,25 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+def echo_hint(hint: str, file: IO[Any] | None = None) -> None:
+    """Print a hint on standard error; of one with several ways each is a line of its own."""
+    for line in hint.splitlines():
+        click.echo(f"hint: {line}", file=file, err=True)
+
+
 class UserError(click.ClickException):
-    """A failure that its reader can mend: no traceback, an exit code, a hint."""
+    """A failure that its reader can mend: no traceback, an exit code, a hint.
+
+    Each line of the hint is a way to mend it.
+    """
 
     def __init__(self, message: str, hint: str = "", exit_code: int = ExitCode.ERROR) -> None:
         super().__init__(" ".join(message.split()))
-        self.hint = " ".join(hint.split())
+        self.hint = "\n".join(" ".join(line.split()) for line in hint.splitlines())
         # click keeps it on the class, where its own kinds of error differ; ours differ one by one.
         vars(self)["exit_code"] = int(exit_code)
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message, and the hint where there is one, on standard error."""
         click.echo(f"pgblend: error: {self.message}", file=file, err=True)
-        if self.hint:
-            click.echo(f"hint: {self.hint}", file=file, err=True)
+        echo_hint(self.hint, file)

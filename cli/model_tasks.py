@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pgblend.cli.database import Connection, fetch_rows
+from pgblend.cli.database import Connection, fetch_rows, fetch_value
 
 # Task -> what it is for; embedding comes first.
 TASKS = {
@@ -14,6 +14,13 @@ TASKS = {
     "vision": "texts of pictures at ingest",
     "entity": "the things that documents speak of",
 }
+# Tasks that ingest does only where a setting of the database or of a collection says so.
+_SWITCHES = {"summary": "summaries", "entity": "entities"}
+_IS_ON = """
+    SELECT pgblend.get_setting(%(switch)s::text) = 'true' OR EXISTS (
+        SELECT FROM pgblend_data.collection AS c
+        WHERE c.settings -> %(switch)s::text = 'true')
+"""
 _SETTINGS = """
     SELECT s.name, s.value #>> '{}' AS model, s.source
     FROM pgblend.settings AS s WHERE s.name = ANY (%(names)s::text[])
@@ -57,3 +64,11 @@ def space_in_use(connection: Connection) -> dict[str, Any] | None:
 def no_model(task: str) -> str:
     """Say what taking a task's model away comes to."""
     return "the default model" if task == "embedding" else "no model"
+
+
+def switched_off(connection: Connection, task: str) -> str | None:
+    """Name the setting that would have a task done, where it is off everywhere."""
+    switch = _SWITCHES.get(task)
+    if switch is None or fetch_value(connection, _IS_ON, {"switch": switch}):
+        return None
+    return switch

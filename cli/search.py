@@ -11,6 +11,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_search, open_database
 from pgblend.cli.files import write_file
+from pgblend.cli.ingest.language import configuration_named
 from pgblend.cli.parameters import Fraction, JsonObject, KeyValue, merge_pairs
 from pgblend.cli.search_models import ask_models
 from pgblend.cli.search_output import echo_results
@@ -60,7 +61,8 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
         option: tuple[tuple[str, Any], ...],
         **kwargs: Any,
     ) -> None:
-        named = {"min_score": min_score, "language": lang, "since": since, "until": until}
+        language = lang and configuration_named(lang)
+        named = {"min_score": min_score, "language": language, "since": since, "until": until}
         pairs = [(key, value) for key, value in named.items() if value is not None]
         request = SearchRequest(
             query=query,
@@ -98,7 +100,7 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--lang",
             metavar="NAME",
-            help="Only documents of this text search configuration, such as german.",
+            help="Only documents of this language: german, or its ISO code: de, zh.",
         ),
         click.option("--since", metavar="DATE", help="Only documents of this date or later."),
         click.option("--until", metavar="DATE", help="Only documents of this date or earlier."),

@@ -1,9 +1,9 @@
 """What a server must offer before a migration touches it."""
 
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.errors import UserError
+from pgblend.migrations.extensions import create_extension
 
 MINIMUM_SERVER = 15
 MINIMUM_VECTOR = (0, 8)
@@ -34,7 +34,7 @@ def prepare_server(connection: Connection) -> None:
         installed, version = found.get(name, (None, None))
         _check_extension(name, version)
         if installed is None:
-            _create_extension(connection, name)
+            create_extension(connection, name)
     schemas = connection.execute(_SCHEMAS, {"names": [*EXTENSIONS]}).scalars()
     path = ", ".join(["pgblend", "pgblend_data", *schemas, "pg_temp"])
     connection.exec_driver_sql(f"SET search_path = {path}")
@@ -60,13 +60,3 @@ def _check_extension(name: str, version: str | None) -> None:
             f"the server has pgvector {version}, pgblend needs 0.8 or newer",
             hint="install a newer pgvector, then: ALTER EXTENSION vector UPDATE",
         )
-
-
-def _create_extension(connection: Connection, name: str) -> None:
-    try:
-        connection.exec_driver_sql(f"CREATE EXTENSION IF NOT EXISTS {name}")
-    except DBAPIError as error:
-        raise UserError(
-            f"cannot create the extension {name}: {str(error.orig).splitlines()[0]}",
-            hint="migrations need a superuser, since plpython3u is an untrusted language",
-        ) from error

@@ -20,12 +20,21 @@ from pgblend.cli.database import connect
 from pgblend.cli.errors import UserError
 from pgblend.cli.revision import check_revision, known_revisions
 from pgblend.migrations import search_path
-from pgblend.migrations.preflight import prepare_server
+from pgblend.migrations.extensions import drop_created
+from pgblend.migrations.preflight import EXTENSIONS, prepare_server
 from pgblend.migrations.replace_routines import differs, digest, replace_routines, snapshot
 from pgblend.sql import render
 
 _FOLDER = Path(str(files("pgblend.migrations")))
 _RELEASED = _FOLDER / "snapshots" / "released.sha256"
+_MADE_CONFIGURATIONS = text(
+    "SELECT format('pgblend.%I', cfgname) FROM pg_ts_config"
+    " WHERE cfgnamespace = to_regnamespace('pgblend') AND cfgname LIKE '%\\_unaccent'"
+)
+_ROLES = text(
+    "SELECT rolname FROM pg_roles WHERE rolname IN"
+    " ('pgblend_admin', 'pgblend_gateway', 'pgblend_reader', 'pgblend_writer') ORDER BY rolname"
+)
 _LOCK = text("SELECT pg_advisory_lock(hashtextextended('pgblend migrate', 0))")
 
 
@@ -52,18 +61,37 @@ def upgrade(database_url: str, revision: str = "head") -> None:
         connection.commit()
 
 
-def downgrade(database_url: str, revision: str) -> None:
-    """Undo revisions down to `revision`; at `base` nothing of pgblend is left."""
+def downgrade(database_url: str, revision: str) -> list[str]:
+    """Undo revisions down to `revision`; at `base` nothing of pgblend is left in the database.
+
+    Returns a line for each extension that stays, and for roles that another database needs.
+    """
+    stay: list[str] = []
     with _session(database_url) as connection:
         if _current(connection) is None:
-            return
+            return stay
         prepare_server(connection)
-        command.downgrade(_config(connection), _known(revision))
+        if _known(revision) == "base":
+            _drop_made_configurations(connection)
+        command.downgrade(_config(connection), revision)
         if _current(connection) is None:
             search_path.remove(connection)
             connection.execute(text("DROP TABLE pgblend_data.alembic_version"))
             connection.execute(text("DROP SCHEMA pgblend_data"))
+            stay += drop_created(connection, EXTENSIONS)
+            roles = ", ".join(connection.execute(_ROLES).scalars())
+            stay += [f"the roles {roles} stay: another database of the server uses them"] * bool(
+                roles
+            )
         connection.commit()
+    return stay
+
+
+def _drop_made_configurations(connection: Connection) -> None:
+    """Drop what create_unaccent_config made: the schema goes away."""
+    for name in connection.execute(_MADE_CONFIGURATIONS).scalars().all():
+        connection.exec_driver_sql(f"DROP TEXT SEARCH CONFIGURATION {name}")
+    connection.commit()
 
 
 def status(database_url: str) -> Status:

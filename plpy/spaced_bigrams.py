@@ -1,4 +1,4 @@
-"""Text without spaces between words, made ready for a parser that needs them."""
+"""Text whose words do not stand between spaces, made ready for a parser that needs that."""
 
 import re
 
@@ -20,7 +20,7 @@ CHARACTER = (
     "[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
     + "\u17d7\u17dc\u17dd\u3005-\u3007\u3021-\u3029\u3041-\u3096\u3099\u309a\u309d-\u309f"
     + "\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    + "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+    + "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
 
 RUN = re.compile(f"{CHARACTER}+")
@@ -31,9 +31,9 @@ def spaced_bigrams(text: str) -> str:
     """Write runs of scripts without word spaces as overlapping pairs: three characters as two.
 
     A pair is of syllables (Thai, Lao, Khmer, Myanmar: a base with its marks) or of characters
-    (Chinese, Japanese). A run of one syllable stays itself. Runs are enclosed in U+001E, and
-    between two pairs stands U+001F, once for each character that they share: blanks to a parser,
-    from which join_bigrams can undo it.
+    (Chinese, Japanese; Korean, which writes particles onto its words). A run of one syllable stays
+    itself. Runs are enclosed in U+001E, and between two pairs stands U+001F, once for each
+    character that they share: blanks to a parser, from which join_bigrams can undo it.
     """
 
     def pairs(match: re.Match[str]) -> str:

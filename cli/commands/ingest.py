@@ -7,7 +7,7 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import resolve_database_url
-from pgblend.cli.errors import ExitCode
+from pgblend.cli.errors import ExitCode, echo_hint
 from pgblend.cli.ingest.options import source_options
 from pgblend.cli.ingest.progress import progress_bars
 from pgblend.cli.ingest.report import Report
@@ -72,6 +72,7 @@ def command(
     resume: bool,
     entities: bool,
     dry_run: bool,
+    progress_every: float,
     as_json: bool,
 ) -> None:
     """Read files and put their text into a collection.
@@ -97,12 +98,14 @@ def command(
         resume,
         entities=entities,
     )
-    run_request(database_url, request, as_json)
+    run_request(database_url, request, progress_every, as_json)
 
 
-def run_request(database_url: str | None, request: IngestRequest, as_json: bool) -> None:
+def run_request(
+    database_url: str | None, request: IngestRequest, progress_every: float, as_json: bool
+) -> None:
     """Run with progress bars, print the report, and exit by what became of the files."""
-    with progress_bars() as start_bar:
+    with progress_bars(progress_every) as start_bar:
         run = Run(resolve_database_url(database_url), request, start_bar)
         try:
             run.execute()
@@ -131,7 +134,7 @@ def _print_report(report: Report, as_json: bool) -> None:
         _note("skipped: " + ", ".join(f"{reason} ({n:,})" for reason, n in reasons.most_common()))
     for missing in report.degraded:
         _note(f"without {missing['part']}: {missing['reason']}")
-        click.echo(f"hint: {missing['hint']}", err=True)
+        echo_hint(missing["hint"])
     if report.interrupted:
         _note("interrupted; what was stored stays, and the same command finishes the rest")
     _note(report.summary())

@@ -36,7 +36,8 @@ def down(database_url: str | None, revision: str, yes: bool) -> None:
         click.confirm(
             f"Undo all revisions after {revision}, with their data?", abort=True, err=True
         )
-    runner.downgrade(url, revision)
+    for line in runner.downgrade(url, revision):
+        click.echo(line, err=True)
     click.echo(f"the database is at revision {runner.status(url)['current'] or 'base'}", err=True)
 
 

@@ -4,13 +4,14 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import fetch_value, open_database
-from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.errors import ExitCode, UserError, echo_hint
 from pgblend.cli.model_tasks import (
     TASKS,
     assigned_models,
     no_model,
     setting_of,
     space_in_use,
+    switched_off,
 )
 
 _LIST_COLUMNS = ("task", "model", "source", "setting", "description")
@@ -96,10 +97,17 @@ def set_model(database_url: str | None, task: str, model: str, no_test: bool) ->
                 )
         fetch_value(connection, _SET, {"name": name, "model": model})
         space = space_in_use(connection) if task == "embedding" else None
+        switch = switched_off(connection, task)
     click.echo(f"{task}: {model}", err=True)
     if space and space["model"] != model:
         click.echo(f"searches use the space {space['name']}, of {space['model']}", err=True)
-        click.echo(f"hint: pgblend space create NAME --model {model}; fill it, switch", err=True)
+        echo_hint(f"pgblend space create NAME --model {model}; fill it, switch")
+    if switch is not None:
+        click.echo(f"{switch} are off, so it is not asked yet", err=True)
+        echo_hint(
+            f"turn them on: pgblend config set {switch} true\n"
+            f"or for one collection: pgblend config set {switch} true --collection NAME"
+        )
 
 
 def _required(url: str | None) -> str:

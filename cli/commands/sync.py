@@ -23,6 +23,7 @@ def command(
     embed: bool,
     prune: bool,
     dry_run: bool,
+    progress_every: float,
     as_json: bool,
 ) -> None:
     """Bring in what is new: files that changed, messages that came.
@@ -46,4 +47,4 @@ def command(
         resume=True,
         sync=True,
     )
-    run_request(database_url, request, as_json)
+    run_request(database_url, request, progress_every, as_json)

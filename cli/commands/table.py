@@ -21,7 +21,7 @@ _COLUMNS = (
     "problem",
 )
 _ATTACH = """
-    SELECT collection_name FROM pgblend.attach_table(
+    SELECT collection_name, rows_filled FROM pgblend.attach_table(
         %(table)s::text, %(text)s::text[], %(title)s::text, %(metadata)s::text[],
         %(collection)s::text, %(key)s::text[], %(uri)s::text, %(modified)s::text,
         %(row_level)s::boolean)
@@ -79,9 +79,9 @@ def attach(database_url: str | None, /, table: str, **columns: Any) -> None:
     anew, with other columns. Vectors follow by pgblend worker.
     """
     with open_database(database_url) as connection:
-        name = fetch_value(connection, _ATTACH, {"table": table, **columns})
-        click.echo(f"attached {table} to collection {name}", err=True)
-        _fill(connection, table, False)
+        (attached,) = fetch_rows(connection, _ATTACH, {"table": table, **columns})
+        click.echo(f"attached {table} to collection {attached['collection_name']}", err=True)
+        _fill(connection, table, rows_in=attached["rows_filled"])
 
 
 @command.command()
@@ -91,7 +91,7 @@ def attach(database_url: str | None, /, table: str, **columns: Any) -> None:
 def fill(database_url: str | None, table: str, anew: bool) -> None:
     """Bring in rows that are not indexed yet, and take away what is gone."""
     with open_database(database_url) as connection:
-        _fill(connection, table, anew)
+        _fill(connection, table, anew=anew)
 
 
 @command.command()
@@ -119,9 +119,12 @@ def list_tables(database_url: str | None, output_format: str) -> None:
     output.echo_list("tables", rows, _COLUMNS, output_format)
 
 
-def _fill(connection: Connection, table: str, anew: bool) -> None:
-    """Call fill_table until nothing is left, each batch in a transaction of its own."""
-    total = tries = 0
+def _fill(connection: Connection, table: str, *, anew: bool = False, rows_in: int = 0) -> None:
+    """Call fill_table until nothing is left, each batch in a transaction of its own.
+
+    The total that is told begins with `rows_in`.
+    """
+    total, tries = rows_in, 0
     while True:
         try:
             count = fetch_value(

@@ -1,6 +1,6 @@
 """The last step of a run: vectors for the chunks that wait for one."""
 
-from pgblend.cli.database import Connection
+from pgblend.cli.database import Connection, fetch_value
 from pgblend.cli.ingest.embedding import (
     BATCHES_IN_FLIGHT,
     embed_waiting,
@@ -14,14 +14,34 @@ from pgblend.cli.ingest.summaries import sum_up_waiting
 from pgblend.cli.summary_counts import count_summaries
 from pgblend.cli.worker.batch import Outcome
 
+# Of the chunks that a run wrote: those that wait for a vector in the space that searches use.
+_OWN_WAITING = """
+    SELECT count(*)
+    FROM pgblend_data.embedding_queue AS q
+    INNER JOIN pgblend_data.embedding_space AS s ON s.name = q.space
+    WHERE s.active AND q.collection_id = %(collection_id)s::bigint
+        AND q.chunk_id > %(after)s::bigint
+"""
 _EMBEDDINGS = "embeddings"
 _SUMMARIES = "summaries"
 
 
 class EmbedStep:
-    """Asks the gateway that the settings name; without one it says so in the report."""
+    """Asks the gateway that the settings name; without one it says so in the report.
 
-    def __init__(self, connections: list[Connection], report: Report, start_bar: StartBar) -> None:
+    The chunks of this run are those of the collection after `last_chunk`.
+    """
+
+    def __init__(
+        self,
+        connections: list[Connection],
+        collection_id: int | None,
+        last_chunk: int,
+        report: Report,
+        start_bar: StartBar,
+    ) -> None:
+        self._own = {"collection_id": collection_id, "after": last_chunk}
+        self._stored = 0
         self._connections = connections
         self._report = report
         self._start_bar = start_bar
@@ -40,8 +60,8 @@ class EmbedStep:
         try:
             with GatewayClient(url) as client:
                 self._sum_up(self._connections[0], client)
-                for space in self._spaces(self._connections[0], client):
-                    self._embed_space(space, client)
+                spaces = self._spaces(self._connections[0], client)
+                self._embed_all(spaces, client)
         except GatewayUnavailableError as error:
             self._report.degrade(_EMBEDDINGS, error.reason, error.hint)
 
@@ -78,12 +98,24 @@ class EmbedStep:
             )
         return [space for space in read_spaces(connection) if space.waiting]
 
+    def _embed_all(self, spaces: list[Space], client: GatewayClient) -> None:
+        """Embed what waits, and count what of it is this run's, also when that is interrupted."""
+        connection = self._connections[-1]  # no thread of embed_waiting's is at it
+        waiting = fetch_value(connection, _OWN_WAITING, self._own)
+        try:
+            for space in spaces:
+                self._embed_space(space, client)
+        finally:
+            embedded = waiting - fetch_value(connection, _OWN_WAITING, self._own)
+            self._report.embedded = embedded
+            self._report.embedded_others = max(self._stored - embedded, 0)
+
     def _embed_space(self, space: Space, client: GatewayClient) -> None:
         move_bar = self._start_bar("Embedding", space.waiting, "chunks")
         refused: list[Outcome] = []
 
         def advance(outcome: Outcome) -> None:
-            self._report.embedded += outcome.stored
+            self._stored += outcome.stored
             if outcome.failed:
                 refused.append(outcome)
             move_bar(outcome.claimed)

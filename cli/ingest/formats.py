@@ -11,7 +11,6 @@ from pgblend.cli.ingest.document import Document, Link, UnsupportedFormatError, 
 from pgblend.cli.ingest.find_links import find_links
 from pgblend.cli.ingest.html_pictures import add_pictures, files_in, no_file
 from pgblend.cli.ingest.parse_html import parse_page
-from pgblend.cli.ingest.parse_markdown import parse_markdown
 from pgblend.cli.ingest.records import load_json, plain_value
 from pgblend.cli.ingest.text_builder import TextBuilder
 
@@ -63,6 +62,8 @@ def _lazy(module: str, name: str) -> Parser:
 
 
 def _parse_markdown(data: bytes) -> Document:
+    from pgblend.cli.ingest.parse_markdown import parse_markdown  # its libraries take their time
+
     text, title, metadata, headings = parse_markdown(decode(data))
     return Document(title=title, text=text, metadata=metadata, headings=headings)
 

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from pgblend.cli.errors import UserError
+from pgblend.plpy.script_language import script_language
 
 AUTO = "auto"
 # With fewer letters a guess is often wrong; the collection's configuration serves.
@@ -53,20 +54,30 @@ def language_finder(choice: str, available: Collection[str]) -> Callable[[str], 
     """Return what finds a text's configuration: `choice` for all, or detected where it is auto."""
     if choice == AUTO:
         return lambda text: detect_configuration(text, available)
-    if choice not in available:
+    configuration = configuration_named(choice)
+    if configuration not in available:
         raise UserError(
             f"--lang {choice!r}: there is no such text search configuration",
             hint=f"auto, or one of: {', '.join(sorted(available))}",
         )
-    return lambda text: choice
+    return lambda text: configuration
+
+
+def configuration_named(name: str) -> str:
+    """Return the configuration of a language by its ISO code (de: german), else the name itself."""
+    return CONFIGURATIONS.get(name, name)
 
 
 def detect_configuration(text: str, available: Collection[str]) -> str | None:
     """Return the configuration for a text's language, None where the text is too short to tell.
 
-    `available` are the server's configurations: what it lacks, and languages without a stemmer,
-    are indexed as they are written (simple).
+    `available` are the server's configurations. A language whose script tells it has one of its
+    own (zh); other languages without a stemmer, and what the server lacks, are indexed as they are
+    written (simple).
     """
+    told_by_script = script_language(text)
+    if told_by_script in available:
+        return told_by_script
     sample = " ".join(text[: 4 * _SAMPLE].split())[:_SAMPLE]
     if sum(map(str.isalpha, sample)) < MIN_LETTERS:
         return None

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from pgblend.cli.ingest.language import AUTO
+from pgblend.cli.ingest.progress import LINE_SECONDS
 
 _SHARED = (
     click.argument(
@@ -21,8 +22,8 @@ _SHARED = (
         default=AUTO,
         show_default=True,
         metavar="auto|NAME",
-        help="Text search configuration of the documents; auto finds each one's language, and "
-        "short texts get the collection's.",
+        help="Language of the documents, as a text search configuration or an ISO code (de, zh); "
+        "auto finds each one's, and short texts get the collection's.",
     ),
     click.option(
         "--include", multiple=True, metavar="GLOB", help="In folders, take these files only."
@@ -39,6 +40,14 @@ _SHARED = (
     click.option("--prune", is_flag=True, help="Delete documents whose file is gone from a PATH."),
     click.option(
         "--dry-run", is_flag=True, help="Change nothing; tell documents, tokens and cost."
+    ),
+    click.option(
+        "--progress-every",
+        type=click.FloatRange(min=0, min_open=True),
+        default=LINE_SECONDS,
+        show_default=True,
+        metavar="SECONDS",
+        help="How often a line tells how far it is, where standard error is no terminal.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print a report as JSON."),
 )

@@ -1,23 +1,16 @@
-"""Progress bars on standard error, and nothing where that is no terminal."""
+"""Progress on standard error: bars on a terminal, elsewhere a line a minute."""
 
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, TextIO
 
-from rich.console import Console
-from rich.filesize import decimal
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+import click
 
 BYTES = "bytes"
+LINE_SECONDS = 60.0
 
 
 class StartBar(Protocol):
@@ -28,34 +21,59 @@ class StartBar(Protocol):
         ...
 
 
-class RateColumn(ProgressColumn):
-    """How much is done a second, in the unit of the bar."""
+@contextmanager
+def progress_bars(line_seconds: float = LINE_SECONDS) -> Iterator[StartBar]:
+    """Yield a function that starts a bar of some length; it returns one that moves the bar."""
+    if sys.stderr.isatty():
+        from rich.console import Console  # takes its time
 
-    def render(self, task: Task) -> Text:
-        """Return the rate; nothing until there is one."""
-        speed = task.finished_speed or task.speed
-        if speed is None:
-            return Text("")
-        unit = task.fields["unit"]
-        shown = decimal(int(speed)) if unit == BYTES else f"{speed:,.0f} {unit}".rstrip()
-        return Text(f"{shown}/s")
+        from pgblend.cli.ingest.terminal_bars import terminal_bars
+
+        with terminal_bars(Console(stderr=True)) as start:
+            yield start
+    else:
+        with progress_lines(sys.stderr, line_seconds) as start:
+            yield start
+
+
+@dataclass
+class _Work:
+    """How far something is."""
+
+    description: str
+    total: int
+    unit: str
+    done: int = 0
+
+    def move(self, amount: int) -> None:
+        self.done += amount
+
+    def __str__(self) -> str:
+        share = f"{self.description}: {100 * self.done // max(self.total, 1)} %"
+        if self.unit == BYTES:
+            return f"{share} ({self.done / 1e6:,.1f} of {self.total / 1e6:,.1f} MB)"
+        return f"{share} ({self.done:,} of {self.total:,} {self.unit}".rstrip() + ")"
 
 
 @contextmanager
-def progress_bars(console: Console | None = None) -> Iterator[StartBar]:
-    """Yield a function that starts a bar of some length; it returns one that moves the bar."""
-    console = console or Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        RateColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+def progress_lines(stream: TextIO, seconds: float) -> Iterator[StartBar]:
+    """Print where the work begun last stands, whenever so many seconds have passed."""
+    begun: list[_Work] = []
+    ended = threading.Event()
 
-        def start(description: str, total: int, unit: str = "") -> Callable[[int], None]:
-            task = progress.add_task(description, total=max(total, 1), unit=unit)
-            return lambda amount: progress.advance(task, amount)
+    def start(description: str, total: int, unit: str = "") -> Callable[[int], None]:
+        begun.append(_Work(description, total, unit))
+        return begun[-1].move
 
+    def print_lines() -> None:
+        while not ended.wait(seconds):
+            if begun:
+                click.echo(f"pgblend: {begun[-1]}", file=stream)
+
+    printer = threading.Thread(target=print_lines, daemon=True)
+    printer.start()
+    try:
         yield start
+    finally:
+        ended.set()
+        printer.join()

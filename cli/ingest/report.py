@@ -28,6 +28,7 @@ class Report:
     chunks: int = 0
     tokens: int = 0
     embedded: int = 0
+    embedded_others: int = 0
     waiting: int = 0
     cost_usd: float | None = None
     interrupted: bool = False
@@ -65,6 +66,7 @@ class Report:
             "chunks": self.chunks,
             "tokens": self.tokens,
             "embedded": self.embedded,
+            "embedded_others": self.embedded_others,
             "waiting": self.waiting,
             "cost_usd": self.cost_usd,
             "seconds": round(time.monotonic() - self.started, 3),
@@ -92,6 +94,8 @@ class Report:
                 parts.append(f"about {self.cost_usd:.4f} US dollars to embed")
         else:
             parts.append(f"{self.embedded:,} embedded")
+        if self.embedded_others:
+            parts.append(f"{self.embedded_others:,} embedded that waited before")
         if self.waiting:
             parts.append(f"{self.waiting:,} waiting for a vector")
         parts.append(f"{time.monotonic() - self.started:.1f} s")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pgblend.cli.database import Connection, connect
+from pgblend.cli.database import Connection, connect, fetch_value
 from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.ingest.discovery import discover
 from pgblend.cli.ingest.language import AUTO, language_finder
@@ -18,13 +18,14 @@ from pgblend.cli.ingest.prune import prune
 from pgblend.cli.ingest.report import Report
 from pgblend.cli.ingest.settings import FieldMap, Limits, ParserConfig
 from pgblend.cli.ingest.source_file import SourceFile
-from pgblend.cli.ingest.spaces import get_setting, read_spaces
+from pgblend.cli.ingest.spaces import get_setting, needs_vectors, read_spaces
 from pgblend.cli.ingest.store import CollectionInfo, read_collection, text_configurations
 from pgblend.cli.ingest.vision import Vision, how_to_read
 
 # The server indexes the words, which is most of the work: two of its processes share it.
 WRITERS = 2
 _DUPLICATE_OBJECT = "42710"
+_LAST_CHUNK = "SELECT coalesce(max(id), 0) FROM pgblend_data.chunk"
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Run:
             configurations = text_configurations(connections[0])
             language_finder(request.language, configurations)  # refuses an unknown one
             collection = self._collection(connections[0])
+            last_chunk = fetch_value(connections[0], _LAST_CHUNK)
             self._store(connections, collection, files, sorted(configurations))
             if request.prune and collection.id is not None:
                 self.report.documents["pruned"] = prune(
@@ -84,12 +86,14 @@ class Run:
             if request.dry_run:
                 model = get_setting(connections[0], "embedding_model")
                 self.report.cost_usd = embedding_cost(model, self.report.tokens)
-            elif request.embed:
+            elif request.embed and needs_vectors(connections[0]):
                 from pgblend.cli.ingest.embed_step import (
                     EmbedStep,  # numpy and HTTP take their time
                 )
 
-                EmbedStep(connections, self.report, self._start_bar).run()
+                EmbedStep(
+                    connections, collection.id, last_chunk, self.report, self._start_bar
+                ).run()
             if not request.dry_run and (request.entities or collection.entities):
                 self._find_entities(connections[0])
             self.report.waiting = sum(space.waiting for space in read_spaces(connections[0]))

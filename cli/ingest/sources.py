@@ -28,7 +28,6 @@ from pgblend.cli.ingest.formats import (
 )
 from pgblend.cli.ingest.html_pictures import digest_of_files
 from pgblend.cli.ingest.parse_linear import find_issues, is_issue, parse_linear
-from pgblend.cli.ingest.parse_mbox import parse_mbox
 from pgblend.cli.ingest.parse_slack import is_export_archive, open_export, parse_slack
 from pgblend.cli.ingest.records import (
     RawRecord,
@@ -115,6 +114,8 @@ class Sources:
                 yield from self._records(file, lines_of(bounded_lines(stream)))
                 return
             if media_type == MBOX:
+                from pgblend.cli.ingest.parse_mbox import parse_mbox  # mail takes its time
+
                 yield from self._conversations(file, MBOX, parse_mbox(file.path))
                 return
             if file.size > MAX_FILE_BYTES:

@@ -28,3 +28,17 @@ def read_spaces(connection: Connection) -> list[Space]:
         "SELECT name, model, dimensions, waiting FROM pgblend.embedding_spaces ORDER BY name"
     )
     return [Space(*row) for row in rows]
+
+
+def needs_vectors(connection: Connection) -> bool:
+    """Whether a chunk waits for a vector, or a document for the summary that is embedded with it.
+
+    Before there is a space, everything does.
+    """
+    row = connection.execute(
+        "SELECT NOT EXISTS (SELECT FROM pgblend_data.embedding_space)"
+        " OR EXISTS (SELECT FROM pgblend_data.embedding_queue WHERE dead_at IS NULL)"
+        " OR EXISTS (SELECT FROM pgblend_data.document_summary"
+        " WHERE (summary IS NULL OR outdated) AND failures < 3)"
+    ).fetchone()
+    return bool(row and row[0])

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from pgblend.cli.errors import UserError
-from pgblend.cli.ingest.chunking import iterate_chunks
 from pgblend.cli.ingest.decode import DoubtfulEncoding
 from pgblend.cli.ingest.document import Document, ParseError
 from pgblend.cli.ingest.frames import read_frame, write_frame
@@ -165,6 +164,8 @@ class Worker:
 
     def _split(self, wanted: _Wanted) -> None:
         """Split a document, and send it, or what is new of it, in parts."""
+        from pgblend.cli.ingest.chunking import iterate_chunks  # not for what did not change
+
         document, wanted.document = wanted.document, Document()  # let go once it is sent
         chunks = iterate_chunks(document, self._settings)
         count = tokens = part = 0

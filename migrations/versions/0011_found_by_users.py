@@ -89,13 +89,122 @@ COMMENT ON COLUMN pgblend.search_result.score IS
 'In [0, 1], falling with rank: what the stages gave, divided by what a perfect match would get.';
 """
 
+# Languages that their script tells (plpy/script_language.py); none has a stemmer.
+LANGUAGES = {
+    "ja": "Japanese",
+    "km": "Khmer",
+    "ko": "Korean",
+    "lo": "Lao",
+    "my": "Burmese",
+    "th": "Thai",
+    "zh": "Chinese",
+}
+CREATE_LANGUAGES = "".join(
+    f"CREATE TEXT SEARCH CONFIGURATION pgblend.{code} (COPY = pg_catalog.simple);"
+    f"COMMENT ON TEXT SEARCH CONFIGURATION pgblend.{code} IS"
+    f" '{name}, which pgblend writes as pairs of syllables for the parser.';"
+    for code, name in LANGUAGES.items()
+)
+DROP_LANGUAGES = f"""
+DROP TEXT SEARCH CONFIGURATION {", ".join(f"pgblend.{code}" for code in LANGUAGES)};
+"""
+
+# Only those whose language was detected (simple) or not named (the collection's).
+TELL_LANGUAGES = """
+UPDATE pgblend_data.document AS d
+SET text_search_config = told.language
+FROM (
+    SELECT e.id, pgblend._document_language(e.text_search_config, e.title, (
+        SELECT string_agg(c.content, ' ' ORDER BY c.chunk_index)
+        FROM pgblend_data.chunk AS c
+        WHERE c.document_id = e.id AND c.chunk_index < 3)) AS language
+    FROM pgblend_data.document AS e
+    INNER JOIN pgblend_data.collection AS n ON n.id = e.collection_id
+    WHERE e.text_search_config IN ('simple', n.text_search_config)
+) AS told
+WHERE told.id = d.id AND told.language <> d.text_search_config;
+"""
+FORGET_LANGUAGES = f"""
+UPDATE pgblend_data.document AS d
+SET text_search_config = 'simple'
+WHERE d.text_search_config IN ('{"', '".join(LANGUAGES)}');
+UPDATE pgblend_data.collection AS n
+SET text_search_config = 'simple'
+WHERE n.text_search_config IN ('{"', '".join(LANGUAGES)}');
+DELETE FROM pgblend_data.collection_language AS l
+WHERE l.text_search_config IN ('{"', '".join(LANGUAGES)}');
+"""
+# The trigger of new chunks parses old ones anew; each keeps its id, and so its vectors and edges.
+# Korean became pairs of syllables.
+PARSE = r"""
+CREATE TEMP TABLE parsed_collection (collection_id bigint);
+CREATE TRIGGER chunk_15_index_anew BEFORE UPDATE ON pgblend_data.chunk
+FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_index_text();
+ALTER TABLE pgblend_data.chunk DISABLE TRIGGER chunk_20_immutable;
+WITH parsed AS (
+    UPDATE pgblend_data.chunk AS c
+    SET text_search_config = d.text_search_config
+    FROM pgblend_data.document AS d
+    WHERE d.id = c.document_id AND (
+        c.text_search_config <> d.text_search_config
+        OR octet_length(c.content) > char_length(c.content) AND c.content ~ '[\uac00-\ud7a3]'
+        OR concat(d.title, c.heading) ~ '[\uac00-\ud7a3]')
+    RETURNING c.collection_id
+)
+INSERT INTO pg_temp.parsed_collection SELECT DISTINCT p.collection_id FROM parsed AS p;
+ALTER TABLE pgblend_data.chunk ENABLE TRIGGER chunk_20_immutable;
+DROP TRIGGER chunk_15_index_anew ON pgblend_data.chunk;
+"""
+# As if all chunks of those collections were new. A seal that fails is a WARNING, and all are found.
+INDEX = """
+DELETE FROM pgblend_data.pending AS p
+USING pg_temp.parsed_collection AS n WHERE p.collection_id = n.collection_id;
+DELETE FROM pgblend_data.tombstone AS t
+USING pg_temp.parsed_collection AS n WHERE t.collection_id = n.collection_id;
+SELECT pgblend._drop_segments(n.collection_id) FROM pg_temp.parsed_collection AS n;
+INSERT INTO pgblend_data.pending (
+    chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length,
+    own_length, records)
+SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
+    c.length, c.own_length, pgblend._pack_lexemes(c.lexemes, c.own_position)
+FROM pgblend_data.chunk AS c
+INNER JOIN pg_temp.parsed_collection AS n ON n.collection_id = c.collection_id;
+SELECT pgblend._rebuild_vocabulary(n.collection_id) FROM pg_temp.parsed_collection AS n;
+SELECT pgblend._index_collection(n.collection_id, 'seal', 1)
+FROM pg_temp.parsed_collection AS n
+WHERE pgblend._has_numpy();
+DROP TABLE pg_temp.parsed_collection;
+"""
+# Passages were joined to entities that they do not name; what the model said is kept.
+LINK_ENTITIES = """
+DO $do$
+DECLARE
+    linked record;
+BEGIN
+    FOR linked IN
+        SELECT DISTINCT e.collection_id, e.metadata ->> 'version' AS version
+        FROM pgblend_data.edge AS e
+        WHERE e.origin = 'model'
+    LOOP
+        UPDATE pgblend_data.edge AS e
+        SET metadata = e.metadata - 'version'
+        WHERE e.collection_id = linked.collection_id AND e.origin = 'model';
+        PERFORM pgblend._link_entities(linked.collection_id, linked.version);
+    END LOOP;
+END
+$do$;
+"""
+
 
 def upgrade() -> None:
     connection = op.get_bind()
-    execute_script(connection, PURPOSE + SCORE)
+    execute_script(connection, PURPOSE + SCORE + CREATE_LANGUAGES)
     execute_script(connection, LITERAL_WORDS)
     replace_routines(connection, snapshot(revision), snapshot(down_revision))
     execute_script(connection, ADD_NAMES + INDEX_AGAIN)
+    execute_script(connection, TELL_LANGUAGES)
+    execute_script(connection, PARSE + INDEX)
+    execute_script(connection, LINK_ENTITIES)
 
 
 def downgrade() -> None:
@@ -104,4 +213,7 @@ def downgrade() -> None:
     execute_script(connection, FORGET_SETTINGS)
     replace_routines(connection, snapshot(down_revision), snapshot(revision))
     execute_script(connection, NO_PURPOSE + SCORE_BEFORE)
+    execute_script(connection, FORGET_LANGUAGES)
+    execute_script(connection, PARSE + INDEX)
     execute_script(connection, REMOVE_NAMES + INDEX_AGAIN)
+    execute_script(connection, DROP_LANGUAGES)

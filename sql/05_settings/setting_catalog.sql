@@ -110,7 +110,8 @@ BEGIN ATOMIC
         ('k1', 'search', 'number', '1.2', 0, 100, NULL,
             'BM25: how soon repeated words stop counting.'),
         ('language', 'search', 'text_search_config', 'null', NULL, NULL, NULL,
-            'Search only documents of this text search configuration (pg_ts_config).'),
+            'Search only documents of this text search configuration (pg_ts_config); zh, ja, ko, '
+            'th, lo, km and my are pgblend''s own.'),
         ('level', 'search', 'text', '"chunk"', NULL, NULL, ARRAY['chunk', 'document'],
             'What the words rank: passages, or whole documents, each shown by its best passage.'),
         ('lexical_method', 'search', 'text', '"bm25"', NULL, NULL, ARRAY['bm25', 'ts_rank_cd'],
@@ -133,8 +134,9 @@ BEGIN ATOMIC
         ('mode', 'search', 'text', '"default"', NULL, NULL,
             ARRAY['default', 'fast', 'thorough', 'agent', 'api', 'tool'],
             'What a search may ask models for beside the query''s vector: fast nothing, default to '
-            'rerank, thorough also to expand the query; by caller, agent is thorough, api and tool '
-            'are fast. Where no model is set, details says so (not_run); a mode given in the call '
+            'rerank, thorough also to expand the query; by caller, agent is thorough and gives 500 '
+            'characters around each passage (context_chars), api and tool are fast. Where no model '
+            'is set, details says so (not_run); a mode given in the call '
             'is then named in degraded as well.'),
         ('normalization', 'search', 'normalization', '{"method": "minmax"}', NULL, NULL, NULL,
             'How convex fusion makes scores comparable: minmax of each list; theoretical: from the '

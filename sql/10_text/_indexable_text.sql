@@ -11,7 +11,7 @@ RETURN CASE
     WHEN
         octet_length(content) > char_length(content)
         AND content ~ (
-            U&'[\0E01-\0EDF\1000-\109F\1780-\17DD\3005-\9FFF\F900-\FAFF\FF66-\FF9F'
+            U&'[\0E01-\0EDF\1000-\109F\1780-\17DD\3005-\9FFF\AC00-\D7A3\F900-\FAFF\FF66-\FF9F'
             || U&'\+020000-\+03FFFF]'
         )
         THEN pgblend._spaced_bigrams(translate(content, '<>/\-', '     '))

@@ -34,7 +34,7 @@ BEGIN
         EXCEPTION WHEN SQLSTATE 'PB008' THEN
             GET STACKED DIAGNOSTICS advice = PG_EXCEPTION_HINT;
             RAISE EXCEPTION '%', SQLERRM USING ERRCODE = 'PB008', HINT = concat_ws(
-                '; ', advice, 'where you bring the vectors, give dimensions and probe => false');
+                E'\n', advice, 'Where you bring the vectors: give dimensions and probe => false.');
         END;
         create_embedding_space.dimensions := coalesce(
             create_embedding_space.dimensions, cardinality(probed));

@@ -30,6 +30,7 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     waits_s double precision[] := '{0.05, 0.1}';
+    looked_again boolean := false;
     timed_out boolean := false;
     deadlocks integer := 0;
     damaged text;
@@ -91,6 +92,9 @@ BEGIN
                 THEN
                     PERFORM pg_sleep(waits_s[1]);
                     waits_s := waits_s[2:];
+                    CONTINUE;
+                ELSIF SQLSTATE = 'PB002' AND cardinality(waits_s) > 0 AND NOT looked_again THEN
+                    looked_again := true;  -- it may have been built since this snapshot
                     CONTINUE;
                 END IF;
                 degraded := _search_page.degraded

@@ -39,7 +39,9 @@ BEGIN
                 ARRAY(
                     SELECT ROW(
                         NULL, target.id, pgblend._bucket(target.id, f.source_key), f.source_key,
-                        f.uri, f.title, target.text_search_config, NULL, f.metadata, NULL, NULL,
+                        f.uri, f.title,
+                        pgblend._document_language(target.text_search_config, f.title, f.content),
+                        NULL, f.metadata, NULL, NULL,
                         encode(sha256(convert_to(f.content, 'UTF8')), 'hex'), f.modified_at,
                         NULL)::pgblend_data.document
                     FROM unnest(

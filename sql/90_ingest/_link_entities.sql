@@ -1,6 +1,7 @@
 -- _link_entities: make entities, and edges to and between them, of what a model found in the
 -- passages of a collection; returns how many passages were joined to any.
--- Entities are merged by normalised name and type; a relation joins those that the same text names.
+-- Entities are merged by normalised name and type. A passage is joined to those that it names
+-- (_names_entity), whatever the model says, and a relation joins two of them.
 -- An edge hangs on the passage that says so. Passages that have their edges by this version are
 -- left alone, those by another version lose them first.
 CREATE OR REPLACE FUNCTION pgblend._link_entities(collection_id bigint, version text)
@@ -16,7 +17,13 @@ CLEAR = plpy.prepare(
     "DELETE FROM pgblend_data.edge AS e WHERE e.collection_id = $1 AND e.origin = 'model'"
     " AND e.metadata ->> 'version' IS DISTINCT FROM $2 RETURNING e.node", ["bigint", "text"])
 PASSAGES = plpy.prepare(
-    "SELECT c.id, c.document_id, c.bucket, x.result FROM pgblend_data.chunk AS c"
+    "SELECT c.id, c.document_id, c.bucket, jsonb_set(x.result, '{entities}', coalesce(("
+    " SELECT jsonb_agg(e.entity ORDER BY e.place)"
+    " FROM jsonb_array_elements(x.result -> 'entities') WITH ORDINALITY AS e (entity, place)"
+    " WHERE pgblend._names_entity(c.text_search_config, c.lexemes,"
+    " concat_ws(' ', d.title, c.heading, c.content), e.entity ->> 'name')), '[]')) AS result"
+    " FROM pgblend_data.chunk AS c"
+    " INNER JOIN pgblend_data.document AS d ON d.id = c.document_id"
     " INNER JOIN pgblend_data.entity_extraction AS x ON x.collection_id = c.collection_id"
     " AND x.content_hash = c.content_hash AND x.version = $2"
     " WHERE c.collection_id = $1 AND jsonb_array_length(x.result -> 'entities') > 0"

@@ -2,11 +2,12 @@
 -- The same content_hash and title (and language) leave the chunks alone: status 'unchanged', or
 -- 'updated' where uri, metadata, media type or time differ. Otherwise the chunks are replaced:
 -- 'added' or 'replaced'. NULL chunks are split here, with an approximate token count; NULL
--- content_hash is the sha256 of the content; NULL language means the collection's text search
--- configuration. chunks: an array of {content, own_start, start_offset, end_offset, start_line,
--- end_line, pages, heading, kind, token_count, piece_tokens, metadata}. links: what the text links
--- to, as add_links takes it; they replace those it had, and NULL leaves an unchanged document's
--- alone. What set_metadata set stays over the metadata given here.
+-- content_hash is the sha256 of the content. language is a text search configuration; NULL means
+-- that of the text's script (zh, ja, ko, th, lo, km, my), else the collection's. chunks: an array
+-- of {content, own_start, start_offset, end_offset, start_line, end_line, pages, heading, kind,
+-- token_count, piece_tokens, metadata}. links: what the text links to, as add_links takes it; they
+-- replace those it had, and NULL leaves an unchanged document's alone. What set_metadata set stays
+-- over the metadata given here.
 CREATE OR REPLACE FUNCTION pgblend.ingest_document(
     collection text,
     source_key text,
@@ -36,7 +37,11 @@ BEGIN
         target,
         ARRAY[pgblend._document_row(
             target, ingest_document.source_key, ingest_document.content, ingest_document.title,
-            ingest_document.uri, ingest_document.metadata, ingest_document.language,
+            ingest_document.uri, ingest_document.metadata,
+            coalesce(ingest_document.language, pgblend._document_language(
+                target.text_search_config, ingest_document.title,
+                coalesce(nullif(ingest_document.content, ''), jsonb_path_query_array(
+                    ingest_document.chunks, '$[*].content')::text))),
             ingest_document.content_hash, ingest_document.media_type, ingest_document.modified_at)],
         ARRAY[ingest_document.content],
         ARRAY[ingest_document.chunks],

@@ -16,7 +16,17 @@ BEGIN
     IF collection IS NOT NULL THEN
         target := pgblend._writable_collection(collection);
     END IF;
-    IF NOT pgblend._check_can_index() THEN
+    IF NOT EXISTS (  -- nothing to do: numpy is not loaded for that
+        SELECT FROM pgblend_data.pending AS p
+        WHERE p.collection_id = coalesce(target.id, p.collection_id)
+        UNION ALL
+        SELECT FROM pgblend_data.tombstone AS t
+        WHERE t.collection_id = coalesce(target.id, t.collection_id)
+        UNION ALL
+        SELECT FROM pgblend_data.lexical_failure AS f
+        WHERE f.collection_id = coalesce(target.id, f.collection_id))
+        OR NOT pgblend._check_can_index()
+    THEN
         RETURN 0;
     END IF;
     FOR target IN

@@ -33,7 +33,8 @@ COMMENT ON COLUMN pgblend.documents.collection IS 'Name of its collection.';
 COMMENT ON COLUMN pgblend.documents.source_key IS 'Key within the collection.';
 COMMENT ON COLUMN pgblend.documents.uri IS 'Where it came from.';
 COMMENT ON COLUMN pgblend.documents.title IS 'Title.';
-COMMENT ON COLUMN pgblend.documents.language IS 'Text search configuration of its text.';
+COMMENT ON COLUMN pgblend.documents.language IS
+'Text search configuration of its text: of the server, or zh, ja, ko, th, lo, km or my of pgblend.';
 COMMENT ON COLUMN pgblend.documents.media_type IS 'Media type of its source.';
 COMMENT ON COLUMN pgblend.documents.metadata IS 'Metadata: what filters look at.';
 COMMENT ON COLUMN pgblend.documents.content_hash IS 'Hash by which unchanged sources are known.';

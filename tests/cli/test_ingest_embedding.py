@@ -78,9 +78,21 @@ def test_what_an_earlier_run_left_waiting_is_finished(ingest, gateway_connection
     ingest("first walrus")
     _, report, _ = ingest("second walrus", "third walrus", options=["--no-embed"])
     assert (report["embedded"], report["waiting"]) == (0, 2)
-    code, report, _ = ingest()
-    assert (code, report["documents"]["unchanged"], report["embedded"]) == (0, 3, 2)
-    assert vectors(gateway_connection) == 3
+    code, report, stderr = ingest("fourth walrus")
+    assert (code, report["documents"]["unchanged"], report["chunks"]) == (0, 3, 1)
+    assert (report["embedded"], report["embedded_others"]) == (1, 2)  # this run's, and the rest
+    assert "1 chunk · 1 embedded · 2 embedded that waited before" in stderr
+    assert vectors(gateway_connection) == 4
+
+
+def test_other_spaces_do_not_count_twice(ingest, gateway_connection, model_provider):
+    ingest("first walrus")
+    gateway_connection.execute(
+        "SELECT pgblend.create_embedding_space('second', %s, 384, active => false)",
+        [model_provider.model],
+    )
+    report = ingest("second walrus")[1]
+    assert (report["chunks"], report["embedded"], report["embedded_others"]) == (1, 1, 2)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +119,7 @@ def test_a_failing_model_costs_the_vectors_only(
     assert model_provider.model in report["degraded"][0]["reason"]
     assert "Traceback" not in stderr
     model_provider.reset()
-    assert ingest()[1]["embedded"] == 2
+    assert ingest()[1]["embedded_others"] == 2
     assert vectors(gateway_connection) == 3
 
 
@@ -129,7 +141,7 @@ def test_vectors_of_other_dimensions_are_an_error_and_nothing_is_stored(
         gateway_connection.execute(
             "SELECT pgblend.set_setting('gateway_url', to_jsonb(%s::text))", [restarted.url]
         )
-        assert ingest()[1]["embedded"] == 1
+        assert ingest()[1]["embedded_others"] == 1
 
 
 def test_a_gateway_that_is_gone(ingest, connection):
@@ -154,7 +166,7 @@ def test_gateway_on_a_socket_with_a_token(
         _, report, _ = ingest("walrus")
         assert "PGBLEND_GATEWAY_TOKEN" in report["degraded"][0]["hint"]
         monkeypatch.setenv("PGBLEND_GATEWAY_TOKEN", "t0ken")
-        assert ingest()[1]["embedded"] == 1
+        assert ingest()[1]["embedded_others"] == 1
     assert vectors(connection) == 1
 
 

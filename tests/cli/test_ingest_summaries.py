@@ -79,7 +79,7 @@ def test_each_document_is_summed_up_once(
     gateway_connection.execute(
         "SELECT ingest_document('d', 'k', 'The seal swims in the south.', title => 'b.txt')"
     )
-    assert ingest()["embedded"] == 1
+    assert ingest()["embedded_others"] == 1
     assert asked(model_provider) == []
     assert embedded(model_provider) == {"About seals.\n---\nThe seal swims in the south."}
     # Another text, and only that, is summed up and embedded anew.
@@ -100,7 +100,7 @@ def test_switching_it_on_and_off(
     assert asked(model_provider) == []
     model_provider.bodies.clear()
     gateway_connection.execute("SELECT set_collection_settings('c', '{\"summaries\": true}')")
-    assert ingest()["embedded"] == 2
+    assert ingest()["embedded_others"] == 2
     assert len(asked(model_provider)) == 2
     assert len(embedded(model_provider)) == 2
 
@@ -117,7 +117,7 @@ def test_a_model_that_fails_costs_the_summaries_only(
     model_provider.reset()
     model_provider.reply = summarize
     another_model(gateway_connection)
-    assert ingest()["embedded"] == 2
+    assert ingest()["embedded_others"] == 2
 
 
 def test_without_a_model_the_report_says_so(

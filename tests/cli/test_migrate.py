@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import psycopg
+import pytest
 from click.testing import Result
 
 Pgblend = Callable[..., Result]
@@ -33,6 +34,69 @@ def test_up_and_down(
     down = pgblend("migrate", "down", "base", "--yes", url=url)
     assert down.exit_code == 0, down.stderr
     assert pgblend("search", "x", url=url).exit_code == 3
+
+
+EXTENSIONS = "SELECT array_agg(extname::text ORDER BY extname) FROM pg_extension"
+USES = {
+    "vector": ("CREATE TABLE public.mine (e vector(3))", "column e of table mine depends on"),
+    "pg_trgm": (
+        "CREATE TABLE public.mine (t text); CREATE INDEX ON mine USING gin (t gin_trgm_ops)",
+        "index mine_t_idx depends on operator class gin_trgm_ops",
+    ),
+    "plpython3u": (
+        "CREATE FUNCTION public.mine() RETURNS integer LANGUAGE plpython3u AS 'return 1'",
+        "function mine() depends on language plpython3u",
+    ),
+}
+
+
+def test_down_drops_the_extensions_that_up_created(
+    pgblend: Pgblend, new_database: Callable[..., str]
+) -> None:
+    url = new_database()
+    assert pgblend("migrate", "up", url=url).exit_code == 0
+    down = pgblend("migrate", "down", "base", "--yes", url=url)
+    assert (down.exit_code, "extension" in down.stderr) == (0, False)
+    with psycopg.connect(url) as connection:
+        assert connection.execute(EXTENSIONS).fetchone() == (["plpgsql"],)
+
+
+def test_down_names_what_stays(
+    pgblend: Pgblend, new_database: Callable[..., str], template: str
+) -> None:
+    """Extensions of others' and used ones; roles, since the template's database has them too."""
+    url = new_database()
+    assert pgblend("migrate", "up", url=url).exit_code == 0
+    for extension, (use, said) in USES.items():
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(use)  # type: ignore[call-overload]
+        down = pgblend("migrate", "down", "base", "--yes", url=url)
+        assert down.exit_code == 0, down.stderr
+        assert f"the extension {extension} stays: {said}" in down.stderr
+        assert down.stderr.count("the extension ") == 1
+        assert "pgblend_writer stay: another database" in down.stderr
+        with psycopg.connect(url, autocommit=True) as connection:
+            assert connection.execute(EXTENSIONS).fetchone() == (sorted([extension, "plpgsql"]),)
+            connection.execute("DROP FUNCTION IF EXISTS public.mine; DROP TABLE IF EXISTS mine")
+        assert pgblend("migrate", "up", url=url).exit_code == 0
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("COMMENT ON EXTENSION vector IS 'mine'")
+    down = pgblend("migrate", "down", "base", "--yes", url=url)
+    assert "the extension vector stays: pgblend did not create it" in down.stderr
+    with psycopg.connect(url) as connection:
+        assert connection.execute(EXTENSIONS).fetchone() == (["plpgsql", "vector"],)
+
+
+def test_down_drops_configurations_that_were_made(
+    pgblend: Pgblend, connection: psycopg.Connection
+) -> None:
+    available = "SELECT count(*) FROM pg_available_extensions WHERE name = 'unaccent'"
+    if connection.execute(available).fetchone() == (0,):
+        pytest.skip("the extension unaccent is not available")
+    connection.execute("CREATE EXTENSION unaccent SCHEMA public")
+    connection.execute("SELECT create_unaccent_config('french')")
+    down = pgblend("migrate", "down", "base", "--yes")
+    assert down.exit_code == 0, down.stderr
 
 
 def test_an_unknown_revision_changes_nothing(pgblend: Pgblend) -> None:

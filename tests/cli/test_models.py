@@ -79,7 +79,7 @@ def test_set_and_test_each_task(
 ) -> None:
     for task, model in EVERY_MODEL.items():
         result = pgblend("models", "set", task, model)
-        assert (result.exit_code, result.stderr) == (0, f"{task}: {model}\n"), result.output
+        assert (result.exit_code, result.stderr.splitlines()[0]) == (0, f"{task}: {model}")
     assert provider.requests == len(EVERY_MODEL)
     listed = parse_valid(pgblend("models", "list", "--json"), "models-list")["models"]
     assert {row["task"]: row["model"] for row in listed} == EVERY_MODEL
@@ -125,6 +125,26 @@ def test_without_a_gateway(pgblend: Pgblend) -> None:
     result = pgblend("models", "test", "embedding")
     assert result.exit_code == 1
     assert "cannot be reached" in result.stdout
+
+
+@pytest.mark.parametrize(("task", "switch"), [("summary", "summaries"), ("entity", "entities")])
+def test_a_model_that_would_not_be_asked_is_told(
+    pgblend: Pgblend, connection: psycopg.Connection, task: str, switch: str
+) -> None:
+    set_it = ("models", "set", task, "test/chat", "--no-test")
+    assert pgblend(*set_it).stderr.splitlines() == [
+        f"{task}: test/chat",
+        f"{switch} are off, so it is not asked yet",
+        f"hint: turn them on: pgblend config set {switch} true",
+        f"hint: or for one collection: pgblend config set {switch} true --collection NAME",
+    ]
+    connection.execute("SELECT add_collection('c')")
+    assert pgblend("config", "set", switch, "true", "--collection", "c").exit_code == 0
+    assert pgblend(*set_it).stderr == f"{task}: test/chat\n"
+    pgblend("config", "reset", switch, "--collection", "c")
+    assert pgblend("config", "set", switch, "true").exit_code == 0
+    assert pgblend(*set_it).stderr == f"{task}: test/chat\n"
+    assert "are off" not in pgblend("models", "set", "answer", "test/chat", "--no-test").stderr
 
 
 def test_a_task_that_is_none(pgblend: Pgblend) -> None:

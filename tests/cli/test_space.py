@@ -163,3 +163,12 @@ def test_a_set_with_vectors_of_another_model_asks_the_gateway(
     run = ok(pgblend("eval", "run", "--set", "mine", "--arm", "vector", *option, "--json"))
     assert json.loads(run.stdout)["metrics"]["nDCG@10"] == 1
     assert model_provider.requests == 2
+
+
+def test_each_way_to_mend_it_is_a_hint_of_its_own(pgblend: Pgblend) -> None:
+    result = pgblend("space", "create", "s", "--model", "m")
+    assert result.exit_code != 0
+    hints = [line for line in result.stderr.splitlines() if line.startswith("hint: ")]
+    assert len(hints) == 2
+    assert hints[0].endswith("pgblend config set gateway_url URL")
+    assert "probe => false" in hints[1]

@@ -52,6 +52,7 @@ CALLS = {
     "_document_ages": "('{1}')",
     "_diagnosis": """('{"document": null}')""",
     "_document_facts": f"(1, 'a', {IDS}, '{{\"a\": 1}}', {SETTINGS})",
+    "_document_language": "('english', 'title', '東京')",
     "_document_row": "(c, 'k', 'x', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
     " FROM pgblend_data.collection AS c",
     "_document_names": "('a/b.md', 'title', NULL, '{}')",
@@ -64,6 +65,8 @@ CALLS = {
     "_foreign_key_names": "('pg_class')",
     "_followed_metadata": """('{}', '{"a": 1}', '{}', '{}')""",
     "_merged_metadata": """('{}', '{"a": null}')""",
+    "_names_entity": "('english', 'doe:1', 'Doe', 'doe')",
+    "_script_language": "('東京')",
     "_summary_counts": "('m')",
     "_uncounted_chunks": f"({IDS})",
     "_few_vectors": f"({SPACE}, {IDS}, 10)",

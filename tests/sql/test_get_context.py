@@ -205,6 +205,28 @@ def test_rows_have_the_text_around_them(library: Database) -> None:
     assert around(library, 0, 0)[:1] == [("a", None, None)]
 
 
+@pytest.mark.parametrize(
+    ("options", "row"),
+    [
+        ({"mode": "agent"}, ("a", "", f"{A1}\n\n{A2}")),
+        ({"mode": "agent", "context_chars": {"before": 0}}, ("a", None, f"{A1}\n\n{A2}")),
+        ({"mode": "agent", "context_chars": {"before": 0, "after": 0}}, ("a", None, None)),
+        ({"mode": "api"}, ("a", None, None)),
+        ({}, ("a", None, None)),
+    ],
+)
+def test_an_agent_gets_the_text_around_passages(
+    library: Database, options: dict[str, Any], row: tuple[Any, ...]
+) -> None:
+    search = (
+        "SELECT source_key, context_before, context_after FROM hybrid_search('word', options => %s)"
+    )
+    assert library.rows(search, json.dumps({"dedup": "off", **options}))[0] == row
+    library.rows("SELECT set_setting('mode', %s)", json.dumps(options.get("mode", "default")))
+    others = {name: value for name, value in options.items() if name != "mode"}
+    assert library.rows(search, json.dumps({"dedup": "off", **others}))[0] == row
+
+
 def test_overlaps_are_not_repeated_around(library: Database) -> None:
     content = "word one.\n\nword two is longer.\n\nword three ends it."
     spans = [(0, 9, 0), (5, 30, 6), (23, 51, 9)]

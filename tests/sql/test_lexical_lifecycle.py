@@ -1,7 +1,6 @@
 """The lexical index's states, when it is sealed, and what searches do without it."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import psycopg
@@ -263,42 +262,6 @@ def test_lenient_search_goes_on_without_a_missing_index(
     assert key == "b"
     assert 'lexical: collection "library" has no lexical index' in degraded[0]
     assert any("without the lexical arm" in text for text in warnings)
-
-
-def sleeps(watching: psycopg.Connection, watched: psycopg.Connection) -> bool:
-    """Tell whether a session waits on purpose."""
-    watching.execute("SELECT pg_stat_clear_snapshot()")
-    query = "SELECT FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'"
-    return watching.execute(query, [watched.info.backend_pid]).fetchone() is not None
-
-
-def test_lenient_search_waits_for_a_first_index(
-    library: psycopg.Connection, other: psycopg.Connection
-) -> None:
-    lose_the_index(library)
-    search(library, "wine")  # a session's first search is slow
-    with other.transaction():
-        other.execute("SELECT lexical_rebuild('library')")
-        with pytest.raises(psycopg.Error) as strict:
-            search(library, "wine", '{"strict": true}')
-        assert strict.value.sqlstate == "PB002"
-        found: list[str] = []
-        searching = threading.Thread(target=lambda: found.extend(search(library, "wine")))
-        searching.start()
-        wait_until(lambda: sleeps(other, library))
-    searching.join()
-    assert found == ["0", "2"]
-
-
-def test_lenient_search_waits_150_ms_and_no_longer(
-    library: psycopg.Connection, other: psycopg.Connection
-) -> None:
-    lose_the_index(library)
-    with other.transaction():
-        other.execute("SELECT lexical_rebuild('library')")
-        started = time.monotonic()
-        assert search(library, "wine") == []
-        assert time.monotonic() - started >= 0.15
 
 
 @pytest.fixture

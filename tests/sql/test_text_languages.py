@@ -15,6 +15,9 @@ TEXTS = {
 }
 
 
+KOREAN = "서울은 대한민국의 수도이다. PostgreSQL은 강력한 데이터베이스이다."
+
+
 def snippet_of(db: Database, content: str, query: str) -> str:
     """The snippet of one passage."""
     call = "SELECT pgblend._snippets(ARRAY[%s], ARRAY[%s], '{simple}')"
@@ -51,6 +54,86 @@ def texts(db: Database) -> Database:
 )
 def test_found_without_word_spaces(texts: Database, query: str, expected: list[str]) -> None:
     assert texts.column("SELECT source_key FROM lexical_search(%s)", query) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("서울", True),  # in 서울은: particles are written onto words
+        ("서울은", True),
+        ("수도가", True),
+        ("대한민국", True),
+        ("postgresql", True),
+        ("데이터베이스", True),
+        ('"강력한 데이터베이스"', True),
+        ('"데이터베이스 강력한"', False),
+        ("부산", False),
+    ],
+)
+def test_korean_words_with_particles(db: Database, query: str, found: bool) -> None:
+    db.rows("SELECT add_collection('c')")
+    db.rows("SELECT ingest_document('c', 'k', %s)", KOREAN)
+    expected = ["k"] if found else []
+    assert db.column("SELECT source_key FROM lexical_search(%s)", query) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        *((text, code) for code, text in TEXTS.items()),
+        (KOREAN, "ko"),
+        ("東京", "zh"),
+        ("ひらがな", "ja"),
+        ("使用 PostgreSQL 数据库进行全文检索", "zh"),
+        ("The word 東京 means eastern capital.", "german"),
+        ("Ein Satz.", "german"),
+        ("Привет, мир", "german"),
+        ("12 + 30", "german"),
+        ("", "german"),
+    ],
+)
+def test_a_script_tells_the_language(db: Database, content: str, expected: str) -> None:
+    """Without a language, a document has that of its script, else the collection's."""
+    db.rows("SELECT add_collection('c', 'german')")
+    db.rows("SELECT ingest_document('c', 'k', %s)", content)
+    assert db.column("SELECT language FROM documents") == [expected]
+
+
+def test_a_script_tells_the_language_of_titles_and_given_chunks(db: Database) -> None:
+    db.rows("SELECT add_collection('c')")
+    chunks = '[{"content": "東京都は大きい"}]'
+    db.rows("SELECT ingest_document('c', 'a', NULL, chunks => %s, content_hash => 'a')", chunks)
+    db.rows("SELECT ingest_document('c', 'b', '1234', title => 'ภาษาไทย')")
+    assert db.column("SELECT language FROM documents ORDER BY source_key") == ["ja", "th"]
+
+
+def test_a_language_that_is_given_and_a_configuration_of_one_s_own_are_kept(db: Database) -> None:
+    db.rows("CREATE TEXT SEARCH CONFIGURATION public.mine (COPY = simple)")
+    db.rows("SELECT add_collection('c', 'mine')")
+    db.rows("SELECT ingest_document('c', 'a', %s)", TEXTS["ja"])
+    db.rows("SELECT ingest_document('c', 'b', %s, language => 'simple')", TEXTS["ja"])
+    assert db.column("SELECT language FROM documents ORDER BY source_key") == ["mine", "simple"]
+
+
+def test_attached_rows_have_the_language_of_their_script(db: Database) -> None:
+    db.rows("CREATE TABLE public.article (id integer PRIMARY KEY, body text)")
+    db.rows("INSERT INTO article VALUES (1, %s), (2, 'some words')", TEXTS["zh"])
+    db.rows("SELECT attach_table('public.article', '{body}')")
+    db.rows("INSERT INTO article VALUES (3, %s)", TEXTS["th"])
+    languages = "SELECT language FROM documents ORDER BY source_key"
+    assert db.column(languages) == ["zh", "english", "th"]
+
+
+def test_a_language_is_an_option_a_filter_and_a_facet(texts: Database) -> None:
+    query = "北京 京都 คะแนน"
+    both = "SELECT source_key FROM lexical_search(%s, options => %s, filter => %s)"
+    assert texts.column(both, query, '{"language": "ja"}', "{}") == ["ja"]
+    assert texts.column(both, query, "{}", '{"$language": {"in": ["th", "zh"]}}') in (
+        ["th", "zh"],
+        ["zh", "th"],
+    )
+    facets = "SELECT value #>> '{}' FROM search_facets(%s, '{$language}') ORDER BY 1"
+    assert texts.column(facets, query) == ["ja", "th", "zh"]
 
 
 def test_length_counts_what_is_indexed(db: Database) -> None:

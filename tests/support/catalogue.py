@@ -38,10 +38,14 @@ def run_client(program: str, url: str, *arguments: str, stdin: str | None = None
 
 
 def schema(url: str) -> str:
-    """Return all that pg_dump knows of a schema: definitions, comments, grants, policies."""
+    """Return all that pg_dump knows of a schema: definitions, comments, grants, policies.
+
+    But for comments on extensions, which say who created them.
+    """
     lines = run_client("pg_dump", url, "--schema-only").splitlines()
     # Newer versions guard their output with a random word.
-    kept = [line for line in lines if not line.startswith(("\\restrict", "\\unrestrict", "--"))]
+    left_out = ("\\restrict", "\\unrestrict", "--", "COMMENT ON EXTENSION ")
+    kept = [line for line in lines if not line.startswith(left_out)]
     return "\n".join(line for line in kept if line)
 
 

@@ -13,9 +13,10 @@ from pgblend.cli.ingest.language import (
     language_finder,
     likely_language,
 )
+from pgblend.plpy.script_language import LETTERS
 from support.judged import read_judged
 
-AVAILABLE = {*CONFIGURATIONS.values(), "simple"}
+AVAILABLE = {*CONFIGURATIONS.values(), *LETTERS, "simple"}
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,12 @@ AVAILABLE = {*CONFIGURATIONS.values(), "simple"}
         ("Der Server startet, sobald die Datenbank bereit ist und der Port frei ist.", "german"),
         ("Le serveur démarre lorsque la base de données est prête et le port est libre.", "french"),
         ("Сервер запускается, когда база данных готова, а порт свободен для работы.", "russian"),
-        ("数据库准备就绪并且端口空闲时服务器启动。" * 4, "simple"),
+        ("数据库准备就绪并且端口空闲时服务器启动。", "zh"),
+        ("データベースの準備ができたらサーバーを起動します。", "ja"),
+        ("데이터베이스가 준비되면 서버가 시작됩니다.", "ko"),
+        ("เซิร์ฟเวอร์เริ่มทำงานเมื่อฐานข้อมูลพร้อม", "th"),
+        ("東京", "zh"),
+        ("PostgreSQL 与 MySQL", None),
         ("Serwer uruchamia się, gdy baza danych jest gotowa, a port jest wolny.", "simple"),
         ("too short", None),
         ("1234567890 " * 100, None),
@@ -46,10 +52,13 @@ def test_newlines_do_not_matter() -> None:
 def test_what_the_server_lacks_is_simple() -> None:
     text = "The server starts when the database is ready and the port is free to use."
     assert detect_configuration(text, {"simple", "german"}) == "simple"
+    assert detect_configuration("データベース" * 20, {"simple", "german"}) == "simple"
 
 
 def test_a_choice_holds_for_all() -> None:
-    assert language_finder("german", AVAILABLE)("The quick brown fox") == "german"
+    for choice in ("german", "de"):
+        assert language_finder(choice, AVAILABLE)("The quick brown fox") == "german"
+    assert language_finder("zh", AVAILABLE)("The quick brown fox") == "zh"
     assert language_finder("auto", AVAILABLE)("x" * MIN_LETTERS) is not None
     with pytest.raises(UserError, match="klingon"):
         language_finder("klingon", AVAILABLE)
@@ -57,7 +66,7 @@ def test_a_choice_holds_for_all() -> None:
 
 SETS = {
     **{
-        f"xquad-{code}": CONFIGURATIONS.get(code, "simple")
+        f"xquad-{code}": CONFIGURATIONS.get(code, code if code in LETTERS else "simple")
         for code in ("en", "de", "es", "ru", "ar", "hi", "th", "tr", "vi", "zh", "ro", "el")
     },
     "piaf_fr": "french",

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pgblend.plpy.join_bigrams import join_bigrams
 from pgblend.plpy.spaced_bigrams import spaced_bigrams
 
-SCRIPTS = "東京都の大きいカー々一ที่เก่าน้ำນ້ຳມາမြန်မာភាសាខ្មែរ"
+SCRIPTS = "東京都の大きいカー々一ที่เก่าน้ำນ້ຳມາမြန်မာភាសាខ្មែរ한국어는"
 
 
 def words(text: str) -> list[str]:
@@ -18,13 +18,14 @@ def words(text: str) -> list[str]:
         ("", []),
         (
             "plain wörds, Ελληνικά и русский 한국어",
-            ["plain", "wörds,", "Ελληνικά", "и", "русский", "한국어"],
+            ["plain", "wörds,", "Ελληνικά", "и", "русский", "한국", "국어"],
         ),
         ("東京都", ["東京", "京都"]),
         ("京", ["京"]),
         ("東京。京都", ["東京", "。", "京都"]),
         ("カーの", ["カー", "ーの"]),
         ("SQL数据库x", ["SQL", "数据", "据库", "x"]),
+        ("서울은 SQL의 책", ["서울", "울은", "SQL", "의", "책"]),
         ("𠀀𠀁𠀂", ["𠀀𠀁", "𠀁𠀂"]),
         ("ที่นี่เก่า", ["ที่นี่", "นี่เก่า"]),  # syllables, not single marks
         ("๑๒๓", ["๑๒๓"]),  # digits are words already

@@ -13,6 +13,14 @@ from pgblend.sql import render
 from support.catalogue import revisions, run_client, schema, settings_of
 from support.database import Database
 
+FOUND = "SELECT source_key FROM pgblend.lexical_search(%s)"
+ENTITIES = "SELECT array_agg(name ORDER BY name) FROM pgblend.entities"
+LEXEMES = (
+    "SELECT d.source_key, c.text_search_config, c.lexemes::text, c.length, c.own_length"
+    " FROM pgblend_data.chunk AS c INNER JOIN pgblend_data.document AS d ON d.id = c.document_id"
+    " ORDER BY c.id"
+)
+
 
 @pytest.mark.parametrize("revision", revisions())
 def test_from_every_revision_to_the_newest(
@@ -28,6 +36,69 @@ def test_from_every_revision_to_the_newest(
     assert schema(empty) == fresh_schema
     status = runner.status(empty)
     assert (status["current"], status["pending"], status["drift"]) == (revisions()[-1], [], False)
+
+
+def test_what_is_stored_follows_an_upgrade(empty: str) -> None:
+    """Languages are told, Korean is found, passages leave entities that they do not name.
+
+    Chunks keep their ids; documents whose language was named keep it.
+    """
+    runner.upgrade(empty, "0010")
+    stored = {
+        "ko": ("서울은 대한민국의 수도이다", None),
+        "zh": ("北京大学的 databases", "simple"),
+        "quoted": ("One word of Korean, 서울은, in an English text about a city", None),
+        "named": ("東京都は大きい", "german"),
+        "plain": ("Some words", None),
+    }
+    with psycopg.connect(empty, autocommit=True) as connection:
+        db = Database(connection)
+        db.rows("SELECT pgblend.add_collection('c')")
+        for key, (text, language) in stored.items():
+            db.rows(
+                "SELECT pgblend.ingest_document('c', %s, %s, language => %s)", key, text, language
+            )
+            if key == "zh":
+                db.rows("SELECT pgblend.lexical_seal('c')")
+        db.rows(
+            "SELECT pgblend._store_extraction(collection_id, content_hash, 'v', %s)"
+            " FROM pgblend_data.chunk WHERE content = 'Some words'",
+            '{"entities": [{"name": "words", "type": "x"}, {"name": "Napoleon", "type": "x"}]}',
+        )
+        db.rows("SELECT pgblend._link_entities(id, 'v') FROM pgblend_data.collection")
+        before = db.rows("SELECT id, content FROM pgblend_data.chunk ORDER BY id")
+        assert db.value(ENTITIES) == ["Napoleon", "words"]
+        old_found = db.column(FOUND, "서울")
+        old_words = db.rows(LEXEMES)
+    assert old_found == []
+    runner.upgrade(empty)
+    with psycopg.connect(empty, autocommit=True) as connection:
+        db = Database(connection)
+        assert db.rows("SELECT id, content FROM pgblend_data.chunk ORDER BY id") == before
+        assert dict(db.rows("SELECT source_key, language FROM pgblend.documents")) == {
+            "ko": "ko",
+            "zh": "zh",
+            "quoted": "english",
+            "named": "german",
+            "plain": "english",
+        }
+        assert set(db.column(FOUND, "서울")) == {"ko", "quoted"}
+        assert db.column(FOUND, "databases") == ["zh"]  # as it is written: no English stem
+        assert set(db.column(FOUND, "word")) == {"quoted", "plain"}
+        assert db.rows("SELECT status, pending FROM pgblend.lexical_status()") == [("ready", 0)]
+        assert db.value(ENTITIES) == ["words"]
+        fresh = db.rows(LEXEMES)
+        db.rows("SELECT pgblend.lexical_rebuild('c')")
+        assert db.rows(LEXEMES) == fresh
+    runner.downgrade(empty, "0010")
+    with psycopg.connect(empty, autocommit=True) as connection:
+        db = Database(connection)
+        assert db.rows(LEXEMES) == [
+            (key, "simple" if key == "ko" else config, *others)
+            for key, config, *others in old_words
+        ]
+        assert db.rows("SELECT id, content FROM pgblend_data.chunk ORDER BY id") == before
+        assert set(db.column(FOUND, "서울은")) == {"ko", "quoted"}
 
 
 @pytest.mark.parametrize("revision", ["base", *revisions()])

@@ -1,0 +1,59 @@
+"""The extensions that pgblend makes: created once, dropped with the last of pgblend.
+
+Those that `migrate up` created say so in their comment, which a dump takes along.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from pgblend.cli.errors import UserError
+
+MARK = "(created by pgblend)"
+
+_COMMENT = text(
+    "SELECT format('COMMENT ON EXTENSION %I IS %L', e.extname,"
+    " concat_ws(' ', obj_description(e.oid, 'pg_extension'), CAST(:mark AS text)))"
+    " FROM pg_extension AS e WHERE e.extname = :name"
+)
+_INSTALLED = text(
+    "SELECT e.extname, coalesce(obj_description(e.oid, 'pg_extension') LIKE '%' || :mark, false)"
+    " FROM pg_extension AS e WHERE e.extname = ANY (:names) ORDER BY e.extname"
+)
+
+
+def create_extension(connection: Connection, name: str) -> None:
+    """Create an extension, and note in its comment who did; UserError where that is not allowed."""
+    try:
+        connection.exec_driver_sql(f"CREATE EXTENSION IF NOT EXISTS {name}")
+    except DBAPIError as error:
+        raise UserError(
+            f"cannot create the extension {name}: {str(error.orig).splitlines()[0]}",
+            hint="migrations need a superuser, since plpython3u is an untrusted language",
+        ) from error
+    comment = connection.execute(_COMMENT, {"mark": MARK, "name": name}).scalar_one()
+    connection.exec_driver_sql(comment, execution_options={"no_parameters": True})
+
+
+def drop_created(connection: Connection, names: Sequence[str]) -> list[str]:
+    """Drop those that pgblend created and nobody uses; return a line for each that stays."""
+    stay: list[str] = []
+    rows = connection.execute(_INSTALLED, {"mark": MARK, "names": [*names]}).all()
+    for name, is_ours in rows:
+        if not is_ours:
+            stay.append(f"the extension {name} stays: pgblend did not create it")
+            continue
+        try:
+            with connection.begin_nested():
+                connection.exec_driver_sql(f"DROP EXTENSION {name}")
+        except DBAPIError as error:
+            stay.append(f"the extension {name} stays: {_first_use(error)}")
+    return stay
+
+
+def _first_use(error: DBAPIError) -> str:
+    """Return the first line of what depends on an extension."""
+    diagnosis = getattr(error.orig, "diag", None)
+    detail = getattr(diagnosis, "message_detail", None) or str(error.orig)
+    return str(detail).splitlines()[0]
