@@ -32,8 +32,9 @@ class LateGateway:
         if left <= 0:
             return None
         return {
-            "problem": f"the model gateway at {self.key[0]} gave no answer in time"
-            f" {known['calls']:.0f} times in a row and is left alone for {left:.0f} s",
+            "problem": f"the model gateway at {self.key[0]}"
+            f" gave no answer in time {known['calls']:.0f}"
+            f" times in a row and is left alone for {left:.0f} s",
             "hint": "Look at its log, or raise the setting timeouts_ms.",
         }
 
