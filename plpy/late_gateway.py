@@ -31,10 +31,9 @@ class LateGateway:
         left = known["until"] - self.clock()
         if left <= 0:
             return None
+        calls = f"{known['calls']:.0f} times in a row and is left alone for {left:.0f} s"
         return {
-            "problem": f"the model gateway at {self.key[0]}"
-            f" gave no answer in time {known['calls']:.0f}"
-            f" times in a row and is left alone for {left:.0f} s",
+            "problem": f"the model gateway at {self.key[0]} gave no answer in time {calls}",
             "hint": "Look at its log, or raise the setting timeouts_ms.",
         }
 

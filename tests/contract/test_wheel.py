@@ -50,7 +50,7 @@ def test_exactly_these_files(wheel: Path) -> None:
         str(path.relative_to(ROOT))
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("*")
-        if (path.suffix in SUFFIXES or path.name == "LICENSE") and "__pycache__" not in path.parts
+        if path.suffix in SUFFIXES and "__pycache__" not in path.parts
     }
     assert packed == expected
 
