@@ -131,10 +131,15 @@ def as_svg(draw: Callable[[Sequence["Run"]], "Figure"], runs: Sequence["Run"]) -
             buffer, format="svg", bbox_inches="tight", transparent=True, metadata={"Date": None}
         )
     text = buffer.getvalue()
+    # In tags alone: a name may look like a colour.
+    return re.sub(r"<[^<>]*>", _in_page_colours, text[text.index("<svg") :])
+
+
+def _in_page_colours(tag: re.Match[str]) -> str:
     return re.sub(
         r"(?<=[ :])#0000(0[0-8])(?=[;\"])",
         lambda found: f"var(--{_COLOURS[int(found[1])]})",
-        text[text.index("<svg") :],
+        tag[0],
     )
 
 

@@ -13,7 +13,7 @@ _EDGE_COLOURS = ("#56606b", "#b24a9b", "#8a6d00", "#2f7f4f", "#a33b2a", "#3b62b0
 _LONGEST_LABEL = 34
 _LETTER_WIDTH = 6.6
 _MARGIN = 24
-_LEGEND_HEIGHT = 34
+_LEGEND_LINE = 22
 
 
 def draw(neighbourhood: Neighbourhood) -> str:
@@ -27,17 +27,20 @@ def draw(neighbourhood: Neighbourhood) -> str:
     half, high = _extent(spots, radii, widths)
     types = sorted({edge.type for edge in neighbourhood.edges})
     colours = {name: _EDGE_COLOURS[n % len(_EDGE_COLOURS)] for n, name in enumerate(types)}
+    left = -half + _MARGIN
+    legend, below = _legend(neighbourhood, colours, left, high + 12, half - _MARGIN)
+    height = 2 * high + below + 12
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-half:.0f} {-high:.0f} '
-        f'{2 * half:.0f} {2 * high + _LEGEND_HEIGHT:.0f}" width="{2 * half:.0f}" '
-        f'height="{2 * high + _LEGEND_HEIGHT:.0f}" role="img" font-family="sans-serif" '
+        f'{2 * half:.0f} {height:.0f}" width="{2 * half:.0f}" '
+        f'height="{height:.0f}" role="img" font-family="sans-serif" '
         f'font-size="12"><title>{_text(neighbourhood.nodes[0].title)}</title>',
         f'<rect x="{-half:.0f}" y="{-high:.0f}" width="100%" height="100%" fill="#fff"/>',
         _markers(colours),
         *(f'<circle r="{radius:.0f}" fill="none" stroke="#e6e8eb"/>' for radius in radii if radius),
         *(_edge(edge, spots, colours, neighbourhood) for edge in neighbourhood.edges),
         *(_node(node, spots[node.name]) for node in neighbourhood.nodes),
-        _legend(neighbourhood, colours, -half + _MARGIN, high + 12),
+        *legend,
         "</svg>",
     ]
     return "\n".join(parts)
@@ -56,8 +59,11 @@ def _extent(
 
 
 def _label(node: Node) -> str:
-    label = output.one_line(node.title)
-    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
+    return _short(output.one_line(node.title))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_LABEL else name[: _LONGEST_LABEL - 1] + "…"
 
 
 def _markers(colours: dict[str, str]) -> str:
@@ -109,22 +115,30 @@ def _node(node: Node, spot: Spot) -> str:
     )
 
 
-def _legend(around: Neighbourhood, colours: dict[str, str], x: float, y: float) -> str:
-    entries = []
-    for kind in sorted({node.kind for node in around.nodes}):
-        entries.append(
-            f'<circle cx="{x:.0f}" cy="{y:.0f}" r="5" fill="{_COLOURS[kind]}"/>'
-            f'<text x="{x + 10:.0f}" y="{y + 4:.0f}">{kind}</text>'
+def _legend(
+    around: Neighbourhood, colours: dict[str, str], left: float, top: float, right: float
+) -> tuple[list[str], float]:
+    """Return the legend, on as many lines as it needs, and its height."""
+    entries = [
+        (f'<circle cx="5" r="5" fill="{_COLOURS[kind]}"/>', 14, kind)
+        for kind in sorted({node.kind for node in around.nodes})
+    ]
+    entries += [
+        (f'<path d="M0 0h18" stroke="{colour}" stroke-width="2"/>', 24, _short(name))
+        for name, colour in colours.items()
+    ]
+    parts = []
+    x, y = left, top
+    for mark, indent, name in entries:
+        width = indent + _LETTER_WIDTH * len(name) + 20
+        if x > left and x + width > right:
+            x, y = left, y + _LEGEND_LINE
+        parts.append(
+            f'<g transform="translate({x:.0f} {y:.0f})">{mark}'
+            f'<text x="{indent}" y="4">{_text(name)}</text></g>'
         )
-        x += 34 + 7 * len(kind)
-    for name, colour in colours.items():
-        short = name if len(name) <= _LONGEST_LABEL else name[: _LONGEST_LABEL - 1] + "…"
-        entries.append(
-            f'<path d="M{x:.0f} {y:.0f}h18" stroke="{colour}" stroke-width="2"/>'
-            f'<text x="{x + 24:.0f}" y="{y + 4:.0f}">{_text(short)}</text>'
-        )
-        x += 48 + 7 * len(short)
-    return "".join(entries)
+        x += width
+    return parts, y - top + _LEGEND_LINE
 
 
 def _text(text: str) -> str:

@@ -106,3 +106,30 @@ def test_every_profile(library: str, browser: Browser, tmp_path: Path, mode: str
     assert {
         frame.attributes["id"]: frame.attributes["data-open"] for frame in tree.css("iframe")
     } == dict.fromkeys(PROFILES, "result-1")
+
+
+def test_an_evaluation_explains_reranked_searches(
+    library: str, committed: Database, tmp_path: Path
+) -> None:
+    committed.rows("SELECT add_judged_set('s', 'c')")
+    committed.rows("SELECT record_judgement('s', %s, 'deploy', 1)", QUERY)
+    options = [f"{name}={json.dumps(value)}" for name, value in (WEAK | PATIENT).items()]
+    options += ['mode="thorough"']
+    switches = [part for option in options for part in ("--option", option)]
+    ways = [part for profile in ("gno", "three_arm") for part in ("--profile", profile)]
+    run = pgblend(library, "eval", "run", "--set", "s", *ways, *switches)
+    assert run.exit_code == 0, run.output
+    report, page = tmp_path / "report.html", tmp_path / "one.html"
+    told = pgblend(library, "eval", "report", "--explain", "-o", str(report))
+    assert told.exit_code == 0, told.output
+    pages = list((tmp_path / "report-explained").iterdir())
+    assert len(pages) == 2
+    key = committed.value("SELECT query_key FROM evaluation_queries LIMIT 1")
+    one = pgblend(library, "eval", "explain", "1", key, "--json", "--explain-html", str(page))
+    assert one.exit_code == 0, one.output
+    check_page(
+        LexborHTMLParser(page.read_text(encoding="utf-8")), json.loads(one.stdout)["explain"]
+    )
+    for written in pages:
+        rows = LexborHTMLParser(written.read_text(encoding="utf-8")).css("tr.arm-rerank")
+        assert rows

@@ -156,12 +156,15 @@ def test_the_report_of_an_evaluation(
             judged_set, f"deploy production {attack}", f"{number} {attack}", 1,
         )  # fmt: skip
     pgblend("eval", "run", "--set", judged_set, "--arm", "lexical", "-n", 10)
-    report = tmp_path / 'it\'s "a" <b>report</b>.html'
+    report = tmp_path / 'it\'s "a" <b>report.html'
     pgblend("eval", "report", "--explain", "-o", report)
     tree = check(browser, report, scripts=0)
     assert judged_set in shown(tree, "caption")
     assert judged_set in shown(tree, "h1")
-    assert "$\\mathdefault{10}$" in shown(tree, "figure svg text")
+    drawn = shown(tree, "figure svg text")
+    assert "$\\mathdefault{10}$" in drawn
+    assert 'style="fill: #000001"' in drawn
+    assert "var(--accent)" in report.read_text()
     queries = shown(tree, ".worst li b")
     assert sum(attack in queries for attack in ATTACKS) >= 9
     pages = sorted(report.with_name(f"{report.stem}-explained").iterdir())

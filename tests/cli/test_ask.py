@@ -55,6 +55,12 @@ def test_every_format(pgblend: Pgblend, parse_valid: ParseValid) -> None:
     assert (first["source_key"], first["isChecked"]) == ("deploy.md", True)
     assert first["quote"] == "run <b>make deploy</b> & wait"
     assert found["checks"]["dropped"] == 1
+    assert found["queryLanguage"] == "en"
+    # A docid is taken wherever a document is named.
+    assert int(first["docid"][1:], 16) == first["document_id"]
+    assert "source_key: deploy.md" in pgblend("document", "show", first["docid"]).stdout
+    told = pgblend("diagnose", "deploy", first["docid"], "--json")
+    assert json.loads(told.stdout)["document"]["id"] == first["document_id"]
     text = pgblend("ask", QUESTION, *WORDS_ONLY)
     assert text.exit_code == 0
     assert f"[{number}] Deploy guide\n    file:///deploy.md:1-3\n" in text.stdout

@@ -87,13 +87,13 @@ def test_passages_of_documents_where_they_are_asked_for(graph: Database) -> None
     )
     ask = "SELECT neighbour, is_reverse, kind, title FROM graph_neighbors(%s, 2, %s, %s)"
     assert graph.rows(ask, first, "both", None) == []
-    assert graph.rows(ask, first, "both", ["next"]) == [(second, False, "chunk", "long")]
+    assert graph.rows(ask, first, "both", ["next"]) == [(second, False, "chunk", "long: passage 2")]
     assert graph.rows(ask, second, "both", ["next"]) == [(first, True, "chunk", "long: H")]
     assert graph.rows(ask, second, "out", ["next"]) == []
     assert graph.rows(ask, first, "out", ["part_of"]) == [(long, False, "document", "long")]
     assert graph.rows(ask, first, "both", ["part_of"]) == [
         (long, False, "document", "long"),
-        (second, True, "chunk", "long"),
+        (second, True, "chunk", "long: passage 2"),
     ]
 
 
