@@ -12,7 +12,7 @@ Found = dict[str, Any]
 Outcome = tuple[list[Found], str, str | None]
 
 # Stages that give the pool no places of their own; the page is looked at last.
-_WITHOUT_PLACES = {"expand", "router", "embed", "strong_signal", "page", "fetch"}
+_WITHOUT_PLACES = {"warm_up", "expand", "router", "embed", "strong_signal", "page", "fetch"}
 _DROPPED = {
     "content": 'It has the same text as "{of}", which stands before it.',
     "overlap": 'It overlaps with "{of}", which stands before it.',

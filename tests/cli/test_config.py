@@ -142,6 +142,7 @@ def test_import_and_export(
 ) -> None:
     file = tmp_path / name
     file.write_text(FILES[name], encoding="utf-8")
+    pgblend("config", "reset", "timeouts_ms")  # the template's own
     before = pgblend("config", "export").stdout
     tried = pgblend("config", "import", str(file), "--dry-run")
     assert (tried.exit_code, tried.stdout) == (0, ""), tried.stderr

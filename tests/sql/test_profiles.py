@@ -117,6 +117,7 @@ def test_settings_of_a_collection(db: Database) -> None:
 
 
 def test_several_settings_at_once(db: Database) -> None:
+    db.rows("SELECT reset_setting('timeouts_ms')")  # the template's own
     change = "SELECT set_settings(%s)"
     # Either alone would not fit the other's default.
     db.rows(change, Jsonb({"chunk_overlap_tokens": 500, "chunk_size_tokens": 1000, "k1": 2}))
