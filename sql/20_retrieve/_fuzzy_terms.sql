@@ -3,8 +3,8 @@
 -- A correction's idf is times its likelihood, (df + 1)^0.4 · e^(-3 · cost), over that of the
 -- likeliest, and that of the most frequent one at most: a rare word is no better guess. A word
 -- misspelt in several ways counts as one that is repeated (_parse_query). NULL where
--- there is nothing to do: no lexeme is unknown (unless the setting fuzzy is 'on'), or there are no
--- chunks. idf and df are those of a lexeme's own language (_query_idf, which `reading` and deadline
+-- there is nothing to do: no lexeme is unknown or none stands for another (unless the setting fuzzy
+-- is 'on'), or there are no chunks. idf and df are those of a lexeme's own language (_query_idf, which `reading` and deadline
 -- are for). Of many unknown lexemes of a configuration, 64 are looked at.
 CREATE OR REPLACE FUNCTION pgblend._fuzzy_terms(
     query text,
@@ -64,6 +64,9 @@ BEGIN
         reading
     ) AS s;
     PERFORM pgblend._check_deadline(deadline);
+    IF guesses IS NULL AND settings ->> 'fuzzy' <> 'on' THEN
+        RETURN NULL;
+    END IF;
     SELECT array_agg(v.config_name), array_agg(v.lexeme) INTO vocabulary_configs, vocabulary
     FROM (
         SELECT g.config_name, g.guess AS lexeme

@@ -18,7 +18,7 @@ Pgblend = Callable[..., Result]
 # They bring a database to a revision, say which one it has, or have nothing to do with it.
 EXEMPT = {"up", "down", "migrate", "psql", "status", "doctor", "gateway"}
 NEWER = "9999"
-OFTEN_GIVEN = {"file"}  # or something else in its place
+OFTEN_GIVEN = {"file", "max_p95_ms"}  # or something else in its place
 
 
 def commands(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -50,7 +50,7 @@ def arguments(command: click.Command, path: Path) -> Iterator[str]:
         elif isinstance(kind, JsonObject):
             yield "{}"
         else:
-            yield "1" if isinstance(kind, click.types.IntParamType) else "x=1"
+            yield "1" if isinstance(kind, click.types.IntParamType | click.types.FloatParamType) else "x=1"
 
 
 COMMANDS = dict(commands(cli))  # type: ignore[arg-type]
