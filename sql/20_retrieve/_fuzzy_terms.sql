@@ -4,8 +4,9 @@
 -- likeliest, and that of the most frequent one at most: a rare word is no better guess. A word
 -- misspelt in several ways counts as one that is repeated (_parse_query). NULL where
 -- there is nothing to do: no lexeme is unknown or none stands for another (unless the setting fuzzy
--- is 'on'), or there are no chunks. idf and df are those of a lexeme's own language (_query_idf, which `reading` and deadline
--- are for). Of many unknown lexemes of a configuration, 64 are looked at.
+-- is 'on'), or there are no chunks. idf and df are those of a lexeme's own language (_query_idf,
+-- which `reading` and deadline are for). Of many unknown lexemes of a configuration, 64 are looked
+-- at.
 CREATE OR REPLACE FUNCTION pgblend._fuzzy_terms(
     query text,
     collection_ids bigint[],

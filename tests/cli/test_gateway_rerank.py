@@ -17,7 +17,7 @@ DOCUMENTS = ["the sea", "red wine and white wine", "red and blue", "the sea"]
 
 @pytest.fixture(scope="module")
 def gateway(session_provider: ModelProvider) -> Iterator[GatewayProcess]:
-    with GatewayProcess("--provider-timeout", "3", provider=session_provider) as gateway:
+    with GatewayProcess("--provider-timeout", "60", provider=session_provider) as gateway:
         yield gateway
 
 

@@ -50,7 +50,8 @@ def arguments(command: click.Command, path: Path) -> Iterator[str]:
         elif isinstance(kind, JsonObject):
             yield "{}"
         else:
-            yield "1" if isinstance(kind, click.types.IntParamType | click.types.FloatParamType) else "x=1"
+            is_number = isinstance(kind, click.types.IntParamType | click.types.FloatParamType)
+            yield "1" if is_number else "x=1"
 
 
 COMMANDS = dict(commands(cli))  # type: ignore[arg-type]

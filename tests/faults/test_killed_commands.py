@@ -130,7 +130,8 @@ def test_a_killed_migration_leaves_a_whole_revision(
             connection.execute("SELECT pgblend.add_collection('kept')")
             connection.execute("SELECT pgblend.ingest_document('kept', 'k', 'some words')")
     # The step cannot end before it is killed: what it writes last waits.
-    with lock_held(url, "pgblend_data.alembic_version"), connect(url) as watcher:
+    locked = lock_held(url, "pgblend_data.alembic_version")
+    with locked, psycopg.connect(url, autocommit=True) as watcher:
         process = start(url, "migrate", "up")
         waits = (
             "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
@@ -139,7 +140,7 @@ def test_a_killed_migration_leaves_a_whole_revision(
         wait_until(lambda: Database(watcher).value(waits, database), process=process)
         kill(process, cluster, what)
     url = url_of(cluster)
-    with connect(url, check=False) as connection:
+    with psycopg.connect(url, autocommit=True) as connection:
         others = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%alembic_version%%'"
         mine = f"{others} AND pid <> pg_backend_pid() AND datname = %s"
         wait_until(lambda: Database(connection).value(mine, database) == 0)

@@ -81,8 +81,9 @@ def read(connection: psycopg.Connection, chance: random.Random) -> str:
         chunks = connection.execute(CHUNKS).fetchall()
         found = connection.execute(FOUND, [" ".join(query)]).fetchall()
     expected = bm25(chunks, query)
-    assert [row[0] for row in found] == [row[0] for row in expected]
-    assert [row[1] for row in found] == pytest.approx([row[1] for row in expected], rel=1e-9)
+    # By hand, sums that are equal may differ in the last bit, and ties then stand otherwise.
+    assert dict(found) == pytest.approx(dict(expected), rel=1e-9)
+    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
     return "read"
 
 
