@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import psycopg
 import pytest
@@ -81,9 +82,9 @@ def read(connection: psycopg.Connection, chance: random.Random) -> str:
         chunks = connection.execute(CHUNKS).fetchall()
         found = connection.execute(FOUND, [" ".join(query)]).fetchall()
     expected = bm25(chunks, query)
-    # By hand, sums that are equal may differ in the last bit, and ties then stand otherwise.
     assert dict(found) == pytest.approx(dict(expected), rel=1e-9)
-    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+    # Sums that are equal may differ in the last bit, and what is shared out of them be a tie.
+    assert all(first > after * (1 - 1e-9) for (_, first), (_, after) in pairwise(found))
     return "read"
 
 
