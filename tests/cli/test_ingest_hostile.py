@@ -52,6 +52,7 @@ def zip_of(**files):
     return stream.getvalue()
 
 
+@pytest.mark.fault("zip bombs and their like", "one line each; the rest is ingested")
 def test_home_made_bombs(run, connection, tmp_path):
     laughs = "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(9))
     files = {
@@ -152,6 +153,7 @@ def kill_parser(process, but=0):
     raise AssertionError("no parsing process came up")
 
 
+@pytest.mark.fault("kill -9 of a parser", "replaced; nothing lost or doubled")
 def test_a_killed_parser_is_replaced_and_nothing_is_lost_or_doubled(
     database_url, connection, corpus
 ):
@@ -189,6 +191,7 @@ def test_no_parser_outlives_its_run(database_url, connection, corpus):
     assert not psutil.wait_procs(children, timeout=30)[1]
 
 
+@pytest.mark.fault("hostile files", "one line each; the rest is ingested")
 def test_every_hostile_file_gets_one_line(run, connection, shared_data):
     folder = shared_data / "docs" / "hostile"
     report = run(folder)

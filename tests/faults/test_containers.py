@@ -44,6 +44,9 @@ def start(volume: Path) -> Iterator[Start]:
         container.kill()
 
 
+@pytest.mark.fault(
+    "a second container on the same volume", "refused; after kill -9 of the first a third starts"
+)
 @pytest.mark.slow
 def test_a_second_container_on_the_same_volume_is_refused(start: Start, volume: Path) -> None:
     first = start("-c", "work_mem=64MB")
@@ -63,6 +66,9 @@ def test_a_second_container_on_the_same_volume_is_refused(start: Start, volume: 
     assert not (third.data / "postmaster.pid").exists()
 
 
+@pytest.mark.fault(
+    "SIGTERM or SIGINT while the entry point migrates", "it ends, nothing is half done"
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_while_it_migrates_ends_it_cleanly(start: Start, number: signal.Signals) -> None:
@@ -78,6 +84,7 @@ def test_a_signal_while_it_migrates_ends_it_cleanly(start: Start, number: signal
     assert second.run("pgblend", "migrate", "status").returncode == 0
 
 
+@pytest.mark.fault("docker run with a command", "it runs, no server starts")
 def test_arguments_that_are_no_options_are_a_command(start: Start, volume: Path) -> None:
     container = start("pgblend", "--version")
     assert container.process.wait(60) == 0

@@ -25,6 +25,9 @@ def library(client: Database, provider: ModelProvider) -> Iterator[Database]:
         yield client
 
 
+@pytest.mark.fault(
+    "a gateway that is late again and again", "left alone for a moment; degraded says so"
+)
 def test_searches_leave_a_late_gateway_alone(library: Database, provider: ModelProvider) -> None:
     notes = [library.row(SEARCH, OPTIONS)[1] for _ in range(6)]
     assert all("gave no answer within 150 ms" in note for (note,) in notes[:3])
@@ -39,6 +42,7 @@ def test_searches_leave_a_late_gateway_alone(library: Database, provider: ModelP
     assert "left alone" in str(error.message_primary)
 
 
+@pytest.mark.fault("a late gateway that answers again", "asked again")
 def test_who_has_more_time_asks_it_and_an_answer_ends_the_rest(
     library: Database, provider: ModelProvider
 ) -> None:

@@ -147,6 +147,9 @@ def answering(liar: RawServer, wrong: str) -> None:
     liar.respond = lambda _: given
 
 
+@pytest.mark.fault(
+    "24 wrong answers of a model, in searches", "rows, and degraded says what was wrong"
+)
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_search_goes_on(filled: Database, liar: RawServer, wrong: str) -> None:
     answering(liar, wrong)
@@ -159,6 +162,9 @@ def test_a_search_goes_on(filled: Database, liar: RawServer, wrong: str) -> None
     assert held(filled)[0] == 0
 
 
+@pytest.mark.fault(
+    "24 wrong answers, where they are needed", "an error of SQLSTATE PB008 with a hint"
+)
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_needs_the_answer_says_what_is_wrong(
     filled: Database, liar: RawServer, wrong: str
@@ -175,6 +181,7 @@ def test_what_needs_the_answer_says_what_is_wrong(
     assert held(filled)[0] == 0
 
 
+@pytest.mark.fault("24 wrong answers, strict", "an error of SQLSTATE PB008")
 @pytest.mark.parametrize("wrong", ["fewer dimensions", "the zero vector", "deep JSON"])
 def test_strict_is_an_error(filled: Database, liar: RawServer, wrong: str) -> None:
     answering(liar, wrong)
@@ -182,6 +189,7 @@ def test_strict_is_an_error(filled: Database, liar: RawServer, wrong: str) -> No
     assert (error.sqlstate, str(error.message_primary)[:8]) == ("PB008", "vector: ")
 
 
+@pytest.mark.fault("24 wrong answers, words that are nowhere", "no rows, and degraded says why")
 @pytest.mark.parametrize("wrong", ["fewer dimensions", "the zero vector", "deep JSON"])
 def test_words_that_are_nowhere(filled: Database, liar: RawServer, wrong: str) -> None:
     """The nearest by vectors would come instead."""
@@ -209,6 +217,9 @@ def test_every_function_that_asks_a_model_is_above(filled: Database) -> None:
     assert public - ASKS_NONE == SEARCHES.keys() | REQUIRED.keys()
 
 
+@pytest.mark.fault(
+    "a model whose dimensions changed, behind the gateway", "rows, or the documented error"
+)
 def test_a_model_whose_dimensions_have_changed(
     filled: Database,
     liar: RawServer,

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
+import pytest
 
 from pgblend.cli.database import connect
 from support.database import Database, add_documents
@@ -14,6 +15,7 @@ def lock(session: psycopg.Connection, table: str) -> None:
     session.execute(f"LOCK TABLE pgblend_data.{table}".encode())
 
 
+@pytest.mark.fault("a deadlock with REINDEX TABLE", "the search is tried once more")
 def test_it_is_tried_once_more(committed: Database) -> None:
     """The search holds `segment` and wants `document`, REINDEX has this and wants that."""
     admin = committed.connection
