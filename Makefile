@@ -22,7 +22,7 @@ demo: setup-run ## Search the PostgreSQL manual: server, gateway, ingest, three 
 	docker/demo.sh $(PGBLEND)
 
 test: setup ## All tests but the slow ones, three at a time, with coverage of cli/ and plpy/
-	$(PYTEST) -m "not slow" --numprocesses 3 --dist loadfile --cov --cov-report=term
+	$(PYTEST) -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder --cov --cov-report=term
 
 test-slow: setup ## The tests that need minutes
 	$(PYTEST) -m slow

@@ -89,12 +89,9 @@ def _by_scores(
     feedback = unmoved = None
     if settings["feedback"]["passages"] > 0 and chunk_ids and own is not None:
         first = _best_first(weighted_sums(*_weighted(lists, scaled)))
-        looked_at, feedback = (
-            [chunk_ids[item] for item in first[: settings["feedback"][name]]]
-            for name in ("pool", "passages")
-        )
+        feedback = [chunk_ids[item] for item in first[: settings["feedback"]["passages"]]]
         unmoved = scaled[own][0]
-        moved = _with_scores(lists[own], moved_cosines(looked_at, feedback))
+        moved = _with_scores(lists[own], moved_cosines(chunk_ids, feedback))
         scaled[own] = _scaled(moved, chunk_ids, settings, depth)
     normal, weights = _weighted(lists, scaled)
     return convex_fusion(normal, weights), normal, weights, feedback, unmoved

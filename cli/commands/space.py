@@ -1,4 +1,4 @@
-"""`pgblend space`: embedding spaces: make a second one, fill, compare, switch, drop."""
+"""`pgblend space`: embedding spaces: make a second one, fill, compare, switch, tune, drop."""
 
 from typing import Any
 
@@ -11,7 +11,8 @@ from pgblend.cli.errors import UserError
 STORAGES = ("vector", "halfvec", "binary")
 _SPACES = """
     SELECT s.name, s.active, s.model, s.dimensions, s.storage, c.chunks, c.vectors, c.waiting,
-        c.dead, c.missing, c.table_bytes, c.index_bytes, s.probed_at, s.created_at
+        c.dead, c.missing, c.table_bytes, c.index_bytes, s.ef_search, s.recall, s.probed_at,
+        s.created_at
     FROM pgblend.embedding_spaces AS s
     CROSS JOIN LATERAL pgblend.count_vectors(s.name) AS c
     ORDER BY s.name
@@ -29,6 +30,8 @@ _COLUMNS = (
     "missing",
     "table_bytes",
     "index_bytes",
+    "ef_search",
+    "recall",
 )
 _COMPARED = ("arm", "metric", "mean_a", "mean_b", "difference", "low", "high", "p_value")
 _CREATE = """
@@ -38,13 +41,15 @@ _CREATE = """
         %(probe)s)
 """
 _SWITCH = "SELECT pgblend.switch_embedding_space(%(name)s::text, %(even_incomplete)s)"
+_TUNE = "SELECT * FROM pgblend.tune_embedding_space(%(name)s::text, %(sample)s)"
+_TUNED = ("ef_search", "recall", "worst_recall", "index_ms", "exact_ms", "kept")
 _DROP = "SELECT pgblend.drop_embedding_space(%(name)s::text, %(even_active)s)"
 _NO_SPACE = "run: pgblend space list"
 
 
 @click.group()
 def command() -> None:
-    """Embedding spaces: make a second one, fill, compare, switch, drop.
+    """Embedding spaces: make a second one, fill, compare, switch, tune, drop.
 
     An embedding space holds the vectors of one model. Searches use the active one; another can be
     filled beside it, compared with it on judged queries, and take its place at once.
@@ -217,6 +222,32 @@ def switch(database_url: str | None, name: str, even_incomplete: bool) -> None:
     """Let searches use another space, all at once; the old one stays."""
     before = call(database_url, _SWITCH, {"name": name, "even_incomplete": even_incomplete})
     click.echo(f"searches use {name}{_instead(before, name)}", err=True)
+
+
+@command.command()
+@click.argument("name", required=False)
+@click.option(
+    "--sample",
+    type=click.IntRange(1, 1000),
+    default=50,
+    show_default=True,
+    help="Query vectors to try.",
+)
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def tune(database_url: str | None, name: str | None, sample: int, output_format: str) -> None:
+    """Let the vector index look at as much as it must; without a name, of the active space.
+
+    Ever larger search lists (ef_search) are tried until the index finds 99 percent of the passages
+    that a search asks it for. The last is kept, for searches that set none themselves.
+    """
+    from pgblend.cli.evaluate.options import rounded
+
+    with open_database(database_url) as connection:
+        rows = fetch_rows(connection, _TUNE, {"name": name, "sample": sample})
+    if not rows:
+        raise UserError("the space has no vectors to try", hint=_NO_SPACE)
+    output.echo_list("tries", rounded(rows, output_format), _TUNED, output_format)
 
 
 @command.command()

@@ -221,8 +221,7 @@ def index_recall(connection: Connection) -> Iterator[Check]:
                 "vector index",
                 "warning",
                 found,
-                "raise ef_search (pgblend config set ef_search 200), or make the index anew "
-                "(REINDEX); pgblend eval audit says more",
+                "let it look at more (pgblend space tune), or make the index anew (REINDEX)",
             )
         else:
             yield Check("vector index", "ok", found)

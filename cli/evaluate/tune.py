@@ -177,7 +177,7 @@ def _suggest(trial: Any, choices: dict[str, Any]) -> dict[str, Any]:
         return settings
     settings["normalization"] = {"method": trial.suggest_categorical("method", choices["method"])}
     weight = round(trial.suggest_float("feedback", 0, 1), 3)
-    settings["feedback"] = {"passages": 2 if weight else 0, "weight": weight, "pool": 30}
+    settings["feedback"] = {"passages": 2 if weight else 0, "weight": weight}
     settings["bonus"] = {"kind": "none"}
     return settings
 

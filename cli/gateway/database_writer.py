@@ -1,7 +1,8 @@
 """The gateway's own connection: rows go to the database in batches, and answers are looked up.
 
-One thread does it all. Calls never wait for the database: rows queue up to a limit, a lookup has a
-tenth of a second, and while the database cannot be reached nothing is tried but once in a while.
+One thread does it all. Calls never wait for the database: rows queue up to a limit, a lookup has
+half a second (a model takes longer), and while the database cannot be reached nothing is tried but
+once in a while.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from pgblend.cli.gateway.metrics import Metrics
 _MOST_WAITING = 10_000  # rows
 _BATCH = 500
 _FLUSH_SECONDS = 1.0
-_LOOKUP_SECONDS = 0.1
+_LOOKUP_SECONDS = 0.5
 _CONNECT_AGAIN_SECONDS = 5.0
 _CLEAN_SECONDS = 3600.0
 _BAD_VALUE = ("22", "23")  # classes of SQLSTATEs
@@ -130,9 +131,9 @@ class DatabaseWriter:
 
     async def _flush_for_ever(self) -> None:
         while True:
-            await asyncio.sleep(_FLUSH_SECONDS)
             if self._waiting or time.monotonic() >= self._clean_after:
                 await self._in_thread(self._flush)
+            await asyncio.sleep(_FLUSH_SECONDS)
 
     def _flush(self) -> None:
         """Write what waits; while the database cannot be reached it goes on waiting."""

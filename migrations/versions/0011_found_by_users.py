@@ -29,6 +29,34 @@ SET settings = settings - '{lexical_method,strong_signal}'::text[] WHERE name = 
 UPDATE pgblend_data.profile SET settings = settings - 'lexical_method' WHERE built_in;
 """)
 
+# Feedback did not help on sets other than those that chose it; its pool was on a scale of its own.
+NO_FEEDBACK = (
+    PROFILES.format("""
+UPDATE pgblend_data.profile SET
+description =
+'The default: words and vectors by convex fusion, each counting the more, the further apart its '
+'scores are.',
+settings = settings - 'feedback'
+WHERE name = 'balanced';
+UPDATE pgblend_data.profile
+SET settings = settings #- '{feedback,pool}' WHERE settings #> '{feedback,pool}' IS NOT NULL;
+""")
+    + """
+UPDATE pgblend_data.collection
+SET settings = settings #- '{feedback,pool}' WHERE settings #> '{feedback,pool}' IS NOT NULL;
+UPDATE pgblend_data.setting
+SET value = value - 'pool' WHERE name = 'feedback' AND value ? 'pool';
+"""
+)
+FEEDBACK_BEFORE = PROFILES.format("""
+UPDATE pgblend_data.profile SET
+description =
+'The default: words and vectors by convex fusion, each counting the more, the further apart its '
+'scores are; the query''s vector is moved towards the first two passages.',
+settings = settings || '{"feedback": {"passages": 2, "weight": 0.5}}'
+WHERE name = 'balanced';
+""")
+
 # 0010 would refuse a collection or a profile with a setting that it does not know.
 FORGET_SETTINGS = """
 UPDATE pgblend_data.profile
@@ -45,6 +73,26 @@ COMMENT ON COLUMN pgblend_data.search_log.purpose IS
 'search, or what the session said of it (pgblend.purpose): evaluation. Views have searches alone.';
 """
 NO_PURPOSE = "ALTER TABLE pgblend_data.search_log DROP COLUMN purpose;"
+
+# How the index of a space is walked, as measured on its vectors (tune_embedding_space).
+TUNED = """
+ALTER TABLE pgblend_data.embedding_space
+ADD COLUMN ef_search integer CONSTRAINT embedding_space_ef_search_check
+CHECK (ef_search BETWEEN 1 AND 1000),
+ADD COLUMN recall double precision,
+ADD COLUMN tuned_at timestamptz;
+COMMENT ON COLUMN pgblend_data.embedding_space.ef_search IS
+'Search list of the index for searches that set none; NULL: not tuned, 100.';
+COMMENT ON COLUMN pgblend_data.embedding_space.recall IS
+'Share of the nearest passages that the index found so.';
+COMMENT ON COLUMN pgblend_data.embedding_space.tuned_at IS 'When that was measured.';
+"""
+# A view that is replaced cannot lose columns.
+NO_TUNED_COLUMNS = "DROP VIEW pgblend.embedding_spaces;"
+NOT_TUNED = """
+ALTER TABLE pgblend_data.embedding_space
+DROP COLUMN ef_search, DROP COLUMN recall, DROP COLUMN tuned_at;
+"""
 
 
 # A document's first chunk has its names: those that were there get them, or lose them again.
@@ -198,8 +246,9 @@ $do$;
 
 def upgrade() -> None:
     connection = op.get_bind()
-    execute_script(connection, PURPOSE + SCORE + CREATE_LANGUAGES)
+    execute_script(connection, PURPOSE + TUNED + SCORE + CREATE_LANGUAGES)
     execute_script(connection, LITERAL_WORDS)
+    execute_script(connection, NO_FEEDBACK)
     replace_routines(connection, snapshot(revision), snapshot(down_revision))
     execute_script(connection, ADD_NAMES + INDEX_AGAIN)
     execute_script(connection, TELL_LANGUAGES)
@@ -210,9 +259,10 @@ def upgrade() -> None:
 def downgrade() -> None:
     connection = op.get_bind()
     execute_script(connection, WORDS_BEFORE)
-    execute_script(connection, FORGET_SETTINGS)
+    execute_script(connection, FEEDBACK_BEFORE)
+    execute_script(connection, FORGET_SETTINGS + NO_TUNED_COLUMNS)
     replace_routines(connection, snapshot(down_revision), snapshot(revision))
-    execute_script(connection, NO_PURPOSE + SCORE_BEFORE)
+    execute_script(connection, NO_PURPOSE + NOT_TUNED + SCORE_BEFORE)
     execute_script(connection, FORGET_LANGUAGES)
     execute_script(connection, PARSE + INDEX)
     execute_script(connection, REMOVE_NAMES + INDEX_AGAIN)

@@ -42,8 +42,7 @@ RETURN CASE value_type
         "cached": {"type": "boolean"}}}'::jsonb
     WHEN 'feedback' THEN '{"type": "object", "keys": {
         "passages": {"type": "integer", "minimum": 0, "maximum": 100},
-        "weight": {"type": "number", "minimum": 0, "maximum": 100},
-        "pool": {"type": "integer", "minimum": 1, "maximum": 10000}}}'::jsonb
+        "weight": {"type": "number", "minimum": 0, "maximum": 100}}}'::jsonb
     WHEN 'graph' THEN '{"type": "object", "keys": {
         "weight": {"type": "number", "minimum": 0, "maximum": 1000000},
         "depth": {"type": "integer", "minimum": 0, "maximum": 10},

@@ -25,9 +25,9 @@ BEGIN ATOMIC
     FROM (
         VALUES
         ('after', 'search', 'object', '{}'::jsonb, 0, 9223372036854775807,
-            ARRAY['chunk_index', 'document_id', 'score'],
+            ARRAY['chunk_index', 'depth', 'document_id', 'score'],
             'Rows after this one, for pages: details -> ''cursor'' of the last row of the page '
-            'before.'),
+            'before. Its depth is the candidate_depth of the first page, and holds for all.'),
         ('answer_tokens', 'search', 'integer', '500', 1, 100000, NULL,
             'Most tokens of an answer (ask).'),
         ('b', 'search', 'number', '0.75', 0, 1, NULL,
@@ -65,8 +65,10 @@ BEGIN ATOMIC
             'Spans overlap from this share of the shorter one on.'),
         ('dedup_similarity', 'search', 'number', '0.8', 0.01, 1, NULL,
             'Texts are almost the same from this Jaccard index of their three-word runs on.'),
-        ('ef_search', 'search', 'integer', '100', 1, 1000, NULL,
-            'HNSW: size of the search list; more is slower and more exact.'),
+        ('ef_search', 'search', 'integer', 'null', 1, 1000, NULL,
+            'HNSW: size of the search list; more is slower and more exact; null: as the space was '
+            'tuned (tune_embedding_space), else 100. At least as many are used as candidates are '
+            'asked for: fewer would take a second walk.'),
         ('expand', 'search', 'switch', '"auto"', NULL, NULL, ARRAY['auto', 'on', 'off'],
             'Whether a model expands the query: auto by the mode (thorough does). Skipped where '
             'the words alone have found the answer (strong_signal).'),
@@ -74,11 +76,10 @@ BEGIN ATOMIC
             'An expansion of the query to use in place of a model''s: lexicalQueries, '
             'vectorQueries and hyde, as expand_query gives them; embeddings has a vector for each '
             'vector query and then one for hyde, else the gateway is asked for them.'),
-        ('feedback', 'search', 'feedback', '{"passages": 0, "weight": 0.5, "pool": 30}', NULL, NULL,
-            NULL,
+        ('feedback', 'search', 'feedback', '{"passages": 0, "weight": 0.5}', NULL, NULL, NULL,
             'Pseudo-relevance feedback in convex fusion: the query''s vector is moved by weight '
-            'towards the mean of the first passages, and the first pool candidates are fused anew '
-            'by their cosines to it; 0 passages is off.'),
+            'towards the mean of the first passages, and all candidates are fused anew by their '
+            'cosines to it; 0 passages is off.'),
         ('fused_scale', 'search', 'text', '"attainable"', NULL, NULL,
             ARRAY['attainable', 'minmax', 'raw'],
             'Scale of the fused score that blending and MMR see: over what a perfect match would '

@@ -1,14 +1,16 @@
 -- _vector_arm: candidates nearest to a query vector by cosine distance, as arrays, best first, NULL
 -- where there are none.
--- Filters never starve it. 'auto' compares all vectors that could be candidates where those are
--- few, which misses nothing: of the whole search, or the ones that pass the filter. Walking the
--- index until `depth` of n vectors pass where m do takes depth · n / m of them, comparing takes m,
--- so few is the square root of depth · n. Where more pass, an iterative scan goes on until enough
--- did, and should it give up first, all are compared after all. 'index' never compares all, 'exact'
--- always does. The conditions are checked in the scan, as expressions, of which the planner makes
--- no join. Where `binding_query` is given, its phrases and exclusions must hold; those alone do not
--- make it compare all. The SET clauses put the caller's values back: set_config inside lasts to the
--- end of the function, not of the transaction.
+-- Filters never starve it. 'auto' compares all vectors of a small space, which misses nothing and
+-- takes about a millisecond for each 1,000 of 384 dimensions (tests/benchmarks/bench_vector_scan);
+-- of a larger one those that could be candidates, where they are few: of the searched collections,
+-- or the ones that pass the filter. Walking the index until `depth` of n vectors pass where m do
+-- takes depth · n / m of them, comparing takes m, so few is the square root of depth · n. Where
+-- more pass, an iterative scan goes on until enough did, and should it give up first, all are
+-- compared after all. 'index' never compares all, 'exact' always does. The conditions are checked
+-- in the scan, as expressions, of which the planner makes no join. Where `binding_query` is given,
+-- its phrases and exclusions must hold; those alone do not make it compare all. The SET clauses put
+-- the caller's values back: set_config inside lasts to the end of the function, not of the
+-- transaction.
 CREATE OR REPLACE FUNCTION pgblend._vector_arm(
     query_embedding vector,
     space pgblend_data.embedding_space,
@@ -34,6 +36,9 @@ AS $function$
 DECLARE
     depth integer := settings ->> 'candidate_depth';
     rescored bigint := ceil(depth * (settings ->> 'rescore_factor')::numeric);
+    list_size bigint := greatest(
+        coalesce((settings ->> 'ef_search')::bigint, space.ef_search, 100),
+        CASE space.storage WHEN 'binary' THEN rescored ELSE depth END);
     scan text := settings ->> 'vector_scan';
     narrowed jsonb := CASE
         WHEN settings ->> 'language' IS NULL THEN filter
@@ -44,6 +49,7 @@ DECLARE
         SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids));
     embeddings regclass := format('pgblend_data.%I', space.table_name);
     vectors real := (SELECT c.reltuples FROM pg_catalog.pg_class AS c WHERE c.oid = embeddings);
+    small CONSTANT integer := 10000;
     few integer := greatest(2000, sqrt(depth * greatest(vectors, 0)));
     passing bigint[];
     compiled record;
@@ -55,20 +61,20 @@ BEGIN
     IF NOT everywhere THEN  -- else row security restricts already
         conditions := ' AND e.collection_id = ANY($2)';
     END IF;
+    IF scan = 'auto' AND narrowed IS NOT NULL AND NOT vectors BETWEEN 0 AND few THEN
+        passing := pgblend._filter_chunks(narrowed, collection_ids, few);
+    END IF;
     -- The planner's row count tells a small table; of a large one a part is counted, and of one
     -- that was never analyzed (-1), or a search would change with the first autovacuum.
-    IF scan = 'auto' AND (vectors BETWEEN 0 AND few
-        OR (vectors < 0 OR NOT everywhere OR row_security_active(embeddings))
+    IF scan = 'auto' AND (passing IS NOT NULL OR vectors BETWEEN 0 AND small
+        OR vectors < 0 AND pgblend._few_vectors(space, collection_ids, small)
+        OR vectors > small AND (NOT everywhere OR row_security_active(embeddings))
         AND pgblend._few_vectors(space, collection_ids, few))
     THEN
         scan := 'exact';
     END IF;
     IF narrowed IS NOT NULL THEN
-        IF scan = 'auto' THEN
-            passing := pgblend._filter_chunks(narrowed, collection_ids, few);
-        END IF;
         IF passing IS NOT NULL THEN
-            scan := 'exact';
             conditions := ' AND e.chunk_id = ANY($5)';
         ELSE
             SELECT f.* INTO compiled FROM pgblend._filter_condition(narrowed, 3) AS f;
@@ -97,12 +103,10 @@ BEGIN
                 AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))';
     END IF;
     LOOP
-        -- One more than ef_search, since one more row than `depth` is read to know the ties at the
-        -- cut: with ef_search = depth it would take a second walk. Without sorting, the index is
-        -- the only way left.
+        -- One more, since one more row than is asked for is read to know the ties at the cut: with
+        -- fewer it would take a second walk. Without sorting, the index is the only way left.
         PERFORM
-            set_config(
-                'hnsw.ef_search', least((settings ->> 'ef_search')::integer + 1, 1000)::text, true),
+            set_config('hnsw.ef_search', least(list_size + 1, 1000)::text, true),
             set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
         EXECUTE pgblend._vector_scan(space, conditions, scan = 'exact')
         INTO chunk_ids, document_ids, chunk_indexes, scores

@@ -71,7 +71,7 @@ run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
 parsed, of_arms = parsed_settings(SD.setdefault("settings", {}), settings)
 in_force = parsed | {"space": space, "traced": traced != "none" and traced}
 weights, not_run, after = in_force["weights"], in_force["not_run"], in_force["after"]
-if after and len(after) < 3:
+if after and not after.keys() >= {"score", "document_id", "chunk_index"}:
     plpy.error(
         f"options: \"after\" is {json.dumps(after)}: expected score, document_id and chunk_index",
         sqlstate="22023", hint="Take details -> 'cursor' of the last row of the page before.")
@@ -250,9 +250,11 @@ if start is None:
         hint="Begin again without after, or use offset.")
 start += in_force["offset"]
 if start + result_limit > depth:
+    deciding = "over_fetch" if in_force["over_fetch"].get("factor") else "candidate_depth"
+    again = " and begin again without after" if "depth" in after else ""
     plpy.warning(
-        f"rows beyond candidate_depth ({depth}) are not found: offset {start} + limit"
-        f" {result_limit} asks for more", hint="Raise the option candidate_depth.")
+        f"rows beyond {deciding} ({depth}) are not found: offset {start} + limit"
+        f" {result_limit} asks for more", hint=f"Raise the option {deciding}{again}.")
 page = best[start:min(start + result_limit, depth)]
 relevances = relevance_of(page)
 places["page"] = best
@@ -300,7 +302,7 @@ details = [
      **graph_place(ids[item]),
      "cursor": {
          "score": points[item], "document_id": fused["document_ids"][item],
-         "chunk_index": fused["chunk_indexes"][item]},
+         "chunk_index": fused["chunk_indexes"][item], "depth": in_force["candidate_depth"]},
      **({"copies": of_item} if of_item else {})}
     for item, of_item in zip(page, copies)]
 snippets = page_snippets(

@@ -17,7 +17,8 @@ STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    settings jsonb := pgblend._merge_layers(options, of_database, of_profile, of_collection)
+    settings jsonb := pgblend._with_cursor_depth(
+        pgblend._merge_layers(options, of_database, of_profile, of_collection), options)
         || pgblend._arm_settings(only_arm);
     -- By one arm nothing is expanded, and reranked only where the call says so.
     wanted jsonb := pgblend._wanted_stages(settings || CASE WHEN only_arm IS NULL THEN '{}'

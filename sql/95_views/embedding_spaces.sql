@@ -18,7 +18,10 @@ SELECT
         SELECT count(*)
         FROM pgblend_data.embedding_queue AS q
         WHERE q.space = s.name AND q.dead_at IS NOT NULL
-    ) AS dead
+    ) AS dead,
+    s.ef_search,
+    s.recall,
+    s.tuned_at
 FROM pgblend_data.embedding_space AS s;
 
 COMMENT ON VIEW pgblend.embedding_spaces IS
@@ -36,3 +39,8 @@ COMMENT ON COLUMN pgblend.embedding_spaces.probed_at IS
 COMMENT ON COLUMN pgblend.embedding_spaces.created_at IS 'When it was made.';
 COMMENT ON COLUMN pgblend.embedding_spaces.dead IS
 'Chunks given up: pgblend.embedding_dead_letters.';
+COMMENT ON COLUMN pgblend.embedding_spaces.ef_search IS
+'What searches that set no ef_search take (tune_embedding_space); NULL stands for 100.';
+COMMENT ON COLUMN pgblend.embedding_spaces.recall IS
+'Share of the nearest candidate_depth passages that the index found so.';
+COMMENT ON COLUMN pgblend.embedding_spaces.tuned_at IS 'When that was measured.';

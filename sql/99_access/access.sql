@@ -236,6 +236,7 @@ pgblend._vector_scan,
 pgblend._vectors_may_answer,
 pgblend._vectors_waiting,
 pgblend._wanted_stages,
+pgblend._with_cursor_depth,
 pgblend._websearch_query,
 pgblend._websearch_text,
 pgblend._why_not,
@@ -358,7 +359,8 @@ pgblend.set_collection_settings,
 pgblend.set_profile,
 pgblend.set_setting,
 pgblend.set_settings,
-pgblend.switch_embedding_space
+pgblend.switch_embedding_space,
+pgblend.tune_embedding_space
 TO pgblend_admin;
 GRANT EXECUTE ON FUNCTION
 pgblend._apply_batch,

@@ -166,9 +166,16 @@ def test_the_audit_command(
     assert (audit["filter"], audit["queries"], audit["recall"]) == (None, 5, 1)
     table = pgblend("eval", "audit", "--filter", '{"kind": "none"}', "--sample", "2")
     assert "selectivity" in table.stdout
+    tuned = parse_valid(pgblend("space", "tune", "--sample", "5", "--json"), "space-tune")["tries"]
+    assert [(row["ef_search"], row["recall"], row["kept"]) for row in tuned] == [(100, 1, True)]
+    (space,) = parse_valid(pgblend("space", "list", "--json"), "space-list")["spaces"]
+    assert (space["ef_search"], space["recall"]) == (100, 1)
     doctor = json.loads(pgblend("doctor", "--json").stdout)
     assert any(check["name"] == "vector index" for check in doctor["checks"])
     connection.execute("SELECT pgblend.drop_embedding_space('default', true)")
     none = pgblend("eval", "audit")
     assert none.exit_code == 1
     assert "no passage has a vector" in none.stderr
+    untuned = pgblend("space", "tune")
+    assert untuned.exit_code == 1
+    assert "no vectors to try" in untuned.stderr

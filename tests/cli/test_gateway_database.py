@@ -55,6 +55,8 @@ def test_expansions_and_the_ledger_outlive_the_gateway(
         provider.behaviours["chat"] = Behaviour(status=500)
         assert expand(gateway, query="another").status_code == 502
     with start() as gateway:
+        health = f"{gateway.url}/health"
+        wait_until(lambda: httpx.get(health).json()["database"] == "connected")
         assert expand(gateway).json() == {**first, "cached": True}
         assert provider.requests == 2
         metrics = httpx.get(f"{gateway.url}/metrics").text

@@ -79,15 +79,14 @@ def test_feedback_moves_the_query_towards_the_first_passages(library: Database) 
     moved = math.degrees(math.atan2(y, x))
     cosines = {key: math.cos(math.radians(angle - moved)) for key, angle in ANGLES.items()}
     words = {key: raw for key, (_, raw) in before.items() if raw is not None}
-    found = search(library)
+    found = search(library, feedback={"passages": 2})
     fused = expected(words, cosines)
     assert {key: score for key, (score, _) in found.items()} == pytest.approx(fused, abs=1e-6)
 
 
-def test_the_pool_of_feedback_is_limited(library: Database) -> None:
-    one = search(library, feedback={"pool": 1, "passages": 1})
-    assert one.keys() == ANGLES.keys()
-    assert one != search(library, feedback={"pool": 4, "passages": 1})
+def test_feedback_is_off_by_default(library: Database) -> None:
+    assert search(library) == search(library, feedback={"passages": 0})
+    assert search(library) != search(library, feedback={"passages": 1})
 
 
 def test_relevance_and_arms_keep_the_querys_own_cosine(library: Database) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from support.database import Database, stage, vector_literal
 
-DOCUMENTS = 2_000
+DOCUMENTS = 2_400
 CHUNKS = 5
 DIMENSIONS = 16
 HNSW = "pgblend_data.embedding_crowd_embedding_hnsw"
@@ -41,7 +41,7 @@ def points(count: int, seed: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def crowd(module_connection: psycopg.Connection) -> Iterator[Database]:
-    """Ten thousand passages with vectors, analyzed."""
+    """Twelve thousand passages with vectors, analyzed."""
     db = Database(module_connection)
     db.rows("SELECT add_collection('crowd', 'simple')")
     db.rows("SELECT create_embedding_space('crowd', 'none', %s, probe => false)", DIMENSIONS)

@@ -114,6 +114,59 @@ def test_half_a_cursor_is_an_error(library: Database, after: dict[str, Any]) -> 
     assert error.message_hint
 
 
+def test_a_cursor_carries_the_depth_of_its_first_page(library: Database) -> None:
+    """Whatever is set meanwhile; a literal profile's own rule (over_fetch) stays."""
+    options = {"candidate_depth": 12}
+    whole = page(library, 20, options)
+    assert len(whole) == 12
+    cursor = whole[4][5]
+    assert cursor["depth"] == 12
+    assert page(library, 20, {"after": cursor}) == whole[5:]
+    with library.connection.transaction(force_rollback=True):
+        library.rows("SELECT set_setting('candidate_depth', '40')")
+        assert page(library, 20, {"after": cursor}) == whole[5:]
+    assert page(library, 20, {"after": cursor, "candidate_depth": 12}) == whole[5:]
+
+
+@pytest.mark.parametrize(
+    ("depth", "options"), [(0, {}), (10_001, {}), (2.5, {}), (12, {"candidate_depth": 40})]
+)
+def test_a_cursors_depth_that_cannot_be(
+    library: Database, depth: float, options: dict[str, Any]
+) -> None:
+    after = {**page(library, 1, {})[0][5], "depth": depth}
+    error = library.error(
+        "SELECT * FROM hybrid_search('deploy', options => %s)",
+        json.dumps({**options, "after": after}),
+    )
+    assert error.sqlstate == "22023"
+    assert str(depth) in str(error.message_primary)
+    assert error.message_hint
+
+
+def test_a_page_beyond_the_depth_names_the_option(library: Database) -> None:
+    """By offset, by a cursor, and where a literal profile has a rule of its own."""
+    found = page(library, 12, {"candidate_depth": 12})
+    for options, hint in (
+        ({"candidate_depth": 12, "offset": 10}, "Raise the option candidate_depth."),
+        (
+            {"after": found[-1][5]},
+            "Raise the option candidate_depth and begin again without after.",
+        ),
+        ({"over_fetch": {"factor": 0.5}}, "Raise the option over_fetch."),
+    ):
+        notices: list[tuple[str | None, str | None]] = []
+
+        def note(notice: Any, notices: list[Any] = notices) -> None:
+            notices.append((notice.message_primary, notice.message_hint))
+
+        library.connection.add_notice_handler(note)
+        page(library, 10, options)
+        library.connection.remove_notice_handler(note)
+        assert [one for _, one in notices] == [hint]
+        assert "are not found" in str(notices[0][0])
+
+
 def test_scores_do_not_depend_on_the_page(library: Database) -> None:
     for options in SETTINGS.values():
         scores = {row[1]: row[2:5] for row in page(library, 60, options)}

@@ -11,7 +11,7 @@ from pgblend.cli.database import connect
 from support.database import Database, add_documents, add_space, stage
 
 HNSW = "pgblend_data.embedding_s_embedding_hnsw"
-ROWS = 2_500  # reltuples over 2,000 make `auto` use the index
+ROWS = 2_500
 
 
 def add_vectors(db: Database, vectors: dict[str, list[float]], space: str = "s") -> None:
@@ -167,6 +167,8 @@ def indexed(module_connection: psycopg.Connection) -> Iterator[Database]:
     )
     assert db.value("SELECT pgblend._store_embeddings('s')") == ROWS
     db.rows("ANALYZE pgblend_data.embedding_s")
+    # As if there were more: `auto` uses the index of a large space alone.
+    db.rows("UPDATE pg_class SET reltuples = 10001 WHERE relname = 'embedding_s'")
     yield db
     db.rows(
         "SELECT drop_embedding_space('s', true), remove_collection('big'),"
@@ -206,7 +208,7 @@ def test_the_index_is_used_and_agrees_with_the_exact_scan(
 
 def test_few_rows_are_all_compared(indexed: Database) -> None:
     with indexed.connection.transaction(force_rollback=True):
-        indexed.rows("UPDATE pg_class SET reltuples = 2000 WHERE relname = 'embedding_s'")
+        indexed.rows("UPDATE pg_class SET reltuples = 10000 WHERE relname = 'embedding_s'")
         assert find(indexed, {})[1] == 0
     assert find(indexed, {}, ["small"])[1] == 0  # few of many
 

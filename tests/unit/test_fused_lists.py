@@ -27,7 +27,7 @@ SETTINGS: dict[str, Any] = {
     "fusion": "rrf",
     "rrf_k": 60,
     "fused_scale": "attainable",
-    "feedback": {"passages": 0, "pool": 2, "weight": 0.5},
+    "feedback": {"passages": 0, "weight": 0.5},
     "bonus": {"kind": "none"},
     "normalization": {"method": "absolute"},
     "recency_half_life_days": None,
@@ -112,10 +112,8 @@ def test_the_vector_moves_to_the_first_passages() -> None:
         asked.append((chunks, towards))
         return {1: 1.0, 2: 0.0}
 
-    fused = fuse(
-        [WORDS, VECTORS], moved, fusion="convex", feedback={"passages": 1, "pool": 2, "weight": 0.5}
-    )
-    assert asked == [([2, 3], [2])]
+    fused = fuse([WORDS, VECTORS], moved, fusion="convex", feedback={"passages": 1, "weight": 0.5})
+    assert asked == [([1, 2, 3], [2])]
     assert fused["feedback"] == [2]
     assert fused["normal"][1] == [1.0, 0.5, 0.6]  # (1 + cosine) / 2; the third keeps its own
     assert fused["sums"] == pytest.approx([3.5 / 4, 1.75 / 4, 1.8 / 4])

@@ -167,6 +167,30 @@ def test_documents_of_0010_are_found_by_their_names(empty: str) -> None:
             assert db.column(search) == ["other"]
 
 
+def test_the_pool_of_feedback_goes_from_what_was_set(empty: str) -> None:
+    """It is no key any more, and would make every search that reads it fail."""
+    runner.upgrade(empty, "0010")
+    given = '{"feedback": {"passages": 3, "pool": 20}}'
+    with psycopg.connect(empty, autocommit=True) as connection:
+        db = Database(connection)
+        db.rows("SELECT pgblend.add_collection('c', settings => %s)", given)
+        db.rows("SELECT pgblend.set_profile('mine', settings => %s)", given)
+        db.rows("SELECT pgblend.set_setting('feedback', %s::jsonb -> 'feedback')", given)
+    runner.upgrade(empty)
+    with psycopg.connect(empty, autocommit=True) as connection:
+        db = Database(connection)
+        left = {"passages": 3}
+        assert db.value("SELECT settings -> 'feedback' FROM pgblend_data.collection") == left
+        assert db.value("SELECT value FROM pgblend_data.setting WHERE name = 'feedback'") == left
+        mine = "SELECT settings -> 'feedback' FROM pgblend_data.profile WHERE name = 'mine'"
+        assert db.value(mine) == left
+        db.rows("SELECT * FROM pgblend.hybrid_search('x', profile => 'mine')")
+    runner.downgrade(empty, "0010")
+    with psycopg.connect(empty) as connection:
+        balanced = "SELECT settings -> 'feedback' FROM pgblend_data.profile WHERE name = 'balanced'"
+        assert Database(connection).value(balanced) == {"passages": 2, "weight": 0.5}
+
+
 def test_roles_stay_while_another_database_uses_them(empty: str, template: str) -> None:
     runner.upgrade(empty)
     runner.downgrade(empty, "base")

@@ -1,0 +1,60 @@
+-- tune_embedding_space: find the least ef_search by which the HNSW index finds 99 percent of the
+-- nearest candidate_depth passages, and keep it for searches that set none.
+-- Tries candidate_depth, 2, 4 and 8 times as many, and 1000, until one suffices, each on
+-- `sample_size` points (audit_recall); where none does, the largest is kept. A row each, the last
+-- one kept, in the view embedding_spaces with what it found. A NULL name is the active space. No
+-- vectors give no rows and keep nothing; an unknown space is an error.
+CREATE OR REPLACE FUNCTION pgblend.tune_embedding_space(
+    name text DEFAULT NULL,
+    sample_size integer DEFAULT 50
+)
+RETURNS TABLE (
+    ef_search integer,
+    recall double precision,
+    worst_recall double precision,
+    index_ms double precision,
+    exact_ms double precision,
+    kept boolean
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 4
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    enough CONSTANT double precision := 0.99;
+    most CONSTANT integer := 1000;  -- pgvector's
+    tuned pgblend_data.embedding_space := pgblend._searched_space(tune_embedding_space.name);
+    depth integer := pgblend._search_settings('{}', NULL, NULL) ->> 'candidate_depth';
+    tried integer;
+BEGIN
+    FOR tried IN SELECT DISTINCT least(depth * factor, most)
+        FROM unnest(ARRAY[1, 2, 4, 8, most]) AS factor
+        WHERE tuned.name IS NOT NULL
+        ORDER BY 1
+    LOOP
+        ef_search := tried;
+        SELECT a.recall, a.worst_recall, a.index_ms, a.exact_ms
+        INTO recall, worst_recall, index_ms, exact_ms
+        FROM pgblend.audit_recall(
+            sample_size => sample_size, result_limit => least(depth, most),
+            filters => ARRAY[NULL]::jsonb[],
+            options => jsonb_build_object('space', tuned.name, 'ef_search', tried)) AS a;
+        EXIT WHEN recall IS NULL;
+        kept := recall >= enough OR tried = most;
+        RETURN NEXT;
+        EXIT WHEN kept;
+    END LOOP;
+    IF kept THEN
+        UPDATE pgblend_data.embedding_space AS s
+        SET ef_search = tune_embedding_space.ef_search, recall = tune_embedding_space.recall,
+            tuned_at = now()
+        WHERE s.name = tuned.name;
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend.tune_embedding_space(text, integer) IS
+'Find the least ef_search by which the HNSW index finds 99 percent of the nearest candidate_depth '
+'passages, and keep it for searches that set none. For members of pgblend_admin.';
