@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -66,6 +66,13 @@ class KeyValue(click.ParamType[tuple[str, Any]]):
             return key, json_or_text(text)
         except ValueError as error:
             self.fail(f"{key}: {shorten(text)} is not JSON ({error})", param, ctx)
+
+
+def pairs_option(
+    name: str, about: str, metavar: str = "KEY=JSON"
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make an option of KEY=VALUE pairs that may be repeated; merge_pairs takes what it gives."""
+    return click.option(name, type=KeyValue(), multiple=True, metavar=metavar, help=about)
 
 
 class Fraction(click.FloatRange):

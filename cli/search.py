@@ -12,7 +12,7 @@ from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_search, open_database
 from pgblend.cli.files import write_file
 from pgblend.cli.ingest.language import configuration_named
-from pgblend.cli.parameters import Fraction, JsonObject, KeyValue, merge_pairs
+from pgblend.cli.parameters import Fraction, JsonObject, merge_pairs, pairs_option
 from pgblend.cli.search_models import ask_models
 from pgblend.cli.search_output import echo_results
 from pgblend.cli.search_request import SearchRequest as SearchRequest
@@ -104,12 +104,9 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--since", metavar="DATE", help="Only documents of this date or later."),
         click.option("--until", metavar="DATE", help="Only documents of this date or earlier."),
-        click.option(
+        pairs_option(
             "--option",
-            type=KeyValue(),
-            multiple=True,
-            metavar="KEY=JSON",
-            help="Any other search option (repeatable), such as rrf_k=20 or "
+            "Any other search option (repeatable), such as rrf_k=20 or "
             "'weights={\"vector\": 2}'; `pgblend config list` names them.",
         ),
     )
@@ -235,11 +232,10 @@ def show_search(
     """Print what a search gave; with a trace each row has it, and a search without rows one row."""
     meta: dict[str, Any] = {}
     more: dict[str, Any] = {}
-    degraded = list(dict.fromkeys(note for row in rows for note in row["degraded"] or ()))
     if presentation.is_traced:
         trace = rows[0]["trace"]
         rows = [row for row in rows if row["rank"] is not None]
-        meta["meta"], degraded = trace["meta"], trace["degraded"]
+        meta["meta"] = trace["meta"]
         _explain(presentation, trace)
         if presentation.explain:
             more["explain"] = trace

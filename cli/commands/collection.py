@@ -8,7 +8,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import call, fetch_rows, open_database
 from pgblend.cli.errors import UserError
-from pgblend.cli.parameters import KeyValue, merge_pairs
+from pgblend.cli.parameters import merge_pairs, pairs_option
 
 _COLUMNS = (
     "name",
@@ -45,13 +45,7 @@ def list_collections(database_url: str | None, output_format: str) -> None:
     metavar="NAME",
     help="Text search configuration of its documents (pg_ts_config).",
 )
-@click.option(
-    "--setting",
-    type=KeyValue(),
-    multiple=True,
-    metavar="KEY=JSON",
-    help="Collection setting (repeatable), such as chunk_size_tokens=200.",
-)
+@pairs_option("--setting", "Collection setting (repeatable), such as chunk_size_tokens=200.")
 @click.pass_obj
 def add(
     database_url: str | None, name: str, text_config: str, setting: tuple[tuple[str, Any], ...]

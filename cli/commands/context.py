@@ -7,7 +7,7 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_value, open_database
-from pgblend.cli.parameters import KeyValue, merge_pairs
+from pgblend.cli.parameters import merge_pairs, pairs_option
 from pgblend.cli.search import SearchRequest, search_options
 from pgblend.cli.search_output import place_of_part
 
@@ -27,12 +27,10 @@ _FORMATS = {"md": "markdown", "messages": "messages"}
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of it all.")
 @click.option("--max-file-tokens", type=click.IntRange(min=1), help="Most tokens of a document.")
 @click.option("--max-part-tokens", type=click.IntRange(min=1), help="Most tokens of a part.")
-@click.option(
+@pairs_option(
     "--reserve",
-    type=KeyValue(),
-    multiple=True,
+    "Keep tokens for a kind of passage (repeatable): code, doc, signature or metadata.",
     metavar="KIND=TOKENS",
-    help="Keep tokens for a kind of passage (repeatable): code, doc, signature or metadata.",
 )
 @click.option(
     "--context-chars",

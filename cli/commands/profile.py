@@ -8,7 +8,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import Connection, call, fetch_rows, fetch_value, open_database
 from pgblend.cli.errors import UserError
-from pgblend.cli.parameters import KeyValue, merge_pairs, shorten
+from pgblend.cli.parameters import merge_pairs, pairs_option, shorten
 
 _COLUMNS = ("name", "built_in", "description")
 _LIST = "SELECT * FROM pgblend.profiles ORDER BY name"
@@ -52,12 +52,8 @@ def show(database_url: str | None, name: str, output_format: str) -> None:
 @click.argument("name")
 @click.option("--description", help="What it does; without it the text that there is stays.")
 @click.option("--from", "base", metavar="PROFILE", help="Begin with this profile's settings.")
-@click.option(
-    "--setting",
-    type=KeyValue(),
-    multiple=True,
-    metavar="KEY=JSON",
-    help="Search setting (repeatable), such as rrf_k=20; null leaves one of --from out.",
+@pairs_option(
+    "--setting", "Search setting (repeatable), such as rrf_k=20; null leaves one of --from out."
 )
 @click.pass_obj
 def set_profile(

@@ -42,6 +42,7 @@ class Embedder:
         tokens = 0
         if missing:
             new, tokens = await self._embed(request, list(missing.values()), deadline)
+            _check_directions(request.model, new)
             for key, vector in zip(missing, new, strict=True):
                 self.cache.put(key, vector)
                 vectors[key] = vector
@@ -93,6 +94,13 @@ class Embedder:
             dimensions=request.dimensions,
             allowed_openai_params=["dimensions"] if passed else [],
         )
+
+
+def _check_directions(model: str, vectors: list[bytes]) -> None:
+    """Refuse the zero vector, which is like no other: a passage that has it is never found."""
+    if not all(np.frombuffer(vector, "<f4").any() for vector in vectors):
+        message = f"{model} gave the zero vector, which has no direction, for a text"
+        raise GatewayError(422, "zero_vector", message, param="input")
 
 
 def _answer(request: EmbeddingsRequest, vectors: list[bytes], tokens: int) -> dict[str, Any]:

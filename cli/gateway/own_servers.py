@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from pgblend.cli.errors import UserError
+from pgblend.cli.gateway.model_folder import LOCAL_PREFIX
 
 _PREFIX = "PGBLEND_MODEL_SERVER_"
 _KEY = "_KEY"
@@ -24,7 +25,7 @@ def own_servers(environment: Mapping[str, str]) -> dict[str, OwnServer]:
     """Return the servers in PGBLEND_MODEL_SERVER_<NAME>, and their keys in …_<NAME>_KEY.
 
     By the name that comes before a model's: in lower case, with hyphens. UserError where a value is
-    no address, or a key has no server.
+    no address, a key has no server, or the name is that of models inside the gateway.
     """
     given = {
         variable.removeprefix(_PREFIX): value.strip()
@@ -54,5 +55,10 @@ def _checked(name: str, url: str) -> str:
         raise UserError(
             f"{_PREFIX}{name} is {url!r}: expected an address, and a name of capitals and digits",
             hint=f"for example: {_PREFIX}OLLAMA=http://127.0.0.1:11434/v1",
+        )
+    if f"{name.lower()}/" == LOCAL_PREFIX:
+        raise UserError(
+            f"{_PREFIX}{name} would never be asked: {LOCAL_PREFIX}… are models inside the gateway",
+            hint=f"give the server another name: {_PREFIX}OLLAMA={url}",
         )
     return url.rstrip("/")

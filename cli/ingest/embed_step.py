@@ -22,6 +22,11 @@ _OWN_WAITING = """
     WHERE s.active AND q.collection_id = %(collection_id)s::bigint
         AND q.chunk_id > %(after)s::bigint
 """
+_KEY_OF_CHUNK = """
+    SELECT d.source_key FROM pgblend_data.chunk AS c
+    INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+    WHERE c.id = %(chunk)s
+"""
 _EMBEDDINGS = "embeddings"
 _SUMMARIES = "summaries"
 
@@ -123,9 +128,11 @@ class EmbedStep:
         embed_waiting(space, client, self._connections[:BATCHES_IN_FLIGHT], advance)
         if refused:
             count = sum(outcome.failed for outcome in refused)
+            chunk = {"chunk": refused[0].refused}
+            key = fetch_value(self._connections[-1], _KEY_OF_CHUNK, chunk)
             self._report.degrade(
                 _EMBEDDINGS,
-                f"the model refused {count:,} of the chunks: {refused[0].reason}",
+                f"the model refused {count:,} of the chunks, one of {key!r}: {refused[0].reason}",
                 "pgblend worker tries them again; see pgblend.embedding_progress and "
                 "pgblend.embedding_dead_letters",
             )

@@ -42,6 +42,8 @@ _SAMPLE = 600
 _AROUND = re.compile(r"[^\n]{0,60}[^\x00-\x7f][^\n]{0,60}")
 # What prose rarely has, though Unicode counts it as punctuation, and what else it has.
 _RARE, _SIGNS = frozenset("†‡‰•¶"), frozenset("€°")
+# Quotes stand at the edge of a word; what other encodings make of a letter stands within.
+_QUOTE_WITHIN = re.compile(r"(?<=[^\W\d_])[\u201a\u201c-\u201e\u2026\u00ab\u00bb](?=[^\W\d_])")
 # What Japanese codecs make of anything.
 _HALFWIDTH = ("\uff61", "\uff9f")
 _END_OF_LATIN = "\u0250"
@@ -112,7 +114,7 @@ def _naturalness(sample: str) -> float:
     others = [letter for letter in sample if letter > "\x7f"]
     if not others:
         return 0.0
-    right = sum(map(_belongs, others)) / len(others)
+    right = (sum(map(_belongs, others)) - len(_QUOTE_WITHIN.findall(sample))) / len(others)
     pairs = [
         pair
         for pair in pairwise(sample)

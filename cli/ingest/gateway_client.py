@@ -68,7 +68,14 @@ class GatewayClient:
     def embed(self, model: str, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Return a vector for each text; waits and tries again when the model is overloaded."""
         body = {"model": model, "input": list(texts), "encoding_format": "base64"}
-        return self._vectors(self._ask("/v1/embeddings", body), len(texts))
+        vectors = self._vectors(self._ask("/v1/embeddings", body), len(texts))
+        if not all(vector.any() for vector in vectors):
+            raise GatewayUnavailableError(
+                f"model {model!r} gave the zero vector, which has no direction, for a text",
+                "take the text out, or another model",
+                may_be_the_text=True,
+            )
+        return vectors
 
     def complete(self, model: str, content: str | list[dict[str, Any]], max_tokens: int) -> str:
         """Return what a chat model answers to one message; waits and tries again like `embed`."""

@@ -10,21 +10,20 @@ if TYPE_CHECKING:
 
 
 def page_environment(package: str) -> "Environment":
-    """Return what renders the templates of a package; `style(file)` is the style of all with it.
+    """Return what renders the templates of a package, which extend page.html.
 
-    The filter `line` puts a text on one line, without control characters.
+    `style(file)` is the style of all pages with that of the package. The filter `line` puts a text
+    on one line, without control characters.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
-    templates = files(package) / "templates"
-
     def read(name: str) -> str:
-        return (templates / name).read_text(encoding="utf-8")
+        of = "pgblend.cli.pages" if name.startswith("page.") else package
+        return (files(of) / "templates" / name).read_text(encoding="utf-8")
 
     def style(name: str) -> Markup:
-        common = (files("pgblend.cli.pages") / "page.css").read_text(encoding="utf-8")
-        return Markup(common + read(name))
+        return Markup(read("page.css") + read(name))
 
     environment = Environment(
         loader=FunctionLoader(read),

@@ -73,13 +73,17 @@ def check_dimensions(space: Space, vectors: list[Vector]) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Counts of one batch: taken from the queue, stored, set aside, and of these given up."""
+    """Counts of one batch: taken from the queue, stored, set aside, and of these given up.
+
+    `reason` is why the chunk `refused`, the first that was set aside, has no vector.
+    """
 
     claimed: int = 0
     stored: int = 0
     failed: int = 0
     dead: int = 0
     reason: str = ""
+    refused: int | None = None
 
 
 def embed_batch(queue: Queue, client: GatewayClient, space: Space, batch_size: int) -> Outcome:
@@ -105,5 +109,5 @@ def embed_batch(queue: Queue, client: GatewayClient, space: Space, batch_size: i
             dead = queue.fail(space, batch.reasons)
         if len(batch.vectors) + len(batch.reasons) < len(texts):
             queue.release()
-    reason = next(iter(batch.reasons.values()), "")
-    return Outcome(len(texts), stored, len(batch.reasons), dead, reason)
+    refused, reason = next(iter(batch.reasons.items()), (None, ""))
+    return Outcome(len(texts), stored, len(batch.reasons), dead, reason, refused)

@@ -9,6 +9,8 @@ down_revision = "0010"
 branch_labels = None
 depends_on = None
 
+
+# --- literal profiles rank words as their sources do
 # S2 matches by websearch_to_tsquery, ranks by ts_rank_cd, and expands whatever the words found; the
 # others say BM25. The history is of what people change: a release says what it changes itself.
 PROFILES = """
@@ -67,6 +69,7 @@ DELETE FROM pgblend_data.setting WHERE name = 'lexical_method';
 """
 
 
+# --- the search log tells searches from evaluations
 PURPOSE = """
 ALTER TABLE pgblend_data.search_log ADD COLUMN purpose text NOT NULL DEFAULT 'search';
 COMMENT ON COLUMN pgblend_data.search_log.purpose IS
@@ -95,6 +98,20 @@ DROP COLUMN ef_search, DROP COLUMN recall, DROP COLUMN tuned_at;
 """
 
 
+# --- what score is where MMR chooses
+SCORE = """
+COMMENT ON COLUMN pgblend.search_result.score IS
+'In [0, 1], falling with rank: what the stages gave, divided by what a perfect match would get. '
+'Where MMR chooses rows for variety (setting mmr) it is the score before that, and may rise: rank '
+'is the order.';
+"""
+SCORE_BEFORE = """
+COMMENT ON COLUMN pgblend.search_result.score IS
+'In [0, 1], falling with rank: what the stages gave, divided by what a perfect match would get.';
+"""
+
+
+# --- documents are found by their names
 # A document's first chunk has its names: those that were there get them, or lose them again.
 ADD_NAMES = """
 ALTER TABLE pgblend_data.chunk DISABLE TRIGGER chunk_20_immutable;
@@ -115,7 +132,7 @@ SET lexemes = ts_filter(c.lexemes, '{a,b,d}') || coalesce((
 WHERE c.chunk_index = 0;
 """
 # The lexical index is derived from the lexemes. Without numpy there is none.
-INDEX_AGAIN = """
+INDEX_NAMES = """
 ALTER TABLE pgblend_data.chunk ENABLE TRIGGER chunk_20_immutable;
 UPDATE pgblend_data.pending AS p
 SET records = pgblend._pack_lexemes(c.lexemes, c.own_position)
@@ -126,18 +143,8 @@ FROM pgblend_data.collection AS c WHERE pgblend._has_numpy();
 """
 
 
-SCORE = """
-COMMENT ON COLUMN pgblend.search_result.score IS
-'In [0, 1], falling with rank: what the stages gave, divided by what a perfect match would get. '
-'Where MMR chooses rows for variety (setting mmr) it is the score before that, and may rise: rank '
-'is the order.';
-"""
-SCORE_BEFORE = """
-COMMENT ON COLUMN pgblend.search_result.score IS
-'In [0, 1], falling with rank: what the stages gave, divided by what a perfect match would get.';
-"""
-
-# Languages that their script tells (plpy/script_language.py); none has a stemmer.
+# --- languages that their script tells
+# Those of plpy/script_language.py; none has a stemmer.
 LANGUAGES = {
     "ja": "Japanese",
     "km": "Khmer",
@@ -204,7 +211,7 @@ ALTER TABLE pgblend_data.chunk ENABLE TRIGGER chunk_20_immutable;
 DROP TRIGGER chunk_15_index_anew ON pgblend_data.chunk;
 """
 # As if all chunks of those collections were new. A seal that fails is a WARNING, and all are found.
-INDEX = """
+INDEX_PARSED = """
 DELETE FROM pgblend_data.pending AS p
 USING pg_temp.parsed_collection AS n WHERE p.collection_id = n.collection_id;
 DELETE FROM pgblend_data.tombstone AS t
@@ -223,6 +230,9 @@ FROM pg_temp.parsed_collection AS n
 WHERE pgblend._has_numpy();
 DROP TABLE pg_temp.parsed_collection;
 """
+
+
+# --- passages are joined to entities that they name
 # Passages were joined to entities that they do not name; what the model said is kept.
 LINK_ENTITIES = """
 DO $do$
@@ -250,9 +260,9 @@ def upgrade() -> None:
     execute_script(connection, LITERAL_WORDS)
     execute_script(connection, NO_FEEDBACK)
     replace_routines(connection, snapshot(revision), snapshot(down_revision))
-    execute_script(connection, ADD_NAMES + INDEX_AGAIN)
+    execute_script(connection, ADD_NAMES + INDEX_NAMES)
     execute_script(connection, TELL_LANGUAGES)
-    execute_script(connection, PARSE + INDEX)
+    execute_script(connection, PARSE + INDEX_PARSED)
     execute_script(connection, LINK_ENTITIES)
 
 
@@ -264,6 +274,6 @@ def downgrade() -> None:
     replace_routines(connection, snapshot(down_revision), snapshot(revision))
     execute_script(connection, NO_PURPOSE + NOT_TUNED + SCORE_BEFORE)
     execute_script(connection, FORGET_LANGUAGES)
-    execute_script(connection, PARSE + INDEX)
-    execute_script(connection, REMOVE_NAMES + INDEX_AGAIN)
+    execute_script(connection, PARSE + INDEX_PARSED)
+    execute_script(connection, REMOVE_NAMES + INDEX_NAMES)
     execute_script(connection, DROP_LANGUAGES)

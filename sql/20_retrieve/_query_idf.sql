@@ -41,29 +41,25 @@ BEGIN
     document_frequencies := statistics.document_frequencies;
     IF lexeme_configs[1] = ALL(lexeme_configs) THEN
         idf := ARRAY(
-            SELECT CASE
-                WHEN u.lexeme NOT LIKE '==%' THEN pgblend._bm25_idf(statistics.n, u.df)
-                WHEN u.df > 0 THEN pgblend._bm25_idf(statistics.n, 1)
-                ELSE 0
-            END
-            FROM unnest(lexemes, statistics.document_frequencies)
-                WITH ORDINALITY AS u (lexeme, df, place)
+            SELECT pgblend._bm25_idf(statistics.n, u.df)
+            FROM unnest(document_frequencies) WITH ORDINALITY AS u (df, place)
             ORDER BY u.place);
-        RETURN;
-    ELSIF has_numpy THEN
-        of_language := pgblend._language_statistics(
-            collection_ids, lexeme_configs, lexemes, by_document, deadline, reading);
     ELSE
-        of_language := pgblend._tsvector_language_statistics(
-            collection_ids, lexeme_configs, lexemes, by_document);
+        IF has_numpy THEN
+            of_language := pgblend._language_statistics(
+                collection_ids, lexeme_configs, lexemes, by_document, deadline, reading);
+        ELSE
+            of_language := pgblend._tsvector_language_statistics(
+                collection_ids, lexeme_configs, lexemes, by_document);
+        END IF;
+        document_frequencies := of_language.document_frequencies;
+        idf := pgblend._language_idf(
+            lexeme_configs, n, statistics.document_frequencies, of_language.n,
+            ARRAY(  -- a name says nothing of the query's language
+                SELECT CASE WHEN u.lexeme NOT LIKE '==%' THEN u.df END
+                FROM unnest(lexemes, document_frequencies) WITH ORDINALITY AS u (lexeme, df, place)
+                ORDER BY u.place));
     END IF;
-    document_frequencies := of_language.document_frequencies;
-    idf := pgblend._language_idf(
-        lexeme_configs, n, statistics.document_frequencies, of_language.n,
-        ARRAY(  -- a name says nothing of the query's language
-            SELECT CASE WHEN u.lexeme NOT LIKE '==%' THEN u.df END
-            FROM unnest(lexemes, document_frequencies) WITH ORDINALITY AS u (lexeme, df, place)
-            ORDER BY u.place));
     idf := ARRAY(
         SELECT CASE
             WHEN u.lexeme NOT LIKE '==%' THEN u.idf

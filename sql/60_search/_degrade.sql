@@ -1,5 +1,6 @@
 -- _degrade: note that a search goes on without a stage: a WARNING, and the text for `degraded`.
--- With the setting strict it is an error, with the SQLSTATE given. The hint says what to do.
+-- With the setting strict it is an error, with the SQLSTATE given. The hint says what to do; it
+-- follows as a sentence of its own where the problem is one, else after a semicolon.
 CREATE OR REPLACE FUNCTION pgblend._degrade(
     stage text,
     problem text,
@@ -13,7 +14,7 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    reason text := concat_ws('; ', problem, hint);
+    reason text := concat_ws(CASE WHEN problem ~ '[.!?]$' THEN ' ' ELSE '; ' END, problem, hint);
 BEGIN
     IF (settings ->> 'strict')::boolean THEN
         RAISE EXCEPTION '%: %', stage, problem

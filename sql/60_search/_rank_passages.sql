@@ -90,7 +90,7 @@ def degrade(stage, outcome):
             in_force["only_arm"] == "vector" or in_force["graph"].get("combine") == "sum"):
         plpy.error(
             f"VECTORS_UNAVAILABLE: {problem}", sqlstate="PB008",
-            hint=f"{hint}; lexical_search needs no vectors")
+            hint=f"{hint}\nlexical_search needs no vectors.")
     degraded.extend(run(
         "SELECT pgblend._degrade($1, $2, 'PB008', $3, $4) AS notes", ["text"] * 3 + ["jsonb"],
         stage, problem, hint, settings)[0]["notes"])

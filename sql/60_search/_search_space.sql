@@ -34,7 +34,7 @@ BEGIN
         END IF;
     ELSIF is_required THEN
         RAISE EXCEPTION 'VECTORS_UNAVAILABLE: %', problem
-            USING ERRCODE = 'PB001', HINT = hint || '; lexical_search needs no vectors';
+            USING ERRCODE = 'PB001', HINT = hint || E'.\nlexical_search needs no vectors.';
     ELSE
         degraded := pgblend._degrade('vector', problem, 'PB001', hint, settings);
     END IF;

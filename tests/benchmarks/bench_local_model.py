@@ -2,9 +2,10 @@
 
     python tests/benchmarks/bench_local_model.py [--passages 300] [--busy 0 20] [--model local/…]
 
-Questions go to a gateway as a search sends them, one every 50 ms: first alone, then while two calls
-at a time embed passages of 200 words, as an ingest does. `--busy` has other processes compute
-meanwhile. Compare figures of one run only; processor time tells more than the clock.
+First, what the extra takes on disk. Questions go to a gateway as a search sends them, one every
+50 ms: first alone, then while two calls at a time embed passages of 200 words, as an ingest does.
+`--busy` has other processes compute meanwhile. Compare figures of one run only; processor time
+tells more than the clock.
 """
 
 import argparse
@@ -16,11 +17,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
+from packaging.requirements import Requirement
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from timing import summary
@@ -61,6 +64,35 @@ def used(process: psutil.Process) -> float:
     """Return a process's seconds of processor time."""
     times = process.cpu_times()
     return float(times.user + times.system)
+
+
+def packages(name: str, extra: str = "") -> set[str]:
+    """Return what a package needs, itself included, as far as it is installed."""
+    found: set[str] = set()
+    more = [(name, extra)]
+    while more:
+        name, extra = more.pop()
+        try:
+            needed = distribution(name).requires or []
+        except PackageNotFoundError:
+            continue
+        if name not in found or extra:
+            found.add(name)
+            wanted = (Requirement(line) for line in needed)
+            more += [
+                (each.name.lower(), inner)
+                for each in wanted
+                if each.marker is None or each.marker.evaluate({"extra": extra})
+                for inner in each.extras or [""]
+            ]
+    return found
+
+
+def disk_megabytes(name: str) -> float:
+    """Return the size of a package's files."""
+    package = distribution(name)
+    paths = (Path(str(file.locate())) for file in package.files or ())
+    return sum(path.stat().st_size for path in paths if path.is_file()) / 1e6
 
 
 class Bench:
@@ -127,6 +159,11 @@ def main() -> None:
     parser.add_argument("--model", default="local/all-minilm-l6-v2")
     parser.add_argument("--models-folder", default="models")
     options = parser.parse_args()
+    sizes = {
+        name: disk_megabytes(name) for name in packages("pgblend", "local") - packages("pgblend")
+    }
+    told = ", ".join(f"{name} {size:.0f}" for name, size in sorted(sizes.items()))
+    print(f"pgblend[local] takes {sum(sizes.values()):.0f} MB on disk beside pgblend: {told}\n")
     print(
         "| other work | MB | question alone p50 / p95 (ms) | while embedding p50 / p95 |"
         " questions | passages/s | processor ms a passage |"

@@ -286,7 +286,7 @@ class Held(EmbeddingModel):
 
     def _encode(self, texts: list[str]) -> tuple[list[bytes], int]:
         self.let_go.wait()
-        return [bytes(4) for _ in texts], len(texts)
+        return [b"\0\0\x80?" for _ in texts], len(texts)
 
 
 def test_a_local_model_that_is_late_is_spared_questions_but_not_batches() -> None:
@@ -328,6 +328,20 @@ def test_models_of_ones_own_without_the_second_runtime(tmp_path: Path) -> None:
     ):
         error = error_of(answer, 424, "local_model_missing")
         assert "pip install 'pgblend[torch]'" in error["message"]
+
+
+def test_the_name_of_a_local_model_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+    """sentence-transformers runs code beside the weights, so a caller must not choose a folder."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "config.json").write_text("{}")
+    services = Services(Policy(timeout_seconds=1), models_folder=tmp_path / "models")
+    for name in ("..", "../models/..", f"/{tmp_path}", str(tmp_path)):
+        of_embedding = {"model": f"local/{name}", "input": "a text"}
+        of_rerank = {"model": f"local/{name}", "query": "a", "documents": ["b"]}
+        for answer in in_process(
+            services, ("POST", "/v1/embeddings", of_embedding), ("POST", "/v1/rerank", of_rerank)
+        ):
+            error_of(answer, 400, "invalid_model")
 
 
 def test_a_failure_of_the_gateway_itself() -> None:

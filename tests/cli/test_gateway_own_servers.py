@@ -158,6 +158,7 @@ def test_what_the_environment_may_hold() -> None:
         ("OLLAMA", "http://[::1", "expected an address"),
         ("OLLAMA", "ftp://server/v1", "expected an address"),
         ("ollama", ADDRESS, "a name of capitals"),
+        ("LOCAL", ADDRESS, "would never be asked"),
         ("OLLAMA_KEY", SECRET, "PGBLEND_MODEL_SERVER_OLLAMA is not"),
     ],
 )

@@ -68,6 +68,18 @@ def test_every_command_and_every_option_has_help() -> None:
                 assert parameter.help, f"{path} {parameter.opts}"
 
 
+GROUPS = {path: command for path, command in _commands(cli) if isinstance(command, click.Group)}
+
+
+@pytest.mark.parametrize("path", GROUPS, ids=lambda path: path or "pgblend")
+def test_a_wrong_command_names_the_nearest(path: str) -> None:
+    name = GROUPS[path].list_commands(click.Context(GROUPS[path]))[-1]
+    result = CliRunner().invoke(cli, [*path.split(), f"{name[:1]}{name}"])
+    assert result.exit_code == 2
+    assert f"No such command '{name[:1]}{name}'" in result.stderr
+    assert f"'{name}'" in result.stderr
+
+
 def test_every_command_with_json_has_a_schema_and_every_schema_a_command() -> None:
     shared = dict.fromkeys(
         ("search", "vsearch", "query", "graph search", "eval explain"), "search-results"

@@ -104,14 +104,18 @@ def test_an_apply_worker_of_a_subscription_is_followed(replicating_server):
         publisher.execute("INSERT INTO articles VALUES (1, 'a walrus'), (2, 'another walrus')")
         publisher.execute("CREATE PUBLICATION p FOR TABLE articles")
         publisher.execute("SELECT pg_create_logical_replication_slot('s', 'pgoutput')")
-        subscriber.execute(  # one server cannot make the slot while it waits for itself
+        # One server on both sides must not wait for itself. A slot is made once no transaction of
+        # any of its databases is open: neither this one, nor, while a worker that copies the table
+        # holds it and waits for its slot, that of attach_table, which waits for the table.
+        subscriber.execute(
             sql.SQL(
                 "CREATE SUBSCRIPTION s CONNECTION {} PUBLICATION p"
-                " WITH (create_slot = false, slot_name = 's')"
+                " WITH (create_slot = false, slot_name = 's', enabled = false)"
             ).format(sql.Literal(urls["here"]))
         )
         subscriber.execute("SELECT attach_table('articles', '{body}')")
         assert rows(subscriber, "SELECT row_level FROM attached_tables") == [(True,)]
+        subscriber.execute("ALTER SUBSCRIPTION s ENABLE")
         wait_for(subscriber, "walrus", ["1", "2"])
         publisher.execute("INSERT INTO articles VALUES (5000, 'a zebra')")
         publisher.execute("UPDATE articles SET body = 'a gnu' WHERE id = 1")

@@ -97,14 +97,43 @@ def test_a_model_that_is_away_costs_no_attempts(work, gateway_connection, librar
     assert value(gateway_connection, "SELECT count(worker) FROM pgblend_data.embedding_queue") == 0
 
 
-def test_ingest_sets_bad_texts_aside_too(pgblend, library, model_provider, tmp_path):
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        (Behaviour(poison="poison", error_message="the model chokes"), "the model chokes"),
+        (Behaviour(directionless="poison"), "the zero vector, which has no direction"),
+    ],
+)
+def test_ingest_sets_bad_texts_aside_too(
+    pgblend, gateway_connection, library, model_provider, tmp_path, behaviour, reason
+):
     for name in ("good", "poison"):
         (tmp_path / f"{name}.txt").write_text(f"a {name} walrus")
-    model_provider.behaviour = Behaviour(poison="poison")
+    model_provider.behaviour = behaviour
     result = pgblend("ingest", str(tmp_path), "--collection", "c", "--json")
     report = json.loads(result.stdout)
     assert (result.exit_code, report["embedded"], report["waiting"]) == (0, 1, 1)
-    assert "refused 1 of the chunks" in report["degraded"][0]["reason"]
+    told = report["degraded"][0]["reason"]
+    assert "refused 1 of the chunks, one of 'poison.txt': " in told
+    assert reason in told
+    assert model_provider.model in told
+    assert vectors(gateway_connection) == 1
+
+
+def test_a_model_of_zero_vectors_is_away(work, gateway_connection, library, model_provider):
+    """Also where gateway_url is a server that is not ours, and lets them pass."""
+    library("walrus")
+    for url in (None, model_provider.url):
+        if url is not None:
+            gateway_connection.execute(
+                "SELECT set_setting('gateway_url', to_jsonb(%s::text))", [url]
+            )
+        model_provider.behaviour = Behaviour(directionless="r")  # also in a harmless text
+        code, report, stderr = work("--once")
+        assert (code, report["stored"], report["failed"]) == (5, 0, 0)
+        assert "the zero vector" in stderr
+        assert model_provider.model in stderr
+    assert vectors(gateway_connection) == 0
 
 
 def test_status_lists_the_spaces(pgblend, parse_valid, library):

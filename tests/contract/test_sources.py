@@ -4,6 +4,7 @@ import ast
 import builtins
 import re
 import sys
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from textwrap import indent
@@ -13,7 +14,7 @@ import pytest
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
 from pgblend.plpy.arm_settings import READ_BY_ARMS
-from pgblend.sql import SourceFile, modules_of, render, source_files
+from pgblend.sql import _BODY_IMPORT, SourceFile, modules_of, render, source_files
 
 SOURCES = source_files()
 # STABLE although it waits for models, so that all it reads is of one snapshot; only _search_page,
@@ -126,18 +127,51 @@ def test_sql_arguments_are_not_named_like_what_is_spliced_in() -> None:
             assert not defined & set(parameters)
 
 
-def test_names_of_modules_in_one_body_do_not_clash() -> None:
-    for file in SOURCES:
-        defined: dict[str, str] = {}
-        for name in modules_of(file.text):
-            tree = ast.parse((MODULES[0].parent / f"{name}.py").read_text(encoding="utf-8"))
-            for node in tree.body:
-                targets = getattr(node, "targets", [])
-                for own in [
-                    getattr(node, "name", None),
-                    *(getattr(t, "id", None) for t in targets),
-                ]:
-                    assert own is None or defined.setdefault(own, name) == name, (file.name, own)
+def bindings(source: str, owner: str) -> Iterator[tuple[str, str]]:
+    """Yield each name that a source binds at its top, and what it stands for.
+
+    That is its owner, or for an import where it comes from; those of plpy are spliced in instead.
+    """
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.asname or alias.name.partition(".")[0], f"import {alias.name}"
+        elif isinstance(node, ast.ImportFrom):
+            for alias in () if str(node.module).startswith("pgblend.plpy") else node.names:
+                yield alias.asname or alias.name, f"from {node.module} import {alias.name}"
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name, owner
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for name in (inner for target in targets for inner in ast.walk(target)):
+                if isinstance(name, ast.Name):
+                    yield name.id, owner
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=identify)
+def test_names_that_are_spliced_into_one_body_do_not_hide_each_other(file: SourceFile) -> None:
+    """Modules and the body's own imports share one scope, where the last of a name would win."""
+    folder = MODULES[0].parent
+    parts = [(name, (folder / f"{name}.py").read_text("utf-8")) for name in modules_of(file.text)]
+    parts += [("the body", "".join(_BODY_IMPORT.findall(file.text)))] if parts else []
+    meanings: dict[str, str] = {}
+    for owner, source in parts:
+        for name, meaning in bindings(source, owner):
+            assert meanings.setdefault(name, meaning) == meaning, name
+
+
+def test_what_would_hide_another_name_is_noticed() -> None:
+    source = """
+import time
+from a import b as c
+from pgblend.plpy.other import other
+A, B = [x for x in (1, 2)]
+D: int = 3
+def e(): y = 1
+class F: z = 2
+"""
+    own = dict.fromkeys("ABDeF", "m")
+    assert dict(bindings(source, "m")) == {"time": "import time", "c": "from a import b", **own}
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=identify)

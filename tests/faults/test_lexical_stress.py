@@ -1,17 +1,14 @@
 """Writers, sealers and readers at once: every snapshot's search must be complete and exact."""
 
 import random
-import threading
 import time
-from collections import Counter
-from collections.abc import Callable
 
 import psycopg
 import pytest
-from psycopg.errors import DeadlockDetected, LockNotAvailable, SerializationFailure
 from psycopg.types.json import Jsonb
 
 from pgblend.cli.database import connect
+from support.sessions import run_sessions
 
 SECONDS = 12
 WORDS = [f"word{n}" for n in range(40)]
@@ -93,30 +90,8 @@ def test_concurrent_sessions_never_miss_nor_double_a_chunk(
     database_url: str, connection: psycopg.Connection
 ) -> None:
     assert connection.execute("SELECT add_collection('stress', 'simple')").fetchone() == (1,)
-    failures: list[BaseException] = []
-    done = Counter[str]()
-    end = time.monotonic() + SECONDS
-
-    def work(step: Callable[[psycopg.Connection, random.Random], str], seed: int) -> None:
-        chance = random.Random(seed)
-        with connect(database_url) as own:
-            while time.monotonic() < end and not failures:
-                try:
-                    done[step(own, chance)] += 1
-                except (DeadlockDetected, LockNotAvailable, SerializationFailure) as error:
-                    done[type(error).__name__] += 1
-                except BaseException as error:
-                    failures.append(error)
-
     steps = (write, write, write, seal, read, read, read_again)
-    threads = [threading.Thread(target=work, args=(step, n)) for n, step in enumerate(steps)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-    assert min(done[kind] for kind in ("written", "sealed", "read", "read again")) > 5, done
+    done = run_sessions(database_url, steps, SECONDS, least=6)
     connection.execute("SELECT lexical_seal('stress')")
     assert sum(compare(connection, word) for word in WORDS) > 0
     row = connection.execute("SELECT status, last_error FROM lexical_status()").fetchone()

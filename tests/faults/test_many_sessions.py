@@ -4,30 +4,25 @@ A reader takes chunks and search results in one snapshot, and does BM25 over the
 """
 
 import random
-import threading
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
-from psycopg.errors import DeadlockDetected, LockNotAvailable, SerializationFailure
 from psycopg.types.json import Jsonb
 
 from pgblend.cli.database import connect
 from pgblend.migrations import runner
 from support.bm25 import CHUNKS, FOUND, bm25
 from support.server import throwaway_server
+from support.sessions import run_sessions
 
 SECONDS = 120
 WRITERS, SEALERS, READERS = 20, 2, 128
 WORDS = [f"word{letter}" for letter in "abcdefghijklmnopqrst"]  # with digits they were identifiers
 DOCUMENTS = 150
 INGEST = "SELECT ingest_document('crowd', %s, 'x', chunks => %s, content_hash => %s)"
-
-Step = Callable[[psycopg.Connection, random.Random], str]
 
 
 @pytest.fixture
@@ -91,38 +86,10 @@ def read(connection: psycopg.Connection, chance: random.Random) -> str:
 @pytest.mark.slow
 @pytest.mark.fault("150 sessions for two minutes, writers and sealers", "every row is the model's")
 def test_every_row_of_every_session_is_the_models(url: str) -> None:
-    failures: list[BaseException] = []
-    done = Counter[str]()
-    sessions = WRITERS + SEALERS + READERS
-    started = threading.Barrier(sessions)
-    steps: list[Step] = [write] * WRITERS + [seal] * SEALERS + [read] * READERS
-
-    def work(step: Step, seed: int) -> None:
-        chance = random.Random(seed)
-        try:
-            with connect(url) as own:
-                started.wait()
-                end = time.monotonic() + SECONDS
-                while time.monotonic() < end and not failures:
-                    try:
-                        done[step(own, chance)] += 1
-                    except (DeadlockDetected, LockNotAvailable, SerializationFailure) as error:
-                        done[type(error).__name__] += 1
-        except BaseException as error:
-            failures.append(error)
-            started.abort()
-
-    threads = [threading.Thread(target=work, args=each[::-1]) for each in enumerate(steps)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-    assert done["read"] >= READERS, done
-    assert min(done["written"], done["sealed"]) > 5, done
+    steps = [write] * WRITERS + [seal] * SEALERS + [read] * READERS
+    done = run_sessions(url, steps, SECONDS, least=3)
     with connect(url) as connection:
         assert read(connection, random.Random(0)) == "read"
         row = connection.execute("SELECT status, last_error FROM lexical_status()").fetchone()
     assert row == ("ready", None), done
-    print(f"{sessions} sessions in {SECONDS} s: {dict(done)}")
+    print(f"{len(steps)} sessions in {SECONDS} s: {dict(done)}")

@@ -130,3 +130,17 @@ def test_a_reader_without_any_grant_is_told_so(committed: Database, connect_as: 
     committed.rows("SELECT grant_collection('c', %s)", role)
     assert reader.rows("SELECT * FROM lexical_search('x')") == []
     assert reader.warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("problem", "note"),
+    [
+        ("it broke", "rerank: it broke; Mend it."),
+        ("it broke.", "rerank: it broke. Mend it."),
+        ("is it there?", "rerank: is it there? Mend it."),
+    ],
+)
+def test_problem_and_hint_are_one_text(db: Database, problem: str, note: str) -> None:
+    call = "SELECT pgblend._degrade('rerank', %s, 'PB008', 'Mend it.', '{}')"
+    assert db.value(call, problem) == [note]
+    assert db.warnings() == [f"searching without the rerank stage: {note.partition(': ')[2]}"]

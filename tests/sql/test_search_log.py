@@ -93,9 +93,11 @@ SEARCH = {"query_len": 7, "top_k": 10, "strict": False, "fallback_used": False}
     [
         (
             "hybrid_search('red fox', options => %s)",
-            {"fusion": "rrf", "rrf_k": 20, "mmr": {"lambda": 0.5}, "timeouts_ms": {"lexical": 900}},
+            {"fusion": "rrf", "rrf_k": 20, "mmr": {"lambda": 0.5},
+             "timeouts_ms": {"lexical": 59000}},
             {"strategy": "hybrid", "rrf_k": 20, "mmr_lambda": 0.5, "files_touched": 2,
-             "dedup_ratio": 0, "bm25_results": 2, "dense_results": 2} | WORDS | {"timeout_ms": 900},
+             "dedup_ratio": 0, "bm25_results": 2, "dense_results": 2} | WORDS
+            | {"timeout_ms": 59000},
         ),
         (
             "hybrid_search('red fox', 1, options => %s)",

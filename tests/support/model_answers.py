@@ -49,12 +49,21 @@ def relevance(query: str, document: str) -> float:
 
 
 def embeddings_answer(
-    body: dict[str, Any], dimensions: int | None, missing: int, not_a_number: bool
+    body: dict[str, Any],
+    dimensions: int | None,
+    missing: int,
+    not_a_number: bool,
+    directionless: str,
 ) -> dict[str, Any]:
     """Return the answer to an embeddings request in OpenAI's shape."""
     texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
     dimensions = dimensions or body.get("dimensions") or DEFAULT_DIMENSIONS
     vectors: list[Any] = [embed(text, dimensions) for text in texts]
+    if directionless:
+        vectors = [
+            [0.0] * dimensions if directionless in text else vector
+            for text, vector in zip(texts, vectors, strict=True)
+        ]
     vectors = vectors[: len(vectors) - missing]
     if not_a_number:
         vectors = [[float("nan"), *vector[1:]] for vector in vectors]

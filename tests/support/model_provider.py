@@ -62,6 +62,7 @@ class Behaviour:
     dimensions: int | None = None  # ignores what was asked for
     missing_vectors: int = 0  # leaves out this many at the end
     not_a_number: bool = False  # the first component of each vector is NaN
+    directionless: str = ""  # texts with this word get the zero vector
     poison: str = ""  # a call whose input has this word is refused with status 400
 
 
@@ -119,7 +120,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, rerank_answer(body))
         elif task == "embed":
             answer = embeddings_answer(
-                body, behaviour.dimensions, behaviour.missing_vectors, behaviour.not_a_number
+                body,
+                behaviour.dimensions,
+                behaviour.missing_vectors,
+                behaviour.not_a_number,
+                behaviour.directionless,
             )
             self._send(200, answer)
         else:

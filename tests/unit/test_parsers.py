@@ -58,6 +58,7 @@ def test_legacy_encoding_is_detected():
     [
         ("cp1252", "J'ai déjà mangé à la cafétéria, où le café est très bon, merci à tous."),
         ("mac_roman", "J'ai déjà mangé à la cafétéria, où le café est très bon, merci à tous."),
+        ("cp850", "Das Land wollte während seiner Reise nach Afrika nähere Verträge erklären."),
         ("cp1252", "El niño comió una piña por la mañana y después jugó en el jardín."),
         ("cp1250", "Zażółć gęślą jaźń, a potem pójdź do domu i połóż się spać, bo już późno."),
         ("cp1251", "Сегодня хорошая погода, и мы пойдём гулять в парк всей семьёй."),

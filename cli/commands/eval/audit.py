@@ -9,7 +9,7 @@ from pgblend.cli import output
 from pgblend.cli.database import fetch_rows, open_database
 from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate import options
-from pgblend.cli.parameters import JsonObject, KeyValue, merge_pairs
+from pgblend.cli.parameters import JsonObject, merge_pairs, pairs_option
 
 _AUDIT = """
     SELECT * FROM pgblend.audit_recall(
@@ -52,9 +52,7 @@ _AUDIT_COLUMNS = (
     help="Search with this filter (repeatable). Default: none, and conditions on the documents' "
     "metadata that pass about 10, 1 and 0.1 percent.",
 )
-@click.option(
-    "--option", type=KeyValue(), multiple=True, metavar="KEY=JSON", help="A search option."
-)
+@pairs_option("--option", "A search option.")
 @output.output_options("json", "csv", "md")
 @click.pass_obj
 def command(

@@ -9,7 +9,7 @@ from pgblend.cli.database import open_database
 from pgblend.cli.errors import ExitCode
 from pgblend.cli.evaluate import options
 from pgblend.cli.evaluate.metrics import RELEVANCE, measurable
-from pgblend.cli.parameters import KeyValue, merge_pairs
+from pgblend.cli.parameters import merge_pairs, pairs_option
 
 
 class MetricFigure(click.ParamType[tuple[str, float]]):
@@ -40,13 +40,7 @@ class MetricFigure(click.ParamType[tuple[str, float]]):
 @options.judged_set
 @click.option("--profile", metavar="NAME", help="Search by this profile. Default: the default one.")
 @click.option("--arm", type=click.Choice(options.ARMS), help="Search by this arm alone.")
-@click.option(
-    "--option",
-    type=KeyValue(),
-    multiple=True,
-    metavar="KEY=JSON",
-    help='A search option (repeatable), such as mode="thorough".',
-)
+@pairs_option("--option", 'A search option (repeatable), such as mode="thorough".')
 @options.limit
 @click.option(
     "--min",

@@ -9,7 +9,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import open_database
 from pgblend.cli.evaluate import options
-from pgblend.cli.parameters import KeyValue, merge_pairs
+from pgblend.cli.parameters import merge_pairs, pairs_option
 
 
 @click.command("run")
@@ -23,13 +23,7 @@ from pgblend.cli.parameters import KeyValue, merge_pairs
     type=click.Choice(options.ARMS),
     help="Search by this arm alone (repeatable), beside the profiles that are named.",
 )
-@click.option(
-    "--option",
-    type=KeyValue(),
-    multiple=True,
-    metavar="KEY=JSON",
-    help="A search option for all of them (repeatable), such as rrf_k=20.",
-)
+@pairs_option("--option", "A search option for all of them (repeatable), such as rrf_k=20.")
 @options.limit
 @output.output_options("json", "csv", "md")
 @click.pass_obj
