@@ -169,9 +169,16 @@ def database_url(server: Server, template: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def module_connection(server: Server, template: str) -> Iterator[psycopg.Connection]:
-    """A superuser's connection to a clone that all tests of a module share."""
-    with temporary_database(server, template) as url, connect(url) as opened:
+def module_url(server: Server, template: str) -> Iterator[str]:
+    """The superuser's URL of a clone that all tests of a module share."""
+    with temporary_database(server, template) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def module_connection(module_url: str) -> Iterator[psycopg.Connection]:
+    """A superuser's connection to that clone."""
+    with connect(module_url) as opened:
         yield opened
 
 

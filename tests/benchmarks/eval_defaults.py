@@ -52,6 +52,7 @@ def variants(default: dict[str, object]) -> dict[str, Variant]:
         "depth 50": (default, 50),
         "vector x 0.7": (with_weights(1, 1.4), DEPTH),
         "vector x 1.4": (with_weights(1, 2.8), DEPTH),
+        "code": (with_weights(1, 6), DEPTH),
     }
 
 

@@ -13,7 +13,7 @@ ParseValid = Callable[[Result, str], Any]
 def test_list(pgblend: Pgblend, parse_valid: ParseValid) -> None:
     listed = parse_valid(pgblend("profile", "list", "--json"), "profile-list")["profiles"]
     assert [row["name"] for row in listed] == [
-        "balanced", "gno", "gno_epic", "graph", "rrf_mmr", "three_arm",
+        "balanced", "code", "gno", "gno_epic", "graph", "rrf_mmr", "three_arm",
     ]  # fmt: skip
     assert "name,built_in,description\nbalanced,true," in pgblend("profile", "list", "--csv").stdout
     assert "three_arm" in pgblend("profile", "list").stdout

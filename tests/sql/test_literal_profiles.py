@@ -52,7 +52,7 @@ def depth(db: Database, profile: str, limit: int, reranked: bool, variant: bool)
 
 
 def test_the_profiles_are_there_and_right(db: Database) -> None:
-    names = ["balanced", "gno", "gno_epic", "graph", "rrf_mmr", "three_arm"]
+    names = ["balanced", "code", "gno", "gno_epic", "graph", "rrf_mmr", "three_arm"]
     assert db.column("SELECT name FROM profiles WHERE built_in ORDER BY name") == names
     for settings in db.column("SELECT settings FROM profiles"):
         db.rows("SELECT pgblend._check_settings(%s, ARRAY['search'], 'profile')", Jsonb(settings))
