@@ -4,7 +4,7 @@ PGBLEND := $(VENV)/bin/pgblend
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test test-slow faults relevance bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs golden clean
+.PHONY: help install-size setup setup-run demo test test-slow faults relevance bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -12,11 +12,11 @@ help: ## Show the targets
 setup: ## Install PostgreSQL, pgvector and a Python environment for developing
 	docker/provision.sh
 	docker/chromium.sh
-	docker/environment.sh $(VENV) dev,local
+	docker/environment.sh $(VENV) dev
 
 setup-run: ## Install what running needs, and no more
 	docker/provision.sh
-	docker/environment.sh $(VENV) local
+	docker/environment.sh $(VENV) documents,local
 
 demo: setup-run ## Search the PostgreSQL manual: server, gateway, ingest, three queries
 	docker/demo.sh $(PGBLEND)
@@ -35,7 +35,7 @@ relevance: setup ## nDCG and recall on all judged collections, stable expansions
 
 bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--growth …" for more)
 	docker/provision.sh
-	docker/environment.sh $(VENV) dev,local,bench
+	docker/environment.sh $(VENV) dev,bench
 	$(VENV)/bin/python tests/benchmarks/bench.py $(BENCH)
 
 bench-publish: ## Write README's figures from the last make bench
@@ -43,12 +43,15 @@ bench-publish: ## Write README's figures from the last make bench
 
 bench-hybrid: ## hybrid_search beside its arms, SQL by hand and langchain-postgres, 1 and 8 clients (an hour)
 	docker/provision.sh
-	docker/environment.sh $(VENV) dev,local,bench
+	docker/environment.sh $(VENV) dev,bench
 	$(VENV)/bin/python tests/benchmarks/bench_hybrid.py --langchain $(or $(PASSAGES),50000 167000 500000)
 
 bench-lexical: setup ## The lexical arm beside pg_textsearch, ts_rank_cd and bm25s (root; an hour at first)
 	command -v debootstrap || apt-get install --yes debootstrap
 	$(VENV)/bin/python tests/benchmarks/bench_lexical.py $(CORPORA)
+
+install-size: setup ## What `pip install pgblend` brings, plain and with each extra: fails above 150 MB (five minutes)
+	$(VENV)/bin/python tests/benchmarks/install_sizes.py
 
 lint: setup ## ruff, mypy, sqlfluff, shellcheck, and whether generated files are up to date
 	$(VENV)/bin/ruff check

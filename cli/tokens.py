@@ -1,10 +1,8 @@
 """Counting tokens as cl100k_base does, without a network.
 
-tiktoken downloads an encoding unless it finds it in a folder, which litellm installs. Only the path
-is taken from litellm: importing the package would cost two seconds.
+tiktoken downloads an encoding unless it finds it in a folder; cl100k/ is one that comes along.
 """
 
-import importlib.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,14 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pgblend.cli.errors import UserError
-
 if TYPE_CHECKING:
     import tiktoken
 
 TOKENS = 100_277  # special ones included
 _CACHE_VARIABLE = "TIKTOKEN_CACHE_DIR"
-_CL100K_FILE = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"  # tiktoken's name: sha1 of the file's URL
+_FOLDER = Path(__file__).with_name("cl100k")  # its file has tiktoken's name: sha1 of its URL
 
 
 def count_tokens(text: str) -> int:
@@ -46,20 +42,8 @@ def token_bytes(token: int) -> bytes:
 def _encoding() -> "tiktoken.Encoding":
     import tiktoken
 
-    with _variable(_CACHE_VARIABLE, str(_encoding_folder())):
+    with _variable(_CACHE_VARIABLE, str(_FOLDER)):
         return tiktoken.get_encoding("cl100k_base")
-
-
-def _encoding_folder() -> Path:
-    litellm = importlib.util.find_spec("litellm")
-    if litellm and litellm.origin:
-        folder = Path(litellm.origin).parent / "litellm_core_utils" / "tokenizers"
-        if (folder / _CL100K_FILE).is_file():
-            return folder
-    raise UserError(
-        "the cl100k_base tokens, which come with litellm, are not installed",
-        hint="reinstall it: pip install --force-reinstall litellm",
-    )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from pgblend.cli.errors import UserError
+from pgblend.cli.extras import require
 from pgblend.cli.gateway.json_log import LOG_LEVELS
 from pgblend.cli.gateway.options import policy_options, read_policy
 from pgblend.cli.server.options import data_directory_option
@@ -109,6 +110,7 @@ def command(
     """
     if click.get_current_context().invoked_subcommand:
         return
+    require("gateway")
     from pgblend.cli.gateway.access import read_env_file, read_token
     from pgblend.cli.gateway.app import create_app
     from pgblend.cli.gateway.json_log import log_to

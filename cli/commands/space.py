@@ -7,6 +7,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import call, fetch_rows, open_database
 from pgblend.cli.errors import UserError
+from pgblend.cli.extras import require
 
 STORAGES = ("vector", "halfvec", "binary")
 _SPACES = """
@@ -191,6 +192,7 @@ def compare(
     Runs the set's queries in each, by vectors alone and by the default profile. The runs are kept:
     `pgblend eval compare` shows them query by query.
     """
+    require("eval")
     from pgblend.cli.evaluate.compare_spaces import compare_spaces
     from pgblend.cli.evaluate.options import rounded
     from pgblend.cli.ingest.progress import progress_bars

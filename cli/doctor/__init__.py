@@ -1,9 +1,10 @@
-"""Checks of every part that a search needs: server, database objects, models."""
+"""Checks of every part that a search needs: extras, server, database objects, models."""
 
 from pgblend.cli.database import connect
 from pgblend.cli.doctor import models, objects, server
 from pgblend.cli.doctor.check import Check, run
 from pgblend.cli.errors import UserError
+from pgblend.cli.extras import MODULES, how_to_install, missing
 
 
 def run_checks(url: str) -> list[Check]:
@@ -11,13 +12,22 @@ def run_checks(url: str) -> list[Check]:
     try:
         connection = connect(url, application_name="pgblend doctor", check=False)
     except UserError as error:
-        return [Check("connection", "problem", error.message, error.hint)]
+        return [extras(), Check("connection", "problem", error.message, error.hint)]
     with connection:
         info = connection.info
         found = f"{info.user} at {info.host or 'local socket'}:{info.port}, database {info.dbname}"
-        checks = [Check("connection", "ok", found)]
+        checks = [extras(), Check("connection", "ok", found)]
         checks += run(server.CHECKS, connection)
         checks += run((lambda _: objects.migrations(url),), connection)
         if objects.is_migrated(connection):
             checks += run((*objects.CHECKS, *models.CHECKS), connection)
     return checks
+
+
+def extras() -> Check:
+    """Name the extras that are installed here, and those that are not: no fault, but to know."""
+    lacking = [extra for extra in MODULES if missing(extra)]
+    found = ", ".join(extra for extra in MODULES if extra not in lacking) or "none"
+    if lacking:
+        found += f"; not installed: {', '.join(lacking)} ({how_to_install(','.join(lacking))})"
+    return Check("extras", "ok", found)

@@ -6,7 +6,7 @@ from typing import Any
 from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate.explain import explain_command
-from pgblend.cli.evaluate.metrics import RELEVANCE
+from pgblend.cli.evaluate.metric_names import RELEVANCE
 from pgblend.cli.evaluate.significance import compare_paired
 
 _RUN = """

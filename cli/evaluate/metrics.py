@@ -1,20 +1,13 @@
-"""Metrics of ranked documents, by ir-measures, and what is measured beside relevance."""
+"""Metrics of ranked documents, by ir-measures, and their means."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import ir_measures
 import numpy as np
+from ir_measures import Qrel, ScoredDoc
 
-# In the order in which they are shown; a rank is cut at what the name says.
-RELEVANCE = ("nDCG@5", "nDCG@10", "R@5", "R@10", "R@100", "RR@10", "AP")
-PASSAGE = ("documents@10", "duplicates@10")
-LATENCY = ("latency_p50_ms", "latency_p95_ms")
-ALL = (*RELEVANCE, *PASSAGE, *LATENCY)
-
-
-def measurable(limit: int) -> tuple[str, ...]:
-    """Return the metrics of RELEVANCE that a search of that many passages can tell."""
-    return tuple(name for name in RELEVANCE if int(name.partition("@")[2] or 0) <= limit)
+from pgblend.cli.evaluate.metric_names import PASSAGE, RELEVANCE
 
 
 def relevance_metrics(
@@ -27,9 +20,6 @@ def relevance_metrics(
     A query that found nothing has 0 in all. Ranks count, not scores, so that equal scores keep the
     order in which the search gave them.
     """
-    import ir_measures
-    from ir_measures import Qrel, ScoredDoc
-
     measures = {ir_measures.parse_measure(name): name for name in names}
     qrels = [
         Qrel(query, document, grade)

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from pgblend.cli import output
-from pgblend.cli.evaluate.metrics import ALL
+from pgblend.cli.evaluate.metric_names import ALL
 
 ARMS = ("lexical", "vector", "fuzzy")
 

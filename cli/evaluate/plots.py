@@ -5,14 +5,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import matplotlib
 import numpy as np
-
-from pgblend.cli.errors import UserError
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from pgblend.cli.evaluate.report import Run
 
 DEPTH = 100
@@ -47,10 +45,10 @@ def ways(runs: Sequence["Run"]) -> list[tuple[str, str]]:
     return [(way, f"var(--{_of_way(place)})") for place, way in enumerate(_ways(runs))]
 
 
-def draw_metrics(runs: Sequence["Run"]) -> "Figure":
+def draw_metrics(runs: Sequence["Run"]) -> Figure:
     """Draw a bar for each set and way to search it."""
 
-    def bar(axes: "Axes", run: "Run", y: float, colour: str) -> None:
+    def bar(axes: Axes, run: "Run", y: float, colour: str) -> None:
         values = [query["metrics"]["nDCG@10"] for query in run.queries]
         mean = float(np.mean(values))
         spread = 1.96 * float(np.std(values)) / len(values) ** 0.5
@@ -63,7 +61,7 @@ def draw_metrics(runs: Sequence["Run"]) -> "Figure":
     return figure
 
 
-def draw_recall(runs: Sequence["Run"]) -> "Figure":
+def draw_recall(runs: Sequence["Run"]) -> Figure:
     """Draw recall in the first 1 to 100 documents: a curve for each way, a panel for each set."""
     sets, names = _sets(runs), _ways(runs)
     columns = min(3, len(sets))
@@ -85,10 +83,10 @@ def draw_recall(runs: Sequence["Run"]) -> "Figure":
     return figure
 
 
-def draw_latency(runs: Sequence["Run"]) -> "Figure":
+def draw_latency(runs: Sequence["Run"]) -> Figure:
     """Draw a line for each set and way: from the median time of a search to the 95th percentile."""
 
-    def line(axes: "Axes", run: "Run", y: float, colour: str) -> None:
+    def line(axes: Axes, run: "Run", y: float, colour: str) -> None:
         median, late = (run.facts["metrics"][f"latency_p{share}_ms"] for share in (50, 95))
         axes.barh(y, late, 0.3, color=colour, alpha=0.45)
         axes.barh(y, median, 0.8, color=colour)
@@ -112,14 +110,8 @@ def recall_curve(run: "Run") -> list[float]:
     return [float(value) for value in np.mean(curves, axis=0)]
 
 
-def as_svg(draw: Callable[[Sequence["Run"]], "Figure"], runs: Sequence["Run"]) -> str:
+def as_svg(draw: Callable[[Sequence["Run"]], Figure], runs: Sequence["Run"]) -> str:
     """Return a picture as an SVG element in the page's colours, the same for the same data."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise UserError(
-            "the report needs matplotlib", hint="install it: pip install 'pgblend[eval]'"
-        ) from error
     text_colours = ("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor")
     line_colours = ("axes.edgecolor", "xtick.color", "ytick.color")
     colours = dict.fromkeys(text_colours, _stand_in("ink")) | dict.fromkeys(
@@ -144,8 +136,8 @@ def _in_page_colours(tag: re.Match[str]) -> str:
 
 
 def _by_set(
-    runs: Sequence["Run"], draw: Callable[["Axes", "Run", float, str], None]
-) -> tuple["Figure", "Axes"]:
+    runs: Sequence["Run"], draw: Callable[[Axes, "Run", float, str], None]
+) -> tuple[Figure, Axes]:
     """Draw the runs below each other, those of a set together under its name."""
     sets, names = _sets(runs), _ways(runs)
     figure = _new_figure(_ROW * (len(runs) + len(sets)) + 0.7)
@@ -165,16 +157,14 @@ def _by_set(
     return figure, axes
 
 
-def _write(axes: "Axes", x: float, y: float, text: str) -> None:
+def _write(axes: Axes, x: float, y: float, text: str) -> None:
     axes.annotate(
         text, (x, y), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8,
         color=_stand_in("soft"),
     )  # fmt: skip
 
 
-def _new_figure(height: float) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _new_figure(height: float) -> Figure:
     return Figure(figsize=(_WIDTH, height), layout="constrained")
 
 

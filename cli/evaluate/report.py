@@ -12,7 +12,7 @@ from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate import plots
 from pgblend.cli.evaluate.explain import explain_command, explain_query
-from pgblend.cli.evaluate.metrics import ALL, LATENCY
+from pgblend.cli.evaluate.metric_names import ALL, LATENCY
 from pgblend.cli.files import writing
 from pgblend.cli.pages.environment import page_environment
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
-from pgblend.cli.evaluate.metrics import mean_metrics, measurable, relevance_metrics
+from pgblend.cli.evaluate.metric_names import measurable
+from pgblend.cli.evaluate.metrics import mean_metrics, relevance_metrics
 
 BATCH = 20
 _START = "SELECT pgblend._start_run(%(set)s, %(arm)s, %(profile)s, %(options)s, %(limit)s)"

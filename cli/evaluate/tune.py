@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import optuna
+
 from pgblend.cli.database import Connection, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate.candidates import Pool, read_pools
@@ -123,12 +125,6 @@ def search_settings(
     advance: Callable[[int], None],
 ) -> dict[str, Any]:
     """Return the best settings that optuna's trials found; the first trial is what is in force."""
-    try:
-        import optuna
-    except ImportError as error:
-        raise UserError(
-            "tuning needs optuna", hint="install it: pip install 'pgblend[eval]'"
-        ) from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
     def objective(trial: optuna.Trial) -> float:

@@ -8,7 +8,6 @@ from pgblend.cli.gateway.deadline import Deadline
 from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.gateway.local_weights import LocalWeights, batches
 from pgblend.cli.gateway.model_folder import find_model
-from pgblend.cli.gateway.torch_library import prepare_torch
 
 _BATCH_SIZE = 8
 
@@ -17,7 +16,6 @@ class CrossEncoder(LocalWeights):
     """A cross-encoder in a folder; one thread loads it and scores."""
 
     extra = "torch"
-    packages = ("sentence_transformers",)
 
     def __init__(self, name: str, folder: Path) -> None:
         super().__init__(name)
@@ -36,6 +34,8 @@ class CrossEncoder(LocalWeights):
         return scores
 
     def _read(self) -> Any:
+        from pgblend.cli.gateway.torch_library import prepare_torch
+
         prepare_torch()
         import sentence_transformers
 

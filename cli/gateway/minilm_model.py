@@ -26,7 +26,6 @@ class MiniLmModel(EmbeddingModel):
     """The default model; any number of threads share one session."""
 
     extra = "local"
-    packages = ("onnxruntime", "tokenizers", _WEIGHTS_PACKAGE)
     # One text needs no padding: less work a passage than batches of eight, and half the memory.
     batch_size = 1
 

@@ -5,14 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from pgblend.cli.gateway.embedding_model import EmbeddingModel
-from pgblend.cli.gateway.torch_library import prepare_torch
 
 
 class SentenceModel(EmbeddingModel):
     """A model in a folder; one call at a time, for its tokenizer takes no more."""
 
     extra = "torch"
-    packages = ("sentence_transformers",)
     batch_size = 4  # what a question may have to wait for
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -21,6 +19,8 @@ class SentenceModel(EmbeddingModel):
         self._one_at_a_time = threading.Lock()
 
     def _read(self) -> Any:
+        from pgblend.cli.gateway.torch_library import prepare_torch
+
         prepare_torch()
         from sentence_transformers import SentenceTransformer
 

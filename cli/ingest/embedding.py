@@ -30,10 +30,10 @@ def create_first_space(connection: Connection, client: GatewayClient, model: str
     with connection.transaction():
         connection.execute(
             "SELECT pgblend.create_embedding_space(%s, %s, %s, probe => false)",
-            [FIRST_SPACE, model, probe.size],
+            [FIRST_SPACE, model, probe.dimensions()],
         )
         connection.execute(
-            "SELECT pgblend._note_probe(%s, %s::real[])", [FIRST_SPACE, probe.tolist()]
+            "SELECT pgblend._note_probe(%s, %s::real[])", [FIRST_SPACE, probe.to_list()]
         )
 
 

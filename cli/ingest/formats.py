@@ -6,8 +6,15 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path, PurePath
 
+from pgblend.cli.extras import how_to_install, missing
 from pgblend.cli.ingest.decode import decode, is_binary
-from pgblend.cli.ingest.document import Document, Link, UnsupportedFormatError, storable_text
+from pgblend.cli.ingest.document import (
+    Document,
+    Link,
+    ParseError,
+    UnsupportedFormatError,
+    storable_text,
+)
 from pgblend.cli.ingest.find_links import find_links
 from pgblend.cli.ingest.html_pictures import add_pictures, files_in, no_file
 from pgblend.cli.ingest.parse_html import parse_page
@@ -41,7 +48,8 @@ Parser = Callable[[bytes], Document]
 class Format:
     """A format: its media type, the `type` in the metadata, its suffixes, and what parses it.
 
-    `links` finds those in the text, where the parser has not; the bytes are gone by then.
+    `links` finds those in the text, where the parser has not; the bytes are gone by then. `extra`
+    names what brings the parser's library, where a plain install lacks it.
     """
 
     media_type: str
@@ -49,6 +57,7 @@ class Format:
     suffixes: str
     parser: Parser
     links: Callable[[str], tuple[Link, ...]] | None = None
+    extra: str | None = None
 
 
 def _lazy(module: str, name: str) -> Parser:
@@ -100,23 +109,29 @@ _FORMATS = (
     Format(HTML, "HTML", ".html .htm .xhtml", _parse_html),
     Format(JSON, "JSON", ".json", _parse_json),
     Format(JSONL, "JSON", ".jsonl .ndjson", _parse_text),
-    Format("application/pdf", "PDF", ".pdf", _lazy("parse_pdf", "parse_pdf")),
+    Format("application/pdf", "PDF", ".pdf", _lazy("parse_pdf", "parse_pdf"), extra="documents"),
     Format(
-        f"{_OFFICE}wordprocessingml.document", "DOCX", ".docx", _lazy("parse_docx", "parse_docx")
+        f"{_OFFICE}wordprocessingml.document",
+        "DOCX",
+        ".docx",
+        _lazy("parse_docx", "parse_docx"),
+        extra="documents",
     ),
     Format(
         f"{_OFFICE}presentationml.presentation",
         "PPTX",
         ".pptx",
         _lazy("parse_slides", "parse_slides"),
+        extra="documents",
     ),
     Format(
         f"{_OFFICE}spreadsheetml.sheet",
         "XLSX",
         ".xlsx .xlsm .xlsb .xls .ods",
-        _lazy("parse_table", "parse_spreadsheet"),
+        _lazy("parse_spreadsheet", "parse_spreadsheet"),
+        extra="documents",
     ),
-    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_table", "parse_csv")),
+    Format("text/csv", "CSV", ".csv .tsv", _lazy("parse_csv", "parse_csv")),
     Format("message/rfc822", "EMAIL", ".eml", _lazy("parse_mail", "parse_mail")),
     Format("application/vnd.ms-outlook", "EMAIL", ".msg", _lazy("parse_outlook", "parse_outlook")),
     Format("application/epub+zip", "EPUB", ".epub", _lazy("parse_epub", "parse_epub")),
@@ -128,6 +143,7 @@ _FORMATS = (
         "IMAGE",
         ".png .jpg .jpeg .gif .webp .bmp .tif .tiff",
         _lazy("picture", "parse_picture"),
+        extra="documents",
     ),
     Format("application/rtf", "RTF", ".rtf", _lazy("parse_markup", "parse_rtf")),
     Format("application/xml", "XML", ".xml .rss .atom", _lazy("parse_markup", "parse_xml_text")),
@@ -177,6 +193,8 @@ def parse_file(
     `folder` is where it lies: a page of HTML may show pictures of it.
     """
     file_format = _BY_MEDIA_TYPE[media_type]
+    if file_format.extra and missing(file_format.extra):
+        raise ParseError(f"{file_format.kind} is read with {how_to_install(file_format.extra)}")
     document = _parse_html(data, folder) if media_type == HTML else file_format.parser(data)
     del data  # two texts of a large file are in memory, not three
     if file_format.links:

@@ -3,13 +3,14 @@
 import base64
 import binascii
 import os
+import struct
 import time
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import httpx
-import numpy as np
-from numpy.typing import NDArray
+from pgvector import Vector
 
 _TOKEN_VARIABLE = "PGBLEND_GATEWAY_TOKEN"
 _TIMEOUT = httpx.Timeout(120, connect=5)
@@ -65,7 +66,7 @@ class GatewayClient:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def embed(self, model: str, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def embed(self, model: str, texts: Sequence[str]) -> list[Vector]:
         """Return a vector for each text; waits and tries again when the model is overloaded."""
         body = {"model": model, "input": list(texts), "encoding_format": "base64"}
         vectors = self._vectors(self._ask("/v1/embeddings", body), len(texts))
@@ -153,13 +154,13 @@ class GatewayClient:
                 "start it with `pgblend gateway`, or correct `pgblend config set gateway_url`",
             ) from None
 
-    def _vectors(self, response: httpx.Response, count: int) -> list[NDArray[np.float32]]:
+    def _vectors(self, response: httpx.Response, count: int) -> list[Vector]:
         try:
             items = sorted(response.json()["data"], key=lambda item: item["index"])
             vectors = [_vector(item["embedding"]) for item in items]
-        except (ValueError, KeyError, TypeError, binascii.Error):
+        except (ValueError, KeyError, TypeError, binascii.Error, struct.error):
             vectors = []
-        finite = all(vector.size and np.isfinite(vector).all() for vector in vectors)
+        finite = all(v.dimensions() and all(map(isfinite, v.to_list())) for v in vectors)
         if len(vectors) != count or not finite:
             raise GatewayUnavailableError(
                 f"the answer of {self._url} is not {count} embeddings",
@@ -169,11 +170,12 @@ class GatewayClient:
         return vectors
 
 
-def _vector(value: str | list[float]) -> NDArray[np.float32]:
+def _vector(value: str | list[float]) -> Vector:
     """Read a vector; servers that do not know base64 send numbers."""
     if isinstance(value, str):
-        return np.frombuffer(base64.b64decode(value, validate=True), "<f4")
-    return np.array(value, dtype=np.float32)
+        data = base64.b64decode(value, validate=True)
+        value = list(struct.unpack(f"<{len(data) // 4}f", data))
+    return Vector(value)
 
 
 def _wait_seconds(response: httpx.Response, attempt: int) -> float:

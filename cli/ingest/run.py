@@ -9,6 +9,7 @@ import click
 
 from pgblend.cli.database import Connection, connect, fetch_value
 from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.extras import how_to_install, missing
 from pgblend.cli.ingest.discovery import discover
 from pgblend.cli.ingest.language import AUTO, language_finder
 from pgblend.cli.ingest.pipeline import Pipeline
@@ -84,12 +85,9 @@ class Run:
                 # A writer's session has numpy loaded already.
                 connections[-1].execute("SELECT pgblend.lexical_seal(%s)", [request.collection])
             if request.dry_run:
-                model = get_setting(connections[0], "embedding_model")
-                self.report.cost_usd = embedding_cost(model, self.report.tokens)
+                self._estimate_cost(connections[0])
             elif request.embed and needs_vectors(connections[0]):
-                from pgblend.cli.ingest.embed_step import (
-                    EmbedStep,  # numpy and HTTP take their time
-                )
+                from pgblend.cli.ingest.embed_step import EmbedStep  # HTTP takes its time
 
                 EmbedStep(
                     connections, collection.id, last_chunk, self.report, self._start_bar
@@ -97,6 +95,16 @@ class Run:
             if not request.dry_run and (request.entities or collection.entities):
                 self._find_entities(connections[0])
             self.report.waiting = sum(space.waiting for space in read_spaces(connections[0]))
+
+    def _estimate_cost(self, connection: Connection) -> None:
+        model = get_setting(connection, "embedding_model")
+        self.report.cost_usd = embedding_cost(model, self.report.tokens)
+        if self.report.cost_usd is None and missing("gateway"):
+            self.report.degrade(
+                "cost",
+                f"the price of {model} is not known: there is no list of prices here",
+                f"it comes with litellm: {how_to_install('gateway')}",
+            )
 
     def _find_entities(self, connection: Connection) -> None:
         """Have a model find entities; what it fails with is told, and the text stays findable."""

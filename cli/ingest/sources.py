@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pgblend.cli.extras import how_to_install, missing
 from pgblend.cli.ingest.conversation import Conversation
 from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Document, ParseError, UnsupportedFormatError, storable_text
@@ -109,6 +110,7 @@ class Sources:
                 raise UnsupportedFormatError(
                     "a picture, and nothing reads pictures: name a model (pgblend config set "
                     "vision_model NAME, with a gateway), or install tesseract"
+                    + (f"; and {how_to_install('documents')}" if missing("documents") else "")
                 )
             if media_type == JSONL:
                 yield from self._records(file, lines_of(bounded_lines(stream)))

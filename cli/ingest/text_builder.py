@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pgblend.cli.ingest.document import Heading, Picture, Place, storable_text
+from pgblend.cli.extras import how_to_install, missing
+from pgblend.cli.ingest.document import Heading, ParseError, Picture, Place, storable_text
 
 
 @dataclass
@@ -56,18 +57,26 @@ class TextBuilder:
 
         Each comes once, and none that is too small to say much.
         """
+        digest = hashlib.sha256(data).digest()
+        if digest in self._seen:
+            return
+        self._seen.add(digest)
+        page = self.places[-1].page if self.places else None
+        place = self.length if offset is None else offset
+        if missing("documents"):
+            self.pictures.append(Picture(place, _cannot_be_opened, page, is_page=False))
+            return
         from pgblend.cli.ingest.picture import embedded_picture  # Pillow takes its time
 
-        digest = hashlib.sha256(data).digest()
-        if digest not in self._seen:
-            self._seen.add(digest)
-            page = self.places[-1].page if self.places else None
-            place = self.length if offset is None else offset
-            self.pictures += embedded_picture(data, place, page, read)
+        self.pictures += embedded_picture(data, place, page, read)
 
     def text(self) -> str:
         """Return everything added."""
         return "".join(self.parts)
+
+
+def _cannot_be_opened(side: int) -> bytes:
+    raise ParseError(f"pictures are read with {how_to_install('documents')}")
 
 
 def cell_text(text: str) -> str:

@@ -14,6 +14,7 @@ import httpx
 import psutil
 
 from pgblend.cli.errors import UserError
+from pgblend.cli.extras import require
 
 DATABASE_VARIABLE = "PGBLEND_GATEWAY_DATABASE_URL"
 START_TIMEOUT_SECONDS = 60
@@ -53,6 +54,7 @@ class GatewayProcess:
 
         With a URL it keeps its logs in that database; another one in the environment comes first.
         """
+        require("gateway")
         environment = dict(os.environ)
         if database_url:
             environment.setdefault(DATABASE_VARIABLE, database_url)

@@ -2,7 +2,9 @@
 
 import platform
 import re
-from importlib.metadata import version
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +88,15 @@ def _report(database: Report, gateway_url: str | None) -> Report:
             "pid": (health or {}).get("pid"),
             "version": (health or {}).get("version"),
         },
-        "versions": {name: version(name) for name in LIBRARIES}
-        | {"python": platform.python_version()},
+        "versions": dict(_installed()) | {"python": platform.python_version()},
     }
+
+
+def _installed() -> Iterator[tuple[str, str]]:
+    """Yield the main libraries and their versions, without those of extras that are not there."""
+    for name in LIBRARIES:
+        with suppress(PackageNotFoundError):
+            yield name, version(name)
 
 
 def _ask(url: str) -> tuple[Report, str | None]:

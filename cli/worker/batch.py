@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from uuid import uuid4
 
+from pgvector import Vector
+
 from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.ingest.spaces import Space
-from pgblend.cli.worker.queue import Queue, Vector
+from pgblend.cli.worker.queue import Queue
 
 # No cache knows it, so that an answer shows the model at work.
 _PROBE_TEXT = "Is this model there? {}"
@@ -62,9 +64,10 @@ class Batch:
 def check_dimensions(space: Space, vectors: list[Vector]) -> None:
     """Refuse vectors that the space does not hold: the gateway has another model by that name."""
     for vector in vectors:
-        if vector.size != space.dimensions:
+        dimensions = vector.dimensions()
+        if dimensions != space.dimensions:
             raise UserError(
-                f"model {space.model!r} gave a vector of {vector.size} dimensions, embedding space "
+                f"model {space.model!r} gave a vector of {dimensions} dimensions, embedding space "
                 f"{space.name!r} holds {space.dimensions}",
                 hint="nothing of this batch was stored; give the gateway the model that the space "
                 "was made with, or make a new space for this one",

@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
+from pgvector import Vector
 
 from pgblend.cli.database import Connection
 from pgblend.cli.ingest.spaces import Space
 
-Vector = NDArray[np.float32]
 _STAGE = """
     CREATE TEMP TABLE IF NOT EXISTS embedding_stage (chunk_id bigint, embedding vector)
     ON COMMIT DELETE ROWS

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from pgblend.cli.evaluate.metrics import ALL
+from pgblend.cli.evaluate.metric_names import ALL
 from pgblend.cli.evaluate.report import Run, render_report
 from support.browser import Browser
 

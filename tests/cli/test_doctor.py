@@ -15,7 +15,7 @@ from support.model_provider import GatewayProcess
 Pgblend = Callable[..., Result]
 Examine = Callable[..., dict[str, dict[str, str]]]
 ALWAYS = {"connection", "server version", "extension vector", "extension pg_trgm"}
-ALWAYS |= {"extension plpython3u", "server's Python", "migrations"}
+ALWAYS |= {"extension plpython3u", "server's Python", "migrations", "extras"}
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_all_is_well(pgblend: Pgblend, examine: Examine, gateway: GatewayProcess
 
 def test_an_unreachable_server(examine: Examine) -> None:
     checks = examine(url="postgresql://postgres@127.0.0.1:1/x")
-    assert set(checks) == {"connection"}
+    assert set(checks) == {"extras", "connection"}
     assert checks["connection"]["status"] == "problem"
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
+from pgblend.cli.extras import MODULES
 from pgblend.cli.gateway.app import create_app
 from pgblend.cli.gateway.embedding_model import QUESTION_TEXTS, EmbeddingModel
 from pgblend.cli.gateway.embedding_models import DEFAULT_MODEL
-from pgblend.cli.gateway.minilm_model import MiniLmModel
 from pgblend.cli.gateway.policy import Policy
 from pgblend.cli.gateway.routes import MAX_BODY_BYTES
 from pgblend.cli.gateway.services import Services
@@ -251,13 +251,9 @@ def in_process(services: Services, *calls: tuple[str, str, object]) -> list[http
     return asyncio.run(run())
 
 
-class NotInstalled(MiniLmModel):
-    packages = ("a_package_that_nobody_installed",)
-
-
-def test_without_the_extra() -> None:
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MODULES, "local", ("a_package_that_nobody_installed",))
     services = Services(Policy(timeout_seconds=1))
-    services.embedder.local.known = {DEFAULT_MODEL: NotInstalled(DEFAULT_MODEL)}
     health, models, embeddings = in_process(
         services,
         ("GET", "/health", None),
@@ -273,7 +269,7 @@ def test_without_the_extra() -> None:
 class Held(EmbeddingModel):
     """Answers when it is let go."""
 
-    packages = ()
+    extra = "gateway"
     batch_size = 1
     dimensions = 1
 

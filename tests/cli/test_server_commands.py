@@ -18,6 +18,7 @@ import pytest
 from click.testing import Result
 from psycopg.conninfo import conninfo_to_dict
 
+from support.hidden_extras import environment_without
 from support.model_provider import ModelProvider
 from support.waiting import wait_until
 
@@ -184,6 +185,16 @@ def test_there_is_nothing_to_restart(make_server: Callable[..., PrivateServer]) 
 
 
 @pytest.mark.slow
+def test_up_without_the_extra_gateway(running: PrivateServer, tmp_path: Path) -> None:
+    running.run("down")
+    plain = environment_without(tmp_path, "gateway", "local")
+    done = running.run("up", expect=4, **plain)
+    assert done.stdout.startswith("postgresql://")
+    assert "warning: this needs the extra 'gateway' of pgblend" in done.stderr
+    assert "hint: install it: pip install 'pgblend[gateway]'" in done.stderr
+    assert running.run(*COUNT_ROWS, **plain).stdout == "2\n"
+
+
 def test_two_at_once_start_one_server(running: PrivateServer) -> None:
     running.run("down")
     both = [running.start("up"), running.start("up")]

@@ -25,7 +25,7 @@ from pgblend.cli.ingest.parse_epub import parse_epub
 from pgblend.cli.ingest.parse_html import parse_page
 from pgblend.cli.ingest.parse_markup import parse_odt
 from pgblend.cli.ingest.parse_slides import parse_slides
-from pgblend.cli.ingest.parse_table import parse_spreadsheet
+from pgblend.cli.ingest.parse_spreadsheet import parse_spreadsheet
 from pgblend.cli.ingest.picture import encode, parse_picture
 from pgblend.cli.ingest.read_pictures import MAX_PICTURES, PictureReader, insert_texts
 from pgblend.cli.ingest.settings import ChunkSettings

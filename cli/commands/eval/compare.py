@@ -5,7 +5,8 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import open_database
 from pgblend.cli.evaluate import options
-from pgblend.cli.evaluate.metrics import RELEVANCE
+from pgblend.cli.evaluate.metric_names import RELEVANCE
+from pgblend.cli.extras import require
 
 _COMPARED_COLUMNS = (
     "metric",
@@ -50,6 +51,7 @@ def command(
     p is two-sided, by a paired randomisation test; the interval holds the difference with 95 %
     confidence.
     """
+    require("eval")
     from pgblend.cli.evaluate.compare import compare as compare_runs
 
     with open_database(database_url) as connection:

@@ -8,7 +8,8 @@ from pgblend.cli import output
 from pgblend.cli.database import open_database
 from pgblend.cli.errors import ExitCode
 from pgblend.cli.evaluate import options
-from pgblend.cli.evaluate.metrics import RELEVANCE, measurable
+from pgblend.cli.evaluate.metric_names import RELEVANCE, measurable
+from pgblend.cli.extras import require
 from pgblend.cli.parameters import merge_pairs, pairs_option
 
 
@@ -82,6 +83,7 @@ def command(
     could not be measured. The run is stored as any other, so `pgblend eval compare` and `explain`
     show what changed.
     """
+    require("eval")
     from pgblend.cli.evaluate.gate import STABILITY, run_gate
     from pgblend.cli.evaluate.run import RunRequest
     from pgblend.cli.ingest.progress import progress_bars

@@ -7,6 +7,7 @@ import click
 
 from pgblend.cli import output
 from pgblend.cli.database import open_database
+from pgblend.cli.extras import require
 
 
 @click.command("import")
@@ -70,6 +71,7 @@ def command(
     qrels), plain, .xz or .gz. All files are checked before anything is stored; run it again to
     continue an interrupted import.
     """
+    require("eval")
     from pgblend.cli.evaluate.import_set import ImportRequest, import_set
     from pgblend.cli.evaluate.judged_files import find_judged_files
     from pgblend.cli.ingest.progress import progress_bars

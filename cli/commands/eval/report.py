@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from pgblend.cli.database import open_database
+from pgblend.cli.extras import require
 from pgblend.cli.files import writing
 
 
@@ -38,6 +39,7 @@ def command(
 
     The pages of --explain go to a folder beside it, FILE without its ending and "-explained".
     """
+    require("eval")
     from pgblend.cli.evaluate.report import read_runs, render_report, write_explanations
 
     with open_database(database_url) as connection:

@@ -9,6 +9,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import open_database
 from pgblend.cli.evaluate import options
+from pgblend.cli.extras import require
 from pgblend.cli.parameters import merge_pairs, pairs_option
 
 
@@ -41,6 +42,7 @@ def command(
     Without --profile and --arm it is the default profile. An interrupted run continues where it
     was. With --json each run is one object on a line of its own.
     """
+    require("eval")
     from pgblend.cli.evaluate.run import RunRequest, evaluate
     from pgblend.cli.ingest.progress import progress_bars
 

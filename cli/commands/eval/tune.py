@@ -7,6 +7,7 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import open_database
 from pgblend.cli.evaluate import options
+from pgblend.cli.extras import require
 
 _COMPARED_COLUMNS = (
     "metric",
@@ -60,6 +61,7 @@ def command(
     fuse what words and vectors find; the fuzzy arm, which has its say where a word is misspelt,
     takes part in what is reported and has no weight of its own to tune.
     """
+    require("eval")
     from pgblend.cli.evaluate.tune import TuneRequest
     from pgblend.cli.evaluate.tune import tune as tune_settings
     from pgblend.cli.ingest.progress import progress_bars

