@@ -163,6 +163,7 @@ CALLS = {
     "_tsvector_statistics": f"({IDS}, '{{word}}')",
     "_vector_scan": f"({SPACE}, '', true)",
     "_vectors_may_answer": f"('word', {IDS}, NULL)",
+    "_with_cursor_depth": "('{}', '{}')",
     "_attachment_error": "(a) FROM pgblend_data.attached_table AS a",
     "_attachment_sql": "(a) FROM pgblend_data.attached_table AS a",
     "_foreign_keys": "('pgblend_data.chunk')",
