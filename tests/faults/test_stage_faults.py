@@ -1,6 +1,7 @@
 """Every fault of a model at every stage: the search answers in time, and says what it lacks."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -91,7 +92,8 @@ def test_the_total_limit_holds_over_all_stages(filled: Database, provider: Model
     start = time.monotonic()
     (row, *_) = search(filled, "degraded", {**THOROUGH, **limits})
     assert time.monotonic() - start < SOON_SECONDS
-    assert "gave no answer" in row[0][0]
+    # The gateway stops as soon as the search does: whichever tells first.
+    assert re.search("gave no answer|did not answer in time", row[0][0])
     assert row[0][1].startswith("vector: the time of the whole search is over")
 
 
