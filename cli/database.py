@@ -36,7 +36,7 @@ _PREPARE = """
            extversion,
            pg_catalog.set_config('search_path', pg_catalog.concat_ws(', ',
                nullif(pg_catalog.current_setting('search_path'), ''),
-               'pgblend', extnamespace::pg_catalog.regnamespace), false)
+               'blend', extnamespace::pg_catalog.regnamespace), false)
     FROM (VALUES (1)) AS always_one_row
     LEFT JOIN pg_catalog.pg_extension ON extname = 'vector'
 """

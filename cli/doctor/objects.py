@@ -66,13 +66,13 @@ def migrations(url: str) -> Iterator[Check]:
 def search_path(connection: Connection) -> Iterator[Check]:
     """Check that new sessions find hybrid_search() without a schema name."""
     path = fetch_value(connection, _SEARCH_PATH)
-    if "pgblend" in [schema.strip(' "') for schema in path.split(",")]:
+    if "blend" in [schema.strip(' "') for schema in path.split(",")]:
         yield Check("search_path", "ok", path)
     else:
         yield Check(
             "search_path",
             "warning",
-            f"{path}: without pgblend",
+            f"{path}: without blend",
             "run: pgblend migrate up (a dump leaves this setting out), "
             "and see whether the role sets a search_path of its own",
         )

@@ -2,7 +2,7 @@
 -- Every right on a function is taken back first, from PUBLIC and from our roles, then granted here
 -- and nowhere else. Search functions run as the caller, so the roles also need the functions and
 -- tables that those use; which rows they see there is up to row security.
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgblend
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA blend, pgblend
 FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
 
 GRANT SELECT ON

@@ -128,7 +128,7 @@ def test_another_precision_of_the_same_model(
     assert "another precision" in check["found"]
 
 
-def test_a_search_path_without_pgblend(examine: Examine, connection: psycopg.Connection) -> None:
+def test_a_search_path_without_blend(examine: Examine, connection: psycopg.Connection) -> None:
     connection.execute(
         sql.SQL("ALTER DATABASE {} RESET search_path").format(
             sql.Identifier(connection.info.dbname)
@@ -136,6 +136,7 @@ def test_a_search_path_without_pgblend(examine: Examine, connection: psycopg.Con
     )
     check = examine()["search_path"]
     assert check["status"] == "warning"
+    assert check["found"].endswith(": without blend")
     assert "pgblend migrate up" in check["mend"]
 
 

@@ -16,8 +16,8 @@ SECURITY_DEFINER = {
     "_table_truncated",
     "drop_embedding_space",
 }
-OURS = "pronamespace = 'pgblend'::regnamespace"
-RELATIONS = "relnamespace IN ('pgblend'::regnamespace, 'pgblend_data'::regnamespace)"
+OURS = "pronamespace IN ('blend'::regnamespace, 'pgblend'::regnamespace)"
+RELATIONS = "relnamespace::regnamespace::text IN ('blend', 'pgblend', 'pgblend_data')"
 
 
 def column(catalogue: psycopg.Connection, query: str) -> list[str]:

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 ROLES = ("pgblend_reader", "pgblend_writer", "pgblend_admin")
-OURS = "FROM pg_proc AS p WHERE pronamespace = 'pgblend'::regnamespace"
+OURS = "FROM pg_proc AS p WHERE pronamespace::regnamespace::text IN ('blend', 'pgblend')"
 NAME = "p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')'"
 
 
@@ -23,7 +23,7 @@ def rows(catalogue: psycopg.Connection) -> Callable[[str], list[tuple[object, ..
 def test_public_signatures(rows, golden) -> None:
     query = (
         "SELECT p.proname || '(' || pg_get_function_arguments(p.oid) || ')',"
-        f" pg_get_function_result(p.oid) {OURS} AND proname NOT LIKE '\\_%' ORDER BY 1"
+        f" pg_get_function_result(p.oid) {OURS} AND pronamespace = 'blend'::regnamespace ORDER BY 1"
     )
     golden("signatures.txt", table(rows(query)))
 
@@ -32,7 +32,7 @@ def test_views_and_result_columns(rows, golden) -> None:
     query = (
         "SELECT c.relname, a.attname, format_type(atttypid, atttypmod) FROM pg_class AS c"
         " JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0"
-        " WHERE relnamespace = 'pgblend'::regnamespace AND relkind IN ('v', 'c')"
+        " WHERE relnamespace::regnamespace::text IN ('blend', 'pgblend') AND relkind IN ('v', 'c')"
         " ORDER BY relname, attnum"
     )
     golden("columns.txt", table(rows(query)))
@@ -63,7 +63,7 @@ def test_who_may_do_what_with_which_table(rows, golden) -> None:
         " FROM pg_class AS c"
         f" CROSS JOIN unnest(ARRAY{list(ROLES)}) WITH ORDINALITY AS r (role, place)"
         " CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE']) AS privilege"
-        " WHERE relnamespace IN ('pgblend'::regnamespace, 'pgblend_data'::regnamespace)"
+        " WHERE relnamespace::regnamespace::text IN ('blend', 'pgblend', 'pgblend_data')"
         " AND relkind IN ('r', 'v') GROUP BY c.oid, role, place ORDER BY 1, place"
     )
     golden("tables.txt", table(rows(query)))

@@ -219,7 +219,8 @@ def forced(module_connection: psycopg.Connection) -> Database:
 
 def test_every_safe_routine_is_called_below(forced: Database) -> None:
     safe = forced.column(
-        "SELECT proname::text FROM pg_proc WHERE pronamespace = 'pgblend'::regnamespace"
+        "SELECT proname::text FROM pg_proc"
+        " WHERE pronamespace IN ('blend'::regnamespace, 'pgblend'::regnamespace)"
         " AND proparallel = 's' AND prorettype <> 'trigger'::regtype"
     )
     assert set(safe) == CALLS.keys()
@@ -227,7 +228,8 @@ def test_every_safe_routine_is_called_below(forced: Database) -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_safe_in_a_worker(forced: Database, name: str) -> None:
-    query = f"SELECT pgblend.{name}{CALLS[name]}"
+    schema = "pgblend" if name.startswith("_") else "blend"
+    query = f"SELECT {schema}.{name}{CALLS[name]}"
     plan = "\n".join(forced.column(f"EXPLAIN (COSTS OFF) {query}"))
     assert "Gather" in plan
     forced.rows(query)

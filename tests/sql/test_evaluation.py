@@ -52,13 +52,13 @@ def test_judgements_are_recorded_changed_and_taken_back(db: Database) -> None:
         ("add_judged_set('mine', 'library')", "42710", 'a judged set "mine" already'),
         ("add_judged_set(' x')", "22023", "name of a judged set is ' x'"),
         ("add_judged_set('x', 'nowhere')", "42704", 'no collection "nowhere"'),
-        ("_start_run('mine', 'words', NULL, '{}', 10)", "22023", "arm is 'words'"),
-        ("_start_run('mine', 'hybrid', 'nope', '{}', 10)", "22023", 'no profile "nope"'),
-        ("_start_run('mine', 'hybrid', NULL, '{\"x\": 1}', 10)", "22023", 'setting "x"'),
-        ("_start_run('mine', 'hybrid', NULL, '{}', 10001)", "22023", "result_limit is 10001"),
+        ("pgblend._start_run('mine', 'words', NULL, '{}', 10)", "22023", "arm is 'words'"),
+        ("pgblend._start_run('mine', 'hybrid', 'nope', '{}', 10)", "22023", 'no profile "nope"'),
+        ("pgblend._start_run('mine', 'hybrid', NULL, '{\"x\": 1}', 10)", "22023", 'setting "x"'),
+        ("pgblend._start_run('mine', 'hybrid', NULL, '{}', 10001)", "22023", "result_limit is 10001"),
         ("evaluate_queries(0)", "42704", "no run 0"),
         ("evaluate_queries(NULL)", "42704", "no run NULL"),
-        ("_finish_run(0, '{}', '{}', '{}')", "22023", "run NULL has"),
+        ("pgblend._finish_run(0, '{}', '{}', '{}')", "22023", "run NULL has"),
     ],
 )
 def test_what_is_wrong_is_an_error(db: Database, call: str, state: str, message: str) -> None:

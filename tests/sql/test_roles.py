@@ -37,7 +37,7 @@ def test_a_reader_finds_what_a_database_without_the_rest_has(
 
 @pytest.mark.parametrize("view", ["collections", "documents", "chunks", "embedding_spaces"])
 def test_views(two_collections: Any, view: str) -> None:
-    count = f"SELECT count(*) FROM pgblend.{view}"
+    count = f"SELECT count(*) FROM blend.{view}"
     assert two_collections.reader.value(count) == two_collections.only_open.value(count)
     if view != "embedding_spaces":
         assert two_collections.admin.value(count) > two_collections.reader.value(count)
@@ -46,7 +46,7 @@ def test_views(two_collections: Any, view: str) -> None:
 def readable_tables(db: Database) -> list[str]:
     return db.column(
         "SELECT c.oid::regclass::text FROM pg_class AS c WHERE relkind IN ('r', 'v', 'm')"
-        " AND relnamespace IN ('pgblend'::regnamespace, 'pgblend_data'::regnamespace)"
+        " AND relnamespace::regnamespace::text IN ('blend', 'pgblend', 'pgblend_data')"
         " AND has_table_privilege(c.oid, 'SELECT') ORDER BY 1"
     )
 
@@ -133,6 +133,7 @@ def test_a_hidden_collection_is_like_a_missing_one(two_collections: Any, search:
         "DELETE FROM pgblend_data.embedding_test_space",
         "INSERT INTO pgblend_data.profile VALUES ('x', 'x', '{}')",
         "ALTER TABLE pgblend_data.chunk DISABLE ROW LEVEL SECURITY",
+        "CREATE FUNCTION blend.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
         "CREATE FUNCTION pgblend.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
         "CREATE TABLE pgblend_data.mine ()",
         "SELECT pg_read_file('pgblend_gateway_token')",
@@ -278,6 +279,7 @@ def test_an_admin_is_no_superuser(library: Database, connect_as: Connect) -> Non
         "SELECT pgblend._call_gateway('/x', '{}', 10)",
         "DROP TABLE pgblend_data.document",
         "DELETE FROM pgblend_data.setting_history",
+        "CREATE FUNCTION blend.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
         "CREATE FUNCTION pgblend.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     ):
         assert admin.error(statement).sqlstate == "42501"

@@ -204,7 +204,7 @@ def test_upgrading_again_changes_nothing(empty: str, fresh_schema: str) -> None:
     runner.upgrade(empty)
     runner.upgrade(empty)
     assert schema(empty) == fresh_schema
-    assert settings_of(empty) == ['search_path="$user", public, pgblend']
+    assert settings_of(empty) == ['search_path="$user", public, blend']
 
 
 def test_a_users_search_path_is_kept(empty: str) -> None:
@@ -213,7 +213,7 @@ def test_a_users_search_path_is_kept(empty: str) -> None:
         connection.execute(f'ALTER DATABASE "{name}" SET search_path = app, "odd, name", public')  # type: ignore[call-overload]
     before = settings_of(empty)
     runner.upgrade(empty)
-    assert settings_of(empty) == [before[0] + ", pgblend"]
+    assert settings_of(empty) == [before[0] + ", blend"]
     with psycopg.connect(empty) as connection:
         assert Database(connection).rows("SELECT * FROM hybrid_search('x')") == []
     runner.downgrade(empty, "base")
@@ -437,6 +437,6 @@ def test_search_path_of_a_name_that_needs_quotes(server) -> None:
         connection.execute('CREATE DATABASE "pgblend test ""quoted"""')
         try:
             runner.upgrade(server.url(name))
-            assert settings_of(server.url(name)) == ['search_path="$user", public, pgblend']
+            assert settings_of(server.url(name)) == ['search_path="$user", public, blend']
         finally:
             connection.execute('DROP DATABASE "pgblend test ""quoted"""')
