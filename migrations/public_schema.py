@@ -62,8 +62,8 @@ BEGIN
     WHERE p.pronamespace NOT IN ('blend'::regnamespace, 'pgblend'::regnamespace)
         AND p.prosrc ~ '\m{source}\.[a-z]\w*\M(?!'')';
     IF found IS NOT NULL THEN
-        RAISE WARNING 'routines name the schema {source}, but what is public is in {target}: %', found
-            USING HINT = 'create them anew with {target}';
+        RAISE WARNING 'what is public is now in the schema {target}; routines that say {source}: %',
+            found USING HINT = 'create them anew, with {target}';
     END IF;
 END
 $do$;

@@ -28,6 +28,15 @@ def test_public_signatures(rows, golden) -> None:
     golden("signatures.txt", table(rows(query)))
 
 
+def test_what_is_public(rows, golden) -> None:
+    query = (
+        "SELECT 'function', proname FROM pg_proc WHERE pronamespace = 'blend'::regnamespace"
+        " UNION SELECT CASE relkind WHEN 'v' THEN 'view' WHEN 'c' THEN 'type' ELSE 'table' END,"
+        " relname FROM pg_class WHERE relnamespace = 'blend'::regnamespace ORDER BY 1, 2"
+    )
+    golden("public.txt", table(rows(query)))
+
+
 def test_views_and_result_columns(rows, golden) -> None:
     query = (
         "SELECT c.relname, a.attname, format_type(atttypid, atttypmod) FROM pg_class AS c"

@@ -208,7 +208,11 @@ def test_a_writer_works_on_what_it_may_write(queue: Database, connect_as) -> Non
 def test_a_reader_may_only_look(queue: Database, connect_as) -> None:
     reader = Database(connect_as("pgblend_reader"))
     assert reader.row("SELECT waiting, workers FROM embedding_progress") == (0, 0)
-    for call in ("retry_embeddings()", "pgblend._start_worker('h', 1)", "pgblend._release_embeddings(1)"):
+    for call in (
+        "retry_embeddings()",
+        "pgblend._start_worker('h', 1)",
+        "pgblend._release_embeddings(1)",
+    ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.rows(f"SELECT {call}")
 

@@ -55,7 +55,11 @@ def test_judgements_are_recorded_changed_and_taken_back(db: Database) -> None:
         ("pgblend._start_run('mine', 'words', NULL, '{}', 10)", "22023", "arm is 'words'"),
         ("pgblend._start_run('mine', 'hybrid', 'nope', '{}', 10)", "22023", 'no profile "nope"'),
         ("pgblend._start_run('mine', 'hybrid', NULL, '{\"x\": 1}', 10)", "22023", 'setting "x"'),
-        ("pgblend._start_run('mine', 'hybrid', NULL, '{}', 10001)", "22023", "result_limit is 10001"),
+        (
+            "pgblend._start_run('mine', 'hybrid', NULL, '{}', 10001)",
+            "22023",
+            "result_limit is 10001",
+        ),
         ("evaluate_queries(0)", "42704", "no run 0"),
         ("evaluate_queries(NULL)", "42704", "no run NULL"),
         ("pgblend._finish_run(0, '{}', '{}', '{}')", "22023", "run NULL has"),
@@ -140,8 +144,8 @@ def finished_run(db: Database, metrics: str, options: str = "{}", judged_set: st
     )
     db.rows("SELECT evaluate_queries(%s)", run)
     query = db.value("SELECT query_id FROM pgblend_data.evaluation_result WHERE run_id = %s", run)
-    db.rows("SELECT pgblend._finish_run(%s, ARRAY[%s::bigint], ARRAY[%s::jsonb], %s)", run, query, metrics,
-            metrics)  # fmt: skip
+    finish = "SELECT pgblend._finish_run(%s, ARRAY[%s::bigint], ARRAY[%s::jsonb], %s)"
+    db.rows(finish, run, query, metrics, metrics)
     return run
 
 
