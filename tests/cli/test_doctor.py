@@ -167,6 +167,23 @@ def test_row_security_that_is_off(examine: Examine, connection: psycopg.Connecti
     assert examine()["row security"]["status"] == "ok"
 
 
+def test_a_schema_in_which_others_may_create(
+    examine: Examine, connection: psycopg.Connection
+) -> None:
+    assert "schemas" not in examine()
+    connection.execute("GRANT CREATE ON SCHEMA blend TO pgblend_reader")
+    connection.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")  # matters to attached tables
+    check = examine()["schemas"]
+    assert check["found"] == "pgblend_reader may create objects in blend"
+    connection.execute("CREATE TABLE public.articles (id int PRIMARY KEY, body text)")
+    connection.execute("SELECT attach_table('articles', '{body}')")
+    check = examine()["schemas"]
+    assert check["status"] == "warning"
+    assert check["found"].endswith("in blend, PUBLIC may create objects in public")
+    connection.execute(check["mend"].encode())
+    assert "schemas" not in examine()
+
+
 def test_a_reader_gets_what_it_may_know(
     examine: Examine, connect_as: Callable[..., psycopg.Connection], database_url: str
 ) -> None:
