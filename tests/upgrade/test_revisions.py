@@ -248,7 +248,7 @@ def test_dump_and_restore(empty: str, new_database: Callable[..., str], fill) ->
     with psycopg.connect(target) as connection:
         db = Database(connection)
         assert [db.value(query) for query in kept] == [1] * len(kept)
-        assert db.column("SELECT source_key FROM hybrid_search('words')") == ["k"]
+        assert db.column("SELECT source_key FROM blend.hybrid_search('words')") == ["k"]
     assert settings_of(target) == []  # a plain dump leaves it out
     runner.upgrade(target)
     assert settings_of(target) == settings_of(empty)
