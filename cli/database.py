@@ -36,7 +36,7 @@ _PREPARE = """
            extversion,
            pg_catalog.set_config('search_path', pg_catalog.concat_ws(', ',
                nullif(pg_catalog.current_setting('search_path'), ''),
-               'pgblend', extnamespace::pg_catalog.regnamespace), false)
+               'blend', extnamespace::pg_catalog.regnamespace), false)
     FROM (VALUES (1)) AS always_one_row
     LEFT JOIN pg_catalog.pg_extension ON extname = 'vector'
 """
@@ -113,7 +113,7 @@ def fetch_search(
     """Run a search; return its rows and what it went without, which no row may be there to say."""
     with connection.transaction():
         rows = fetch_rows(connection, sql, parameters)
-        return rows, fetch_value(connection, "SELECT pgblend.last_search() -> 'degraded'") or []
+        return rows, fetch_value(connection, "SELECT blend.last_search() -> 'degraded'") or []
 
 
 def call(option: str | None, sql: LiteralString, parameters: Mapping[str, object]) -> Any:

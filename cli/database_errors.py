@@ -59,6 +59,9 @@ _STATEMENT_ADVICE = {
 }
 
 _MISSING_OBJECT = {"3F000", "42P01", "42883"}
+_OURS = re.compile(r"\bpgblend(_data)?\b|\bblend\.|schema \"blend\"")
+# Private routines begin with an underscore. What is public was in pgblend before version 0.0.2.
+_PUBLIC_NAME = re.compile(r"\bpgblend\.([a-z]\w*)")
 _NO_VECTORS = {"PB001", "PB008"}
 _UNREACHABLE_CLASSES = ("08", "28", "3D", "57P")
 
@@ -79,7 +82,9 @@ def advice_for_connection(text: str, is_connection_failure: bool) -> UserError:
 
 def advice_for_statement(sqlstate: str, message: str, hint: str) -> UserError:
     """Explain an error that the server raised for a statement; its own hint comes first."""
-    if sqlstate in _MISSING_OBJECT and re.search(r"\bpgblend(_data)?\b", message):
+    if sqlstate in _MISSING_OBJECT and (named := _PUBLIC_NAME.search(message)):
+        return UserError(message, hint=f"what is public is in the schema blend: blend.{named[1]}")
+    if sqlstate in _MISSING_OBJECT and _OURS.search(message):
         return UserError(
             f"this database is not migrated, or not to this version ({message})",
             hint=NOT_MIGRATED_HINT,

@@ -17,8 +17,8 @@ def role_for(message: str) -> str | None:
         return None
     kind, name = denied.groups()
     if kind == "schema":
-        return "pgblend_reader" if name in ("pgblend", "pgblend_data") else None
+        return "pgblend_reader" if name in ("blend", "pgblend", "pgblend_data") else None
     access = (files("pgblend.sql") / "99_access" / "access.sql").read_text(encoding="utf-8")
-    of_name = re.compile(rf"\bpgblend(?:_data)?\.{name}\b")
+    of_name = re.compile(rf"\b(?:blend|pgblend|pgblend_data)\.{name}\b")
     roles = [role for objects, role in _GRANT.findall(access) if of_name.search(objects)]
     return " or ".join(dict.fromkeys(roles)) or None

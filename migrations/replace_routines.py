@@ -12,21 +12,22 @@ from sqlalchemy import Connection, text
 from pgblend.sql import render
 
 _CREATED = re.compile(
-    r"^CREATE OR REPLACE (?P<kind>FUNCTION|PROCEDURE|VIEW) pgblend\.(?P<name>\w+)", re.MULTILINE
+    r"^CREATE OR REPLACE (?P<kind>FUNCTION|PROCEDURE|VIEW) (?:pg)?blend\.(?P<name>\w+)",
+    re.MULTILINE,
 )
 _ACCESS = "-- 99_access/access\n"
 _COMMENT = "pgblend: hybrid search. Routines: sha256 "
+_OURS = "IN (to_regnamespace('pgblend'), to_regnamespace('blend')) AND"
 _SOURCES = text(
     "SELECT string_agg(concat_ws(' ', proname, prosrc), chr(10) ORDER BY proname, prosrc)"
-    " FROM pg_proc WHERE pronamespace = to_regnamespace('pgblend') AND proname = ANY (:names)"
+    f" FROM pg_proc WHERE pronamespace {_OURS} proname = ANY (:names)"
 )
 _ROUTINE_ROWS = text(
-    "SELECT oid, ctid::text FROM pg_proc"
-    " WHERE pronamespace = to_regnamespace('pgblend') AND proname = ANY (:names)"
+    f"SELECT oid, ctid::text FROM pg_proc WHERE pronamespace {_OURS} proname = ANY (:names)"
 )
 _VIEW_ROWS = text(
-    "SELECT oid, ctid::text FROM pg_class WHERE relkind = 'v'"
-    " AND relnamespace = to_regnamespace('pgblend') AND relname = ANY (:names)"
+    "SELECT oid, ctid::text FROM pg_class"
+    f" WHERE relkind = 'v' AND relnamespace {_OURS} relname = ANY (:names)"
 )
 
 
@@ -79,19 +80,21 @@ def differs(connection: Connection, script: str) -> bool:
 
 def _installed(connection: Connection, script: str) -> str:
     """Return the digests of a script and of the sources that its routines have in the database."""
-    names = _names(script, "FUNCTION", "PROCEDURE")
+    names = created_names(script, "FUNCTION", "PROCEDURE")
     sources = connection.execute(_SOURCES, {"names": names}).scalar() or ""
     return f"{digest(script)} {digest(sources)}"
 
 
-def _names(script: str, *kinds: str) -> list[str]:
+def created_names(script: str, *kinds: str) -> list[str]:
+    """Name what a script creates of these kinds: FUNCTION, PROCEDURE, VIEW."""
     return sorted({m["name"] for m in _CREATED.finditer(script) if m["kind"] in kinds})
 
 
 def _rows(connection: Connection, script: str) -> dict[tuple[str, int], str]:
     """Map each object the script names to its catalogue row's place, which replacing it moves."""
-    routines = connection.execute(_ROUTINE_ROWS, {"names": _names(script, "FUNCTION", "PROCEDURE")})
-    views = connection.execute(_VIEW_ROWS, {"names": _names(script, "VIEW")})
+    names = created_names(script, "FUNCTION", "PROCEDURE")
+    routines = connection.execute(_ROUTINE_ROWS, {"names": names})
+    views = connection.execute(_VIEW_ROWS, {"names": created_names(script, "VIEW")})
     return {("routine", oid): ctid for oid, ctid in routines} | {
         ("view", oid): ctid for oid, ctid in views
     }

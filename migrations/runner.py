@@ -19,7 +19,7 @@ from sqlalchemy import Connection, NullPool, create_engine, text
 from pgblend.cli.database import connect
 from pgblend.cli.errors import UserError
 from pgblend.cli.revision import check_revision, known_revisions
-from pgblend.migrations import search_path
+from pgblend.migrations import public_schema, search_path
 from pgblend.migrations.extensions import drop_created
 from pgblend.migrations.preflight import EXTENSIONS, prepare_server
 from pgblend.migrations.replace_routines import differs, digest, replace_routines, snapshot
@@ -48,16 +48,17 @@ class Status(TypedDict):
 
 
 def upgrade(database_url: str, revision: str = "head") -> None:
-    """Apply revisions up to `revision`, then put pgblend on the database's search_path."""
+    """Apply revisions up to `revision`, then put what is public on the database's search_path."""
     with _session(database_url) as connection:
         _current(connection)
+        public_schema.refuse_foreign(connection)
         prepare_server(connection)
         connection.execute(text("CREATE SCHEMA IF NOT EXISTS pgblend_data"))
         connection.commit()
         command.upgrade(_config(connection), _known(revision))
         if _current(connection) == _head() and differs(connection, render()):
             _replace_newest(connection)
-        search_path.add(connection)
+        search_path.add(connection, public_schema.current(connection))
         connection.commit()
 
 
@@ -75,7 +76,7 @@ def downgrade(database_url: str, revision: str) -> list[str]:
             _drop_made_configurations(connection)
         command.downgrade(_config(connection), revision)
         if _current(connection) is None:
-            search_path.remove(connection)
+            search_path.remove(connection, public_schema.PRIVATE)
             connection.execute(text("DROP TABLE pgblend_data.alembic_version"))
             connection.execute(text("DROP SCHEMA pgblend_data"))
             stay += drop_created(connection, EXTENSIONS)

@@ -1,11 +1,10 @@
-"""The database's search_path: with pgblend on it, `hybrid_search('…')` needs no schema name.
+"""The database's search_path: with blend on it, `hybrid_search('…')` needs no schema name.
 
 A plain pg_dump leaves this setting out, so `migrate up` sets it every time and doctor checks it.
 """
 
 from sqlalchemy import Connection, text
 
-_SCHEMA = "pgblend"
 _DATABASE_SETTING = text(
     "SELECT split_part(option, '=', 2) FROM pg_db_role_setting AS s, unnest(s.setconfig) AS option"
     " WHERE s.setrole = 0 AND option LIKE 'search_path=%'"
@@ -15,18 +14,25 @@ _SERVER_DEFAULT = text("SELECT boot_val FROM pg_settings WHERE name = 'search_pa
 _DATABASE = text("SELECT quote_ident(current_database())")
 
 
-def add(connection: Connection) -> None:
-    """Append pgblend to the database's search_path unless it is there."""
+def add(connection: Connection, schema: str) -> None:
+    """Append a schema to the database's search_path unless it is there."""
     schemas = _schemas(connection)
-    if _SCHEMA not in schemas:
-        _set(connection, [*schemas, _SCHEMA])
+    if schema not in schemas:
+        _set(connection, [*schemas, schema])
 
 
-def remove(connection: Connection) -> None:
-    """Take pgblend off the database's search_path again."""
+def remove(connection: Connection, schema: str) -> None:
+    """Take a schema off the database's search_path."""
     schemas = _schemas(connection)
-    if _SCHEMA in schemas:
-        _set(connection, [schema for schema in schemas if schema != _SCHEMA])
+    if schema in schemas:
+        _set(connection, [kept for kept in schemas if kept != schema])
+
+
+def replace(connection: Connection, old: str, new: str) -> None:
+    """Put a schema into another's place on the database's search_path, if that is there."""
+    schemas = _schemas(connection)
+    if old in schemas:
+        _set(connection, [new if schema == old else schema for schema in schemas])
 
 
 def _schemas(connection: Connection) -> list[str]:

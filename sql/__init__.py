@@ -1,9 +1,10 @@
 """Replaceable database objects: one routine or view per file, rendered into one script.
 
-A file `sql/NN_stage/name.sql` creates the object `pgblend.name`. Folders give the creation order;
-within a folder, files are ordered by what they call, since a `BEGIN ATOMIC` body binds when it is
-created. Two things are put in: the sources of plpy/ that a body includes, and public_errors.plpgsql
-around the body of every public routine in PL/pgSQL, which raises its errors anew.
+A file `sql/NN_stage/name.sql` creates the public object `blend.name`, `_name.sql` the private one
+`pgblend._name`. Folders give the creation order; within a folder, files are ordered by what they
+call, since a `BEGIN ATOMIC` body binds when it is created. Two things are put in: the sources of
+plpy/ that a body includes, and public_errors.plpgsql around the body of every public routine in
+PL/pgSQL, which raises its errors anew.
 """
 
 import re
@@ -19,7 +20,7 @@ _BODY_IMPORT = re.compile(
     r"^(?:import \w+(?: as \w+)?|from \w+ import \w+(?:, \w+)*)\n", re.MULTILINE
 )
 _IMPORTED = re.compile(r"(\w+)(?=[,\n])")
-_CALL = re.compile(r"\bpgblend\.(\w+)\s*\(")
+_CALL = re.compile(r"\b(?:pg)?blend\.(\w+)\s*\(")
 _PUBLIC_BODY = re.compile(
     r"(LANGUAGE plpgsql\n\w+ PARALLEL UNSAFE\n.*?AS \$function\$\n)((?:#[^\n]*\n)*)(.*?)"
     r"(\n\$function\$;)",

@@ -24,15 +24,19 @@ _UNSECURED_TABLES = """
             OR EXISTS (SELECT FROM pg_catalog.pg_policy AS p WHERE p.polrelid = c.oid))
     ORDER BY 1
 """
-# Schemas of the extensions, which stand in the routines' search_path.
+# Ours, where the owner alone creates; the extensions', which are in the routines' search_path.
 _WRITABLE_SCHEMAS = """
-    SELECT DISTINCT n.nspname::text AS name
-    FROM pg_catalog.pg_extension AS e
-    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace
-    WHERE e.extname IN ('vector', 'pg_trgm')
-        AND EXISTS (SELECT FROM pgblend_data.attached_table)
-        AND pg_catalog.has_schema_privilege('public', n.oid, 'CREATE')
-    ORDER BY 1
+    SELECT DISTINCT pg_catalog.quote_ident(n.nspname) AS name,
+        CASE a.grantee WHEN 0 THEN 'PUBLIC'
+            ELSE a.grantee::pg_catalog.regrole::text END AS grantee
+    FROM pg_catalog.pg_namespace AS n
+    CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) AS a
+    WHERE a.privilege_type = 'CREATE' AND (
+        a.grantee <> n.nspowner AND n.nspname IN ('blend', 'pgblend', 'pgblend_data')
+        OR a.grantee = 0 AND EXISTS (SELECT FROM pgblend_data.attached_table) AND n.oid IN (
+            SELECT e.extnamespace FROM pg_catalog.pg_extension AS e
+            WHERE e.extname IN ('vector', 'pg_trgm')))
+    ORDER BY 1, 2
 """
 
 
@@ -66,13 +70,13 @@ def migrations(url: str) -> Iterator[Check]:
 def search_path(connection: Connection) -> Iterator[Check]:
     """Check that new sessions find hybrid_search() without a schema name."""
     path = fetch_value(connection, _SEARCH_PATH)
-    if "pgblend" in [schema.strip(' "') for schema in path.split(",")]:
+    if "blend" in [schema.strip(' "') for schema in path.split(",")]:
         yield Check("search_path", "ok", path)
     else:
         yield Check(
             "search_path",
             "warning",
-            f"{path}: without pgblend",
+            f"{path}: without blend",
             "run: pgblend migrate up (a dump leaves this setting out), "
             "and see whether the role sets a search_path of its own",
         )
@@ -102,7 +106,7 @@ def row_security(connection: Connection) -> Iterator[Check]:
 
 def attached_tables(connection: Connection) -> Iterator[Check]:
     """Check that attached tables are followed: columns, triggers, rows and documents."""
-    problems = fetch_rows(connection, "SELECT * FROM pgblend.check_attached_tables()")
+    problems = fetch_rows(connection, "SELECT * FROM blend.check_attached_tables()")
     for row in problems:
         yield Check(f"table {row['table_name']}", "problem", row["problem"], row["mend"])
     count = fetch_value(connection, "SELECT count(*) FROM pgblend_data.attached_table")
@@ -111,14 +115,14 @@ def attached_tables(connection: Connection) -> Iterator[Check]:
 
 
 def writable_schemas(connection: Connection) -> Iterator[Check]:
-    """Check that not everybody can make objects in the schemas that our routines look into.
+    """Check that others cannot make objects in our schemas and those that our routines look into.
 
     Triggers on attached tables run with their owner's rights and call routines of that path.
     """
-    names = [row["name"] for row in fetch_rows(connection, _WRITABLE_SCHEMAS)]
-    if names:
-        mend = "; ".join(f"REVOKE CREATE ON SCHEMA {name} FROM PUBLIC" for name in names)
-        found = f"everybody may create objects in {', '.join(names)}"
+    rows = fetch_rows(connection, _WRITABLE_SCHEMAS)
+    if rows:
+        mend = "; ".join(f"REVOKE CREATE ON SCHEMA {r['name']} FROM {r['grantee']}" for r in rows)
+        found = ", ".join(f"{r['grantee']} may create objects in {r['name']}" for r in rows)
         yield Check("schemas", "warning", found, mend)
 
 

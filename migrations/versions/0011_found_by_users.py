@@ -2,6 +2,7 @@
 
 from alembic import op
 
+from pgblend.migrations import public_schema, search_path
 from pgblend.migrations.replace_routines import execute_script, replace_routines, snapshot
 
 revision = "0011"
@@ -275,6 +276,8 @@ def upgrade() -> None:
     execute_script(connection, PURPOSE + TUNED + SCORE + CREATE_LANGUAGES)
     execute_script(connection, LITERAL_WORDS)
     execute_script(connection, NO_FEEDBACK + CODE)
+    public_schema.create(connection, snapshot(down_revision))
+    search_path.replace(connection, public_schema.PRIVATE, public_schema.PUBLIC)
     replace_routines(connection, snapshot(revision), snapshot(down_revision))
     execute_script(connection, ADD_NAMES + INDEX_NAMES)
     execute_script(connection, TELL_LANGUAGES)
@@ -285,8 +288,10 @@ def upgrade() -> None:
 def downgrade() -> None:
     connection = op.get_bind()
     execute_script(connection, WORDS_BEFORE)
-    execute_script(connection, FEEDBACK_BEFORE + NO_CODE)
-    execute_script(connection, FORGET_SETTINGS + NO_TUNED_COLUMNS)
+    execute_script(connection, FEEDBACK_BEFORE + NO_CODE + FORGET_SETTINGS)
+    search_path.replace(connection, public_schema.PUBLIC, public_schema.PRIVATE)
+    public_schema.drop(connection, snapshot(revision))
+    execute_script(connection, NO_TUNED_COLUMNS)
     replace_routines(connection, snapshot(down_revision), snapshot(revision))
     execute_script(connection, NO_PURPOSE + NOT_TUNED + SCORE_BEFORE)
     execute_script(connection, FORGET_LANGUAGES)

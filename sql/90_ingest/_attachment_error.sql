@@ -15,7 +15,7 @@ BEGIN
     SELECT c.* INTO STRICT relation FROM pg_class AS c WHERE c.oid = wanted.relation;
     IF relation.relkind NOT IN ('r', 'p') OR relation.relpersistence = 't'
         OR relation.relnamespace::regnamespace::text IN (
-            'pgblend', 'pgblend_data', 'pg_catalog', 'information_schema')
+            'blend', 'pgblend', 'pgblend_data', 'pg_catalog', 'information_schema')
     THEN
         RETURN format('%s is no table of a user''s: expected a plain or a partitioned table',
             wanted.relation);

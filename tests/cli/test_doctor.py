@@ -128,7 +128,7 @@ def test_another_precision_of_the_same_model(
     assert "another precision" in check["found"]
 
 
-def test_a_search_path_without_pgblend(examine: Examine, connection: psycopg.Connection) -> None:
+def test_a_search_path_without_blend(examine: Examine, connection: psycopg.Connection) -> None:
     connection.execute(
         sql.SQL("ALTER DATABASE {} RESET search_path").format(
             sql.Identifier(connection.info.dbname)
@@ -136,11 +136,12 @@ def test_a_search_path_without_pgblend(examine: Examine, connection: psycopg.Con
     )
     check = examine()["search_path"]
     assert check["status"] == "warning"
+    assert check["found"].endswith(": without blend")
     assert "pgblend migrate up" in check["mend"]
 
 
 def test_changed_routines(examine: Examine, connection: psycopg.Connection) -> None:
-    connection.execute("DROP FUNCTION pgblend.reset_setting")
+    connection.execute("DROP FUNCTION blend.reset_setting")
     check = examine()["migrations"]
     assert check["status"] == "warning"
     assert "pgblend migrate apply" in check["mend"]
@@ -164,6 +165,23 @@ def test_row_security_that_is_off(examine: Examine, connection: psycopg.Connecti
     assert check["status"] == "problem"
     connection.execute(check["mend"].encode())
     assert examine()["row security"]["status"] == "ok"
+
+
+def test_a_schema_in_which_others_may_create(
+    examine: Examine, connection: psycopg.Connection
+) -> None:
+    assert "schemas" not in examine()
+    connection.execute("GRANT CREATE ON SCHEMA blend TO pgblend_reader")
+    connection.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")  # matters to attached tables
+    check = examine()["schemas"]
+    assert check["found"] == "pgblend_reader may create objects in blend"
+    connection.execute("CREATE TABLE public.articles (id int PRIMARY KEY, body text)")
+    connection.execute("SELECT attach_table('articles', '{body}')")
+    check = examine()["schemas"]
+    assert check["status"] == "warning"
+    assert check["found"].endswith("in blend, PUBLIC may create objects in public")
+    connection.execute(check["mend"].encode())
+    assert "schemas" not in examine()
 
 
 def test_a_reader_gets_what_it_may_know(

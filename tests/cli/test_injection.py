@@ -35,7 +35,8 @@ TABLES = """
         (SELECT array_agg(name) FROM pgblend_data.collection),
         (SELECT count(*) FROM pgblend_data.setting),
         (SELECT count(*) FROM pg_class WHERE relnamespace = 'pgblend_data'::regnamespace),
-        (SELECT count(*) FROM pg_proc WHERE pronamespace = 'pgblend'::regnamespace),
+        (SELECT count(*) FROM pg_proc
+         WHERE pronamespace IN ('blend'::regnamespace, 'pgblend'::regnamespace)),
         (SELECT count(*) FROM pg_roles)
 """
 

@@ -16,8 +16,8 @@ SECURITY_DEFINER = {
     "_table_truncated",
     "drop_embedding_space",
 }
-OURS = "pronamespace = 'pgblend'::regnamespace"
-RELATIONS = "relnamespace IN ('pgblend'::regnamespace, 'pgblend_data'::regnamespace)"
+OURS = "pronamespace IN ('blend'::regnamespace, 'pgblend'::regnamespace)"
+RELATIONS = "relnamespace::regnamespace::text IN ('blend', 'pgblend', 'pgblend_data')"
 
 
 def column(catalogue: psycopg.Connection, query: str) -> list[str]:
@@ -26,6 +26,43 @@ def column(catalogue: psycopg.Connection, query: str) -> list[str]:
 
 def test_there_is_something_to_check(catalogue: psycopg.Connection) -> None:
     assert len(column(catalogue, f"SELECT proname FROM pg_proc WHERE {OURS}")) > 50
+
+
+def test_what_is_public_is_in_blend_and_has_no_leading_underscore(
+    catalogue: psycopg.Connection,
+) -> None:
+    query = (
+        "SELECT o.name FROM (SELECT pronamespace, proname FROM pg_proc"
+        " UNION ALL SELECT relnamespace, relname FROM pg_class"
+        " UNION ALL SELECT typnamespace, typname FROM pg_type WHERE typcategory <> 'A'"
+        ") AS o (schema, name) WHERE o.schema = '{}'::regnamespace"
+    )
+    public, private = (column(catalogue, query.format(name)) for name in ("blend", "pgblend"))
+    assert [name for name in public if name.startswith("_")] == []
+    assert [name for name in private if not name.startswith("_")] == []
+    assert public
+    assert private
+
+
+def test_public_signatures_have_public_types(catalogue: psycopg.Connection) -> None:
+    query = (
+        "SELECT p.oid::regprocedure FROM pg_proc AS p"
+        " CROSS JOIN LATERAL unnest(p.proallargtypes || p.proargtypes::oid[] || p.prorettype)"
+        " AS used (type) INNER JOIN pg_type AS t ON t.oid = used.type"
+        " WHERE p.pronamespace = 'blend'::regnamespace"
+        " AND t.typnamespace::regnamespace::text IN ('pgblend', 'pgblend_data')"
+    )
+    assert column(catalogue, query) == []
+
+
+def test_only_its_owner_may_create_in_a_schema_of_ours(catalogue: psycopg.Connection) -> None:
+    query = (
+        "SELECT n.nspname, a.grantee::regrole FROM pg_namespace AS n,"
+        " aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) AS a"
+        " WHERE n.nspname IN ('blend', 'pgblend', 'pgblend_data')"
+        " AND a.privilege_type = 'CREATE' AND a.grantee <> n.nspowner"
+    )
+    assert catalogue.execute(query).fetchall() == []  # type: ignore[call-overload]
 
 
 def test_every_routine_has_a_comment(catalogue: psycopg.Connection) -> None:

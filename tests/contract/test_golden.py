@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 ROLES = ("pgblend_reader", "pgblend_writer", "pgblend_admin")
-OURS = "FROM pg_proc AS p WHERE pronamespace = 'pgblend'::regnamespace"
+OURS = "FROM pg_proc AS p WHERE pronamespace::regnamespace::text IN ('blend', 'pgblend')"
 NAME = "p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')'"
 
 
@@ -16,23 +16,32 @@ def table(rows: list[tuple[object, ...]]) -> str:
 
 @pytest.fixture
 def rows(catalogue: psycopg.Connection) -> Callable[[str], list[tuple[object, ...]]]:
-    catalogue.execute("SET search_path = pgblend, pgblend_data, public")
+    catalogue.execute("SET search_path = blend, pgblend, pgblend_data, public")
     return lambda query: catalogue.execute(query).fetchall()  # type: ignore[call-overload]
 
 
 def test_public_signatures(rows, golden) -> None:
     query = (
         "SELECT p.proname || '(' || pg_get_function_arguments(p.oid) || ')',"
-        f" pg_get_function_result(p.oid) {OURS} AND proname NOT LIKE '\\_%' ORDER BY 1"
+        f" pg_get_function_result(p.oid) {OURS} AND pronamespace = 'blend'::regnamespace ORDER BY 1"
     )
     golden("signatures.txt", table(rows(query)))
+
+
+def test_what_is_public(rows, golden) -> None:
+    query = (
+        "SELECT 'function', proname FROM pg_proc WHERE pronamespace = 'blend'::regnamespace"
+        " UNION SELECT CASE relkind WHEN 'v' THEN 'view' WHEN 'c' THEN 'type' ELSE 'table' END,"
+        " relname FROM pg_class WHERE relnamespace = 'blend'::regnamespace ORDER BY 1, 2"
+    )
+    golden("public.txt", table(rows(query)))
 
 
 def test_views_and_result_columns(rows, golden) -> None:
     query = (
         "SELECT c.relname, a.attname, format_type(atttypid, atttypmod) FROM pg_class AS c"
         " JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0"
-        " WHERE relnamespace = 'pgblend'::regnamespace AND relkind IN ('v', 'c')"
+        " WHERE relnamespace::regnamespace::text IN ('blend', 'pgblend') AND relkind IN ('v', 'c')"
         " ORDER BY relname, attnum"
     )
     golden("columns.txt", table(rows(query)))
@@ -63,7 +72,7 @@ def test_who_may_do_what_with_which_table(rows, golden) -> None:
         " FROM pg_class AS c"
         f" CROSS JOIN unnest(ARRAY{list(ROLES)}) WITH ORDINALITY AS r (role, place)"
         " CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE']) AS privilege"
-        " WHERE relnamespace IN ('pgblend'::regnamespace, 'pgblend_data'::regnamespace)"
+        " WHERE relnamespace::regnamespace::text IN ('blend', 'pgblend', 'pgblend_data')"
         " AND relkind IN ('r', 'v') GROUP BY c.oid, role, place ORDER BY 1, place"
     )
     golden("tables.txt", table(rows(query)))

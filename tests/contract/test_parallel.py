@@ -15,7 +15,7 @@ CALLS = {
     "_arm_settings": "('vector')",
     "_binding_conditions": f"('a -b', {IDS})",
     "_bm25_idf": "(10, 2)",
-    "_blend_score": "(1, 1, 1, pgblend.get_setting('blend'), 1)",
+    "_blend_score": "(1, 1, 1, blend.get_setting('blend'), 1)",
     "_answer_messages": "('q', '[]')",
     "_ask_document": """('{"query": "q", "mode": "hybrid", "queryLanguage": "en", "parts": [],
         "results": [], "meta": {}, "degraded": []}', NULL)""",
@@ -47,7 +47,7 @@ CALLS = {
     "_chunks_around": f"({IDS}, {SETTINGS})",
     "_context_document": "(json_build_object('query', 'q', 'format', 'json', 'hits', '[]'::json,"
     " 'chunks', '[]'::json, 'documents', '[]'::json, 'settings', " + SETTINGS + "))",
-    "_context_of": "('q', ARRAY[]::pgblend.search_result[], " + SETTINGS + ", 'json')",
+    "_context_of": "('q', ARRAY[]::blend.search_result[], " + SETTINGS + ", 'json')",
     "_context_settings": "('{\"max_tokens\": 9}', NULL, '{c}')",
     "_document_ages": "('{1}')",
     "_diagnosis": """('{"document": null}')""",
@@ -76,7 +76,7 @@ CALLS = {
     "_filter_candidates": "('{1}', '{\"a\": 1}')",
     "_filter_condition": "('{\"a\": 1}', 1)",
     "_filter_estimate": f"('true', '{{}}', {IDS})",
-    "_found_documents": "(ARRAY[]::pgblend.search_result[], NULL)",
+    "_found_documents": "(ARRAY[]::blend.search_result[], NULL)",
     "_find_document": f"('key', {IDS})",
     "_group_condition": "('english', '{\"phrases\": [\"a fox\"]}', true)",
     "_group_operands": "('english', '{\"phrases\": [\"a fox\"]}', true)",
@@ -116,7 +116,7 @@ CALLS = {
     "_pack_vector": "(tsvectorsend('a:1'), 0)",
     "_parse_query": "('\"a fox\" -b', 'english')",
     "_pending_chunks": "('{1}')",
-    "_passage_metrics": "(ARRAY[]::pgblend.search_result[])",
+    "_passage_metrics": "(ARRAY[]::blend.search_result[])",
     "_plain_query": "('a \"b\"')",
     "_posting_blocks": "('{1}', '{0}')",
     "_probe_start": "('{1,2}')",
@@ -137,11 +137,11 @@ CALLS = {
     "_search_plan": "('{}', '{}', '{}', NULL, NULL, 'none')",
     "_search_settings": "('{\"k1\": 1}', NULL, '{1}')",
     "_search_fields": "('q', 1, '{1}', " + SETTINGS + ", NULL, false,"
-    " ARRAY[]::pgblend.search_result[], 0)",
+    " ARRAY[]::blend.search_result[], 0)",
     "_search_report": "('q', 1, NULL, '{1}', " + SETTINGS + ", NULL, false, '{}',"
-    " ARRAY[]::pgblend.search_result[], 0)",
+    " ARRAY[]::blend.search_result[], 0)",
     "_search_trace": "('q', NULL, '{1}', '{}', " + SETTINGS + ", '{}',"
-    " ARRAY[]::pgblend.search_result[], NULL, 0)",
+    " ARRAY[]::blend.search_result[], NULL, 0)",
     "_searched_collections": "('{c}')",
     "_searched_space": "(NULL)",
     "_segment_arrays": f"({IDS})",
@@ -192,7 +192,7 @@ CALLS = {
     "_vocabulary_lock": "(1)",
     "_wanted_stages": f"({SETTINGS})",
     "_why_not": f"('expand', {SETTINGS})",
-    "_with_text_around": "(ARRAY[]::pgblend.search_result[], " + SETTINGS + ")",
+    "_with_text_around": "(ARRAY[]::blend.search_result[], " + SETTINGS + ")",
     "_websearch_query": "('english', 'a \"b c\" -d')",
     "_websearch_text": "('a-b')",
     "_words_of_lexemes": "('some text', 'english', '{text}')",
@@ -219,7 +219,8 @@ def forced(module_connection: psycopg.Connection) -> Database:
 
 def test_every_safe_routine_is_called_below(forced: Database) -> None:
     safe = forced.column(
-        "SELECT proname::text FROM pg_proc WHERE pronamespace = 'pgblend'::regnamespace"
+        "SELECT proname::text FROM pg_proc"
+        " WHERE pronamespace IN ('blend'::regnamespace, 'pgblend'::regnamespace)"
         " AND proparallel = 's' AND prorettype <> 'trigger'::regtype"
     )
     assert set(safe) == CALLS.keys()
@@ -227,7 +228,8 @@ def test_every_safe_routine_is_called_below(forced: Database) -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_safe_in_a_worker(forced: Database, name: str) -> None:
-    query = f"SELECT pgblend.{name}{CALLS[name]}"
+    schema = "pgblend" if name.startswith("_") else "blend"
+    query = f"SELECT {schema}.{name}{CALLS[name]}"
     plan = "\n".join(forced.column(f"EXPLAIN (COSTS OFF) {query}"))
     assert "Gather" in plan
     forced.rows(query)

@@ -35,7 +35,7 @@ ROUTINES = """
         ARRAY(SELECT regexp_replace(format_type(t.type, NULL), '^.*\\.', '')
               FROM unnest(p.proargtypes::oid[]) WITH ORDINALITY AS t (type, place) ORDER BY place)
     FROM pg_proc AS p
-    WHERE p.pronamespace = 'pgblend'::regnamespace AND p.proname !~ '^_'
+    WHERE p.pronamespace = 'blend'::regnamespace
     ORDER BY 1, 2
 """
 INTERNALS = re.compile(r"plpy|spiexceptions|Traceback|\b_[a-z]+_\w+")
@@ -65,12 +65,12 @@ def test_context_names_the_called_routine_alone(library: Database) -> None:
         call = f"{name}({arguments})"
         try:
             with library.connection.transaction(force_rollback=True):
-                library.rows(f"SELECT pgblend.{call}")
+                library.rows(f"SELECT blend.{call}")
         except psycopg.Error as error:
             failed.add(name)
             told = f"{error.diag.message_primary} {error.diag.message_detail}"
             lines = (error.diag.context or "").splitlines()
-            own = rf"PL/pgSQL function (pgblend\.)?{name}\("
+            own = rf"PL/pgSQL function (blend\.)?{name}\("
             is_bug = str(error.diag.sqlstate).startswith(("38", "XX"))
             is_own = all(re.match(own, line) for line in lines)
             if is_bug or not is_own or INTERNALS.search(told):

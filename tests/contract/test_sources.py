@@ -21,7 +21,10 @@ SOURCES = source_files()
 # which is VOLATILE, calls it, once a statement.
 ONE_SNAPSHOT = {"_rank_passages"}
 MODULES = sorted(Path(str(files("pgblend.plpy"))).glob("[!_]*.py"))
-CREATED = re.compile(r"^CREATE OR REPLACE (?:FUNCTION|VIEW) pgblend\.(\w+)", re.MULTILINE)
+# What is public has no leading underscore.
+CREATED = re.compile(
+    r"^CREATE OR REPLACE (?:FUNCTION|VIEW) (?:blend\.(?=[a-z])|pgblend\.(?=_))(\w+)", re.MULTILINE
+)
 INCLUDE = re.compile(r"^#include plpy/(\w+)\.py$", re.MULTILINE)
 CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 
@@ -200,7 +203,7 @@ def test_arms_read_only_the_settings_that_they_are_given() -> None:
     for name in arms:
         read = re.findall(r"settings (?:->>?|#>>?) '\{?(\w+)", texts[name])
         assert {*read} <= {*READ_BY_ARMS, "candidate_depth"}, name
-        calls = re.findall(r"pgblend\.(\w+)\([^;]*?\bsettings[,)]", texts[name])
+        calls = re.findall(r"blend\.(\w+)\([^;]*?\bsettings[,)]", texts[name])
         assert {*calls} & passed_on <= arms, name
 
 

@@ -204,7 +204,7 @@ def test_every_function_that_asks_a_model_is_above(filled: Database) -> None:
     bodies = dict(
         filled.rows(
             "SELECT proname::text, string_agg(pg_get_functiondef(oid), '') FROM pg_proc"
-            " WHERE pronamespace = 'pgblend'::regnamespace GROUP BY 1"
+            " WHERE pronamespace IN ('blend'::regnamespace, 'pgblend'::regnamespace) GROUP BY 1"
         )
     )
     calls = {name: set(re.findall(r"(\w+)\(", body)) - {name} for name, body in bodies.items()}

@@ -132,7 +132,7 @@ def catalogue_rights(db: Database) -> set[tuple[str, str]]:
     rows = db.rows(
         "SELECT c.relname, p FROM pg_class AS c"
         " CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE']) AS p"
-        " WHERE relnamespace IN ('pgblend'::regnamespace, 'pgblend_data'::regnamespace)"
+        " WHERE relnamespace::regnamespace::text IN ('blend', 'pgblend', 'pgblend_data')"
         " AND relkind IN ('r', 'v') AND has_table_privilege('pgblend_gateway', c.oid, p)"
     )
     return {(str(table), str(privilege)) for table, privilege in rows}

@@ -37,7 +37,7 @@ def test_a_reader_finds_what_a_database_without_the_rest_has(
 
 @pytest.mark.parametrize("view", ["collections", "documents", "chunks", "embedding_spaces"])
 def test_views(two_collections: Any, view: str) -> None:
-    count = f"SELECT count(*) FROM pgblend.{view}"
+    count = f"SELECT count(*) FROM blend.{view}"
     assert two_collections.reader.value(count) == two_collections.only_open.value(count)
     if view != "embedding_spaces":
         assert two_collections.admin.value(count) > two_collections.reader.value(count)
@@ -46,7 +46,7 @@ def test_views(two_collections: Any, view: str) -> None:
 def readable_tables(db: Database) -> list[str]:
     return db.column(
         "SELECT c.oid::regclass::text FROM pg_class AS c WHERE relkind IN ('r', 'v', 'm')"
-        " AND relnamespace IN ('pgblend'::regnamespace, 'pgblend_data'::regnamespace)"
+        " AND relnamespace::regnamespace::text IN ('blend', 'pgblend', 'pgblend_data')"
         " AND has_table_privilege(c.oid, 'SELECT') ORDER BY 1"
     )
 
@@ -133,6 +133,7 @@ def test_a_hidden_collection_is_like_a_missing_one(two_collections: Any, search:
         "DELETE FROM pgblend_data.embedding_test_space",
         "INSERT INTO pgblend_data.profile VALUES ('x', 'x', '{}')",
         "ALTER TABLE pgblend_data.chunk DISABLE ROW LEVEL SECURITY",
+        "CREATE FUNCTION blend.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
         "CREATE FUNCTION pgblend.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
         "CREATE TABLE pgblend_data.mine ()",
         "SELECT pg_read_file('pgblend_gateway_token')",
@@ -147,13 +148,13 @@ def test_no_session_setting_opens_anything(two_collections: Any) -> None:
     reader = two_collections.reader
     with reader.connection.transaction(force_rollback=True):
         reader.rows("SET LOCAL row_security = off")
-        assert reader.error("SELECT count(*) FROM pgblend.chunks").sqlstate == "42501"
+        assert reader.error("SELECT count(*) FROM blend.chunks").sqlstate == "42501"
     with reader.connection.transaction(force_rollback=True):
         reader.rows("SET LOCAL search_path = pg_temp")
         reader.rows("CREATE TEMP TABLE collection (id bigint, name text)")
         reader.rows("INSERT INTO collection VALUES (2, 'secret')")
         error = reader.error(
-            "SELECT * FROM pgblend.lexical_search('wine', collections => '{secret}')"
+            "SELECT * FROM blend.lexical_search('wine', collections => '{secret}')"
         )
         assert error.sqlstate == "42704"
 
@@ -175,9 +176,9 @@ Connect = Callable[..., psycopg.Connection]
 def test_without_a_role_nothing_is_there(library: Database, connect_as: Connect) -> None:
     nobody = Database(connect_as("pg_monitor"))
     for statement in (
-        "SELECT * FROM pgblend.lexical_search('word')",
-        "SELECT * FROM pgblend.collections",
-        "SELECT pgblend.embed_text(ARRAY['x'])",
+        "SELECT * FROM blend.lexical_search('word')",
+        "SELECT * FROM blend.collections",
+        "SELECT blend.embed_text(ARRAY['x'])",
         "SELECT * FROM pgblend_data.chunk",
     ):
         assert nobody.error(statement).sqlstate == "42501"
@@ -278,6 +279,7 @@ def test_an_admin_is_no_superuser(library: Database, connect_as: Connect) -> Non
         "SELECT pgblend._call_gateway('/x', '{}', 10)",
         "DROP TABLE pgblend_data.document",
         "DELETE FROM pgblend_data.setting_history",
+        "CREATE FUNCTION blend.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
         "CREATE FUNCTION pgblend.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     ):
         assert admin.error(statement).sqlstate == "42501"

@@ -214,5 +214,5 @@ def test_a_repeated_word_weighs_more(db: Database) -> None:
     "text", ["", "plain words", "<b>a/b\\c-d</b>", "naïve “quotes” – ERR-1042", "東京都 und ไทย/ok"]
 )
 def test_chunks_and_queries_reach_the_parser_alike(db: Database, text: str) -> None:
-    parts = "_index_parts(%s, '', '', 0)"
-    assert db.value(f"SELECT ({parts})[1] = _indexable_text(%s)", text, text)
+    parts = "pgblend._index_parts(%s, '', '', 0)"
+    assert db.value(f"SELECT ({parts})[1] = pgblend._indexable_text(%s)", text, text)

@@ -82,6 +82,7 @@ def test_the_servers_hint_comes_first() -> None:
     ("denied", "role"),
     [
         ("schema pgblend", "pgblend_reader"),
+        ("schema blend", "pgblend_reader"),
         ("schema public", None),
         ("function hybrid_search", "pgblend_reader"),
         ("function ingest_document", "pgblend_writer"),
@@ -104,9 +105,12 @@ def test_a_denied_right_names_the_role_that_has_it(denied: str, role: str | None
 @pytest.mark.parametrize(
     ("sqlstate", "message", "is_unmigrated"),
     [
-        ("42P01", 'relation "pgblend.documents" does not exist', True),
-        ("42883", "function pgblend.hybrid_search(text) does not exist", True),
+        ("42P01", 'relation "blend.documents" does not exist', True),
+        ("42883", "function blend.hybrid_search(text) does not exist", True),
+        ("42883", "function pgblend._find(text) does not exist", True),
         ("3F000", 'schema "pgblend" does not exist', True),
+        ("3F000", 'schema "blend" does not exist', True),
+        ("42P01", 'relation "blend" does not exist', False),
         ("42P01", 'relation "mine" does not exist', False),
         ("42704", 'there is no collection "pgblend"', False),
     ],
@@ -117,6 +121,19 @@ def test_missing_objects_of_pgblend_mean_migrate(
     error = advice_for_statement(sqlstate, message, "")
     assert (error.hint == "run: pgblend migrate up") is is_unmigrated
     assert (error.exit_code == ExitCode.DATABASE) is is_unmigrated
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "function pgblend.hybrid_search(unknown) does not exist",
+        'relation "pgblend.hybrid_search" does not exist',
+    ],
+)
+def test_a_public_name_in_the_private_schema_gets_its_own(message: str) -> None:
+    error = advice_for_statement("42883", message, "You might need to add explicit type casts.")
+    assert error.message == message
+    assert error.hint == "what is public is in the schema blend: blend.hybrid_search"
 
 
 def test_errors_of_others_are_left_alone() -> None:

@@ -24,7 +24,8 @@ def test_stages_come_in_order_and_callees_before_callers() -> None:
         ("-- pgblend.b(…)\nSELECT 1", set()),
         ("COMMENT ON FUNCTION pgblend.b(text) IS 'pgblend.c()';", set()),
         ("RAISE USING HINT = 'SELECT pgblend.b()'", set()),
-        ("SELECT * FROM pgblend.some_view", set()),
+        ("SELECT blend.b(1), pgblend._c (), others.d()", {"b", "_c"}),
+        ("SELECT * FROM blend.some_view", set()),
         ("SELECT pgblend.a()", set()),  # itself
     ],
 )

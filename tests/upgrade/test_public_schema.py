@@ -1,0 +1,187 @@
+"""Revision 0011 moves what is public from pgblend to the schema blend, and down again back."""
+
+import os
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from pgblend.cli.errors import UserError
+from pgblend.migrations import runner
+from support.catalogue import schema, settings_of
+from support.database import Database, add_documents
+
+# What users build on functions, views and types; 0010 calls them by the name pgblend as well.
+BUILT = """
+CREATE VIEW public.found AS
+SELECT h.source_key, h.score FROM pgblend.hybrid_search('words') AS h;
+CREATE VIEW public.keys AS SELECT d.source_key FROM pgblend.documents AS d;
+CREATE MATERIALIZED VIEW public.all_keys AS SELECT source_key FROM pgblend.documents;
+CREATE TABLE public.kept (
+    id int PRIMARY KEY,
+    fused float8 NOT NULL DEFAULT pgblend.rrf('{1}', k => 1) CHECK (pgblend.rrf('{1}') > 0),
+    hit pgblend.search_result,
+    documents pgblend.documents[]
+);
+CREATE INDEX kept_decay ON public.kept (fused) WHERE fused > 0;
+CREATE FUNCTION public.best(query text) RETURNS SETOF pgblend.search_result LANGUAGE sql
+BEGIN ATOMIC SELECT * FROM pgblend.lexical_search(query, 1); END;
+CREATE FUNCTION public.unqualified() RETURNS text LANGUAGE plpgsql
+AS 'BEGIN RETURN (SELECT source_key FROM hybrid_search(''words'')); END';
+"""
+ANSWERS = (
+    "SELECT source_key, score > 0 FROM found",
+    "SELECT source_key FROM keys",
+    "SELECT source_key FROM best('words')",
+    "SELECT unqualified()",
+    "SELECT (hit).source_key FROM kept WHERE id = 1",
+)
+INSERT = """
+    INSERT INTO kept (id, hit, documents)
+    SELECT %s, h, ARRAY(SELECT d FROM documents AS d) FROM lexical_search('words') AS h
+    RETURNING fused, (hit).source_key, (documents[1]).source_key
+"""
+PLACES = """
+    SELECT array_agg(DISTINCT pronamespace::regnamespace::text) FROM pg_proc
+    WHERE proname IN ('hybrid_search', 'rrf', 'last_search')
+"""
+
+
+@pytest.fixture
+def at_0010(empty: str) -> Iterator[Database]:
+    """A database of the first release with a document, seen by a session that stays open."""
+    runner.upgrade(empty, "0010")
+    with psycopg.connect(empty, autocommit=True) as connection:
+        db = Database(connection)
+        db.rows("SELECT add_collection('c')")
+        add_documents(db, "c", [("k", "Title", "some words")])
+        yield db
+
+
+@pytest.fixture
+def app(server, at_0010: Database) -> Iterator[Database]:  # type: ignore[no-untyped-def]
+    """A user's role that is a member of none of ours, with rights on a function and a view."""
+    role = f"pgblend_test_app_{os.getpid()}"
+    database = at_0010.connection.info.dbname
+    at_0010.rows(f"CREATE ROLE {role} LOGIN PASSWORD 'secret'")
+    at_0010.rows(f"GRANT USAGE ON SCHEMA pgblend TO {role}")
+    at_0010.rows(f"GRANT EXECUTE ON FUNCTION pgblend.graph_score TO {role}")
+    at_0010.rows(f"GRANT SELECT ON pgblend.documents TO {role}")
+    try:
+        with psycopg.connect(server.url(database, user=role, password="secret")) as connection:
+            connection.autocommit = True
+            yield Database(connection)
+    finally:
+        at_0010.rows(f"DROP OWNED BY {role}")
+        at_0010.rows(f"DROP ROLE {role}")
+
+
+def again(db: Database) -> Database:
+    """A new session of the same role: it has the database's new search_path."""
+    return Database(psycopg.connect(db.url, autocommit=True))
+
+
+def answers(db: Database) -> list[object]:
+    return [db.rows(query) for query in ANSWERS]
+
+
+def test_what_users_built_stays(empty: str, at_0010: Database) -> None:
+    at_0010.rows(BUILT)
+    assert at_0010.row(INSERT, 1) == (0.5, "k", "k")
+    before, dump = answers(at_0010), schema(empty)
+    for place, move in (
+        ("blend", lambda: runner.upgrade(empty)),
+        ("pgblend", lambda: runner.downgrade(empty, "0010")),
+        ("blend", lambda: runner.upgrade(empty)),
+    ):
+        move()
+        session = again(at_0010)
+        assert session.value(PLACES) == [place]
+        assert answers(session) == before
+        session.rows("REFRESH MATERIALIZED VIEW all_keys")
+        with session.connection.transaction(force_rollback=True):
+            assert session.row(INSERT, 2) == (0.5, "k", "k")
+        session.connection.close()
+        if place == "pgblend":
+            assert schema(empty) == dump
+
+
+def test_rights_of_users_roles_stay(empty: str, app: Database) -> None:
+    view = "SELECT has_table_privilege('documents', 'SELECT')"
+    for move in (runner.upgrade, lambda url: runner.downgrade(url, "0010")):
+        move(empty)
+        session = again(app)
+        assert session.value("SELECT graph_score(0.5, 0)") == 1.5
+        assert session.value(view) is True
+        assert session.error("SELECT * FROM hybrid_search('words')").sqlstate == "42501"
+        assert session.value("SELECT has_schema_privilege(current_schema, 'CREATE')") is False
+        session.connection.close()
+
+
+def test_prepared_statements_stay(empty: str, at_0010: Database) -> None:
+    """One on a view runs on; one on our names does once its session has the new search_path."""
+    at_0010.rows("CREATE VIEW public.found AS SELECT source_key FROM hybrid_search('words')")
+    at_0010.rows("PREPARE on_view AS SELECT * FROM public.found")
+    at_0010.rows("PREPARE on_function AS SELECT source_key FROM hybrid_search($1)")
+    at_0010.rows("PREPARE on_documents AS SELECT source_key FROM documents")
+    run = ("EXECUTE on_view", "EXECUTE on_function('words')", "EXECUTE on_documents")
+    for place, move in (
+        ("blend", runner.upgrade),
+        ("pgblend", lambda url: runner.downgrade(url, "0010")),
+    ):
+        move(empty)
+        assert at_0010.column(run[0]) == ["k"]
+        assert at_0010.error(run[1]).sqlstate == "42883"
+        at_0010.rows(f"SET search_path = public, {place}")
+        assert [at_0010.column(statement) for statement in run] == [["k"]] * 3
+
+
+def test_the_database_s_search_path_has_it_in_the_same_place(empty: str) -> None:
+    runner.upgrade(empty, "0010")
+    with psycopg.connect(empty, autocommit=True) as connection:
+        name = connection.info.dbname
+        connection.execute(f'ALTER DATABASE "{name}" SET search_path = app, pgblend, public')  # type: ignore[call-overload]
+    runner.upgrade(empty)
+    assert settings_of(empty) == ["search_path=app, blend, public"]
+    runner.downgrade(empty, "0010")
+    assert settings_of(empty) == ["search_path=app, pgblend, public"]
+
+
+def test_routines_of_users_that_say_the_old_name_are_named(
+    empty: str, at_0010: Database, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name, body in {
+        "old": "SELECT count(*) FROM pgblend.hybrid_search(''x'')",
+        "old_view": "SELECT count(*) FROM pgblend.documents",
+        "parameter": "SELECT current_setting(''pgblend.purpose'', true)",
+        "unqualified": "SELECT count(*) FROM hybrid_search(''x'')",
+    }.items():
+        at_0010.rows(f"CREATE FUNCTION public.{name}() RETURNS text LANGUAGE sql AS '{body}'")
+    runner.upgrade(empty)
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "schema blend; routines that say pgblend: " in line
+    assert " old(), old_view() (create them anew" in line
+
+
+@pytest.mark.parametrize("revision", [None, "0010"])
+def test_a_schema_of_somebody_else_is_refused(
+    new_database, connect_as, revision: str | None
+) -> None:
+    url = new_database()
+    if revision:
+        runner.upgrade(url, revision)
+    owner = connect_as("pgblend_reader").info.user
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA blend AUTHORIZATION {owner}")  # type: ignore[call-overload]
+        connection.execute("CREATE TABLE blend.coffee ()")
+    before = schema(url), settings_of(url)
+    with pytest.raises(UserError, match=f"not pgblend's: it belongs to {owner}") as caught:
+        runner.upgrade(url)
+    assert "ALTER SCHEMA blend RENAME TO" in caught.value.hint
+    assert (schema(url), settings_of(url)) == before
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ALTER SCHEMA blend RENAME TO coffee_blends")
+    runner.upgrade(url)
+    with psycopg.connect(url, autocommit=True) as connection:
+        assert Database(connection).value(PLACES) == ["blend"]
+        connection.execute("DROP SCHEMA coffee_blends CASCADE")  # its owner's role goes away
