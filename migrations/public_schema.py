@@ -14,7 +14,12 @@ PRIVATE = "pgblend"
 TYPES = ["search_result"]  # of public signatures
 
 _OWNER = text("SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = :schema")
-_IS_OURS = text("SELECT to_regproc('blend.hybrid_search') IS NOT NULL")
+# Whoever made it first could have made functions of our names in it as well: the owner decides.
+_IS_OURS = text(
+    "SELECT to_regproc('blend.hybrid_search') IS NOT NULL AND EXISTS ("
+    "SELECT FROM pg_namespace AS b INNER JOIN pg_namespace AS p ON p.nspowner = b.nspowner"
+    " WHERE b.nspname = 'blend' AND p.nspname = 'pgblend')"
+)
 _CREATE = """
 CREATE SCHEMA blend;
 COMMENT ON SCHEMA blend IS 'pgblend: the functions to call and the views to look at.';

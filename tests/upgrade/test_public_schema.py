@@ -174,6 +174,9 @@ def test_a_schema_of_somebody_else_is_refused(
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA blend AUTHORIZATION {owner}")  # type: ignore[call-overload]
         connection.execute("CREATE TABLE blend.coffee ()")
+        connection.execute(
+            "CREATE FUNCTION blend.hybrid_search() RETURNS int LANGUAGE sql RETURN 1"
+        )  # a name of ours makes it not ours
     before = schema(url), settings_of(url)
     with pytest.raises(UserError, match=f"not pgblend's: it belongs to {owner}") as caught:
         runner.upgrade(url)
