@@ -9,7 +9,7 @@ import click
 from pgblend.cli.errors import UserError
 from pgblend.cli.extras import require
 from pgblend.cli.gateway.json_log import LOG_LEVELS
-from pgblend.cli.gateway.options import policy_options, read_policy
+from pgblend.cli.gateway.options import limit_options, read_connection_limits, read_policy
 from pgblend.cli.server.options import data_directory_option
 from pgblend.cli.server.state import data_directory
 
@@ -81,7 +81,7 @@ from pgblend.cli.server.state import data_directory
     show_default=True,
     help="How long the database keeps them.",
 )
-@policy_options
+@limit_options
 def command(
     host: str,
     port: int,
@@ -144,7 +144,7 @@ def command(
     app = create_app(
         services, token=token, loopback=check_host, preload=preload, log_socket=log_socket
     )
-    serve(app, listener, ready_file)
+    serve(app, listener, ready_file, read_connection_limits(**limits))
 
 
 @command.command()

@@ -67,6 +67,7 @@ def command(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     root: Path | None,
+    follow_links: bool,
     embed: bool,
     prune: bool,
     resume: bool,
@@ -97,6 +98,7 @@ def command(
         dry_run,
         resume,
         entities=entities,
+        follow_links=follow_links,
     )
     run_request(database_url, request, progress_every, as_json)
 

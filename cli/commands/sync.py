@@ -20,6 +20,7 @@ def command(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     root: Path | None,
+    follow_links: bool,
     embed: bool,
     prune: bool,
     dry_run: bool,
@@ -46,5 +47,6 @@ def command(
         dry_run=dry_run,
         resume=True,
         sync=True,
+        follow_links=follow_links,
     )
     run_request(database_url, request, progress_every, as_json)

@@ -1,4 +1,4 @@
-"""Options of `pgblend gateway` on how it treats providers."""
+"""Options of `pgblend gateway` on how it treats providers and callers."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from pgblend.cli.gateway.policy import FALLBACK_TASKS, Policy
+from pgblend.cli.gateway.policy import FALLBACK_TASKS, ConnectionLimits, Policy
 
 _DEFAULT = Policy()
+_LIMITS = ConnectionLimits()
 _OPTIONS = [
     click.option(
         "--provider-timeout",
@@ -53,11 +54,32 @@ _OPTIONS = [
         help="Models to ask, in this order, where the one asked for gives no answer. Tasks: "
         f"{', '.join(FALLBACK_TASKS)}.",
     ),
+    click.option(
+        "--header-timeout",
+        type=click.FloatRange(0.1, 600),
+        default=_LIMITS.header_seconds,
+        show_default=True,
+        help="Seconds that the headers of a request may take; then 408.",
+    ),
+    click.option(
+        "--body-timeout",
+        type=click.FloatRange(0.1, 600),
+        default=_LIMITS.body_seconds,
+        show_default=True,
+        help="Seconds that its body, of 32 MB at most, may take; then 408.",
+    ),
+    click.option(
+        "--connections",
+        type=click.IntRange(1, 100_000),
+        default=_LIMITS.connections,
+        show_default=True,
+        help="Connections of one address at a time; more get 429.",
+    ),
 ]
 
 
-def policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that `read_policy` reads."""
+def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `read_policy` and `read_connection_limits` read."""
     return reduce(lambda decorated, option: option(decorated), reversed(_OPTIONS), command)
 
 
@@ -69,8 +91,9 @@ def read_policy(
     breaker_failures: int,
     breaker_seconds: float,
     fallbacks: tuple[str, ...],
+    **_: object,
 ) -> Policy:
-    """Return the limits that the options set."""
+    """Return how providers are treated, as the options say."""
     return Policy(
         timeout_seconds=provider_timeout,
         attempts=attempts,
@@ -79,6 +102,13 @@ def read_policy(
         breaker_seconds=breaker_seconds,
         fallbacks=dict(_fallback(given) for given in fallbacks),
     )
+
+
+def read_connection_limits(
+    *, header_timeout: float, body_timeout: float, connections: int, **_: object
+) -> ConnectionLimits:
+    """Return what a caller may take, as the options say."""
+    return ConnectionLimits(header_timeout, body_timeout, connections)
 
 
 def _fallback(given: str) -> tuple[str, tuple[str, ...]]:

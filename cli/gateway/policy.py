@@ -27,3 +27,12 @@ class Policy:
     breaker_failures: int = 5  # in a row
     breaker_seconds: float = 30  # until a model that failed is tried again
     fallbacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # models by task
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """Seconds for the headers and for the body of a request, connections of one address."""
+
+    header_seconds: float = 10
+    body_seconds: float = 60
+    connections: int = 100

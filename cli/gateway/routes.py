@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pgblend.cli.gateway.chat_request import parse_chat_request
+from pgblend.cli.gateway.connection import MAX_BODY_BYTES
 from pgblend.cli.gateway.deadline import Deadline
 from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.gateway.expansion_request import parse_expansion_request
@@ -17,7 +18,6 @@ from pgblend.cli.gateway.request import parse_embeddings_request
 from pgblend.cli.gateway.rerank_request import parse_rerank_request
 from pgblend.cli.gateway.services import Services
 
-MAX_BODY_BYTES = 32 * 1024 * 1024
 _Result = TypeVar("_Result")
 
 
@@ -93,17 +93,13 @@ def _json(answer: dict[str, Any], cached: bool = False) -> Response:
 
 
 async def _body(request: Request) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    # Read to the end even when it is too much: a client that still sends would miss the answer.
+    body = bytearray()
     async for part in request.stream():
-        size += len(part)
-        if size <= MAX_BODY_BYTES:
-            parts.append(part)
-    if size > MAX_BODY_BYTES:
-        message = f"the body has {size} bytes; send at most {MAX_BODY_BYTES}, in several calls"
-        raise GatewayError(413, "body_too_large", message)
-    return b"".join(parts)
+        body += part
+        if len(body) > MAX_BODY_BYTES:
+            message = f"the body has more than {MAX_BODY_BYTES} bytes; send it in several calls"
+            raise GatewayError(413, "body_too_large", message)
+    return bytes(body)
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:

@@ -14,7 +14,9 @@ import uvicorn
 from starlette.applications import Starlette
 
 from pgblend.cli.errors import UserError
+from pgblend.cli.gateway.connection import limited_protocol
 from pgblend.cli.gateway.listen import url_of
+from pgblend.cli.gateway.policy import ConnectionLimits
 from pgblend.cli.gateway.search_log import LOG_SUFFIX
 
 _GRACE_SECONDS = 5
@@ -38,12 +40,16 @@ class _Server(uvicorn.Server):
             _write_ready_file(self._ready_file, self._url)
 
 
-def serve(app: Starlette, listener: socket.socket, ready_file: Path | None) -> None:
+def serve(
+    app: Starlette, listener: socket.socket, ready_file: Path | None, limits: ConnectionLimits
+) -> None:
     """Serve until SIGTERM or SIGINT; then finish running calls within a grace period."""
     if ready_file and not os.access(ready_file.parent, os.W_OK):
         raise UserError(f"cannot write --ready-file {ready_file}", hint="name a writable folder")
     config = uvicorn.Config(
         app,
+        http=limited_protocol(limits),
+        ws="none",
         log_config=None,  # see json_log
         log_level="error",
         access_log=False,

@@ -9,6 +9,14 @@ from pathspec import PathSpec
 
 from pgblend.cli.errors import UserError
 from pgblend.cli.ingest.document import storable_text
+from pgblend.cli.ingest.links import (
+    NOWHERE,
+    export_files,
+    is_dangling,
+    leads_out,
+    link_problem,
+    real_paths,
+)
 from pgblend.cli.ingest.report import Problem
 from pgblend.cli.ingest.source_file import SourceFile, is_slack_export, readable
 
@@ -21,61 +29,93 @@ def discover(
     root: Path | None = None,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
+    follow_links: bool = False,
 ) -> tuple[list[SourceFile], list[Problem]]:
-    """List the files under `paths` in a stable order, and the folders that cannot be read.
+    """List the files under `paths` in a stable order, and what of them cannot be read.
 
     The source key is the path below `root`; without one, the path below the named folder, or the
     named file's own name. Hidden files and folders are left out unless named. The patterns are
-    those of .gitignore and hold for what is found in folders.
+    those of .gitignore and hold for what is found in folders. Links that lead out of all `paths`
+    are left out and reported, unless `follow_links`.
     """
     included = PathSpec.from_lines("gitignore", include) if include else None
     excluded = PathSpec.from_lines("gitignore", exclude)
     files: dict[str, SourceFile] = {}
     problems: list[Problem] = []
+    roots = real_paths(paths)
     for given in paths:
         explicit = not given.is_dir()
         if explicit and not given.exists():
-            raise UserError(f"{given}: no such file or folder", hint="check the path")
+            missing = NOWHERE if given.is_symlink() else "no such file or folder"
+            raise UserError(f"{given}: {missing}", hint="check the path")
         base = _absolute(root or (given.parent if explicit else given))
-        for path in [given] if explicit else _walk(given, problems):
-            file = _source_file(_absolute(path), base, explicit)
+        for path in [given] if explicit else _walk(given, roots, follow_links, problems):
             if not explicit:
                 relative = path.relative_to(given).as_posix()
                 if excluded.match_file(relative) or (
                     included and not included.match_file(relative)
                 ):
                     continue
-            _add(files, file, problems)
+                if problem := link_problem(path, roots, follow_links):
+                    problems.append(_warning(path, problem))
+                    continue
+            export, left_out = export_files(path, follow_links) if path.is_dir() else ([], {})
+            problems.extend(_warning(link, problem) for link, problem in left_out.items())
+            _add(files, _source_file(_absolute(path), base, explicit, export), problems)
     return list(files.values()), problems
 
 
-def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
-    """Yield regular files and Slack exports, by name and deep; no links to folders."""
+def _walk(
+    folder: Path, roots: Sequence[Path], follow_links: bool, problems: list[Problem]
+) -> Iterator[Path]:
+    """Yield regular files, Slack exports, and links that are left out, by name and deep.
+
+    A link to a folder within the roots is passed over: its files are found where they are.
+    """
 
     def fail(error: OSError) -> None:
         reason = f"cannot be read: {error.strerror}"
         problems.append(Problem("failed", readable(error.filename), reason))
 
-    for parent, folders, names in os.walk(folder, onerror=fail):
+    walked = set(real_paths([folder]))
+    for parent, folders, names in os.walk(folder, onerror=fail, followlinks=follow_links):
         if is_slack_export(names):  # read as a whole
             folders.clear()
             yield Path(parent)
             continue
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        visible = [Path(parent, name) for name in sorted(folders) if not name.startswith(".")]
+        links = [path for path in visible if path.is_symlink()]
+        if not follow_links:
+            yield from (path for path in links if leads_out(path, roots))
+        entered = [path for path in visible if path not in links or leads_out(path, roots)]
+        folders[:] = [path.name for path in entered if _is_new(path, walked, follow_links)]
         for name in sorted(names):
             path = Path(parent, name)
-            if not name.startswith(".") and path.is_file():
+            if not name.startswith(".") and (path.is_file() or is_dangling(path)):
                 yield path
 
 
-def _source_file(path: Path, base: Path, explicit: bool) -> SourceFile:
+def _is_new(folder: Path, walked: set[Path], follow_links: bool) -> bool:
+    """Whether a folder is yet to be walked; where links are followed, there are many ways to it."""
+    if not follow_links:
+        return True
+    (real,) = real_paths([folder])
+    is_new = real not in walked
+    walked.add(real)
+    return is_new
+
+
+def _warning(path: Path, message: str) -> Problem:
+    return Problem("warning", readable(_absolute(path)), message)
+
+
+def _source_file(path: Path, base: Path, explicit: bool, export: Sequence[Path]) -> SourceFile:
     if not path.is_relative_to(base):
         raise UserError(f"{path} is not below --root {base}", hint="name a folder that holds it")
     status = path.stat()
     key = storable_text(readable(path.relative_to(base) if path != base else path.name))
     size = status.st_size if stat.S_ISREG(status.st_mode) else 0
-    if stat.S_ISDIR(status.st_mode):
-        size = sum(file.stat().st_size for file in path.rglob("*.json"))
+    size += sum(file.stat().st_size for file in export)
     return SourceFile(path, key, explicit, size, status.st_mtime)
 
 

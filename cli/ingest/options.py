@@ -36,6 +36,11 @@ _SHARED = (
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Keys are paths below this folder, not below each PATH.",
     ),
+    click.option(
+        "--follow-links",
+        is_flag=True,
+        help="In folders, read also what links out of every PATH lead to.",
+    ),
     click.option("--embed/--no-embed", default=True, help="Ask the gateway for vectors."),
     click.option("--prune", is_flag=True, help="Delete documents whose file is gone from a PATH."),
     click.option(

@@ -16,6 +16,7 @@ from pgblend.cli.ingest.conversation import (
 )
 from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Message, ParseError, storable_text
+from pgblend.cli.ingest.links import export_files
 from pgblend.cli.ingest.office_file import open_archive, read_member
 from pgblend.cli.ingest.records import load_json
 from pgblend.cli.ingest.slack_markup import plain_text
@@ -61,10 +62,14 @@ def is_export_archive(path: Path) -> bool:
 
 
 @contextmanager
-def open_export(path: Path) -> Iterator[Export]:
-    """Open an export; nothing of an archive is written to disk."""
+def open_export(path: Path, follow_links: bool = False) -> Iterator[Export]:
+    """Open an export; nothing of an archive is written to disk.
+
+    Of a folder, links that lead out of it are no part, unless `follow_links`.
+    """
     if path.is_dir():
-        names = [file.relative_to(path).as_posix() for file in sorted(path.rglob("*.json"))]
+        files, _ = export_files(path, follow_links)
+        names = [file.relative_to(path).as_posix() for file in files]
         yield Export(names, lambda name: (path / name).read_bytes())
         return
     with open_archive(path.read_bytes()) as archive:

@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from pgblend.cli.database import Connection
+from pgblend.cli.ingest.links import leads_out, real_paths
 
 # Only what an earlier run found under one of the folders: other documents are none of its business.
 _STORED = """
@@ -17,15 +18,28 @@ _STORED = """
 """
 
 
-def prune(connection: Connection, collection_id: int, paths: Sequence[Path], dry_run: bool) -> int:
+def prune(
+    connection: Connection,
+    collection_id: int,
+    paths: Sequence[Path],
+    dry_run: bool,
+    follow_links: bool,
+) -> int:
     """Delete the documents that came from under `paths` and whose file is gone; count them.
+
+    Gone is also what a link out of `paths` leads to, unless `follow_links`.
 
     A record of a JSONL file goes when the file does, not when its line does.
     """
     folders = [Path(os.path.abspath(path)) for path in paths if path.is_dir()]
     prefixes = [folder.as_uri().rstrip("/") + "/" for folder in folders]
     rows = connection.execute(_STORED, [collection_id, prefixes]).fetchall()
-    gone = [document_id for document_id, uri in rows if not _file_of(uri).exists()]
+    roots = real_paths(paths)
+
+    def is_gone(file: Path) -> bool:
+        return not file.exists() or (not follow_links and leads_out(file, roots))
+
+    gone = [document_id for document_id, uri in rows if is_gone(_file_of(uri))]
     if gone and not dry_run:
         with connection.transaction():
             connection.execute(

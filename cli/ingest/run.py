@@ -48,6 +48,7 @@ class IngestRequest:
     sync: bool = False
     limits: Limits = field(default_factory=Limits)
     entities: bool = False
+    follow_links: bool = False
 
 
 class Run:
@@ -62,7 +63,9 @@ class Run:
     def execute(self) -> None:
         """Do everything; the report is right also when this raises."""
         request = self._request
-        files, problems = discover(request.paths, request.root, request.include, request.exclude)
+        files, problems = discover(
+            request.paths, request.root, request.include, request.exclude, request.follow_links
+        )
         for problem in problems:
             self.report.add(problem)
         with ExitStack() as stack:
@@ -74,7 +77,11 @@ class Run:
             self._store(connections, collection, files, sorted(configurations))
             if request.prune and collection.id is not None:
                 self.report.documents["pruned"] = prune(
-                    connections[0], collection.id, request.paths, request.dry_run
+                    connections[0],
+                    collection.id,
+                    request.paths,
+                    request.dry_run,
+                    request.follow_links,
                 )
             if not request.dry_run:
                 # Two writers may have stored documents that link to each other at the same time.
@@ -155,6 +162,7 @@ class Run:
             request.sync,
             request.limits,
             how_to_read(vision_model, gateway_url),
+            request.follow_links,
         )
         pipeline = Pipeline(
             reader=connections[0],

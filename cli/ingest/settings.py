@@ -68,6 +68,7 @@ class ParserConfig:
     sync: bool = False
     limits: Limits = field(default_factory=Limits)
     pictures: str = ""
+    follow_links: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return it as a parsing process reads it."""

@@ -73,8 +73,10 @@ class Sources:
         on_problem: Callable[[Problem], None],
         sync: bool = False,
         pictures: str = "",
+        follow_links: bool = False,
     ) -> None:
         self._pictures = pictures
+        self._follow_links = follow_links
         self._sync = sync
         self._fields = fields
         self._fingerprint = f"{PARSER_VERSION} {fingerprint}"
@@ -98,7 +100,7 @@ class Sources:
         if file.path.is_dir() or (
             file.path.suffix.lower() == ".zip" and is_export_archive(file.path)
         ):
-            with open_export(file.path) as export:
+            with open_export(file.path, self._follow_links) as export:
                 yield from self._conversations(file, SLACK, parse_slack(export))
             return
         if not file.path.is_file():

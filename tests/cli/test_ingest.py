@@ -259,7 +259,7 @@ def test_unreadable_and_broken_files_are_reported_and_the_rest_goes_on(ingest, f
     (folder / "broken.json").write_text("{")
     (folder / "nul.txt").write_bytes("Grüße".encode() * 9000 + b"\x00")
     os.symlink("/proc/self/mem", folder / "unreadable.txt")  # opens, but cannot be read
-    code, report, _ = ingest(folder)
+    code, report, _ = ingest(folder, "--follow-links")
     assert (code, counts(report)) == (4, {"added": 4, "failed": 3})
     messages = {os.path.basename(f["source"]): f["message"] for f in report["failures"]}
     assert messages["broken.json"].startswith("not valid JSON")

@@ -108,7 +108,7 @@ def test_a_file_comes_first_where_its_name_is_asked_for(pgblend, ingest, shared_
         (tmp_path / name).symlink_to(shared_data / "docs" / "good" / name)
     listing = "".join(f"The file {name}, {name}: see {name}.\n\n" for name in names)
     write(tmp_path, b"listing.md", listing)
-    assert ingest(tmp_path)[0] == 0
+    assert ingest(tmp_path, "--follow-links")[0] == 0
     for name in names:
         found = pgblend("search", name, "--json")
         assert json.loads(found.stdout)["results"][0]["source_key"] == name
