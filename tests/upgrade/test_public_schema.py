@@ -184,6 +184,7 @@ def test_a_schema_of_somebody_else_is_refused(
     assert (schema(url), settings_of(url)) == before
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER SCHEMA blend RENAME TO coffee_blends")
+        connection.execute("DROP FUNCTION coffee_blends.hybrid_search()")
     runner.upgrade(url)
     with psycopg.connect(url, autocommit=True) as connection:
         assert Database(connection).value(PLACES) == ["blend"]
