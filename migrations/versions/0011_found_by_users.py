@@ -155,7 +155,7 @@ UPDATE pgblend_data.pending AS p
 SET records = pgblend._pack_lexemes(c.lexemes, c.own_position)
 FROM pgblend_data.chunk AS c
 WHERE c.id = p.chunk_id AND c.chunk_index = 0;
-SELECT pgblend._rebuild_collection(c.id)
+SELECT pgblend._lock_segments(c.id), pgblend._rebuild_collection(c.id)
 FROM pgblend_data.collection AS c WHERE pgblend._has_numpy();
 """
 
@@ -233,7 +233,8 @@ DELETE FROM pgblend_data.pending AS p
 USING pg_temp.parsed_collection AS n WHERE p.collection_id = n.collection_id;
 DELETE FROM pgblend_data.tombstone AS t
 USING pg_temp.parsed_collection AS n WHERE t.collection_id = n.collection_id;
-SELECT pgblend._drop_segments(n.collection_id) FROM pg_temp.parsed_collection AS n;
+SELECT pgblend._lock_segments(n.collection_id), pgblend._drop_segments(n.collection_id)
+FROM pg_temp.parsed_collection AS n;
 INSERT INTO pgblend_data.pending (
     chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length,
     own_length, records)
@@ -271,11 +272,248 @@ $do$;
 """
 
 
+# --- what belongs to a document belongs to its collection
+# A writer of one collection could hang rows of it on documents of another. Keys tie them; policies
+# refuse first, in the same words whether the other document is hidden or missing. Indexes begin
+# with the columns of a key, so that a cascade finds its rows before there are statistics.
+DOCUMENT_TABLES = ("chunk", "document_name", "document_summary", "key_reference", "link")
+KEYS = """
+ALTER TABLE pgblend_data.document
+ADD CONSTRAINT document_id_collection_id_key UNIQUE (id, collection_id);
+DROP INDEX pgblend_data.chunk_document_id_btree;
+ALTER TABLE pgblend_data.chunk
+ADD CONSTRAINT chunk_document_id_collection_id_id_key UNIQUE (document_id, collection_id, id);
+ALTER TABLE pgblend_data.document_name
+DROP CONSTRAINT document_name_pkey,
+ADD CONSTRAINT document_name_pkey
+PRIMARY KEY (document_id, collection_id, name, kind, full_name);
+DROP INDEX pgblend_data.link_document_id_btree;
+CREATE INDEX link_document_id_btree
+ON pgblend_data.link USING btree (document_id, collection_id);
+DROP INDEX pgblend_data.embedding_queue_chunk_id_btree;
+CREATE INDEX embedding_queue_chunk_id_btree
+ON pgblend_data.embedding_queue USING btree (chunk_id, document_id, collection_id);
+""" + "".join(
+    f"""
+ALTER TABLE pgblend_data.{table}
+DROP CONSTRAINT {table}_document_id_fkey,
+ADD CONSTRAINT {table}_document_fkey FOREIGN KEY (document_id, collection_id)
+REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE NOT VALID;
+CREATE POLICY {table}_own ON pgblend_data.{table} AS RESTRICTIVE USING (true) WITH CHECK (
+    collection_id = (
+        SELECT d.collection_id FROM pgblend_data.document AS d WHERE d.id = {table}.document_id)
+);
+"""
+    for table in DOCUMENT_TABLES
+)
+# A passage's row names its document as well. As pgblend._create_embedding_table makes them.
+CHUNK_TABLES = """
+DO $do$
+DECLARE
+    tied name;
+BEGIN
+    FOR tied IN
+        SELECT 'embedding_queue'
+        UNION ALL SELECT s.table_name FROM pgblend_data.embedding_space AS s
+    LOOP
+        EXECUTE format({});
+    END LOOP;
+END
+$do$;
+"""
+CHUNK_KEYS = CHUNK_TABLES.format("""
+            'ALTER TABLE pgblend_data.%1$I DROP CONSTRAINT %2$I,
+            ADD CONSTRAINT %3$I FOREIGN KEY (chunk_id, document_id, collection_id)
+            REFERENCES pgblend_data.chunk (id, document_id, collection_id)
+            ON DELETE CASCADE NOT VALID;
+            CREATE POLICY %4$I ON pgblend_data.%1$I AS RESTRICTIVE USING (true) WITH CHECK (
+                (document_id, collection_id) = (
+                    SELECT c.document_id, c.collection_id FROM pgblend_data.chunk AS c
+                    WHERE c.id = chunk_id))',
+            tied, tied || '_chunk_id_fkey', tied || '_chunk_fkey', tied || '_own'""")
+# What a link leads to is of its collection; each end of an edge is of the one that it names.
+GRAPH_POLICIES = """
+CREATE POLICY link_own_target ON pgblend_data.link AS RESTRICTIVE USING (true) WITH CHECK (
+    target_document_id IS NULL OR collection_id = (
+        SELECT d.collection_id FROM pgblend_data.document AS d WHERE d.id = link.target_document_id)
+);
+CREATE POLICY edge_own ON pgblend_data.edge AS RESTRICTIVE USING (true) WITH CHECK (
+    {}
+    AND (document_id = 0 OR (
+        SELECT d.collection_id FROM pgblend_data.document AS d WHERE d.id = edge.document_id
+    ) IN (collection_id, neighbour_collection_id))
+    AND (chunk_id = 0 OR (
+        SELECT c.collection_id FROM pgblend_data.chunk AS c WHERE c.id = edge.chunk_id
+    ) IN (collection_id, neighbour_collection_id))
+);
+""".format(
+    " AND ".join(
+        f"""{collection} = CASE {node} % 4
+        WHEN 0 THEN (
+            SELECT d.collection_id FROM pgblend_data.document AS d WHERE d.id = edge.{node} / 4)
+        WHEN 1 THEN (
+            SELECT c.collection_id FROM pgblend_data.chunk AS c WHERE c.id = edge.{node} / 4)
+        WHEN 2 THEN (
+            SELECT e.collection_id FROM pgblend_data.entity AS e WHERE e.id = edge.{node} / 4)
+    END"""
+        for node, collection in (
+            ("node", "collection_id"),
+            ("neighbour", "neighbour_collection_id"),
+        )
+    )
+)
+# A set without a collection is the admins'.
+JUDGED = (
+    ("judged_query", "set_id", "judged_set"),
+    ("judgement", "query_id", "judged_query"),
+    ("evaluation_run", "set_id", "judged_set"),
+    ("evaluation_result", "run_id", "evaluation_run"),
+    ("evaluation_result", "query_id", "judged_query"),
+)
+JUDGED_POLICIES = "".join(
+    f"""
+CREATE POLICY {table}_own_{column} ON pgblend_data.{table}
+AS RESTRICTIVE USING (true) WITH CHECK (
+    collection_id IS NOT DISTINCT FROM (
+        SELECT p.collection_id FROM pgblend_data.{parent} AS p WHERE p.id = {table}.{column})
+);
+"""
+    for table, column, parent in JUDGED
+)
+# Rows that a key does not allow are left as they are, and told; new ones are refused.
+VALIDATE_KEYS = """
+DO $do$
+DECLARE
+    tied record;
+    broken text;
+BEGIN
+    FOR tied IN
+        SELECT k.conname,
+            format('pgblend_data.%I', child.relname) AS child,
+            format('pgblend_data.%I', parent.relname) AS parent,
+            string_agg('c.' || quote_ident(c.attname), ', ' ORDER BY n.place) AS columns,
+            string_agg('p.' || quote_ident(p.attname), ', ' ORDER BY n.place) AS parent_columns
+        FROM pg_catalog.pg_constraint AS k
+        INNER JOIN pg_catalog.pg_class AS child ON child.oid = k.conrelid
+        INNER JOIN pg_catalog.pg_class AS parent ON parent.oid = k.confrelid
+        CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS n (own, other, place)
+        INNER JOIN pg_catalog.pg_attribute AS c ON c.attrelid = k.conrelid AND c.attnum = n.own
+        INNER JOIN pg_catalog.pg_attribute AS p ON p.attrelid = k.confrelid AND p.attnum = n.other
+        WHERE k.contype = 'f' AND NOT k.convalidated
+            AND k.connamespace = 'pgblend_data'::regnamespace
+        GROUP BY k.oid, child.oid, parent.oid
+        ORDER BY k.conname
+    LOOP
+        EXECUTE format(
+            'SELECT string_agg(b.found::text, '', '') FROM (
+                SELECT (%2$s) AS found FROM %1$s AS c
+                WHERE NOT EXISTS (SELECT FROM %3$s AS p WHERE (%4$s) = (%2$s))
+                LIMIT 20) AS b',
+            tied.child, tied.columns, tied.parent, tied.parent_columns) INTO broken;
+        IF broken IS NULL THEN
+            EXECUTE format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tied.child, tied.conname);
+        ELSE
+            RAISE WARNING 'rows of % belong to no row of %: (%) of %',
+                tied.child, tied.parent, tied.columns, broken
+                USING HINT = format(
+                    'Delete or mend them, then: ALTER TABLE %s VALIDATE CONSTRAINT %I',
+                    tied.child, tied.conname);
+        END IF;
+    END LOOP;
+END
+$do$;
+"""
+# The lexical index is written by routines of its owner, for transactions that hold the claim.
+INDEX_CLAIM = """
+CREATE TABLE pgblend_data.index_claim (
+    collection_id bigint NOT NULL,
+    transaction_id xid8 NOT NULL,
+    CONSTRAINT index_claim_pkey PRIMARY KEY (collection_id),
+    CONSTRAINT index_claim_collection_id_fkey FOREIGN KEY (collection_id)
+    REFERENCES pgblend_data.collection (id) ON DELETE CASCADE
+);
+COMMENT ON TABLE pgblend_data.index_claim IS
+'The transaction that last wrote a collection''s lexical index. Only who may write to the '
+'collection may name its own, and what writes the index asks for that.';
+CREATE POLICY index_claim_write ON pgblend_data.index_claim USING (
+    collection_id IN (
+        SELECT g.collection_id FROM pgblend_data.collection_grant AS g
+        WHERE g.privilege = 'write'
+    )
+);
+CREATE POLICY index_claim_admin ON pgblend_data.index_claim
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
+ALTER TABLE pgblend_data.index_claim ENABLE ROW LEVEL SECURITY;
+"""
+# Rights come by column now (99_access), so that nobody takes the id of a row to come.
+INDEX_TABLES = (
+    "pgblend_data.pending, pgblend_data.posting, pgblend_data.segment, pgblend_data.tombstone,"
+    " pgblend_data.vocabulary"
+)
+NUMBERED_TABLES = (
+    "pgblend_data.chunk, pgblend_data.document, pgblend_data.embedding_worker, pgblend_data.entity,"
+    " pgblend_data.evaluation_run, pgblend_data.judged_query, pgblend_data.judged_set,"
+    " pgblend_data.link"
+)
+REVOKE_WRITES = f"""
+REVOKE INSERT, UPDATE, DELETE ON {INDEX_TABLES} FROM pgblend_writer;
+REVOKE INSERT ON {NUMBERED_TABLES} FROM pgblend_writer;
+"""
+TIE = KEYS + CHUNK_KEYS + GRAPH_POLICIES + JUDGED_POLICIES + INDEX_CLAIM + REVOKE_WRITES
+
+# Of the release before.
+UNTIE = (
+    f"""
+REVOKE INSERT ON {NUMBERED_TABLES} FROM pgblend_writer;
+REVOKE DELETE ON {INDEX_TABLES} FROM pgblend_admin;
+GRANT INSERT, UPDATE, DELETE ON {INDEX_TABLES} TO pgblend_writer;
+GRANT INSERT ON {NUMBERED_TABLES} TO pgblend_writer;
+DROP TABLE pgblend_data.index_claim;
+DROP POLICY link_own_target ON pgblend_data.link;
+DROP POLICY edge_own ON pgblend_data.edge;
+"""
+    + "".join(
+        f"DROP POLICY {table}_own_{column} ON pgblend_data.{table};" for table, column, _ in JUDGED
+    )
+    + CHUNK_TABLES.format("""
+            'DROP POLICY %4$I ON pgblend_data.%1$I;
+            ALTER TABLE pgblend_data.%1$I DROP CONSTRAINT %3$I,
+            ADD CONSTRAINT %2$I FOREIGN KEY (chunk_id)
+            REFERENCES pgblend_data.chunk (id) ON DELETE CASCADE NOT VALID',
+            tied, tied || '_chunk_id_fkey', tied || '_chunk_fkey', tied || '_own'""")
+    + "".join(
+        f"""
+DROP POLICY {table}_own ON pgblend_data.{table};
+ALTER TABLE pgblend_data.{table}
+DROP CONSTRAINT {table}_document_fkey,
+ADD CONSTRAINT {table}_document_id_fkey FOREIGN KEY (document_id)
+REFERENCES pgblend_data.document (id) ON DELETE CASCADE NOT VALID;
+"""
+        for table in DOCUMENT_TABLES
+    )
+    + """
+DROP INDEX pgblend_data.embedding_queue_chunk_id_btree;
+CREATE INDEX embedding_queue_chunk_id_btree
+ON pgblend_data.embedding_queue USING btree (chunk_id);
+DROP INDEX pgblend_data.link_document_id_btree;
+CREATE INDEX link_document_id_btree ON pgblend_data.link USING btree (document_id);
+ALTER TABLE pgblend_data.document_name
+DROP CONSTRAINT document_name_pkey,
+ADD CONSTRAINT document_name_pkey PRIMARY KEY (document_id, name, kind, full_name);
+ALTER TABLE pgblend_data.chunk DROP CONSTRAINT chunk_document_id_collection_id_id_key;
+CREATE INDEX chunk_document_id_btree
+ON pgblend_data.chunk USING btree (document_id) INCLUDE (id);
+ALTER TABLE pgblend_data.document DROP CONSTRAINT document_id_collection_id_key;
+"""
+)
+
+
 def upgrade() -> None:
     connection = op.get_bind()
     execute_script(connection, PURPOSE + TUNED + SCORE + CREATE_LANGUAGES)
     execute_script(connection, LITERAL_WORDS)
     execute_script(connection, NO_FEEDBACK + CODE)
+    execute_script(connection, TIE)
     public_schema.create(connection, snapshot(down_revision))
     search_path.replace(connection, public_schema.PRIVATE, public_schema.PUBLIC)
     replace_routines(connection, snapshot(revision), snapshot(down_revision))
@@ -283,6 +521,7 @@ def upgrade() -> None:
     execute_script(connection, TELL_LANGUAGES)
     execute_script(connection, PARSE + INDEX_PARSED)
     execute_script(connection, LINK_ENTITIES)
+    execute_script(connection, VALIDATE_KEYS)
 
 
 def downgrade() -> None:
@@ -293,6 +532,7 @@ def downgrade() -> None:
     public_schema.drop(connection, snapshot(revision))
     execute_script(connection, NO_TUNED_COLUMNS)
     replace_routines(connection, snapshot(down_revision), snapshot(revision))
+    execute_script(connection, UNTIE + VALIDATE_KEYS)
     execute_script(connection, NO_PURPOSE + NOT_TUNED + SCORE_BEFORE)
     execute_script(connection, FORGET_LANGUAGES)
     execute_script(connection, PARSE + INDEX_PARSED)

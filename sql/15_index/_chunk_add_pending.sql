@@ -1,10 +1,12 @@
 -- _chunk_add_pending: trigger that makes new chunks findable by their words in the same
 -- transaction.
+-- Runs with its owner's rights: writers have none on the index. The rows are the statement's own.
 CREATE OR REPLACE FUNCTION pgblend._chunk_add_pending()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     INSERT INTO pgblend_data.pending (

@@ -11,6 +11,7 @@ BEGIN
         RAISE EXCEPTION 'another session writes the lexical index of this collection'
             USING ERRCODE = '55P03', HINT = 'Try again when it has finished: lexical_status().';
     END IF;
+    PERFORM pgblend._claim_index(collection_id);
 END;
 $function$;
 

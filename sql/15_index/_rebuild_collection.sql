@@ -14,11 +14,7 @@ DECLARE
 BEGIN
     PERFORM pgblend._lock_segments(_rebuild_collection.collection_id);
     PERFORM pgblend._drop_segments(_rebuild_collection.collection_id);
-    DELETE FROM pgblend_data.pending AS p
-    WHERE p.ctid = ANY(ARRAY(
-        SELECT w.ctid FROM pgblend_data.pending AS w
-        WHERE w.collection_id = _rebuild_collection.collection_id
-        FOR UPDATE SKIP LOCKED));
+    PERFORM pgblend._drop_pending(_rebuild_collection.collection_id, NULL);
     PERFORM pgblend._rebuild_vocabulary(_rebuild_collection.collection_id);
     SELECT coalesce(sum(pgblend._seal_missing(l.collection_id, l.text_search_config, '{}')), 0)
     INTO total

@@ -1,14 +1,17 @@
 -- _rebuild_vocabulary: make a collection's vocabulary anew from the chunks' tsvectors, without
 -- words that no chunk has any more. Names of documents stay out: nothing is similar to them.
 -- Left as it is while somebody adds chunks: a word too many is only looked at in vain.
+-- Runs with its owner's rights, for a transaction that holds the collection's claim; else 42501.
 CREATE OR REPLACE FUNCTION pgblend._rebuild_vocabulary(collection_id bigint)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
 AS $function$
 #variable_conflict use_column
 BEGIN
+    PERFORM pgblend._check_index_claim(_rebuild_vocabulary.collection_id);
     IF NOT pg_try_advisory_xact_lock(
         pgblend._vocabulary_lock(_rebuild_vocabulary.collection_id))
     THEN

@@ -2,12 +2,14 @@
 -- Small segments and those with many dead rows are merged into the new one; tombstones go to the
 -- dead lists of the others. All in the caller's transaction: readers see either the old state or
 -- the new. The caller holds the collection's seal lock.
+-- Runs with its owner's rights, for a transaction that holds the collection's claim; else 42501.
 CREATE OR REPLACE FUNCTION pgblend._seal_batch(collection_id bigint, config_name text)
 RETURNS integer
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 STRICT
-SET search_path FROM CURRENT
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
 AS $python$
 #include plpy/add_postings.py
 #include plpy/choose_merge.py
@@ -33,6 +35,8 @@ def with_postings(segment_id):
         ["bigint"], segment_id)
     return add_postings(stored(segment_id), [row["data"] for row in rows])
 
+plpy.execute(
+    plpy.prepare("SELECT pgblend._check_index_claim($1)", ["bigint"]), [collection_id])
 scope = (["bigint", "text"], collection_id, config_name)
 pending = unpack_pending(run("SELECT * FROM pgblend._take_pending($1, $2)", *scope)[0])
 tombstones = run("SELECT pgblend._take_tombstones($1, $2) AS ids", *scope)[0]["ids"]

@@ -27,6 +27,7 @@ BEGIN
     THEN
         RETURN 0;
     END IF;
+    PERFORM pgblend._claim_index(_seal_collection.collection_id);
     FOR config_name IN
         SELECT l.text_search_config FROM pgblend_data.collection_language AS l
         WHERE l.collection_id = _seal_collection.collection_id

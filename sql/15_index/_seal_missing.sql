@@ -2,6 +2,7 @@
 -- are neither pending nor among `present`; returns how many chunks.
 -- One snapshot says which. Tombstones stay for the seal that follows: a chunk that is deleted
 -- meanwhile is in a new segment already. The caller holds the collection's seal lock.
+-- Runs with its owner's rights, for a transaction that holds the collection's claim; else 42501.
 CREATE OR REPLACE FUNCTION pgblend._seal_missing(
     collection_id bigint,
     config_name text,
@@ -11,7 +12,8 @@ RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 STRICT
-SET search_path FROM CURRENT
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
 AS $python$
 #include plpy/merge_postings.py
 #include plpy/segment_arguments.py
@@ -19,6 +21,8 @@ AS $python$
 import numpy as np
 
 BATCH = 65_536
+plpy.execute(
+    plpy.prepare("SELECT pgblend._check_index_claim($1)", ["bigint"]), [collection_id])
 write = plpy.prepare(
     "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
     ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"])

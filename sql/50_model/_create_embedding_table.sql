@@ -23,13 +23,15 @@ BEGIN
     table_name := made.table_name;
     EXECUTE format(
         'CREATE TABLE pgblend_data.%1$I (
-            chunk_id bigint PRIMARY KEY REFERENCES pgblend_data.chunk (id) ON DELETE CASCADE,
+            chunk_id bigint PRIMARY KEY,
             document_id bigint NOT NULL,
             chunk_index integer NOT NULL,
             collection_id bigint NOT NULL,
             bucket smallint NOT NULL,
-            embedding %2$s.%3$s NOT NULL
-        )', table_name, extension_schema, made.vector_type);
+            embedding %2$s.%3$s NOT NULL,
+            CONSTRAINT %4$I FOREIGN KEY (chunk_id, document_id, collection_id)
+            REFERENCES pgblend_data.chunk (id, document_id, collection_id) ON DELETE CASCADE
+        )', table_name, extension_schema, made.vector_type, table_name || '_chunk_fkey');
     EXECUTE format(
         'CREATE INDEX %2$I ON pgblend_data.%1$I USING hnsw (%4$s) WITH (ef_construction = 200)',
         table_name, table_name || '_embedding_hnsw', extension_schema,
@@ -58,6 +60,12 @@ BEGIN
         'CREATE POLICY %2$I ON pgblend_data.%1$I
         USING ((SELECT pg_has_role(''pgblend_admin'', ''USAGE'')))',
         table_name, table_name || '_admin');
+    EXECUTE format(
+        'CREATE POLICY %2$I ON pgblend_data.%1$I AS RESTRICTIVE USING (true) WITH CHECK (
+            (document_id, collection_id) = (
+                SELECT c.document_id, c.collection_id FROM pgblend_data.chunk AS c
+                WHERE c.id = chunk_id))',
+        table_name, table_name || '_own');
     EXECUTE format('ALTER TABLE pgblend_data.%1$I ENABLE ROW LEVEL SECURITY', table_name);
     EXECUTE format('GRANT SELECT ON pgblend_data.%1$I TO pgblend_reader', table_name);
     EXECUTE format(

@@ -25,14 +25,8 @@ BEGIN
     END IF;
     PERFORM pgblend._lock_segments(target.id);
     -- A pending row that another session is deleting stays, and its chunk is left out below.
-    DELETE FROM pgblend_data.pending AS p
-    USING (
-        SELECT w.chunk_id
-        FROM pgblend_data.pending AS w
-        WHERE w.collection_id = target.id
-            AND w.chunk_id IN (SELECT s.chunk_id FROM pg_temp.lexical_chunk_stage AS s)
-        FOR UPDATE SKIP LOCKED) AS unlocked
-    WHERE p.chunk_id = unlocked.chunk_id;
+    PERFORM pgblend._drop_pending(
+        target.id, ARRAY(SELECT s.chunk_id FROM pg_temp.lexical_chunk_stage AS s));
     -- One snapshot says which chunks there are; what is deleted after it leaves a tombstone.
     SELECT
         count(*) AS saved,

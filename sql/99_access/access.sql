@@ -31,18 +31,51 @@ pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblen
 pgblend_data.segment, pgblend_data.setting, pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_reader;
 GRANT INSERT, UPDATE, DELETE ON
-pgblend_data.chunk, pgblend_data.collection_language, pgblend_data.document,
-pgblend_data.document_summary, pgblend_data.embedding_allowance, pgblend_data.embedding_queue,
-pgblend_data.embedding_worker,
-pgblend_data.evaluation_result, pgblend_data.evaluation_run,
-pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
-pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.segment,
-pgblend_data.tombstone, pgblend_data.vocabulary
+pgblend_data.collection_language, pgblend_data.document_summary,
+pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.evaluation_result,
+pgblend_data.judgement, pgblend_data.lexical_failure
 TO pgblend_writer;
+GRANT SELECT, INSERT, UPDATE ON pgblend_data.index_claim TO pgblend_writer;
+GRANT UPDATE, DELETE ON
+pgblend_data.chunk, pgblend_data.document, pgblend_data.embedding_worker, pgblend_data.entity,
+pgblend_data.evaluation_run, pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.link
+TO pgblend_writer;
+-- All columns but numbers: whoever gives those would take the number of somebody's row to come.
+DO $do$
+DECLARE
+    numbered record;
+BEGIN
+    FOR numbered IN
+        SELECT a.attrelid::pg_catalog.regclass AS relation,
+            string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns
+        FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid IN (
+                'pgblend_data.chunk'::pg_catalog.regclass,
+                'pgblend_data.document'::pg_catalog.regclass,
+                'pgblend_data.embedding_worker'::pg_catalog.regclass,
+                'pgblend_data.entity'::pg_catalog.regclass,
+                'pgblend_data.evaluation_run'::pg_catalog.regclass,
+                'pgblend_data.judged_query'::pg_catalog.regclass,
+                'pgblend_data.judged_set'::pg_catalog.regclass,
+                'pgblend_data.link'::pg_catalog.regclass)
+            AND a.attnum > 0 AND NOT a.attisdropped
+            AND a.attidentity = '' AND a.attgenerated = ''
+        GROUP BY a.attrelid
+    LOOP
+        EXECUTE format(
+            'GRANT INSERT (%s) ON %s TO pgblend_writer', numbered.columns, numbered.relation);
+    END LOOP;
+END
+$do$;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.attached_table, pgblend_data.collection, pgblend_data.collection_grant,
 pgblend_data.embedding_space, pgblend_data.key_reference,
 pgblend_data.profile, pgblend_data.setting
+TO pgblend_admin;
+-- To remove a collection.
+GRANT DELETE ON
+pgblend_data.pending, pgblend_data.posting, pgblend_data.segment, pgblend_data.tombstone,
+pgblend_data.vocabulary
 TO pgblend_admin;
 GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
 GRANT SELECT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_admin;
@@ -272,9 +305,11 @@ pgblend._check_chunk_sizes,
 pgblend._check_chunks,
 pgblend._check_text_search_config,
 pgblend._chunk_error,
+pgblend._claim_index,
 pgblend._collection_settings,
 pgblend._document_language,
 pgblend._document_row,
+pgblend._drop_pending,
 pgblend._drop_segments,
 pgblend._embedding_allowance,
 pgblend._embedding_input,
@@ -327,16 +362,13 @@ pgblend._store_embeddings,
 pgblend._store_summary,
 pgblend._store_token_counts,
 pgblend._summary_lock,
-pgblend._take_pending,
-pgblend._take_tombstones,
 pgblend._uncounted_chunks,
 pgblend._vocabulary_lock,
 pgblend._waits_for_summary,
 pgblend._wake_workers,
 pgblend._want_summaries,
 pgblend._writable_collection,
-pgblend._writable_judged_set,
-pgblend._write_segment
+pgblend._writable_judged_set
 TO pgblend_writer;
 
 GRANT EXECUTE ON FUNCTION
@@ -401,8 +433,7 @@ blend.edges, blend.entities, blend.links, pgblend_data.document_name, pgblend_da
 pgblend_data.entity, pgblend_data.entity_extraction, pgblend_data.link
 TO pgblend_reader;
 GRANT INSERT, UPDATE, DELETE ON
-pgblend_data.document_name, pgblend_data.edge, pgblend_data.entity,
-pgblend_data.entity_extraction, pgblend_data.link
+pgblend_data.document_name, pgblend_data.edge, pgblend_data.entity_extraction
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
 blend.graph_neighbors,

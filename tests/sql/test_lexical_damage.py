@@ -141,7 +141,7 @@ def test_whatever_a_writer_does_to_the_bytes_no_search_fails_by_itself(libraries
                 rows(db, function, "wine number", options)  # lenient: no error at all
 
 
-def test_a_writer_can_do_so_and_mend_it(
+def test_a_writer_can_mend_it(
     committed: Database, connect_as: Callable[..., psycopg.Connection]
 ) -> None:
     committed.rows("SELECT add_collection('damaged')")
@@ -152,7 +152,7 @@ def test_a_writer_can_do_so_and_mend_it(
     for privilege in ("read", "write"):
         committed.rows("SELECT grant_collection('damaged', %s, %s)", role, privilege)
     assert len(rows(writer, "lexical_search", "wine", {})) == 40
-    writer.rows("UPDATE pgblend_data.segment SET lengths = substr(lengths, 1, 7)")
+    committed.rows("UPDATE pgblend_data.segment SET lengths = substr(lengths, 1, 7)")
     writer.warnings()
     assert rows(writer, "lexical_search", "wine", {}) == []
     assert any("SELECT lexical_rebuild('damaged')" in text for text in writer.warnings())
