@@ -26,6 +26,11 @@ def gateway_answer(
             "problem": f"the model gateway at {url} gave no answer within {timeout_ms} ms",
             "hint": "Look at its log, or raise the setting timeouts_ms.",
         }
+    except OverflowError as error:
+        return {
+            "problem": f"the model gateway at {url} answered too much: {error}",
+            "hint": "Is it a model gateway? The setting limits has answer_bytes.",
+        }
     except (OSError, ValueError, http.client.HTTPException) as error:
         return {
             "problem": f"the model gateway at {url} cannot be reached: {one_line(str(error))}",

@@ -46,6 +46,7 @@ class GatewayCall:
                 request["body"],
                 gateway_token(request["data_directory"]),
                 request["timeout_ms"],
+                request["most_bytes"],
                 connections,
             )
             self.exchange.wait_until_sent(self.check_interrupts)
@@ -97,7 +98,8 @@ def gateway_call(
     """Send a request and return the call, whose answer() waits for it.
 
     `run` executes (statement, types, *values). `request` has url, path, body (JSON text),
-    timeout_ms, data_directory (where the token may be) and places (the setting model_calls).
+    timeout_ms, most_bytes (of the answer), data_directory (where the token may be) and places (the
+    setting model_calls).
     `connections` and `late` (see late_gateway) are what the session keeps between calls.
     """
     return GatewayCall(run, request, connections, late)

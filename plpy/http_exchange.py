@@ -35,6 +35,7 @@ class HttpExchange:
         body: str,
         token: str | None,
         timeout_ms: int,
+        most_bytes: int,
         connections: Connections,
     ) -> None:
         self.deadline = time.monotonic() + timeout_ms / 1000
@@ -45,6 +46,7 @@ class HttpExchange:
         self.headers = {"Content-Type": "application/json"}
         if token:
             self.headers["Authorization"] = "Bearer " + token
+        self.most_bytes = most_bytes
         self.connections = connections
         self.received = False
         self.begin(connections.pop(base_url, None))
@@ -78,7 +80,10 @@ class HttpExchange:
             connection.request("POST", self.target, self.body.encode(), self.headers)
             self.sent.set()
             response = connection.getresponse()
-            text = response.read().decode("utf-8", "replace")
+            content = response.read(self.most_bytes + 1)
+            if len(content) > self.most_bytes:
+                raise OverflowError(f"it answered more than {self.most_bytes} bytes")
+            text = content.decode("utf-8", "replace")
             self.reusable = not response.will_close
             self.response = (response.status, text)
         except Exception as error:
@@ -139,16 +144,17 @@ def http_exchange(
     body: str,
     token: str | None,
     timeout_ms: int,
+    most_bytes: int,
     connections: Connections,
 ) -> HttpExchange:
     """Begin to POST `body` (JSON text) to `base_url` + `path`; receive() gives the answer.
 
     `base_url` is http://host:port, https://… or unix:/path/of/socket. `connections` keeps one open
     connection per base URL between exchanges. ValueError for a base URL of another form; receive()
-    raises TimeoutError after `timeout_ms` from now, OSError or http.client.HTTPException where the
-    exchange fails.
+    raises TimeoutError after `timeout_ms` from now, OverflowError where the answer has more than
+    `most_bytes`, OSError or http.client.HTTPException where the exchange fails.
     """
-    return HttpExchange(base_url, path, body, token, timeout_ms, connections)
+    return HttpExchange(base_url, path, body, token, timeout_ms, most_bytes, connections)
 
 
 def open_connection(base_url: str) -> http.client.HTTPConnection:

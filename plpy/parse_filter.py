@@ -28,6 +28,7 @@ FIELDS = {
 }
 METADATA = "$metadata."
 MOST_DEPTH = 16
+MOST_STEPS = 32
 MOST_CONDITIONS = 200
 MOST_VALUES = 1000
 TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?"
@@ -56,6 +57,17 @@ def parse_filter(text: str) -> tuple[Any, ...]:
     Numbers are Decimals. Raises ValueError(message, hint): what the value is, what was expected,
     what to do.
     """
+    try:
+        return parse_checked(text)
+    except RecursionError:
+        raise ValueError(
+            f"filter is nested more than {MOST_DEPTH} deep",
+            "Join the conditions of and within and, or within or.",
+        ) from None
+
+
+def parse_checked(text: str) -> tuple[Any, ...]:
+    """Return the tree; RecursionError for what Python's json cannot read or write."""
     filter_value = json.loads(text, parse_float=Decimal, parse_int=Decimal)
     if not isinstance(filter_value, dict):
         raise ValueError(
@@ -128,6 +140,11 @@ def comparison(key: str, operator: str, field: str, kind: str, value: Any) -> tu
 
 def parse_field(key: str) -> tuple[str, str]:
     """Return the field that a key names, and its kind."""
+    if key.count(".") > MOST_STEPS:
+        raise ValueError(
+            f'filter: "{shorter(key)}" has {key.count(".")} dots: expected at most {MOST_STEPS}',
+            "a.b is the key of that name, else b within a.",
+        )
     if key.startswith(METADATA):
         return key[len(METADATA) :], "metadata"
     if key.startswith("$"):
@@ -194,9 +211,9 @@ def is_date(value: str) -> bool:
 
 
 def count_conditions(node: tuple[Any, ...]) -> int:
-    """Return how many comparisons a tree has."""
+    """Return how many comparisons a tree has; a connective without any is one."""
     if node[0] in ("and", "or"):
-        return sum(count_conditions(part) for part in node[1])
+        return sum(count_conditions(part) for part in node[1]) or 1
     return count_conditions(node[1]) if node[0] == "not" else 1
 
 

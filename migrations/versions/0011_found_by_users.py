@@ -82,7 +82,7 @@ UPDATE pgblend_data.profile
 SET settings = settings - 'lexical_method' WHERE settings ? 'lexical_method';
 UPDATE pgblend_data.collection
 SET settings = settings - 'lexical_method' WHERE settings ? 'lexical_method';
-DELETE FROM pgblend_data.setting WHERE name = 'lexical_method';
+DELETE FROM pgblend_data.setting WHERE name IN ('lexical_method', 'limits');
 """
 
 

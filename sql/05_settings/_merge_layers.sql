@@ -20,6 +20,8 @@ DECLARE
         options ->> 'mode', of_collection ->> 'mode', of_profile ->> 'mode', of_database ->> 'mode');
     layer jsonb;
 BEGIN
+    PERFORM pgblend._check_size(
+        'options', octet_length(options::text), 'bytes', 'options_bytes');
     PERFORM pgblend._check_settings(options, ARRAY['search'], 'options');
     IF mode = 'agent' THEN
         in_force := pgblend._merge_settings(in_force, of_agent);

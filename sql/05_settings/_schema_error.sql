@@ -8,7 +8,10 @@ STRICT
 AS $python$
 #include plpy/schema_error.py
 import json
-return schema_error(json.loads(value), json.loads(schema), "")
+try:
+    return schema_error(json.loads(value), json.loads(schema), "")
+except RecursionError:
+    return "is nested too deeply: expected a few levels"
 $python$;
 
 COMMENT ON FUNCTION pgblend._schema_error(jsonb, jsonb) IS

@@ -244,6 +244,18 @@ BEGIN ATOMIC
             'Chat model that expands queries; null: queries are not expanded.'),
         ('gateway_url', 'server', 'url', 'null', NULL, NULL, NULL,
             'Where the model gateway listens: http://host:port or unix:/path.'),
+        (
+            'limits', 'server', 'object',
+            '{"query_characters": 100000, "query_words": 1000, "query_operators": 200,
+            "filter_bytes": 100000, "options_bytes": 500000, "array_items": 10000,
+            "answer_bytes": 16000000}', 100, 1000000000,
+            ARRAY[
+                'answer_bytes', 'array_items', 'filter_bytes', 'options_bytes', 'query_characters',
+                'query_operators', 'query_words'],
+            'Most that a call may pass: characters, different words and operators (phrases, '
+            'exclusions, or) of a query, bytes of a filter and of options, items of an array; and '
+            'most bytes that a gateway may answer.'
+        ),
         ('log_address', 'server', 'address', 'null', NULL, NULL, NULL,
             'Where each search is reported, by one datagram: localhost:port, an address in numbers '
             'with a port, or unix:/path; the gateway''s own port where it runs with a database. '

@@ -10,14 +10,12 @@ LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
-DECLARE
-    condition tsquery := '';
-    part record;
 BEGIN
-    FOR part IN SELECT * FROM pgblend._group_operands(config, query_group, one_of_many) LOOP
-        condition := condition && CASE WHEN part.excluded THEN !!part.operand ELSE part.operand END;
-    END LOOP;
-    RETURN CASE WHEN numnode(condition) > 0 THEN condition END;
+    RETURN pgblend._join_conditions(
+        ARRAY(
+            SELECT CASE WHEN o.excluded THEN !!o.operand ELSE o.operand END
+            FROM pgblend._group_operands(config, query_group, one_of_many) AS o),
+        false);
 END;
 $function$;
 

@@ -39,6 +39,7 @@ DECLARE
     query_groups jsonb := parsed -> 'groups';
     query_group jsonb;
     group_condition tsquery;
+    group_conditions tsquery[] := '{}';
 BEGIN
     IF stop_words <> '{}' THEN
         words := ts_delete(
@@ -84,16 +85,16 @@ BEGIN
         group_condition := pgblend._group_condition(
             config, query_group, jsonb_array_length(query_groups) > 1);
         IF group_condition IS NULL THEN
-            condition := NULL;
             RETURN;
         END IF;
-        condition := coalesce(condition || group_condition, group_condition);
+        group_conditions := array_append(group_conditions, group_condition);
     END LOOP;
     -- Alternatives of plain words alone say no more than the lexemes do.
     IF NOT jsonb_path_exists(parsed, '$.groups[*] ? (exists(@.phrases[*]) || exists(@.excluded[*]))')
     THEN
-        condition := NULL;
+        RETURN;
     END IF;
+    condition := pgblend._join_conditions(group_conditions, true);
 END;
 $function$;
 

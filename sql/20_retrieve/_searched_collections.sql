@@ -12,6 +12,7 @@ DECLARE
     ids bigint[];
     missing text;
 BEGIN
+    PERFORM pgblend._check_size('collections', cardinality(collections), 'items', 'array_items');
     SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO ids
     FROM pgblend_data.collection AS c
     WHERE collections IS NULL OR c.name = ANY(collections);

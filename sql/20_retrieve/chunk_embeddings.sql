@@ -14,6 +14,7 @@ AS $function$
 DECLARE
     target pgblend_data.embedding_space;
 BEGIN
+    PERFORM pgblend._check_size('chunk_ids', cardinality(chunk_ids), 'items', 'array_items');
     SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
     WHERE CASE WHEN space IS NULL THEN s.active ELSE s.name = space END;
     IF NOT FOUND AND space IS NOT NULL THEN

@@ -7,10 +7,11 @@ CREATE OR REPLACE FUNCTION pgblend._check_graph_settings(
 )
 RETURNS void
 LANGUAGE plpgsql
-IMMUTABLE PARALLEL SAFE
+STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 BEGIN
+    PERFORM pgblend._check_size('edge_types', cardinality(edge_types), 'items', 'array_items');
     IF depth IS NULL OR depth NOT BETWEEN 0 AND 10 THEN
         RAISE EXCEPTION 'depth is %: expected a number from 0 to 10', coalesce(depth::text, 'NULL')
             USING ERRCODE = '22023', HINT = 'Each step multiplies the nodes; 1 to 3 is usual.';

@@ -8,12 +8,13 @@ CREATE OR REPLACE FUNCTION blend.convex_fusion(
 )
 RETURNS double precision
 LANGUAGE plpgsql
-IMMUTABLE PARALLEL SAFE
+STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
     n integer := coalesce(cardinality(scores), 0);
 BEGIN
+    PERFORM pgblend._check_size('scores', cardinality(scores), 'items', 'array_items');
     IF weights IS NULL THEN
         weights := array_fill(1::double precision, ARRAY[n]);
     ELSIF cardinality(weights) <> n THEN

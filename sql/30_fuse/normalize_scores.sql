@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION blend.normalize_scores(
 )
 RETURNS double precision[]
 LANGUAGE plpgsql
-IMMUTABLE PARALLEL SAFE
+STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
@@ -22,6 +22,7 @@ DECLARE
         WHEN 'logistic' THEN ARRAY['epsilon', 'center', 'scale'] END;
     wrong record;
 BEGIN
+    PERFORM pgblend._check_size('scores', cardinality(scores), 'items', 'array_items');
     IF known IS NULL THEN
         RAISE EXCEPTION 'method is %: expected minmax, zscore or logistic',
             coalesce(quote_literal(left(method, 200)), 'NULL')

@@ -18,6 +18,7 @@ AS $function$
 DECLARE
     problem text := pgblend._setting_error(bonus, 'bonus', NULL, NULL, NULL);
 BEGIN
+    PERFORM pgblend._check_size('ranks', cardinality(ranks), 'items', 'array_items');
     IF problem IS NOT NULL THEN
         RAISE EXCEPTION 'bonus is %: %', left(bonus::text, 200), problem
             USING ERRCODE = '22023',

@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION blend.rrf(
 )
 RETURNS double precision
 LANGUAGE plpgsql
-IMMUTABLE PARALLEL SAFE
+STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
@@ -20,6 +20,7 @@ DECLARE
     perfect double precision[] := '{}';
     weight double precision;
 BEGIN
+    PERFORM pgblend._check_size('ranks', cardinality(ranks), 'items', 'array_items');
     IF k IS NULL OR NOT k BETWEEN 0 AND 1e100 THEN
         RAISE EXCEPTION 'k is %: expected a number from 0 to 1e100', coalesce(k::text, 'NULL')
             USING ERRCODE = '22023', HINT = '60 is usual.';

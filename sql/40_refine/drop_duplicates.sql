@@ -24,7 +24,7 @@ RETURNS TABLE (
     likeness double precision
 )
 LANGUAGE plpgsql
-IMMUTABLE PARALLEL SAFE
+STABLE PARALLEL SAFE
 ROWS 100
 SET search_path FROM CURRENT
 AS $function$
@@ -34,6 +34,8 @@ DECLARE
         cardinality(content_hashes), cardinality(document_ids), cardinality(start_offsets),
         cardinality(end_offsets), cardinality(contents)], NULL);
 BEGIN
+    PERFORM pgblend._check_size('the longest array', n, 'items', 'array_items')
+    FROM (SELECT max(l) FROM unnest(lengths) AS l) AS longest (n);
     IF overlap IS NULL OR NOT (overlap > 0 AND overlap <= 1)
         OR similarity IS NULL OR NOT (similarity > 0 AND similarity <= 1)
     THEN

@@ -21,7 +21,7 @@ RETURNS TABLE (
     similarity double precision
 )
 LANGUAGE plpgsql
-IMMUTABLE PARALLEL SAFE
+STABLE PARALLEL SAFE
 ROWS 50
 SET search_path FROM CURRENT
 AS $function$
@@ -30,6 +30,7 @@ DECLARE
     n integer := coalesce(cardinality(scores), 0);
     dimensions integer[];
 BEGIN
+    PERFORM pgblend._check_size('scores', cardinality(scores), 'items', 'array_items');
     IF lambda IS NULL OR NOT lambda BETWEEN 0 AND 1 THEN
         RAISE EXCEPTION 'lambda is %: expected a number from 0 to 1',
             coalesce(lambda::text, 'NULL')

@@ -1,5 +1,5 @@
 -- _gateway_request: what _post_to_gateway needs for a call: {"url", "path", "body", "timeout_ms",
--- "places", "data_directory"}.
+-- "most_bytes", "places", "data_directory"}.
 -- The address is the setting gateway_url, null where there is none; `places` is model_calls.
 CREATE OR REPLACE FUNCTION pgblend._gateway_request(path text, body jsonb, timeout_ms integer)
 RETURNS jsonb
@@ -11,13 +11,16 @@ DECLARE
     -- One statement, where get_setting would read the catalogue for each name.
     of_database jsonb := coalesce((
         SELECT jsonb_object_agg(s.name, s.value) FROM pgblend_data.setting AS s
-        WHERE s.name IN ('gateway_url', 'model_calls')), '{}');
+        WHERE s.name IN ('gateway_url', 'limits', 'model_calls')), '{}');
 BEGIN
     RETURN jsonb_build_object(
         'url', of_database -> 'gateway_url',
         'path', path,
         'body', body::text,
         'timeout_ms', timeout_ms,
+        'most_bytes', pgblend._setting_in_force(
+            pgblend._setting_defaults('server') -> 'limits',
+            nullif(of_database -> 'limits', 'null')) -> 'answer_bytes',
         'places', (pgblend._setting_defaults('server') -> 'model_calls')
             || coalesce(nullif(of_database -> 'model_calls', 'null'), '{}'),
         'data_directory', current_setting('data_directory'));

@@ -18,6 +18,7 @@ DECLARE
     target pgblend_data.embedding_space;
 BEGIN
     PERFORM pgblend._check_timeout(timeout_ms);
+    PERFORM pgblend._check_size('texts', cardinality(texts), 'items', 'array_items');
     IF array_position(texts, NULL) IS NOT NULL THEN
         RAISE EXCEPTION 'text % is NULL: expected a text', array_position(texts, NULL)
             USING ERRCODE = '22004', HINT = 'Leave NULLs out, or use coalesce(…, '''').';

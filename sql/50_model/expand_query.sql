@@ -22,6 +22,7 @@ DECLARE
     expansion jsonb;
 BEGIN
     PERFORM pgblend._check_timeout(timeout_ms);
+    PERFORM pgblend._check_query(query);
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
         RETURN NULL;
     END IF;

@@ -45,6 +45,7 @@ DECLARE
     is_blank boolean := coalesce(btrim(query, E' \t\r\n'), '') = '';
 BEGIN
     PERFORM pgblend._check_result_limit(result_limit);
+    PERFORM pgblend._check_query(query);
     collection_ids := pgblend._searched_collections(collections);
     layers := pgblend._setting_layers(profile, collection_ids);
     settings := pgblend._kept_plan(

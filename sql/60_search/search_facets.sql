@@ -48,7 +48,7 @@ BEGIN
     FROM unnest(keys) AS k
     CROSS JOIN LATERAL pgblend._filter_condition(
         jsonb_build_object(k, '{"exists": true}'::jsonb), 1) AS f
-    WHERE k LIKE '$%' AND f.problem IS NOT NULL
+    WHERE (k LIKE '$%' OR k LIKE '%.%') AND f.problem IS NOT NULL
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION '%', problem USING ERRCODE = '22023', HINT = problem_hint;

@@ -36,6 +36,7 @@ BEGIN
             HINT = 'search_diagnose(''how do I deploy'', ''guide/deploy.md'')';
     END IF;
     PERFORM pgblend._check_result_limit(result_limit);
+    PERFORM pgblend._check_query(query);
     document_id := pgblend._find_document(document, collection_ids);
     facts := pgblend._document_facts(
         document_id, query, collection_ids, pgblend._search_filter(filter, settings), settings);

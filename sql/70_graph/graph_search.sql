@@ -46,6 +46,7 @@ BEGIN
             HINT = 'For example: seed_nodes => ARRAY[graph_node(collection, source_key)]';
     END IF;
     PERFORM pgblend._check_result_limit(wanted);
+    PERFORM pgblend._check_size('seed_nodes', cardinality(seed_nodes), 'items', 'array_items');
     asked := coalesce(options, '{}') || jsonb_build_object(
         'graph', coalesce(nullif(options -> 'graph', 'null'), '{}')
             || jsonb_build_object('depth', depth));

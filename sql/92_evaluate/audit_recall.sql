@@ -50,6 +50,7 @@ BEGIN
             coalesce(sample_size::text, 'NULL'), coalesce(result_limit::text, 'NULL')
             USING ERRCODE = '22023', HINT = '50 and 10 are the defaults.';
     END IF;
+    PERFORM pgblend._check_size('filters', cardinality(filters), 'items', 'array_items');
     sample := pgblend._sample_vectors(
         collection_ids, sample_size,
         pgblend._search_settings(options, NULL, collection_ids) ->> 'space');

@@ -232,7 +232,13 @@ def test_places_for_model_calls(db: Database, run: Run) -> None:
             take_late, _ = model_places(runs_on(third), asked)
             assert take_late(0) is None
             assert take_late(1000) is None  # after 40 ms
-            request = {"url": "http://nowhere", "path": "/", "places": asked, "timeout_ms": 20}
+            request = {
+                "url": "http://nowhere",
+                "path": "/",
+                "places": asked,
+                "timeout_ms": 20,
+                "most_bytes": 1000,
+            }
             call = gateway_call(runs_on(third), request, {}, {})
             told = "the server has no place left for a model call: 2 run already"
             assert call.answer()["problem"] == told

@@ -286,7 +286,7 @@ def test_limits_that_are_just_kept(library: Database) -> None:
     assert passing(library, {"n": {"in": list(range(1000))}}) == [A, B, C]
 
 
-@pytest.mark.parametrize("number", ["1e400", "1" * 130000, "0.1e-300", "-0"])
+@pytest.mark.parametrize("number", ["1e400", "1" * 30000, "0.1e-300", "-0"])
 def test_numbers_of_any_size(library: Database, number: str) -> None:
     text = f'{{"or": [{{"n": {number}}}, {{"n": {{"gt": {number}}}}}, {{"$chunk_id": {number}}}]}}'
     library.rows("SELECT pgblend._check_filter(%s)", text)

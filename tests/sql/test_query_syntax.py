@@ -75,6 +75,7 @@ def test_blank_queries_find_nothing(db: Database, query: str | None) -> None:
 )
 def test_a_hundred_kilobytes(db: Database, query: str) -> None:
     patient = '{"timeouts_ms": {"lexical": 60000}}'
+    db.rows("SELECT set_setting('limits', '{\"query_operators\": 50000}')")
     found = db.column("SELECT source_key FROM lexical_search(%s, options => %s)", query, patient)
     assert set(found) == ({"red", "brown"} if query.startswith("fox ") else set())
     assert db.notices == []
@@ -82,6 +83,7 @@ def test_a_hundred_kilobytes(db: Database, query: str) -> None:
 
 def test_many_words(db: Database) -> None:
     query = " ".join(f"word{i}" for i in range(2_000)) + " fox"
+    db.rows("SELECT set_setting('limits', '{\"query_words\": 3000}')")
     search = "SELECT source_key FROM lexical_search(%s, options => %s)"
     patient = '{"timeouts_ms": {"lexical": 60000}}'
     assert set(db.column(search, query, patient)) == {"red", "brown"}

@@ -50,6 +50,7 @@ class StageGateway:
             "path": "/",
             "body": json.dumps({"task": task, "question": json.loads(question)}),
             "timeout_ms": timeout_ms,
+            "most_bytes": 16_000_000,
             "data_directory": "",
             "places": {"most": 0, "first_key": 0, "wait_ms": 0},
         }

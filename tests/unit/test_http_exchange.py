@@ -12,6 +12,8 @@ from pgblend.plpy.http_exchange import Connections, http_exchange
 from support.raw_server import RawServer, http_answer
 from support.waiting import SOON_SECONDS, wait_until
 
+MOST_BYTES = 1_000_000
+
 
 def nothing() -> None:
     """No interrupt is pending."""
@@ -27,7 +29,7 @@ def post_json(
     check: Callable[[], object],
 ) -> tuple[int, str]:
     """Send and receive at once."""
-    return http_exchange(url, path, body, token, timeout_ms, connections).receive(check)
+    return http_exchange(url, path, body, token, timeout_ms, MOST_BYTES, connections).receive(check)
 
 
 @pytest.fixture
@@ -186,7 +188,7 @@ def test_the_server_works_while_the_caller_does_something_else(connections: Conn
         return http_answer(b"{}")
 
     with RawServer(respond) as server:
-        exchange = http_exchange(server.url, "/x", "{}", None, 1000, connections)
+        exchange = http_exchange(server.url, "/x", "{}", None, 1000, MOST_BYTES, connections)
         exchange.wait_until_sent(nothing)
         assert asked.wait(1)
         assert exchange.receive(nothing) == (200, "{}")
@@ -195,7 +197,7 @@ def test_the_server_works_while_the_caller_does_something_else(connections: Conn
 
 def test_an_answer_that_nobody_wants_closes_the_connection(connections: Connections) -> None:
     with RawServer(lambda _: http_answer(b"{}")) as server:
-        exchange = http_exchange(server.url, "/x", "{}", None, 1000, connections)
+        exchange = http_exchange(server.url, "/x", "{}", None, 1000, MOST_BYTES, connections)
         wait_until(exchange.finished.is_set, 2)
         exchange.abandon()
         assert connections == {}
@@ -205,7 +207,8 @@ def test_an_answer_that_nobody_wants_closes_the_connection(connections: Connecti
 def test_two_exchanges_at_once_keep_one_connection(connections: Connections) -> None:
     with RawServer(lambda body: http_answer(body)) as server:
         both = [
-            http_exchange(server.url, "/x", text, None, 1000, connections) for text in ("a", "b")
+            http_exchange(server.url, "/x", text, None, 1000, MOST_BYTES, connections)
+            for text in ("a", "b")
         ]
         assert [exchange.receive(nothing)[1] for exchange in both] == ["a", "b"]
         assert len(connections) == 1

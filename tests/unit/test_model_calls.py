@@ -16,6 +16,7 @@ REQUEST = {
     "path": "/",
     "body": "{}",
     "timeout_ms": 500,
+    "most_bytes": 16_000_000,
     "data_directory": "",
     "places": {"most": 0, "first_key": 0, "wait_ms": 0},
 }

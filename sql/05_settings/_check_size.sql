@@ -1,0 +1,32 @@
+-- _check_size: raise unless an argument is within a limit of the setting limits.
+-- `unit` says what `size` counts. Up to 100, which is the least that a limit can be, nothing is
+-- looked up; NULL is within every limit.
+CREATE OR REPLACE FUNCTION pgblend._check_size(
+    argument text,
+    size bigint,
+    unit text,
+    limit_name text
+)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    most bigint;
+BEGIN
+    IF size IS NULL OR size <= 100 THEN
+        RETURN;
+    END IF;
+    most := pgblend._limits_in_force() ->> limit_name;
+    IF size > most THEN
+        RAISE EXCEPTION '% has % %: expected at most %', argument, size, unit, most
+            USING ERRCODE = '22023', HINT = format(
+                'A member of pgblend_admin raises the setting limits: set_setting(''limits'', %L)',
+                jsonb_build_object(limit_name, size));
+    END IF;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_size(text, bigint, text, text) IS
+'Raise 22023 unless an argument is within a limit of the setting limits.';

@@ -1,0 +1,24 @@
+-- _check_query: raise unless a query is within the setting limits, before anything parses it.
+-- NULL is. Characters are counted first, so that what counts words and operators is bounded itself.
+CREATE OR REPLACE FUNCTION pgblend._check_query(query text)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $function$
+DECLARE
+    size record;
+BEGIN
+    IF query IS NULL OR length(query) <= 100 THEN
+        RETURN;  -- it has no more words than that
+    END IF;
+    PERFORM pgblend._check_size('the query', length(query), 'characters', 'query_characters');
+    size := pgblend._query_size(query);
+    PERFORM pgblend._check_size(
+        'the query', size.operators, 'operators (phrases, exclusions, or)', 'query_operators');
+    PERFORM pgblend._check_size('the query', size.words, 'different words', 'query_words');
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._check_query(text) IS
+'Raise 22023 unless a query is within the setting limits.';

@@ -1,0 +1,16 @@
+-- _query_size: how many different words a query has, and how many operators. NULL gives NULLs.
+CREATE OR REPLACE FUNCTION pgblend._query_size(
+    query text,
+    OUT words integer,
+    OUT operators integer
+)
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/query_size.py
+return query_size(query)
+$python$;
+
+COMMENT ON FUNCTION pgblend._query_size(text) IS
+'How many different words a query has, and how many operators: phrases, exclusions, alternatives.';
