@@ -23,7 +23,7 @@ BEGIN
     IF how.problem IS NOT NULL THEN
         RAISE EXCEPTION '%', how.problem
             USING ERRCODE = '42703',
-            HINT = 'Name the columns anew: pgblend.attach_table(…), as for a new table.';
+            HINT = 'Name the columns anew: blend.attach_table(…), as for a new table.';
     END IF;
     RETURN QUERY SELECT r.* FROM pgblend._call_reader(
         pgblend._ensure_reader(attached),

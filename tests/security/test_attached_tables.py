@@ -316,15 +316,15 @@ def test_an_admin_reads_no_table_that_it_may_not(
     admin = Database(connect_as("pgblend_admin"))
     role = admin.connection.info.user
     for call in (
-        "pgblend.fill_table('app.t', 10, true)",
+        "blend.fill_table('app.t', 10, true)",
         "pgblend._read_attached((SELECT id FROM pgblend_data.attached_table), 'keys', NULL, NULL)",
         "pgblend_data._read_attached_1('SELECT 1', NULL, NULL)",
     ):
         error = admin.error(f"SELECT * FROM {call}")
         assert error.sqlstate in ("42501", "42883")
     committed.rows(f"GRANT SELECT ON app.t TO {role}; GRANT USAGE ON SCHEMA app TO {role}")
-    assert admin.value("SELECT pgblend.fill_table('app.t', 10, true)") == 1
-    assert admin.rows("SELECT * FROM pgblend.check_attached_tables()") == [
+    assert admin.value("SELECT blend.fill_table('app.t', 10, true)") == 1
+    assert admin.rows("SELECT * FROM blend.check_attached_tables()") == [
         ("app.t", "not all rows are in yet", "run: pgblend table fill app.t")
     ]
 
