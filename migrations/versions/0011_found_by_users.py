@@ -508,9 +508,52 @@ ALTER TABLE pgblend_data.document DROP CONSTRAINT document_id_collection_id_key;
 )
 
 
+# --- attached tables are read with the rights of their owners
+READERS = """
+CREATE TYPE pgblend_data.attached_row AS (
+    key text,
+    parts text[],
+    title text,
+    content text,
+    metadata jsonb,
+    uri text,
+    modified_at timestamptz,
+    targets jsonb
+);
+COMMENT ON TYPE pgblend_data.attached_row IS
+'A row of an attached table as a document; of some only key and parts are read.';
+COMMENT ON COLUMN pgblend_data.attached_row.key IS 'Source key.';
+COMMENT ON COLUMN pgblend_data.attached_row.parts IS 'Texts of the key columns.';
+COMMENT ON COLUMN pgblend_data.attached_row.title IS 'Title; empty where there is none.';
+COMMENT ON COLUMN pgblend_data.attached_row.content IS 'Texts, a blank line between them.';
+COMMENT ON COLUMN pgblend_data.attached_row.metadata IS 'Object of column: value.';
+COMMENT ON COLUMN pgblend_data.attached_row.uri IS 'URI.';
+COMMENT ON COLUMN pgblend_data.attached_row.modified_at IS 'Date of the source.';
+COMMENT ON COLUMN pgblend_data.attached_row.targets IS
+'Object of foreign key: source key of what it references.';
+"""
+# Made by _ensure_reader, one for each attached table.
+NO_READERS = """
+DO $do$
+DECLARE
+    reader regprocedure;
+BEGIN
+    FOR reader IN
+        SELECT p.oid FROM pg_catalog.pg_proc AS p
+        WHERE p.prorettype = 'pgblend_data.attached_row'::regtype
+            AND p.pronamespace = 'pgblend_data'::regnamespace
+    LOOP
+        EXECUTE format('DROP FUNCTION %s', reader);
+    END LOOP;
+END
+$do$;
+DROP TYPE pgblend_data.attached_row;
+"""
+
+
 def upgrade() -> None:
     connection = op.get_bind()
-    execute_script(connection, PURPOSE + TUNED + SCORE + CREATE_LANGUAGES)
+    execute_script(connection, PURPOSE + TUNED + SCORE + CREATE_LANGUAGES + READERS)
     execute_script(connection, LITERAL_WORDS)
     execute_script(connection, NO_FEEDBACK + CODE)
     execute_script(connection, TIE)
@@ -533,7 +576,7 @@ def downgrade() -> None:
     execute_script(connection, NO_TUNED_COLUMNS)
     replace_routines(connection, snapshot(down_revision), snapshot(revision))
     execute_script(connection, UNTIE + VALIDATE_KEYS)
-    execute_script(connection, NO_PURPOSE + NOT_TUNED + SCORE_BEFORE)
+    execute_script(connection, NO_PURPOSE + NOT_TUNED + SCORE_BEFORE + NO_READERS)
     execute_script(connection, FORGET_LANGUAGES)
     execute_script(connection, PARSE + INDEX_PARSED)
     execute_script(connection, REMOVE_NAMES + INDEX_NAMES)

@@ -1,9 +1,8 @@
 -- _apply_batch: what _apply_changes does with some keys, which are in order; returns how many
 -- documents changed.
--- source is the query of _attachment_sql. Metadata, URI and date alone change no chunk.
+-- Metadata, URI and date alone change no chunk.
 CREATE OR REPLACE FUNCTION pgblend._apply_batch(
     attached pgblend_data.attached_table,
-    source text,
     keys text[]
 )
 RETURNS bigint
@@ -16,7 +15,12 @@ DECLARE
     found record;
     changed bigint;
 BEGIN
-    EXECUTE source INTO found USING keys;
+    SELECT array_agg(r.key) AS keys, array_agg(r.title) AS titles,
+        array_agg(r.content) AS contents, array_agg(r.metadata) AS metadata,
+        array_agg(r.uri) AS uris, array_agg(r.modified_at) AS modified_at,
+        array_agg(r.targets) AS targets
+    INTO found
+    FROM pgblend._attached_rows(attached, 'rows', _apply_batch.keys, NULL) AS r;
     SELECT c.* INTO STRICT target FROM pgblend_data.collection AS c
     WHERE c.id = attached.collection_id;
     WITH stored AS MATERIALIZED (
@@ -61,5 +65,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._apply_batch(pgblend_data.attached_table, text, text[]) IS
+COMMENT ON FUNCTION pgblend._apply_batch(pgblend_data.attached_table, text[]) IS
 'What _apply_changes does with some keys, which are in order; returns how many documents changed.';

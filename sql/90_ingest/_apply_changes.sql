@@ -18,7 +18,6 @@ SET bytea_output = 'hex'
 SET extra_float_digits = 1
 AS $function$
 DECLARE
-    source text := (pgblend._attachment_sql(attached)).source;
     batch_size CONSTANT integer := 200;
     changed bigint := 0;
 BEGIN
@@ -26,7 +25,7 @@ BEGIN
     FROM unnest(keys) AS k (source_key);
     FOR start IN 1..coalesce(cardinality(keys), 0) BY batch_size LOOP
         changed := changed
-            + pgblend._apply_batch(attached, source, keys[start:start + batch_size - 1]);
+            + pgblend._apply_batch(attached, keys[start:start + batch_size - 1]);
     END LOOP;
     RETURN changed;
 END;

@@ -9,8 +9,6 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     relation pg_class;
-    column_name text;
-    kind text;
 BEGIN
     SELECT c.* INTO STRICT relation FROM pg_class AS c WHERE c.oid = wanted.relation;
     IF relation.relkind NOT IN ('r', 'p') OR relation.relpersistence = 't'
@@ -30,8 +28,8 @@ BEGIN
         RETURN format('row security hides rows of %s from %s', wanted.relation, current_user);
     ELSIF coalesce(cardinality(wanted.text_columns), 0) = 0 THEN
         RETURN 'text_columns is empty: expected the columns that are searched';
-    ELSIF (pgblend._attachment_sql(wanted)).problem IS NOT NULL THEN
-        RETURN (pgblend._attachment_sql(wanted)).problem;
+    ELSIF (pgblend._attachment_queries(wanted)).problem IS NOT NULL THEN
+        RETURN (pgblend._attachment_queries(wanted)).problem;
     ELSIF coalesce(cardinality(wanted.key_columns), 0) = 0 THEN
         RETURN format('%s has no primary key: expected key_columns with a unique index',
             wanted.relation);
@@ -47,19 +45,6 @@ BEGIN
     THEN
         RETURN format('key_columns of %s is (%s): expected columns that are NOT NULL and have a '
             'unique index', wanted.relation, array_to_string(wanted.key_columns, ', '));
-    END IF;
-    SELECT c.attname, format_type(c.atttypid, NULL) INTO column_name, kind
-    FROM pg_attribute AS c
-    INNER JOIN pg_type AS t ON t.oid = c.atttypid
-    WHERE c.attrelid = wanted.relation AND c.attname = ANY(wanted.key_columns)
-        AND t.typtype <> 'e' AND t.typname NOT IN (
-            'int2', 'int4', 'int8', 'numeric', 'text', 'varchar', 'bpchar', 'uuid', 'bool', 'date',
-            'timestamp')
-    LIMIT 1;
-    IF FOUND THEN
-        RETURN format('key column %I is of type %s, which has no text that is the same in all '
-            'sessions: expected whole numbers, numeric, text, uuid, boolean, date, timestamp '
-            'without time zone or an enum', column_name, kind);
     END IF;
     RETURN NULL;
 END;

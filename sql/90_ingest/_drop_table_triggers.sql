@@ -1,5 +1,5 @@
 -- _drop_table_triggers: take the triggers of an attachment off its table and the partitions, where
--- they are.
+-- they are, and forget the function that reads it.
 CREATE OR REPLACE FUNCTION pgblend._drop_table_triggers(attached pgblend_data.attached_table)
 RETURNS void
 LANGUAGE plpgsql
@@ -23,6 +23,7 @@ BEGIN
     LOOP
         EXECUTE format('DROP TRIGGER %I ON %s', old.tgname, old.relation);
     END LOOP;
+    PERFORM pgblend._drop_reader(attached.id);
 END;
 $function$;
 

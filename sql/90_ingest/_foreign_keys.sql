@@ -1,7 +1,8 @@
 -- _foreign_keys: the foreign keys of a table: what they reference, and SQL over its rows t for the
 -- source key of the referenced row, NULL where the foreign key is.
--- Columns are in the order of the referenced index, which is that of a key by default; values are
--- cast to the types of the referenced columns where their texts might differ (_attachment_sql).
+-- Columns are in the order of the referenced index, which is that of a key by default. Texts are
+-- made anew as values of the referenced columns' types where these are of _key_types; values of
+-- others are their text, since a cast of a user's type may be code of that user.
 CREATE OR REPLACE FUNCTION pgblend._foreign_keys(relation regclass)
 RETURNS TABLE (
     constraint_name text,
@@ -33,11 +34,15 @@ BEGIN
         SELECT n.oid, n.conname::text AS constraint_name, n.confrelid::regclass AS target,
             own.attname::text AS own_column, other.attname::text AS target_column,
             array_position(i.indkey::smallint[], c.target_number) AS place,
-            -- Whole numbers have one text, and might not fit where the constraint is NOT VALID.
-            CASE WHEN other.atttypid = ANY('{int2,int4,int8}'::regtype[])
-                THEN format('t.%I', own.attname)
-                ELSE format('t.%I::%s', own.attname,
-                    format_type(other.atttypid, other.atttypmod)) END AS value
+            -- Any whole number is an int8: it might not fit where the constraint is NOT VALID.
+            pgblend._column_text(own.attname, own.atttypid) || CASE
+                WHEN other.atttypid = ANY('{int2,int4,int8}'::regtype[])
+                    AND pgblend._base_type(own.atttypid) = ANY('{int2,int4,int8}'::regtype[])
+                    THEN '::pg_catalog.int8'
+                WHEN other.atttypid = ANY('{int2,int4,int8}'::regtype[]) THEN ''
+                WHEN other.atttypid = ANY(pgblend._key_types()) THEN format(
+                    '::%s', format_type(other.atttypid, other.atttypmod))
+                ELSE '' END AS value
         FROM pg_constraint AS n
         CROSS JOIN LATERAL unnest(n.conkey, n.confkey) AS c (own_number, target_number)
         INNER JOIN pg_index AS i ON i.indexrelid = n.conindid

@@ -1,30 +1,26 @@
 -- _orphan_keys: source keys of documents whose row is gone from the attached table, in their order;
 -- NULL where there are none.
--- NULL for most means all. The attachment must be sound (_attachment_sql).
+-- NULL for most means all. The attachment must be sound (_attachment_queries).
 CREATE OR REPLACE FUNCTION pgblend._orphan_keys(
     attached pgblend_data.attached_table,
     most integer
 )
 RETURNS text[]
 LANGUAGE plpgsql
-STABLE PARALLEL UNSAFE
+VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET timezone = 'UTC'
 AS $function$
-DECLARE
-    keys text[];
 BEGIN
-    EXECUTE format(
-        'SELECT array_agg(o.source_key) FROM (
+    RETURN (
+        SELECT array_agg(o.source_key) FROM (
             SELECT d.source_key
             FROM pgblend_data.document AS d
-            WHERE d.collection_id = $1
-                AND NOT EXISTS (SELECT FROM %s AS t WHERE %s = d.source_key)
+            LEFT JOIN pgblend._attached_rows(attached, 'keys', NULL, NULL) AS r
+                ON d.source_key = r.key
+            WHERE d.collection_id = attached.collection_id AND r.key IS NULL
             ORDER BY d.source_key COLLATE "C"
-            LIMIT $2) AS o',
-        attached.relation, (pgblend._attachment_sql(attached)).key_of)
-    INTO keys USING attached.collection_id, most;
-    RETURN keys;
+            LIMIT most) AS o);
 END;
 $function$;
 

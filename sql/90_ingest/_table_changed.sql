@@ -1,7 +1,8 @@
 -- _table_changed: trigger on attached tables that brings the documents of changed rows up to date.
 -- Fires for each statement with the tables new_rows and old_rows, or for each row. An update that
 -- changes nothing of what the index takes is passed over. Runs with its owner's rights, so that who
--- may write the table need have none here; it reads that table alone and returns nothing. Where a
+-- may write the table need have none here. Of rows it evaluates nothing but the output functions
+-- of their types, to learn the keys; the table is read with the rights of its own owner. Where a
 -- column is gone, a WARNING names it, the attachment remembers, and the write goes on.
 CREATE OR REPLACE FUNCTION pgblend._table_changed()
 RETURNS trigger
@@ -14,18 +15,19 @@ DECLARE
     attached pgblend_data.attached_table :=
         pgblend._triggered_attachment(TG_ARGV[0]::integer, TG_RELID);
     how record;
+    query text;
     each_row CONSTANT boolean := TG_LEVEL = 'ROW';
     keys text[];
 BEGIN
     IF attached.id IS NULL THEN
         RETURN NULL;
     END IF;
-    how := pgblend._attachment_sql(attached);
+    how := pgblend._attachment_queries(attached);
     IF how.problem IS NOT NULL THEN
         PERFORM pgblend._note_attachment_problem(attached.id, how.problem);
         RETURN NULL;
     ELSIF TG_OP = 'UPDATE' THEN
-        how.source := format(
+        query := format(
             'SELECT array_agg(key) FROM (SELECT %1$s AS key, %2$s AS relevant FROM %3$s AS t) AS o
             FULL JOIN (SELECT %1$s AS key, %2$s AS relevant FROM %4$s AS t) AS n USING (key)
             WHERE o.relevant IS DISTINCT FROM n.relevant',
@@ -33,18 +35,18 @@ BEGIN
             CASE WHEN each_row THEN '(SELECT ($1).*)' ELSE 'old_rows' END,
             CASE WHEN each_row THEN '(SELECT ($2).*)' ELSE 'new_rows' END);
     ELSE
-        how.source := format('SELECT array_agg(%s) FROM %s AS t', how.key_of,
+        query := format('SELECT array_agg(%s) FROM %s AS t', how.key_of,
             CASE WHEN each_row THEN '(SELECT ($1).*)'
                 WHEN TG_OP = 'INSERT' THEN 'new_rows' ELSE 'old_rows' END);
     END IF;
     IF NOT each_row THEN
-        EXECUTE how.source INTO keys;
+        EXECUTE query INTO keys;
     ELSIF TG_OP = 'INSERT' THEN
-        EXECUTE how.source INTO keys USING NEW;
+        EXECUTE query INTO keys USING NEW;
     ELSIF TG_OP = 'DELETE' THEN
-        EXECUTE how.source INTO keys USING OLD;
+        EXECUTE query INTO keys USING OLD;
     ELSE
-        EXECUTE how.source INTO keys USING OLD, NEW;
+        EXECUTE query INTO keys USING OLD, NEW;
     END IF;
     PERFORM pgblend._follow_changes(attached, keys);
     RETURN NULL;

@@ -16,7 +16,7 @@ BEGIN
     IF attached.id IS NULL THEN
         RETURN NULL;
     END IF;
-    how := pgblend._attachment_sql(attached);
+    how := pgblend._attachment_queries(attached);
     IF how.problem IS NOT NULL THEN
         PERFORM pgblend._note_attachment_problem(attached.id, how.problem);
     ELSE

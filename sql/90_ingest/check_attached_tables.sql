@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION blend.check_attached_tables()
 RETURNS TABLE (table_name text, problem text, mend text)
 LANGUAGE plpgsql
-STABLE PARALLEL UNSAFE
+VOLATILE PARALLEL UNSAFE
 ROWS 10
 SET search_path FROM CURRENT
 AS $function$
@@ -19,7 +19,7 @@ DECLARE
 BEGIN
     FOR attached IN SELECT a.* FROM pgblend_data.attached_table AS a ORDER BY a.table_name LOOP
         table_name := attached.table_name;
-        how := pgblend._attachment_sql(attached);
+        how := pgblend._attachment_queries(attached);
         IF NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = attached.relation) THEN
             problem := how.problem;
             mend := format('SELECT detach_table(%L)', table_name);
@@ -60,14 +60,14 @@ BEGIN
             RETURN NEXT;
         END IF;
         IF has_table_privilege(attached.relation, 'SELECT') THEN
-            EXECUTE format(
-                'SELECT count(*) FILTER (WHERE d.source_key IS NULL),
-                    count(*) FILTER (WHERE r.key IS NULL)
-                FROM (SELECT %s AS key FROM %s AS t) AS r
-                FULL JOIN (SELECT source_key FROM pgblend_data.document
-                    WHERE collection_id = $1) AS d ON d.source_key = r.key',
-                how.key_of, attached.relation)
-            INTO missing, orphans USING attached.collection_id;
+            SELECT count(*) FILTER (WHERE d.source_key IS NULL),
+                count(*) FILTER (WHERE r.key IS NULL)
+            INTO missing, orphans
+            FROM pgblend._attached_rows(attached, 'keys', NULL, NULL) AS r
+            FULL JOIN (
+                SELECT e.source_key FROM pgblend_data.document AS e
+                WHERE e.collection_id = attached.collection_id
+            ) AS d ON d.source_key = r.key;
             IF missing + orphans > 0 THEN
                 problem := format(
                     '%s rows are not indexed, %s documents have no row', missing, orphans);

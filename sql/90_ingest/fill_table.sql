@@ -17,7 +17,7 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     attached pgblend_data.attached_table := pgblend._attachment(fill_table.table_name);
-    problem text := (pgblend._attachment_sql(attached)).problem;
+    problem text := (pgblend._attachment_queries(attached)).problem;
     keys text[];
     last_key text[];
 BEGIN

@@ -1,0 +1,134 @@
+-- _attachment_queries: how an attached table is read, as SQL over its rows t; or what hinders it.
+-- problem names a table or columns that are gone, or a key column of another type than _key_types;
+-- the others are then NULL. key_of is the source key: the text of a key of one column, or the JSON
+-- array of several. relevant is all that the index takes of a row, its foreign keys among it. Both
+-- are evaluated with greater rights than the table's owner has: they hold output functions alone,
+-- and casts of text to types of PostgreSQL's own. The queries are those of _read_as_owner; targets
+-- are objects of foreign key: source key of what it references. Names are quoted, whatever the
+-- registry says.
+CREATE OR REPLACE FUNCTION pgblend._attachment_queries(
+    attached pgblend_data.attached_table,
+    OUT problem text,
+    OUT key_of text,
+    OUT relevant text,
+    OUT rows_query text,
+    OUT keys_query text,
+    OUT next_query text
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    used text[] := attached.key_columns || attached.text_columns || attached.metadata_columns
+        || array_remove(
+            ARRAY[attached.title_column, attached.uri_column, attached.modified_column], NULL);
+    types jsonb;
+    is_single boolean := cardinality(attached.key_columns) = 1;
+    columns record;
+    targets text;
+BEGIN
+    SELECT jsonb_object_agg(c.attname, c.atttypid::bigint) INTO types
+    FROM pg_attribute AS c
+    WHERE c.attrelid = attached.relation AND c.attnum > 0 AND NOT c.attisdropped;
+    IF types IS NULL THEN
+        problem := format('the table %s is gone', attached.table_name);
+        RETURN;
+    ELSIF NOT types ?& used THEN
+        SELECT format('%s has no column %s (any more)', attached.relation,
+            string_agg(DISTINCT quote_ident(u.name), ', '))
+        INTO problem
+        FROM unnest(used) AS u (name)
+        WHERE NOT types ? u.name;
+        RETURN;
+    END IF;
+    SELECT format('key column %I is of type %s, which has no text that is the same in all '
+        'sessions: expected whole numbers, numeric, text, uuid, boolean, date or timestamp '
+        'without time zone, of PostgreSQL''s own', k.name,
+        format_type((types ->> k.name)::oid, NULL))
+    INTO problem
+    FROM unnest(attached.key_columns) AS k (name)
+    WHERE (types ->> k.name)::oid <> ALL(pgblend._key_types())
+    LIMIT 1;
+    IF problem IS NOT NULL THEN
+        RETURN;
+    END IF;
+    SELECT
+        string_agg(format('t.%I', k.name), ', ' ORDER BY k.place) AS names,
+        string_agg(format('format(''%%s'', t.%I)', k.name), ', ' ORDER BY k.place) AS texts,
+        string_agg(format('$1[%s]::%s', k.place, k.type_name), ', ' ORDER BY k.place) AS parts,
+        string_agg(format('t.%I = %s::%s', k.name,
+            CASE WHEN is_single THEN 'k.source_key'
+                ELSE format('(k.source_key::jsonb ->> %s)', k.place - 1) END,
+            k.type_name), ' AND ' ORDER BY k.place) AS matches,
+        string_agg(format('format(''%%s'', t.%I)::%s', k.name, k.type_name), ', '
+            ORDER BY k.place) AS own_values,
+        min(pgblend._column_text(k.name, k.type_id)) AS first_text,
+        min(k.type_name) ~ '[.](date|timestamp)$' AS is_date
+    INTO columns
+    FROM (
+        SELECT n.name, n.place, t.oid AS type_id, format('pg_catalog.%I', t.typname) AS type_name
+        FROM unnest(attached.key_columns) WITH ORDINALITY AS n (name, place)
+        INNER JOIN pg_type AS t ON t.oid = (types ->> n.name)::oid
+    ) AS k;
+    -- A date as JSON is ISO 8601, whatever the session's DateStyle; other keys are their text.
+    key_of := CASE
+        WHEN NOT is_single THEN format('jsonb_build_array(%s)::text', columns.own_values)
+        WHEN columns.is_date THEN format('to_jsonb(%s) #>> ''{}''', columns.own_values)
+        ELSE columns.first_text END;
+    SELECT format('ROW(%s)', string_agg(DISTINCT format('format(''%%L'', t.%I)', u.name), ', '))
+    INTO relevant
+    FROM (
+        SELECT unnest(used) AS name
+        UNION ALL
+        SELECT unnest(f.own_columns) FROM pgblend._foreign_keys(attached.relation) AS f
+    ) AS u;
+    SELECT format('jsonb_strip_nulls(jsonb_object(ARRAY[%s]::text[], ARRAY[%s]::text[]))',
+        string_agg(quote_literal(f.constraint_name), ', ' ORDER BY f.constraint_name),
+        string_agg(f.target_key, ', ' ORDER BY f.constraint_name))
+    INTO targets
+    FROM pgblend._foreign_keys(attached.relation) AS f;
+    rows_query := format(
+        'SELECT s.key, NULL::text[], s.title,
+            CASE WHEN btrim(s.content, E'' \t\r\n'') = '''' THEN s.title ELSE s.content END,
+            s.metadata, s.uri, s.modified_at, s.targets
+        FROM (
+            SELECT k.source_key, %s AS key, concat_ws(E''\n\n'', %s) AS content,
+                coalesce(%s, '''') AS title,
+                (SELECT to_jsonb(r.*) FROM (SELECT %s) AS r) AS metadata,
+                %s AS uri, nullif(%s, '''')::timestamptz AS modified_at, %s AS targets
+            FROM unnest($1::text[]) AS k (source_key)
+            INNER JOIN %s AS t ON %s
+        ) AS s
+        WHERE s.key = s.source_key
+        ORDER BY s.key COLLATE "C"',
+        key_of,
+        (SELECT string_agg(format('nullif(%s, '''')',
+                pgblend._column_text(c.name, (types ->> c.name)::oid)), ', ' ORDER BY c.place)
+            FROM unnest(attached.text_columns) WITH ORDINALITY AS c (name, place)),
+        coalesce(pgblend._column_text(
+            attached.title_column, (types ->> attached.title_column)::oid), 'NULL::text'),
+        (SELECT string_agg(
+                format('%s AS %I', pgblend._column_json(c.name, (types ->> c.name)::oid), c.name),
+                ', ' ORDER BY c.place)
+            FROM unnest(attached.metadata_columns) WITH ORDINALITY AS c (name, place)),
+        coalesce(pgblend._column_text(
+            attached.uri_column, (types ->> attached.uri_column)::oid), 'NULL::text'),
+        coalesce(pgblend._column_text(
+            attached.modified_column, (types ->> attached.modified_column)::oid), 'NULL::text'),
+        targets,
+        attached.relation, columns.matches);
+    keys_query := format(
+        'SELECT %s, ARRAY[%s], NULL::text, NULL::text, NULL::jsonb, NULL::text,
+            NULL::timestamptz, NULL::jsonb
+        FROM %s AS t', key_of, columns.texts, attached.relation);
+    next_query := keys_query || CASE WHEN attached.filled_to IS NULL THEN ''
+        ELSE format(' WHERE (%s) > (%s)', columns.names, columns.parts) END
+        || format(' ORDER BY %s LIMIT $2', columns.names);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._attachment_queries(pgblend_data.attached_table) IS
+'How an attached table is read: SQL for the source key of a row t, for all that the index takes of '
+'it, and queries for its rows and keys; or the problem: a table or columns that are gone, or a key '
+'column of a type that is not PostgreSQL''s own.';

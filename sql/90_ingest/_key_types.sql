@@ -1,0 +1,16 @@
+-- _key_types: the types of key columns: PostgreSQL's own, whose values have one text in all
+-- sessions.
+-- They are known by their numbers, since a type of a user's may have any name.
+CREATE OR REPLACE FUNCTION pgblend._key_types()
+RETURNS oid[]
+LANGUAGE plpgsql
+IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    RETURN '{int2,int4,int8,numeric,text,varchar,bpchar,uuid,bool,date,timestamp}'::regtype[]::oid[];
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._key_types() IS
+'The types of key columns: those of PostgreSQL whose values have one text in all sessions.';
