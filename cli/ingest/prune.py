@@ -43,7 +43,7 @@ def prune(
     if gone and not dry_run:
         with connection.transaction():
             connection.execute(
-                "SELECT pgblend.delete_document(id) FROM unnest(%s::bigint[]) AS id", [gone]
+                "SELECT blend.delete_document(id) FROM unnest(%s::bigint[]) AS id", [gone]
             )
     return len(gone)
 

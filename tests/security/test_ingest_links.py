@@ -39,7 +39,7 @@ def given(tmp_path: Path) -> Path:
 
 
 def keys(connection: psycopg.Connection) -> list[str]:
-    found = connection.execute("SELECT source_key FROM pgblend.documents")
+    found = connection.execute("SELECT source_key FROM blend.documents")
     return sorted(key for (key,) in found)
 
 
@@ -142,7 +142,7 @@ def test_an_export_of_slack_holds_no_links_out_of_it(
     stolen.write_text(json.dumps([message | {"text": "hunter"}]))
     (given / "general" / "2023-11-15.json").symlink_to(stolen)
     (given / "general" / "2023-11-16.json").symlink_to("gone.json")
-    found = "SELECT count(*) FROM pgblend.lexical_search(%s)"
+    found = "SELECT count(*) FROM blend.lexical_search(%s)"
 
     def hits(word: str) -> int:
         row = connection.execute(found, [word]).fetchone()

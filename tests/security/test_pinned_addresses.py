@@ -19,9 +19,9 @@ def test_an_admin_cannot_write_addresses_that_are_pinned(
     )
     assert pin
     admin = connect_as("pgblend_admin")
-    write = "SELECT pgblend.set_setting(%s, to_jsonb(%s::text))"
+    write = "SELECT blend.set_setting(%s, to_jsonb(%s::text))"
     admin.execute(write, ["gateway_url", "http://10.0.0.1:80"])
-    admin.execute("SELECT pgblend.reset_setting('gateway_url')")
+    admin.execute("SELECT blend.reset_setting('gateway_url')")
     connection.execute(pin[1])  # type: ignore[call-overload]
     for name in ("gateway_url", "log_address"):
         other = "http://10.0.0.1:80" if name == "gateway_url" else "10.0.0.1:80"
@@ -29,6 +29,6 @@ def test_an_admin_cannot_write_addresses_that_are_pinned(
             admin.execute(write, [name, other])
     admin.execute(write, ["gateway_url", SOCKET])
     admin.execute(write, ["log_address", f"{SOCKET}.log"])
-    admin.execute("SELECT pgblend.reset_setting('gateway_url')")
+    admin.execute("SELECT blend.reset_setting('gateway_url')")
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         admin.execute("ALTER TABLE pgblend_data.setting DROP CONSTRAINT pinned")

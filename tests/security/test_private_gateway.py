@@ -16,7 +16,7 @@ from pgblend.cli.server import gateway_token
 from support.private_server import PrivateServer
 
 CALL = {"model": "local/all-minilm-l6-v2", "input": "a fox"}
-EMBEDDED = "SELECT cardinality(pgblend.embed_text(ARRAY[pg_catalog.gen_random_uuid()::text]))"
+EMBEDDED = "SELECT cardinality(blend.embed_text(ARRAY[pg_catalog.gen_random_uuid()::text]))"
 
 
 @pytest.fixture(scope="module")
