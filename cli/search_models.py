@@ -1,7 +1,6 @@
 """The models of a search asked from here, so that the database calls none."""
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, LiteralString
@@ -10,6 +9,7 @@ import httpx
 
 from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.search_request import SearchRequest
+from pgblend.cli.server.gateway_token import token_for
 from pgblend.plpy.checked_expansion import checked_expansion
 from pgblend.plpy.checked_scores import checked_scores
 from pgblend.plpy.checked_vectors import checked_vectors
@@ -157,7 +157,7 @@ class _Gateway:
     def __init__(self, url: str | None) -> None:
         self._url = url
         is_socket = url is not None and url.startswith("unix:")
-        token = os.environ.get("PGBLEND_GATEWAY_TOKEN")
+        token = token_for(url)
         self._client = httpx.Client(
             base_url="http://localhost" if url is None or is_socket else url,
             transport=httpx.HTTPTransport(uds=url.removeprefix("unix:"))

@@ -1,14 +1,14 @@
 """A chat model's answer, piece by piece, from the model gateway."""
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 
-_TOKEN_VARIABLE = "PGBLEND_GATEWAY_TOKEN"
+from pgblend.cli.server.gateway_token import token_for
+
 _LONGEST_ANSWER = 1_000_000  # characters: a model that never stops is stopped
 
 
@@ -64,7 +64,7 @@ def stream_answer(
 
 def _client(url: str, timeout_s: float) -> httpx.Client:
     is_socket = url.startswith("unix:")
-    token = os.environ.get(_TOKEN_VARIABLE)
+    token = token_for(url)
     return httpx.Client(
         base_url="http://localhost" if is_socket else url,
         transport=httpx.HTTPTransport(uds=url.removeprefix("unix:")) if is_socket else None,

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import os
 import struct
 import time
 from collections.abc import Sequence
@@ -12,7 +11,9 @@ from typing import Any
 import httpx
 from pgvector import Vector
 
-_TOKEN_VARIABLE = "PGBLEND_GATEWAY_TOKEN"
+from pgblend.cli.server.gateway_token import TOKEN_VARIABLE, token_for
+from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
+
 _TIMEOUT = httpx.Timeout(120, connect=5)
 _ATTEMPTS = 4
 _RETRIED = {429, 502, 503, 504}
@@ -51,7 +52,7 @@ class GatewayClient:
         self._attempts = attempts
         is_socket = url.startswith("unix:")
         transport = httpx.HTTPTransport(uds=url.removeprefix("unix:")) if is_socket else None
-        token = os.environ.get(_TOKEN_VARIABLE)
+        token = token_for(url)
         self._client = httpx.Client(
             base_url="http://localhost" if is_socket else url,
             transport=transport,
@@ -199,7 +200,10 @@ def _refusal(response: httpx.Response, model: str) -> GatewayUnavailableError:
         message = f"status {response.status_code}"
     hint = "run this again once it is mended: what is missing a vector is remembered"
     if response.status_code in (401, 403):
-        hint = f"put the gateway's token into {_TOKEN_VARIABLE}"
+        hint = (
+            f"put the gateway's token into {TOKEN_VARIABLE}, or, for the one of `pgblend up`, "
+            f"its folder into {DATA_DIRECTORY_VARIABLE}"
+        )
     return GatewayUnavailableError(
         f"model {model!r}: {' '.join(message.split())}",
         hint,

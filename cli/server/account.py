@@ -96,10 +96,14 @@ def server_account() -> Account:
 
 
 def server_environment() -> dict[str, str]:
-    """Leave out what would redirect the server or the Python inside it to the caller's own."""
+    """Leave out what would redirect the server or the Python inside it to the caller's own.
+
+    The gateway's token too: the server reads it from its file, which can change while it runs.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PG", "PYTHON", "LC_")) or name.startswith("PGBLEND_")
     }
+    kept.pop("PGBLEND_GATEWAY_TOKEN", None)
     return kept | {"LC_ALL": "C.UTF-8", "PATH": SYSTEM_PATH}

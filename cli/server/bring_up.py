@@ -1,5 +1,6 @@
 """What `pgblend up` does, step by step; every step leaves alone what is already as it should be."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ from pgblend.cli.database import Connection, connect, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.server.cluster import Cluster
 from pgblend.cli.server.gateway_process import GatewayProcess, is_current, log_address
+from pgblend.cli.server.gateway_token import TOKEN_VARIABLE, keep_token
 
 Say = Callable[[str], None]
 
@@ -33,6 +35,8 @@ def bring_up_server(cluster: Cluster, port: int | None, say: Say) -> None:
     else:
         cluster.remember()
         say(f"PostgreSQL {cluster.binaries.version} runs already on port {running.port}")
+    if token := os.environ.get(TOKEN_VARIABLE):
+        keep_token(cluster.directory, cluster.account, token)
 
 
 def bring_up_schema(cluster: Cluster, say: Say) -> None:
@@ -66,7 +70,7 @@ def bring_up_gateway(
         if gateway is not None and is_current(gateway) and log_level is None and not anew:
             say(f"gateway runs already on {gateway.url}")
         else:
-            gateway = process.start(cluster.url, log_level)
+            gateway = process.start(cluster.account, cluster.url, log_level)
             say(f"gateway started on {gateway.url}")
         if gateway.url != stored or stored not in known:
             # Remembered first: an address that only the database knows would pass for the user's.

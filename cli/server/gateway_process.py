@@ -15,6 +15,14 @@ import psutil
 
 from pgblend.cli.errors import UserError
 from pgblend.cli.extras import require
+from pgblend.cli.server.account import Account
+from pgblend.cli.server.gateway_token import (
+    keep_token,
+    new_token,
+    read_own_token,
+    ready_file,
+    token_file,
+)
 
 DATABASE_VARIABLE = "PGBLEND_GATEWAY_DATABASE_URL"
 START_TIMEOUT_SECONDS = 60
@@ -36,23 +44,30 @@ class GatewayProcess:
     """The gateway of one data folder, known by the path of its ready file in its command line."""
 
     def __init__(self, directory: Path) -> None:
-        self.ready_file = directory / "gateway.json"
+        self._directory = directory
+        self.ready_file = ready_file(directory)
         self.log_file = directory / "gateway.log"
         self.env_file = directory / "gateway.env"
 
     def find(self) -> RunningGateway | None:
-        """Return the gateway if it runs and answers; a stale ready file deceives nobody."""
+        """Return the gateway if it runs and answers; a stale ready file deceives nobody.
+
+        One that wants no token, as those of earlier versions, is none.
+        """
         announced = self._read_ready_file()
-        if announced is None or announced.pid not in {p.pid for p in self._processes()}:
+        guarded = {p.pid for p in self._processes() if "--token-file" in p.info["cmdline"]}
+        if announced is None or announced.pid not in guarded:
             return None
-        return announced if _answers(announced) else None
+        return announced if self._answers(announced) else None
 
     def start(
-        self, database_url: str | None = None, log_level: str | None = None
+        self, account: Account, database_url: str | None = None, log_level: str | None = None
     ) -> RunningGateway:
         """Start a gateway that outlives this process, and wait until it answers.
 
-        With a URL it keeps its logs in that database; another one in the environment comes first.
+        Its token is a new one, for it and the server's `account`: whoever took its port since the
+        last one ended may have been shown that one's. With a URL it keeps its logs in that
+        database; another one in the environment comes first.
         """
         require("gateway")
         environment = dict(os.environ)
@@ -60,6 +75,7 @@ class GatewayProcess:
             environment.setdefault(DATABASE_VARIABLE, database_url)
         self.stop()
         self.ready_file.unlink(missing_ok=True)
+        keep_token(self._directory, account, new_token())
         if self.log_file.exists():
             self.log_file.replace(self.log_file.with_suffix(".log.1"))
         with self.log_file.open("w") as log:
@@ -91,6 +107,7 @@ class GatewayProcess:
         `-P` keeps the folder that the user is in out of Python's path.
         """
         options = ["--port", "0", "--preload", "--ready-file", str(self.ready_file)]
+        options += ["--token-file", str(token_file(self._directory))]
         if log_level is not None:
             options += ["--log-level", log_level]
         if self.env_file.exists():
@@ -101,7 +118,7 @@ class GatewayProcess:
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             announced = self._read_ready_file()
-            if announced is not None and announced.pid == process.pid and _answers(announced):
+            if announced is not None and announced.pid == process.pid and self._answers(announced):
                 process.returncode = 0  # it is to outlive this process: nobody waits for it
                 return announced
             if process.poll() is not None:
@@ -112,6 +129,11 @@ class GatewayProcess:
             f"the gateway did not answer within {START_TIMEOUT_SECONDS} seconds",
             hint=f"its log is {self.log_file}",
         )
+
+    def _answers(self, gateway: RunningGateway) -> bool:
+        """Tell whether it answers; its pid shows that nobody else took over the port."""
+        health = ask_health(gateway.url, read_own_token(self._directory))
+        return (health or {}).get("pid") == gateway.pid
 
     def _processes(self) -> list[psutil.Process]:
         return [
@@ -143,21 +165,19 @@ def is_current(gateway: RunningGateway) -> bool:
     return gateway.version == version("pgblend")
 
 
-def ask_health(url: str) -> dict[str, Any] | None:
+def ask_health(url: str, token: str | None) -> dict[str, Any] | None:
     """Ask a gateway for its health, past any proxy; None when it does not answer."""
     transport, base = None, url.rstrip("/")
     if url.startswith("unix:"):
         transport, base = httpx.HTTPTransport(uds=url.removeprefix("unix:")), "http://gateway"
     try:
         with httpx.Client(
-            transport=transport, timeout=HEALTH_TIMEOUT_SECONDS, trust_env=False
+            transport=transport,
+            timeout=HEALTH_TIMEOUT_SECONDS,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            trust_env=False,
         ) as client:
             answer = client.get(f"{base}/health").raise_for_status().json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError):
         return None
     return answer if isinstance(answer, dict) else {}
-
-
-def _answers(gateway: RunningGateway) -> bool:
-    """Tell whether it answers; its pid shows that nobody else took over the port."""
-    return (ask_health(gateway.url) or {}).get("pid") == gateway.pid

@@ -13,6 +13,7 @@ from pgblend.cli.errors import UserError
 from pgblend.cli.server.bring_up import GET_GATEWAY_URL
 from pgblend.cli.server.cluster import Cluster
 from pgblend.cli.server.gateway_process import GatewayProcess, ask_health
+from pgblend.cli.server.gateway_token import token_for
 from pgblend.cli.server.state import load_state
 from pgblend.cli.summary_counts import count_summaries
 
@@ -54,13 +55,14 @@ def report_private_server(directory: Path) -> Report:
         found, gateway_url = _ask(cluster.url)
         found = {**found, "running": True, "url": cluster.url}
     own = GatewayProcess(cluster.directory).find()
-    return _report({**found, **place}, gateway_url or (own.url if own else None))
+    url = gateway_url or (own.url if own else None)
+    return _report({**found, **place}, url, token_for(url, cluster.directory))
 
 
 def report_named_server(url: str) -> Report:
     """Describe a server that the user named."""
     found, gateway_url = _ask(url)
-    return _report({**found, "url": without_password(url)}, gateway_url)
+    return _report({**found, "url": without_password(url)}, gateway_url, token_for(gateway_url))
 
 
 def without_password(url: str) -> str:
@@ -69,8 +71,8 @@ def without_password(url: str) -> str:
     return re.sub(r"([?&\s]|^)password=('(\\.|[^'\\])*'|[^&\s]*)", r"\1password=…", url)
 
 
-def _report(database: Report, gateway_url: str | None) -> Report:
-    health = ask_health(gateway_url) if gateway_url else None
+def _report(database: Report, gateway_url: str | None, token: str | None) -> Report:
+    health = ask_health(gateway_url, token) if gateway_url else None
     nothing = dict.fromkeys(
         ("version", "data_directory", "port", "socket_directory", "migration", "error")
     )

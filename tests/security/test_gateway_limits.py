@@ -184,3 +184,12 @@ def test_the_limits_hold_on_a_unix_socket(tmp_path: Path) -> None:
         with connect(gateway) as refused:
             assert_refused(read_all(refused), 429, "too_many_connections")
         assert_refused(read_all(held[0]), 408, "request_timeout")
+
+
+def test_a_deadline_holds_while_a_local_model_loads() -> None:
+    """The answer is there before the model is, over and over."""
+    call = {"model": "local/all-minilm-l6-v2", "input": "a fox", "timeout_ms": 1}
+    with GatewayProcess() as gateway, httpx.Client(base_url=gateway.url, timeout=60) as client:
+        late = client.post("/v1/embeddings", json=call)
+        assert client.get("/health").json()["models"][call["model"]] == "loading"
+        assert (late.status_code, late.json()["error"]["code"]) == (504, "provider_timeout")
