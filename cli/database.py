@@ -188,14 +188,20 @@ def translate(error: BaseException) -> UserError | None:
 
 
 def _open(url: str, application_name: str) -> Connection:
-    """Connect, with a time limit of our own where the URL sets none."""
+    """Connect, with a time limit of our own where the URL sets none.
+
+    Nothing is prepared by name: code of an attached table's owner, run in a superuser's session,
+    could prepare something else under that name.
+    """
     settings: dict[str, str | int] = {"application_name": application_name}
     if "connect_timeout" not in _parse(url):
         settings["connect_timeout"] = CONNECT_TIMEOUT_SECONDS
     try:
-        return psycopg.connect(url, autocommit=True, client_encoding="UTF8", **settings)  # type: ignore[arg-type]
+        connection = psycopg.connect(url, autocommit=True, client_encoding="UTF8", **settings)  # type: ignore[arg-type]
     except psycopg.Error as error:
         raise advice_for_connection(str(error), True) from error
+    connection.prepare_threshold = None
+    return connection
 
 
 def _parse(url: str) -> dict[str, str | int | None]:
