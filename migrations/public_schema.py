@@ -21,7 +21,7 @@ _IS_OURS = text(
     " WHERE b.nspname = 'blend' AND p.nspname = 'pgblend')"
 )
 _CREATE = """
-CREATE SCHEMA blend;
+CREATE SCHEMA blend AUTHORIZATION {owner};
 COMMENT ON SCHEMA blend IS 'pgblend: the functions to call and the views to look at.';
 COMMENT ON SCHEMA pgblend_data IS 'pgblend: tables. Query them through the schema blend.';
 COMMENT ON TABLE pgblend_data.setting IS
@@ -93,7 +93,8 @@ def current(connection: Connection) -> str:
 
 def create(connection: Connection, script: str) -> None:
     """Make the schema and move into it what is public of a script's objects."""
-    execute_script(connection, _CREATE)
+    owner = connection.execute(_OWNER, {"schema": PRIVATE}).scalar_one()
+    execute_script(connection, _CREATE.format(owner=owner))
     _move(connection, script, PRIVATE, PUBLIC)
 
 

@@ -189,3 +189,23 @@ def test_a_schema_of_somebody_else_is_refused(
     with psycopg.connect(url, autocommit=True) as connection:
         assert Database(connection).value(PLACES) == ["blend"]
         connection.execute("DROP SCHEMA coffee_blends CASCADE")  # its owner's role goes away
+
+
+def test_another_superuser_may_migrate(empty: str, server) -> None:  # type: ignore[no-untyped-def]
+    runner.upgrade(empty, "0010")
+    other = f"pgblend_test_other_{os.getpid()}"
+    with psycopg.connect(empty, autocommit=True) as connection:
+        db = Database(connection)
+        owner = db.value("SELECT current_user::text")
+        db.rows(f"CREATE ROLE {other} SUPERUSER LOGIN PASSWORD 'secret'")
+        try:
+            url = server.url(connection.info.dbname, user=other, password="secret")
+            runner.upgrade(url)
+            runner.upgrade(empty)
+            owners = "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'blend'"
+            assert db.value(owners) == owner
+            assert settings_of(empty) == ['search_path="$user", public, blend']
+        finally:
+            db.rows(f"REASSIGN OWNED BY {other} TO {owner}")
+            db.rows(f"DROP OWNED BY {other}")
+            db.rows(f"DROP ROLE {other}")
