@@ -5,6 +5,7 @@ RETURNS bytea
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
+SET search_path = pg_catalog, pg_temp
 AS $python$
 #include plpy/pack_lexemes.py
 term_ids = SD.setdefault("term_ids", {})

@@ -9,7 +9,17 @@ from pgblend.sql import source_files
 
 # Why each is safe that runs with its owner's rights. None evaluates an expression whose meaning a
 # lesser role can define: a cast, operator or function of a user's type, a policy, an index.
+CLAIMED = "base types alone, of a collection whose claim this transaction holds"
 SECURITY_DEFINER = {
+    "_chunk_add_pending": "a trigger: base types of the new chunks, whose rows security allowed",
+    "_chunk_add_words": "a trigger: base types of the new chunks, whose rows security allowed",
+    "_chunk_bury": "a trigger: ids of the deleted chunks, whose rows security allowed",
+    "_drop_pending": CLAIMED,
+    "_drop_segments": CLAIMED,
+    "_load_segment": CLAIMED,
+    "_rebuild_vocabulary": CLAIMED,
+    "_seal_batch": CLAIMED,
+    "_seal_missing": CLAIMED,
     "_create_embedding_table": "its names and types are the registry's, quoted; only admins",
     "_drop_reader": "drops nothing but the reader of an attachment, by its number; only admins",
     "_logged_search": "reads the log by id, of roles that the session's is a member of",

@@ -360,8 +360,7 @@ def test_pages(library: Database) -> None:
     fourth = diagnose(library, "deploy production", order[3], result_limit=2, offset=1, **query)
     assert outcome(fourth) == (
         "page", "Its place is 4, and the page ends at 3.",
-        "Raise weights.vector: its rank by vectors is 3."
-        " Words of the query that it lacks would bring it up: " + lacking + "."
+        "Words of the query that it lacks would bring it up: " + lacking + "."
         " Ask for 3 results, or for offset 2.",
     )  # fmt: skip
     first = diagnose(library, "deploy production", order[0], result_limit=2, offset=1, **query)
