@@ -23,7 +23,7 @@ COMMANDS = {
     "reindex": "Bring the lexical index up to date, and show it.",
     "document": "List, show, change and delete documents.",
     "collection": "List, add, remove and share collections.",
-    "space": "Embedding spaces: make a second one, fill, compare, switch, tune, drop.",
+    "space": "Embedding spaces: make one, fill, compare, switch, tune, drop.",
     "search": "Search by words (BM25).",
     "vsearch": "Search by meaning (vectors).",
     "query": "Search by words and meaning together.",

@@ -70,7 +70,7 @@ class GatewayClient:
         """Return a vector for each text; waits and tries again when the model is overloaded."""
         body = {"model": model, "input": list(texts), "encoding_format": "base64"}
         vectors = self._vectors(self._ask("/v1/embeddings", body), len(texts))
-        if not all(vector.any() for vector in vectors):
+        if not all(any(vector.to_list()) for vector in vectors):
             raise GatewayUnavailableError(
                 f"model {model!r} gave the zero vector, which has no direction, for a text",
                 "take the text out, or another model",

@@ -204,13 +204,13 @@ def test_a_search_by_each_profile(db: Database, profile: str) -> None:
     assert ("fuzzy" in arms) == (profile == "three_arm")
 
 
-def test_the_default_is_spread_fusion_with_feedback(db: Database) -> None:
+def test_the_default_is_spread_fusion(db: Database) -> None:
     settings = settings_of(db, "balanced")
     assert settings == settings_of(db, None)  # type: ignore[arg-type]
     assert (settings["fusion"], settings["normalization"], settings["bonus"]) == (
         "convex", {"method": "spread"}, {"kind": "none"},
     )  # fmt: skip
-    assert settings["feedback"] == {"passages": 2, "weight": 0.5, "pool": 30}
+    assert settings["feedback"] == {"passages": 0, "weight": 0.5}
     assert [settings["weights"][arm] for arm in ("lexical", "vector", "fuzzy")] == [1, 2, 1]
 
 
