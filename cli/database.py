@@ -113,7 +113,7 @@ def fetch_search(
     """Run a search; return its rows and what it went without, which no row may be there to say."""
     with connection.transaction():
         rows = fetch_rows(connection, sql, parameters)
-        return rows, fetch_value(connection, "SELECT pgblend.last_search() -> 'degraded'") or []
+        return rows, fetch_value(connection, "SELECT blend.last_search() -> 'degraded'") or []
 
 
 def call(option: str | None, sql: LiteralString, parameters: Mapping[str, object]) -> Any:

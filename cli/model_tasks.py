@@ -17,15 +17,15 @@ TASKS = {
 # Tasks that ingest does only where a setting of the database or of a collection says so.
 _SWITCHES = {"summary": "summaries", "entity": "entities"}
 _IS_ON = """
-    SELECT pgblend.get_setting(%(switch)s::text) = 'true' OR EXISTS (
+    SELECT blend.get_setting(%(switch)s::text) = 'true' OR EXISTS (
         SELECT FROM pgblend_data.collection AS c
         WHERE c.settings -> %(switch)s::text = 'true')
 """
 _SETTINGS = """
     SELECT s.name, s.value #>> '{}' AS model, s.source
-    FROM pgblend.settings AS s WHERE s.name = ANY (%(names)s::text[])
+    FROM blend.settings AS s WHERE s.name = ANY (%(names)s::text[])
 """
-_SPACE_IN_USE = "SELECT s.name, s.model FROM pgblend.embedding_spaces AS s WHERE s.active"
+_SPACE_IN_USE = "SELECT s.name, s.model FROM blend.embedding_spaces AS s WHERE s.active"
 
 
 def setting_of(task: str) -> str:

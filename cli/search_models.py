@@ -21,15 +21,15 @@ _PLAN: LiteralString = """
             %(options)s::jsonb, l.of_database, l.of_profile, l.of_collection, NULL, 'none'
         ) AS settings,
         to_jsonb(a) AS space,
-        pgblend.get_setting('expansion_model') #>> '{}' AS expansion_model,
-        pgblend.get_setting('rerank_model') #>> '{}' AS rerank_model,
-        pgblend.get_setting('gateway_url') #>> '{}' AS gateway_url
+        blend.get_setting('expansion_model') #>> '{}' AS expansion_model,
+        blend.get_setting('rerank_model') #>> '{}' AS rerank_model,
+        blend.get_setting('gateway_url') #>> '{}' AS gateway_url
     FROM (SELECT pgblend._searched_collections(%(collections)s::text[]) AS ids) AS i
     CROSS JOIN LATERAL pgblend._setting_layers(%(profile)s::text, i.ids) AS l
     LEFT JOIN pgblend_data.embedding_space AS a ON a.active
 """
 _CANDIDATES: LiteralString = """
-    SELECT chunk_id, passage FROM pgblend.rerank_candidates(
+    SELECT chunk_id, passage FROM blend.rerank_candidates(
         query => %(query)s::text, collections => %(collections)s::text[],
         filter => %(filter)s::jsonb, profile => %(profile)s::text, options => %(options)s::jsonb,
         query_embedding => %(query_embedding)s::vector, result_limit => %(limit)s::integer)

@@ -39,7 +39,7 @@ def _existence(document: Mapping[str, Any] | None) -> Loss:
     stage = "document"
     if document is None:
         text = "There is no such document, or you may not read it."
-        return _failed(stage, text), "Look for its id, source key or URI in pgblend.documents."
+        return _failed(stage, text), "Look for its id, source key or URI in blend.documents."
     passages = document["passages"]
     if passages == 0:
         return _failed(stage, "It has no passages: its text is empty."), "Ingest it with text."

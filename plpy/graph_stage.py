@@ -54,7 +54,7 @@ def graph_stage(
     if gone:
         tools["warn"](
             f"nodes that edges lead to are gone and were skipped: {gone}",
-            "Delete their edges: SELECT * FROM pgblend.edges",
+            "Delete their edges: SELECT * FROM blend.edges",
         )
     hits = set(fused["chunk_ids"])
     distances = {row["chunk_id"]: row["distance"] for row in rows}

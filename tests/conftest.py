@@ -128,7 +128,7 @@ def template(server: Server) -> Iterator[str]:
     janitor.init()
     runner.upgrade(server.url(name))
     with connect(server.url(name)) as admin:
-        admin.execute("SELECT pgblend.set_setting('timeouts_ms', %s)", [Jsonb(PATIENT)])
+        admin.execute("SELECT blend.set_setting('timeouts_ms', %s)", [Jsonb(PATIENT)])
         admin.execute("DELETE FROM pgblend_data.setting_history")  # as good as never set
     yield name
     janitor.drop()
@@ -144,7 +144,7 @@ def temporary_database(server: Server, template: str | None = None) -> Iterator[
     if template:  # a clone does not inherit the database's settings
         with psycopg.connect(url) as connection:
             connection.execute(
-                sql.SQL('ALTER DATABASE {} SET search_path = "$user", public, pgblend').format(
+                sql.SQL('ALTER DATABASE {} SET search_path = "$user", public, blend').format(
                     sql.Identifier(name)
                 )
             )

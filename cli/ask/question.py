@@ -13,7 +13,7 @@ from pgblend.plpy.answer_messages import answer_messages
 from pgblend.plpy.ask_document import ask_document
 
 _ASK = """
-    SELECT pgblend.ask(
+    SELECT blend.ask(
         query => %(query)s::text, result_limit => %(limit)s::integer,
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         profile => %(profile)s::text, options => %(options)s::jsonb, answer => %(answer)s::boolean)
@@ -27,8 +27,8 @@ _PASSAGES = """
         ) AS found,
         pgblend._context_settings(
             %(options)s::jsonb, %(profile)s::text, %(collections)s::text[]) AS settings,
-        pgblend.get_setting('answer_model') AS model,
-        pgblend.get_setting('gateway_url') AS url
+        blend.get_setting('answer_model') AS model,
+        blend.get_setting('gateway_url') AS url
 """
 _REPLY = "SELECT pgblend._answer_reply(%(found)s::jsonb, %(settings)s::jsonb)"
 

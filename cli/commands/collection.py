@@ -32,7 +32,7 @@ def command() -> None:
 def list_collections(database_url: str | None, output_format: str) -> None:
     """List the collections that you may read."""
     with open_database(database_url) as connection:
-        rows = fetch_rows(connection, "SELECT * FROM pgblend.collections ORDER BY name")
+        rows = fetch_rows(connection, "SELECT * FROM blend.collections ORDER BY name")
     output.echo_list("collections", rows, _COLUMNS, output_format)
 
 
@@ -53,7 +53,7 @@ def add(
     """Make a collection."""
     call(
         database_url,
-        "SELECT pgblend.add_collection(%(name)s::text, %(config)s::text, %(settings)s::jsonb)",
+        "SELECT blend.add_collection(%(name)s::text, %(config)s::text, %(settings)s::jsonb)",
         {"name": name, "config": text_config, "settings": json.dumps(merge_pairs(setting))},
     )
     click.echo(f"added collection {name}", err=True)
@@ -67,7 +67,7 @@ def remove(database_url: str | None, name: str, yes: bool) -> None:
     """Delete a collection with all its documents."""
     if not yes:
         click.confirm(f"Delete collection {name} with all its documents?", abort=True, err=True)
-    sql = "SELECT pgblend.remove_collection(%(name)s::text)"
+    sql = "SELECT blend.remove_collection(%(name)s::text)"
     if not call(database_url, sql, {"name": name}):
         raise UserError(f"there is no collection {name!r}", hint="run: pgblend collection list")
     click.echo(f"removed collection {name}", err=True)
@@ -91,7 +91,7 @@ def grant(database_url: str | None, name: str, role: str, privilege: str) -> Non
     """Let a database role read or write a collection."""
     call(
         database_url,
-        "SELECT pgblend.grant_collection(%(name)s::text, %(role)s::name, %(privilege)s::text)",
+        "SELECT blend.grant_collection(%(name)s::text, %(role)s::name, %(privilege)s::text)",
         {"name": name, "role": role, "privilege": privilege},
     )
     click.echo(f"{role} may {privilege} {name}", err=True)
@@ -106,7 +106,7 @@ def revoke(database_url: str | None, name: str, role: str, privilege: str) -> No
     """Take a grant on a collection back; taking read takes write as well."""
     was_granted = call(
         database_url,
-        "SELECT pgblend.revoke_collection(%(name)s::text, %(role)s::name, %(privilege)s::text)",
+        "SELECT blend.revoke_collection(%(name)s::text, %(role)s::name, %(privilege)s::text)",
         {"name": name, "role": role, "privilege": privilege},
     )
     outcome = "may no longer" if was_granted else "had no grant to"

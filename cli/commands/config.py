@@ -22,15 +22,13 @@ _HISTORY_COLUMNS = (
     "old_value",
     "new_value",
 )
-_LIST = "SELECT * FROM pgblend.settings ORDER BY name"
-_GET = "SELECT pgblend.get_setting(%(name)s::text)"
-_SET = "SELECT pgblend.set_settings(%(settings)s::jsonb)"
+_LIST = "SELECT * FROM blend.settings ORDER BY name"
+_GET = "SELECT blend.get_setting(%(name)s::text)"
+_SET = "SELECT blend.set_settings(%(settings)s::jsonb)"
 _SET_PROFILE = (
-    "SELECT pgblend.set_profile(%(name)s::text, %(description)s::text, %(settings)s::jsonb)"
+    "SELECT blend.set_profile(%(name)s::text, %(description)s::text, %(settings)s::jsonb)"
 )
-_SET_COLLECTION = (
-    "SELECT pgblend.set_collection_settings(%(collection)s::text, %(settings)s::jsonb)"
-)
+_SET_COLLECTION = "SELECT blend.set_collection_settings(%(collection)s::text, %(settings)s::jsonb)"
 _HISTORY = """
     SELECT * FROM (
         SELECT * FROM pgblend_data.setting_history AS h

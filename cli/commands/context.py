@@ -12,7 +12,7 @@ from pgblend.cli.search import SearchRequest, search_options
 from pgblend.cli.search_output import place_of_part
 
 _CONTEXT = """
-    SELECT pgblend.get_context(
+    SELECT blend.get_context(
         query => %(query)s::text, result_limit => %(limit)s::integer,
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         profile => %(profile)s::text, options => %(options)s::jsonb,

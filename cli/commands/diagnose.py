@@ -9,7 +9,7 @@ from pgblend.cli.database import call
 from pgblend.cli.search import SearchRequest, search_options
 
 _DIAGNOSE = """
-    SELECT pgblend.search_diagnose(
+    SELECT blend.search_diagnose(
         query => %(query)s::text, document => %(document)s::text,
         result_limit => %(limit)s::integer, collections => %(collections)s::text[],
         filter => %(filter)s::jsonb, profile => %(profile)s::text, options => %(options)s::jsonb)

@@ -23,21 +23,21 @@ _LIST_COLUMNS = (
     "ingested_at",
 )
 _LIST = """
-    SELECT * FROM pgblend.documents
+    SELECT * FROM blend.documents
     WHERE %(collections)s::text[] IS NULL OR collection = ANY (%(collections)s::text[])
     ORDER BY document_id LIMIT %(limit)s::bigint OFFSET %(offset)s::bigint
 """
 _FIND = """
-    SELECT * FROM pgblend.documents
+    SELECT * FROM blend.documents
     WHERE CASE WHEN %(collection)s::text IS NULL THEN document_id = %(id)s::bigint
         ELSE collection = %(collection)s::text AND source_key = %(key)s::text END
 """
-_CHUNKS = "SELECT * FROM pgblend.chunks WHERE document_id = %(id)s::bigint ORDER BY chunk_index"
-_DELETE = "SELECT pgblend.delete_document(document_id => %(id)s::bigint)"
+_CHUNKS = "SELECT * FROM blend.chunks WHERE document_id = %(id)s::bigint ORDER BY chunk_index"
+_DELETE = "SELECT blend.delete_document(document_id => %(id)s::bigint)"
 _SET_METADATA = """
-    SELECT pgblend.set_metadata(%(id)s::bigint, %(metadata)s::jsonb, merge => %(merge)s::boolean)
+    SELECT blend.set_metadata(%(id)s::bigint, %(metadata)s::jsonb, merge => %(merge)s::boolean)
 """
-_RESET_METADATA = "SELECT pgblend.reset_metadata(%(id)s::bigint)"
+_RESET_METADATA = "SELECT blend.reset_metadata(%(id)s::bigint)"
 _MAXIMUM_ID = 2**63 - 1
 
 

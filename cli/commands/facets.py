@@ -7,7 +7,7 @@ from pgblend.cli.database import collect_warnings, fetch_search, open_database
 from pgblend.cli.search import SearchRequest, search_options
 
 _FACETS = """
-    SELECT key, value, count, document_count, pool_size FROM pgblend.search_facets(
+    SELECT key, value, count, document_count, pool_size FROM blend.search_facets(
         query => %(query)s::text, keys => %(keys)s::text[], result_limit => %(limit)s::integer,
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         profile => %(profile)s::text, options => %(options)s::jsonb)

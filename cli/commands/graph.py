@@ -22,12 +22,12 @@ from pgblend.cli.parameters import JsonObject, shorten
 from pgblend.cli.search_output import echo_results
 
 _NEIGHBOURS = """
-    SELECT * FROM pgblend.graph_neighbors(
+    SELECT * FROM blend.graph_neighbors(
         %(node)s::text, %(depth)s::integer, %(direction)s::text, %(edge_types)s::text[],
         %(limit)s::integer)
 """
 _SEARCH = """
-    SELECT * FROM pgblend.graph_search(
+    SELECT * FROM blend.graph_search(
         seed_nodes => %(seeds)s::text[], depth => %(depth)s::integer,
         result_limit => %(limit)s::integer, query => %(query)s::text,
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
@@ -36,7 +36,7 @@ _SEARCH = """
 _EDGES = """
     SELECT l.collection, l.source_key, l.edge_type, l.kind, l.target, l.target_key, l.line,
         l.weight, l.origin
-    FROM pgblend.links AS l
+    FROM blend.links AS l
     WHERE (%(collections)s::text[] IS NULL OR l.collection = ANY (%(collections)s::text[]))
         AND (%(edge_types)s::text[] IS NULL OR l.edge_type = ANY (%(edge_types)s::text[]))
         AND (NOT %(dangling)s::boolean OR l.target_key IS NULL)
@@ -339,6 +339,6 @@ def mentions(database_url: str | None, collection: str) -> None:
     collection's setting mentions does this at every ingest.
     """
     with open_database(database_url) as connection:
-        statement = "SELECT pgblend.link_mentions(%(collection)s::text)"
+        statement = "SELECT blend.link_mentions(%(collection)s::text)"
         count = fetch_value(connection, statement, {"collection": collection})
     click.echo(f"pgblend: {count:,} mentions", err=True)

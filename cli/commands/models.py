@@ -16,9 +16,9 @@ from pgblend.cli.model_tasks import (
 
 _LIST_COLUMNS = ("task", "model", "source", "setting", "description")
 _TEST_COLUMNS = ("task", "model", "outcome", "milliseconds", "detail")
-_GATEWAY_URL = "SELECT pgblend.get_setting('gateway_url') #>> '{}'"
-_SET = "SELECT pgblend.set_setting(%(name)s::text, to_jsonb(%(model)s::text))"
-_RESET = "SELECT pgblend.reset_setting(%(name)s::text)"
+_GATEWAY_URL = "SELECT blend.get_setting('gateway_url') #>> '{}'"
+_SET = "SELECT blend.set_setting(%(name)s::text, to_jsonb(%(model)s::text))"
+_RESET = "SELECT blend.reset_setting(%(name)s::text)"
 _task = click.Choice(list(TASKS))
 
 

@@ -11,10 +11,10 @@ from pgblend.cli.errors import UserError
 from pgblend.cli.parameters import merge_pairs, pairs_option, shorten
 
 _COLUMNS = ("name", "built_in", "description")
-_LIST = "SELECT * FROM pgblend.profiles ORDER BY name"
-_FIND = "SELECT * FROM pgblend.profiles WHERE name = %(name)s::text"
-_SET = "SELECT pgblend.set_profile(%(name)s::text, %(description)s::text, %(settings)s::jsonb)"
-_DROP = "SELECT pgblend.drop_profile(%(name)s::text)"
+_LIST = "SELECT * FROM blend.profiles ORDER BY name"
+_FIND = "SELECT * FROM blend.profiles WHERE name = %(name)s::text"
+_SET = "SELECT blend.set_profile(%(name)s::text, %(description)s::text, %(settings)s::jsonb)"
+_DROP = "SELECT blend.drop_profile(%(name)s::text)"
 
 
 @click.group()

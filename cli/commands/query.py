@@ -12,7 +12,7 @@ from pgblend.cli.search import (
 )
 
 _SEARCH = """
-    SELECT * FROM pgblend.hybrid_search(
+    SELECT * FROM blend.hybrid_search(
         query => %(query)s::text, result_limit => %(limit)s::integer,
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         profile => %(profile)s::text, options => %(options)s::jsonb,

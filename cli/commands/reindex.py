@@ -21,9 +21,9 @@ _COLUMNS = (
     "sealed_at",
     "last_error",
 )
-_STATUS = "SELECT * FROM pgblend.lexical_status(%(collection)s::text)"
-_SEAL = "SELECT pgblend.lexical_seal(%(collection)s::text)"
-_REBUILD = "SELECT pgblend.lexical_rebuild(%(collection)s::text)"
+_STATUS = "SELECT * FROM blend.lexical_status(%(collection)s::text)"
+_SEAL = "SELECT blend.lexical_seal(%(collection)s::text)"
+_REBUILD = "SELECT blend.lexical_rebuild(%(collection)s::text)"
 
 
 @click.command()

@@ -15,8 +15,8 @@ _ARGUMENTS = """(
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         options => %(options)s::jsonb)
 """
-_LEXICAL = f"SELECT * FROM pgblend.lexical_search{_ARGUMENTS}"
-_FUZZY = f"SELECT * FROM pgblend.fuzzy_search{_ARGUMENTS}"
+_LEXICAL = f"SELECT * FROM blend.lexical_search{_ARGUMENTS}"
+_FUZZY = f"SELECT * FROM blend.fuzzy_search{_ARGUMENTS}"
 
 
 @click.command()

@@ -14,8 +14,8 @@ _SPACES = """
     SELECT s.name, s.active, s.model, s.dimensions, s.storage, c.chunks, c.vectors, c.waiting,
         c.dead, c.missing, c.table_bytes, c.index_bytes, s.ef_search, s.recall, s.probed_at,
         s.created_at
-    FROM pgblend.embedding_spaces AS s
-    CROSS JOIN LATERAL pgblend.count_vectors(s.name) AS c
+    FROM blend.embedding_spaces AS s
+    CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
     ORDER BY s.name
 """
 _COLUMNS = (
@@ -36,15 +36,15 @@ _COLUMNS = (
 )
 _COMPARED = ("arm", "metric", "mean_a", "mean_b", "difference", "low", "high", "p_value")
 _CREATE = """
-    SELECT pgblend.create_embedding_space(
+    SELECT blend.create_embedding_space(
         %(name)s::text, %(model)s::text, %(dimensions)s::integer, %(storage)s::text,
-        %(active)s OR NOT EXISTS (SELECT FROM pgblend.embedding_spaces AS s WHERE s.active),
+        %(active)s OR NOT EXISTS (SELECT FROM blend.embedding_spaces AS s WHERE s.active),
         %(probe)s)
 """
-_SWITCH = "SELECT pgblend.switch_embedding_space(%(name)s::text, %(even_incomplete)s)"
-_TUNE = "SELECT * FROM pgblend.tune_embedding_space(%(name)s::text, %(sample)s)"
+_SWITCH = "SELECT blend.switch_embedding_space(%(name)s::text, %(even_incomplete)s)"
+_TUNE = "SELECT * FROM blend.tune_embedding_space(%(name)s::text, %(sample)s)"
 _TUNED = ("ef_search", "recall", "worst_recall", "index_ms", "exact_ms", "kept")
-_DROP = "SELECT pgblend.drop_embedding_space(%(name)s::text, %(even_active)s)"
+_DROP = "SELECT blend.drop_embedding_space(%(name)s::text, %(even_active)s)"
 _NO_SPACE = "run: pgblend space list"
 
 

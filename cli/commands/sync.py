@@ -32,7 +32,7 @@ def command(
     those of the days since. A conversation is one document over all exports: the messages that it
     lacks are appended, and nothing of it is deleted or embedded twice; messages that were changed
     or deleted at their source stay. Files whose document has their time are not read. The view
-    pgblend.conversations tells up to when each conversation is in: what to export since.
+    blend.conversations tells up to when each conversation is in: what to export since.
     """
     request = IngestRequest(
         paths,

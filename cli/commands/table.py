@@ -21,13 +21,13 @@ _COLUMNS = (
     "problem",
 )
 _ATTACH = """
-    SELECT collection_name, rows_filled FROM pgblend.attach_table(
+    SELECT collection_name, rows_filled FROM blend.attach_table(
         %(table)s::text, %(text)s::text[], %(title)s::text, %(metadata)s::text[],
         %(collection)s::text, %(key)s::text[], %(uri)s::text, %(modified)s::text,
         %(row_level)s::boolean)
 """
-_FILL = "SELECT pgblend.fill_table(%(table)s::text, %(batch_size)s::integer, %(anew)s::boolean)"
-_LIST = f"SELECT {', '.join(_COLUMNS)} FROM pgblend.attached_tables ORDER BY table_name"
+_FILL = "SELECT blend.fill_table(%(table)s::text, %(batch_size)s::integer, %(anew)s::boolean)"
+_LIST = f"SELECT {', '.join(_COLUMNS)} FROM blend.attached_tables ORDER BY table_name"
 _LOCK_NOT_AVAILABLE = "55P03"
 _MOST_TRIES = 60
 _BATCH_SIZE = 500
@@ -104,7 +104,7 @@ def detach(database_url: str | None, table: str, yes: bool) -> None:
         click.confirm(f"Forget the documents of {table}?", abort=True, err=True)
     with open_database(database_url) as connection:
         count = fetch_value(
-            connection, "SELECT pgblend.detach_table(%(table)s::text)", {"table": table}
+            connection, "SELECT blend.detach_table(%(table)s::text)", {"table": table}
         )
     click.echo(f"detached {table}, {count:,} documents are gone", err=True)
 
@@ -142,7 +142,7 @@ def _fill(connection: Connection, table: str, *, anew: bool = False, rows_in: in
         total += count
     problems = [
         row["problem"]
-        for row in fetch_rows(connection, "SELECT * FROM pgblend.check_attached_tables()")
+        for row in fetch_rows(connection, "SELECT * FROM blend.check_attached_tables()")
         if row["table_name"] == table
     ]
     if problems:

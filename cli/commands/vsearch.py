@@ -11,7 +11,7 @@ from pgblend.cli.search import (
 )
 
 _SEARCH = """
-    SELECT * FROM pgblend.vector_search(
+    SELECT * FROM blend.vector_search(
         query => %(query)s::text, result_limit => %(limit)s::integer,
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         options => %(options)s::jsonb)

@@ -34,11 +34,11 @@ _COLUMNS = (
 _PROGRESS = """
     SELECT space, model, embedded, waiting, claimed, retrying, dead, oldest_at, workers,
         round(per_second::numeric, 1)::double precision AS per_second, remaining::text AS remaining
-    FROM pgblend.embedding_progress ORDER BY space
+    FROM blend.embedding_progress ORDER BY space
 """
 _DEAD_LETTERS = """
     SELECT space, collection, source_key, chunk_id, attempts, reason, dead_at
-    FROM pgblend.embedding_dead_letters ORDER BY dead_at DESC, chunk_id LIMIT %(limit)s
+    FROM blend.embedding_dead_letters ORDER BY dead_at DESC, chunk_id LIMIT %(limit)s
 """
 _RENEW_SUMMARIES = "SELECT pgblend._renew_summaries(%(made_by)s::text, %(collection)s::text)"
 _DEAD_COLUMNS = (
@@ -131,7 +131,7 @@ def _stop_on_signals(stop: Callable[[], None]) -> None:
 @click.pass_obj
 def retry(database_url: str | None, space: str | None) -> None:
     """Queue what was given up, or waits to be tried again, anew."""
-    count = call(database_url, "SELECT pgblend.retry_embeddings(%(space)s::text)", {"space": space})
+    count = call(database_url, "SELECT blend.retry_embeddings(%(space)s::text)", {"space": space})
     click.echo(f"queued {count:,} chunks", err=True)
 
 

@@ -11,28 +11,28 @@ from pgblend.cli.doctor.check import Check
 if TYPE_CHECKING:
     import httpx
 
-_GATEWAY_URL = "SELECT pgblend.get_setting('gateway_url') #>> '{}'"
+_GATEWAY_URL = "SELECT blend.get_setting('gateway_url') #>> '{}'"
 # A gateway just started loads its model first: that is slow, but no fault.
 _EMBED = """
-    SELECT vector_dims((pgblend.embed_text(ARRAY['pgblend doctor'], timeout_ms => 30000))[1])
+    SELECT vector_dims((blend.embed_text(ARRAY['pgblend doctor'], timeout_ms => 30000))[1])
 """
 # Half an hour is long for a queue that somebody works on.
 _QUEUE = """
     SELECT p.space, p.waiting, p.dead, p.oldest_at, p.workers,
         p.oldest_at < now() - interval '30 minutes' AS stuck,
-        (SELECT l.reason FROM pgblend.embedding_dead_letters AS l
+        (SELECT l.reason FROM blend.embedding_dead_letters AS l
          WHERE l.space = p.space ORDER BY l.dead_at DESC LIMIT 1) AS reason
-    FROM pgblend.embedding_progress AS p ORDER BY p.space
+    FROM blend.embedding_progress AS p ORDER BY p.space
 """
 _SPACES = """
     SELECT s.name, s.model, s.dimensions, s.active, c.waiting, c.missing
-    FROM pgblend.embedding_spaces AS s
-    CROSS JOIN LATERAL pgblend.count_vectors(s.name) AS c
+    FROM blend.embedding_spaces AS s
+    CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
     ORDER BY s.name
 """
 _PROBE = """
     SELECT model, expected_dimensions, dimensions, likeness
-    FROM pgblend.probe_embedding_space(%(space)s)
+    FROM blend.probe_embedding_space(%(space)s)
 """
 # Another model does not come near; the same one by another runtime, or in 8 bits, has .9996.
 _SAME_MODEL = 0.99
@@ -43,7 +43,7 @@ _TIMEOUT_SECONDS = 5
 LEAST_RECALL = 0.95
 _RECALL_ROWS = 10
 _RECALL = """
-    SELECT a.recall FROM pgblend.audit_recall(
+    SELECT a.recall FROM blend.audit_recall(
         sample_size => 10, result_limit => 10, filters => ARRAY[NULL]::jsonb[]) AS a
     WHERE a.recall IS NOT NULL
 """

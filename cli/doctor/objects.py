@@ -122,7 +122,7 @@ def broken_keys(connection: Connection) -> Iterator[Check]:
 
 def attached_tables(connection: Connection) -> Iterator[Check]:
     """Check that attached tables are followed: columns, triggers, rows and documents."""
-    problems = fetch_rows(connection, "SELECT * FROM pgblend.check_attached_tables()")
+    problems = fetch_rows(connection, "SELECT * FROM blend.check_attached_tables()")
     for row in problems:
         yield Check(f"table {row['table_name']}", "problem", row["problem"], row["mend"])
     count = fetch_value(connection, "SELECT count(*) FROM pgblend_data.attached_table")

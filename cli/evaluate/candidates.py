@@ -40,13 +40,13 @@ _FOUND = """
 # The text that a hybrid search of the query embeds.
 _EMBED = """
     SELECT e.embedding
-    FROM unnest(pgblend.embed_text(ARRAY(
+    FROM unnest(blend.embed_text(ARRAY(
         SELECT pgblend._plain_query(q.query)
         FROM unnest(%(queries)s::text[]) WITH ORDINALITY AS q (query, place) ORDER BY q.place
     ), NULL, 60000)) WITH ORDINALITY AS e (embedding, place) ORDER BY e.place
 """
 _EMBED_BATCH = 50
-_VECTORS = "SELECT chunk_id, embedding FROM pgblend.chunk_embeddings(%(ids)s)"
+_VECTORS = "SELECT chunk_id, embedding FROM blend.chunk_embeddings(%(ids)s)"
 
 
 @dataclass(frozen=True)

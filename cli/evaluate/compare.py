@@ -12,15 +12,15 @@ from pgblend.cli.evaluate.significance import compare_paired
 _RUN = """
     SELECT r.run_id, r.judged_set, r.arm, r.profile, r.state, r.options, s.collection,
         r.result_limit, r.versions, r.queries, r.degraded_queries
-    FROM pgblend.evaluation_runs AS r
-    INNER JOIN pgblend.judged_sets AS s ON s.name = r.judged_set
+    FROM blend.evaluation_runs AS r
+    INNER JOIN blend.judged_sets AS s ON s.name = r.judged_set
     WHERE r.run_id = %(run)s
 """
 _FACTS = ("run_id", "judged_set", "arm", "profile", "state", "options", "collection")
 _QUERIES = """
     SELECT a.query_key, a.query, a.metrics AS metrics_a, b.metrics AS metrics_b
-    FROM pgblend.evaluation_queries AS a
-    INNER JOIN pgblend.evaluation_queries AS b ON b.query_key = a.query_key
+    FROM blend.evaluation_queries AS a
+    INNER JOIN blend.evaluation_queries AS b ON b.query_key = a.query_key
     WHERE a.run_id = %(a)s AND b.run_id = %(b)s
     ORDER BY a.query_key
 """

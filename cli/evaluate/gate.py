@@ -19,7 +19,7 @@ _QUERIES = """
     INNER JOIN pgblend_data.evaluation_result AS e ON e.query_id = q.id
     WHERE e.run_id = %(run)s ORDER BY q.id
 """
-_EXPAND = "SELECT pgblend.expand_query(%(query)s, timeout_ms => 60000)"
+_EXPAND = "SELECT blend.expand_query(%(query)s, timeout_ms => 60000)"
 _EXPANDED = ("lexicalQueries", "vectorQueries", "hyde")
 
 

@@ -87,7 +87,7 @@ def import_set(connection: Connection, request: ImportRequest, start_bar: StartB
         while batch := list(islice(prepared, BATCH)):
             stored += store_new(connection, request.collection, collection.id, batch)
             advance(len(batch))
-        connection.execute("SELECT pgblend.lexical_seal(%s)", [request.collection])
+        connection.execute("SELECT blend.lexical_seal(%s)", [request.collection])
     vectors = 0
     if judged.vectors and space:
         advance = start_bar("Vectors", len(documents))
@@ -117,7 +117,7 @@ def _look_through(
     """Return the documents' ids and the language that nearly all have, None where they differ."""
     if request.files.corpus is None:
         rows = connection.execute(
-            "SELECT source_key FROM pgblend.documents WHERE collection = %s", [request.collection]
+            "SELECT source_key FROM blend.documents WHERE collection = %s", [request.collection]
         ).fetchall()
         if not rows:
             raise UserError(
@@ -161,7 +161,7 @@ def _open_collection(
     collection = read_collection(connection, request.collection)
     if collection.id is None:
         connection.execute(
-            "SELECT pgblend.add_collection(%s, %s)", [request.collection, language or "english"]
+            "SELECT blend.add_collection(%s, %s)", [request.collection, language or "english"]
         )
         collection = read_collection(connection, request.collection)
     return collection

@@ -25,8 +25,8 @@ _RUNS = """
         CASE WHEN %(runs)s::bigint[] IS NOT NULL THEN r.run_id END)
         r.run_id, r.judged_set, r.arm, r.profile, r.queries, r.degraded_queries, r.metrics,
         r.options, r.versions, r.finished_at, s.collection
-    FROM pgblend.evaluation_runs AS r
-    INNER JOIN pgblend.judged_sets AS s ON s.name = r.judged_set
+    FROM blend.evaluation_runs AS r
+    INNER JOIN blend.judged_sets AS s ON s.name = r.judged_set
     WHERE r.state = 'done' AND (%(sets)s::text[] IS NULL OR r.judged_set = ANY(%(sets)s))
         AND (%(runs)s::bigint[] IS NULL OR r.run_id = ANY(%(runs)s))
     ORDER BY r.judged_set, r.arm, r.profile, r.options,
@@ -36,10 +36,10 @@ _QUERIES = """
     SELECT e.query_key, e.query, e.metrics, e.source_keys,
         (
             SELECT jsonb_object_agg(j.source_key, j.grade)
-            FROM pgblend.judgements AS j
+            FROM blend.judgements AS j
             WHERE j.judged_set = %(set)s AND j.query_key = e.query_key AND j.grade > 0
         ) AS relevant
-    FROM pgblend.evaluation_queries AS e WHERE e.run_id = %(run)s ORDER BY e.query_key
+    FROM blend.evaluation_queries AS e WHERE e.run_id = %(run)s ORDER BY e.query_key
 """
 _DEFAULT_OPTIONS = {"timeouts_ms"}
 

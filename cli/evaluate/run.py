@@ -20,7 +20,7 @@ _LEFT = """
             SELECT FROM pgblend_data.evaluation_result AS e
             WHERE e.run_id = %(run)s AND e.query_id = q.id)
 """
-_SEARCH = "SELECT pgblend.evaluate_queries(%(run)s, %(batch)s)"
+_SEARCH = "SELECT blend.evaluate_queries(%(run)s, %(batch)s)"
 _FOUND = """
     SELECT e.query_id, e.source_keys, e.latency_ms, e.metrics, e.degraded,
         (

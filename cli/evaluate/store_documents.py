@@ -15,7 +15,7 @@ _KNOWN = """
 _STORE = """
     SELECT count(stored.document_id)
     FROM unnest(%s::jsonb[]) AS payload
-    CROSS JOIN LATERAL pgblend.ingest_document(
+    CROSS JOIN LATERAL blend.ingest_document(
         collection => %s,
         source_key => payload ->> 'source_key',
         content => '',

@@ -10,7 +10,7 @@ from pgblend.cli.evaluate.judged_files import JudgedSet
 def refuse_other(connection: Connection, name: str, collection: str, judged: JudgedSet) -> bool:
     """Return whether this very set is there; refuse a name that another one has."""
     stored = connection.execute(
-        "SELECT collection FROM pgblend.judged_sets WHERE name = %s", [name]
+        "SELECT collection FROM blend.judged_sets WHERE name = %s", [name]
     ).fetchone()
     if stored is None:
         return False
@@ -29,7 +29,7 @@ def refuse_other(connection: Connection, name: str, collection: str, judged: Jud
 def _difference(connection: Connection, name: str, judged: JudgedSet) -> str | None:
     """Say in what the stored set differs from this one; None where it does not."""
     rows = connection.execute(
-        "SELECT query_key, source_key, grade FROM pgblend.judgements WHERE judged_set = %s", [name]
+        "SELECT query_key, source_key, grade FROM blend.judgements WHERE judged_set = %s", [name]
     ).fetchall()
     if {(query, document): grade for query, document, grade in rows} != judged.judgements:
         return "with other judgements"
@@ -54,13 +54,13 @@ def rehearse(connection: Connection, name: str, collection: str, replace: bool) 
     found before anything is stored."""
     with connection.transaction(force_rollback=True):
         found = connection.execute(
-            "SELECT FROM pgblend.collections WHERE name = %s", [collection]
+            "SELECT FROM blend.collections WHERE name = %s", [collection]
         ).fetchone()
         if found is None:
-            connection.execute("SELECT pgblend.add_collection(%s)", [collection])
+            connection.execute("SELECT blend.add_collection(%s)", [collection])
         if replace:
-            connection.execute("SELECT pgblend.remove_judged_set(%s)", [name])
-        connection.execute("SELECT pgblend.add_judged_set(%s, %s)", [name, collection])
+            connection.execute("SELECT blend.remove_judged_set(%s)", [name])
+        connection.execute("SELECT blend.add_judged_set(%s, %s)", [name, collection])
 
 
 def store_judged(
@@ -75,9 +75,9 @@ def store_judged(
     """Store a set that is not there, or put it in the place of another, in one transaction."""
     with connection.transaction(), connection.cursor() as cursor:
         if replace:
-            cursor.execute("SELECT pgblend.remove_judged_set(%s)", [name])
+            cursor.execute("SELECT blend.remove_judged_set(%s)", [name])
         cursor.execute(
-            "SELECT pgblend.add_judged_set(%s, %s, %s, %s)", [name, collection, description, model]
+            "SELECT blend.add_judged_set(%s, %s, %s, %s)", [name, collection, description, model]
         )
         row = cursor.execute(
             "SELECT id, collection_id FROM pgblend_data.judged_set WHERE name = %s", [name]

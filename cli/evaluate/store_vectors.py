@@ -32,13 +32,13 @@ def open_space(connection: Connection, model: str | None, dimensions: int) -> Sp
 
     Without a model it is the active space's, or else the one of the setting embedding_model.
     """
-    rows = connection.execute("SELECT name FROM pgblend.embedding_spaces WHERE active").fetchone()
+    rows = connection.execute("SELECT name FROM blend.embedding_spaces WHERE active").fetchone()
     active = rows[0] if rows else None
     spaces = {space.name: space for space in read_spaces(connection)}
     if active is None:
         wanted = model or get_setting(connection, "embedding_model")
         connection.execute(
-            "SELECT pgblend.create_embedding_space(%s, %s, %s, probe => false)",
+            "SELECT blend.create_embedding_space(%s, %s, %s, probe => false)",
             [FIRST_SPACE, wanted, dimensions],
         )
         spaces = {space.name: space for space in read_spaces(connection)}

@@ -24,15 +24,15 @@ TUNED = ("fusion", "weights", "rrf_k", "normalization", "feedback", "bonus")
 _IN_FORCE = "SELECT pgblend._search_settings('{}', %(profile)s, '{}')"
 _CHOICES = """
     SELECT jsonb_build_object(
-        'fusion', (SELECT c.allowed_values FROM pgblend.setting_catalog() AS c
+        'fusion', (SELECT c.allowed_values FROM blend.setting_catalog() AS c
             WHERE c.name = 'fusion'),
         'method', pgblend._setting_schema('normalization') #> '{keys,method,allowed}')
 """
 _VALUES = """
     SELECT jsonb_object_agg(e.query_key, e.ndcg_10)
-    FROM pgblend.evaluation_queries AS e WHERE e.run_id = %(run)s
+    FROM blend.evaluation_queries AS e WHERE e.run_id = %(run)s
 """
-_SAVE = "SELECT pgblend.set_profile(%(name)s, %(description)s, %(settings)s)"
+_SAVE = "SELECT blend.set_profile(%(name)s, %(description)s, %(settings)s)"
 
 
 @dataclass(frozen=True)

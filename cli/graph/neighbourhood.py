@@ -9,7 +9,7 @@ from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.parameters import shorten
 
-_NODE = "SELECT pgblend.graph_node(%(collection)s::text, %(key)s::text)"
+_NODE = "SELECT blend.graph_node(%(collection)s::text, %(key)s::text)"
 _DOCUMENT = """
     SELECT 'document:' || pgblend._find_document(
         %(key)s::text, pgblend._searched_collections(NULL))
@@ -20,7 +20,7 @@ _SELF = """
 """
 _AROUND = """
     SELECT n.neighbour AS node, n.kind, n.title, n.source_key, n.distance, n.via
-    FROM pgblend.graph_neighbors(
+    FROM blend.graph_neighbors(
         %(node)s::text, %(depth)s::integer, %(direction)s::text, %(edge_types)s::text[],
         %(limit)s::integer) AS n
 """

@@ -26,7 +26,7 @@ _LONGEST_INDENTATION = 1000
 
 
 def split_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
-    """Return a document's chunks, as pgblend.ingest_document takes them."""
+    """Return a document's chunks, as blend.ingest_document takes them."""
     return list(iterate_chunks(document, settings))
 
 

@@ -58,7 +58,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link at `offset` of the text; `kind` and `type` are those of pgblend.add_links."""
+    """A link at `offset` of the text; `kind` and `type` are those of blend.add_links."""
 
     offset: int
     target: str

@@ -133,6 +133,6 @@ class EmbedStep:
             self._report.degrade(
                 _EMBEDDINGS,
                 f"the model refused {count:,} of the chunks, one of {key!r}: {refused[0].reason}",
-                "pgblend worker tries them again; see pgblend.embedding_progress and "
-                "pgblend.embedding_dead_letters",
+                "pgblend worker tries them again; see blend.embedding_progress and "
+                "blend.embedding_dead_letters",
             )

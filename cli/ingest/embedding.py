@@ -29,7 +29,7 @@ def create_first_space(connection: Connection, client: GatewayClient, model: str
     probe = client.embed(model, [fetch_value(connection, "SELECT pgblend._probe_text()")])[0]
     with connection.transaction():
         connection.execute(
-            "SELECT pgblend.create_embedding_space(%s, %s, %s, probe => false)",
+            "SELECT blend.create_embedding_space(%s, %s, %s, probe => false)",
             [FIRST_SPACE, model, probe.dimensions()],
         )
         connection.execute(

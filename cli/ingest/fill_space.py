@@ -10,7 +10,7 @@ from pgblend.cli.ingest.progress import StartBar
 from pgblend.cli.ingest.spaces import get_setting, read_spaces
 from pgblend.cli.worker.batch import Outcome
 
-_QUEUE = "SELECT pgblend.queue_missing_vectors(%(space)s::text)"
+_QUEUE = "SELECT blend.queue_missing_vectors(%(space)s::text)"
 
 
 @dataclass

@@ -16,7 +16,7 @@ _GAP_TOKENS = 2
 def group_messages(
     messages: Sequence[Message], chunk_size: int, overlap: int, min_size: int
 ) -> list[dict[str, Any]]:
-    """Return chunks as pgblend.ingest_document takes them; messages keep their order.
+    """Return chunks as blend.ingest_document takes them; messages keep their order.
 
     Consecutive messages of one context share a chunk up to `chunk_size` tokens. One that is larger
     has chunks of its own, with overlap. A chunk's metadata name its authors, and of each message

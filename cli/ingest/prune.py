@@ -29,7 +29,7 @@ def prune(connection: Connection, collection_id: int, paths: Sequence[Path], dry
     if gone and not dry_run:
         with connection.transaction():
             connection.execute(
-                "SELECT pgblend.delete_document(id) FROM unnest(%s::bigint[]) AS id", [gone]
+                "SELECT blend.delete_document(id) FROM unnest(%s::bigint[]) AS id", [gone]
             )
     return len(gone)
 

@@ -78,12 +78,12 @@ class Run:
                 )
             if not request.dry_run:
                 # Two writers may have stored documents that link to each other at the same time.
-                connections[0].execute("SELECT pgblend.resolve_links(%s)", [request.collection])
+                connections[0].execute("SELECT blend.resolve_links(%s)", [request.collection])
                 if collection.mentions:
-                    connections[0].execute("SELECT pgblend.link_mentions(%s)", [request.collection])
+                    connections[0].execute("SELECT blend.link_mentions(%s)", [request.collection])
                 # What the last batches left; a failure is a warning, and lexical_status keeps it.
                 # A writer's session has numpy loaded already.
-                connections[-1].execute("SELECT pgblend.lexical_seal(%s)", [request.collection])
+                connections[-1].execute("SELECT blend.lexical_seal(%s)", [request.collection])
             if request.dry_run:
                 self._estimate_cost(connections[0])
             elif request.embed and needs_vectors(connections[0]):
@@ -172,7 +172,7 @@ class Run:
 def _make_collection(connection: Connection, name: str, text_config: str) -> bool:
     """Make a collection; False where another session has made it meanwhile."""
     try:
-        connection.execute("SELECT pgblend.add_collection(%s, %s)", [name, text_config])
+        connection.execute("SELECT blend.add_collection(%s, %s)", [name, text_config])
     except Exception as error:
         if getattr(error, "sqlstate", "") != _DUPLICATE_OBJECT:
             raise

@@ -18,14 +18,14 @@ class Space:
 
 def get_setting(connection: Connection, name: str) -> Any:
     """Return a setting of the database."""
-    row = connection.execute("SELECT pgblend.get_setting(%s)", [name]).fetchone()
+    row = connection.execute("SELECT blend.get_setting(%s)", [name]).fetchone()
     return row[0] if row else None
 
 
 def read_spaces(connection: Connection) -> list[Space]:
     """Return all embedding spaces."""
     rows = connection.execute(
-        "SELECT name, model, dimensions, waiting FROM pgblend.embedding_spaces ORDER BY name"
+        "SELECT name, model, dimensions, waiting FROM blend.embedding_spaces ORDER BY name"
     )
     return [Space(*row) for row in rows]
 

@@ -10,10 +10,10 @@ from pgblend.cli.server.gateway_process import GatewayProcess, is_current, log_a
 
 Say = Callable[[str], None]
 
-GET_GATEWAY_URL = "SELECT pgblend.get_setting('gateway_url') #>> '{}'"
-SET_GATEWAY_URL = "SELECT pgblend.set_setting('gateway_url', to_jsonb(%(url)s::text))"
-GET_LOG_ADDRESS = "SELECT pgblend.get_setting('log_address') #>> '{}'"
-SET_LOG_ADDRESS = "SELECT pgblend.set_setting('log_address', to_jsonb(%(address)s::text))"
+GET_GATEWAY_URL = "SELECT blend.get_setting('gateway_url') #>> '{}'"
+SET_GATEWAY_URL = "SELECT blend.set_setting('gateway_url', to_jsonb(%(url)s::text))"
+GET_LOG_ADDRESS = "SELECT blend.get_setting('log_address') #>> '{}'"
+SET_LOG_ADDRESS = "SELECT blend.set_setting('log_address', to_jsonb(%(address)s::text))"
 
 
 def bring_up_server(cluster: Cluster, port: int | None, say: Say) -> None:

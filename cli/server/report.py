@@ -24,12 +24,12 @@ EXTENSIONS = """
 HAS_REVISION = "SELECT pg_catalog.to_regclass('pgblend_data.alembic_version') IS NOT NULL"
 REVISION = "SELECT version_num FROM pgblend_data.alembic_version"
 
-HAS_SPACES = "SELECT pg_catalog.to_regprocedure('pgblend.count_vectors(text)') IS NOT NULL"
+HAS_SPACES = "SELECT pg_catalog.to_regprocedure('blend.count_vectors(text)') IS NOT NULL"
 SPACES = """
     SELECT s.name, s.active, s.model, s.dimensions, s.storage, c.chunks, c.vectors, c.waiting,
         c.dead, c.missing
-    FROM pgblend.embedding_spaces AS s
-    CROSS JOIN LATERAL pgblend.count_vectors(s.name) AS c
+    FROM blend.embedding_spaces AS s
+    CROSS JOIN LATERAL blend.count_vectors(s.name) AS c
     ORDER BY s.name
 """
 

@@ -109,7 +109,7 @@ class Queue:
         row = self.connection.execute(
             "SELECT EXISTS (SELECT FROM pgblend_data.embedding_allowance AS a"
             " WHERE a.space = %s AND a.texts < 1)"
-            " AND pgblend.get_setting('embedding_texts_per_minute') <> 'null'",
+            " AND blend.get_setting('embedding_texts_per_minute') <> 'null'",
             [space.name],
         ).fetchone()
         return bool(row and row[0])

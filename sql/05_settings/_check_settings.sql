@@ -26,7 +26,7 @@ BEGIN
             RAISE EXCEPTION '% has no setting "%"', place, left(setting.key, 200)
                 USING ERRCODE = '22023', HINT = format('Known are: %s', (
                     SELECT string_agg(c.name, ', ' ORDER BY c.name)
-                    FROM pgblend.setting_catalog() AS c WHERE c.scope = ANY(scopes)));
+                    FROM blend.setting_catalog() AS c WHERE c.scope = ANY(scopes)));
         END IF;
         problem := pgblend._setting_error(
             setting.value, rule ->> 'value_type', (rule ->> 'minimum')::double precision,
@@ -35,7 +35,7 @@ BEGIN
             RAISE EXCEPTION '%: "%" is %: %',
                 place, setting.key, left(setting.value::text, 200), problem
                 USING ERRCODE = '22023', HINT = format(
-                    'SELECT * FROM pgblend.setting_catalog() WHERE name = ''%s''', setting.key);
+                    'SELECT * FROM blend.setting_catalog() WHERE name = ''%s''', setting.key);
         END IF;
     END LOOP;
 END;

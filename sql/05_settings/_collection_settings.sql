@@ -10,7 +10,7 @@ BEGIN
     RETURN (
         SELECT jsonb_object_agg(c.name, coalesce(
             nullif(_collection_settings.settings -> c.name, 'null'), s.value, c.default_value))
-        FROM pgblend.setting_catalog() AS c
+        FROM blend.setting_catalog() AS c
         LEFT JOIN pgblend_data.setting AS s ON c.name = s.name
         WHERE c.scope = 'collection');
 END;

@@ -6,7 +6,7 @@ LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT jsonb_object_agg(c.name, c.default_value)
-    FROM pgblend.setting_catalog() AS c
+    FROM blend.setting_catalog() AS c
     WHERE c.scope = _setting_defaults.scope;
 END;
 

@@ -88,7 +88,7 @@ BEGIN
         RETURN 'expected a text search configuration (SELECT cfgname FROM pg_ts_config)';
     ELSIF value_type = 'profile' THEN
         IF NOT EXISTS (SELECT FROM pgblend_data.profile AS p WHERE p.name = plain) THEN
-            RETURN 'expected the name of a profile (SELECT name FROM pgblend.profiles)';
+            RETURN 'expected the name of a profile (SELECT name FROM blend.profiles)';
         END IF;
     END IF;
     RETURN NULL;

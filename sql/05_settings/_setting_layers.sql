@@ -32,7 +32,7 @@ BEGIN
         ON c.id = collection_ids[1] AND cardinality(collection_ids) = 1;
     IF of_profile IS NULL THEN
         RAISE EXCEPTION 'there is no profile "%"', left(profile_name, 200)
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.profiles';
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.profiles';
     END IF;
 END;
 $function$;

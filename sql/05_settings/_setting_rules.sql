@@ -9,7 +9,7 @@ BEGIN ATOMIC
     SELECT jsonb_object_agg(c.name, jsonb_build_object(
         'scope', c.scope, 'value_type', c.value_type, 'minimum', c.minimum, 'maximum', c.maximum,
         'allowed_values', c.allowed_values::text))
-    FROM pgblend.setting_catalog() AS c;
+    FROM blend.setting_catalog() AS c;
 END;
 
 COMMENT ON FUNCTION pgblend._setting_rules() IS

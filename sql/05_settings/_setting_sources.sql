@@ -27,7 +27,7 @@ BEGIN
             WHEN coalesce(layers.of_database -> c.name, 'null') <> 'null' THEN 'database'
             ELSE 'default'
         END
-    FROM pgblend.setting_catalog() AS c
+    FROM blend.setting_catalog() AS c
     WHERE c.scope = 'search';
 END;
 $function$;

@@ -1,6 +1,6 @@
 -- drop_profile: delete a profile; false where there is none of that name.
 -- A built-in profile and the one in force by default are errors.
-CREATE OR REPLACE FUNCTION pgblend.drop_profile(name text)
+CREATE OR REPLACE FUNCTION blend.drop_profile(name text)
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -9,14 +9,14 @@ AS $function$
 #variable_conflict use_column
 BEGIN
     PERFORM pgblend._check_own_profile(drop_profile.name);
-    IF pgblend.get_setting('default_profile') = to_jsonb(drop_profile.name) THEN
+    IF blend.get_setting('default_profile') = to_jsonb(drop_profile.name) THEN
         RAISE EXCEPTION 'profile "%" is the default_profile', drop_profile.name
-            USING ERRCODE = '22023', HINT = 'SELECT pgblend.reset_setting(''default_profile'')';
+            USING ERRCODE = '22023', HINT = 'SELECT blend.reset_setting(''default_profile'')';
     END IF;
     DELETE FROM pgblend_data.profile AS p WHERE p.name = drop_profile.name;
     RETURN FOUND;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.drop_profile(text) IS
+COMMENT ON FUNCTION blend.drop_profile(text) IS
 'Delete a profile; false where there is none. Members of pgblend_admin may.';

@@ -1,7 +1,7 @@
 -- get_setting: the value in force for the whole database, the default where none was set.
 -- An unknown name is an error. Of an object, keys that were not set have their defaults.
 -- Definer-rights functions call it: nothing that others can write to is on its search_path.
-CREATE OR REPLACE FUNCTION pgblend.get_setting(name text)
+CREATE OR REPLACE FUNCTION blend.get_setting(name text)
 RETURNS jsonb
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
@@ -12,17 +12,17 @@ DECLARE
     found_value jsonb;
 BEGIN
     SELECT pgblend._setting_in_force(c.default_value, s.value) INTO found_value
-    FROM pgblend.setting_catalog() AS c
+    FROM blend.setting_catalog() AS c
     LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
     WHERE c.name = get_setting.name;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no setting "%"', left(get_setting.name, 200)
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.settings';
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.settings';
     END IF;
     RETURN nullif(found_value, 'null');
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.get_setting(text) IS
+COMMENT ON FUNCTION blend.get_setting(text) IS
 'The value in force for the whole database, the default where none was set; NULL where that is not '
 'set either. An unknown name raises 22023.';

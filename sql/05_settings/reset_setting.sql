@@ -1,14 +1,14 @@
 -- reset_setting: put the default of a setting back.
 -- An unknown name is an error; a setting that is at its default stays there.
-CREATE OR REPLACE FUNCTION pgblend.reset_setting(name text)
+CREATE OR REPLACE FUNCTION blend.reset_setting(name text)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 BEGIN
-    PERFORM pgblend.set_setting(reset_setting.name, NULL);
+    PERFORM blend.set_setting(reset_setting.name, NULL);
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.reset_setting(text) IS 'Put the default of a setting back.';
+COMMENT ON FUNCTION blend.reset_setting(text) IS 'Put the default of a setting back.';

@@ -1,6 +1,6 @@
 -- set_setting: set a value for the whole database; it holds from the next search on.
 -- A SQL NULL or JSON null puts the default back. Unknown names and wrong values are errors.
-CREATE OR REPLACE FUNCTION pgblend.set_setting(name text, value jsonb)
+CREATE OR REPLACE FUNCTION blend.set_setting(name text, value jsonb)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -9,13 +9,13 @@ AS $function$
 BEGIN
     IF set_setting.name IS NULL THEN
         RAISE EXCEPTION 'the setting''s name is NULL'
-            USING ERRCODE = '22004', HINT = 'SELECT name FROM pgblend.settings';
+            USING ERRCODE = '22004', HINT = 'SELECT name FROM blend.settings';
     END IF;
-    PERFORM pgblend.set_settings(
+    PERFORM blend.set_settings(
         jsonb_build_object(set_setting.name, coalesce(set_setting.value, 'null')));
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.set_setting(text, jsonb) IS
+COMMENT ON FUNCTION blend.set_setting(text, jsonb) IS
 'Set a value for the whole database, live at once; NULL puts the default back. Unknown names and '
 'wrong values raise 22023. Members of pgblend_admin may.';

@@ -2,7 +2,7 @@
 -- next search on.
 -- A JSON null puts the default back. Unknown names, wrong values and chunk sizes that do not fit
 -- together are errors. NULL and {} change nothing.
-CREATE OR REPLACE FUNCTION pgblend.set_settings(settings jsonb)
+CREATE OR REPLACE FUNCTION blend.set_settings(settings jsonb)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -23,6 +23,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.set_settings(jsonb) IS
+COMMENT ON FUNCTION blend.set_settings(jsonb) IS
 'Set several values for the whole database at once, all or none; null puts a default back. Unknown '
 'names and wrong values raise 22023. Members of pgblend_admin may.';

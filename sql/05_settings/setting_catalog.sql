@@ -6,7 +6,7 @@
 -- type numbers one value may stand for all. The types blend, bonus, expansion, feedback, graph, mmr
 -- and normalization are described by _setting_schema; a switch may be a boolean. Objects are merged
 -- key by key, but for those with a key "kind", which are wholes.
-CREATE OR REPLACE FUNCTION pgblend.setting_catalog()
+CREATE OR REPLACE FUNCTION blend.setting_catalog()
 RETURNS TABLE (
     name text,
     scope text,
@@ -268,6 +268,6 @@ BEGIN ATOMIC
     );
 END;
 
-COMMENT ON FUNCTION pgblend.setting_catalog() IS
+COMMENT ON FUNCTION blend.setting_catalog() IS
 'Every setting and search option, with its type, default, range and meaning. Scopes: search (per '
 'call, collection, profile and database), collection, server.';

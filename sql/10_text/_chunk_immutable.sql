@@ -16,7 +16,7 @@ BEGIN
         RAISE EXCEPTION 'chunk % is immutable: only metadata and counts of tokens can be updated',
             OLD.id
             USING ERRCODE = '0A000',
-            HINT = 'Replace the document: SELECT * FROM pgblend.ingest_document(…)';
+            HINT = 'Replace the document: SELECT * FROM blend.ingest_document(…)';
     END IF;
     RETURN NEW;
 END;

@@ -25,7 +25,7 @@ BEGIN
     IF FOUND THEN
         RAISE EXCEPTION 'there is no collection "%" that % may read',
             coalesce(left(missing, 200), 'NULL'), current_user
-            USING ERRCODE = '42704', HINT = 'SELECT name FROM pgblend.collections';
+            USING ERRCODE = '42704', HINT = 'SELECT name FROM blend.collections';
     END IF;
     RETURN ids;
 END;

@@ -16,7 +16,7 @@ BEGIN
     IF NOT FOUND AND space IS NOT NULL THEN
         RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
             USING ERRCODE = '22023',
-            HINT = 'SELECT name FROM pgblend.embedding_spaces; the setting space names it.';
+            HINT = 'SELECT name FROM blend.embedding_spaces; the setting space names it.';
     END IF;
     RETURN named;
 END;

@@ -1,7 +1,7 @@
 -- chunk_embeddings: the stored vectors of chunks, in an embedding space; NULL is the active one.
 -- A chunk without a vector, or that the caller may not see, gives no row; NULL, and no space, none;
 -- a space that is not there is an error.
-CREATE OR REPLACE FUNCTION pgblend.chunk_embeddings(
+CREATE OR REPLACE FUNCTION blend.chunk_embeddings(
     chunk_ids bigint[],
     space text DEFAULT NULL
 )
@@ -18,7 +18,7 @@ BEGIN
     WHERE CASE WHEN space IS NULL THEN s.active ELSE s.name = space END;
     IF NOT FOUND AND space IS NOT NULL THEN
         RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
     ELSIF NOT FOUND THEN
         RETURN;
     END IF;
@@ -29,6 +29,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.chunk_embeddings(bigint[], text) IS
+COMMENT ON FUNCTION blend.chunk_embeddings(bigint[], text) IS
 'The stored vectors of chunks, in an embedding space (the active one); a chunk without one '
 'gives no row.';

@@ -20,7 +20,7 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'out follows edges, in goes against them.';
     ELSIF array_position(edge_types, NULL) IS NOT NULL THEN
         RAISE EXCEPTION 'edge_types has a NULL: expected texts'
-            USING ERRCODE = '22023', HINT = 'SELECT DISTINCT edge_type FROM pgblend.edges';
+            USING ERRCODE = '22023', HINT = 'SELECT DISTINCT edge_type FROM blend.edges';
     ELSIF node_limit IS NULL OR node_limit NOT BETWEEN 1 AND 100000 THEN
         RAISE EXCEPTION 'node_limit is %: expected a number from 1 to 100000',
             coalesce(node_limit::text, 'NULL')

@@ -2,7 +2,7 @@
 -- A NULL score (the item is not in that list) counts as 0. NULL weights are all 1; weights that are
 -- all 0, and no scores, give 0. Weights but 0 and 1e-100 to 1e100, scores beyond 1e100 and unequal
 -- lengths are errors. Formula: plpy/convex_fusion.py.
-CREATE OR REPLACE FUNCTION pgblend.convex_fusion(
+CREATE OR REPLACE FUNCTION blend.convex_fusion(
     scores double precision[],
     weights double precision[] DEFAULT NULL
 )
@@ -34,6 +34,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.convex_fusion(double precision[], double precision[]) IS
+COMMENT ON FUNCTION blend.convex_fusion(double precision[], double precision[]) IS
 'One item''s normalised scores (normalize_scores) as their weighted mean, NULL counting as 0: in '
 '[0, 1] where the scores are (Bruch, Gai and Ingber 2023).';

@@ -1,7 +1,7 @@
 -- graph_score: cosine plus 1 / (1 + depth), each 0 where it is NULL (did not find the node).
 -- Depth 0 is a seed itself. Two NULLs give 0. A negative depth and a cosine outside [-1, 1] are
 -- errors.
-CREATE OR REPLACE FUNCTION pgblend.graph_score(cosine double precision, depth integer)
+CREATE OR REPLACE FUNCTION blend.graph_score(cosine double precision, depth integer)
 RETURNS double precision
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
@@ -19,6 +19,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.graph_score(double precision, integer) IS
+COMMENT ON FUNCTION blend.graph_score(double precision, integer) IS
 'Score of a node found by its vector, through the graph, or both: cosine + 1 / (1 + depth), each 0 '
 'where it is NULL; it can reach 2.';

@@ -5,7 +5,7 @@
 -- deviation unless given. `epsilon` (1e-9) is the least range, deviation or scale: under it minmax
 -- gives 1 to all and zscore 0. A NULL score stays NULL; NULL scores give NULL. Scores that are not
 -- finite, unknown methods and parameters are errors. Formulas: plpy/normalize_scores.py.
-CREATE OR REPLACE FUNCTION pgblend.normalize_scores(
+CREATE OR REPLACE FUNCTION blend.normalize_scores(
     scores double precision[],
     method text DEFAULT 'minmax',
     parameters jsonb DEFAULT '{}'
@@ -58,6 +58,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.normalize_scores(double precision[], text, jsonb) IS
+COMMENT ON FUNCTION blend.normalize_scores(double precision[], text, jsonb) IS
 'One list''s scores on a common scale, NULL staying NULL. minmax {low, high, epsilon}, zscore '
 '{clamp, epsilon}, logistic {center, scale, epsilon}; what is not given comes from the list.';

@@ -5,7 +5,7 @@
 -- `attainable`, which is 1 for a sum in [0, 1]. A NULL rank is a list that lacks the item; no ranks
 -- and a NULL bonus give 0. Ranks under 1 and a bonus of another shape are errors. Formula:
 -- plpy/rank_bonus.py.
-CREATE OR REPLACE FUNCTION pgblend.rank_bonus(
+CREATE OR REPLACE FUNCTION blend.rank_bonus(
     ranks integer[],
     bonus jsonb,
     attainable double precision DEFAULT 1
@@ -34,7 +34,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.rank_bonus(integer[], jsonb, double precision) IS
+COMMENT ON FUNCTION blend.rank_bonus(integer[], jsonb, double precision) IS
 'What an item''s high ranks add to its fused sum: {"kind": "both_top", "depth", "amount"}, '
 '{"kind": "tiers", "tiers": [{"max_rank", "amount"}]} or {"kind": "none"}; "unit": "attainable" '
 'makes the amounts fractions of attainable.';

@@ -2,7 +2,7 @@
 -- Ages below 0 (dates to come) count as 0, and so does a NULL age. A NULL score stays NULL, a NULL
 -- half-life changes nothing; one that is not above 0, and a negative score, are errors. The formula
 -- is that of plpy/recency_decay.py.
-CREATE OR REPLACE FUNCTION pgblend.recency_decay(
+CREATE OR REPLACE FUNCTION blend.recency_decay(
     score double precision,
     age_days double precision,
     half_life_days double precision
@@ -28,6 +28,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.recency_decay(double precision, double precision, double precision) IS
+COMMENT ON FUNCTION blend.recency_decay(double precision, double precision, double precision) IS
 'A score that halves with each half-life of age: score · 0.5^(age / half-life), both in days. Ages '
 'below 0 and NULL count as 0.';

@@ -4,7 +4,7 @@
 -- 0. Ranks under 1, a negative k, weights but 0 and 1e-100 to 1e100, and unequal lengths are
 -- errors. The formula is that of plpy/fuse_ranks.py, bit for bit: terms are added from the
 -- smallest.
-CREATE OR REPLACE FUNCTION pgblend.rrf(
+CREATE OR REPLACE FUNCTION blend.rrf(
     ranks integer[],
     weights double precision[] DEFAULT NULL,
     k double precision DEFAULT 60,
@@ -45,7 +45,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.rrf(integer[], double precision[], double precision, boolean) IS
+COMMENT ON FUNCTION blend.rrf(integer[], double precision[], double precision, boolean) IS
 'Reciprocal rank fusion of one item''s ranks: Σ weight / (k + rank), ranks from 1, NULL where a '
 'list lacks the item (Cormack, Clarke and Büttcher 2009). Normalized, it is divided by what an '
 'item first in every list would get, and lies in [0, 1].';

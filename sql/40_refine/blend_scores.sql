@@ -6,7 +6,7 @@
 -- these weights. A NULL blend is the default of the setting; a NULL rerank score (not reranked)
 -- leaves the fused score; a NULL fused score gives NULL. Ranks under 1 or beyond candidates, scores
 -- that are not finite and a blend of another shape are errors. Formula: plpy/blend_scores.py.
-CREATE OR REPLACE FUNCTION pgblend.blend_scores(
+CREATE OR REPLACE FUNCTION blend.blend_scores(
     fused double precision,
     rerank double precision,
     rank integer,
@@ -21,13 +21,13 @@ AS $function$
 #variable_conflict use_variable
 DECLARE
     given jsonb := coalesce(nullif(blend, 'null'), (
-        SELECT c.default_value FROM pgblend.setting_catalog() AS c WHERE c.name = 'blend'));
+        SELECT c.default_value FROM blend.setting_catalog() AS c WHERE c.name = 'blend'));
     problem text := pgblend._setting_error(given, 'blend', NULL, NULL, NULL);
 BEGIN
     IF problem IS NOT NULL THEN
         RAISE EXCEPTION 'blend is %: %', left(given::text, 200), problem
             USING ERRCODE = '22023',
-            HINT = 'SELECT default_value FROM pgblend.setting_catalog() WHERE name = ''blend''';
+            HINT = 'SELECT default_value FROM blend.setting_catalog() WHERE name = ''blend''';
     ELSIF rank IS NULL OR rank < 1 OR rank > candidates THEN
         RAISE EXCEPTION 'rank is %: expected a number from 1 to candidates, which is %',
             coalesce(rank::text, 'NULL'), coalesce(candidates::text, 'NULL')
@@ -45,7 +45,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.blend_scores(
+COMMENT ON FUNCTION blend.blend_scores(
     double precision, double precision, integer, jsonb, integer
 ) IS
 'One item''s fused and rerank scores blended by its fused rank: {"kind": "tiers", "tiers": '

@@ -7,7 +7,7 @@
 -- duplicate_of is the place of the kept item, NULL where the item is kept; likeness the share or
 -- index. A NULL item has no duplicate. NULL or empty arrays give no rows; unequal lengths and
 -- numbers out of range are errors. Method: plpy/drop_duplicates.py.
-CREATE OR REPLACE FUNCTION pgblend.drop_duplicates(
+CREATE OR REPLACE FUNCTION blend.drop_duplicates(
     content_hashes text[] DEFAULT NULL,
     document_ids bigint[] DEFAULT NULL,
     start_offsets integer[] DEFAULT NULL,
@@ -61,7 +61,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.drop_duplicates(
+COMMENT ON FUNCTION blend.drop_duplicates(
     text[], bigint[], integer[], integer[], text[],
     double precision, double precision, integer
 ) IS

@@ -7,7 +7,7 @@
 -- cuts (NULL: does not) and changes nothing else. Scores should lie in [0, 1], as cosines do. NULL
 -- or empty scores give no rows; NULL or infinite scores, unequal lengths or dimensions, and numbers
 -- out of range are errors. Method: plpy/mmr_select.py.
-CREATE OR REPLACE FUNCTION pgblend.mmr_select(
+CREATE OR REPLACE FUNCTION blend.mmr_select(
     scores double precision[],
     embeddings vector[],
     lambda double precision DEFAULT 0.7,
@@ -63,7 +63,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.mmr_select(
+COMMENT ON FUNCTION blend.mmr_select(
     double precision[], vector[], double precision, integer, integer
 ) IS
 'Maximal marginal relevance (Carbonell and Goldstein 1998): places of the items in an order that '

@@ -37,7 +37,7 @@ BEGIN
     ELSIF EXISTS (SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = _check_space.name)
     THEN
         RAISE EXCEPTION 'there is an embedding space "%" already', name
-            USING ERRCODE = '42710', HINT = 'SELECT * FROM pgblend.embedding_spaces';
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM blend.embedding_spaces';
     END IF;
 END;
 $function$;

@@ -18,7 +18,7 @@ BEGIN
     SELECT s.* INTO made FROM pgblend_data.embedding_space AS s WHERE s.name = space;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
-            USING ERRCODE = '22023', HINT = 'Call pgblend.create_embedding_space.';
+            USING ERRCODE = '22023', HINT = 'Call blend.create_embedding_space.';
     END IF;
     table_name := made.table_name;
     EXECUTE format(
@@ -45,7 +45,7 @@ BEGIN
         table_name, table_name || '_collection_id_btree');
     EXECUTE format(
         'COMMENT ON TABLE pgblend_data.%1$I IS %2$L', table_name,
-        'Vectors of one embedding space; made by pgblend.create_embedding_space.');
+        'Vectors of one embedding space; made by blend.create_embedding_space.');
     EXECUTE format(
         'CREATE POLICY %2$I ON pgblend_data.%1$I FOR SELECT USING (
             collection_id IN (SELECT c.id FROM pgblend_data.collection AS c))',

@@ -27,13 +27,13 @@ DECLARE
         WHERE task = 'embed' AND s.name = space);
     body jsonb;
 BEGIN
-    model := coalesce(model, pgblend.get_setting(setting_name) #>> '{}');
+    model := coalesce(model, blend.get_setting(setting_name) #>> '{}');
     IF model IS NULL THEN
         RETURN jsonb_build_object(
             'problem', 'no model is set for it',
             'hint', format('name one: pgblend config set %s MODEL', setting_name));
     END IF;
-    timeout_ms := coalesce(timeout_ms, (pgblend.get_setting('timeouts_ms')
+    timeout_ms := coalesce(timeout_ms, (blend.get_setting('timeouts_ms')
         ->> CASE task WHEN 'hyde' THEN 'expand' ELSE task END)::numeric);
     body := input || jsonb_build_object('model', model) || CASE
         WHEN task IN ('expand', 'hyde') THEN jsonb_build_object('timeout_ms', timeout_ms)

@@ -1,7 +1,7 @@
 -- count_vectors: of one embedding space, or with NULL of each, how far it is filled and its size.
 -- Counts what the caller may read. dead are chunks that were given up; missing ones neither have a
 -- vector nor wait for one, and queue_missing_vectors queues them. An unknown space gives no row.
-CREATE OR REPLACE FUNCTION pgblend.count_vectors(space text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION blend.count_vectors(space text DEFAULT NULL)
 RETURNS TABLE (
     name text,
     chunks bigint,
@@ -44,6 +44,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.count_vectors(text) IS
+COMMENT ON FUNCTION blend.count_vectors(text) IS
 'Of each embedding space how many chunks there are, have a vector, wait for one, were given '
 'up (dead), and neither have nor wait (missing), and the bytes of its table and indexes.';

@@ -6,7 +6,7 @@
 -- place of the one that was. storage binary indexes one bit a dimension and re-scores by the stored
 -- halfvec. A name in use, a wrong name, storage or number of dimensions, and a gateway that fails
 -- are errors. NULL for active and probe means true.
-CREATE OR REPLACE FUNCTION pgblend.create_embedding_space(
+CREATE OR REPLACE FUNCTION blend.create_embedding_space(
     name text,
     model text,
     dimensions integer DEFAULT NULL,
@@ -64,7 +64,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.create_embedding_space(
+COMMENT ON FUNCTION blend.create_embedding_space(
     text, text, integer, text, boolean, boolean
 ) IS
 'Register a model''s vectors: a table, an HNSW index and a queue of all chunks; returns the '

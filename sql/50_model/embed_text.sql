@@ -3,7 +3,7 @@
 -- embedding_model while there is none. NULL timeout_ms means the setting timeouts_ms. NULL or an
 -- empty array gives an empty one; a NULL text, an unknown space, a gateway that fails, and an
 -- answer with other than one vector of the space's size for each text are errors.
-CREATE OR REPLACE FUNCTION pgblend.embed_text(
+CREATE OR REPLACE FUNCTION blend.embed_text(
     texts text[],
     space text DEFAULT NULL,
     timeout_ms integer DEFAULT NULL
@@ -28,7 +28,7 @@ BEGIN
     WHERE CASE WHEN embed_text.space IS NULL THEN s.active ELSE s.name = embed_text.space END;
     IF NOT FOUND AND space IS NOT NULL THEN
         RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
     END IF;
     RETURN pgblend._answered_vectors(
         pgblend._model_answer('embed', jsonb_build_object('input', texts), target.name, timeout_ms),
@@ -36,6 +36,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.embed_text(text[], text, integer) IS
+COMMENT ON FUNCTION blend.embed_text(text[], text, integer) IS
 'Vectors of texts, one a text in their order, by the model of an embedding space (the active one), '
 'through the model gateway. Raises PB008 when the gateway fails or the dimensions do not match.';

@@ -5,7 +5,7 @@
 -- it; with `hyde_only` only that passage is asked for, and the lists are empty. NULL timeout_ms
 -- means the setting timeouts_ms. A NULL or blank query gives NULL; PB008 where the gateway fails,
 -- has no model, or gives another shape.
-CREATE OR REPLACE FUNCTION pgblend.expand_query(
+CREATE OR REPLACE FUNCTION blend.expand_query(
     query text,
     language text DEFAULT NULL,
     hyde_only boolean DEFAULT false,
@@ -40,6 +40,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.expand_query(text, text, boolean, integer) IS
+COMMENT ON FUNCTION blend.expand_query(text, text, boolean, integer) IS
 'A query in other words, by a model: {"lexicalQueries", "vectorQueries", "hyde", …}, as the option '
 'expansion of a search takes it. Raises PB008 where the gateway or the model fails.';

@@ -1,7 +1,7 @@
 -- probe_embedding_space: ask the model of a space for one vector and compare it with what it was.
 -- likeness is the cosine of the two beginnings: 1 for the same model, NULL where the model was not
 -- asked when the space was made. An unknown space gives no row; PB008 where the gateway fails.
-CREATE OR REPLACE FUNCTION pgblend.probe_embedding_space(space text)
+CREATE OR REPLACE FUNCTION blend.probe_embedding_space(space text)
 RETURNS TABLE (
     model text,
     expected_dimensions integer,
@@ -34,7 +34,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.probe_embedding_space(text) IS
+COMMENT ON FUNCTION blend.probe_embedding_space(text) IS
 'Ask the model of an embedding space for one vector: does it have the dimensions of the space, and '
 'is it the vector that the model gave when the space was made (likeness, a cosine)? For members of '
 'pgblend_admin.';

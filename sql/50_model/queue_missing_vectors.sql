@@ -1,7 +1,7 @@
 -- queue_missing_vectors: queue the chunks that neither have a vector in a space nor wait for one.
 -- Returns how many. The trigger on chunks queues all of them; this mends what went past it, such
 -- as a restore without triggers. An unknown space is an error.
-CREATE OR REPLACE FUNCTION pgblend.queue_missing_vectors(space text)
+CREATE OR REPLACE FUNCTION blend.queue_missing_vectors(space text)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -16,7 +16,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no embedding space %',
             coalesce(quote_ident(left(queue_missing_vectors.space, 200)), 'NULL')
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
     END IF;
     EXECUTE format(
         'INSERT INTO pgblend_data.embedding_queue (
@@ -31,6 +31,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.queue_missing_vectors(text) IS
+COMMENT ON FUNCTION blend.queue_missing_vectors(text) IS
 'Queue the chunks that neither have a vector in an embedding space nor wait for one; returns how '
 'many.';

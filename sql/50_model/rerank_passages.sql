@@ -4,7 +4,7 @@
 -- without text scores 0.
 -- NULL timeout_ms means the setting timeouts_ms. A NULL or blank query, and no passages, give no
 -- rows; PB008 where the gateway fails, has no model, or gives other than a score for each.
-CREATE OR REPLACE FUNCTION pgblend.rerank_passages(
+CREATE OR REPLACE FUNCTION blend.rerank_passages(
     query text,
     passages text[],
     timeout_ms integer DEFAULT NULL
@@ -60,6 +60,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.rerank_passages(text, text[], integer) IS
+COMMENT ON FUNCTION blend.rerank_passages(text, text[], integer) IS
 'How well each passage answers a query, from 0 to 1, by a rerank model: rank, place among the '
 'passages given, score. Raises PB008 where the gateway or the model fails.';

@@ -3,7 +3,7 @@
 -- Each search keeps the space that it began with. A space in which chunks wait for their vector is
 -- refused (55000) unless even_incomplete is true; an unknown one is an error. To the active space:
 -- nothing changes.
-CREATE OR REPLACE FUNCTION pgblend.switch_embedding_space(
+CREATE OR REPLACE FUNCTION blend.switch_embedding_space(
     name text,
     even_incomplete boolean DEFAULT false
 )
@@ -24,10 +24,10 @@ BEGIN
     THEN
         RAISE EXCEPTION 'there is no embedding space %',
             coalesce(quote_ident(left(switch_embedding_space.name, 200)), 'NULL')
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
     ELSIF NOT coalesce(even_incomplete, false) THEN
         SELECT c.waiting + c.missing INTO lacking
-        FROM pgblend.count_vectors(switch_embedding_space.name) AS c;
+        FROM blend.count_vectors(switch_embedding_space.name) AS c;
         IF lacking > 0 THEN
             RAISE EXCEPTION '% chunks have no vector in embedding space "%" yet',
                 lacking, switch_embedding_space.name
@@ -44,6 +44,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.switch_embedding_space(text, boolean) IS
+COMMENT ON FUNCTION blend.switch_embedding_space(text, boolean) IS
 'Let searches use another embedding space, from the commit on; returns the name of the one before. '
 'A space that is not filled only where even_incomplete is true. For members of pgblend_admin.';

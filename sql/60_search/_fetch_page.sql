@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION pgblend._fetch_page(
     details jsonb,
     degraded text[]
 )
-RETURNS SETOF pgblend.search_result
+RETURNS SETOF blend.search_result
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 10

@@ -16,7 +16,7 @@ BEGIN
     IF searched.name IS NULL OR query IS NULL THEN
         RETURN NULL;
     END IF;
-    RETURN (pgblend.embed_text(ARRAY[query], searched.name, timeout_ms))[1];
+    RETURN (blend.embed_text(ARRAY[query], searched.name, timeout_ms))[1];
 EXCEPTION WHEN SQLSTATE 'PB008' THEN
     RETURN NULL;
 END;

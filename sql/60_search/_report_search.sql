@@ -9,7 +9,7 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     PERFORM pgblend._send_datagram(
-        pgblend.get_setting('log_address') #>> '{}',
+        blend.get_setting('log_address') #>> '{}',
         report || jsonb_build_object('role', session_user),
         current_setting('data_directory'));
 END;

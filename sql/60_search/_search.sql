@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION pgblend._search(
     only_arm text DEFAULT NULL,
     traced text DEFAULT 'none',
     is_reported boolean DEFAULT true,
-    OUT results pgblend.search_result[],
+    OUT results blend.search_result[],
     OUT trace jsonb,
     OUT report jsonb
 )

@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION pgblend._search_fields(
     settings jsonb,
     page_trace jsonb,
     fallback_used boolean,
-    results pgblend.search_result[],
+    results blend.search_result[],
     total_ms double precision
 )
 RETURNS jsonb
@@ -71,7 +71,7 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._search_fields(
-    text, integer, bigint[], jsonb, jsonb, boolean, pgblend.search_result[], double precision
+    text, integer, bigint[], jsonb, jsonb, boolean, blend.search_result[], double precision
 ) IS
 'What the search log says of a search: strategy, candidates of words and vectors, fallbacks, '
 'repetitions, each where it is known.';

@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION pgblend._search_page(
     started_at timestamptz,
     traced text,
     INOUT degraded text[],
-    OUT results pgblend.search_result[],
+    OUT results blend.search_result[],
     OUT candidate_count integer,
     OUT trace jsonb
 )

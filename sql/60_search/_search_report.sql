@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION pgblend._search_report(
     page_trace jsonb,
     fallback_used boolean,
     degraded text[],
-    results pgblend.search_result[],
+    results blend.search_result[],
     total_ms double precision
 )
 RETURNS jsonb
@@ -26,13 +26,13 @@ BEGIN
     RETURN jsonb_build_object(
         'search_id', settings -> 'search_id',
         'at', clock_timestamp(),
-        'query', CASE pgblend.get_setting('log_queries') #>> '{}'
+        'query', CASE blend.get_setting('log_queries') #>> '{}'
             WHEN 'on' THEN left(query, 4000)
             WHEN 'hash' THEN encode(sha256(convert_to(query, 'UTF8')), 'hex') END,
         'collections', ARRAY(
             SELECT left(c.name, 100) FROM pgblend_data.collection AS c
             WHERE c.id = ANY(collection_ids) ORDER BY c.name LIMIT 50),
-        'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
+        'profile', coalesce(profile, blend.get_setting('default_profile') #>> '{}'),
         'mode', settings ->> 'mode',
         'rows', cardinality(results),
         'ms', total_ms,
@@ -58,7 +58,7 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._search_report(
-    text, integer, text, bigint[], jsonb, jsonb, boolean, text[], pgblend.search_result[],
+    text, integer, text, bigint[], jsonb, jsonb, boolean, text[], blend.search_result[],
     double precision
 ) IS
 'What the search log gets of a search: one JSON object, short enough for a datagram.';

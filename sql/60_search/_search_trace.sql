@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION pgblend._search_trace(
     options jsonb,
     settings jsonb,
     degraded text[],
-    results pgblend.search_result[],
+    results blend.search_result[],
     page_trace jsonb,
     total_ms double precision
 )
@@ -23,7 +23,7 @@ AS $function$
 BEGIN
     RETURN jsonb_build_object(
         'query', query,
-        'profile', coalesce(profile, pgblend.get_setting('default_profile') #>> '{}'),
+        'profile', coalesce(profile, blend.get_setting('default_profile') #>> '{}'),
         'mode', settings ->> 'mode',
         'meta', pgblend._search_meta(settings, page_trace -> 'stages'),
         'collections', (
@@ -46,7 +46,7 @@ END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._search_trace(
-    text, text, bigint[], jsonb, jsonb, text[], pgblend.search_result[], jsonb,
+    text, text, bigint[], jsonb, jsonb, text[], blend.search_result[], jsonb,
     double precision
 ) IS
 'What a search did, as one JSON document: settings and where each came from, stages with their '

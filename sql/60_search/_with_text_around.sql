@@ -2,10 +2,10 @@
 -- As many characters as the setting context_chars says; with 0 a column stays NULL. Where a passage
 -- is the first or last of its document, the text is empty. All neighbours are read by one query.
 CREATE OR REPLACE FUNCTION pgblend._with_text_around(
-    results pgblend.search_result[],
+    results blend.search_result[],
     settings jsonb
 )
-RETURNS pgblend.search_result[]
+RETURNS blend.search_result[]
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -50,6 +50,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._with_text_around(pgblend.search_result[], jsonb) IS
+COMMENT ON FUNCTION pgblend._with_text_around(blend.search_result[], jsonb) IS
 'The rows of a search with the text before and after each passage, as the setting context_chars '
 'says.';

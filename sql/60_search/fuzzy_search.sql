@@ -3,14 +3,14 @@
 -- three similar ones that they have, weighed by likelihood; arms names them (corrections). Words
 -- that they have stand for themselves. Phrases and exclusions hold as they are written. score is
 -- BM25 over what no passage can reach; relevance is NULL. Errors are those of lexical_search.
-CREATE OR REPLACE FUNCTION pgblend.fuzzy_search(
+CREATE OR REPLACE FUNCTION blend.fuzzy_search(
     query text,
     result_limit integer DEFAULT 10,
     collections text[] DEFAULT NULL,
     filter jsonb DEFAULT NULL,
     options jsonb DEFAULT '{}'
 )
-RETURNS SETOF pgblend.search_result
+RETURNS SETOF blend.search_result
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 10
@@ -24,6 +24,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.fuzzy_search(text, integer, text[], jsonb, jsonb) IS
+COMMENT ON FUNCTION blend.fuzzy_search(text, integer, text[], jsonb, jsonb) IS
 'The best passages for a query by its words, misspelt and unfinished ones put right by the words '
 'that the searched collections have; arms names the corrections.';

@@ -3,9 +3,9 @@
 -- gateway; where that fails the words answer alone, `degraded` and a WARNING say why, and the
 -- option strict makes it an error. Misspelt words are put right by the fuzzy arm (option fuzzy).
 -- score falls with rank, but where MMR chooses rows for variety (option mmr): it is the score
--- before that. Weights that are all 0 are an error. Options: pgblend.setting_catalog(), scope
+-- before that. Weights that are all 0 are an error. Options: blend.setting_catalog(), scope
 -- 'search'.
-CREATE OR REPLACE FUNCTION pgblend.hybrid_search(
+CREATE OR REPLACE FUNCTION blend.hybrid_search(
     query text,
     result_limit integer DEFAULT 10,
     collections text[] DEFAULT NULL,
@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION pgblend.hybrid_search(
     options jsonb DEFAULT '{}',
     query_embedding vector DEFAULT NULL
 )
-RETURNS SETOF pgblend.search_result
+RETURNS SETOF blend.search_result
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
@@ -29,7 +29,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.hybrid_search(text, integer, text[], jsonb, text, jsonb, vector) IS
+COMMENT ON FUNCTION blend.hybrid_search(text, integer, text[], jsonb, text, jsonb, vector) IS
 'The best passages for a query, by words (BM25) and vectors fused: SELECT * FROM '
-'hybrid_search(''how do I deploy to production''). Options: pgblend.setting_catalog(), scope '
+'hybrid_search(''how do I deploy to production''). Options: blend.setting_catalog(), scope '
 'search. Wrong options raise 22023; a stage that fails is named in degraded and in a WARNING.';

@@ -3,7 +3,7 @@
 -- where the search gave no rows, whose `degraded` nobody sees. arm is lexical, vector, fuzzy or
 -- graph where one was searched alone; candidates is null where it has none to count. NULL where
 -- this transaction has not searched, or as another role, or only within what was rolled back.
-CREATE OR REPLACE FUNCTION pgblend.last_search()
+CREATE OR REPLACE FUNCTION blend.last_search()
 RETURNS jsonb
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
@@ -17,6 +17,6 @@ name, role, report = GD.get("pgblend_last_search", (None, None, None))
 return report if (asked["name"], asked["role"]) == (name, role) else None
 $python$;
 
-COMMENT ON FUNCTION pgblend.last_search() IS
+COMMENT ON FUNCTION blend.last_search() IS
 'What the last search of this transaction did, by the role that asks: {"mode", "arm", "rows", '
 '"candidates", "degraded", "not_run", "search_id", "ms"}; also where it gave no rows.';

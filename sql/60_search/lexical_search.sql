@@ -4,14 +4,14 @@
 -- NULL. Where no passage has any of the words, the nearest by vectors come instead, marked in
 -- `degraded`. The option strict has words or nothing, and errors: PB002 where a collection has no
 -- lexical index, PB003 where there are no chunks, PB009 where the time is over.
-CREATE OR REPLACE FUNCTION pgblend.lexical_search(
+CREATE OR REPLACE FUNCTION blend.lexical_search(
     query text,
     result_limit integer DEFAULT 10,
     collections text[] DEFAULT NULL,
     filter jsonb DEFAULT NULL,
     options jsonb DEFAULT '{}'
 )
-RETURNS SETOF pgblend.search_result
+RETURNS SETOF blend.search_result
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 10
@@ -25,7 +25,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.lexical_search(text, integer, text[], jsonb, jsonb) IS
+COMMENT ON FUNCTION blend.lexical_search(text, integer, text[], jsonb, jsonb) IS
 'The best passages for a query by its words alone (BM25). Operators: "phrase", or, -exclusion. '
 'Words that are nowhere: the nearest by vectors, marked in degraded, or with the option strict '
 'none.';

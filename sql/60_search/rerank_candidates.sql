@@ -2,7 +2,7 @@
 -- For those who rerank outside the database: give {chunk_id: score} back as the option
 -- rerank_scores of the same search. Arguments and errors are those of hybrid_search; a NULL or
 -- blank query gives no rows.
-CREATE OR REPLACE FUNCTION pgblend.rerank_candidates(
+CREATE OR REPLACE FUNCTION blend.rerank_candidates(
     query text,
     collections text[] DEFAULT NULL,
     filter jsonb DEFAULT NULL,
@@ -29,7 +29,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.rerank_candidates(
+COMMENT ON FUNCTION blend.rerank_candidates(
     text, text[], jsonb, text, jsonb, vector, integer
 ) IS
 'The passages of a search that a reranker would read; scores by chunk id go into the option '

@@ -6,7 +6,7 @@
 -- {arm: {"rank", "score", "weight"}}, "parts": {name: part of the score}, "scores": {stage: score},
 -- "places": {stage: place}}]}. The parts add up to the score. It runs the very search, so arguments
 -- and errors are those of hybrid_search; a NULL or blank query has no stages and results.
-CREATE OR REPLACE FUNCTION pgblend.search_explain(
+CREATE OR REPLACE FUNCTION blend.search_explain(
     query text,
     result_limit integer DEFAULT 10,
     collections text[] DEFAULT NULL,
@@ -30,6 +30,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.search_explain(text, integer, text[], jsonb, text, jsonb, vector) IS
+COMMENT ON FUNCTION blend.search_explain(text, integer, text[], jsonb, text, jsonb, vector) IS
 'hybrid_search told as one JSON document: settings in force and where each came from, stages with '
 'times and counts, and how each row came to its place.';

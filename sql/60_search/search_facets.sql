@@ -8,7 +8,7 @@
 -- one (missing, null or an empty array), where there are any. Collections, filter, profile,
 -- options, query_embedding and errors are those of hybrid_search; offset counts for nothing, and
 -- no stage runs that could only reorder the pool. NULL or blank query: no rows.
-CREATE OR REPLACE FUNCTION pgblend.search_facets(
+CREATE OR REPLACE FUNCTION blend.search_facets(
     query text,
     keys text[],
     result_limit integer DEFAULT 10,
@@ -96,7 +96,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.search_facets(
+COMMENT ON FUNCTION blend.search_facets(
     text, text[], integer, text[], jsonb, text, jsonb, vector
 ) IS
 'How many of a search''s candidates (the whole pool of candidate_depth, not one page) have each '

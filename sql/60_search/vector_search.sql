@@ -3,7 +3,7 @@
 -- needed, or there are no rows. score is 1 - cosine distance / 2, relevance and arms have the
 -- cosine. Where there are no vectors it raises PB001 (VECTORS_UNAVAILABLE), where the gateway fails
 -- PB008.
-CREATE OR REPLACE FUNCTION pgblend.vector_search(
+CREATE OR REPLACE FUNCTION blend.vector_search(
     query text DEFAULT NULL,
     result_limit integer DEFAULT 10,
     collections text[] DEFAULT NULL,
@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION pgblend.vector_search(
     options jsonb DEFAULT '{}',
     query_embedding vector DEFAULT NULL
 )
-RETURNS SETOF pgblend.search_result
+RETURNS SETOF blend.search_result
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
@@ -26,6 +26,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.vector_search(text, integer, text[], jsonb, jsonb, vector) IS
+COMMENT ON FUNCTION blend.vector_search(text, integer, text[], jsonb, jsonb, vector) IS
 'The best passages for a query by its vector alone (cosine). Raises PB001 (VECTORS_UNAVAILABLE) '
 'where there are no vectors, PB008 where the gateway fails.';

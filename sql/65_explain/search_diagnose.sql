@@ -6,7 +6,7 @@
 -- "suggestion"}; stages come in the order of a search and end where the document is lost. A
 -- document that the caller may not read is reported exactly like one that is not there. A NULL or
 -- blank query or document is an error.
-CREATE OR REPLACE FUNCTION pgblend.search_diagnose(
+CREATE OR REPLACE FUNCTION blend.search_diagnose(
     query text,
     document text,
     result_limit integer DEFAULT 10,
@@ -49,7 +49,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.search_diagnose(
+COMMENT ON FUNCTION blend.search_diagnose(
     text, text, integer, text[], jsonb, text, jsonb, vector
 ) IS
 'Why a document (its id, source key or URI) is or is not among the results of hybrid_search: the '

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION pgblend._search_from_seeds(
     filter jsonb,
     options jsonb
 )
-RETURNS SETOF pgblend.search_result
+RETURNS SETOF blend.search_result
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 10
@@ -66,10 +66,10 @@ BEGIN
         SELECT
             array_agg(b.chunk_id ORDER BY b.place) AS chunk_ids,
             array_agg(b.place ORDER BY b.place) AS ranks,
-            array_agg(pgblend.graph_score(NULL, b.depth) ORDER BY b.place) AS scores,
+            array_agg(blend.graph_score(NULL, b.depth) ORDER BY b.place) AS scores,
             array_agg(NULL::double precision) AS relevances,
             jsonb_agg(jsonb_build_object('graph', jsonb_build_object(
-                'rank', b.place, 'score', pgblend.graph_score(NULL, b.depth),
+                'rank', b.place, 'score', blend.graph_score(NULL, b.depth),
                 'distance', b.depth)) ORDER BY b.place) AS arms,
             jsonb_agg(jsonb_build_object(
                 'source', 'graph', 'depth', b.depth, 'relevance_basis', NULL) ORDER BY b.place)
@@ -96,7 +96,7 @@ BEGIN
     IF gone IS NOT NULL THEN
         RAISE WARNING 'nodes that edges lead to are gone and were skipped: %',
             array_to_string(gone[:10], ', ')
-            USING HINT = 'Delete their edges: SELECT * FROM pgblend.edges';
+            USING HINT = 'Delete their edges: SELECT * FROM blend.edges';
     END IF;
 END;
 $function$;

@@ -3,7 +3,7 @@
 -- The edge dies with either node, and stays when a document's text is replaced. The caller must be
 -- allowed to write to the collections of both. An unknown node, a loop, a weight outside 0 to
 -- 1,000,000 and metadata that is no object are errors.
-CREATE OR REPLACE FUNCTION pgblend.add_edge(
+CREATE OR REPLACE FUNCTION blend.add_edge(
     source text,
     target text,
     edge_type text DEFAULT 'link',
@@ -45,6 +45,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.add_edge(text, text, text, real, jsonb) IS
+COMMENT ON FUNCTION blend.add_edge(text, text, text, real, jsonb) IS
 'Join two nodes (document:ID, chunk:ID, entity:ID) by an edge; true where it is new, false where '
 'one that is there was given weight and metadata.';

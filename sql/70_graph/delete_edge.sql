@@ -1,7 +1,7 @@
 -- delete_edge: delete the edges between two nodes that were added by hand or from data; returns how
 -- many.
 -- NULL edge_type is all types. What a text says stays: it would come back with the next ingest.
-CREATE OR REPLACE FUNCTION pgblend.delete_edge(
+CREATE OR REPLACE FUNCTION blend.delete_edge(
     source text,
     target text,
     edge_type text DEFAULT NULL
@@ -35,6 +35,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.delete_edge(text, text, text) IS
+COMMENT ON FUNCTION blend.delete_edge(text, text, text) IS
 'Delete the edges between two nodes that were added by hand or from data; returns how many. NULL '
 'edge_type is all types.';

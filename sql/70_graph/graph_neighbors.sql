@@ -4,7 +4,7 @@
 -- first, with a WARNING where there are more. The node itself is no row. NULL gives no rows; a node
 -- that is not there is an error. Edge types next and part_of (of passages) come where they are
 -- named.
-CREATE OR REPLACE FUNCTION pgblend.graph_neighbors(
+CREATE OR REPLACE FUNCTION blend.graph_neighbors(
     node text,
     depth integer DEFAULT 1,
     direction text DEFAULT 'both',
@@ -62,6 +62,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.graph_neighbors(text, integer, text, text[], integer) IS
+COMMENT ON FUNCTION blend.graph_neighbors(text, integer, text, text[], integer) IS
 'The nodes within some steps of a node (document:ID, chunk:ID, entity:ID), nearest first, each '
 'once with the edge that leads there. direction: out, in or both; NULL edge_types are all.';

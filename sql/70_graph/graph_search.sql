@@ -7,7 +7,7 @@
 -- rows, and a seed that is gone is skipped with a WARNING. result_limit of 0 or less is 10. Neither
 -- seeds nor query is an error (PB011), both are one; where the embedding fails it raises PB008,
 -- without vectors PB001. Options: those of scope search; graph has direction and edge_types.
-CREATE OR REPLACE FUNCTION pgblend.graph_search(
+CREATE OR REPLACE FUNCTION blend.graph_search(
     seed_nodes text[] DEFAULT NULL,
     depth integer DEFAULT 1,
     result_limit integer DEFAULT 10,
@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION pgblend.graph_search(
     options jsonb DEFAULT '{}',
     query_embedding vector DEFAULT NULL
 )
-RETURNS SETOF pgblend.search_result
+RETURNS SETOF blend.search_result
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
@@ -72,7 +72,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.graph_search(
+COMMENT ON FUNCTION blend.graph_search(
     text[], integer, integer, text, text[], jsonb, jsonb, vector
 ) IS
 'Passages near in the graph: to seed nodes (score 1 / (1 + depth)), or to what a query finds by '

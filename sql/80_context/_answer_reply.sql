@@ -29,7 +29,7 @@ BEGIN
             USING ERRCODE = 'PB008', HINT = 'Ask again, or set another answer_model.';
     END IF;
     RETURN jsonb_build_object(
-        'model', coalesce(answer ->> 'model', pgblend.get_setting('answer_model') #>> '{}'),
+        'model', coalesce(answer ->> 'model', blend.get_setting('answer_model') #>> '{}'),
         'text', answer #> '{choices,0,message,content}',
         'finish_reason', answer #> '{choices,0,finish_reason}');
 END;

@@ -2,7 +2,7 @@
 -- A search without rows gives no parts.
 CREATE OR REPLACE FUNCTION pgblend._context_of(
     query text,
-    passages pgblend.search_result[],
+    passages blend.search_result[],
     settings jsonb,
     output_format text
 )
@@ -33,5 +33,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._context_of(text, pgblend.search_result[], jsonb, text) IS
+COMMENT ON FUNCTION pgblend._context_of(text, blend.search_result[], jsonb, text) IS
 'A context made of the rows of a search.';

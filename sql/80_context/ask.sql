@@ -7,7 +7,7 @@
 -- none, NULL where one is set. Where the model fails the citations stand alone, degraded and a
 -- WARNING say why, and the option strict makes it an error. Options: those of get_context, and
 -- answer_tokens.
-CREATE OR REPLACE FUNCTION pgblend.ask(
+CREATE OR REPLACE FUNCTION blend.ask(
     query text,
     result_limit integer DEFAULT 10,
     collections text[] DEFAULT NULL,
@@ -30,7 +30,7 @@ DECLARE
     hint text;
     reply jsonb;
 BEGIN
-    IF coalesce(answer, pgblend.get_setting('answer_model') <> 'null') THEN
+    IF coalesce(answer, blend.get_setting('answer_model') <> 'null') THEN
         BEGIN
             reply := pgblend._answer_reply(passages, settings);
         EXCEPTION WHEN SQLSTATE 'PB008' THEN
@@ -44,7 +44,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.ask(
+COMMENT ON FUNCTION blend.ask(
     text, integer, text[], jsonb, text, jsonb, vector, boolean
 ) IS
 'Passages that answer a question, as citations with quotes, and (with a chat model) an answer of '

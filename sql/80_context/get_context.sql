@@ -5,7 +5,7 @@
 -- coverage, ms}, "degraded"}, and "markdown" or "messages" where output_format asks for them. A
 -- NULL or blank query, and a search that finds nothing, give no parts. The budgets are options:
 -- max_tokens, max_file_tokens, max_part_tokens, reserve_tokens, context_chars, context_order.
-CREATE OR REPLACE FUNCTION pgblend.get_context(
+CREATE OR REPLACE FUNCTION blend.get_context(
     query text,
     result_limit integer DEFAULT 20,
     collections text[] DEFAULT NULL,
@@ -39,7 +39,7 @@ BEGIN
         is_reported => false);
     searched_at := clock_timestamp();
     context := pgblend._context_of(query, search.results, settings, output_format)
-        || jsonb_build_object('degraded', pgblend.last_search() -> 'degraded');
+        || jsonb_build_object('degraded', blend.last_search() -> 'degraded');
     PERFORM pgblend._report_context(search.report, context -> 'stats');
     RETURN jsonb_set(context, '{stats,ms}', jsonb_build_object(
         'search', pgblend._milliseconds(started_at, searched_at),
@@ -47,7 +47,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.get_context(
+COMMENT ON FUNCTION blend.get_context(
     text, integer, text[], jsonb, text, jsonb, vector, text
 ) IS
 'What a search found, chosen and stitched to fit a budget of tokens: {parts, stats}, with markdown '

@@ -18,7 +18,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the table % is not attached',
             coalesce(left(_attachment.table_name, 200), 'NULL')
-            USING ERRCODE = '42704', HINT = 'SELECT table_name FROM pgblend.attached_tables';
+            USING ERRCODE = '42704', HINT = 'SELECT table_name FROM blend.attached_tables';
     END IF;
     RETURN attached;
 END;

@@ -22,7 +22,7 @@ BEGIN
         WHERE c.id = old.collection_id;
         IF target.name <> coalesce(collection, target.name) THEN
             RAISE EXCEPTION '% is attached to the collection "%"', wanted.relation, target.name
-                USING ERRCODE = '55000', HINT = 'Detach it first: pgblend.detach_table(…)';
+                USING ERRCODE = '55000', HINT = 'Detach it first: blend.detach_table(…)';
         END IF;
         wanted.collection_id := target.id;
         wanted.made_collection := old.made_collection;
@@ -30,7 +30,7 @@ BEGIN
     END IF;
     SELECT c.* INTO target FROM pgblend_data.collection AS c WHERE c.name = collection_name FOR UPDATE;
     wanted.made_collection := NOT FOUND;
-    wanted.collection_id := coalesce(target.id, pgblend.add_collection(collection_name));
+    wanted.collection_id := coalesce(target.id, blend.add_collection(collection_name));
     IF EXISTS (
         SELECT FROM pgblend_data.document AS d WHERE d.collection_id = wanted.collection_id
         UNION ALL

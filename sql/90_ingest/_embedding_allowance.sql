@@ -11,7 +11,7 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     per_second double precision :=
-        (pgblend.get_setting('embedding_texts_per_minute') #>> '{}')::double precision / 60;
+        (blend.get_setting('embedding_texts_per_minute') #>> '{}')::double precision / 60;
     holds double precision := greatest(per_second * 10, 1);
     available double precision;
 BEGIN

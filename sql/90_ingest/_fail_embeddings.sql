@@ -16,9 +16,9 @@ SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
-    most_attempts integer := (pgblend.get_setting('embedding_max_attempts') #>> '{}')::integer;
+    most_attempts integer := (blend.get_setting('embedding_max_attempts') #>> '{}')::integer;
     base_seconds double precision :=
-        (pgblend.get_setting('embedding_retry_seconds') #>> '{}')::double precision;
+        (blend.get_setting('embedding_retry_seconds') #>> '{}')::double precision;
     dead bigint;
     refused bigint;
 BEGIN

@@ -13,7 +13,7 @@ BEGIN
         RAISE EXCEPTION 'there is no collection % that % may read',
             coalesce('"' || left(collection, 200) || '"', 'NULL'), current_user
             USING ERRCODE = '42704',
-            HINT = 'SELECT name FROM pgblend.collections; an admin makes one: add_collection(…)';
+            HINT = 'SELECT name FROM blend.collections; an admin makes one: add_collection(…)';
     END IF;
     RETURN found_collection;
 END;

@@ -11,7 +11,7 @@ BEGIN
     SET problem = _note_attachment_problem.problem, filled = false, filled_to = NULL
     WHERE a.id = attachment_id AND a.problem IS DISTINCT FROM _note_attachment_problem.problem;
     RAISE WARNING 'pgblend does not follow this change: %', problem
-        USING HINT = 'Name the columns anew: pgblend.attach_table(…), as for a new table.';
+        USING HINT = 'Name the columns anew: blend.attach_table(…), as for a new table.';
 END;
 $function$;
 

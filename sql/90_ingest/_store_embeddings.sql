@@ -19,7 +19,7 @@ BEGIN
     WHERE s.name = _store_embeddings.space;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no embedding space "%"', left(_store_embeddings.space, 200)
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
     END IF;
     EXECUTE 'SELECT coalesce(vector_dims(embedding), 0) FROM pg_temp.embedding_stage
         WHERE coalesce(vector_dims(embedding), 0) <> $1 LIMIT 1' INTO wrong USING target.dimensions;

@@ -12,7 +12,7 @@ BEGIN ATOMIC
     WHERE
         s.settings ->> 'embedding_prefix' = 'summary'
         AND (s.settings ->> 'summaries')::boolean
-        AND pgblend.get_setting('summary_model') <> 'null';
+        AND blend.get_setting('summary_model') <> 'null';
 END;
 
 COMMENT ON FUNCTION pgblend._waits_for_summary() IS

@@ -1,8 +1,8 @@
 -- add_collection: make a collection and return its id; nobody but admins sees it until it is
 -- granted.
 -- A name in use, an unknown text search configuration and wrong settings are errors. Settings:
--- those of scope collection and search in pgblend.setting_catalog().
-CREATE OR REPLACE FUNCTION pgblend.add_collection(
+-- those of scope collection and search in blend.setting_catalog().
+CREATE OR REPLACE FUNCTION blend.add_collection(
     name text,
     text_search_config text DEFAULT 'english',
     settings jsonb DEFAULT '{}'
@@ -38,11 +38,11 @@ BEGIN
     RETURNING id INTO new_id;
     IF new_id IS NULL THEN
         RAISE EXCEPTION 'there is a collection "%" already', add_collection.name
-            USING ERRCODE = '42710', HINT = 'SELECT name FROM pgblend.collections';
+            USING ERRCODE = '42710', HINT = 'SELECT name FROM blend.collections';
     END IF;
     RETURN new_id;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.add_collection(text, text, jsonb) IS
+COMMENT ON FUNCTION blend.add_collection(text, text, jsonb) IS
 'Make a collection and return its id. Readers see it once it is granted (grant_collection).';

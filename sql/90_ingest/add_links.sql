@@ -4,7 +4,7 @@
 -- wiki and uri as a text would write them. A link whose target is not there dangles until it
 -- arrives. Links stay when the document's text is replaced, and die with the document. One that is
 -- there with the same target, kind and type is replaced.
-CREATE OR REPLACE FUNCTION pgblend.add_links(collection text, source_key text, links jsonb)
+CREATE OR REPLACE FUNCTION blend.add_links(collection text, source_key text, links jsonb)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -13,7 +13,7 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     source bigint := pgblend._node_id(
-        pgblend.graph_node(add_links.collection, add_links.source_key)) >> 2;
+        blend.graph_node(add_links.collection, add_links.source_key)) >> 2;
     replaced bigint;
 BEGIN
     PERFORM pgblend._check_links(add_links.links);
@@ -30,6 +30,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.add_links(text, text, jsonb) IS
+COMMENT ON FUNCTION blend.add_links(text, text, jsonb) IS
 'Say what a document cites, as data: [{"target": "other-key", "type": "cites", "weight": 1}]; '
 'returns how many links are new. A target that is not there yet is found when it arrives.';

@@ -12,7 +12,7 @@
 -- to the referenced rows' documents, in either order of attachment, where they reference
 -- key_columns in the order of their index; one that is added later counts for rows written from
 -- then on, and for all after fill_table(…, anew => true): check_attached_tables tells.
-CREATE OR REPLACE FUNCTION pgblend.attach_table(
+CREATE OR REPLACE FUNCTION blend.attach_table(
     table_name text,
     text_columns text[],
     title_column text DEFAULT NULL,
@@ -54,7 +54,7 @@ BEGIN
     problem := pgblend._attachment_error(wanted);
     IF problem IS NOT NULL THEN
         RAISE EXCEPTION '%', problem
-            USING ERRCODE = '22023', HINT = 'See the comment of pgblend.attach_table.';
+            USING ERRCODE = '22023', HINT = 'See the comment of blend.attach_table.';
     END IF;
     SELECT a.* INTO old FROM pgblend_data.attached_table AS a
     WHERE a.relation = wanted.relation FOR UPDATE;
@@ -75,22 +75,22 @@ BEGIN
     PERFORM pgblend._create_table_triggers(wanted);
     SELECT c.name INTO STRICT collection_name
     FROM pgblend_data.collection AS c WHERE c.id = wanted.collection_id;
-    rows_filled := pgblend.fill_table(attach_table.table_name, most_rows);
+    rows_filled := blend.fill_table(attach_table.table_name, most_rows);
     IF rows_filled < most_rows THEN
-        WHILE pgblend.fill_table(attach_table.table_name, most_rows) > 0 LOOP
+        WHILE blend.fill_table(attach_table.table_name, most_rows) > 0 LOOP
         END LOOP;
     END IF;
     filled := rows_filled < most_rows;
     IF NOT filled THEN
         RAISE NOTICE 'the first % rows of % are in', rows_filled, wanted.relation
-            USING HINT = format('Call SELECT pgblend.fill_table(%L) until it returns 0, or run: '
+            USING HINT = format('Call SELECT blend.fill_table(%L) until it returns 0, or run: '
                 'pgblend table fill', attach_table.table_name);
     END IF;
     RETURN NEXT;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.attach_table(
+COMMENT ON FUNCTION blend.attach_table(
     text, text[], text, text[], text, text[], text, text, boolean
 ) IS
 'Let a collection follow a table: each row is a document, searchable in the transaction that '

@@ -1,7 +1,7 @@
 -- check_attached_tables: what is wrong with attached tables, and how to mend it; no row where all
 -- is well.
 -- Counts rows and documents where the caller may read the table, which reads both.
-CREATE OR REPLACE FUNCTION pgblend.check_attached_tables()
+CREATE OR REPLACE FUNCTION blend.check_attached_tables()
 RETURNS TABLE (table_name text, problem text, mend text)
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
@@ -78,5 +78,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.check_attached_tables() IS
+COMMENT ON FUNCTION blend.check_attached_tables() IS
 'What is wrong with attached tables, and how to mend it; no row where all is well.';

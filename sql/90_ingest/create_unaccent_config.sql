@@ -1,7 +1,7 @@
 -- create_unaccent_config: a text search configuration that reads é as e; returns its name.
 -- It is `base` with the extension unaccent before its own dictionaries, named base_unaccent, in
 -- pgblend's schema. One that is there already is left as it is. For ingest's language.
-CREATE OR REPLACE FUNCTION pgblend.create_unaccent_config(base text)
+CREATE OR REPLACE FUNCTION blend.create_unaccent_config(base text)
 RETURNS text
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -37,6 +37,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.create_unaccent_config(text) IS
+COMMENT ON FUNCTION blend.create_unaccent_config(text) IS
 'A text search configuration that reads é as e: base with the extension unaccent before its own '
 'dictionaries. Returns its name, base_unaccent.';

@@ -1,5 +1,5 @@
 -- delete_document: delete a document, its chunks and vectors; false where there is none to delete.
-CREATE OR REPLACE FUNCTION pgblend.delete_document(document_id bigint)
+CREATE OR REPLACE FUNCTION blend.delete_document(document_id bigint)
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -12,10 +12,10 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.delete_document(bigint) IS
+COMMENT ON FUNCTION blend.delete_document(bigint) IS
 'Delete a document, its chunks and vectors; false where there is none to delete.';
 
-CREATE OR REPLACE FUNCTION pgblend.delete_document(collection text, source_key text)
+CREATE OR REPLACE FUNCTION blend.delete_document(collection text, source_key text)
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -30,5 +30,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.delete_document(text, text) IS
+COMMENT ON FUNCTION blend.delete_document(text, text) IS
 'Delete the document with that key of a collection; false where there is none to delete.';

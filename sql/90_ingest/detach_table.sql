@@ -1,7 +1,7 @@
 -- detach_table: follow a table no more, and forget its rows: triggers, documents, the collection
 -- where attach_table made it; returns how many documents went.
 -- A table that was dropped is named as it was attached. One that is not attached is an error.
-CREATE OR REPLACE FUNCTION pgblend.detach_table(table_name text)
+CREATE OR REPLACE FUNCTION blend.detach_table(table_name text)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -17,7 +17,7 @@ BEGIN
     DELETE FROM pgblend_data.document AS d WHERE d.collection_id = attached.collection_id;
     GET DIAGNOSTICS gone = ROW_COUNT;
     IF attached.made_collection THEN
-        PERFORM pgblend.remove_collection(c.name)
+        PERFORM blend.remove_collection(c.name)
         FROM pgblend_data.collection AS c
         WHERE c.id = attached.collection_id;
     END IF;
@@ -25,7 +25,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.detach_table(text) IS
+COMMENT ON FUNCTION blend.detach_table(text) IS
 'Follow a table no more, and forget its rows: triggers, documents, and the collection where '
 'attach_table made it; returns how many documents went. For members of pgblend_admin who own the '
 'table.';

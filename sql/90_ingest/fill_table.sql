@@ -3,7 +3,7 @@
 -- in, and documents whose row is gone are not any more. Writers of the table are not stopped; where
 -- one stands in the way for half a second, the call fails with 55P03 and can be repeated. anew
 -- begins with the first row again; what is as it should be is left alone.
-CREATE OR REPLACE FUNCTION pgblend.fill_table(
+CREATE OR REPLACE FUNCTION blend.fill_table(
     table_name text,
     batch_size integer DEFAULT 500,
     anew boolean DEFAULT false
@@ -24,7 +24,7 @@ BEGIN
     IF problem IS NOT NULL THEN
         RAISE EXCEPTION '%', problem
             USING ERRCODE = '42703',
-            HINT = 'Name the columns anew: pgblend.attach_table(…), as for a new table.';
+            HINT = 'Name the columns anew: blend.attach_table(…), as for a new table.';
     ELSIF batch_size IS NULL OR batch_size NOT BETWEEN 1 AND 100000 THEN
         RAISE EXCEPTION 'batch_size is %: expected 1 to 100000', coalesce(batch_size::text, 'NULL')
             USING ERRCODE = '22023', HINT = 'Writers wait for a batch at most; 500 is usual.';
@@ -55,7 +55,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.fill_table(text, integer, boolean) IS
+COMMENT ON FUNCTION blend.fill_table(text, integer, boolean) IS
 'Bring in the next rows of an attached table, and take away what is gone; returns how many. To be '
 'called again until it returns 0. Writers are not stopped. For members of pgblend_admin who may '
 'read the table.';

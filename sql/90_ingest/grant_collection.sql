@@ -1,6 +1,6 @@
 -- grant_collection: let a role (and its members) read or write a collection; write includes read.
 -- An unknown collection, role or privilege is an error; granting again changes nothing.
-CREATE OR REPLACE FUNCTION pgblend.grant_collection(
+CREATE OR REPLACE FUNCTION blend.grant_collection(
     collection text,
     role_name name,
     privilege text DEFAULT 'read'
@@ -22,6 +22,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.grant_collection(text, name, text) IS
+COMMENT ON FUNCTION blend.grant_collection(text, name, text) IS
 'Let a role, and its members, read or write a collection. The role also needs membership in '
 'pgblend_reader or pgblend_writer.';

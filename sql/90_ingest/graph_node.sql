@@ -1,6 +1,6 @@
 -- graph_node: the node of a document, for the functions that take nodes.
 -- An unknown document is an error.
-CREATE OR REPLACE FUNCTION pgblend.graph_node(collection text, source_key text)
+CREATE OR REPLACE FUNCTION blend.graph_node(collection text, source_key text)
 RETURNS text
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
@@ -18,11 +18,11 @@ BEGIN
             coalesce('"' || left(graph_node.source_key, 200) || '"', 'NULL'),
             coalesce('"' || left(graph_node.collection, 200) || '"', 'NULL'), current_user
             USING ERRCODE = '42704',
-            HINT = 'SELECT collection, source_key FROM pgblend.documents';
+            HINT = 'SELECT collection, source_key FROM blend.documents';
     END IF;
     RETURN pgblend._node_name(found_id * 4);
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.graph_node(text, text) IS
+COMMENT ON FUNCTION blend.graph_node(text, text) IS
 'The node of a document (document:ID), for the functions that take nodes.';

@@ -8,7 +8,7 @@
 -- token_count, piece_tokens, metadata}. links: what the text links to, as add_links takes it; they
 -- replace those it had, and NULL leaves an unchanged document's alone. What set_metadata set stays
 -- over the metadata given here.
-CREATE OR REPLACE FUNCTION pgblend.ingest_document(
+CREATE OR REPLACE FUNCTION blend.ingest_document(
     collection text,
     source_key text,
     content text,
@@ -49,7 +49,7 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.ingest_document(
+COMMENT ON FUNCTION blend.ingest_document(
     text, text, text, text, text, jsonb, text, jsonb, text, text, timestamptz, jsonb
 ) IS
 'Store one document and its chunks in one call; idempotent. status: added, replaced, updated '

@@ -3,7 +3,7 @@
 -- Readers see the old segments until the transaction commits. 55P03 where another session seals. 0
 -- without numpy (a NOTICE says so). NULL where it failed: lexical_status() says why, and the old
 -- segments go on serving.
-CREATE OR REPLACE FUNCTION pgblend.lexical_rebuild(collection text)
+CREATE OR REPLACE FUNCTION blend.lexical_rebuild(collection text)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -19,6 +19,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.lexical_rebuild(text) IS
+COMMENT ON FUNCTION blend.lexical_rebuild(text) IS
 'Make the lexical index of a collection anew from the chunks'' tsvectors; returns how many chunks '
 'it holds, NULL where it failed (see lexical_status). Readers see the old one until commit.';

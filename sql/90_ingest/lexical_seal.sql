@@ -3,7 +3,7 @@
 -- 0 where another session seals already, or the server's Python has no numpy (a NOTICE says so).
 -- NULL where it failed: lexical_status() says why, and the old segments go on serving. The sealed
 -- chunks cannot be deleted by others until the transaction ends.
-CREATE OR REPLACE FUNCTION pgblend.lexical_seal(collection text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION blend.lexical_seal(collection text DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -40,6 +40,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.lexical_seal(text) IS
+COMMENT ON FUNCTION blend.lexical_seal(text) IS
 'Seal what is pending of a collection now, or of all that the caller may write; returns how many '
 'chunks, 0 where another session seals already, NULL where it failed (see lexical_status).';

@@ -4,7 +4,7 @@
 -- index, or what it holds is damaged (all of it is read, to know); uninitialized where there are
 -- chunks and no index; empty without chunks; else ready. A name that the caller sees no collection
 -- of is an error.
-CREATE OR REPLACE FUNCTION pgblend.lexical_status(collection text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION blend.lexical_status(collection text DEFAULT NULL)
 RETURNS TABLE (
     collection_name text,
     status text,
@@ -92,6 +92,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.lexical_status(text) IS
+COMMENT ON FUNCTION blend.lexical_status(text) IS
 'The lexical index of a collection, or of all that the caller may read: status (uninitialized, '
 'building, ready, empty or error), counts of chunks, bytes, the last error and seal.';

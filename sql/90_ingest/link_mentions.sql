@@ -5,7 +5,7 @@
 -- more than max(10, 1 %) of them, is none. All texts are read anew, since a new title may be in any
 -- of them, but only edges that come or go are written; they hang on their passages, so a changed
 -- text takes its own along.
-CREATE OR REPLACE FUNCTION pgblend.link_mentions(collection text)
+CREATE OR REPLACE FUNCTION blend.link_mentions(collection text)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -16,6 +16,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.link_mentions(text) IS
+COMMENT ON FUNCTION blend.link_mentions(text) IS
 'Make edges of type mentions from documents to those of the collection that their text '
 'names by title or alias; returns how many there are. Only those that come or go are written.';

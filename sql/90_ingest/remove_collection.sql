@@ -1,6 +1,6 @@
 -- remove_collection: delete a collection with all its documents; false where there is none to
 -- delete. One that follows a table is an error.
-CREATE OR REPLACE FUNCTION pgblend.remove_collection(name text)
+CREATE OR REPLACE FUNCTION blend.remove_collection(name text)
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -41,5 +41,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.remove_collection(text) IS
+COMMENT ON FUNCTION blend.remove_collection(text) IS
 'Delete a collection with all its documents; false where there is none to delete.';

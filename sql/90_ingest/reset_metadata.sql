@@ -1,7 +1,7 @@
 -- reset_metadata: forget what set_metadata set of a document; returns the metadata it has then.
 -- These are what the source says. Metadata that was replaced as a whole stays until the source is
 -- ingested again. An unknown document is an error.
-CREATE OR REPLACE FUNCTION pgblend.reset_metadata(document_id bigint)
+CREATE OR REPLACE FUNCTION blend.reset_metadata(document_id bigint)
 RETURNS jsonb
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -19,11 +19,11 @@ BEGIN
     RETURNING d.metadata INTO new_metadata;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no document %', coalesce(reset_metadata.document_id::text, 'NULL')
-            USING ERRCODE = '42704', HINT = 'SELECT document_id, source_key FROM pgblend.documents';
+            USING ERRCODE = '42704', HINT = 'SELECT document_id, source_key FROM blend.documents';
     END IF;
     RETURN new_metadata;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.reset_metadata(bigint) IS
+COMMENT ON FUNCTION blend.reset_metadata(bigint) IS
 'Forget what set_metadata set of a document; returns the metadata that it has then: its source''s.';

@@ -1,7 +1,7 @@
 -- resolve_links: find anew what all links of a collection mean; returns how many changed.
 -- Links are resolved when they and when their targets are stored; only where two sessions store
 -- both at the same time does neither see the other. pgblend ingest calls this at its end.
-CREATE OR REPLACE FUNCTION pgblend.resolve_links(collection text)
+CREATE OR REPLACE FUNCTION blend.resolve_links(collection text)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -12,6 +12,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.resolve_links(text) IS
+COMMENT ON FUNCTION blend.resolve_links(text) IS
 'Find anew what all links of a collection mean, as after two sessions stored documents that link '
 'to each other at the same time; returns how many changed.';

@@ -2,7 +2,7 @@
 -- never failed; returns how many.
 -- NULL means all spaces; an unknown space is an error. Only chunks of collections that the caller
 -- may write.
-CREATE OR REPLACE FUNCTION pgblend.retry_embeddings(space text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION blend.retry_embeddings(space text DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -16,7 +16,7 @@ BEGIN
         SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = retry_embeddings.space)
     THEN
         RAISE EXCEPTION 'there is no embedding space "%"', left(retry_embeddings.space, 200)
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM pgblend.embedding_spaces';
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
     END IF;
     UPDATE pgblend_data.embedding_queue AS q
     SET attempts = 0, not_before = NULL, dead_at = NULL, queued_at = now()
@@ -31,6 +31,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.retry_embeddings(text) IS
+COMMENT ON FUNCTION blend.retry_embeddings(text) IS
 'Queue dead letters and chunks that wait to be tried again anew, as if they had never failed; '
 'returns how many.';

@@ -1,6 +1,6 @@
 -- revoke_collection: take a grant on a collection back; revoking read takes write as well.
 -- An unknown collection, role or privilege is an error; returns whether there was a grant.
-CREATE OR REPLACE FUNCTION pgblend.revoke_collection(
+CREATE OR REPLACE FUNCTION blend.revoke_collection(
     collection text,
     role_name name,
     privilege text DEFAULT 'read'
@@ -25,6 +25,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.revoke_collection(text, name, text) IS
+COMMENT ON FUNCTION blend.revoke_collection(text, name, text) IS
 'Take a grant on a collection back; revoking read takes write as well. Returns whether there was '
 'one.';

@@ -2,7 +2,7 @@
 -- A JSON null takes a setting back. Searches of the collection alone follow at once; chunk sizes
 -- hold for what is ingested from now on. An unknown collection, unknown settings and wrong values
 -- are errors. NULL and {} change nothing.
-CREATE OR REPLACE FUNCTION pgblend.set_collection_settings(collection text, settings jsonb)
+CREATE OR REPLACE FUNCTION blend.set_collection_settings(collection text, settings jsonb)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -28,6 +28,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.set_collection_settings(text, jsonb) IS
+COMMENT ON FUNCTION blend.set_collection_settings(text, jsonb) IS
 'Change settings of a collection, all or none, the others staying; null takes one back. Unknown '
 'settings and wrong values raise 22023. Members of pgblend_admin may.';

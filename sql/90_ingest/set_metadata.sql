@@ -4,7 +4,7 @@
 -- away; not merged, the whole is replaced. It lasts: keys that were set stay over what the source
 -- says when it is ingested again, and metadata that was replaced as a whole stays as it is, until
 -- reset_metadata. An unknown document and metadata that is no object are errors.
-CREATE OR REPLACE FUNCTION pgblend.set_metadata(
+CREATE OR REPLACE FUNCTION blend.set_metadata(
     document_id bigint,
     metadata jsonb,
     merge boolean DEFAULT true
@@ -46,13 +46,13 @@ BEGIN
     RETURNING d.metadata INTO new_metadata;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no document %', coalesce(set_metadata.document_id::text, 'NULL')
-            USING ERRCODE = '42704', HINT = 'SELECT document_id, source_key FROM pgblend.documents';
+            USING ERRCODE = '42704', HINT = 'SELECT document_id, source_key FROM blend.documents';
     END IF;
     RETURN new_metadata;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.set_metadata(bigint, jsonb, boolean) IS
+COMMENT ON FUNCTION blend.set_metadata(bigint, jsonb, boolean) IS
 'Change a document''s metadata without touching its chunks or vectors; returns the new metadata. '
 'Merged, a JSON null takes a key away. What is set stays when the source is ingested again, until '
 'reset_metadata.';

@@ -1,7 +1,7 @@
 -- set_summary: give a document a summary of one's own, in place of a model's; false where there is
 -- no such document.
 -- NULL and an empty one take it away. Chunks whose text to embed it changes wait for a new vector.
-CREATE OR REPLACE FUNCTION pgblend.set_summary(document_id bigint, summary text)
+CREATE OR REPLACE FUNCTION blend.set_summary(document_id bigint, summary text)
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -12,6 +12,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.set_summary(bigint, text) IS
+COMMENT ON FUNCTION blend.set_summary(bigint, text) IS
 'Give a document a summary of one''s own, in place of a model''s; false where there is no such '
 'document. Chunks whose text to embed it changes wait for a new vector.';

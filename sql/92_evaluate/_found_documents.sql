@@ -3,7 +3,7 @@
 -- judged query, the best first, else as its own document: what dedup leaves out is no miss. A NULL
 -- judged_query_id judges nothing.
 CREATE OR REPLACE FUNCTION pgblend._found_documents(
-    passages pgblend.search_result[],
+    passages blend.search_result[],
     judged_query_id bigint,
     OUT source_keys text[],
     OUT scores double precision[]
@@ -59,6 +59,6 @@ BEGIN ATOMIC
     ) AS d;
 END;
 
-COMMENT ON FUNCTION pgblend._found_documents(pgblend.search_result[], bigint) IS
+COMMENT ON FUNCTION pgblend._found_documents(blend.search_result[], bigint) IS
 'Passages collapsed to documents, each at its best place, with its best score; a passage counts as '
 'the relevant documents that hold its text, else as its own.';

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION pgblend._judged_search(
     query text,
     query_embedding vector
 )
-RETURNS SETOF pgblend.search_result
+RETURNS SETOF blend.search_result
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 100
@@ -21,16 +21,16 @@ DECLARE
     words text := pgblend._plain_query(query);
 BEGIN
     IF run.arm = 'lexical' THEN
-        RETURN QUERY SELECT r.* FROM pgblend.lexical_search(
+        RETURN QUERY SELECT r.* FROM blend.lexical_search(
             words, run.result_limit, collections, NULL, '{"strict": true}' || run.options) AS r;
     ELSIF run.arm = 'vector' THEN
-        RETURN QUERY SELECT r.* FROM pgblend.vector_search(
+        RETURN QUERY SELECT r.* FROM blend.vector_search(
             query, run.result_limit, collections, NULL, run.options, query_embedding) AS r;
     ELSIF run.arm = 'fuzzy' THEN
-        RETURN QUERY SELECT r.* FROM pgblend.fuzzy_search(
+        RETURN QUERY SELECT r.* FROM blend.fuzzy_search(
             words, run.result_limit, collections, NULL, run.options) AS r;
     ELSE
-        RETURN QUERY SELECT r.* FROM pgblend.hybrid_search(
+        RETURN QUERY SELECT r.* FROM blend.hybrid_search(
             words, run.result_limit, collections, NULL, run.profile, run.options,
             query_embedding) AS r;
     END IF;

@@ -13,7 +13,7 @@ BEGIN
         RAISE EXCEPTION 'there is no judged set % that % may read',
             coalesce('"' || left(judged_set, 200) || '"', 'NULL'), current_user
             USING ERRCODE = '42704',
-            HINT = 'SELECT name FROM pgblend.judged_sets; pgblend eval import makes one.';
+            HINT = 'SELECT name FROM blend.judged_sets; pgblend eval import makes one.';
     END IF;
     RETURN found_set;
 END;

@@ -1,7 +1,7 @@
 -- _passage_metrics: what a page of ten shows more than once.
 -- documents@10 counts different documents, duplicates@10 is the share of passages whose text is
 -- that of an earlier one; no passages give 0 of both.
-CREATE OR REPLACE FUNCTION pgblend._passage_metrics(passages pgblend.search_result[])
+CREATE OR REPLACE FUNCTION pgblend._passage_metrics(passages blend.search_result[])
 RETURNS jsonb
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
@@ -16,5 +16,5 @@ BEGIN ATOMIC
     WHERE p.rank <= 10;
 END;
 
-COMMENT ON FUNCTION pgblend._passage_metrics(pgblend.search_result[]) IS
+COMMENT ON FUNCTION pgblend._passage_metrics(blend.search_result[]) IS
 'Of the first ten passages: different documents, and the share whose text an earlier one has.';

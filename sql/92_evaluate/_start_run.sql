@@ -28,7 +28,7 @@ BEGIN
     END IF;
     PERFORM pgblend._check_result_limit(result_limit);
     wanted.profile := CASE WHEN arm = 'hybrid'
-        THEN coalesce(profile, pgblend.get_setting('default_profile') #>> '{}') END;
+        THEN coalesce(profile, blend.get_setting('default_profile') #>> '{}') END;
     wanted.options := jsonb_set(
         coalesce(options, '{}'), '{timeouts_ms}',
         '{"embed": 60000, "lexical": 60000, "total": 600000}'

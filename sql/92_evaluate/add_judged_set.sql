@@ -1,7 +1,7 @@
 -- add_judged_set: make a judged set on one collection, or with NULL on all, and return its id.
 -- A name in use, an empty one and an unknown collection are errors. On all collections: admins
 -- only. `embedding_model` names what its queries' vectors are made with, NULL where it brings none.
-CREATE OR REPLACE FUNCTION pgblend.add_judged_set(
+CREATE OR REPLACE FUNCTION blend.add_judged_set(
     name text,
     collection text DEFAULT NULL,
     description text DEFAULT '',
@@ -41,12 +41,12 @@ BEGIN
     IF new_id IS NULL THEN
         RAISE EXCEPTION 'there is a judged set "%" already', add_judged_set.name
             USING ERRCODE = '42710',
-            HINT = 'SELECT name FROM pgblend.judged_sets; remove_judged_set(name) deletes one.';
+            HINT = 'SELECT name FROM blend.judged_sets; remove_judged_set(name) deletes one.';
     END IF;
     RETURN new_id;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.add_judged_set(text, text, text, text) IS
+COMMENT ON FUNCTION blend.add_judged_set(text, text, text, text) IS
 'Make a judged set, queries with judged documents, on one collection or (admins) on all, and '
 'return its id.';

@@ -5,7 +5,7 @@
 -- about a tenth, a hundredth and a thousandth. recall is the share of the exact rows that the index
 -- found (equally near ones count), NULL where nothing passes; times are medians. No vectors give no
 -- rows; a sample beyond 1 to 1000 and a result_limit beyond 1 to 1000 are errors.
-CREATE OR REPLACE FUNCTION pgblend.audit_recall(
+CREATE OR REPLACE FUNCTION blend.audit_recall(
     collections text[] DEFAULT NULL,
     sample_size integer DEFAULT 50,
     result_limit integer DEFAULT 10,
@@ -65,12 +65,12 @@ BEGIN
         FOREACH one IN ARRAY sample LOOP
             started := clock_timestamp();
             by_index := ARRAY(
-                SELECT r.relevance FROM pgblend.vector_search(
+                SELECT r.relevance FROM blend.vector_search(
                     NULL, result_limit, collections, found.filter,
                     options || '{"vector_scan": "index"}', one) AS r);
             between_times := clock_timestamp();
             by_scan := ARRAY(
-                SELECT r.relevance FROM pgblend.vector_search(
+                SELECT r.relevance FROM blend.vector_search(
                     NULL, result_limit, collections, found.filter,
                     options || '{"vector_scan": "exact"}', one) AS r);
             index_times := index_times
@@ -100,6 +100,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.audit_recall(text[], integer, integer, jsonb[], jsonb) IS
+COMMENT ON FUNCTION blend.audit_recall(text[], integer, integer, jsonb[], jsonb) IS
 'How many of the nearest passages the HNSW index finds, against comparing all vectors, on a sample '
 'and by filter: recall, pages that came back short, and median times.';

@@ -5,7 +5,7 @@
 -- documents@10, the different documents in the first ten passages, and duplicates@10, the share of
 -- these whose text an earlier one has. Time is the search's own. Warnings are kept as `degraded`,
 -- not raised for each query.
-CREATE OR REPLACE FUNCTION pgblend.evaluate_queries(
+CREATE OR REPLACE FUNCTION blend.evaluate_queries(
     run_id bigint,
     batch_size integer DEFAULT NULL
 )
@@ -21,7 +21,7 @@ DECLARE
     judged record;
     started timestamptz;
     done integer := 0;
-    passages pgblend.search_result[];
+    passages blend.search_result[];
     latency_ms double precision;
     is_of_model boolean;
 BEGIN
@@ -30,7 +30,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no run % that % may read',
             coalesce(evaluate_queries.run_id::text, 'NULL'), current_user
-            USING ERRCODE = '42704', HINT = 'SELECT run_id FROM pgblend.evaluation_runs';
+            USING ERRCODE = '42704', HINT = 'SELECT run_id FROM blend.evaluation_runs';
     END IF;
     -- In a space of another model the vectors that the set brings mean nothing: ask the gateway.
     is_of_model := coalesce((pgblend._searched_space(run.settings ->> 'space')).model = (
@@ -49,7 +49,7 @@ BEGIN
     LOOP
         started := clock_timestamp();
         passages := ARRAY(
-            SELECT r::pgblend.search_result
+            SELECT r::blend.search_result
             FROM pgblend._judged_search(run, judged.query, judged.embedding) AS r
             ORDER BY r.rank);
         latency_ms := extract(EPOCH FROM clock_timestamp() - started) * 1000;
@@ -58,7 +58,7 @@ BEGIN
             metrics)
         SELECT run.id, judged.id, run.collection_id, f.source_keys, f.scores,
             cardinality(passages), latency_ms,
-            ARRAY(SELECT jsonb_array_elements_text(pgblend.last_search() -> 'degraded')),
+            ARRAY(SELECT jsonb_array_elements_text(blend.last_search() -> 'degraded')),
             pgblend._passage_metrics(passages)
         FROM pgblend._found_documents(passages, judged.id) AS f
         ON CONFLICT DO NOTHING;  -- another session was faster
@@ -68,6 +68,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.evaluate_queries(bigint, integer) IS
+COMMENT ON FUNCTION blend.evaluate_queries(bigint, integer) IS
 'Search a run''s next queries, store the documents that they found, and return how many queries '
 'were searched: 0 when none is left.';

@@ -4,7 +4,7 @@
 -- the better, from -1000 to 1000; NULL takes it back. `search_id` is details -> 'search_id' of a
 -- search's rows. Errors: a search that is not logged with its text (log_address, log_queries), or
 -- not the caller's; a passage that is not there; no right to write to its collection.
-CREATE OR REPLACE FUNCTION pgblend.feedback(search_id uuid, chunk_id bigint, grade integer)
+CREATE OR REPLACE FUNCTION blend.feedback(search_id uuid, chunk_id bigint, grade integer)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -33,13 +33,13 @@ BEGIN
     END IF;
     set_name := left('feedback: ' || found_document.name, 200);
     IF NOT EXISTS (SELECT FROM pgblend_data.judged_set AS s WHERE s.name = set_name) THEN
-        PERFORM pgblend.add_judged_set(
+        PERFORM blend.add_judged_set(
             set_name, found_document.name, 'What users said of passages that they found.');
     END IF;
-    RETURN pgblend.record_judgement(set_name, searched, found_document.source_key, feedback.grade);
+    RETURN blend.record_judgement(set_name, searched, found_document.source_key, feedback.grade);
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.feedback(uuid, bigint, integer) IS
+COMMENT ON FUNCTION blend.feedback(uuid, bigint, integer) IS
 'Note how well a passage answered a logged search, as a judgement in the set "feedback: '
 '<collection>"; returns the query''s id.';

@@ -3,7 +3,7 @@
 -- the higher the better; NULL takes a judgement back. A grade beyond -1000 to 1000, a blank query
 -- and a document that the set's collection lacks are errors. A judgement made again replaces the
 -- old one.
-CREATE OR REPLACE FUNCTION pgblend.record_judgement(
+CREATE OR REPLACE FUNCTION blend.record_judgement(
     judged_set text,
     query text,
     source_key text,
@@ -34,7 +34,7 @@ BEGIN
     THEN
         RAISE EXCEPTION 'there is no document % for judged set "%"',
             coalesce(quote_literal(left(record_judgement.source_key, 200)), 'NULL'), target.name
-            USING ERRCODE = '22023', HINT = 'SELECT collection, source_key FROM pgblend.documents';
+            USING ERRCODE = '22023', HINT = 'SELECT collection, source_key FROM blend.documents';
     END IF;
     SELECT q.id INTO judged_id FROM pgblend_data.judged_query AS q
     WHERE q.set_id = target.id AND q.query = record_judgement.query
@@ -60,6 +60,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.record_judgement(text, text, text, integer) IS
+COMMENT ON FUNCTION blend.record_judgement(text, text, text, integer) IS
 'Note in a judged set how well a document (by its source key) answers a query: above 0 relevant, '
 'the higher the better, NULL takes it back. Returns the query''s id.';

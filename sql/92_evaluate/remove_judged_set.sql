@@ -1,6 +1,6 @@
 -- remove_judged_set: delete a judged set with its queries, judgements and runs.
 -- False where there is none; the documents stay.
-CREATE OR REPLACE FUNCTION pgblend.remove_judged_set(name text)
+CREATE OR REPLACE FUNCTION blend.remove_judged_set(name text)
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -19,6 +19,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.remove_judged_set(text) IS
+COMMENT ON FUNCTION blend.remove_judged_set(text) IS
 'Delete a judged set with its queries, judgements and runs; false where there is none. The '
 'documents stay.';

@@ -4,7 +4,7 @@
 -- `sample_size` points (audit_recall); where none does, the largest is kept. A row each, the last
 -- one kept, in the view embedding_spaces with what it found. A NULL name is the active space. No
 -- vectors give no rows and keep nothing; an unknown space is an error.
-CREATE OR REPLACE FUNCTION pgblend.tune_embedding_space(
+CREATE OR REPLACE FUNCTION blend.tune_embedding_space(
     name text DEFAULT NULL,
     sample_size integer DEFAULT 50
 )
@@ -37,7 +37,7 @@ BEGIN
         ef_search := tried;
         SELECT a.recall, a.worst_recall, a.index_ms, a.exact_ms
         INTO recall, worst_recall, index_ms, exact_ms
-        FROM pgblend.audit_recall(
+        FROM blend.audit_recall(
             sample_size => sample_size, result_limit => least(depth, most),
             filters => ARRAY[NULL]::jsonb[],
             options => jsonb_build_object('space', tuned.name, 'ef_search', tried)) AS a;
@@ -55,6 +55,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend.tune_embedding_space(text, integer) IS
+COMMENT ON FUNCTION blend.tune_embedding_space(text, integer) IS
 'Find the least ef_search by which the HNSW index finds 99 percent of the nearest candidate_depth '
 'passages, and keep it for searches that set none. For members of pgblend_admin.';

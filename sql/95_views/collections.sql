@@ -1,5 +1,5 @@
 -- collections: the collections that the caller may read, with their sizes.
-CREATE OR REPLACE VIEW pgblend.collections WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.collections WITH (security_invoker = true) AS
 SELECT
     c.id,
     c.name,
@@ -24,16 +24,16 @@ SELECT
     c.created_at
 FROM pgblend_data.collection AS c;
 
-COMMENT ON VIEW pgblend.collections IS
+COMMENT ON VIEW blend.collections IS
 'The collections that the caller may read, with their sizes.';
-COMMENT ON COLUMN pgblend.collections.id IS 'Internal number.';
-COMMENT ON COLUMN pgblend.collections.name IS 'Name, as search functions take it.';
-COMMENT ON COLUMN pgblend.collections.text_search_config IS
+COMMENT ON COLUMN blend.collections.id IS 'Internal number.';
+COMMENT ON COLUMN blend.collections.name IS 'Name, as search functions take it.';
+COMMENT ON COLUMN blend.collections.text_search_config IS
 'Text search configuration of documents that name none.';
-COMMENT ON COLUMN pgblend.collections.settings IS
-'Settings that differ from the database''s; see pgblend.setting_catalog().';
-COMMENT ON COLUMN pgblend.collections.documents IS 'Number of documents.';
-COMMENT ON COLUMN pgblend.collections.chunks IS 'Number of chunks.';
-COMMENT ON COLUMN pgblend.collections.chunks_without_vector IS
+COMMENT ON COLUMN blend.collections.settings IS
+'Settings that differ from the database''s; see blend.setting_catalog().';
+COMMENT ON COLUMN blend.collections.documents IS 'Number of documents.';
+COMMENT ON COLUMN blend.collections.chunks IS 'Number of chunks.';
+COMMENT ON COLUMN blend.collections.chunks_without_vector IS
 'Chunks that wait for a vector in the active embedding space.';
-COMMENT ON COLUMN pgblend.collections.created_at IS 'When it was made.';
+COMMENT ON COLUMN blend.collections.created_at IS 'When it was made.';

@@ -1,6 +1,6 @@
 -- conversations: the channels, issues and mail threads that the caller may read, each with the
 -- cursor of its sync: the last message that is in.
-CREATE OR REPLACE VIEW pgblend.conversations WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.conversations WITH (security_invoker = true) AS
 SELECT
     d.id AS document_id,
     c.name AS collection,
@@ -34,19 +34,19 @@ WHERE
         'application/x-slack-export', 'application/x-linear', 'application/mbox'
     );
 
-COMMENT ON VIEW pgblend.conversations IS
+COMMENT ON VIEW blend.conversations IS
 'The channels, issues and mail threads that the caller may read, each with the cursor of its sync: '
 'what to fetch since for the next pgblend sync.';
-COMMENT ON COLUMN pgblend.conversations.document_id IS 'The document.';
-COMMENT ON COLUMN pgblend.conversations.collection IS 'Name of its collection.';
-COMMENT ON COLUMN pgblend.conversations.source_key IS
+COMMENT ON COLUMN blend.conversations.document_id IS 'The document.';
+COMMENT ON COLUMN blend.conversations.collection IS 'Name of its collection.';
+COMMENT ON COLUMN blend.conversations.source_key IS
 'Its key: slack:, linear: or mail: and the id that its source gave it, after pgblend sync.';
-COMMENT ON COLUMN pgblend.conversations.title IS 'Name of the channel, title of the issue or mail.';
-COMMENT ON COLUMN pgblend.conversations.uri IS 'Where it can be read.';
-COMMENT ON COLUMN pgblend.conversations.messages IS 'How many of its messages are in.';
-COMMENT ON COLUMN pgblend.conversations.first_at IS 'When the first of them was written.';
-COMMENT ON COLUMN pgblend.conversations.last_at IS
+COMMENT ON COLUMN blend.conversations.title IS 'Name of the channel, title of the issue or mail.';
+COMMENT ON COLUMN blend.conversations.uri IS 'Where it can be read.';
+COMMENT ON COLUMN blend.conversations.messages IS 'How many of its messages are in.';
+COMMENT ON COLUMN blend.conversations.first_at IS 'When the first of them was written.';
+COMMENT ON COLUMN blend.conversations.last_at IS
 'When the last of them was written: an export from here on lacks nothing but late arrivals.';
-COMMENT ON COLUMN pgblend.conversations.last_message_id IS
+COMMENT ON COLUMN blend.conversations.last_message_id IS
 'What its source calls the last one, such as the ts of Slack.';
-COMMENT ON COLUMN pgblend.conversations.synced_at IS 'When something of it came in last.';
+COMMENT ON COLUMN blend.conversations.synced_at IS 'When something of it came in last.';

@@ -1,5 +1,5 @@
 -- degraded_searches: what searches went on without, a day and a stage.
-CREATE OR REPLACE VIEW pgblend.degraded_searches WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.degraded_searches WITH (security_invoker = true) AS
 WITH daily AS (
     SELECT
         date_trunc('day', l.searched_at) AS day,
@@ -30,9 +30,9 @@ SELECT
 FROM without AS w
 INNER JOIN daily AS a ON w.day = a.day;
 
-COMMENT ON VIEW pgblend.degraded_searches IS 'What searches went on without, a day and a stage.';
-COMMENT ON COLUMN pgblend.degraded_searches.day IS 'Beginning of the day.';
-COMMENT ON COLUMN pgblend.degraded_searches.stage IS 'The stage that was left out.';
-COMMENT ON COLUMN pgblend.degraded_searches.searches IS 'Number of searches without it.';
-COMMENT ON COLUMN pgblend.degraded_searches.share IS 'Their share of the day''s searches.';
-COMMENT ON COLUMN pgblend.degraded_searches.most_often IS 'The reason given most often.';
+COMMENT ON VIEW blend.degraded_searches IS 'What searches went on without, a day and a stage.';
+COMMENT ON COLUMN blend.degraded_searches.day IS 'Beginning of the day.';
+COMMENT ON COLUMN blend.degraded_searches.stage IS 'The stage that was left out.';
+COMMENT ON COLUMN blend.degraded_searches.searches IS 'Number of searches without it.';
+COMMENT ON COLUMN blend.degraded_searches.share IS 'Their share of the day''s searches.';
+COMMENT ON COLUMN blend.degraded_searches.most_often IS 'The reason given most often.';

@@ -1,5 +1,5 @@
 -- documents: the documents that the caller may read.
-CREATE OR REPLACE VIEW pgblend.documents WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.documents WITH (security_invoker = true) AS
 SELECT
     d.id AS document_id,
     c.name AS collection,
@@ -26,21 +26,21 @@ CROSS JOIN LATERAL (
     WHERE h.document_id = d.id
 ) AS totals;
 
-COMMENT ON VIEW pgblend.documents IS 'The documents that the caller may read.';
-COMMENT ON COLUMN pgblend.documents.document_id IS
+COMMENT ON VIEW blend.documents IS 'The documents that the caller may read.';
+COMMENT ON COLUMN blend.documents.document_id IS
 'Number of the document, kept when it is replaced.';
-COMMENT ON COLUMN pgblend.documents.collection IS 'Name of its collection.';
-COMMENT ON COLUMN pgblend.documents.source_key IS 'Key within the collection.';
-COMMENT ON COLUMN pgblend.documents.uri IS 'Where it came from.';
-COMMENT ON COLUMN pgblend.documents.title IS 'Title.';
-COMMENT ON COLUMN pgblend.documents.language IS
+COMMENT ON COLUMN blend.documents.collection IS 'Name of its collection.';
+COMMENT ON COLUMN blend.documents.source_key IS 'Key within the collection.';
+COMMENT ON COLUMN blend.documents.uri IS 'Where it came from.';
+COMMENT ON COLUMN blend.documents.title IS 'Title.';
+COMMENT ON COLUMN blend.documents.language IS
 'Text search configuration of its text: of the server, or zh, ja, ko, th, lo, km or my of pgblend.';
-COMMENT ON COLUMN pgblend.documents.media_type IS 'Media type of its source.';
-COMMENT ON COLUMN pgblend.documents.metadata IS 'Metadata: what filters look at.';
-COMMENT ON COLUMN pgblend.documents.content_hash IS 'Hash by which unchanged sources are known.';
-COMMENT ON COLUMN pgblend.documents.chunks IS 'Number of chunks.';
-COMMENT ON COLUMN pgblend.documents.tokens IS 'Tokens of its chunks, overlaps counted in each.';
-COMMENT ON COLUMN pgblend.documents.ingested_at IS 'When it was last added, replaced or updated.';
-COMMENT ON COLUMN pgblend.documents.modified_at IS 'When its source was modified.';
-COMMENT ON COLUMN pgblend.documents.summary IS
+COMMENT ON COLUMN blend.documents.media_type IS 'Media type of its source.';
+COMMENT ON COLUMN blend.documents.metadata IS 'Metadata: what filters look at.';
+COMMENT ON COLUMN blend.documents.content_hash IS 'Hash by which unchanged sources are known.';
+COMMENT ON COLUMN blend.documents.chunks IS 'Number of chunks.';
+COMMENT ON COLUMN blend.documents.tokens IS 'Tokens of its chunks, overlaps counted in each.';
+COMMENT ON COLUMN blend.documents.ingested_at IS 'When it was last added, replaced or updated.';
+COMMENT ON COLUMN blend.documents.modified_at IS 'When its source was modified.';
+COMMENT ON COLUMN blend.documents.summary IS
 'Summary of two or three sentences, where the setting summaries has a model make one.';

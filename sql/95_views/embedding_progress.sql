@@ -1,5 +1,5 @@
 -- embedding_progress: how far each embedding space is, how fast it goes, and how long it takes.
-CREATE OR REPLACE VIEW pgblend.embedding_progress WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.embedding_progress WITH (security_invoker = true) AS
 WITH live AS (
     SELECT pgblend._live_workers() AS ids
 ),
@@ -53,22 +53,22 @@ CROSS JOIN total
 CROSS JOIN worker
 LEFT JOIN queue AS q ON s.name = q.space;
 
-COMMENT ON VIEW pgblend.embedding_progress IS
+COMMENT ON VIEW blend.embedding_progress IS
 'How far each embedding space is, how fast it goes, and how long it takes.';
-COMMENT ON COLUMN pgblend.embedding_progress.space IS 'Name of the embedding space.';
-COMMENT ON COLUMN pgblend.embedding_progress.model IS 'Model that makes its vectors.';
-COMMENT ON COLUMN pgblend.embedding_progress.embedded IS 'Chunks that have a vector.';
-COMMENT ON COLUMN pgblend.embedding_progress.waiting IS
+COMMENT ON COLUMN blend.embedding_progress.space IS 'Name of the embedding space.';
+COMMENT ON COLUMN blend.embedding_progress.model IS 'Model that makes its vectors.';
+COMMENT ON COLUMN blend.embedding_progress.embedded IS 'Chunks that have a vector.';
+COMMENT ON COLUMN blend.embedding_progress.waiting IS
 'Chunks that wait for one, those at work and those to be tried again included.';
-COMMENT ON COLUMN pgblend.embedding_progress.claimed IS 'Of these, chunks that a worker has.';
-COMMENT ON COLUMN pgblend.embedding_progress.retrying IS 'Of these, chunks that failed before.';
-COMMENT ON COLUMN pgblend.embedding_progress.dead IS
-'Chunks given up: pgblend.embedding_dead_letters.';
-COMMENT ON COLUMN pgblend.embedding_progress.oldest_at IS
+COMMENT ON COLUMN blend.embedding_progress.claimed IS 'Of these, chunks that a worker has.';
+COMMENT ON COLUMN blend.embedding_progress.retrying IS 'Of these, chunks that failed before.';
+COMMENT ON COLUMN blend.embedding_progress.dead IS
+'Chunks given up: blend.embedding_dead_letters.';
+COMMENT ON COLUMN blend.embedding_progress.oldest_at IS
 'Since when the oldest of those that wait does.';
-COMMENT ON COLUMN pgblend.embedding_progress.workers IS
+COMMENT ON COLUMN blend.embedding_progress.workers IS
 'Sessions of workers that live, whatever space they work for.';
-COMMENT ON COLUMN pgblend.embedding_progress.per_second IS
+COMMENT ON COLUMN blend.embedding_progress.per_second IS
 'Vectors that these stored a second, since each began.';
-COMMENT ON COLUMN pgblend.embedding_progress.remaining IS
+COMMENT ON COLUMN blend.embedding_progress.remaining IS
 'How long those that wait take at this speed; NULL where nobody works.';

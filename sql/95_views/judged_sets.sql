@@ -1,5 +1,5 @@
 -- judged_sets: the judged sets that the caller may read, with their sizes.
-CREATE OR REPLACE VIEW pgblend.judged_sets WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.judged_sets WITH (security_invoker = true) AS
 SELECT
     s.name,
     c.name AS collection,
@@ -16,15 +16,15 @@ LEFT JOIN pgblend_data.judged_query AS q ON s.id = q.set_id
 LEFT JOIN pgblend_data.judgement AS j ON q.id = j.query_id
 GROUP BY s.id, c.name;
 
-COMMENT ON VIEW pgblend.judged_sets IS 'The judged sets that the caller may read.';
-COMMENT ON COLUMN pgblend.judged_sets.name IS 'Name.';
-COMMENT ON COLUMN pgblend.judged_sets.collection IS 'Its collection; NULL means all.';
-COMMENT ON COLUMN pgblend.judged_sets.description IS 'Where it comes from.';
-COMMENT ON COLUMN pgblend.judged_sets.embedding_model IS
+COMMENT ON VIEW blend.judged_sets IS 'The judged sets that the caller may read.';
+COMMENT ON COLUMN blend.judged_sets.name IS 'Name.';
+COMMENT ON COLUMN blend.judged_sets.collection IS 'Its collection; NULL means all.';
+COMMENT ON COLUMN blend.judged_sets.description IS 'Where it comes from.';
+COMMENT ON COLUMN blend.judged_sets.embedding_model IS
 'Model of its queries'' vectors; NULL where it brings none.';
-COMMENT ON COLUMN pgblend.judged_sets.queries IS 'Number of queries.';
-COMMENT ON COLUMN pgblend.judged_sets.judged_queries IS
+COMMENT ON COLUMN blend.judged_sets.queries IS 'Number of queries.';
+COMMENT ON COLUMN blend.judged_sets.judged_queries IS
 'Queries with a relevant document: those that a run searches.';
-COMMENT ON COLUMN pgblend.judged_sets.judgements IS 'Number of judgements.';
-COMMENT ON COLUMN pgblend.judged_sets.created_by IS 'Who made it.';
-COMMENT ON COLUMN pgblend.judged_sets.created_at IS 'When it was made.';
+COMMENT ON COLUMN blend.judged_sets.judgements IS 'Number of judgements.';
+COMMENT ON COLUMN blend.judged_sets.created_by IS 'Who made it.';
+COMMENT ON COLUMN blend.judged_sets.created_at IS 'When it was made.';

@@ -1,5 +1,5 @@
 -- links: what documents say about others, as it is written, and what it means.
-CREATE OR REPLACE VIEW pgblend.links WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.links WITH (security_invoker = true) AS
 SELECT
     c.name AS collection,
     d.source_key,
@@ -18,20 +18,20 @@ INNER JOIN pgblend_data.collection AS c ON l.collection_id = c.id
 INNER JOIN pgblend_data.document AS d ON l.document_id = d.id
 LEFT JOIN pgblend_data.document AS t ON l.target_document_id = t.id;
 
-COMMENT ON VIEW pgblend.links IS
+COMMENT ON VIEW blend.links IS
 'What documents say about others, as it is written, and what it means.';
-COMMENT ON COLUMN pgblend.links.collection IS 'Name of the collection.';
-COMMENT ON COLUMN pgblend.links.source_key IS 'Key of the document that says so.';
-COMMENT ON COLUMN pgblend.links.edge_type IS 'What it says: link, embed, cites, …';
-COMMENT ON COLUMN pgblend.links.kind IS
+COMMENT ON COLUMN blend.links.collection IS 'Name of the collection.';
+COMMENT ON COLUMN blend.links.source_key IS 'Key of the document that says so.';
+COMMENT ON COLUMN blend.links.edge_type IS 'What it says: link, embed, cites, …';
+COMMENT ON COLUMN blend.links.kind IS
 'How the target is written: path, wiki, uri, key or name.';
-COMMENT ON COLUMN pgblend.links.target IS 'The target as it is written.';
-COMMENT ON COLUMN pgblend.links.line IS 'Line of the source that it stands in.';
-COMMENT ON COLUMN pgblend.links.weight IS 'How much it counts; 1 unless given.';
-COMMENT ON COLUMN pgblend.links.origin IS 'Whether the text says so, or data.';
-COMMENT ON COLUMN pgblend.links.metadata IS 'What else is known of it.';
-COMMENT ON COLUMN pgblend.links.target_key IS
+COMMENT ON COLUMN blend.links.target IS 'The target as it is written.';
+COMMENT ON COLUMN blend.links.line IS 'Line of the source that it stands in.';
+COMMENT ON COLUMN blend.links.weight IS 'How much it counts; 1 unless given.';
+COMMENT ON COLUMN blend.links.origin IS 'Whether the text says so, or data.';
+COMMENT ON COLUMN blend.links.metadata IS 'What else is known of it.';
+COMMENT ON COLUMN blend.links.target_key IS
 'Key of the document that it means; NULL while that is not there.';
-COMMENT ON COLUMN pgblend.links.document_id IS 'The document that says so.';
-COMMENT ON COLUMN pgblend.links.target_document_id IS
+COMMENT ON COLUMN blend.links.document_id IS 'The document that says so.';
+COMMENT ON COLUMN blend.links.target_document_id IS
 'The document that it means; NULL while that is not there.';

@@ -1,5 +1,5 @@
 -- model_costs: what calls to models cost, a day, task and model.
-CREATE OR REPLACE VIEW pgblend.model_costs WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.model_costs WITH (security_invoker = true) AS
 SELECT
     date_trunc('day', c.called_at) AS day,
     c.task,
@@ -15,17 +15,17 @@ SELECT
 FROM pgblend_data.model_call AS c
 GROUP BY 1, 2, 3;
 
-COMMENT ON VIEW pgblend.model_costs IS 'What calls to models cost, a day, task and model.';
-COMMENT ON COLUMN pgblend.model_costs.day IS 'Beginning of the day.';
-COMMENT ON COLUMN pgblend.model_costs.task IS
+COMMENT ON VIEW blend.model_costs IS 'What calls to models cost, a day, task and model.';
+COMMENT ON COLUMN blend.model_costs.day IS 'Beginning of the day.';
+COMMENT ON COLUMN blend.model_costs.task IS
 'What was asked for: embedding, rerank, expansion, hyde, answer, …';
-COMMENT ON COLUMN pgblend.model_costs.model IS 'Model.';
-COMMENT ON COLUMN pgblend.model_costs.calls IS 'Number of calls; answers from a cache are none.';
-COMMENT ON COLUMN pgblend.model_costs.failed IS 'Those that gave no answer.';
-COMMENT ON COLUMN pgblend.model_costs.input_tokens IS 'Tokens that the model read.';
-COMMENT ON COLUMN pgblend.model_costs.output_tokens IS 'Tokens that it wrote.';
-COMMENT ON COLUMN pgblend.model_costs.cost_usd IS
+COMMENT ON COLUMN blend.model_costs.model IS 'Model.';
+COMMENT ON COLUMN blend.model_costs.calls IS 'Number of calls; answers from a cache are none.';
+COMMENT ON COLUMN blend.model_costs.failed IS 'Those that gave no answer.';
+COMMENT ON COLUMN blend.model_costs.input_tokens IS 'Tokens that the model read.';
+COMMENT ON COLUMN blend.model_costs.output_tokens IS 'Tokens that it wrote.';
+COMMENT ON COLUMN blend.model_costs.cost_usd IS
 'Their price in US dollars by litellm''s list; NULL where it has none.';
-COMMENT ON COLUMN pgblend.model_costs.without_price IS 'Calls that are not in cost_usd.';
-COMMENT ON COLUMN pgblend.model_costs.p50_ms IS 'Median time of a call in milliseconds.';
-COMMENT ON COLUMN pgblend.model_costs.p95_ms IS '95 % took at most this long.';
+COMMENT ON COLUMN blend.model_costs.without_price IS 'Calls that are not in cost_usd.';
+COMMENT ON COLUMN blend.model_costs.p50_ms IS 'Median time of a call in milliseconds.';
+COMMENT ON COLUMN blend.model_costs.p95_ms IS '95 % took at most this long.';

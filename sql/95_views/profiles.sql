@@ -1,5 +1,5 @@
 -- profiles: the named ranking recipes.
-CREATE OR REPLACE VIEW pgblend.profiles WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.profiles WITH (security_invoker = true) AS
 SELECT
     p.name,
     p.description,
@@ -9,11 +9,11 @@ SELECT
     p.changed_at
 FROM pgblend_data.profile AS p;
 
-COMMENT ON VIEW pgblend.profiles IS
+COMMENT ON VIEW blend.profiles IS
 'The named ranking recipes that hybrid_search(profile => …) takes.';
-COMMENT ON COLUMN pgblend.profiles.name IS 'Name.';
-COMMENT ON COLUMN pgblend.profiles.description IS 'What it does.';
-COMMENT ON COLUMN pgblend.profiles.settings IS 'Its search settings.';
-COMMENT ON COLUMN pgblend.profiles.built_in IS 'Whether it comes with pgblend and stays as it is.';
-COMMENT ON COLUMN pgblend.profiles.changed_by IS 'Who made or last changed it.';
-COMMENT ON COLUMN pgblend.profiles.changed_at IS 'When it was made or last changed.';
+COMMENT ON COLUMN blend.profiles.name IS 'Name.';
+COMMENT ON COLUMN blend.profiles.description IS 'What it does.';
+COMMENT ON COLUMN blend.profiles.settings IS 'Its search settings.';
+COMMENT ON COLUMN blend.profiles.built_in IS 'Whether it comes with pgblend and stays as it is.';
+COMMENT ON COLUMN blend.profiles.changed_by IS 'Who made or last changed it.';
+COMMENT ON COLUMN blend.profiles.changed_at IS 'When it was made or last changed.';

@@ -1,5 +1,5 @@
 -- quality_trend: every metric of every run that is done, beside the run before of the same kind.
-CREATE OR REPLACE VIEW pgblend.quality_trend WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.quality_trend WITH (security_invoker = true) AS
 WITH measured AS (
     SELECT
         s.name AS judged_set,
@@ -44,23 +44,23 @@ SELECT
     measured.versions = measured.previous_versions AS same_versions
 FROM measured;
 
-COMMENT ON VIEW pgblend.quality_trend IS
+COMMENT ON VIEW blend.quality_trend IS
 'Quality over time: every metric of every evaluation run that is done, with the change against '
 'the run before of the same set, arm, profile, options and limit.';
-COMMENT ON COLUMN pgblend.quality_trend.judged_set IS 'Name of the judged set.';
-COMMENT ON COLUMN pgblend.quality_trend.arm IS 'hybrid, or the one arm that was searched.';
-COMMENT ON COLUMN pgblend.quality_trend.profile IS 'Profile of a hybrid search.';
-COMMENT ON COLUMN pgblend.quality_trend.metric IS 'Name of the metric, such as nDCG@10.';
-COMMENT ON COLUMN pgblend.quality_trend.options IS 'Options that the searches were given.';
-COMMENT ON COLUMN pgblend.quality_trend.result_limit IS 'Passages asked for per query.';
-COMMENT ON COLUMN pgblend.quality_trend.run_id IS 'Number of the run.';
-COMMENT ON COLUMN pgblend.quality_trend.finished_at IS 'When the run was done.';
-COMMENT ON COLUMN pgblend.quality_trend.value IS 'Mean over the queries; of times a percentile.';
-COMMENT ON COLUMN pgblend.quality_trend.previous_run_id IS 'The run before; NULL for the first.';
-COMMENT ON COLUMN pgblend.quality_trend.previous_value IS 'Its value.';
-COMMENT ON COLUMN pgblend.quality_trend.change IS
+COMMENT ON COLUMN blend.quality_trend.judged_set IS 'Name of the judged set.';
+COMMENT ON COLUMN blend.quality_trend.arm IS 'hybrid, or the one arm that was searched.';
+COMMENT ON COLUMN blend.quality_trend.profile IS 'Profile of a hybrid search.';
+COMMENT ON COLUMN blend.quality_trend.metric IS 'Name of the metric, such as nDCG@10.';
+COMMENT ON COLUMN blend.quality_trend.options IS 'Options that the searches were given.';
+COMMENT ON COLUMN blend.quality_trend.result_limit IS 'Passages asked for per query.';
+COMMENT ON COLUMN blend.quality_trend.run_id IS 'Number of the run.';
+COMMENT ON COLUMN blend.quality_trend.finished_at IS 'When the run was done.';
+COMMENT ON COLUMN blend.quality_trend.value IS 'Mean over the queries; of times a percentile.';
+COMMENT ON COLUMN blend.quality_trend.previous_run_id IS 'The run before; NULL for the first.';
+COMMENT ON COLUMN blend.quality_trend.previous_value IS 'Its value.';
+COMMENT ON COLUMN blend.quality_trend.change IS
 'value - previous_value: above 0 is better, but for duplicates and times.';
-COMMENT ON COLUMN pgblend.quality_trend.same_settings IS
+COMMENT ON COLUMN blend.quality_trend.same_settings IS
 'Whether every search setting was as in the run before.';
-COMMENT ON COLUMN pgblend.quality_trend.same_versions IS
+COMMENT ON COLUMN blend.quality_trend.same_versions IS
 'Whether the server, the model, and the numbers of documents, queries and judgements were.';

@@ -1,5 +1,5 @@
 -- search_latency: how long searches took each hour, in all (stage NULL) and by stage.
-CREATE OR REPLACE VIEW pgblend.search_latency WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.search_latency WITH (security_invoker = true) AS
 WITH timing AS (
     SELECT
         l.searched_at,
@@ -28,12 +28,12 @@ SELECT
 FROM timing AS t
 GROUP BY 1, 2;
 
-COMMENT ON VIEW pgblend.search_latency IS
+COMMENT ON VIEW blend.search_latency IS
 'How long searches took each hour, in all and by stage.';
-COMMENT ON COLUMN pgblend.search_latency.hour IS 'Beginning of the hour.';
-COMMENT ON COLUMN pgblend.search_latency.stage IS 'Stage; NULL for the whole search.';
-COMMENT ON COLUMN pgblend.search_latency.searches IS 'Number of searches that ran it.';
-COMMENT ON COLUMN pgblend.search_latency.p50_ms IS 'Median, in milliseconds.';
-COMMENT ON COLUMN pgblend.search_latency.p95_ms IS '95 % took at most this long.';
-COMMENT ON COLUMN pgblend.search_latency.p99_ms IS '99 % took at most this long.';
-COMMENT ON COLUMN pgblend.search_latency.max_ms IS 'The longest.';
+COMMENT ON COLUMN blend.search_latency.hour IS 'Beginning of the hour.';
+COMMENT ON COLUMN blend.search_latency.stage IS 'Stage; NULL for the whole search.';
+COMMENT ON COLUMN blend.search_latency.searches IS 'Number of searches that ran it.';
+COMMENT ON COLUMN blend.search_latency.p50_ms IS 'Median, in milliseconds.';
+COMMENT ON COLUMN blend.search_latency.p95_ms IS '95 % took at most this long.';
+COMMENT ON COLUMN blend.search_latency.p99_ms IS '99 % took at most this long.';
+COMMENT ON COLUMN blend.search_latency.max_ms IS 'The longest.';

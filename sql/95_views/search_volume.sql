@@ -1,5 +1,5 @@
 -- search_volume: how many searches each hour had, by profile and mode, and how they went.
-CREATE OR REPLACE VIEW pgblend.search_volume WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.search_volume WITH (security_invoker = true) AS
 SELECT
     date_trunc('hour', l.searched_at) AS hour,
     l.profile,
@@ -12,12 +12,12 @@ FROM pgblend_data.search_log AS l
 WHERE l.purpose = 'search'
 GROUP BY 1, 2, 3;
 
-COMMENT ON VIEW pgblend.search_volume IS
+COMMENT ON VIEW blend.search_volume IS
 'How many searches each hour had, by profile and mode, and how they went.';
-COMMENT ON COLUMN pgblend.search_volume.hour IS 'Beginning of the hour.';
-COMMENT ON COLUMN pgblend.search_volume.profile IS 'Profile.';
-COMMENT ON COLUMN pgblend.search_volume.mode IS 'Mode: fast, default or thorough.';
-COMMENT ON COLUMN pgblend.search_volume.searches IS 'Number of searches.';
-COMMENT ON COLUMN pgblend.search_volume.without_results IS 'Those that found nothing.';
-COMMENT ON COLUMN pgblend.search_volume.degraded IS 'Those that went on without a stage.';
-COMMENT ON COLUMN pgblend.search_volume.degraded_share IS 'Their share, from 0 to 1.';
+COMMENT ON COLUMN blend.search_volume.hour IS 'Beginning of the hour.';
+COMMENT ON COLUMN blend.search_volume.profile IS 'Profile.';
+COMMENT ON COLUMN blend.search_volume.mode IS 'Mode: fast, default or thorough.';
+COMMENT ON COLUMN blend.search_volume.searches IS 'Number of searches.';
+COMMENT ON COLUMN blend.search_volume.without_results IS 'Those that found nothing.';
+COMMENT ON COLUMN blend.search_volume.degraded IS 'Those that went on without a stage.';
+COMMENT ON COLUMN blend.search_volume.degraded_share IS 'Their share, from 0 to 1.';

@@ -1,5 +1,5 @@
 -- setting_changes: who changed which setting when; a NULL value means that it was not set.
-CREATE OR REPLACE VIEW pgblend.setting_changes WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.setting_changes WITH (security_invoker = true) AS
 SELECT
     h.name,
     h.old_value,
@@ -11,15 +11,15 @@ SELECT
 FROM pgblend_data.setting_history AS h
 ORDER BY h.id;
 
-COMMENT ON VIEW pgblend.setting_changes IS
+COMMENT ON VIEW blend.setting_changes IS
 'Who changed which setting when, of the database, a collection or a profile; a NULL value means '
 'that it was not set.';
-COMMENT ON COLUMN pgblend.setting_changes.name IS
+COMMENT ON COLUMN blend.setting_changes.name IS
 'Setting; description for the text of a profile.';
-COMMENT ON COLUMN pgblend.setting_changes.old_value IS 'Value before.';
-COMMENT ON COLUMN pgblend.setting_changes.new_value IS 'Value after.';
-COMMENT ON COLUMN pgblend.setting_changes.changed_by IS 'Who changed it.';
-COMMENT ON COLUMN pgblend.setting_changes.changed_at IS 'When.';
-COMMENT ON COLUMN pgblend.setting_changes.scope IS 'database, collection or profile.';
-COMMENT ON COLUMN pgblend.setting_changes.subject IS
+COMMENT ON COLUMN blend.setting_changes.old_value IS 'Value before.';
+COMMENT ON COLUMN blend.setting_changes.new_value IS 'Value after.';
+COMMENT ON COLUMN blend.setting_changes.changed_by IS 'Who changed it.';
+COMMENT ON COLUMN blend.setting_changes.changed_at IS 'When.';
+COMMENT ON COLUMN blend.setting_changes.scope IS 'database, collection or profile.';
+COMMENT ON COLUMN blend.setting_changes.subject IS
 'Name of the collection or profile; NULL for the database.';

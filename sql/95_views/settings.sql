@@ -1,5 +1,5 @@
 -- settings: every setting with the value in force for the whole database.
-CREATE OR REPLACE VIEW pgblend.settings WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW blend.settings WITH (security_invoker = true) AS
 SELECT
     c.name,
     pgblend._setting_in_force(c.default_value, s.value) AS value,
@@ -10,17 +10,17 @@ SELECT
     c.description,
     s.changed_by,
     s.changed_at
-FROM pgblend.setting_catalog() AS c
+FROM blend.setting_catalog() AS c
 LEFT JOIN pgblend_data.setting AS s ON c.name = s.name;
 
-COMMENT ON VIEW pgblend.settings IS 'Every setting with the value in force for the whole database.';
-COMMENT ON COLUMN pgblend.settings.name IS 'Name.';
-COMMENT ON COLUMN pgblend.settings.value IS 'Value in force; JSON null where none is set.';
-COMMENT ON COLUMN pgblend.settings.default_value IS 'Value where none is set.';
-COMMENT ON COLUMN pgblend.settings.source IS 'database where it was set, else default.';
-COMMENT ON COLUMN pgblend.settings.value_type IS 'Type of the value.';
-COMMENT ON COLUMN pgblend.settings.scope IS
+COMMENT ON VIEW blend.settings IS 'Every setting with the value in force for the whole database.';
+COMMENT ON COLUMN blend.settings.name IS 'Name.';
+COMMENT ON COLUMN blend.settings.value IS 'Value in force; JSON null where none is set.';
+COMMENT ON COLUMN blend.settings.default_value IS 'Value where none is set.';
+COMMENT ON COLUMN blend.settings.source IS 'database where it was set, else default.';
+COMMENT ON COLUMN blend.settings.value_type IS 'Type of the value.';
+COMMENT ON COLUMN blend.settings.scope IS
 'Where it may be given: search (call, collection, profile, database), collection, server.';
-COMMENT ON COLUMN pgblend.settings.description IS 'What it does.';
-COMMENT ON COLUMN pgblend.settings.changed_by IS 'Who set it.';
-COMMENT ON COLUMN pgblend.settings.changed_at IS 'When it was set.';
+COMMENT ON COLUMN blend.settings.description IS 'What it does.';
+COMMENT ON COLUMN blend.settings.changed_by IS 'Who set it.';
+COMMENT ON COLUMN blend.settings.changed_at IS 'When it was set.';

@@ -6,17 +6,17 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgblend
 FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
 
 GRANT SELECT ON
-pgblend.attached_tables,
-pgblend.chunks, pgblend.collections, pgblend.conversations, pgblend.documents,
-pgblend.embedding_dead_letters, pgblend.embedding_progress, pgblend.embedding_spaces,
-pgblend.evaluation_metrics, pgblend.evaluation_queries, pgblend.evaluation_runs,
-pgblend.judged_sets, pgblend.judgements, pgblend.profiles, pgblend.quality_trend,
-pgblend.settings,
+blend.attached_tables,
+blend.chunks, blend.collections, blend.conversations, blend.documents,
+blend.embedding_dead_letters, blend.embedding_progress, blend.embedding_spaces,
+blend.evaluation_metrics, blend.evaluation_queries, blend.evaluation_runs,
+blend.judged_sets, blend.judgements, blend.profiles, blend.quality_trend,
+blend.settings,
 pgblend._document_containing, pgblend._similar_lexeme
 TO pgblend_reader;
 GRANT SELECT ON
-pgblend.degraded_searches, pgblend.model_costs, pgblend.queries_without_results,
-pgblend.search_latency, pgblend.search_volume, pgblend.setting_changes
+blend.degraded_searches, blend.model_costs, blend.queries_without_results,
+blend.search_latency, blend.search_volume, blend.setting_changes
 TO pgblend_admin;
 
 GRANT SELECT ON
@@ -88,35 +88,35 @@ GRANT SELECT (searched_at) ON pgblend_data.search_log TO pgblend_gateway;
 
 -- The public surface for readers.
 GRANT EXECUTE ON FUNCTION
-pgblend.ask,
-pgblend.audit_recall,
-pgblend.blend_scores,
-pgblend.chunk_embeddings,
-pgblend.convex_fusion,
-pgblend.count_vectors,
-pgblend.drop_duplicates,
-pgblend.embed_text,
-pgblend.expand_query,
-pgblend.fuzzy_search,
-pgblend.get_context,
-pgblend.get_setting,
-pgblend.graph_score,
-pgblend.hybrid_search,
-pgblend.last_search,
-pgblend.lexical_search,
-pgblend.lexical_status,
-pgblend.mmr_select,
-pgblend.normalize_scores,
-pgblend.rank_bonus,
-pgblend.rerank_candidates,
-pgblend.rerank_passages,
-pgblend.recency_decay,
-pgblend.rrf,
-pgblend.search_diagnose,
-pgblend.search_explain,
-pgblend.search_facets,
-pgblend.setting_catalog,
-pgblend.vector_search
+blend.ask,
+blend.audit_recall,
+blend.blend_scores,
+blend.chunk_embeddings,
+blend.convex_fusion,
+blend.count_vectors,
+blend.drop_duplicates,
+blend.embed_text,
+blend.expand_query,
+blend.fuzzy_search,
+blend.get_context,
+blend.get_setting,
+blend.graph_score,
+blend.hybrid_search,
+blend.last_search,
+blend.lexical_search,
+blend.lexical_status,
+blend.mmr_select,
+blend.normalize_scores,
+blend.rank_bonus,
+blend.rerank_candidates,
+blend.rerank_passages,
+blend.recency_decay,
+blend.rrf,
+blend.search_diagnose,
+blend.search_explain,
+blend.search_facets,
+blend.setting_catalog,
+blend.vector_search
 TO pgblend_reader;
 -- What it is made of.
 GRANT EXECUTE ON FUNCTION
@@ -280,20 +280,20 @@ pgblend._worker_lock
 TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION
-pgblend.add_judged_set,
-pgblend.delete_document(bigint),
-pgblend.delete_document(text, text),
-pgblend.evaluate_queries,
-pgblend.feedback,
-pgblend.ingest_document,
-pgblend.lexical_rebuild,
-pgblend.lexical_seal,
-pgblend.record_judgement,
-pgblend.remove_judged_set,
-pgblend.reset_metadata,
-pgblend.retry_embeddings,
-pgblend.set_metadata,
-pgblend.set_summary
+blend.add_judged_set,
+blend.delete_document(bigint),
+blend.delete_document(text, text),
+blend.evaluate_queries,
+blend.feedback,
+blend.ingest_document,
+blend.lexical_rebuild,
+blend.lexical_seal,
+blend.record_judgement,
+blend.remove_judged_set,
+blend.reset_metadata,
+blend.retry_embeddings,
+blend.set_metadata,
+blend.set_summary
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
 pgblend._append_chunks,
@@ -372,27 +372,27 @@ pgblend._writable_judged_set
 TO pgblend_writer;
 
 GRANT EXECUTE ON FUNCTION
-pgblend.add_collection,
-pgblend.attach_table,
-pgblend.check_attached_tables,
-pgblend.create_embedding_space,
-pgblend.create_unaccent_config,
-pgblend.detach_table,
-pgblend.drop_embedding_space,
-pgblend.drop_profile,
-pgblend.fill_table,
-pgblend.grant_collection,
-pgblend.probe_embedding_space,
-pgblend.queue_missing_vectors,
-pgblend.remove_collection,
-pgblend.reset_setting,
-pgblend.revoke_collection,
-pgblend.set_collection_settings,
-pgblend.set_profile,
-pgblend.set_setting,
-pgblend.set_settings,
-pgblend.switch_embedding_space,
-pgblend.tune_embedding_space
+blend.add_collection,
+blend.attach_table,
+blend.check_attached_tables,
+blend.create_embedding_space,
+blend.create_unaccent_config,
+blend.detach_table,
+blend.drop_embedding_space,
+blend.drop_profile,
+blend.fill_table,
+blend.grant_collection,
+blend.probe_embedding_space,
+blend.queue_missing_vectors,
+blend.remove_collection,
+blend.reset_setting,
+blend.revoke_collection,
+blend.set_collection_settings,
+blend.set_profile,
+blend.set_setting,
+blend.set_settings,
+blend.switch_embedding_space,
+blend.tune_embedding_space
 TO pgblend_admin;
 GRANT EXECUTE ON FUNCTION
 pgblend._apply_batch,
@@ -429,16 +429,16 @@ TO pgblend_admin;
 
 -- The graph.
 GRANT SELECT ON
-pgblend.edges, pgblend.entities, pgblend.links, pgblend_data.document_name, pgblend_data.edge,
+blend.edges, blend.entities, blend.links, pgblend_data.document_name, pgblend_data.edge,
 pgblend_data.entity, pgblend_data.entity_extraction, pgblend_data.link
 TO pgblend_reader;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.document_name, pgblend_data.edge, pgblend_data.entity_extraction
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
-pgblend.graph_neighbors,
-pgblend.graph_node,
-pgblend.graph_search,
+blend.graph_neighbors,
+blend.graph_node,
+blend.graph_search,
 pgblend._check_graph_settings,
 pgblend._chunk_neighbours,
 pgblend._neighbours,
@@ -450,11 +450,11 @@ pgblend._search_from_seeds,
 pgblend._walk
 TO pgblend_reader;
 GRANT EXECUTE ON FUNCTION
-pgblend.add_edge,
-pgblend.add_links,
-pgblend.delete_edge,
-pgblend.link_mentions,
-pgblend.resolve_links,
+blend.add_edge,
+blend.add_links,
+blend.delete_edge,
+blend.link_mentions,
+blend.resolve_links,
 pgblend._check_edge,
 pgblend._check_links,
 pgblend._document_names,

@@ -24,8 +24,8 @@ DATABASE = "context_bench"
 TOPICS = 40
 ROUNDS = 5
 DIMENSIONS = 384
-SEARCH = "SELECT * FROM pgblend.hybrid_search(%s, 15, options => %s, query_embedding => %s)"
-CONTEXT = "SELECT pgblend.get_context(%s, 15, options => %s, query_embedding => %s)"
+SEARCH = "SELECT * FROM blend.hybrid_search(%s, 15, options => %s, query_embedding => %s)"
+CONTEXT = "SELECT blend.get_context(%s, 15, options => %s, query_embedding => %s)"
 OPTIONS = json.dumps({"mode": "fast", "max_tokens": 16000, "timeouts_ms": {"lexical": 60000}})
 
 
@@ -55,9 +55,9 @@ def load(connection: psycopg.Connection) -> None:
     words = [
         "".join(chance.choices("abcdefghiklmnoprstu", k=chance.randint(3, 9))) for _ in range(9000)
     ]
-    connection.execute("SELECT pgblend.add_collection('bench', 'simple')")
+    connection.execute("SELECT blend.add_collection('bench', 'simple')")
     connection.execute(
-        "SELECT pgblend.create_embedding_space('bench', 'none', %s, probe => false)", [DIMENSIONS]
+        "SELECT blend.create_embedding_space('bench', 'none', %s, probe => false)", [DIMENSIONS]
     )
     for number in range(2000 + 4 * TOPICS):
         is_topic = number < 4 * TOPICS
@@ -65,7 +65,7 @@ def load(connection: psycopg.Connection) -> None:
         # 4 + 4 + 4 + 3 passages of a topic make 15 parts
         chunks = document(words, topic, (3 if number % 4 == 3 else 4) if is_topic else 1, chance)
         connection.execute(
-            "SELECT pgblend.ingest_document('bench', %s, '', %s, chunks => %s)",
+            "SELECT blend.ingest_document('bench', %s, '', %s, chunks => %s)",
             [str(number), f"Document {number}", chunks],
         )
     generator = np.random.default_rng(5)
@@ -76,7 +76,7 @@ def load(connection: psycopg.Connection) -> None:
         for chunk_id, vector in zip(ids, vectors, strict=True):
             copy.write_row((chunk_id, str(vector.tolist())))
     connection.execute("SELECT pgblend._store_embeddings('bench')")
-    connection.execute("SELECT pgblend.lexical_seal('bench')")
+    connection.execute("SELECT blend.lexical_seal('bench')")
     connection.execute("ANALYZE")
 
 

@@ -25,9 +25,9 @@ DATABASE = "context_locomo"
 BUDGETS = (250, 500, 1000, 2000)
 AROUND = {"none": (0, 0), "100": (100, 100), "200": (200, 200), "500": (500, 500),
           "after 200": (0, 200), "before 200": (200, 0)}  # fmt: skip
-INGEST = "SELECT pgblend.ingest_document('chat', %s, '', metadata => %s, chunks => %s)"
+INGEST = "SELECT blend.ingest_document('chat', %s, '', metadata => %s, chunks => %s)"
 CONTEXT = """
-    SELECT pgblend.get_context(%s, 100, filter => %s, options => %s)
+    SELECT blend.get_context(%s, 100, filter => %s, options => %s)
 """
 
 
@@ -47,12 +47,12 @@ def load(connection: psycopg.Connection) -> dict[str, str]:
             sessions[key].append(
                 {"content": text, "token_count": sum(tokens), "piece_tokens": tokens}
             )
-    connection.execute("SELECT pgblend.add_collection('chat')")
+    connection.execute("SELECT blend.add_collection('chat')")
     with connection.transaction():
         for key, chunks in sessions.items():
             metadata = json.dumps({"conversation": conversations[key]})
             connection.execute(INGEST, [key, metadata, json.dumps(chunks)])
-    connection.execute("SELECT pgblend.lexical_seal('chat')")
+    connection.execute("SELECT blend.lexical_seal('chat')")
     connection.execute("ANALYZE")
     return turns
 

@@ -44,7 +44,7 @@ ARMS = {
 FILL = """
     SELECT count(stored.document_id)
     FROM (SELECT place, content, place * 7919 % 1000 AS share FROM stage) AS s
-    CROSS JOIN LATERAL pgblend.ingest_document(
+    CROSS JOIN LATERAL blend.ingest_document(
         'c', s.place::text, '', '', content_hash => 'given',
         metadata => jsonb_build_object('share', s.share, 'author', 'author ' || s.place % 1000) || (
             SELECT jsonb_object_agg('below' || n, true) FILTER (WHERE s.share < n)
@@ -76,9 +76,9 @@ def make_database(url: str, name: str, passages: int) -> None:
     runner.upgrade(own)
     with psycopg.connect(own) as connection:
         connection.execute("SET maintenance_work_mem = '1GB'")
-        connection.execute("SELECT pgblend.add_collection('c', 'simple')")
+        connection.execute("SELECT blend.add_collection('c', 'simple')")
         connection.execute(
-            "SELECT pgblend.create_embedding_space('bench', 'none', %s, probe => false)",
+            "SELECT blend.create_embedding_space('bench', 'none', %s, probe => false)",
             [DIMENSIONS],
         )
         connection.execute("DROP INDEX pgblend_data.embedding_bench_embedding_hnsw")
@@ -98,7 +98,7 @@ def make_database(url: str, name: str, passages: int) -> None:
             " USING hnsw (embedding vector_cosine_ops)"
         )
         connection.commit()
-        connection.execute("SELECT pgblend.grant_collection('c', 'pgblend_reader')")
+        connection.execute("SELECT blend.grant_collection('c', 'pgblend_reader')")
         connection.commit()
         connection.autocommit = True
         connection.execute("VACUUM ANALYZE")
@@ -146,7 +146,7 @@ def main(url: str, passages: str = "100000", role: str = "superuser") -> None:
     for kind, make in FILTERS.items():
         cases |= {f"{kind} {share}": make(limit) for share, limit in SHARES.items()}
     with psycopg.connect(make_conninfo(url, dbname=name), autocommit=True) as connection:
-        connection.execute("SET search_path = public, pgblend")
+        connection.execute("SET search_path = public, blend")
         if role == "reader":
             connection.execute("SET ROLE pgblend_reader")
         found = connection.execute("SELECT id FROM pgblend_data.collection").fetchall()

@@ -32,9 +32,9 @@ ARM = "SELECT * FROM pgblend.{}(%s, ARRAY[%s]::bigint[], NULL, %s)"
 def main(url: str, collection: str, queries_file: str) -> None:
     """Measure, and print one line a case."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SET search_path = public, pgblend")
+        connection.execute("SET search_path = public, blend")
         row = connection.execute(
-            "SELECT id, chunks FROM pgblend.collections WHERE name = %s", [collection]
+            "SELECT id, chunks FROM blend.collections WHERE name = %s", [collection]
         ).fetchone()
         if row is None:
             sys.exit(f"there is no collection {collection}")

@@ -69,9 +69,9 @@ _WAYS = {"out": [False], "both": [False, True]}
 
 def fill(connection: Any, nodes: int, edges: int) -> None:
     """Make the collection with its documents and edges, where there is none."""
-    if connection.execute("SELECT FROM pgblend.collections WHERE name = 'bench'").fetchone():
+    if connection.execute("SELECT FROM blend.collections WHERE name = 'bench'").fetchone():
         return
-    connection.execute("SELECT pgblend.add_collection('bench')")
+    connection.execute("SELECT blend.add_collection('bench')")
     connection.execute("SET session_replication_role = replica")  # no triggers: names are not asked
     connection.execute(_DOCUMENTS, {"nodes": nodes})
     connection.execute(_EDGES, {"nodes": nodes, "edges": edges})

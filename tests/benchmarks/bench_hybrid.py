@@ -61,7 +61,7 @@ class Bench:
             self.langchain.load(self.corpus)
         self.connection = self.blend.connection
         self.connection.execute(f"SET hnsw.ef_search = {DEPTH}")  # for the bare index
-        row = self.connection.execute("SELECT array_agg(id) FROM pgblend.collections").fetchone()
+        row = self.connection.execute("SELECT array_agg(id) FROM blend.collections").fetchone()
         self.ids = row and row[0]
         row = self.connection.execute(
             "SELECT pgblend._search_settings(%s, NULL, %s)::text", [PATIENT, self.ids]

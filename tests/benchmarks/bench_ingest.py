@@ -76,7 +76,7 @@ def main() -> None:
 
 def _store(connection: Connection, payloads: list[bytes]) -> float:
     """Store everything through one connection; return the processor time that it took."""
-    connection.execute("SELECT pgblend.add_collection(%s)", [COLLECTION])
+    connection.execute("SELECT blend.add_collection(%s)", [COLLECTION])
     server = psutil.Process(connection.info.backend_pid)
     start = sum(server.cpu_times()[:2])
     try:
@@ -89,7 +89,7 @@ def _store(connection: Connection, payloads: list[bytes]) -> float:
             store(connection, COLLECTION, batch)
         return sum(server.cpu_times()[:2]) - start
     finally:
-        connection.execute("SELECT pgblend.remove_collection(%s)", [COLLECTION])
+        connection.execute("SELECT blend.remove_collection(%s)", [COLLECTION])
 
 
 if __name__ == "__main__":

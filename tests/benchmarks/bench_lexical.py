@@ -42,7 +42,7 @@ OPTIONS = {"candidate_depth": ROWS, "timeouts_ms": {"lexical": 600_000}}
 FILTERS = {"1 %": '{"one": true}', "10 %": '{"ten": true}', "50 %": '{"half": true}'}
 INGEST = """
     SELECT count(stored.document_id)
-    FROM peer AS p CROSS JOIN LATERAL pgblend.ingest_document(
+    FROM peer AS p CROSS JOIN LATERAL blend.ingest_document(
         'bench', p.id::text, '', '', content_hash => 'given',
         metadata => jsonb_build_object(
             'one', p.id % 100 = 0, 'ten', p.id % 10 = 0, 'half', p.id % 2 = 0),
@@ -67,9 +67,7 @@ def load(url: str, corpus: Corpus) -> None:
         with connection.cursor().copy("COPY peer FROM STDIN") as copy:
             for row in enumerate(corpus.texts()):
                 copy.write_row(row)
-        connection.execute(
-            "SELECT pgblend.add_collection('bench', %s)", [corpus.text_search_config]
-        )
+        connection.execute("SELECT blend.add_collection('bench', %s)", [corpus.text_search_config])
         connection.execute(INGEST)
         connection.execute("VACUUM ANALYZE")
         connection.execute(
@@ -130,7 +128,7 @@ class Bench:
         systems: dict[str, Timed] = {
             "pgblend": self.arm,
             "lexical_search": lambda query: execute(
-                f"SELECT * FROM pgblend.lexical_search(%s, {ROWS}, options => %s)",
+                f"SELECT * FROM blend.lexical_search(%s, {ROWS}, options => %s)",
                 [query, json.dumps(OPTIONS)],
                 prepare=True,
             ).fetchall(),
@@ -166,7 +164,7 @@ class Bench:
         )
         postings = self.one("SELECT sum(length(lexemes)) FROM pgblend_data.chunk")
         chunks = self.one("SELECT count(*) FROM pgblend_data.chunk")
-        rebuild = milliseconds(lambda: self.one("SELECT pgblend.lexical_rebuild('bench')"))
+        rebuild = milliseconds(lambda: self.one("SELECT blend.lexical_rebuild('bench')"))
         self.connection.execute("VACUUM ANALYZE pgblend_data.posting, pgblend_data.segment")
         return {
             "bytes_a_posting": float(size / postings),
@@ -207,7 +205,7 @@ class Bench:
         def write() -> None:
             with connect(self.url) as connection:
                 while time.monotonic() < end:
-                    statement = "SELECT pgblend.ingest_document('bench', %s, %s)"
+                    statement = "SELECT blend.ingest_document('bench', %s, %s)"
                     values = [f"new{len(written)}", queries[len(written) % len(queries)] * 5]
                     written.append(milliseconds(partial(connection.execute, statement, values)))
 
@@ -220,7 +218,7 @@ class Bench:
         for thread in threads:
             thread.join()
         self.connection.execute("DELETE FROM pgblend_data.document WHERE source_key LIKE 'new%'")
-        self.connection.execute("SELECT pgblend.lexical_seal('bench')")
+        self.connection.execute("SELECT blend.lexical_seal('bench')")
         return {
             "searches_a_second": len(times) / seconds,
             "writes_a_second": len(written) / seconds,

@@ -37,9 +37,9 @@ def main(url: str) -> None:
                     file.write(json.dumps({"id": str(place), "text": text}) + "\n")
             seconds, peak = run(url, path)
             chunks = connection.execute(
-                "SELECT chunks FROM pgblend.collections WHERE name = %s", [COLLECTION]
+                "SELECT chunks FROM blend.collections WHERE name = %s", [COLLECTION]
             ).fetchone()
-            connection.execute("SELECT pgblend.remove_collection(%s)", [COLLECTION])
+            connection.execute("SELECT blend.remove_collection(%s)", [COLLECTION])
             rows.append(
                 {
                     "case": f"{passages:,} passages",

@@ -65,7 +65,7 @@ def main(server: str, files: list[str]) -> None:
         for row in connection.execute(
             "SELECT name, table_bytes::float / vectors, pg_relation_size(format("
             "'pgblend_data.embedding_%s_embedding_hnsw', name)::regclass)::float / vectors"
-            " FROM pgblend.count_vectors() ORDER BY name"
+            " FROM blend.count_vectors() ORDER BY name"
         ):
             print("{:8} {:7.0f} bytes a vector in the table {:7.0f} in the HNSW index".format(*row))
         for name in STORAGES:
@@ -106,7 +106,7 @@ def prepared(server: str, corpus: np.ndarray) -> psycopg.Connection:
     url = make_conninfo(server, dbname=NAME)
     runner.upgrade(url)
     connection = psycopg.connect(url, autocommit=True)
-    connection.execute("SET search_path = pgblend, pgblend_data, public")
+    connection.execute("SET search_path = blend, pgblend, pgblend_data, public")
     connection.execute("SET maintenance_work_mem = '1GB'")
     register_vector(connection)
     connection.execute("SELECT add_collection('c', 'simple')")

@@ -74,7 +74,7 @@ def time_pipeline(url: str, name: str, lines: list[str]) -> figures.Row:
             speed = run.report.chunks / seconds
             return {"case": name, "system": "ingest, whole", "chunks_a_second": speed}
         finally:
-            connection.execute("SELECT pgblend.remove_collection(%s)", [COLLECTION])
+            connection.execute("SELECT blend.remove_collection(%s)", [COLLECTION])
 
 
 def main() -> None:

@@ -58,7 +58,7 @@ def _measure(connection: Connection, row_level: str | None) -> dict[str, float]:
     connection.execute("SELECT setseed(0.5)")
     if row_level:
         connection.execute(
-            f"SELECT pgblend.attach_table('{TABLE}', '{{body}}', row_level => {row_level})"
+            f"SELECT blend.attach_table('{TABLE}', '{{body}}', row_level => {row_level})"
         )
     server = psutil.Process(connection.info.backend_pid)
     seconds = {}
@@ -73,7 +73,7 @@ def _measure(connection: Connection, row_level: str | None) -> dict[str, float]:
             seconds[write] = (sum(server.cpu_times()[:2]) - start) / rows
     finally:
         if row_level:
-            connection.execute(f"SELECT pgblend.detach_table('{TABLE}')")
+            connection.execute(f"SELECT blend.detach_table('{TABLE}')")
         connection.execute(f"DROP TABLE {TABLE}")
     return seconds
 

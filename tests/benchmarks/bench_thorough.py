@@ -22,8 +22,8 @@ from support.model_provider import Behaviour, GatewayProcess, ModelProvider
 BUDGET_MS = 5000
 MODEL_SECONDS = 0.3
 QUERIES = 40
-SEARCH = "SELECT degraded FROM pgblend.hybrid_search(%s, options => %s::jsonb)"
-SET = "SELECT pgblend.set_setting(%s, to_jsonb(%s::text))"
+SEARCH = "SELECT degraded FROM blend.hybrid_search(%s, options => %s::jsonb)"
+SET = "SELECT blend.set_setting(%s, to_jsonb(%s::text))"
 EXPANSION = {
     "lexicalQueries": ["history and awards"],
     "vectorQueries": ["what happened and when"],
@@ -50,15 +50,15 @@ def main(url: str) -> None:
         try:
             for name, value in settings.items():
                 connection.execute(
-                    "SELECT pgblend.set_setting(%s, to_jsonb(%s::text))", [name, value]
+                    "SELECT blend.set_setting(%s, to_jsonb(%s::text))", [name, value]
                 )
-            connection.execute("SELECT pgblend.expand_query('x', timeout_ms => 60000)")
-            connection.execute("SELECT pgblend.embed_text('{x}', timeout_ms => 60000)")
-            connection.execute("SELECT pgblend.rerank_passages('x', '{x}', timeout_ms => 60000)")
+            connection.execute("SELECT blend.expand_query('x', timeout_ms => 60000)")
+            connection.execute("SELECT blend.embed_text('{x}', timeout_ms => 60000)")
+            connection.execute("SELECT blend.rerank_passages('x', '{x}', timeout_ms => 60000)")
             rows = [measured(connection, name, mode) for name, mode in MODES.items()]
         finally:
             for name in settings:
-                connection.execute("SELECT pgblend.reset_setting(%s)", [name])
+                connection.execute("SELECT blend.reset_setting(%s)", [name])
     figures.write("thorough", figures.with_ratios(rows, next(iter(MODES))))
 
 

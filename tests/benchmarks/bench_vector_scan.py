@@ -45,7 +45,7 @@ def main(server: str, files: list[str]) -> None:
     print(f"{len(asked)} queries, {corpus.shape[1]} dimensions; ms of processor time a query")
     print("storage  vectors  depth  ef  exact  index  index/exact  recall  worst")
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SET search_path = pgblend, pgblend_data, public")
+        connection.execute("SET search_path = blend, pgblend, pgblend_data, public")
         register_vector(connection)
         connection.execute("SELECT add_collection('c', 'simple')")
         for storage in ("vector", "halfvec"):

@@ -20,7 +20,7 @@ DEPTHS = (1, 2)
 WEIGHTS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0)
 _FOUND = """
     SELECT q.key, ARRAY(
-        SELECT h.source_key FROM pgblend.hybrid_search(
+        SELECT h.source_key FROM blend.hybrid_search(
             pgblend._plain_query(q.query), 10, collections => ARRAY[c.name],
             options => %(options)s::jsonb, query_embedding => q.embedding) AS h ORDER BY h.rank)
     FROM pgblend_data.judged_query AS q
@@ -29,7 +29,7 @@ _FOUND = """
     ORDER BY q.key
 """
 _JUDGED = """
-    SELECT j.query_key, array_agg(j.source_key) FROM pgblend.judgements AS j
+    SELECT j.query_key, array_agg(j.source_key) FROM blend.judgements AS j
     WHERE j.judged_set = %s AND j.grade > 0 GROUP BY 1 ORDER BY 1
 """
 

@@ -45,10 +45,10 @@ def pgblend(database_url: str) -> Pgblend:
 @pytest.fixture
 def library(connection: psycopg.Connection) -> list[int]:
     """A collection `library` with three documents; returns their ids."""
-    connection.execute("SELECT pgblend.add_collection('library')")
+    connection.execute("SELECT blend.add_collection('library')")
     rows = [
         connection.execute(
-            "SELECT document_id FROM pgblend.ingest_document("
+            "SELECT document_id FROM blend.ingest_document("
             "'library', %s, %s, title => %s, uri => %s, metadata => %s::jsonb)",
             [key, content, title, None if title is None else f"file:///{key}", json.dumps(more)],
         ).fetchone()
@@ -84,7 +84,7 @@ def vectors(
     gateway_connection.execute(  # the gateway's first answer may take long: it imports litellm
         "CREATE TEMP TABLE embedding_stage AS SELECT chunk_id,"
         " (embed_text(ARRAY[input], 'test', 60000))[1] AS embedding"
-        " FROM _next_embeddings('test', 100)"
+        " FROM pgblend._next_embeddings('test', 100)"
     )
-    stored = gateway_connection.execute("SELECT _store_embeddings('test')").fetchone()
+    stored = gateway_connection.execute("SELECT pgblend._store_embeddings('test')").fetchone()
     assert stored == (len(library),)

@@ -106,7 +106,7 @@ def test_a_database_that_is_not_migrated(
 def test_objects_of_a_newer_version_are_missing(
     pgblend: Callable[..., Result], connection: psycopg.Connection
 ) -> None:
-    connection.execute("DROP VIEW pgblend.settings")
+    connection.execute("DROP VIEW blend.settings")
     assert_short_error(pgblend("config", "list"), "not migrated", "pgblend migrate up")
 
 

@@ -140,7 +140,7 @@ def test_a_search_path_without_pgblend(examine: Examine, connection: psycopg.Con
 
 
 def test_changed_routines(examine: Examine, connection: psycopg.Connection) -> None:
-    connection.execute("DROP FUNCTION pgblend.reset_setting")
+    connection.execute("DROP FUNCTION blend.reset_setting")
     check = examine()["migrations"]
     assert check["status"] == "warning"
     assert "pgblend migrate apply" in check["mend"]

@@ -144,12 +144,12 @@ def test_a_killed_run_goes_on_and_runs_are_the_same(
     run_id = connection.execute(
         "SELECT pgblend._start_run('mine', 'lexical', NULL, '{}', 100)"
     ).fetchone()[0]  # type: ignore[index]
-    assert connection.execute("SELECT pgblend.evaluate_queries(%s, 1)", [run_id]).fetchone() == (1,)
+    assert connection.execute("SELECT blend.evaluate_queries(%s, 1)", [run_id]).fetchone() == (1,)
     (first,) = results(pgblend, "--arm", "lexical")
     (second,) = results(pgblend, "--arm", "lexical")
     assert (first["run_id"], second["run_id"]) == (run_id, run_id + 1)
     rankings = connection.execute(
-        "SELECT run_id, query_key, source_keys, scores FROM pgblend.evaluation_queries"
+        "SELECT run_id, query_key, source_keys, scores FROM blend.evaluation_queries"
     ).fetchall()
     found = [
         sorted(str(row[1:]) for row in rankings if row[0] == run) for run in (run_id, run_id + 1)
@@ -164,7 +164,7 @@ def test_another_way_is_another_run(
     ok(pgblend("eval", "import", str(folder), "--set", "mine"))
     (one,) = results(pgblend, "--arm", "lexical", "--option", "k1=0.9")
     assert one["run_id"] == 1
-    row = connection.execute("SELECT settings ->> 'k1' FROM pgblend.evaluation_runs").fetchone()
+    row = connection.execute("SELECT settings ->> 'k1' FROM blend.evaluation_runs").fetchone()
     assert row == ("0.9",)
     wrong = pgblend("eval", "run", "--set", "mine", "--option", "k9=1")
     assert wrong.exit_code == 1
@@ -190,7 +190,7 @@ def test_grades_that_are_no_whole_numbers(
     result = ok(pgblend(*load))
     assert "qrels.tsv has grades that are no whole numbers: all are stored times 4" in result.stderr
     assert json.loads(ok(pgblend(*load, "--json")).stdout)["grade_scale"] == 4
-    grades = connection.execute("SELECT grade FROM pgblend.judgements ORDER BY grade").fetchall()
+    grades = connection.execute("SELECT grade FROM blend.judgements ORDER BY grade").fetchall()
     assert grades == [(1,), (1,), (1,), (2,)]
     (scaled,) = results(pgblend, "--arm", "lexical")
     assert scaled["metrics"]["nDCG@10"] == whole["metrics"]["nDCG@10"]
@@ -223,7 +223,7 @@ def test_files_as_other_systems_write_them(
         (other / "qrels.tsv").write_bytes(qrels.encode())
         ok(pgblend("eval", "import", str(other), "--set", f"o{number}", "--collection", "mine"))
     assert connection.execute(
-        "SELECT judged_set, query_key, query, source_key, grade FROM pgblend.judgements"
+        "SELECT judged_set, query_key, query, source_key, grade FROM blend.judgements"
         " WHERE judged_set <> 'mine' ORDER BY 1"
     ).fetchall() == [(name, "q 1", "red wine", "d1", 2) for name in ("o0", "o1")]
 
@@ -247,7 +247,7 @@ def test_trec_topics_and_a_beir_folder(
     ok(pgblend("eval", "import", str(folder), "--set", "beir", "--collection", "mine", "--split",
                "dev"))  # fmt: skip
     rows = connection.execute(
-        "SELECT judged_set, query_key, query, source_key, grade FROM pgblend.judgements"
+        "SELECT judged_set, query_key, query, source_key, grade FROM blend.judgements"
         " WHERE judged_set <> 'mine' ORDER BY 1, 4"
     ).fetchall()
     assert rows == [
@@ -268,7 +268,7 @@ def test_another_set_of_the_same_name(
     assert "already, with other judgements" in result.stderr
     ok(pgblend("eval", "import", str(folder), "--set", "mine", "--replace"))
     assert counts(connection) == [4, 4, 1, 4, 1]
-    assert connection.execute("SELECT count(*) FROM pgblend.evaluation_runs").fetchone() == (0,)
+    assert connection.execute("SELECT count(*) FROM blend.evaluation_runs").fetchone() == (0,)
 
 
 def test_a_set_that_cannot_be_made_stores_nothing(
@@ -277,7 +277,7 @@ def test_a_set_that_cannot_be_made_stores_nothing(
     wrong = ok_not(pgblend("eval", "import", str(folder), "--set", " x", "--collection", "fresh"))
     assert "name of a judged set is ' x'" in wrong.stderr
     assert counts(connection) == [0] * 5
-    assert connection.execute("SELECT count(*) FROM pgblend.collections").fetchone() == (0,)
+    assert connection.execute("SELECT count(*) FROM blend.collections").fetchone() == (0,)
 
 
 def test_what_was_imported_before_is_not_taken_for_another(
@@ -381,7 +381,7 @@ def test_compare_says_what_else_differs(
 ) -> None:
     ok(pgblend("eval", "import", str(folder), "--set", "mine"))
     results(pgblend, "--arm", "lexical")
-    connection.execute("SELECT pgblend.record_judgement('mine', 'sail', 'd3', 1)")
+    connection.execute("SELECT blend.record_judgement('mine', 'sail', 'd3', 1)")
     results(pgblend, "--arm", "lexical", "-n", "50")
     connection.execute(
         "UPDATE pgblend_data.evaluation_result SET degraded = '{lexical: late}' WHERE run_id = 2"
@@ -415,7 +415,7 @@ def test_what_compare_names_explains_that_very_search(
             ok(pgblend("eval", "explain", str(run), "q1", "--json")), "search-results"
         )
         stored = connection.execute(
-            "SELECT source_keys, query FROM pgblend.evaluation_queries"
+            "SELECT source_keys, query FROM blend.evaluation_queries"
             " WHERE run_id = %s AND query_key = 'q1'",
             [run],
         ).fetchone()

@@ -60,7 +60,7 @@ def test_a_killed_run_goes_on_where_it_was(
         " ORDER BY query_id"
     ).fetchall()
     assert 0 < len(before) < QUERIES
-    (unfinished,) = connection.execute("SELECT run_id, state FROM pgblend.evaluation_runs")
+    (unfinished,) = connection.execute("SELECT run_id, state FROM blend.evaluation_runs")
     assert unfinished[1] == "running"
     found = [json.loads(start(database_url).communicate(timeout=120)[0]) for _ in range(2)]
     assert [run["run_id"] for run in found] == [unfinished[0], unfinished[0] + 1]

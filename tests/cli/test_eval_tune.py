@@ -94,7 +94,7 @@ def test_tuning_notices_that_the_vectors_are_better(
     parse_valid: Callable[[Any, str], Any],
 ) -> None:
     connection.execute(
-        """SELECT pgblend.set_profile('poor', 'words', '{"weights": {"vector": 0.02}}')"""
+        """SELECT blend.set_profile('poor', 'words', '{"weights": {"vector": 0.02}}')"""
     )
     arguments = ("--set", "mine", "--profile", "poor", "--trials", "20", "--save", "better")
     result = pgblend("eval", "tune", *arguments, "--json")
@@ -125,7 +125,7 @@ def test_without_vectors_and_a_model_there_is_nothing_to_weigh(
     result = pgblend("eval", "tune", "--set", "mine", "--trials", "1")
     assert result.exit_code == 5
     assert "no model gateway is set" in result.stderr
-    assert connection.execute("SELECT count(*) FROM pgblend.evaluation_runs").fetchone() == (0,)
+    assert connection.execute("SELECT count(*) FROM blend.evaluation_runs").fetchone() == (0,)
 
 
 def test_queries_without_a_vector_get_one_from_the_model(
@@ -134,7 +134,9 @@ def test_queries_without_a_vector_get_one_from_the_model(
     gateway_connection.execute("SELECT add_judged_set('asked', 'library')")
     gateway_connection.execute("SELECT record_judgement('asked', 'deploy -wine', 'deploy.md', 1)")
     gateway_connection.execute("SELECT record_judgement('asked', 'ships', 'sea.md', 1)")
-    settings = gateway_connection.execute("SELECT _search_settings('{}', NULL, '{}')").fetchone()
+    settings = gateway_connection.execute(
+        "SELECT pgblend._search_settings('{}', NULL, '{}')"
+    ).fetchone()
     assert settings
     pools = read_pools(gateway_connection, "asked", lambda _: True, settings[0], lambda _: None)
     given = gateway_connection.execute(
@@ -172,7 +174,7 @@ def test_the_audit_command(
     assert (space["ef_search"], space["recall"]) == (100, 1)
     doctor = json.loads(pgblend("doctor", "--json").stdout)
     assert any(check["name"] == "vector index" for check in doctor["checks"])
-    connection.execute("SELECT pgblend.drop_embedding_space('default', true)")
+    connection.execute("SELECT blend.drop_embedding_space('default', true)")
     none = pgblend("eval", "audit")
     assert none.exit_code == 1
     assert "no passage has a vector" in none.stderr

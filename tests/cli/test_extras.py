@@ -111,7 +111,7 @@ def test_a_price_list_that_is_not_there_is_named(
     tmp_path: Path, database_url: str, connection: psycopg.Connection
 ) -> None:
     connection.execute(
-        "SELECT pgblend.set_setting('embedding_model', '\"openai/text-embedding-3-small\"')"
+        "SELECT blend.set_setting('embedding_model', '\"openai/text-embedding-3-small\"')"
     )
     (tmp_path / "wine.md").write_text("Red wine.")
     arguments = ("--database-url", database_url, "ingest", str(tmp_path / "wine.md"))

@@ -143,7 +143,7 @@ def test_a_real_search_in_the_log(
             ' \'{"mode": "fast", "mmr": {"lambda": 0.5}}\', query_embedding => %s)',
             vector_of("red fox"),
         )
-        run = db.value("SELECT _start_run('mine', 'lexical', NULL, '{}', 10)")
+        run = db.value("SELECT pgblend._start_run('mine', 'lexical', NULL, '{}', 10)")
         db.rows("SELECT evaluate_queries(%s)", run)
         db.rows("SELECT embed_text('{x}', timeout_ms => 60000)")  # a first answer takes long
         assert len(db.rows("SELECT * FROM lexical_search('cabernet')")) == 2
@@ -171,7 +171,7 @@ def test_a_real_search_in_the_log(
     assert {name: by_vectors[name] for name in fallback} == fallback
     marked = "SELECT purpose, count(*) FROM pgblend_data.search_log GROUP BY 1 ORDER BY 1"
     assert rows(connection, marked) == [("evaluation", 1), ("search", 2)]
-    assert rows(connection, "SELECT sum(searches) FROM pgblend.search_volume") == [(2,)]
+    assert rows(connection, "SELECT sum(searches) FROM blend.search_volume") == [(2,)]
 
 
 def test_a_unix_socket_and_a_token(

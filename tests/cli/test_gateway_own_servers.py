@@ -125,12 +125,10 @@ def test_it_serves_a_database(
     gateway: GatewayProcess,
     ollama: ModelProvider,
 ) -> None:
-    connection.execute(
-        "SELECT pgblend.set_setting('gateway_url', to_jsonb(%s::text))", [gateway.url]
-    )
+    connection.execute("SELECT blend.set_setting('gateway_url', to_jsonb(%s::text))", [gateway.url])
     result = pgblend("models", "set", "embedding", "ollama/nomic-embed-text")
     assert result.exit_code == 0, result.output
-    row = connection.execute("SELECT vector_dims((pgblend.embed_text('{x}'))[1])").fetchone()
+    row = connection.execute("SELECT vector_dims((blend.embed_text('{x}'))[1])").fetchone()
     assert row == (384,)
     assert ollama.requests == 2
 

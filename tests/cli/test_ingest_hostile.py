@@ -34,7 +34,7 @@ def run(database_url):
 
 
 def stored(connection):
-    rows = connection.execute("SELECT source_key FROM pgblend.documents ORDER BY 1")
+    rows = connection.execute("SELECT source_key FROM blend.documents ORDER BY 1")
     return [key for (key,) in rows]
 
 
@@ -201,7 +201,7 @@ def test_every_hostile_file_gets_one_line(run, connection, shared_data):
         for problem in report.of_kind(kind)
     }
     documents = dict(
-        connection.execute("SELECT source_key, chunks FROM pgblend.documents").fetchall()
+        connection.execute("SELECT source_key, chunks FROM blend.documents").fetchall()
     )
     for path in folder.iterdir():
         assert documents.get(path.name, 0) > 0 or str(path) in named, path

@@ -37,9 +37,7 @@ def stored(connection):
 
 
 def documents_without_all_their_chunks(connection):
-    return connection.execute("SELECT count(*) FROM pgblend.documents WHERE chunks = 0").fetchone()[
-        0
-    ]
+    return connection.execute("SELECT count(*) FROM blend.documents WHERE chunks = 0").fetchone()[0]
 
 
 def finish(database_url, corpus, connection, before):

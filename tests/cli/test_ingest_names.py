@@ -29,7 +29,7 @@ def ingest(pgblend, parse_valid):
 
 
 def keys(connection):
-    rows = connection.execute("SELECT source_key FROM pgblend.documents ORDER BY 1").fetchall()
+    rows = connection.execute("SELECT source_key FROM blend.documents ORDER BY 1").fetchall()
     return [key for (key,) in rows]
 
 
@@ -74,7 +74,7 @@ def test_a_guessed_encoding_is_told_where_it_is_not_sure(ingest, connection, tmp
     assert code == 0
     assert [warning["source"] for warning in report["warnings"]] == [f"{tmp_path}/short.txt"]
     assert f"{tmp_path}/short.txt: its encoding is a guess, cp1252" in stderr
-    contents = connection.execute("SELECT content FROM pgblend.chunks ORDER BY 1").fetchall()
+    contents = connection.execute("SELECT content FROM blend.chunks ORDER BY 1").fetchall()
     assert sorted(contents) == sorted([("déjà",), (FRENCH,)])
 
 

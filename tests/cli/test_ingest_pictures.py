@@ -67,8 +67,8 @@ def save(path: Path, text: str = "", size: tuple[int, int] = (600, 120)) -> Path
 
 def contents(connection: psycopg.Connection) -> list[tuple[Any, ...]]:
     return connection.execute(
-        "SELECT d.source_key, c.content, d.metadata FROM pgblend.documents AS d"
-        " JOIN pgblend.chunks AS c USING (document_id) ORDER BY 1, c.chunk_index"
+        "SELECT d.source_key, c.content, d.metadata FROM blend.documents AS d"
+        " JOIN blend.chunks AS c USING (document_id) ORDER BY 1, c.chunk_index"
     ).fetchall()
 
 
@@ -87,7 +87,7 @@ def test_a_vision_model_describes_a_picture(
     (asked,) = [body for body in vision.bodies if "messages" in body]
     assert asked["model"].endswith("test-chat")
     assert Image.open(io.BytesIO(shown(asked))).size == (1568, 784)
-    found = gateway_connection.execute("SELECT source_key FROM pgblend.lexical_search('walrus')")
+    found = gateway_connection.execute("SELECT source_key FROM blend.lexical_search('walrus')")
     assert found.fetchall() == [("walrus.png",)]
     vision.reset()
     assert ingest()[1]["documents"]["unchanged"] == 1
@@ -169,7 +169,7 @@ def test_scanned_pages_of_a_pdf_are_read(
     vision.reply = lambda body: next(replies)
     code, report = ingest()
     assert (code, report["documents"]["added"], report["warnings"]) == (0, 1, [])
-    row = gateway_connection.execute("SELECT content, pages FROM pgblend.chunks").fetchone()
+    row = gateway_connection.execute("SELECT content, pages FROM blend.chunks").fetchone()
     assert row == ("The first page.\n\nThe second page.", [1, 2])
 
 

@@ -111,7 +111,7 @@ def test_apply_mends_a_routine_that_was_changed(
     pgblend: Pgblend, parse_valid: ParseValid, connection: psycopg.Connection
 ) -> None:
     connection.execute(
-        "CREATE OR REPLACE FUNCTION pgblend.get_setting(name text) RETURNS jsonb"
+        "CREATE OR REPLACE FUNCTION blend.get_setting(name text) RETURNS jsonb"
         " LANGUAGE sql AS $$ SELECT '1'::jsonb $$"
     )
     assert parse_valid(pgblend("migrate", "status", "--json"), "migrate-status")["drift"] is True

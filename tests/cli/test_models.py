@@ -35,7 +35,7 @@ def provider(
     model_provider: ModelProvider, gateway: GatewayProcess, connection: psycopg.Connection
 ) -> ModelProvider:
     """The provider, behind a gateway that the test's database knows."""
-    connection.execute("SELECT pgblend.set_setting('gateway_url', to_jsonb(%s::text))",
+    connection.execute("SELECT blend.set_setting('gateway_url', to_jsonb(%s::text))",
                        [gateway.url])  # fmt: skip
     return model_provider
 
@@ -57,7 +57,7 @@ def test_embedding_is_the_model_of_the_space_in_use(
     connection: psycopg.Connection,
 ) -> None:
     connection.execute(
-        "SELECT pgblend.create_embedding_space('mine', %s, 384, probe => false)", [provider.model]
+        "SELECT blend.create_embedding_space('mine', %s, 384, probe => false)", [provider.model]
     )
     row = parse_valid(pgblend("models", "list", "--json"), "models-list")["models"][0]
     assert (row["task"], row["model"], row["source"]) == ("embedding", provider.model, "space")

@@ -25,7 +25,7 @@ SEARCH = "SELECT source_key, score FROM lexical_search('wine sea wind')"
 def _search(url_or_connection: str | psycopg.Connection) -> list[tuple[str, float]]:
     if isinstance(url_or_connection, str):
         with psycopg.connect(url_or_connection) as connection:
-            connection.execute("SET search_path = public, pgblend")
+            connection.execute("SET search_path = public, blend")
             return connection.execute(SEARCH).fetchall()
     return url_or_connection.execute(SEARCH).fetchall()
 
@@ -163,7 +163,7 @@ def test_another_databases_file_is_refused(
 ) -> None:
     foreign = new_database(template)
     with psycopg.connect(foreign) as connection:
-        connection.execute("SET search_path = public, pgblend")
+        connection.execute("SET search_path = public, blend")
         connection.execute("SELECT add_collection('library')")
         for key in "abc":
             connection.execute("SELECT ingest_document('library', %s, 'quite other text')", [key])
@@ -201,5 +201,5 @@ def test_a_dump_takes_the_index_along(
     run("psql", restored, "--quiet", "--set=ON_ERROR_STOP=1", script=dump)
     assert _search(restored) == _search(connection)
     with psycopg.connect(restored) as there:
-        status = there.execute("SELECT status, sealed, pending FROM pgblend.lexical_status()")
+        status = there.execute("SELECT status, sealed, pending FROM blend.lexical_status()")
         assert status.fetchall() == [("ready", 2, 1)]

@@ -64,7 +64,7 @@ def test_messages_are_appended_and_nothing_else_changes(sync, connection, tmp_pa
     assert "It is broken." in after[1][3]
     assert sync(export)[0] == {"unchanged": 1}
     assert chunks(connection, "slack:C1") == after
-    found = connection.execute("SELECT source_key FROM pgblend.lexical_search('rolled back')")
+    found = connection.execute("SELECT source_key FROM blend.lexical_search('rolled back')")
     assert found.fetchall() == [("slack:C1",)]
 
 
@@ -156,12 +156,12 @@ def test_files_are_replaced_and_pruned(sync, connection, tmp_path):
     (tmp_path / "b.txt").unlink()
     assert sync(tmp_path)[0] == {"replaced": 1}
     assert sync(tmp_path, "--prune")[0] == {"unchanged": 1, "pruned": 1}
-    assert connection.execute("SELECT source_key FROM pgblend.documents").fetchall() == [("a.txt",)]
+    assert connection.execute("SELECT source_key FROM blend.documents").fetchall() == [("a.txt",)]
 
 
 def test_a_document_that_changed_meanwhile_is_not_appended_to(connection):
-    connection.execute("SELECT pgblend.add_collection('c')")
-    connection.execute("SELECT pgblend.ingest_document('c', 'k', 'text', content_hash => 'now')")
+    connection.execute("SELECT blend.add_collection('c')")
+    connection.execute("SELECT blend.ingest_document('c', 'k', 'text', content_hash => 'now')")
     with pytest.raises(Exception, match=r'document "k" was changed or deleted meanwhile'):
         connection.execute(
             "SELECT pgblend._append_document('c', 'k', 'before', 'after', now(), '[]')"
@@ -171,5 +171,5 @@ def test_a_document_that_changed_meanwhile_is_not_appended_to(connection):
         ['[{"content": "more"}, {"content": "and more"}]'],
     ).fetchone()
     assert added == (2,)
-    indexes = connection.execute("SELECT chunk_index, content FROM pgblend.chunks ORDER BY 1")
+    indexes = connection.execute("SELECT chunk_index, content FROM blend.chunks ORDER BY 1")
     assert indexes.fetchall() == [(0, "text"), (1, "more"), (2, "and more")]

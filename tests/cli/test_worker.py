@@ -200,7 +200,7 @@ def test_a_worker_embeds_what_comes_and_ends_when_asked(
     code, report, errors = worker.finish()  # while the model thinks
     assert (code, report["stored"]) == (0, 3), errors
     assert vectors(gateway_connection) == 3
-    assert value(gateway_connection, "SELECT _live_workers()") == []
+    assert value(gateway_connection, "SELECT pgblend._live_workers()") == []
 
 
 @pytest.mark.fault("kill -9 of workers at any point", "every vector once")

@@ -16,7 +16,7 @@ def table(rows: list[tuple[object, ...]]) -> str:
 
 @pytest.fixture
 def rows(catalogue: psycopg.Connection) -> Callable[[str], list[tuple[object, ...]]]:
-    catalogue.execute("SET search_path = pgblend, pgblend_data, public")
+    catalogue.execute("SET search_path = blend, pgblend, pgblend_data, public")
     return lambda query: catalogue.execute(query).fetchall()  # type: ignore[call-overload]
 
 

@@ -326,7 +326,7 @@ def test_a_role_reaches_only_the_gateway_that_is_set(
     reader.rows("SET pgblend.gateway_url = 'http://127.0.0.1:1'")
     reader.rows("CREATE TEMP TABLE setting (name text, value jsonb)")
     reader.rows("INSERT INTO setting VALUES ('gateway_url', '\"http://127.0.0.1:1\"')")
-    reader.rows("SET search_path = pg_temp, pgblend, pgblend_data, public")
+    reader.rows("SET search_path = pg_temp, blend, pgblend, pgblend_data, public")
     assert reader.value("SELECT cardinality(embed_text(ARRAY['x']))") == 1
     assert model_provider.requests == 2
     for call in ("_call_gateway('/', '{}', 5)", "_post_to_gateway('{}')"):

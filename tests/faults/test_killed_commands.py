@@ -127,8 +127,8 @@ def test_a_killed_migration_leaves_a_whole_revision(
     with psycopg.connect(url) as connection:
         database = connection.info.dbname
         if start_revision == "0010":
-            connection.execute("SELECT pgblend.add_collection('kept')")
-            connection.execute("SELECT pgblend.ingest_document('kept', 'k', 'some words')")
+            connection.execute("SELECT blend.add_collection('kept')")
+            connection.execute("SELECT blend.ingest_document('kept', 'k', 'some words')")
     # The step cannot end before it is killed: what it writes last waits.
     locked = lock_held(url, "pgblend_data.alembic_version")
     with locked, psycopg.connect(url, autocommit=True) as watcher:

@@ -77,7 +77,7 @@ def test_a_small_set_does_not_fall_and_ranks_bit_for_bit_the_same(
     with psycopg.connect(database_url) as connection:
         found = [
             connection.execute(
-                "SELECT query_key, source_keys, scores FROM pgblend.evaluation_queries"
+                "SELECT query_key, source_keys, scores FROM blend.evaluation_queries"
                 " WHERE run_id = %s ORDER BY query_key",
                 [one["run_id"]],
             ).fetchall()
@@ -107,7 +107,7 @@ def measured(module_url: str, shared_data: Path) -> dict[str, dict[str, Values]]
 
 def _by_query(connection: psycopg.Connection, run_id: int) -> Values:
     rows = connection.execute(
-        "SELECT query_key, metrics FROM pgblend.evaluation_queries WHERE run_id = %s"
+        "SELECT query_key, metrics FROM blend.evaluation_queries WHERE run_id = %s"
         " ORDER BY query_key",
         [run_id],
     ).fetchall()

@@ -55,7 +55,7 @@ def judged(shared_data: Path) -> Callable[[str], Judged]:
 
 
 def search_in(db: Database, collection: str) -> Callable[[str], list[tuple[str, float]]]:
-    search = "SELECT source_key, score FROM pgblend.lexical_search(%s, 10, %s, options => %s)"
+    search = "SELECT source_key, score FROM blend.lexical_search(%s, 10, %s, options => %s)"
     return lambda query: db.rows(search, query, [collection], PATIENT)
 
 

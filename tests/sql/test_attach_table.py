@@ -359,8 +359,8 @@ def test_a_writer_without_any_right_here_still_writes(committed: Database, conne
     writer.rows("INSERT INTO public.articles (id, body) VALUES (1, 'A gnu.')")
     writer.rows("UPDATE public.articles SET body = 'A zebra.'")
     assert found(committed, "zebra") == ["1"]
-    for query in ("pgblend.lexical_search('walrus')", "pgblend_data.chunk",
-                  "pgblend.attached_tables"):  # fmt: skip
+    for query in ("blend.lexical_search('walrus')", "pgblend_data.chunk",
+                  "blend.attached_tables"):  # fmt: skip
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             writer.rows(f"SELECT * FROM {query}")
     writer.rows("CREATE TEMP TABLE trap (id int, body text)")

@@ -212,7 +212,7 @@ def test_edges_are_seen_only_with_both_ends(attached: Database) -> None:
         attached.rows("RESET ROLE")
         assert ("books:30", "authors:30", [WRITTEN]) in edges(attached)
         attached.rows("SELECT grant_collection('books', %s, 'read')", reader)
-        seen = "SELECT count(*) FROM pgblend.edges"
+        seen = "SELECT count(*) FROM blend.edges"
         attached.rows(f"SET LOCAL ROLE {reader}")
         assert attached.value(seen) == 0
         attached.rows("RESET ROLE")

@@ -107,7 +107,7 @@ def judged(db: Database, *relevant: tuple[str, int], query: str = "fox jumps") -
     db.rows("SELECT add_judged_set('mine', 'c')")
     for key, grade in relevant:
         db.rows("SELECT record_judgement('mine', %s, %s, %s)", query, key, grade)
-    run = db.value("SELECT _start_run('mine', 'lexical', NULL, '{}', 10)")
+    run = db.value("SELECT pgblend._start_run('mine', 'lexical', NULL, '{}', 10)")
     assert db.value("SELECT evaluate_queries(%s)", run) == 1
     keys: list[str] = db.value("SELECT source_keys FROM pgblend_data.evaluation_result")
     return keys

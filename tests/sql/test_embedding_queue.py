@@ -27,26 +27,30 @@ def sessions(queue: Database):
 
 
 def start(session: Database) -> int:
-    return session.value("SELECT _start_worker('host', 7)")
+    return session.value("SELECT pgblend._start_worker('host', 7)")
 
 
 def claim(session: Database, worker: int | None, size: int | None = None) -> list[str]:
-    return session.column("SELECT input FROM _next_embeddings('test_space', %s, %s)", size, worker)
+    return session.column(
+        "SELECT input FROM pgblend._next_embeddings('test_space', %s, %s)", size, worker
+    )
 
 
 def claimed_ids(session: Database, worker: int) -> list[int]:
-    return session.column("SELECT chunk_id FROM _next_embeddings('test_space', 1, %s)", worker)
+    return session.column(
+        "SELECT chunk_id FROM pgblend._next_embeddings('test_space', 1, %s)", worker
+    )
 
 
 def store(session: Database, worker: int | None, chunk_ids: list[int]) -> int:
     with session.connection.transaction():
         stage(session, [(each, embed("v")) for each in chunk_ids])
-        return session.value("SELECT _store_embeddings('test_space', %s)", worker)
+        return session.value("SELECT pgblend._store_embeddings('test_space', %s)", worker)
 
 
 def fail(session: Database, worker: int, chunk_ids: list[int], reason: str = "no") -> int:
     return session.value(
-        "SELECT _fail_embeddings('test_space', %s, %s, %s)",
+        "SELECT pgblend._fail_embeddings('test_space', %s, %s, %s)",
         worker, chunk_ids, [reason] * len(chunk_ids),
     )  # fmt: skip
 
@@ -63,9 +67,9 @@ def test_a_dead_session_loses_its_claims_and_what_it_brings_is_too_late(
     queue: Database, sessions
 ) -> None:
     (first, one), (second, two) = sessions
-    ids = first.column("SELECT chunk_id FROM _next_embeddings('test_space', 2, %s)", one)
+    ids = first.column("SELECT chunk_id FROM pgblend._next_embeddings('test_space', 2, %s)", one)
     assert claim(second, two) == ["three", "four"]
-    first.rows("SELECT pg_advisory_unlock(_worker_lock(), %s)", one)  # as its end would
+    first.rows("SELECT pg_advisory_unlock(pgblend._worker_lock(), %s)", one)  # as its end would
     assert claim(second, two) == ["one", "two"]
     assert store(first, one, ids) == 0
     assert store(second, two, ids) == 2
@@ -90,10 +94,10 @@ def test_what_is_queued_anew_meanwhile_is_not_stored(queue: Database, sessions) 
 def test_given_back_chunks_can_be_taken(sessions) -> None:
     (first, one), (second, two) = sessions
     claim(first, one)
-    assert first.value("SELECT _release_embeddings(%s)", one) == 4
+    assert first.value("SELECT pgblend._release_embeddings(%s)", one) == 4
     assert claim(second, two) == list(TEXTS)
-    second.rows("SELECT _stop_worker(%s)", two)
-    assert second.value("SELECT _live_workers()") == [one]
+    second.rows("SELECT pgblend._stop_worker(%s)", two)
+    assert second.value("SELECT pgblend._live_workers()") == [one]
     assert claim(first, one) == list(TEXTS)
 
 
@@ -109,7 +113,7 @@ def test_a_vector_takes_the_place_of_an_older_one(queue: Database, sessions) -> 
     assert claimed_ids(first, one) == [chunk]
     with first.connection.transaction():
         stage(first, [(chunk, embed("other"))])
-        assert first.value("SELECT _store_embeddings('test_space', %s)", one) == 1
+        assert first.value("SELECT pgblend._store_embeddings('test_space', %s)", one) == 1
     stored = queue.value("SELECT embedding FROM pgblend_data.embedding_test_space")
     assert stored.to_text() == vector_literal(embed("other"))
 
@@ -130,7 +134,7 @@ def test_failures_wait_ever_longer_and_end_as_dead_letters(queue: Database, sess
         assert reason == f"refused {attempt}"
         waits.append(wait)
         assert chunk not in claimed_ids(first, one)  # another one
-        first.rows("SELECT _release_embeddings(%s)", one)
+        first.rows("SELECT pgblend._release_embeddings(%s)", one)
         queue.rows("UPDATE pgblend_data.embedding_queue SET worker = %s WHERE chunk_id = %s",
                    one, chunk)  # fmt: skip
     assert 4 < waits[0] <= 15
@@ -170,7 +174,7 @@ def test_the_rate_is_shared_by_all_workers(queue: Database, sessions) -> None:
     queue.rows("UPDATE pgblend_data.embedding_allowance SET counted_at = now() - interval '4 s'")
     assert claim(first, one, 5) == ["four"]
     queue.rows("SELECT reset_setting('embedding_texts_per_minute')")
-    first.rows("SELECT _release_embeddings(%s)", one)
+    first.rows("SELECT pgblend._release_embeddings(%s)", one)
     assert len(claim(second, two)) == 3
 
 
@@ -180,10 +184,10 @@ def test_workers_are_woken_only_when_they_wait(queue: Database, sessions) -> Non
     heard = lambda: list(first.connection.notifies(timeout=0.2, stop_after=1))  # noqa: E731
     add_documents(queue, "c", [("five", "", "five")])
     assert heard() == []
-    first.rows("SELECT pg_advisory_lock_shared(_worker_lock(), 0)")
+    first.rows("SELECT pg_advisory_lock_shared(pgblend._worker_lock(), 0)")
     add_documents(queue, "c", [("six", "", "six")])
     assert len(heard()) == 1
-    assert first.value("SELECT _live_workers()") == [one, one + 1]
+    assert first.value("SELECT pgblend._live_workers()") == [one, one + 1]
 
 
 def test_a_writer_works_on_what_it_may_write(queue: Database, connect_as) -> None:
@@ -210,6 +214,6 @@ def test_a_reader_may_only_look(queue: Database, connect_as) -> None:
 
 
 def test_workers_seal_what_many_small_transactions_left(queue: Database) -> None:
-    assert queue.value("SELECT _seal_waiting(5)") == 0
-    assert queue.value("SELECT _seal_waiting(4)") == 4
+    assert queue.value("SELECT pgblend._seal_waiting(5)") == 0
+    assert queue.value("SELECT pgblend._seal_waiting(4)") == 4
     assert queue.value("SELECT sealed FROM lexical_status('c')") == 4

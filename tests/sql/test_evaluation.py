@@ -75,7 +75,7 @@ def test_a_run_takes_only_queries_with_a_relevant_document(db: Database) -> None
     db.rows("SELECT add_judged_set('mine', 'library')")
     db.rows("SELECT record_judgement('mine', 'sea \"wind', 'b', 1)")
     db.rows("SELECT record_judgement('mine', 'red', 'b', 0)")
-    run = db.value("SELECT _start_run('mine', 'lexical', NULL, '{}', 10)")
+    run = db.value("SELECT pgblend._start_run('mine', 'lexical', NULL, '{}', 10)")
     assert db.value("SELECT evaluate_queries(%s)", run) == 1
     assert db.value("SELECT evaluate_queries(%s)", run) == 0
     assert db.rows(
@@ -97,9 +97,11 @@ def test_words_that_are_nowhere_find_nothing_by_words(db: Database) -> None:
         "SELECT f.* FROM pgblend_data.evaluation_run AS r"
         " CROSS JOIN LATERAL pgblend._judged_search(r, 'zeppelin', NULL) AS f WHERE r.id = %s"
     )
-    run = db.value("SELECT _start_run('mine', 'lexical', NULL, '{}', 10)")
+    run = db.value("SELECT pgblend._start_run('mine', 'lexical', NULL, '{}', 10)")
     assert (db.rows(search, run), warnings) == ([], [])
-    lenient = db.value("SELECT _start_run('mine', 'lexical', NULL, '{\"strict\": false}', 10)")
+    lenient = db.value(
+        "SELECT pgblend._start_run('mine', 'lexical', NULL, '{\"strict\": false}', 10)"
+    )
     db.rows(search, lenient)
     assert warnings  # the vectors were asked, for want of words
 
@@ -111,7 +113,7 @@ def test_passages_become_documents_and_copies_are_counted(db: Database) -> None:
     db.rows("SELECT ingest_document('library', 'b', 'other wine', 'B')")
     db.rows("SELECT add_judged_set('mine', 'library')")
     db.rows("SELECT record_judgement('mine', 'wine', 'b', 1)")
-    run = db.value("SELECT _start_run('mine', 'lexical', NULL, '{\"dedup\": \"off\"}', 10)")
+    run = db.value("SELECT pgblend._start_run('mine', 'lexical', NULL, '{\"dedup\": \"off\"}', 10)")
     db.rows("SELECT evaluate_queries(%s)", run)
     keys, scores, passages, metrics = db.row(
         "SELECT source_keys, scores, passages, metrics FROM evaluation_queries"
@@ -125,7 +127,7 @@ def test_new_data_make_a_new_run(db: Database) -> None:
     library(db)
     db.rows("SELECT add_judged_set('mine', 'library')")
     db.rows("SELECT record_judgement('mine', 'sea', 'b', 1)")
-    start = "SELECT _start_run('mine', 'hybrid', NULL, '{}', 10)"
+    start = "SELECT pgblend._start_run('mine', 'hybrid', NULL, '{}', 10)"
     run = db.value(start)
     assert db.value(start) == run
     add_documents(db, "library", [("c", "C", "more sea")])
@@ -133,10 +135,12 @@ def test_new_data_make_a_new_run(db: Database) -> None:
 
 
 def finished_run(db: Database, metrics: str, options: str = "{}", judged_set: str = "mine") -> int:
-    run: int = db.value("SELECT _start_run(%s, 'hybrid', NULL, %s, 10)", judged_set, options)
+    run: int = db.value(
+        "SELECT pgblend._start_run(%s, 'hybrid', NULL, %s, 10)", judged_set, options
+    )
     db.rows("SELECT evaluate_queries(%s)", run)
     query = db.value("SELECT query_id FROM pgblend_data.evaluation_result WHERE run_id = %s", run)
-    db.rows("SELECT _finish_run(%s, ARRAY[%s::bigint], ARRAY[%s::jsonb], %s)", run, query, metrics,
+    db.rows("SELECT pgblend._finish_run(%s, ARRAY[%s::bigint], ARRAY[%s::jsonb], %s)", run, query, metrics,
             metrics)  # fmt: skip
     return run
 
@@ -151,7 +155,7 @@ def test_quality_over_time_beside_the_run_before_of_the_same_kind(db: Database) 
     second = finished_run(db, '{"nDCG@10": 0.25}')
     add_documents(db, "library", [("c", "C", "more sea")])
     third = finished_run(db, '{"nDCG@10": 0.25, "AP": 0.5}')
-    db.value("SELECT _start_run('mine', 'hybrid', NULL, '{}', 10)")  # not done: not there
+    db.value("SELECT pgblend._start_run('mine', 'hybrid', NULL, '{}', 10)")  # not done: not there
     assert db.rows(
         "SELECT run_id, metric, value, previous_run_id, previous_value, change, same_settings,"
         " same_versions, judged_set, arm, profile FROM quality_trend ORDER BY metric DESC, run_id"
@@ -201,11 +205,13 @@ def test_who_may_see_and_write_a_set(people: SimpleNamespace) -> None:
     names = "SELECT name FROM judged_sets ORDER BY name"
     assert people.admin.column(names) == ["all", "open", "secret"]
     assert people.reader.column(names) == people.writer.column(names) == ["open"]
-    assert people.writer.error("SELECT _start_run('secret', 'lexical', NULL, '{}', 10)").sqlstate
-    run = people.writer.value("SELECT _start_run('open', 'lexical', NULL, '{}', 10)")
+    assert people.writer.error(
+        "SELECT pgblend._start_run('secret', 'lexical', NULL, '{}', 10)"
+    ).sqlstate
+    run = people.writer.value("SELECT pgblend._start_run('open', 'lexical', NULL, '{}', 10)")
     assert people.writer.value("SELECT evaluate_queries(%s)", run) == 1
     assert people.reader.column("SELECT source_keys FROM evaluation_queries") == [["b"]]
-    secret = people.admin.value("SELECT _start_run('secret', 'lexical', NULL, '{}', 10)")
+    secret = people.admin.value("SELECT pgblend._start_run('secret', 'lexical', NULL, '{}', 10)")
     assert people.writer.error("SELECT evaluate_queries(%s)", secret).sqlstate == "42704"
     assert people.reader.column("SELECT run_id FROM evaluation_runs") == [run]
     for judged_set in ("open", "secret"):
@@ -216,7 +222,7 @@ def test_who_may_see_and_write_a_set(people: SimpleNamespace) -> None:
     for call in ("record_judgement('open', 'sea', 'a', 1)", "add_judged_set('x')"):
         assert people.reader.error(f"SELECT {call}").sqlstate == "42501"
     assert people.writer.error("SELECT add_judged_set('x')").sqlstate == "42501"
-    everything = people.admin.value("SELECT _start_run('all', 'lexical', NULL, '{}', 10)")
+    everything = people.admin.value("SELECT pgblend._start_run('all', 'lexical', NULL, '{}', 10)")
     assert people.admin.value("SELECT evaluate_queries(%s)", everything) == 1
 
 
@@ -243,4 +249,4 @@ def test_nobody_slips_a_query_into_anothers_set(people: SimpleNamespace) -> None
     ],
 )
 def test_a_plain_query_has_no_operators(db: Database, query: str | None, plain: str) -> None:
-    assert db.value("SELECT _plain_query(%s)", query) == plain
+    assert db.value("SELECT pgblend._plain_query(%s)", query) == plain

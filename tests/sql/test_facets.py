@@ -221,7 +221,7 @@ def stories(
     db.rows("SELECT add_collection('news')")
     with db.connection.cursor() as cursor:
         cursor.executemany(
-            "SELECT pgblend.ingest_document('news', %s, %s, %s, metadata => %s)",
+            "SELECT blend.ingest_document('news', %s, %s, %s, metadata => %s)",
             [(s["_id"], s["text"], s["title"] or "", json.dumps(s["metadata"])) for s in stories],
         )
     return db, {story["_id"]: story["metadata"] for story in stories}

@@ -40,7 +40,7 @@ def test_title_then_heading_then_body(library: Database) -> None:
 def test_weight_0_leaves_a_field_out(library: Database) -> None:
     for sealed in (False, True):
         if sealed:
-            library.rows("SELECT pgblend.lexical_seal('c')")
+            library.rows("SELECT blend.lexical_seal('c')")
         for k1 in (0, 1.2):
             assert set(search(library, title_weight=0, heading_weight=0, k1=k1)) == {"b", "bb"}
             assert set(search(library, title_weight=0, k1=k1)) == {"h", "b", "bb"}
@@ -60,7 +60,7 @@ def test_out_of_range(library: Database, value: object) -> None:
 @pytest.mark.parametrize("sealed", [False, True])
 def test_both_scorers_agree(library: Database, weights: list[float], sealed: bool) -> None:
     if sealed:
-        library.rows("SELECT pgblend.lexical_seal('c')")
+        library.rows("SELECT blend.lexical_seal('c')")
     ids = library.column("SELECT id FROM pgblend_data.collection")
     lexemes = ["=err-1042", "apple", "cherry", "plum"]
     idf = [4.0, 0.5, 1.25, 0.125]

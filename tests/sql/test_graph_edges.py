@@ -10,7 +10,7 @@ from support.database import Database
 
 DOCUMENTS = ("a/home.md", "a/Note One.md", "b/note-one.md", "b/other.md")
 EDGES = (
-    "SELECT source_key, target_key, edge_type, kind FROM pgblend.links"
+    "SELECT source_key, target_key, edge_type, kind FROM blend.links"
     " WHERE target_key IS NOT NULL ORDER BY 1, 2, 3"
 )
 
@@ -18,7 +18,7 @@ EDGES = (
 def put(db: Database, key: str, links: list[dict[str, Any]] | None = None, **more: Any) -> str:
     """Store a document with links; returns its node."""
     db.rows(
-        "SELECT pgblend.ingest_document('c', %s, %s, title => %s, uri => %s, metadata => %s::jsonb,"
+        "SELECT blend.ingest_document('c', %s, %s, title => %s, uri => %s, metadata => %s::jsonb,"
         " links => %s::jsonb)",
         key,
         more.get("text", f"text of {key}"),
@@ -32,7 +32,7 @@ def put(db: Database, key: str, links: list[dict[str, Any]] | None = None, **mor
 
 @pytest.fixture
 def vault(db: Database) -> Database:
-    db.rows("SELECT pgblend.add_collection('c')")
+    db.rows("SELECT blend.add_collection('c')")
     return db
 
 
@@ -78,7 +78,7 @@ def test_what_a_link_means(vault: Database, link: dict[str, str], meant: str | N
         metadata={"aliases": ["The Other", 1]},
     )
     put(vault, "a/Note One.md")
-    found = vault.column("SELECT target_key FROM pgblend.links")
+    found = vault.column("SELECT target_key FROM blend.links")
     if link["target"].startswith(("mailto", "#")):
         assert found == []
     else:
@@ -125,11 +125,11 @@ def test_links_are_replaced_with_their_text(vault: Database) -> None:
     put(vault, "a/home.md", None)  # nothing changed
     assert len(pairs(vault)) == 4
     put(vault, "a/home.md", [{"target": "b/other.md", "type": "cites", "line": 7, "weight": 2}])
-    assert vault.rows("SELECT edge_type, weight, origin, metadata FROM pgblend.edges") == [
+    assert vault.rows("SELECT edge_type, weight, origin, metadata FROM blend.edges") == [
         ("cites", 2.0, "text", {"lines": [7]})
     ]
     put(vault, "a/home.md", None, text="new text, no links")
-    assert vault.rows("SELECT * FROM pgblend.links") == pairs(vault) == []
+    assert vault.rows("SELECT * FROM blend.links") == pairs(vault) == []
 
 
 def test_links_of_a_name_that_a_document_gets_later(vault: Database) -> None:
@@ -149,7 +149,7 @@ def test_links_as_data_stay_with_their_document(vault: Database) -> None:
     assert vault.value("SELECT add_links('c', 'a/home.md', %s::jsonb)", json.dumps(links)) == 0
     put(vault, "a/home.md", [], text="new text")
     put(vault, "later")
-    assert vault.rows("SELECT edge_type, origin, metadata FROM pgblend.edges") == [
+    assert vault.rows("SELECT edge_type, origin, metadata FROM blend.edges") == [
         ("cites", "data", {"page": 3})
     ]
     vault.rows("SELECT delete_document('c', 'a/home.md')")
@@ -184,12 +184,12 @@ def test_edges_by_hand(vault: Database) -> None:
     assert vault.value("SELECT add_edge(%s, %s, 'cites')", home, other) is True
     assert vault.value("SELECT add_edge(%s, %s, 'cites', 3, '{\"x\": 1}')", home, other) is False
     assert vault.value("SELECT add_edge(%s, %s)", home, chunk) is True
-    assert vault.rows("SELECT * FROM pgblend.edges ORDER BY edge_type") == [
+    assert vault.rows("SELECT * FROM blend.edges ORDER BY edge_type") == [
         (home, other, "cites", 3.0, "hand", {"x": 1}, "c", None, None),
         (home, chunk, "link", 1.0, "hand", {}, "c", None, None),
     ]
     put(vault, "b/other.md", text="another text")  # its chunk goes, the document stays
-    assert vault.column("SELECT edge_type FROM pgblend.edges") == ["cites"]
+    assert vault.column("SELECT edge_type FROM blend.edges") == ["cites"]
     assert vault.value("SELECT delete_edge(%s, %s, 'other')", home, other) == 0
     assert vault.value("SELECT delete_edge(%s, %s)", home, other) == 1
     assert vault.rows("SELECT * FROM pgblend_data.edge") == []
@@ -220,7 +220,7 @@ def test_the_graph_goes_with_its_collection_and_with_truncate(vault: Database) -
         assert len(pairs(vault)) == 2
         vault.rows("SELECT remove_collection('c')")
         assert vault.value("SELECT count(*) FROM pgblend_data.edge") == 0
-        vault.rows("SELECT pgblend.add_collection('c')")
+        vault.rows("SELECT blend.add_collection('c')")
     put(vault, "a/home.md", [{"target": "b/other.md"}])
     put(vault, "b/other.md")
     vault.rows("TRUNCATE pgblend_data.document CASCADE")
@@ -236,12 +236,12 @@ def test_edges_to_what_the_reader_may_not_see(committed: Database, connect_as) -
     writer = connect_as("pgblend_writer")
     committed.rows("SELECT grant_collection('open', %s, 'write')", writer.info.user)
     mine = Database(writer)
-    assert mine.rows("SELECT * FROM pgblend.edges") == []
+    assert mine.rows("SELECT * FROM blend.edges") == []
     assert mine.rows("SELECT * FROM graph_neighbors(%s)", nodes[0]) == []
     assert mine.error("SELECT * FROM graph_neighbors(%s)", nodes[1]).sqlstate == "42704"
     assert mine.error("SELECT add_edge(%s, %s, 'x')", *nodes).sqlstate == "42704"
     committed.rows("SELECT grant_collection('secret', %s, 'read')", writer.info.user)
-    assert mine.column("SELECT target FROM pgblend.edges") == [nodes[1]]
+    assert mine.column("SELECT target FROM blend.edges") == [nodes[1]]
     assert mine.column("SELECT neighbour FROM graph_neighbors(%s)", nodes[0]) == [nodes[1]]
     assert mine.error("SELECT add_edge(%s, %s, 'x')", *nodes).sqlstate == "42501"
     assert mine.value("SELECT (ingest_document('open', 'l', 'x', links => '[{\"target\": \"k\"}]'))"
@@ -257,7 +257,7 @@ def test_two_sessions_that_do_not_see_each_other(
     with psycopg.connect(committed.url) as first, psycopg.connect(committed.url) as second:
         put(Database(first), "a", [{"target": "b"}])
         put(Database(second), "b", [{"target": "a"}])
-    assert committed.value("SELECT count(*) FROM pgblend.edges") == 0
+    assert committed.value("SELECT count(*) FROM blend.edges") == 0
     assert committed.value("SELECT resolve_links('c')") == 2
     assert committed.value("SELECT resolve_links('c')") == 0
-    assert committed.value("SELECT count(*) FROM pgblend.edges") == 2
+    assert committed.value("SELECT count(*) FROM blend.edges") == 2

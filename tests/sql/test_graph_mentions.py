@@ -15,14 +15,14 @@ LIBRARY = [
 ]
 MENTIONS = (
     "SELECT s.source_key, t.source_key, e.metadata ->> 'name', e.origin, e.document_id = s.id"
-    " FROM pgblend.edges AS e JOIN pgblend_data.document AS s ON e.source = 'document:' || s.id"
+    " FROM blend.edges AS e JOIN pgblend_data.document AS s ON e.source = 'document:' || s.id"
     " JOIN pgblend_data.document AS t ON e.target = 'document:' || t.id ORDER BY 1, 2"
 )
 
 
 @pytest.fixture
 def library(db: Database) -> Database:
-    db.rows("SELECT pgblend.add_collection('c')")
+    db.rows("SELECT blend.add_collection('c')")
     add_documents(db, "c", LIBRARY)
     db.rows(
         'SELECT set_metadata(id, \'{"aliases": ["Lisbon"]}\') FROM pgblend_data.document'

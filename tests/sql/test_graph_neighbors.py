@@ -15,7 +15,7 @@ GRAPH = [("a", "b", 1), ("b", "c", 1), ("c", "a", 1), ("c", "d", 5), ("e", "a", 
 
 @pytest.fixture
 def graph(db: Database) -> Database:
-    db.rows("SELECT pgblend.add_collection('c')")
+    db.rows("SELECT blend.add_collection('c')")
     for key in "abcdef":
         db.rows("SELECT ingest_document('c', %s, %s)", key, f"text of {key}")
     for source, target, weight in GRAPH:
@@ -117,7 +117,7 @@ def test_wrong_arguments(db: Database, arguments: str, state: str, problem: str)
 
 
 def test_no_node_and_no_document(db: Database) -> None:
-    db.rows("SELECT pgblend.add_collection('c')")
+    db.rows("SELECT blend.add_collection('c')")
     assert db.rows("SELECT * FROM graph_neighbors(NULL)") == []
     assert db.error("SELECT graph_node('c', 'x')").sqlstate == "42704"
     assert db.error("SELECT graph_node('c', NULL)").sqlstate == "42704"

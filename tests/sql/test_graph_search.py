@@ -37,7 +37,7 @@ def take_vector(db: Database, key: str) -> None:
 
 @pytest.fixture
 def library(db: Database) -> Database:
-    db.rows("SELECT pgblend.add_collection('c')")
+    db.rows("SELECT blend.add_collection('c')")
     add_space(db, "s", 2)
     chunks = {}
     for key, cosine in COSINES.items():
@@ -210,7 +210,7 @@ def test_a_failed_embedding_raises(library: Database) -> None:
 
 @pytest.fixture
 def words(db: Database) -> Database:
-    db.rows("SELECT pgblend.add_collection('c')")
+    db.rows("SELECT blend.add_collection('c')")
     add_space(db)
     add_documents(
         db,

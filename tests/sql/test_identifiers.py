@@ -24,7 +24,7 @@ def library(db: Database) -> Database:
 @pytest.mark.parametrize("sealed", [False, True])
 def test_exact_comes_first(library: Database, name: str, sealed: bool) -> None:
     if sealed:
-        library.rows("SELECT pgblend.lexical_seal('c')")
+        library.rows("SELECT blend.lexical_seal('c')")
     for query in (name, name.upper() if name != "C++" else "c++", f"what is {name}"):
         found = library.column("SELECT source_key FROM lexical_search(%s)", query)
         assert found[0] == "exact", query

@@ -57,9 +57,9 @@ def libraries(db: Database) -> Database:
 def damage(db: Database, statement: str) -> None:
     """Run a statement on the rows of the collection `damaged`."""
     joint = " WHERE " if " WHERE " not in statement else " AND "
-    db.rows("SET LOCAL search_path = pgblend_data, pgblend, public")
+    db.rows("SET LOCAL search_path = pgblend_data, blend, public")
     db.rows(statement + joint + OF_DAMAGED)
-    db.rows("SET LOCAL search_path = public, pgblend")
+    db.rows("SET LOCAL search_path = public, blend")
 
 
 def rows(db: Database, function: str, query: str, options: dict[str, Any]) -> list[Any]:

@@ -277,9 +277,9 @@ def vectors(
     gateway_connection.execute(
         "CREATE TEMP TABLE embedding_stage AS SELECT chunk_id,"
         " (embed_text(ARRAY[input], 'test', 60000))[1] AS embedding"
-        " FROM _next_embeddings('test', 100)"
+        " FROM pgblend._next_embeddings('test', 100)"
     )
-    gateway_connection.execute("SELECT _store_embeddings('test')")
+    gateway_connection.execute("SELECT pgblend._store_embeddings('test')")
 
 
 @pytest.mark.usefixtures("vectors")

@@ -21,7 +21,7 @@ def ingest(db: Database, *chunks: tuple[str | None, str, int], title: str = "Win
     names = ("heading", "content", "own_start")
     rows = [dict(zip(names, chunk, strict=True)) for chunk in chunks]
     db.rows(
-        "SELECT pgblend.ingest_document('docs', '1', '', %s, content_hash => %s, chunks => %s)",
+        "SELECT blend.ingest_document('docs', '1', '', %s, content_hash => %s, chunks => %s)",
         title,
         json.dumps(rows),
         json.dumps(rows),

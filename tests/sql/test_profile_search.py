@@ -78,7 +78,7 @@ def test_score_falls_with_rank_but_where_mmr_chooses(
     assert list(plain.values()) == sorted(plain.values(), reverse=True)
     assert diverse == plain  # each row keeps the score that it had
     assert list(diverse.values()) != sorted(diverse.values(), reverse=True)
-    told = library.value("SELECT col_description('pgblend.search_result'::regclass, 2)")
+    told = library.value("SELECT col_description('blend.search_result'::regclass, 2)")
     assert "Where MMR chooses rows" in told
 
 

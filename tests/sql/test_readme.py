@@ -38,11 +38,11 @@ def library(gateway_connection: psycopg.Connection) -> Database:
     db = Database(gateway_connection)
     add_space(db)
     for collection, documents in LIBRARIES.items():
-        db.rows("SELECT pgblend.add_collection(%s)", collection)
+        db.rows("SELECT blend.add_collection(%s)", collection)
         add_documents(db, collection, documents)
     embed_waiting(db)
     db.rows("SELECT embed_text(ARRAY['x'], %s, 60000)", SPACE)  # a first answer takes long
-    db.rows("SELECT pgblend.add_judged_set('mine')")
+    db.rows("SELECT blend.add_judged_set('mine')")
     db.rows(
         "CREATE TABLE public.articles (id integer PRIMARY KEY, title text, body text, author text)"
     )

@@ -147,13 +147,13 @@ def test_no_session_setting_opens_anything(two_collections: Any) -> None:
     reader = two_collections.reader
     with reader.connection.transaction(force_rollback=True):
         reader.rows("SET LOCAL row_security = off")
-        assert reader.error("SELECT count(*) FROM pgblend.chunks").sqlstate == "42501"
+        assert reader.error("SELECT count(*) FROM blend.chunks").sqlstate == "42501"
     with reader.connection.transaction(force_rollback=True):
         reader.rows("SET LOCAL search_path = pg_temp")
         reader.rows("CREATE TEMP TABLE collection (id bigint, name text)")
         reader.rows("INSERT INTO collection VALUES (2, 'secret')")
         error = reader.error(
-            "SELECT * FROM pgblend.lexical_search('wine', collections => '{secret}')"
+            "SELECT * FROM blend.lexical_search('wine', collections => '{secret}')"
         )
         assert error.sqlstate == "42704"
 
@@ -175,9 +175,9 @@ Connect = Callable[..., psycopg.Connection]
 def test_without_a_role_nothing_is_there(library: Database, connect_as: Connect) -> None:
     nobody = Database(connect_as("pg_monitor"))
     for statement in (
-        "SELECT * FROM pgblend.lexical_search('word')",
-        "SELECT * FROM pgblend.collections",
-        "SELECT pgblend.embed_text(ARRAY['x'])",
+        "SELECT * FROM blend.lexical_search('word')",
+        "SELECT * FROM blend.collections",
+        "SELECT blend.embed_text(ARRAY['x'])",
         "SELECT * FROM pgblend_data.chunk",
     ):
         assert nobody.error(statement).sqlstate == "42501"

@@ -108,7 +108,7 @@ def test_no_such_document(library: Database) -> None:
         assert outcome(diagnosis) == (
             "document",
             "There is no such document, or you may not read it.",
-            "Look for its id, source key or URI in pgblend.documents.",
+            "Look for its id, source key or URI in blend.documents.",
         )
         assert len(diagnosis["stages"]) == 1
 

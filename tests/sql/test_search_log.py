@@ -178,7 +178,7 @@ def test_a_context_says_what_it_took(library: Database, receiver: socket.socket)
 def test_evaluations_are_marked(library: Database, receiver: socket.socket) -> None:
     library.rows("SELECT add_judged_set('mine', 'c')")
     library.rows("SELECT record_judgement('mine', 'red', 'one', 1)")
-    run = library.value("SELECT _start_run('mine', 'lexical', NULL, '{}', 10)")
+    run = library.value("SELECT pgblend._start_run('mine', 'lexical', NULL, '{}', 10)")
     library.rows("SELECT evaluate_queries(%s)", run)
     assert received(receiver)["purpose"] == "evaluation"
     library.rows("SELECT * FROM lexical_search('fox')")

@@ -240,8 +240,8 @@ def test_admins_only(library: Database, connect_as: Callable[..., psycopg.Connec
         "_note_probe('s', '{1}')",
     ):
         assert writer.error(f"SELECT pgblend.{call}").sqlstate == "42501"
-    assert writer.row("SELECT chunks, vectors FROM pgblend.count_vectors()") == (0, 0)
+    assert writer.row("SELECT chunks, vectors FROM blend.count_vectors()") == (0, 0)
     admin = Database(connect_as("pgblend_admin"))
-    assert admin.row("SELECT chunks, waiting FROM pgblend.count_vectors()") == (30, 30)
-    assert admin.value("SELECT pgblend.queue_missing_vectors('s')") == 0
-    assert admin.value("SELECT pgblend.switch_embedding_space('s', true)") == "s"
+    assert admin.row("SELECT chunks, waiting FROM blend.count_vectors()") == (30, 30)
+    assert admin.value("SELECT blend.queue_missing_vectors('s')") == 0
+    assert admin.value("SELECT blend.switch_embedding_space('s', true)") == "s"

@@ -215,4 +215,4 @@ def test_a_repeated_word_weighs_more(db: Database) -> None:
 )
 def test_chunks_and_queries_reach_the_parser_alike(db: Database, text: str) -> None:
     parts = "_index_parts(%s, '', '', 0)"
-    assert db.value(f"SELECT ({parts})[1] = _indexable_text(%s)", text, text)
+    assert db.value(f"SELECT ({parts})[1] = pgblend._indexable_text(%s)", text, text)

@@ -73,7 +73,7 @@ def add_documents(db: Database, collection: str, documents: Sequence[Document]) 
     """Ingest documents and return their ids."""
     return [
         db.value(
-            "SELECT document_id FROM pgblend.ingest_document(%s, %s, %s, %s)",
+            "SELECT document_id FROM ingest_document(%s, %s, %s, %s)",
             collection,
             key,
             content,
@@ -86,7 +86,7 @@ def add_documents(db: Database, collection: str, documents: Sequence[Document]) 
 def add_space(db: Database, name: str = SPACE, dimensions: int = DEFAULT_DIMENSIONS) -> None:
     """Make an embedding space whose model is the test provider's."""
     db.rows(
-        "SELECT pgblend.create_embedding_space(%s, 'openai/test-embedding', %s, probe => false)",
+        "SELECT create_embedding_space(%s, 'openai/test-embedding', %s, probe => false)",
         name,
         dimensions,
     )

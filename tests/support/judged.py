@@ -54,7 +54,7 @@ def add_judged(db: Database, collection: str, judged: Judged, language: str) -> 
     """Ingest the documents, one passage each; their keys are their ids after the set's name."""
     with db.connection.cursor() as cursor:
         cursor.executemany(
-            "SELECT pgblend.ingest_document(%s, %s, '', title => %s, language => %s,"
+            "SELECT blend.ingest_document(%s, %s, '', title => %s, language => %s,"
             " content_hash => 'x', chunks => jsonb_build_array("
             "jsonb_build_object('content', %s::text)))",
             [

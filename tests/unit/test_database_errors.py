@@ -104,8 +104,8 @@ def test_a_denied_right_names_the_role_that_has_it(denied: str, role: str | None
 @pytest.mark.parametrize(
     ("sqlstate", "message", "is_unmigrated"),
     [
-        ("42P01", 'relation "pgblend.documents" does not exist', True),
-        ("42883", "function pgblend.hybrid_search(text) does not exist", True),
+        ("42P01", 'relation "blend.documents" does not exist', True),
+        ("42883", "function blend.hybrid_search(text) does not exist", True),
         ("3F000", 'schema "pgblend" does not exist', True),
         ("42P01", 'relation "mine" does not exist', False),
         ("42704", 'there is no collection "pgblend"', False),

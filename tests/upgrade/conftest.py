@@ -26,17 +26,17 @@ def fill() -> Callable[[str, str], list[str]]:
             kept = ["SELECT count(*) FROM pgblend_data.profile WHERE name = 'mine'"]
             if "0002" <= revision < "0010":  # tables without routines
                 fill_tables(db)
-                kept += ["SELECT count(*) FROM pgblend.lexical_search('words')"]
+                kept += ["SELECT count(*) FROM lexical_search('words')"]
             if revision >= "0010":
-                db.rows("SELECT pgblend.add_collection('kept')")
+                db.rows("SELECT add_collection('kept')")
                 add_documents(db, "kept", [("k", "Title", "some words")])
                 add_space(db)
                 embed_waiting(db)
-                db.rows("SELECT pgblend.set_setting('k1', '2')")
+                db.rows("SELECT set_setting('k1', '2')")
                 kept += [
-                    "SELECT count(*) FROM pgblend.lexical_search('words')",
+                    "SELECT count(*) FROM lexical_search('words')",
                     "SELECT count(*) FROM pgblend_data.embedding_test_space",
-                    "SELECT count(*) FROM pgblend.setting_changes WHERE name = 'k1'",
+                    "SELECT count(*) FROM setting_changes WHERE name = 'k1'",
                 ]
             return kept
 

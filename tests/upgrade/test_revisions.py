@@ -13,8 +13,8 @@ from pgblend.sql import render
 from support.catalogue import revisions, run_client, schema, settings_of
 from support.database import Database
 
-FOUND = "SELECT source_key FROM pgblend.lexical_search(%s)"
-ENTITIES = "SELECT array_agg(name ORDER BY name) FROM pgblend.entities"
+FOUND = "SELECT source_key FROM lexical_search(%s)"
+ENTITIES = "SELECT array_agg(name ORDER BY name) FROM entities"
 LEXEMES = (
     "SELECT d.source_key, c.text_search_config, c.lexemes::text, c.length, c.own_length"
     " FROM pgblend_data.chunk AS c INNER JOIN pgblend_data.document AS d ON d.id = c.document_id"
@@ -32,7 +32,7 @@ def test_from_every_revision_to_the_newest(
     with psycopg.connect(empty) as connection:
         db = Database(connection)
         assert [db.value(query) for query in kept] == [1] * len(kept)
-        db.rows("SELECT pgblend.drop_embedding_space('test_space', true)")  # where there is one
+        db.rows("SELECT drop_embedding_space('test_space', true)")  # where there is one
     assert schema(empty) == fresh_schema
     status = runner.status(empty)
     assert (status["current"], status["pending"], status["drift"]) == (revisions()[-1], [], False)
@@ -53,13 +53,11 @@ def test_what_is_stored_follows_an_upgrade(empty: str) -> None:
     }
     with psycopg.connect(empty, autocommit=True) as connection:
         db = Database(connection)
-        db.rows("SELECT pgblend.add_collection('c')")
+        db.rows("SELECT add_collection('c')")
         for key, (text, language) in stored.items():
-            db.rows(
-                "SELECT pgblend.ingest_document('c', %s, %s, language => %s)", key, text, language
-            )
+            db.rows("SELECT ingest_document('c', %s, %s, language => %s)", key, text, language)
             if key == "zh":
-                db.rows("SELECT pgblend.lexical_seal('c')")
+                db.rows("SELECT lexical_seal('c')")
         db.rows(
             "SELECT pgblend._store_extraction(collection_id, content_hash, 'v', %s)"
             " FROM pgblend_data.chunk WHERE content = 'Some words'",
@@ -75,7 +73,7 @@ def test_what_is_stored_follows_an_upgrade(empty: str) -> None:
     with psycopg.connect(empty, autocommit=True) as connection:
         db = Database(connection)
         assert db.rows("SELECT id, content FROM pgblend_data.chunk ORDER BY id") == before
-        assert dict(db.rows("SELECT source_key, language FROM pgblend.documents")) == {
+        assert dict(db.rows("SELECT source_key, language FROM documents")) == {
             "ko": "ko",
             "zh": "zh",
             "quoted": "english",
@@ -85,10 +83,10 @@ def test_what_is_stored_follows_an_upgrade(empty: str) -> None:
         assert set(db.column(FOUND, "서울")) == {"ko", "quoted"}
         assert db.column(FOUND, "databases") == ["zh"]  # as it is written: no English stem
         assert set(db.column(FOUND, "word")) == {"quoted", "plain"}
-        assert db.rows("SELECT status, pending FROM pgblend.lexical_status()") == [("ready", 0)]
+        assert db.rows("SELECT status, pending FROM lexical_status()") == [("ready", 0)]
         assert db.value(ENTITIES) == ["words"]
         fresh = db.rows(LEXEMES)
-        db.rows("SELECT pgblend.lexical_rebuild('c')")
+        db.rows("SELECT lexical_rebuild('c')")
         assert db.rows(LEXEMES) == fresh
     runner.downgrade(empty, "0010")
     with psycopg.connect(empty, autocommit=True) as connection:
@@ -108,7 +106,7 @@ def test_down_and_up_again(empty: str, fresh_schema: str, fill, revision: str) -
     runner.downgrade(empty, revision)
     runner.upgrade(empty)
     with psycopg.connect(empty) as connection:
-        Database(connection).rows("SELECT pgblend.drop_embedding_space('test_space', true)")
+        Database(connection).rows("SELECT drop_embedding_space('test_space', true)")
     assert schema(empty) == fresh_schema
 
 
@@ -136,16 +134,16 @@ def test_base_leaves_nothing(empty: str, fill) -> None:
 def test_documents_of_0010_are_found_by_their_names(empty: str) -> None:
     lexemes = "SELECT source_key, chunk_index, lexemes, length FROM pgblend_data.chunk AS c JOIN"
     lexemes += " pgblend_data.document AS d ON d.id = c.document_id ORDER BY 1, 2"
-    search = "SELECT source_key FROM pgblend.lexical_search('old-memo.pdf')"
+    search = "SELECT source_key FROM lexical_search('old-memo.pdf')"
     texts = (("docs/old-memo.pdf", "It's ERR-1042 in C:\\\\tmp."), ("other", "See old-memo.pdf."))
     runner.upgrade(empty, "0010")
     with psycopg.connect(empty, autocommit=True) as connection:
         db = Database(connection)
-        db.rows("SELECT pgblend.add_collection('c')")
+        db.rows("SELECT add_collection('c')")
         for key, text in texts:
-            db.rows("SELECT pgblend.ingest_document('c', %s, %s, title => 'T')", key, text)
-        db.rows("SELECT pgblend.lexical_seal('c')")
-        db.rows("SELECT pgblend.ingest_document('c', 'a/pending.md', 'text', title => 'T')")
+            db.rows("SELECT ingest_document('c', %s, %s, title => 'T')", key, text)
+        db.rows("SELECT lexical_seal('c')")
+        db.rows("SELECT ingest_document('c', 'a/pending.md', 'text', title => 'T')")
         before = db.rows(lexemes)
         assert db.column(search) == ["other"]
     for _ in range(2):
@@ -153,12 +151,12 @@ def test_documents_of_0010_are_found_by_their_names(empty: str) -> None:
         with psycopg.connect(empty, autocommit=True) as connection:
             db = Database(connection)
             assert db.column(search) == ["docs/old-memo.pdf", "other"]
-            found = "SELECT source_key FROM pgblend.lexical_search('pending.md')"
+            found = "SELECT source_key FROM lexical_search('pending.md')"
             assert db.column(found) == ["a/pending.md"]
             after = db.rows(lexemes)
             for key, text in texts:  # as a new document of the same text has them
-                db.rows("SELECT pgblend.delete_document('c', %s)", key)
-                db.rows("SELECT pgblend.ingest_document('c', %s, %s, title => 'T')", key, text)
+                db.rows("SELECT delete_document('c', %s)", key)
+                db.rows("SELECT ingest_document('c', %s, %s, title => 'T')", key, text)
             assert db.rows(lexemes) == after
         runner.downgrade(empty, "0010")
         with psycopg.connect(empty, autocommit=True) as connection:
@@ -173,9 +171,9 @@ def test_the_pool_of_feedback_goes_from_what_was_set(empty: str) -> None:
     given = '{"feedback": {"passages": 3, "pool": 20}}'
     with psycopg.connect(empty, autocommit=True) as connection:
         db = Database(connection)
-        db.rows("SELECT pgblend.add_collection('c', settings => %s)", given)
-        db.rows("SELECT pgblend.set_profile('mine', settings => %s)", given)
-        db.rows("SELECT pgblend.set_setting('feedback', %s::jsonb -> 'feedback')", given)
+        db.rows("SELECT add_collection('c', settings => %s)", given)
+        db.rows("SELECT set_profile('mine', settings => %s)", given)
+        db.rows("SELECT set_setting('feedback', %s::jsonb -> 'feedback')", given)
     runner.upgrade(empty)
     with psycopg.connect(empty, autocommit=True) as connection:
         db = Database(connection)
@@ -184,7 +182,7 @@ def test_the_pool_of_feedback_goes_from_what_was_set(empty: str) -> None:
         assert db.value("SELECT value FROM pgblend_data.setting WHERE name = 'feedback'") == left
         mine = "SELECT settings -> 'feedback' FROM pgblend_data.profile WHERE name = 'mine'"
         assert db.value(mine) == left
-        db.rows("SELECT * FROM pgblend.hybrid_search('x', profile => 'mine')")
+        db.rows("SELECT * FROM hybrid_search('x', profile => 'mine')")
     runner.downgrade(empty, "0010")
     with psycopg.connect(empty) as connection:
         balanced = "SELECT settings -> 'feedback' FROM pgblend_data.profile WHERE name = 'balanced'"
@@ -230,14 +228,14 @@ def test_extensions_may_live_in_a_schema_of_their_own(new_database: Callable[...
     runner.upgrade(url)
     with psycopg.connect(url, autocommit=True) as connection:
         db = Database(connection)
-        db.rows("SELECT pgblend.add_collection('c')")
-        db.rows("SELECT pgblend.ingest_document('c', 'k', 'word')")
-        db.rows("SELECT pgblend.create_embedding_space('s', 'm', 2, probe => false)")
+        db.rows("SELECT add_collection('c')")
+        db.rows("SELECT ingest_document('c', 'k', 'word')")
+        db.rows("SELECT create_embedding_space('s', 'm', 2, probe => false)")
         db.rows(
             "INSERT INTO pgblend_data.embedding_s SELECT id, document_id, chunk_index,"
             " collection_id, bucket, '[1,0]' FROM pgblend_data.chunk"
         )
-        row = db.row("SELECT score FROM pgblend.hybrid_search('word', query_embedding => '[1,0]')")
+        row = db.row("SELECT score FROM hybrid_search('word', query_embedding => '[1,0]')")
     assert row == (1.0,)
 
 
@@ -250,7 +248,7 @@ def test_dump_and_restore(empty: str, new_database: Callable[..., str], fill) ->
     with psycopg.connect(target) as connection:
         db = Database(connection)
         assert [db.value(query) for query in kept] == [1] * len(kept)
-        assert db.column("SELECT source_key FROM pgblend.hybrid_search('words')") == ["k"]
+        assert db.column("SELECT source_key FROM hybrid_search('words')") == ["k"]
     assert settings_of(target) == []  # a plain dump leaves it out
     runner.upgrade(target)
     assert settings_of(target) == settings_of(empty)
@@ -274,13 +272,13 @@ def test_up_replaces_routines_that_differ_from_those_of_the_newest_revision(empt
     runner.upgrade(empty)
     with psycopg.connect(empty, autocommit=True) as connection:
         connection.execute(
-            "CREATE OR REPLACE FUNCTION pgblend.rrf(ranks integer[], weights float8[] = NULL,"
+            "CREATE OR REPLACE FUNCTION blend.rrf(ranks integer[], weights float8[] = NULL,"
             " k float8 = 60, normalized boolean = false) RETURNS float8 LANGUAGE plpgsql"
             " AS 'BEGIN RETURN 7; END'"
         )
         assert runner.status(empty)["drift"] is True
         runner.upgrade(empty)
-        assert Database(connection).value("SELECT pgblend.rrf('{1}', k => 1)") == 0.5
+        assert Database(connection).value("SELECT rrf('{1}', k => 1)") == 0.5
     assert runner.status(empty)["drift"] is False
 
 

@@ -12,7 +12,7 @@ from pgblend.cli.evaluate import options
 from pgblend.cli.parameters import JsonObject, merge_pairs, pairs_option
 
 _AUDIT = """
-    SELECT * FROM pgblend.audit_recall(
+    SELECT * FROM blend.audit_recall(
         %(collections)s::text[], %(sample)s, %(limit)s, %(filters)s::jsonb[], %(options)s::jsonb)
 """
 _AUDIT_COLUMNS = (

@@ -20,9 +20,9 @@ _RUN_COLUMNS = (
     "latency_p50_ms",
     "started_at",
 )
-_SETS = "SELECT * FROM pgblend.judged_sets ORDER BY name"
+_SETS = "SELECT * FROM blend.judged_sets ORDER BY name"
 _RUNS = """
-    SELECT * FROM pgblend.evaluation_runs
+    SELECT * FROM blend.evaluation_runs
     WHERE judged_set = coalesce(%(set)s, judged_set) ORDER BY run_id
 """
 

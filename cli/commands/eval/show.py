@@ -7,11 +7,11 @@ from pgblend.cli.database import fetch_rows, open_database
 from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.evaluate import options
 
-_RUN = "SELECT * FROM pgblend.evaluation_runs WHERE run_id = %(run)s"
+_RUN = "SELECT * FROM blend.evaluation_runs WHERE run_id = %(run)s"
 _QUERIES = """
     SELECT query_key, query, ndcg_10, latency_ms, source_keys[:3] AS first_documents, metrics,
         degraded
-    FROM pgblend.evaluation_queries WHERE run_id = %(run)s ORDER BY ndcg_10, query_key
+    FROM blend.evaluation_queries WHERE run_id = %(run)s ORDER BY ndcg_10, query_key
     LIMIT %(limit)s
 """
 

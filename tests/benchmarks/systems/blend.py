@@ -20,11 +20,11 @@ COLLECTION = "bench"
 BATCH = 1000
 PATIENT = json.dumps({"mode": "fast", "timeouts_ms": {"lexical": 600_000, "total": 600_000}})
 HYBRID = (
-    f"SELECT * FROM pgblend.hybrid_search(%s, {ROWS}, options => %s::jsonb, query_embedding => %s)"
+    f"SELECT * FROM blend.hybrid_search(%s, {ROWS}, options => %s::jsonb, query_embedding => %s)"
 )
 # Strict: words that are nowhere find nothing, instead of what is near by the vector.
 PATIENT_WORDS = json.dumps(json.loads(PATIENT) | {"strict": True})
-WORDS = f"SELECT * FROM pgblend.lexical_search(%s, {ROWS}, options => %s::jsonb)"
+WORDS = f"SELECT * FROM blend.lexical_search(%s, {ROWS}, options => %s::jsonb)"
 STAGE = "CREATE TEMP TABLE given (source_key text, embedding vector)"
 VECTORS = """
     CREATE TEMP TABLE embedding_stage AS
@@ -120,9 +120,9 @@ def fill(url: str, corpus: Corpus) -> None:
     runner.upgrade(url)
     with connect(url) as connection:
         connection.execute("SET maintenance_work_mem = '2GB'")
-        connection.execute("SELECT pgblend.add_collection(%s, %s)", [COLLECTION, corpus.language])
+        connection.execute("SELECT blend.add_collection(%s, %s)", [COLLECTION, corpus.language])
         connection.execute(
-            "SELECT pgblend.create_embedding_space(%s, 'openai/bench', %s, probe => false)",
+            "SELECT blend.create_embedding_space(%s, 'openai/bench', %s, probe => false)",
             [SPACE, DIMENSIONS],
         )
         ((index, definition),) = connection.execute(INDEX).fetchall()
@@ -132,7 +132,7 @@ def fill(url: str, corpus: Corpus) -> None:
         with connection.transaction():
             connection.execute(VECTORS)
             connection.execute("SELECT pgblend._store_embeddings(%s)", [SPACE])
-        connection.execute("SELECT pgblend.lexical_seal(%s)", [COLLECTION])
+        connection.execute("SELECT blend.lexical_seal(%s)", [COLLECTION])
         connection.execute(definition)
         connection.execute("VACUUM ANALYZE")
 
