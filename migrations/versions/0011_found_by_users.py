@@ -273,16 +273,25 @@ $do$;
 
 
 # --- what belongs to a document belongs to its collection
-# A writer of one collection could hang rows of it on documents of another. Keys tie them; policies
-# refuse first, in the same words whether the other document is hidden or missing. Indexes begin
-# with the columns of a key, so that a cascade finds its rows before there are statistics.
+# A writer of one collection could hang rows of it on documents of another. Keys tie them. What is
+# unique names the collection, so that no conflict tells of hidden rows before a key refuses; where
+# it cannot, a policy refuses first. Indexes begin with the columns of a key, so that a cascade
+# finds its rows before there are statistics.
 DOCUMENT_TABLES = ("chunk", "document_name", "document_summary", "key_reference", "link")
 KEYS = """
 ALTER TABLE pgblend_data.document
 ADD CONSTRAINT document_id_collection_id_key UNIQUE (id, collection_id);
 DROP INDEX pgblend_data.chunk_document_id_btree;
 ALTER TABLE pgblend_data.chunk
-ADD CONSTRAINT chunk_document_id_collection_id_id_key UNIQUE (document_id, collection_id, id);
+ADD CONSTRAINT chunk_document_id_collection_id_id_key UNIQUE (document_id, collection_id, id),
+DROP CONSTRAINT chunk_document_id_chunk_index_key,
+ADD CONSTRAINT chunk_document_id_chunk_index_key UNIQUE (document_id, chunk_index, collection_id);
+ALTER TABLE pgblend_data.document_summary
+DROP CONSTRAINT document_summary_pkey,
+ADD CONSTRAINT document_summary_pkey PRIMARY KEY (document_id, collection_id);
+ALTER TABLE pgblend_data.embedding_queue
+DROP CONSTRAINT embedding_queue_pkey,
+ADD CONSTRAINT embedding_queue_pkey PRIMARY KEY (space, chunk_id, collection_id);
 ALTER TABLE pgblend_data.document_name
 DROP CONSTRAINT document_name_pkey,
 ADD CONSTRAINT document_name_pkey
@@ -299,10 +308,6 @@ ALTER TABLE pgblend_data.{table}
 DROP CONSTRAINT {table}_document_id_fkey,
 ADD CONSTRAINT {table}_document_fkey FOREIGN KEY (document_id, collection_id)
 REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE NOT VALID;
-CREATE POLICY {table}_own ON pgblend_data.{table} AS RESTRICTIVE USING (true) WITH CHECK (
-    collection_id = (
-        SELECT d.collection_id FROM pgblend_data.document AS d WHERE d.id = {table}.document_id)
-);
 """
     for table in DOCUMENT_TABLES
 )
@@ -316,7 +321,7 @@ BEGIN
         SELECT 'embedding_queue'
         UNION ALL SELECT s.table_name FROM pgblend_data.embedding_space AS s
     LOOP
-        EXECUTE format({});
+        EXECUTE format({}
     END LOOP;
 END
 $do$;
@@ -325,12 +330,16 @@ CHUNK_KEYS = CHUNK_TABLES.format("""
             'ALTER TABLE pgblend_data.%1$I DROP CONSTRAINT %2$I,
             ADD CONSTRAINT %3$I FOREIGN KEY (chunk_id, document_id, collection_id)
             REFERENCES pgblend_data.chunk (id, document_id, collection_id)
-            ON DELETE CASCADE NOT VALID;
-            CREATE POLICY %4$I ON pgblend_data.%1$I AS RESTRICTIVE USING (true) WITH CHECK (
-                (document_id, collection_id) = (
-                    SELECT c.document_id, c.collection_id FROM pgblend_data.chunk AS c
-                    WHERE c.id = chunk_id))',
-            tied, tied || '_chunk_id_fkey', tied || '_chunk_fkey', tied || '_own'""")
+            ON DELETE CASCADE NOT VALID',
+            tied, tied || '_chunk_id_fkey', tied || '_chunk_fkey');
+        IF tied <> 'embedding_queue' THEN
+            EXECUTE format(
+                'CREATE POLICY %2$I ON pgblend_data.%1$I AS RESTRICTIVE USING (true) WITH CHECK (
+                    (document_id, collection_id) = (
+                        SELECT c.document_id, c.collection_id FROM pgblend_data.chunk AS c
+                        WHERE c.id = chunk_id))',
+                tied, tied || '_own');
+        END IF;""")
 # What a link leads to is of its collection; each end of an edge is of the one that it names.
 GRAPH_POLICIES = """
 CREATE POLICY link_own_target ON pgblend_data.link AS RESTRICTIVE USING (true) WITH CHECK (
@@ -476,14 +485,13 @@ DROP POLICY edge_own ON pgblend_data.edge;
         f"DROP POLICY {table}_own_{column} ON pgblend_data.{table};" for table, column, _ in JUDGED
     )
     + CHUNK_TABLES.format("""
-            'DROP POLICY %4$I ON pgblend_data.%1$I;
+            'DROP POLICY IF EXISTS %4$I ON pgblend_data.%1$I;
             ALTER TABLE pgblend_data.%1$I DROP CONSTRAINT %3$I,
             ADD CONSTRAINT %2$I FOREIGN KEY (chunk_id)
             REFERENCES pgblend_data.chunk (id) ON DELETE CASCADE NOT VALID',
-            tied, tied || '_chunk_id_fkey', tied || '_chunk_fkey', tied || '_own'""")
+            tied, tied || '_chunk_id_fkey', tied || '_chunk_fkey', tied || '_own');""")
     + "".join(
         f"""
-DROP POLICY {table}_own ON pgblend_data.{table};
 ALTER TABLE pgblend_data.{table}
 DROP CONSTRAINT {table}_document_fkey,
 ADD CONSTRAINT {table}_document_id_fkey FOREIGN KEY (document_id)
@@ -500,7 +508,16 @@ CREATE INDEX link_document_id_btree ON pgblend_data.link USING btree (document_i
 ALTER TABLE pgblend_data.document_name
 DROP CONSTRAINT document_name_pkey,
 ADD CONSTRAINT document_name_pkey PRIMARY KEY (document_id, name, kind, full_name);
-ALTER TABLE pgblend_data.chunk DROP CONSTRAINT chunk_document_id_collection_id_id_key;
+ALTER TABLE pgblend_data.chunk
+DROP CONSTRAINT chunk_document_id_collection_id_id_key,
+DROP CONSTRAINT chunk_document_id_chunk_index_key,
+ADD CONSTRAINT chunk_document_id_chunk_index_key UNIQUE (document_id, chunk_index);
+ALTER TABLE pgblend_data.document_summary
+DROP CONSTRAINT document_summary_pkey,
+ADD CONSTRAINT document_summary_pkey PRIMARY KEY (document_id);
+ALTER TABLE pgblend_data.embedding_queue
+DROP CONSTRAINT embedding_queue_pkey,
+ADD CONSTRAINT embedding_queue_pkey PRIMARY KEY (space, chunk_id);
 CREATE INDEX chunk_document_id_btree
 ON pgblend_data.chunk USING btree (document_id) INCLUDE (id);
 ALTER TABLE pgblend_data.document DROP CONSTRAINT document_id_collection_id_key;
