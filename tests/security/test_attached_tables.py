@@ -248,7 +248,7 @@ def test_nor_by_a_table_that_is_attached_as_it_is(
 def test_an_admin_gains_no_right_by_its_own_table(committed: Database, app: Database) -> None:
     role = str(app.connection.info.user)
     committed.rows(f"GRANT pgblend_admin TO {role}")
-    app.rows(f"SELECT pgblend.{ATTACH.strip().removeprefix('SELECT ')}")
+    app.rows(f"SELECT blend.{ATTACH.strip().removeprefix('SELECT ')}")
     change_table(app, CHANGES["enum"])
     assert try_all(app, WRITES) <= {role}
     assert not is_superuser(committed, role)

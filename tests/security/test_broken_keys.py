@@ -24,7 +24,7 @@ def test_an_upgrade_lists_them_and_leaves_them(
     with psycopg.connect(url, autocommit=True) as connection:
         db = Database(connection)
         for name in ("a", "b"):
-            db.rows("SELECT blend.add_collection(%s)", name)
+            db.rows("SELECT pgblend.add_collection(%s)", name)
         add_space(db)
         add_documents(db, "b", [("k", "Title", "some words")])
         foreign = db.value(

@@ -211,7 +211,7 @@ def arguments(db: Database) -> list[tuple[Any, ...]]:
         FROM pg_proc AS p
         CROSS JOIN unnest(p.proargnames, p.proargtypes::oid[]) AS a (name, type)
         INNER JOIN pg_type AS t ON t.oid = a.type
-        WHERE p.pronamespace = 'pgblend'::regnamespace AND p.proname !~ '^_'
+        WHERE p.pronamespace = 'blend'::regnamespace AND p.proname !~ '^_'
             AND has_function_privilege('pgblend_reader', p.oid, 'EXECUTE')
             AND t.typlen = -1
         ORDER BY 1, 2
@@ -239,7 +239,7 @@ def test_no_argument_holds_a_core(library: Database) -> None:
             call = ", ".join(f"{key} => {value}" for key, value in given.items())
             before = processor_ms(library)
             try:
-                library.rows(f"SELECT * FROM pgblend.{function}({call})")
+                library.rows(f"SELECT * FROM blend.{function}({call})")
             except psycopg.Error as error:
                 if error.sqlstate not in TOLD or "RecursionError" in str(error):
                     wrong.append((function, name, error.sqlstate, str(error)[:200]))
