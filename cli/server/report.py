@@ -25,6 +25,7 @@ EXTENSIONS = """
 HAS_REVISION = "SELECT pg_catalog.to_regclass('pgblend_data.alembic_version') IS NOT NULL"
 REVISION = "SELECT version_num FROM pgblend_data.alembic_version"
 
+HAS_SETTINGS = "SELECT pg_catalog.to_regprocedure('blend.get_setting(text)') IS NOT NULL"
 HAS_SPACES = "SELECT pg_catalog.to_regprocedure('blend.count_vectors(text)') IS NOT NULL"
 SPACES = """
     SELECT s.name, s.active, s.model, s.dimensions, s.storage, c.chunks, c.vectors, c.waiting,
@@ -112,6 +113,7 @@ def _ask(url: str) -> tuple[Report, str | None]:
 
 def _ask_database(connection: Connection) -> tuple[Report, str | None]:
     migrated = fetch_value(connection, HAS_REVISION)
+    has_settings = fetch_value(connection, HAS_SETTINGS)  # not before revision 0011
     has_spaces = fetch_value(connection, HAS_SPACES)
     has_summaries = fetch_value(connection, HAS_SUMMARIES)
     found = {
@@ -125,4 +127,4 @@ def _ask_database(connection: Connection) -> tuple[Report, str | None]:
         "embedding_spaces": fetch_rows(connection, SPACES) if has_spaces else [],
         "summaries": count_summaries(connection) if has_summaries else None,
     }
-    return found, fetch_value(connection, GET_GATEWAY_URL) if migrated else None
+    return found, fetch_value(connection, GET_GATEWAY_URL) if has_settings else None

@@ -15,7 +15,7 @@ from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.gateway.json_log import log_to
 from pgblend.cli.gateway.metrics import Metrics
 from pgblend.cli.gateway.observer import Observer
-from pgblend.cli.gateway.options import policy_options, read_policy
+from pgblend.cli.gateway.options import limit_options, read_policy
 from pgblend.cli.gateway.policy import Policy
 
 LOGGER = "pgblend.cli.gateway"
@@ -87,7 +87,7 @@ def policy_of(*arguments: str) -> tuple[int, str, list[Policy]]:
     read: list[Policy] = []
 
     @click.command()
-    @policy_options
+    @limit_options
     def command(**limits: object) -> None:
         read.append(read_policy(**limits))  # type: ignore[arg-type]
 
