@@ -125,6 +125,6 @@ def _ask_database(connection: Connection) -> tuple[Report, str | None]:
         },
         "migration": fetch_value(connection, REVISION) if migrated else None,
         "embedding_spaces": fetch_rows(connection, SPACES) if has_spaces else [],
-        "summaries": count_summaries(connection) if has_summaries else None,
+        "summaries": count_summaries(connection) if has_settings and has_summaries else None,
     }
     return found, fetch_value(connection, GET_GATEWAY_URL) if has_settings else None
