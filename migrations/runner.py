@@ -4,6 +4,7 @@ Everything runs in one session that holds an advisory lock, so two runners never
 alembic.ini: the script folder is found beside this module, in a checkout and in an installed wheel.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -35,7 +36,19 @@ _ROLES = text(
     "SELECT rolname FROM pg_roles WHERE rolname IN"
     " ('pgblend_admin', 'pgblend_gateway', 'pgblend_reader', 'pgblend_writer') ORDER BY rolname"
 )
-_LOCK = text("SELECT pg_advisory_lock(hashtextextended('pgblend migrate', 0))")
+_LOCK = text("SELECT pg_try_advisory_lock(hashtextextended('pgblend migrate', 0))")
+# Anybody may hold the key; only a superuser migrates.
+_STRANGER = text("""
+    SELECT a.usename, a.pid
+    FROM pg_locks AS l
+    INNER JOIN pg_stat_activity AS a ON a.pid = l.pid AND a.datname = current_database()
+    INNER JOIN pg_roles AS r ON r.oid = a.usesysid
+    WHERE l.locktype = 'advisory' AND l.granted AND NOT r.rolsuper AND l.objsubid = 1
+        AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('pgblend migrate', 0)
+""")
+_LOCK_STEP_SECONDS = 0.1
+# A role that may not migrate holds the lock for a moment where it asks for the status.
+_PATIENCE_STEPS = 30
 
 
 class Status(TypedDict):
@@ -176,9 +189,24 @@ def _session(database_url: str) -> Iterator[Connection]:
         poolclass=NullPool,
     )
     with engine.connect() as connection:
-        connection.execute(_LOCK)
-        connection.commit()
+        _lock(connection)
         yield connection
+
+
+def _lock(connection: Connection) -> None:
+    """Wait for other migrations to end; UserError where it is no migration that holds the lock."""
+    steps = 0
+    while not connection.execute(_LOCK).scalar_one():
+        stranger = connection.execute(_STRANGER).first()
+        connection.commit()
+        steps = steps + 1 if stranger else 0
+        if stranger and steps > _PATIENCE_STEPS:
+            raise UserError(
+                f"role {stranger[0]} (process {stranger[1]}) holds the lock of migrations",
+                hint=f"it cannot migrate: end it, SELECT pg_terminate_backend({stranger[1]})",
+            )
+        time.sleep(_LOCK_STEP_SECONDS)
+    connection.commit()
 
 
 def _config(connection: Connection | None) -> Config:

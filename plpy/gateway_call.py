@@ -12,6 +12,8 @@ from pgblend.plpy.model_places import model_places
 
 _ALL_TAKEN = "the server has no place left for a model call: {most} run already"
 _MORE_PLACES = "Raise the setting model_calls: most, or wait_ms to wait for a place."
+_UNCOUNTED = "the server cannot count its model calls: {reason}"
+_ROOM_FOR_FILES = "Its account needs a folder pgblend_model_calls in the data directory, and room."
 
 
 class GatewayCall:
@@ -23,6 +25,7 @@ class GatewayCall:
         request: Mapping[str, Any],
         connections: MutableMapping[str, Any],
         late: MutableMapping[tuple[str, str], dict[str, float]],
+        held: MutableMapping[str, int],
     ) -> None:
         self.run = run
         self.request = request
@@ -30,14 +33,10 @@ class GatewayCall:
         self.refusal = self.gateway.rest()
         self.exchange: Any = None
         self.error: Exception | None = None
-        self.place: int | None = None
-        take, self.give_back = model_places(run, request["places"])
+        self.give_back: Callable[[], None] | None = None
         if self.refusal is None:
-            self.place = take(request["timeout_ms"])
-        if self.place is None:
-            most = int(request["places"]["most"])
-            taken = {"problem": _ALL_TAKEN.format(most=most), "hint": _MORE_PLACES}
-            self.refusal = self.refusal or taken
+            self.refusal = self.take_place(held)
+        if self.refusal:
             return
         try:
             self.exchange = http_exchange(
@@ -55,6 +54,20 @@ class GatewayCall:
         except BaseException:
             self.abandon()
             raise
+
+    def take_place(self, held: MutableMapping[str, int]) -> dict[str, Any] | None:
+        """Take a place; return the problem where there is none."""
+        try:
+            self.give_back = model_places(self.run, self.request, held)(self.request["timeout_ms"])
+        except OSError as error:
+            return {
+                "problem": _UNCOUNTED.format(reason=error.strerror),
+                "hint": _ROOM_FOR_FILES,
+            }
+        if self.give_back is None:
+            most = int(self.request["places"]["most"])
+            return {"problem": _ALL_TAKEN.format(most=most), "hint": _MORE_PLACES}
+        return None
 
     def check_interrupts(self) -> None:
         """Run an empty statement: a cancel or a timeout that is pending is raised there."""
@@ -83,10 +96,13 @@ class GatewayCall:
 
     def abandon(self) -> None:
         """Leave the answer, where there is none yet, and give the place back."""
-        if self.exchange is not None:
-            self.exchange.abandon()
-        place, self.place = self.place, 0
-        self.give_back(place)
+        give_back, self.give_back = self.give_back, None
+        try:
+            if self.exchange is not None:
+                self.exchange.abandon()
+        finally:
+            if give_back is not None:
+                give_back()
 
 
 def gateway_call(
@@ -94,12 +110,14 @@ def gateway_call(
     request: Mapping[str, Any],
     connections: MutableMapping[str, Any],
     late: MutableMapping[tuple[str, str], dict[str, float]],
+    held: MutableMapping[str, int],
 ) -> GatewayCall:
     """Send a request and return the call, whose answer() waits for it.
 
     `run` executes (statement, types, *values). `request` has url, path, body (JSON text),
-    timeout_ms, most_bytes (of the answer), data_directory (where the token may be) and places (the
-    setting model_calls).
-    `connections` and `late` (see late_gateway) are what the session keeps between calls.
+    timeout_ms, most_bytes (of the answer), data_directory (where the token may be), database (a
+    number) and places (the setting model_calls).
+    `connections`, `late` (see late_gateway) and `held` (see model_places) are what the session
+    keeps between calls.
     """
-    return GatewayCall(run, request, connections, late)
+    return GatewayCall(run, request, connections, late, held)

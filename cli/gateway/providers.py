@@ -193,7 +193,7 @@ class Providers:
                 await places.acquire()
         except TimeoutError:
             message = f"{self.policy.concurrency} calls to {provider} are running already"
-            raise GatewayError(503, "provider_busy", message, retry_after="1") from None
+            raise GatewayError(429, "provider_busy", message, retry_after="1") from None
         try:
             yield
         finally:

@@ -13,6 +13,7 @@ from pgblend.cli.ingest.spaces import Space, get_setting, read_spaces
 from pgblend.cli.ingest.summaries import sum_up_waiting
 from pgblend.cli.summary_counts import count_summaries
 from pgblend.cli.worker.batch import Outcome
+from pgblend.cli.worker.queue import Queue
 
 # Of the chunks that a run wrote: those that wait for a vector in the space that searches use.
 _OWN_WAITING = """
@@ -83,9 +84,9 @@ class EmbedStep:
                 "name one (`pgblend config set summary_model NAME`), then run this again",
             )
             return
-        summed = sum_up_waiting(
-            connection, client, model, self._start_bar("Summaries", waiting, "documents")
-        )
+        advance = self._start_bar("Summaries", waiting, "documents")
+        with Queue(connection) as queue:
+            summed = sum_up_waiting(queue, client, model, advance)
         if summed.failed:
             self._report.degrade(
                 _SUMMARIES,

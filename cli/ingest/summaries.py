@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pgblend.cli.database import Connection
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
 from pgblend.cli.ingest.summary_prompt import MAX_TOKENS, MOST_CHARACTERS, PROMPT, made_by
+from pgblend.cli.worker.queue import Queue
 
 _BATCH = 16
 _CALLS_AT_ONCE = 4
-_NEXT = "SELECT document_id, content_hash, title, content FROM pgblend._next_summaries(%s, %s)"
+_NEXT = "SELECT document_id, content_hash, title, content FROM pgblend._next_summaries(%s, %s, %s)"
 _CACHED = """
     SELECT m.summary FROM pgblend_data.document_summary AS m
     WHERE m.key = %s AND m.summary IS NOT NULL LIMIT 1
@@ -49,14 +50,14 @@ class _Waiting:
 
 
 def sum_up_waiting(
-    connection: Connection, client: GatewayClient, model: str, advance: Callable[[int], None]
+    queue: Queue, client: GatewayClient, model: str, advance: Callable[[int], None]
 ) -> Summed:
     """Sum up all documents that wait and that no other session has; return the counts.
 
     Stops after a batch in which the model failed for all.
     """
     total = Summed()
-    while (batch := sum_up_batch(connection, client, model)).claimed:
+    while (batch := sum_up_batch(queue, client, model)).claimed:
         total.claimed += batch.claimed
         total.made += batch.made
         total.known += batch.known
@@ -68,9 +69,10 @@ def sum_up_waiting(
     return total
 
 
-def sum_up_batch(connection: Connection, client: GatewayClient, model: str) -> Summed:
+def sum_up_batch(queue: Queue, client: GatewayClient, model: str) -> Summed:
     """Sum up some documents, a few at a time; each is stored as it comes."""
-    rows = connection.execute(_NEXT, [_BATCH, MOST_CHARACTERS]).fetchall()
+    connection = queue.connection
+    rows = connection.execute(_NEXT, [_BATCH, MOST_CHARACTERS, queue.worker]).fetchall()
     summed = Summed(claimed=len(rows))
     unknown: dict[str, list[_Waiting]] = {}
     for waiting in (_Waiting(*row) for row in rows):

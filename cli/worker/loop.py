@@ -201,7 +201,7 @@ class _Session:
         backoff = self._worker.backoff(_SUMMARIES)
         if not model or not backoff.is_over():
             return False
-        summed = sum_up_batch(self._connection, client, model)
+        summed = sum_up_batch(self._queue, client, model)
         if summed.failed:
             seconds = backoff.fail(None)
             self._worker.say(f"no summary: {summed.reason}; again in {seconds:.0f} s")
@@ -255,8 +255,7 @@ class _Session:
     def _listen(self, listens: bool) -> None:
         """Let writers know that this session waits for a notification, or does not."""
         if listens != self._listens:
-            call = "pg_advisory_lock_shared" if listens else "pg_advisory_unlock_shared"
-            self._connection.execute(f"SELECT {call}(pgblend._worker_lock(), 0)")
+            self._queue.wait(listens)
             self._listens = listens
 
     def _rest(self, seconds: float) -> bool:

@@ -50,6 +50,18 @@ class Queue:
         if not self.connection.closed and not self.connection.broken:
             self.connection.execute("SELECT pgblend._stop_worker(%s)", [self._worker])
 
+    @property
+    def worker(self) -> int:
+        """The session's number as a worker."""
+        return self._worker
+
+    def wait(self, waits: bool) -> None:
+        """Let writers know that this session waits for a notification, or does not."""
+        self.connection.execute(
+            "UPDATE pgblend_data.embedding_worker SET waits = %s WHERE id = %s",
+            [waits, self._worker],
+        )
+
     def claim(self, space: Space, batch_size: int) -> dict[int, str]:
         """Return texts by chunk id; none when there is nothing to take now."""
         rows = self.connection.execute(

@@ -568,15 +568,73 @@ DROP TYPE pgblend_data.attached_row;
 """
 
 
+# --- locks that no other role can take
+# Advisory locks are anybody's. A claim on the lexical index is its row's lock; so is that on the
+# vocabulary, which routines of the owner take alone. A worker's row has the key of its life, made
+# with the row, and the process that it counts for. Places for model calls are files.
+LOCKS = """
+CREATE POLICY index_claim_read ON pgblend_data.index_claim FOR SELECT USING (
+    collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
+);
+INSERT INTO pgblend_data.index_claim (collection_id, transaction_id)
+SELECT c.id, '0' FROM pgblend_data.collection AS c;
+CREATE TABLE pgblend_data.vocabulary_lock (
+    collection_id bigint NOT NULL,
+    CONSTRAINT vocabulary_lock_pkey PRIMARY KEY (collection_id),
+    CONSTRAINT vocabulary_lock_collection_id_fkey FOREIGN KEY (collection_id)
+    REFERENCES pgblend_data.collection (id) ON DELETE CASCADE
+);
+COMMENT ON TABLE pgblend_data.vocabulary_lock IS
+'Rows to lock: shared by who adds words to a collection''s vocabulary, alone by who makes it anew. '
+'Only routines of the owner do.';
+ALTER TABLE pgblend_data.vocabulary_lock ENABLE ROW LEVEL SECURITY;
+INSERT INTO pgblend_data.vocabulary_lock (collection_id)
+SELECT c.id FROM pgblend_data.collection AS c;
+ALTER TABLE pgblend_data.embedding_worker
+ADD COLUMN backend integer NOT NULL DEFAULT pg_backend_pid(),
+ADD COLUMN life_lock bigint NOT NULL DEFAULT hashtextextended(gen_random_uuid()::text, 0),
+ADD COLUMN waits boolean NOT NULL DEFAULT false;
+COMMENT ON TABLE pgblend_data.embedding_worker IS
+'Sessions that make vectors and summaries. One lives as long as it holds the lock of its row; what '
+'a dead one had claimed is free.';
+COMMENT ON COLUMN pgblend_data.embedding_worker.backend IS
+'Process id of its session: nobody else holds its lock.';
+COMMENT ON COLUMN pgblend_data.embedding_worker.life_lock IS
+'Key of the advisory lock that it holds while it lives; random, so that nobody holds it before.';
+COMMENT ON COLUMN pgblend_data.embedding_worker.waits IS
+'Whether it waits to be told of work (NOTIFY pgblend_embedding).';
+ALTER TABLE pgblend_data.document_summary ADD COLUMN worker integer;
+COMMENT ON COLUMN pgblend_data.document_summary.worker IS
+'Who has it summed up (embedding_worker.id); NULL or a dead worker''s: nobody.';
+UPDATE pgblend_data.setting SET value = value - 'first_key'
+WHERE name = 'model_calls' AND value ? 'first_key';
+"""
+ADD_LOCKS = """
+CREATE TRIGGER collection_30_add_locks AFTER INSERT ON pgblend_data.collection
+FOR EACH ROW EXECUTE FUNCTION pgblend._collection_add_locks();
+"""
+NO_ADDED_LOCKS = "DROP TRIGGER collection_30_add_locks ON pgblend_data.collection;"
+ADVISORY_LOCKS = """
+ALTER TABLE pgblend_data.document_summary DROP COLUMN worker;
+ALTER TABLE pgblend_data.embedding_worker
+DROP COLUMN backend, DROP COLUMN life_lock, DROP COLUMN waits;
+COMMENT ON TABLE pgblend_data.embedding_worker IS
+'Sessions that make vectors. One lives as long as it holds its advisory lock; what a dead one had '
+'claimed is free.';
+DROP TABLE pgblend_data.vocabulary_lock;
+"""
+
+
 def upgrade() -> None:
     connection = op.get_bind()
     execute_script(connection, PURPOSE + TUNED + SCORE + CREATE_LANGUAGES + READERS)
     execute_script(connection, LITERAL_WORDS)
     execute_script(connection, NO_FEEDBACK + CODE)
-    execute_script(connection, TIE)
+    execute_script(connection, TIE + LOCKS)
     public_schema.create(connection, snapshot(down_revision))
     search_path.replace(connection, public_schema.PRIVATE, public_schema.PUBLIC)
     replace_routines(connection, snapshot(revision), snapshot(down_revision))
+    execute_script(connection, ADD_LOCKS)
     execute_script(connection, ADD_NAMES + INDEX_NAMES)
     execute_script(connection, TELL_LANGUAGES)
     execute_script(connection, PARSE + INDEX_PARSED)
@@ -590,9 +648,9 @@ def downgrade() -> None:
     execute_script(connection, FEEDBACK_BEFORE + NO_CODE + FORGET_SETTINGS)
     search_path.replace(connection, public_schema.PUBLIC, public_schema.PRIVATE)
     public_schema.drop(connection, snapshot(revision))
-    execute_script(connection, NO_TUNED_COLUMNS)
+    execute_script(connection, NO_TUNED_COLUMNS + NO_ADDED_LOCKS)
     replace_routines(connection, snapshot(down_revision), snapshot(revision))
-    execute_script(connection, UNTIE + VALIDATE_KEYS)
+    execute_script(connection, ADVISORY_LOCKS + UNTIE + VALIDATE_KEYS)
     execute_script(connection, NO_PURPOSE + NOT_TUNED + SCORE_BEFORE + NO_READERS)
     execute_script(connection, FORGET_LANGUAGES)
     execute_script(connection, PARSE + INDEX_PARSED)

@@ -263,11 +263,10 @@ BEGIN ATOMIC
         ('log_queries', 'server', 'text', '"on"', NULL, NULL, ARRAY['on', 'off', 'hash'],
             'Whether the search log has the text of queries, nothing of it, or its sha256; only '
             'admins read the log.'),
-        ('model_calls', 'server', 'object', '{"most": 16, "first_key": 70939520000, "wait_ms": 0}',
-            0, 9007199254740991, ARRAY['first_key', 'most', 'wait_ms'],
-            'Model calls of all sessions at a time: most (0: any number), the first of so many '
-            'advisory locks that count them, and how long a call waits for its turn before its '
-            'stage is left out.'),
+        ('model_calls', 'server', 'object', '{"most": 16, "wait_ms": 0}',
+            0, 9007199254740991, ARRAY['most', 'wait_ms'],
+            'Sessions that call a model at a time: most (0: any number), and how long a call waits '
+            'for its turn before its stage is left out.'),
         ('rerank_model', 'server', 'text', 'null', NULL, NULL, NULL,
             'Model that scores passages against the query: a rerank model or, slower, a chat '
             'model; null: passages keep their fused order.'),

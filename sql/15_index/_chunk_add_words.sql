@@ -1,7 +1,7 @@
 -- _chunk_add_words: trigger that puts the words of new chunks into the vocabulary, in the same
 -- transaction. Names of documents ("==…") stay out: nothing is similar to them.
 -- Without a unique key, so that nobody waits for a word that somebody else adds: two transactions
--- may add the same one, which does no harm. While the vocabulary is made anew (its lock is taken),
+-- may add the same one, which does no harm. While the vocabulary is made anew (its row is locked),
 -- or where the transaction does not see what others commit, all words are added, since those that
 -- are seen may be going. Each word is looked up by the index whatever the statistics say, which
 -- call the table empty where ANALYZE saw none of what this transaction wrote: as a scalar subquery,
@@ -20,10 +20,14 @@ AS $function$
 DECLARE
     settled bigint[];
 BEGIN
-    SELECT coalesce(array_agg(c.collection_id), '{}') INTO settled
-    FROM (SELECT DISTINCT n.collection_id FROM new_chunk AS n) AS c
-    WHERE current_setting('transaction_isolation') = 'read committed'
-        AND pg_try_advisory_xact_lock_shared(pgblend._vocabulary_lock(c.collection_id));
+    SELECT coalesce(array_agg(held.collection_id), '{}') INTO settled
+    FROM (
+        SELECT k.collection_id
+        FROM pgblend_data.vocabulary_lock AS k
+        WHERE current_setting('transaction_isolation') = 'read committed'
+            AND k.collection_id IN (SELECT n.collection_id FROM new_chunk AS n)
+        FOR KEY SHARE SKIP LOCKED
+    ) AS held;
     WITH word AS MATERIALIZED (
         SELECT DISTINCT c.collection_id, c.text_search_config,
             unnest(tsvector_to_array(c.lexemes)) COLLATE "C" AS lexeme

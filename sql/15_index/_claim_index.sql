@@ -1,18 +1,33 @@
--- _claim_index: let this transaction write a collection's lexical index; 42501 unless the caller
--- may write to the collection.
--- Row security decides, as of whoever calls. What writes the index runs with its owner's rights and
--- knows no caller: it asks for the claim (_check_index_claim).
+-- _claim_index: become the one who writes a collection's lexical index until the transaction ends;
+-- false where another session is, 42501 unless the caller may write to the collection.
+-- The lock is a row's, which row security lets only writers of the collection take; whoever calls
+-- is known here alone. What writes the index runs with its owner's rights and asks for the claim
+-- (_check_index_claim).
 CREATE OR REPLACE FUNCTION pgblend._claim_index(collection_id bigint)
-RETURNS void
-LANGUAGE sql
+RETURNS boolean
+LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-    INSERT INTO pgblend_data.index_claim (collection_id, transaction_id)
-    VALUES (_claim_index.collection_id, pg_current_xact_id())
-    ON CONFLICT ON CONSTRAINT index_claim_pkey
-    DO UPDATE SET transaction_id = excluded.transaction_id;
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    PERFORM FROM pgblend_data.index_claim AS c
+    WHERE c.collection_id = _claim_index.collection_id
+    FOR UPDATE SKIP LOCKED;
+    IF FOUND THEN
+        UPDATE pgblend_data.index_claim AS c
+        SET transaction_id = pg_current_xact_id()
+        WHERE c.collection_id = _claim_index.collection_id;
+        RETURN true;
+    ELSIF NOT pgblend._may_write(_claim_index.collection_id) THEN
+        RAISE EXCEPTION 'the lexical index of collection % is not the caller''s to write',
+            coalesce(_claim_index.collection_id::text, 'NULL')
+            USING ERRCODE = '42501', HINT = 'Who may write to it: grant_collection.';
+    END IF;
+    RETURN false;
 END;
+$function$;
 
 COMMENT ON FUNCTION pgblend._claim_index(bigint) IS
-'Let this transaction write a collection''s lexical index; 42501 unless the caller may write to '
-'the collection.';
+'Become the one who writes a collection''s lexical index until the transaction ends; false where '
+'another session is, 42501 unless the caller may write to the collection.';

@@ -7,11 +7,10 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 BEGIN
-    IF NOT pg_try_advisory_xact_lock(pgblend._seal_lock(collection_id)) THEN
+    IF NOT pgblend._claim_index(collection_id) THEN
         RAISE EXCEPTION 'another session writes the lexical index of this collection'
             USING ERRCODE = '55P03', HINT = 'Try again when it has finished: lexical_status().';
     END IF;
-    PERFORM pgblend._claim_index(collection_id);
 END;
 $function$;
 

@@ -12,9 +12,10 @@ AS $function$
 #variable_conflict use_column
 BEGIN
     PERFORM pgblend._check_index_claim(_rebuild_vocabulary.collection_id);
-    IF NOT pg_try_advisory_xact_lock(
-        pgblend._vocabulary_lock(_rebuild_vocabulary.collection_id))
-    THEN
+    PERFORM FROM pgblend_data.vocabulary_lock AS k
+    WHERE k.collection_id = _rebuild_vocabulary.collection_id
+    FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
         RETURN;
     END IF;
     DELETE FROM pgblend_data.vocabulary AS v

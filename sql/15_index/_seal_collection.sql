@@ -23,11 +23,10 @@ BEGIN
             WHERE t.collection_id = _seal_collection.collection_id
             LIMIT at_least) AS deleted)
     ) < at_least
-        OR NOT pg_try_advisory_xact_lock(pgblend._seal_lock(_seal_collection.collection_id))
+        OR NOT pgblend._claim_index(_seal_collection.collection_id)
     THEN
         RETURN 0;
     END IF;
-    PERFORM pgblend._claim_index(_seal_collection.collection_id);
     FOR config_name IN
         SELECT l.text_search_config FROM pgblend_data.collection_language AS l
         WHERE l.collection_id = _seal_collection.collection_id

@@ -1,5 +1,5 @@
 -- _gateway_request: what _post_to_gateway needs for a call: {"url", "path", "body", "timeout_ms",
--- "most_bytes", "places", "data_directory"}.
+-- "most_bytes", "places", "data_directory", "database"}.
 -- The address is the setting gateway_url, null where there is none; `places` is model_calls.
 CREATE OR REPLACE FUNCTION pgblend._gateway_request(path text, body jsonb, timeout_ms integer)
 RETURNS jsonb
@@ -23,7 +23,9 @@ BEGIN
             nullif(of_database -> 'limits', 'null')) -> 'answer_bytes',
         'places', (pgblend._setting_defaults('server') -> 'model_calls')
             || coalesce(nullif(of_database -> 'model_calls', 'null'), '{}'),
-        'data_directory', current_setting('data_directory'));
+        'data_directory', current_setting('data_directory'),
+        'database', (
+            SELECT d.oid FROM pg_catalog.pg_database AS d WHERE d.datname = current_database()));
 END;
 $function$;
 

@@ -1,12 +1,13 @@
 -- _post_to_gateway: POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint":
 -- text}.
--- `request` has url, path, body (a text), timeout_ms, places (the setting model_calls) and
--- data_directory. The token comes from the server's environment (PGBLEND_GATEWAY_TOKEN) or from the
--- file pgblend_gateway_token in that directory (mode 0600). Ends within timeout_ms, and within 20
--- ms of a cancel, statement_timeout or terminate. Problems are returned, since an error raised here
--- would be prefixed with "plpy.Error"; so is that the session leaves a gateway alone for a while
--- that was late three times in a row. With `later` the request is only sent, and the call stands in
--- GD under the uuid that comes back as "call", for the stage that asked.
+-- `request` has url, path, body (a text), timeout_ms, places (the setting model_calls),
+-- data_directory and database (its number). The token comes from the server's environment
+-- (PGBLEND_GATEWAY_TOKEN) or from the file pgblend_gateway_token in that directory (mode 0600).
+-- Ends within timeout_ms, and within 20 ms of a cancel, statement_timeout or terminate. Problems
+-- are returned, since an error raised here would be prefixed with "plpy.Error"; so is that the
+-- session leaves a gateway alone for a while that was late three times in a row. With `later` the
+-- request is only sent, and the call stands in GD under the uuid that comes back as "call", for the
+-- stage that asked.
 CREATE OR REPLACE FUNCTION pgblend._post_to_gateway(request jsonb, later boolean DEFAULT false)
 RETURNS jsonb
 LANGUAGE plpython3u
@@ -27,7 +28,8 @@ if asked["url"] is None:
         "hint": "Start one (pgblend gateway) and name it: pgblend config set gateway_url URL"})
 run = prepared_statements(plpy.prepare, SD)
 call = gateway_call(
-    run, asked, GD.setdefault("pgblend_connections", {}), GD.setdefault("pgblend_late", {}))
+    run, asked, GD.setdefault("pgblend_connections", {}), GD.setdefault("pgblend_late", {}),
+    GD.setdefault("pgblend_places", {}))
 if later:
     key = str(uuid4())
     GD.setdefault("pgblend_calls", {})[key] = call

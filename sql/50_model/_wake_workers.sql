@@ -8,9 +8,10 @@ VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
-    IF pg_try_advisory_lock(pgblend._worker_lock(), 0) THEN
-        PERFORM pg_advisory_unlock(pgblend._worker_lock(), 0);
-    ELSE
+    IF EXISTS (
+        SELECT FROM pgblend_data.embedding_worker AS w
+        WHERE w.waits AND w.id = ANY((SELECT pgblend._live_workers())::integer[]))
+    THEN
         PERFORM pg_notify('pgblend_embedding', '');
     END IF;
 END;

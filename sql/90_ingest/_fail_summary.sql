@@ -12,10 +12,10 @@ VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
     UPDATE pgblend_data.document_summary AS m
     SET
+        worker = NULL,
         failures = CASE WHEN may_be_the_text THEN m.failures + 1 ELSE greatest(m.failures, 1) END,
         reason = left(_fail_summary.reason, 1000)
     WHERE m.document_id = _fail_summary.document_id;
-    SELECT FROM (SELECT pg_advisory_unlock(pgblend._summary_lock(_fail_summary.document_id))) AS u;
 END;
 
 COMMENT ON FUNCTION pgblend._fail_summary(bigint, text, boolean) IS

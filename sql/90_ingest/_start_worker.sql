@@ -1,6 +1,8 @@
 -- _start_worker: register this session as an embedding worker; returns its id.
--- The session holds the worker's advisory lock until it ends, which frees all that it claimed. A
--- host that vanishes is noticed within two minutes. Workers that ended a week ago are forgotten.
+-- The session holds an advisory lock until it ends, which frees all that it claimed. Its key is
+-- made at random with the row, so that nobody can hold it before, and counts for this process
+-- alone. A host that vanishes is noticed within two minutes. Workers that ended a week ago are
+-- forgotten, those whose rows somebody locks later.
 CREATE OR REPLACE FUNCTION pgblend._start_worker(host text, process integer)
 RETURNS integer
 LANGUAGE plpgsql
@@ -8,18 +10,21 @@ VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    worker integer;
+    worker pgblend_data.embedding_worker;
 BEGIN
     DELETE FROM pgblend_data.embedding_worker AS w
-    WHERE w.seen_at < now() - interval '7 days'
-        AND w.id <> ALL((SELECT pgblend._live_workers())::integer[]);
+    WHERE w.id IN (
+        SELECT o.id FROM pgblend_data.embedding_worker AS o
+        WHERE o.seen_at < now() - interval '7 days'
+            AND o.id <> ALL((SELECT pgblend._live_workers())::integer[])
+        FOR UPDATE SKIP LOCKED);
     INSERT INTO pgblend_data.embedding_worker (host, process) VALUES (host, process)
-    RETURNING id INTO worker;
-    PERFORM pg_advisory_lock(pgblend._worker_lock(), worker);
+    RETURNING * INTO worker;
+    PERFORM pg_try_advisory_lock(worker.life_lock);
     PERFORM set_config('tcp_keepalives_idle', '60', false),
         set_config('tcp_keepalives_interval', '15', false),
         set_config('tcp_keepalives_count', '4', false);
-    RETURN worker;
+    RETURN worker.id;
 END;
 $function$;
 

@@ -7,9 +7,11 @@ SET search_path FROM CURRENT
 AS $function$
 BEGIN
     PERFORM pgblend._release_embeddings(worker);
-    PERFORM pg_advisory_unlock(pgblend._worker_lock(), worker);
+    PERFORM pg_advisory_unlock(w.life_lock)
+    FROM pgblend_data.embedding_worker AS w
+    WHERE w.id = _stop_worker.worker;
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._stop_worker(integer) IS
-'Give back what this session''s worker claimed, and let go of its advisory lock.';
+'Give back what this session''s worker claimed, and let go of the lock of its row.';

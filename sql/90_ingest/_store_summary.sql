@@ -18,9 +18,9 @@ DECLARE
     target pgblend_data.document;
     before text;
 BEGIN
-    PERFORM pg_advisory_unlock(u.lock)
-    FROM (SELECT pgblend._summary_lock(_store_summary.document_id) AS lock) AS u
-    WHERE _store_summary.content_hash IS NOT NULL;
+    UPDATE pgblend_data.document_summary AS m
+    SET worker = NULL
+    WHERE m.document_id = _store_summary.document_id AND _store_summary.content_hash IS NOT NULL;
     SELECT d.* INTO target FROM pgblend_data.document AS d
     WHERE d.id = _store_summary.document_id
         AND d.content_hash = coalesce(_store_summary.content_hash, d.content_hash)

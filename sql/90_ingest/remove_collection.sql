@@ -18,9 +18,10 @@ BEGIN
         RAISE EXCEPTION 'collection "%" follows the table %', remove_collection.name, followed
             USING ERRCODE = '55000', HINT = 'Detach it: SELECT detach_table(…)';
     END IF;
-    PERFORM pg_advisory_xact_lock(pgblend._seal_lock(c.id))  -- no seal meets a half removed index
-    FROM pgblend_data.collection AS c
-    WHERE c.name = remove_collection.name;
+    PERFORM FROM pgblend_data.index_claim AS k  -- no seal meets a half removed index
+    INNER JOIN pgblend_data.collection AS c ON c.id = k.collection_id
+    WHERE c.name = remove_collection.name
+    FOR UPDATE OF k;
     DELETE FROM pgblend_data.document AS d
     USING pgblend_data.collection AS c
     WHERE c.id = d.collection_id AND c.name = remove_collection.name;

@@ -25,7 +25,7 @@ pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
 pgblend_data.collection_language, pgblend_data.document, pgblend_data.document_summary,
 pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.embedding_space,
 pgblend_data.embedding_worker,
-pgblend_data.evaluation_result, pgblend_data.evaluation_run,
+pgblend_data.evaluation_result, pgblend_data.evaluation_run, pgblend_data.index_claim,
 pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
 pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.profile,
 pgblend_data.segment, pgblend_data.setting, pgblend_data.tombstone, pgblend_data.vocabulary
@@ -35,7 +35,7 @@ pgblend_data.collection_language, pgblend_data.document_summary,
 pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.evaluation_result,
 pgblend_data.judgement, pgblend_data.lexical_failure
 TO pgblend_writer;
-GRANT SELECT, INSERT, UPDATE ON pgblend_data.index_claim TO pgblend_writer;
+GRANT UPDATE (transaction_id) ON pgblend_data.index_claim TO pgblend_writer;
 GRANT UPDATE, DELETE ON
 pgblend_data.chunk, pgblend_data.document, pgblend_data.embedding_worker, pgblend_data.entity,
 pgblend_data.evaluation_run, pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.link
@@ -234,7 +234,6 @@ pgblend._search_fields,
 pgblend._request_model,
 pgblend._schema_error,
 pgblend._sample_vectors,
-pgblend._seal_lock,
 pgblend._search,
 pgblend._search_filter,
 pgblend._search_facts,
@@ -280,8 +279,7 @@ pgblend._websearch_text,
 pgblend._why_not,
 pgblend._with_text_around,
 pgblend._whole_name,
-pgblend._words_of_lexemes,
-pgblend._worker_lock
+pgblend._words_of_lexemes
 TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION
@@ -366,9 +364,7 @@ pgblend._store_documents,
 pgblend._store_embeddings,
 pgblend._store_summary,
 pgblend._store_token_counts,
-pgblend._summary_lock,
 pgblend._uncounted_chunks,
-pgblend._vocabulary_lock,
 pgblend._waits_for_summary,
 pgblend._wake_workers,
 pgblend._want_summaries,

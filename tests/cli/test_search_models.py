@@ -11,6 +11,7 @@ from click.testing import Result
 from support.database import Database
 from support.model_library import EXPANSION, QUERY, WEAK, fill, use_models
 from support.model_provider import Behaviour, GatewayProcess, ModelProvider
+from support.places import take_places
 
 Pgblend = Callable[..., Result]
 OPTIONS = ("--option", f"strong_signal={json.dumps(WEAK['strong_signal'])}", "--json")
@@ -41,7 +42,7 @@ def test_the_same_rows_and_no_call_from_the_database(
     in_database = pgblend("query", QUERY, *switches, *OPTIONS)
     # No place is left for a call of the server's: it would be named in degraded.
     connection.execute("""SELECT set_setting('model_calls', '{"most": 1}')""")
-    connection.execute("SELECT pg_advisory_lock(70939520000)")
+    take_places(Database(connection))
     from_here = pgblend("query", QUERY, *switches, *OPTIONS, "--client-models")
     assert json.loads(from_here.stdout)["degraded"] == []
     assert from_here.stderr == ""

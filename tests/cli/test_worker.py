@@ -190,7 +190,7 @@ def test_a_worker_embeds_what_comes_and_ends_when_asked(
     gateway_connection, database_url, library, model_provider
 ):
     worker = Process(database_url, "--concurrency", "1")
-    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 0"
+    waiting = "SELECT count(*) FROM pgblend_data.embedding_worker WHERE waits"
     wait_until(lambda: value(gateway_connection, waiting) == 1)
     library("walrus", "narwhal")  # wakes it
     wait_until(lambda: vectors(gateway_connection) == 2)

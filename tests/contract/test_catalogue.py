@@ -20,6 +20,7 @@ SECURITY_DEFINER = {
     "_rebuild_vocabulary": CLAIMED,
     "_seal_batch": CLAIMED,
     "_seal_missing": CLAIMED,
+    "_collection_add_locks": "a trigger: the number of the new collection",
     "_create_embedding_table": "its names and types are the registry's, quoted; only admins",
     "_drop_reader": "drops nothing but the reader of an attachment, by its number; only admins",
     "_logged_search": "reads the log by id, of roles that the session's is a member of",

@@ -28,6 +28,15 @@ CREATED = re.compile(
 INCLUDE = re.compile(r"^#include plpy/(\w+)\.py$", re.MULTILINE)
 CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 
+# Why each lock is safe though any role can take its key.
+ADVISORY = re.compile(r"\bpg_(?:try_)?advisory_\w+")
+ADVISORY_LOCKS = {
+    "90_ingest/_start_worker": "a random key, made with the row: nobody holds it before; it counts"
+    " for the process alone that the row names, and nothing waits for it",
+    "90_ingest/_stop_worker": "gives that one back",
+    "migrations/runner.py": "stops migrations alone; who holds it and is no superuser is named",
+}
+
 
 def identify(value: object) -> str:
     return getattr(value, "name", str(value))
@@ -210,6 +219,19 @@ def test_arms_read_only_the_settings_that_they_are_given() -> None:
 def test_every_module_of_plpy_is_used() -> None:
     used = {name for file in SOURCES for name in modules_of(file.text)}
     assert used == {module.stem for module in MODULES}
+
+
+def test_only_the_listed_files_use_advisory_locks() -> None:
+    """Any role may take any key of these, and pg_locks shows them to all."""
+    texts = {f"{file.stage}/{file.name}": file.text for file in SOURCES}
+    for folder in ("cli", "migrations", "plpy"):
+        top = Path(str(files(f"pgblend.{folder}")))
+        texts |= {
+            f"{folder}/{path.relative_to(top)}": path.read_text(encoding="utf-8")
+            for path in top.rglob("*.py")
+        }
+    found = {name for name, text in texts.items() if ADVISORY.search(text)}
+    assert found == ADVISORY_LOCKS.keys()
 
 
 def test_a_revision_that_is_not_released_has_the_routines_of_sql() -> None:

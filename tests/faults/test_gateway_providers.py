@@ -178,6 +178,7 @@ def test_breaker_fallbacks_and_places(
         running = threads.submit(post, fragile, "chat", timeout_ms=3000)
         while model_provider.requests == 0:
             time.sleep(0.01)
-        refused = post(fragile, "chat", timeout_ms=100).json()["error"]
-        assert refused["code"] == "provider_busy"
+        refused = post(fragile, "chat", timeout_ms=100)
+        assert refused.json()["error"]["code"] == "provider_busy"
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
         assert running.result().json()["error"]["code"] == "provider_timeout"

@@ -15,6 +15,7 @@ from support.backend import held
 from support.database import Database
 from support.model_library import EXPANSION, QUERY, WEAK, fill, search, use_models
 from support.model_provider import Behaviour, GatewayProcess, ModelProvider
+from support.places import places_taken
 from support.waiting import SOON_SECONDS, wait_until
 
 TASKS = {"embed": "embed", "expand": "chat", "rerank": "rerank"}  # stage: the provider's task
@@ -175,16 +176,6 @@ def test_a_foreign_server_has_no_expansion(filled: Database, provider: ModelProv
         assert {"vector", "rerank"} <= row[1].keys()
     finally:
         filled.rows("SELECT set_setting('gateway_url', to_jsonb(%s::text))", url)
-
-
-def places_taken(db: Database) -> int:
-    """How many model calls run in the database's server, by their advisory locks."""
-    count: int = db.value(
-        "SELECT count(*) FROM pg_locks AS l, pg_database AS d"
-        " WHERE l.locktype = 'advisory' AND l.database = d.oid AND d.datname = current_database()"
-        " AND (l.classid::bigint << 32) + l.objid::bigint >= 70939520000"
-    )
-    return count
 
 
 def in_background(run: Callable[[], Any]) -> tuple[list[Any], threading.Thread]:

@@ -12,9 +12,7 @@ from psycopg.types.json import Jsonb
 from pgblend.plpy.arm_list import arm_list
 from pgblend.plpy.count_languages import count_languages
 from pgblend.plpy.fuse_lists import fuse_lists
-from pgblend.plpy.gateway_call import gateway_call
 from pgblend.plpy.graph_stage import graph_stage
-from pgblend.plpy.model_places import model_places
 from pgblend.plpy.open_index import open_index
 from pgblend.plpy.stored_passages import stored_passages
 from pgblend.plpy.term_ids import term_ids
@@ -215,37 +213,3 @@ def test_how_many_have_a_word_by_language(db: Database, run: Run, chunks: dict[s
         assert found == expected
         query = "SELECT * FROM pgblend._language_statistics(%s, %s, %s, %s)"
         assert db.row(query, collections(db), configs, lexemes, by_document) == expected
-
-
-def test_places_for_model_calls(db: Database, run: Run) -> None:
-    asked = {"most": 2, "first_key": 7_000_000, "wait_ms": 40}
-    take, give_back = model_places(run, asked)
-    with psycopg.connect(db.url, autocommit=True) as other:
-        take_there, give_back_there = model_places(runs_on(other), asked)
-        assert take_there(0) == 7_000_000
-        assert take(0) == 7_000_001
-        assert take_there(0) == 7_000_000  # a session's own lock stands in nobody's way but others'
-        give_back_there(7_000_000)
-        give_back(7_000_001)
-        assert take(0) == 7_000_001
-        with psycopg.connect(db.url, autocommit=True) as third:
-            take_late, _ = model_places(runs_on(third), asked)
-            assert take_late(0) is None
-            assert take_late(1000) is None  # after 40 ms
-            request = {
-                "url": "http://nowhere",
-                "path": "/",
-                "places": asked,
-                "timeout_ms": 20,
-                "most_bytes": 1000,
-            }
-            call = gateway_call(runs_on(third), request, {}, {})
-            told = "the server has no place left for a model call: 2 run already"
-            assert call.answer()["problem"] == told
-            give_back_there(7_000_000)
-            assert take_late(1000) == 7_000_000
-        give_back(7_000_001)
-    give_back(None)
-    any_number, give_back = model_places(run, asked | {"most": 0})
-    assert any_number(0) == 0
-    give_back(0)

@@ -69,7 +69,7 @@ def test_a_dead_session_loses_its_claims_and_what_it_brings_is_too_late(
     (first, one), (second, two) = sessions
     ids = first.column("SELECT chunk_id FROM pgblend._next_embeddings('test_space', 2, %s)", one)
     assert claim(second, two) == ["three", "four"]
-    first.rows("SELECT pg_advisory_unlock(pgblend._worker_lock(), %s)", one)  # as its end would
+    first.rows("SELECT pg_advisory_unlock(life_lock) FROM pgblend_data.embedding_worker")  # its end
     assert claim(second, two) == ["one", "two"]
     assert store(first, one, ids) == 0
     assert store(second, two, ids) == 2
@@ -184,7 +184,7 @@ def test_workers_are_woken_only_when_they_wait(queue: Database, sessions) -> Non
     heard = lambda: list(first.connection.notifies(timeout=0.2, stop_after=1))  # noqa: E731
     add_documents(queue, "c", [("five", "", "five")])
     assert heard() == []
-    first.rows("SELECT pg_advisory_lock_shared(pgblend._worker_lock(), 0)")
+    first.rows("UPDATE pgblend_data.embedding_worker SET waits = true WHERE id = %s", one)
     add_documents(queue, "c", [("six", "", "six")])
     assert len(heard()) == 1
     assert first.value("SELECT pgblend._live_workers()") == [one, one + 1]

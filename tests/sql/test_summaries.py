@@ -5,6 +5,7 @@ import pytest
 
 from pgblend.cli.database import connect
 from support.database import Database, add_documents, add_space, embed_waiting
+from support.waiting import wait_until
 
 ON = '{"summaries": true, "embedding_prefix": "summary"}'
 
@@ -35,6 +36,10 @@ def waiting(db: Database) -> list[str]:
         " JOIN pgblend_data.document AS d ON d.id = m.document_id"
         " WHERE m.summary IS NULL ORDER BY 1"
     )
+
+
+def start_worker(db: Database) -> int:
+    return int(db.value("SELECT pgblend._start_worker('host', 7)"))
 
 
 def document(db: Database, key: str) -> int:
@@ -122,16 +127,20 @@ def test_claims_and_failures(committed: Database, database_url: str) -> None:
         psycopg.types.json.Jsonb(long),
     )
     add_documents(committed, "c", [("b", "B", "text b")])
-    take = "SELECT title, content FROM pgblend._next_summaries(%s, %s)"
-    assert committed.rows(take, 1, 1000) == [("A", "one \ntwo three")]
-    with connect(database_url) as other, connect(database_url) as third:
-        assert Database(other).rows(take, 10, 3) == [("B", "tex")]
-        assert Database(third).rows(take, 10, 3) == []
+    take = "SELECT title, content FROM pgblend._next_summaries(%s, %s, %s)"
+    worker = start_worker(committed)
+    assert committed.rows(take, 1, 1000, worker) == [("A", "one \ntwo three")]
+    with connect(database_url) as opened, connect(database_url) as third:
+        other = Database(opened)
+        assert other.rows(take, 10, 3, start_worker(other)) == [("B", "tex")]
+        assert Database(third).rows(take, 10, 3, start_worker(Database(third))) == []
+    wait_until(lambda: committed.value("SELECT pgblend._live_workers()") == [worker])
     assert inputs(committed) == []  # both wait for their summaries
     a, b = document(committed, "a"), document(committed, "b")
     committed.rows("SELECT pgblend._fail_summary(%s, 'too long', true)", a)
     assert inputs(committed) == ["one ", "one two three"]  # embedded without
-    assert committed.rows(take, 10, 1000) == [("B", "text b"), ("A", "one \ntwo three")]
+    found = committed.rows(take, 10, 1000, worker)
+    assert found == [("B", "text b"), ("A", "one \ntwo three")]
     store = "SELECT pgblend._store_summary(%s, %s, 'About.', 'key')"
     assert committed.value(store, b, "another hash") is False
     hash_of = "SELECT content_hash FROM documents WHERE document_id = %s"
@@ -139,14 +148,14 @@ def test_claims_and_failures(committed: Database, database_url: str) -> None:
     assert inputs(committed) == ["one ", "one two three", "About.\n---\ntext b"]
     for _ in range(2):
         committed.rows("SELECT pgblend._fail_summary(%s, 'too long', true)", a)
-    assert committed.rows(take, 10, 1000) == []  # given up
+    assert committed.rows(take, 10, 1000, worker) == []  # given up
     committed.rows("SELECT set_setting('summary_model', 'null')")
 
 
 def test_a_failure_of_the_model_is_not_the_texts(committed: Database) -> None:
     committed.rows("SELECT add_collection('c', settings => %s)", ON)
     add_documents(committed, "c", [("a", "A", "text a")])
-    take = "SELECT title FROM pgblend._next_summaries(10, 10)"
+    take = f"SELECT title FROM pgblend._next_summaries(10, 10, {start_worker(committed)})"
     for _ in range(5):
         assert committed.column(take) == ["A"]
         committed.rows(

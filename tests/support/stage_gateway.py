@@ -52,10 +52,10 @@ class StageGateway:
             "timeout_ms": timeout_ms,
             "most_bytes": 16_000_000,
             "data_directory": "",
-            "places": {"most": 0, "first_key": 0, "wait_ms": 0},
+            "places": {"most": 0, "wait_ms": 0},
         }
         key = f"call {next(self.numbers)}"
-        self.calls[key] = gateway_call(self.run, request, self.connections, self.late)
+        self.calls[key] = gateway_call(self.run, request, self.connections, self.late, {})
         return [{"sent": json.dumps({"call": key})}]
 
     def models(self, deadline: float = 9.0) -> ModelStages:

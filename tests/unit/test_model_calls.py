@@ -18,7 +18,7 @@ REQUEST = {
     "timeout_ms": 500,
     "most_bytes": 16_000_000,
     "data_directory": "",
-    "places": {"most": 0, "first_key": 0, "wait_ms": 0},
+    "places": {"most": 0, "wait_ms": 0},
 }
 
 
@@ -99,10 +99,10 @@ def test_a_failed_call_says_why(gateway: StageGateway, answer: bytes, problem: s
 
 
 def test_a_gateway_that_is_not_there(gateway: StageGateway) -> None:
-    found = gateway_call(gateway.run, REQUEST, gateway.connections, gateway.late).answer()
+    found = gateway_call(gateway.run, REQUEST, gateway.connections, gateway.late, {}).answer()
     assert "http://127.0.0.1:9 cannot be reached" in found["problem"]
     found = gateway_call(
-        gateway.run, REQUEST | {"url": "ftp://x"}, gateway.connections, gateway.late
+        gateway.run, REQUEST | {"url": "ftp://x"}, gateway.connections, gateway.late, {}
     ).answer()
     assert "cannot be reached" in found["problem"]
 
@@ -128,7 +128,7 @@ def test_a_cancel_ends_a_call(gateway: StageGateway, steps: int) -> None:
             raise KeyboardInterrupt
         return []
 
-    call = gateway_call(run, request, gateway.connections, gateway.late)
+    call = gateway_call(run, request, gateway.connections, gateway.late, {})
     try:
         with pytest.raises(KeyboardInterrupt):
             call.answer()
@@ -142,6 +142,6 @@ def test_a_late_answer_is_none(gateway: StageGateway) -> None:
     answer = threading.Event()
     request = REQUEST | {"url": gateway.server.url, "timeout_ms": 30}
     gateway.server.respond = lambda _: b"" if answer.wait(9) else None
-    found = gateway_call(gateway.run, request, gateway.connections, gateway.late).answer()
+    found = gateway_call(gateway.run, request, gateway.connections, gateway.late, {}).answer()
     answer.set()
     assert "gave no answer within 30 ms" in found["problem"]

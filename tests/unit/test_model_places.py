@@ -1,0 +1,174 @@
+"""Places for model calls: locks on files, which a session shares among its calls."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgblend.plpy.gateway_call import gateway_call
+from pgblend.plpy.model_places import FOLDER, STEP_MS, model_places
+
+Take = Callable[[int], Callable[[], None] | None]
+# Locks the first place, forks a child that outlives the lock, says so, and waits to be ended.
+HOLDER = """
+import os, sys, time
+from pgblend.plpy.model_places import model_places
+request = {"places": {"most": 2, "wait_ms": 0}, "data_directory": sys.argv[1], "database": "5"}
+give_back = model_places(None, request, {})(0)
+if sys.argv[2] == "given back":
+    if os.fork() == 0:
+        time.sleep(60)
+        os._exit(0)
+    give_back()
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+class Session:
+    """What a session would do about places; `slept_ms` is how long it waited."""
+
+    def __init__(self, folder: Path, most: int = 2, wait_ms: int = 0, database: str = "5") -> None:
+        self.slept_ms = 0.0
+        self.held: dict[str, int] = {}
+        self.request = {
+            "url": "http://nowhere",
+            "path": "/",
+            "timeout_ms": 20,
+            "most_bytes": 1000,
+            "places": {"most": most, "wait_ms": wait_ms},
+            "data_directory": str(folder),
+            "database": database,
+        }
+        self.take = model_places(self.run, self.request, self.held)
+
+    def run(self, statement: str, _: list[str], *values: float) -> list[Any]:
+        """Sleep, as the server would."""
+        self.slept_ms += sum(values) * 1000
+        return []
+
+    def problem(self) -> str:
+        """Return what a call that is refused says."""
+        call = gateway_call(self.run, self.request, {}, {}, self.held)
+        return str(call.answer()["problem"])
+
+
+def test_each_session_has_a_place_of_its_own(tmp_path: Path) -> None:
+    first, second, third = (Session(tmp_path) for _ in range(3))
+    one, two = first.take(0), second.take(0)
+    assert one is not None
+    assert two is not None
+    assert third.take(0) is None
+    assert third.problem() == "the server has no place left for a model call: 2 run already"
+    assert Session(tmp_path, database="6").take(0) is not None  # another database has its own
+    one()
+    assert third.take(0) is not None
+    assert first.take(0) is None
+    two()
+    assert sorted(os.listdir(tmp_path / FOLDER)) == ["5.0", "5.1", "6.0"]
+
+
+def test_the_calls_of_a_session_share_its_place(tmp_path: Path) -> None:
+    first, second = (Session(tmp_path, most=1) for _ in range(2))
+    one, other = first.take(0), first.take(0)
+    assert one is not None
+    assert other is not None
+    one()
+    assert second.take(0) is None
+    other()
+    assert second.take(0) is not None
+
+
+def test_who_finds_none_waits(tmp_path: Path) -> None:
+    Session(tmp_path, most=1).take(0)
+    late = Session(tmp_path, most=1, wait_ms=40)
+    assert late.take(1000) is None
+    assert late.slept_ms == 40
+    assert late.take(STEP_MS) is None
+    assert late.slept_ms == 40 + STEP_MS
+
+
+def test_any_number_needs_no_folder(tmp_path: Path) -> None:
+    give_back = Session(tmp_path, most=0).take(0)
+    assert give_back is not None
+    give_back()
+    assert os.listdir(tmp_path) == []
+
+
+def start(folder: Path, what: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(folder), what], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_kill_9_frees_a_place(tmp_path: Path) -> None:
+    process = start(tmp_path, "held")
+    session = Session(tmp_path, most=1)
+    assert session.take(0) is None
+    process.kill()
+    process.wait()
+    assert session.take(0) is not None
+
+
+def test_a_forked_child_keeps_no_place(tmp_path: Path) -> None:
+    process = start(tmp_path, "given back")
+    try:
+        assert Session(tmp_path, most=1).take(0) is not None
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_program_that_is_started_has_no_place_open(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    session.take(0)
+    assert not os.get_inheritable(session.held["file"])
+
+
+def link_folder(folder: Path) -> None:
+    """Somebody else's folder."""
+    (folder / "elsewhere").mkdir(mode=0o700)
+    (folder / FOLDER).symlink_to(folder / "elsewhere")
+
+
+def open_folder(folder: Path) -> None:
+    """A folder that others may write to."""
+    (folder / FOLDER).mkdir()
+    (folder / FOLDER).chmod(0o777)
+
+
+def link_file(folder: Path) -> None:
+    """A file that leads elsewhere."""
+    (folder / FOLDER).mkdir(mode=0o700)
+    (folder / FOLDER / "5.0").symlink_to(folder / "elsewhere")
+
+
+def pipe(folder: Path) -> None:
+    """A file that would wait for a reader."""
+    (folder / FOLDER).mkdir(mode=0o700)
+    os.mkfifo(folder / FOLDER / "5.0", 0o600)
+
+
+def file(folder: Path) -> None:
+    """No folder at all; so a full disk, or one that is read only, is an OSError as well."""
+    (folder / FOLDER).touch()
+
+
+@pytest.mark.parametrize("make", [link_folder, open_folder, link_file, pipe, file])
+def test_what_is_not_the_accounts_own_is_refused(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path)
+    before = set(os.listdir("/proc/self/fd"))
+    problem = Session(tmp_path).problem()
+    assert problem.startswith("the server cannot count its model calls: ")
+    assert str(tmp_path) not in problem
+    assert set(os.listdir("/proc/self/fd")) == before
+    assert not (tmp_path / "elsewhere" / "5.0").exists()
