@@ -3,6 +3,7 @@
 Every search, as a reader and with all models, gives the primary's rows there.
 """
 
+import fcntl
 import json
 import re
 import shutil
@@ -10,6 +11,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -280,6 +282,24 @@ def test_what_is_nothing_without_a_gateway_is_an_error(
 ) -> None:
     setting("gateway_url", NOBODY)
     assert getattr(place, where).error(CALLS[call]).sqlstate == "PB008"
+
+
+def test_model_calls_are_counted_there(place: Place, setting: Setting) -> None:
+    """Each server has places of its own, though a standby begins as a copy of the folder."""
+    setting("model_calls", {"most": 1})
+    assert told(place.reader, "expand_query") == told(place.standby, "expand_query")
+    with connect(place.superuser_url) as connection:
+        (database,) = Database(connection).row(
+            "SELECT oid FROM pg_database WHERE datname = current_database()"
+        )
+        folder = Path(Database(connection).value("SHOW data_directory")) / "pgblend_model_calls"
+    with (folder / f"{database}.0").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        error = place.standby.error(CALLS["expand_query"])
+        assert "no place left for a model call: 1 run already" in str(error.message_primary)
+        assert degraded(told(place.standby, "hybrid_search")) == ["expand", "vector", "rerank"]
+        assert degraded(told(place.reader, "hybrid_search")) == []
+    assert degraded(told(place.standby, "hybrid_search")) == []
 
 
 def test_a_session_sees_what_the_primary_commits(place: Place) -> None:

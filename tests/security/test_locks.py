@@ -1,20 +1,25 @@
 """Locks that other roles hold: keys that a reader guesses, rows and tables that a writer locks."""
 
 import json
+import os
+import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from pgblend.cli.database import connect
 from pgblend.cli.errors import UserError
 from pgblend.migrations import runner
 from support.database import Database, add_documents, add_space
 from support.model_library import QUERY, WEAK, fill, use_models
-from support.model_provider import GatewayProcess, ModelProvider
+from support.model_provider import Behaviour, GatewayProcess, ModelProvider
 from support.places import places_taken
+from support.server import temporary_cluster
 from support.waiting import wait_until
 
 Connect = Callable[..., psycopg.Connection]
@@ -325,3 +330,36 @@ def test_tables_are_not_locked(neighbours: Neighbours) -> None:
         "collection", "embedding_space", "index_claim", "pending", "posting", "segment", "setting",
         "tombstone", "vocabulary", "vocabulary_lock",
     }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.fault("kill -9 of a backend in a model call", "its place is free for others")
+def test_kill_9_of_a_backend_frees_its_place(model_provider: ModelProvider) -> None:
+    with temporary_cluster(durable=True) as cluster:
+        url = make_conninfo("", **cluster.connection_parameters())
+        runner.upgrade(url)
+        call = "SELECT vector_dims((blend.embed_text('{x}', timeout_ms => 60000))[1])"
+        with connect(url) as connection:
+            for name, value in {
+                "gateway_url": model_provider.url,
+                "embedding_model": model_provider.model,
+                "model_calls": {"most": 1},
+            }.items():
+                connection.execute("SELECT blend.set_setting(%s, %s)", [name, json.dumps(value)])
+        model_provider.behaviour = Behaviour(hang=True)
+        dying, admin = connect(url), connect(url)
+        with ThreadPoolExecutor(1) as threads:
+            answer = threads.submit(dying.execute, call)  # type: ignore[arg-type]
+            wait_until(lambda: model_provider.requests > 0)
+            assert places_taken(Database(admin)) == 1
+            os.kill(dying.info.backend_pid, signal.SIGKILL)  # the server ends all others as well
+            assert isinstance(answer.exception(), psycopg.OperationalError)
+        admin.close()
+        model_provider.reset()
+
+        def answers() -> bool:
+            with suppress(UserError, psycopg.OperationalError), connect(url) as connection:
+                return bool(Database(connection).value(call))
+            return False
+
+        wait_until(answers)
