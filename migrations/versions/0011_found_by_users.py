@@ -340,36 +340,36 @@ CHUNK_KEYS = CHUNK_TABLES.format("""
                         WHERE c.id = chunk_id))',
                 tied, tied || '_own');
         END IF;""")
-# What a link leads to is of its collection; each end of an edge is of the one that it names.
-GRAPH_POLICIES = """
-CREATE POLICY link_own_target ON pgblend_data.link AS RESTRICTIVE USING (true) WITH CHECK (
-    target_document_id IS NULL OR collection_id = (
-        SELECT d.collection_id FROM pgblend_data.document AS d WHERE d.id = link.target_document_id)
-);
-CREATE POLICY edge_own ON pgblend_data.edge AS RESTRICTIVE USING (true) WITH CHECK (
-    {}
-    AND (document_id = 0 OR (
-        SELECT d.collection_id FROM pgblend_data.document AS d WHERE d.id = edge.document_id
-    ) IN (collection_id, neighbour_collection_id))
-    AND (chunk_id = 0 OR (
-        SELECT c.collection_id FROM pgblend_data.chunk AS c WHERE c.id = edge.chunk_id
-    ) IN (collection_id, neighbour_collection_id))
-);
-""".format(
-    " AND ".join(
-        f"""{collection} = CASE {node} % 4
-        WHEN 0 THEN (
-            SELECT d.collection_id FROM pgblend_data.document AS d WHERE d.id = edge.{node} / 4)
-        WHEN 1 THEN (
-            SELECT c.collection_id FROM pgblend_data.chunk AS c WHERE c.id = edge.{node} / 4)
-        WHEN 2 THEN (
-            SELECT e.collection_id FROM pgblend_data.entity AS e WHERE e.id = edge.{node} / 4)
-    END"""
-        for node, collection in (
-            ("node", "collection_id"),
-            ("neighbour", "neighbour_collection_id"),
-        )
-    )
+# Each end of an edge is of the collection that it names, and what a link leads to of its own.
+# Policies would look up row for row; triggers look once a statement, which is after any conflict.
+EDGE_KEY = """
+ALTER TABLE pgblend_data.edge
+DROP CONSTRAINT edge_pkey,
+ADD CONSTRAINT edge_pkey
+PRIMARY KEY ({}) INCLUDE ({});
+"""
+EDGE = "node, is_reverse, neighbour, edge_type, origin, document_id, chunk_id"
+EDGE_COLLECTIONS = "collection_id, neighbour_collection_id"
+TIE_EDGES = EDGE_KEY.format(f"{EDGE}, {EDGE_COLLECTIONS}", "weight")
+UNTIE_EDGES = EDGE_KEY.format(EDGE, f"weight, {EDGE_COLLECTIONS}")
+CHECKED = {"edge": "ends", "link": "target"}
+CHECK_GRAPH = "".join(
+    f"""
+CREATE TRIGGER {table}_10_check_{what} AFTER INSERT ON pgblend_data.{table}
+REFERENCING NEW TABLE AS new_{table}
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._{table}_check_{what}();
+CREATE TRIGGER {table}_10_check_other_{what} AFTER UPDATE ON pgblend_data.{table}
+REFERENCING NEW TABLE AS new_{table}
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._{table}_check_{what}();
+"""
+    for table, what in CHECKED.items()
+)
+NO_CHECK_GRAPH = "".join(
+    f"""
+DROP TRIGGER {table}_10_check_{what} ON pgblend_data.{table};
+DROP TRIGGER {table}_10_check_other_{what} ON pgblend_data.{table};
+"""
+    for table, what in CHECKED.items()
 )
 # A set without a collection is the admins'.
 JUDGED = (
@@ -468,7 +468,7 @@ REVOKE_WRITES = f"""
 REVOKE INSERT, UPDATE, DELETE ON {INDEX_TABLES} FROM pgblend_writer;
 REVOKE INSERT ON {NUMBERED_TABLES} FROM pgblend_writer;
 """
-TIE = KEYS + CHUNK_KEYS + GRAPH_POLICIES + JUDGED_POLICIES + INDEX_CLAIM + REVOKE_WRITES
+TIE = KEYS + CHUNK_KEYS + TIE_EDGES + JUDGED_POLICIES + INDEX_CLAIM + REVOKE_WRITES
 
 # Of the release before.
 UNTIE = (
@@ -478,8 +478,6 @@ REVOKE DELETE ON {INDEX_TABLES} FROM pgblend_admin;
 GRANT INSERT, UPDATE, DELETE ON {INDEX_TABLES} TO pgblend_writer;
 GRANT INSERT ON {NUMBERED_TABLES} TO pgblend_writer;
 DROP TABLE pgblend_data.index_claim;
-DROP POLICY link_own_target ON pgblend_data.link;
-DROP POLICY edge_own ON pgblend_data.edge;
 """
     + "".join(
         f"DROP POLICY {table}_own_{column} ON pgblend_data.{table};" for table, column, _ in JUDGED
@@ -639,7 +637,7 @@ def upgrade() -> None:
     execute_script(connection, TELL_LANGUAGES)
     execute_script(connection, PARSE + INDEX_PARSED)
     execute_script(connection, LINK_ENTITIES)
-    execute_script(connection, VALIDATE_KEYS)
+    execute_script(connection, CHECK_GRAPH + VALIDATE_KEYS)
 
 
 def downgrade() -> None:
@@ -648,9 +646,9 @@ def downgrade() -> None:
     execute_script(connection, FEEDBACK_BEFORE + NO_CODE + FORGET_SETTINGS)
     search_path.replace(connection, public_schema.PUBLIC, public_schema.PRIVATE)
     public_schema.drop(connection, snapshot(revision))
-    execute_script(connection, NO_TUNED_COLUMNS + NO_ADDED_LOCKS)
+    execute_script(connection, NO_TUNED_COLUMNS + NO_CHECK_GRAPH + NO_ADDED_LOCKS)
     replace_routines(connection, snapshot(down_revision), snapshot(revision))
-    execute_script(connection, ADVISORY_LOCKS + UNTIE + VALIDATE_KEYS)
+    execute_script(connection, ADVISORY_LOCKS + UNTIE_EDGES + UNTIE + VALIDATE_KEYS)
     execute_script(connection, NO_PURPOSE + NOT_TUNED + SCORE_BEFORE + NO_READERS)
     execute_script(connection, FORGET_LANGUAGES)
     execute_script(connection, PARSE + INDEX_PARSED)

@@ -7,16 +7,15 @@ machine. Makes a collection and removes it.
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import figures
+from timing import backend_ms
 
 from pgblend.cli.database import Connection, connect
 from pgblend.cli.ingest.chunking import split_document
@@ -39,30 +38,7 @@ def main() -> None:
     with connect(url) as connection:
         language_of = language_finder("auto", text_configurations(connection))
         language_of("x" * 100)  # loads the model
-        files, _ = discover([Path(path) for path in paths])
-        sources = Sources(FieldMap(), "bench", lambda _: None)
-        seconds = dict.fromkeys(("read and hash", "parse", "split", "language", "write out"), 0.0)
-
-        def timed(stage: str, work: Callable[[], Any]) -> Any:
-            start = time.process_time()
-            try:
-                return work()
-            finally:
-                seconds[stage] += time.process_time() - start
-
-        candidates = iter(sources.candidates(files))
-        payloads: list[bytes] = []
-        chunk_count = 0
-        while candidate := timed("read and hash", partial(next, candidates, None)):
-            try:
-                document = timed("parse", candidate.parse)
-            except ParseError:
-                continue
-            chunks = timed("split", partial(split_document, document, ChunkSettings()))
-            language = timed("language", partial(language_of, document.text))
-            write = partial(document_payload, candidate, document, language, chunks, 0)
-            payloads.append(timed("write out", write))
-            chunk_count += len(chunks)
+        payloads, chunk_count, seconds = payloads_of([Path(path) for path in paths], language_of)
         seconds["store and index"] = _store(connection, payloads)
     case = f"{len(payloads):,} documents, {chunk_count:,} chunks"
     figures.write(
@@ -74,20 +50,54 @@ def main() -> None:
     )
 
 
+def payloads_of(
+    paths: Sequence[Path], language_of: Callable[[str], str] = lambda _: "english"
+) -> tuple[list[bytes], int, dict[str, float]]:
+    """Return what would be stored of files, its number of chunks, and seconds by stage."""
+    files, _ = discover(paths)
+    sources = Sources(FieldMap(), "bench", lambda _: None)
+    seconds = dict.fromkeys(("read and hash", "parse", "split", "language", "write out"), 0.0)
+
+    def timed(stage: str, work: Callable[[], Any]) -> Any:
+        start = time.process_time()
+        try:
+            return work()
+        finally:
+            seconds[stage] += time.process_time() - start
+
+    candidates = iter(sources.candidates(files))
+    payloads: list[bytes] = []
+    chunk_count = 0
+    while candidate := timed("read and hash", partial(next, candidates, None)):
+        try:
+            document = timed("parse", candidate.parse)
+        except ParseError:
+            continue
+        chunks = timed("split", partial(split_document, document, ChunkSettings()))
+        language = timed("language", partial(language_of, document.text))
+        write = partial(document_payload, candidate, document, language, chunks, 0)
+        payloads.append(timed("write out", write))
+        chunk_count += len(chunks)
+    return payloads, chunk_count, seconds
+
+
+def batch_of(payloads: Sequence[bytes]) -> Batch:
+    """Return documents as the batch that `store` takes."""
+    batch = Batch([str(place) for place in range(len(payloads))])
+    for place, payload in enumerate(payloads):
+        batch.add(place, 0, payload)
+        batch.finish(place, 0, 0)
+    return batch
+
+
 def _store(connection: Connection, payloads: list[bytes]) -> float:
     """Store everything through one connection; return the processor time that it took."""
     connection.execute("SELECT blend.add_collection(%s)", [COLLECTION])
-    server = psutil.Process(connection.info.backend_pid)
-    start = sum(server.cpu_times()[:2])
+    start = backend_ms(connection)
     try:
         for first in range(0, len(payloads), BATCH):
-            some = payloads[first : first + BATCH]
-            batch = Batch([str(place) for place in range(len(some))])
-            for place, payload in enumerate(some):
-                batch.add(place, 0, payload)
-                batch.finish(place, 0, 0)
-            store(connection, COLLECTION, batch)
-        return sum(server.cpu_times()[:2]) - start
+            store(connection, COLLECTION, batch_of(payloads[first : first + BATCH]))
+        return (backend_ms(connection) - start) / 1000
     finally:
         connection.execute("SELECT blend.remove_collection(%s)", [COLLECTION])
 

@@ -32,8 +32,13 @@ def processor_ms(connection: psycopg.Connection | None = None) -> float:
     own = time.process_time_ns() / 1e6
     if connection is None:
         return own
+    return own + backend_ms(connection)
+
+
+def backend_ms(connection: psycopg.Connection) -> float:
+    """Return the processor time so far of a session's backend, which is on this machine."""
     schedule = Path(f"/proc/{connection.info.backend_pid}/schedstat").read_text()
-    return own + int(schedule.split()[0]) / 1e6
+    return int(schedule.split()[0]) / 1e6
 
 
 def summary_of(measured: Mapping[str, list[float]]) -> dict[str, float]:

@@ -11,6 +11,18 @@ import psycopg
 
 from pgblend.cli.server.cluster import Cluster
 
+MEMORY = Path("/dev/shm")
+ENOUGH_BYTES = 4 << 30
+
+
+def throwaway_folder() -> Path | None:
+    """Return a folder in memory where there is room, None for the usual one.
+
+    A database of its own for each test means hundreds of files made and removed.
+    """
+    there = MEMORY.is_dir() and psutil.disk_usage(str(MEMORY)).free > ENOUGH_BYTES
+    return MEMORY if there else None
+
 
 @contextmanager
 def temporary_cluster(durable: bool = False, **settings: str) -> Iterator[Cluster]:
@@ -19,7 +31,8 @@ def temporary_cluster(durable: bool = False, **settings: str) -> Iterator[Cluste
     `durable`: what it has committed outlives a crash, as a real one's.
     """
     # Not pytest's tmp_path: the server runs as another account, which could not enter it.
-    with tempfile.TemporaryDirectory(prefix="pgblend-test-") as name:
+    place = None if durable else throwaway_folder()
+    with tempfile.TemporaryDirectory(prefix="pgblend-test-", dir=place) as name:
         folder = Path(name)
         folder.chmod(0o711)
         cluster = Cluster(folder / "server", durable=durable)
