@@ -11,7 +11,7 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     in_force jsonb := pgblend._setting_defaults('server') || (
-        SELECT coalesce(jsonb_object_agg(s.name, s.value), '{}') FROM pgblend_data.setting AS s
+        SELECT coalesce(jsonb_object_agg(s.name, s.value), '{}') FROM pgblend._setting_values AS s
         WHERE s.name IN ('log_address', 'log_queries'));
 BEGIN
     PERFORM pgblend._send_report(

@@ -12,7 +12,7 @@ blend.embedding_dead_letters, blend.embedding_progress, blend.embedding_spaces,
 blend.evaluation_metrics, blend.evaluation_queries, blend.evaluation_runs,
 blend.judged_sets, blend.judgements, blend.profiles, blend.quality_trend,
 blend.settings,
-pgblend._document_containing, pgblend._similar_lexeme
+pgblend._document_containing, pgblend._setting_values, pgblend._similar_lexeme
 TO pgblend_reader;
 GRANT SELECT ON
 blend.degraded_searches, blend.model_costs, blend.queries_without_results,
