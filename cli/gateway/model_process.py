@@ -1,6 +1,7 @@
 """A process with one model in it: however long a library holds its Python, the gateway goes on."""
 
 import itertools
+import pickle
 import signal
 import subprocess
 import sys
@@ -37,6 +38,7 @@ class ModelProcess:
     """
 
     def __init__(self, model: Any, threads: int) -> None:
+        copied = pickle.dumps((model, threads))
         self._connection, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
@@ -46,7 +48,7 @@ class ModelProcess:
         self._calls: dict[int, Future[Any]] = {}
         # A process that is loading may not read: whoever sends waits in a thread.
         self._sender = ThreadPoolExecutor(1, f"to {model.name}")
-        self._sender.submit(self._connection.send, (model, threads))
+        self._sender.submit(self._connection.send_bytes, copied)
         threading.Thread(target=self._receive, name=f"from {model.name}", daemon=True).start()
 
     @property
