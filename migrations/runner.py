@@ -16,6 +16,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import Script, ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine, text
+from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.database import connect
 from pgblend.cli.errors import UserError
@@ -36,6 +37,7 @@ _ROLES = text(
     "SELECT rolname FROM pg_roles WHERE rolname IN"
     " ('pgblend_admin', 'pgblend_gateway', 'pgblend_reader', 'pgblend_writer') ORDER BY rolname"
 )
+_STILL_USED = "2BP01"  # dependent_objects_still_exist
 _LOCK = text("SELECT pg_try_advisory_lock(hashtextextended('pgblend migrate', 0))")
 # Anybody may hold the key; only a superuser migrates.
 _STRANGER = text("""
@@ -190,7 +192,17 @@ def _session(database_url: str) -> Iterator[Connection]:
     )
     with engine.connect() as connection:
         _lock(connection)
-        yield connection
+        try:
+            yield connection
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) != _STILL_USED:
+                raise
+            used_by: str = error.orig.diag.message_detail  # type: ignore[union-attr]
+            raise UserError(
+                f"nothing was changed, since objects of yours need what goes away: {used_by}",
+                hint="keep their definitions (pg_get_viewdef, pg_dump), drop them, run it again, "
+                "and create them anew on what is there then",
+            ) from error
 
 
 def _lock(connection: Connection) -> None:

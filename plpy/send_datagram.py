@@ -19,6 +19,6 @@ def send_datagram(address: str, content: str) -> bool:
         with socket.socket(family, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)
             sender.sendto(content.encode("utf-8", "replace"), place)
-    except (OSError, OverflowError):
+    except (OSError, OverflowError, ValueError):
         return False
     return True

@@ -1,4 +1,4 @@
-"""Rerank models that run inside the gateway: cross-encoders by sentence-transformers."""
+"""Rerank models that belong to the gateway: cross-encoders by sentence-transformers."""
 
 import asyncio
 from pathlib import Path
@@ -13,7 +13,7 @@ _BATCH_SIZE = 8
 
 
 class CrossEncoder(LocalWeights):
-    """A cross-encoder in a folder; one thread loads it and scores."""
+    """A cross-encoder in a folder; one thread of its process loads it and scores."""
 
     extra = "torch"
 
@@ -28,7 +28,7 @@ class CrossEncoder(LocalWeights):
         scores = [0.0] * len(documents)
         for batch in batches(order, _BATCH_SIZE):
             pairs = [(query, documents[index]) for index in batch]
-            found = await self._in_thread(True, self._score, pairs)
+            found = await self._ask(True, "_score", pairs)
             for index, score in zip(batch, found, strict=True):
                 scores[index] = score
         return scores
@@ -83,6 +83,6 @@ class CrossEncoders:
         return {name: encoder.state for name, encoder in self._known.items()}
 
     def close(self) -> None:
-        """Stop their threads."""
+        """End their processes."""
         for encoder in self._known.values():
             encoder.close()

@@ -1,4 +1,4 @@
-"""An embedding model that runs inside the gateway: no key, no network."""
+"""An embedding model that belongs to the gateway: no key, no network."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,10 +12,9 @@ QUESTION_TEXTS = 8
 
 
 class EmbeddingModel(LocalWeights):
-    """Vectors of texts; `_encode` gives those of one small batch, in a thread."""
+    """Vectors of texts; `_encode` gives those of one small batch, in the model's process."""
 
     batch_size: ClassVar[int]
-    dimensions: int | None = None  # known once it is loaded
 
     async def embed(self, texts: list[str], dimensions: int | None) -> tuple[list[bytes], int]:
         """Return one normalised float32 vector a text, and how many tokens the model read."""
@@ -49,8 +48,8 @@ class EmbeddingModel(LocalWeights):
         is_question = len(texts) <= QUESTION_TEXTS
         tokens = 0
         for batch in waiting:
-            encoded, count = await self._in_thread(
-                is_question, self._encode, [texts[index] for index in batch]
+            encoded, count = await self._ask(
+                is_question, "_encode", [texts[index] for index in batch]
             )
             tokens += count
             for index, vector in zip(batch, encoded, strict=True):

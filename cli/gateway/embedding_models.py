@@ -1,4 +1,4 @@
-"""The embedding models that can run inside one gateway, by name."""
+"""The embedding models of one gateway's own, by name."""
 
 import asyncio
 from pathlib import Path
@@ -38,6 +38,6 @@ class EmbeddingModels:
         return {name: model.state for name, model in self.known.items()}
 
     def close(self) -> None:
-        """Stop their threads."""
+        """End their processes."""
         for model in self.known.values():
             model.close()

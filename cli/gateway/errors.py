@@ -31,6 +31,9 @@ class GatewayError(Exception):
         self.param = param
         self.retry_after = retry_after
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.status, self.code, self.message), self.__dict__
+
     @property
     def type(self) -> str:
         """OpenAI's class of the error."""

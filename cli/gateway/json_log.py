@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import TextIO
 
 LOG_LEVELS = ("info", "warning", "error")
@@ -25,7 +26,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info and record.exc_info[0]:
             line["error"] = record.exc_info[0].__name__
-            line["where"] = _places(record)
+            line["where"] = places(record.exc_info[2])
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
@@ -40,12 +41,11 @@ def log_to(stream: TextIO | None = None, level: str = "warning") -> None:
         logger.propagate = False
 
 
-def _places(record: logging.LogRecord) -> list[str]:
+def places(trace: TracebackType | None) -> list[str]:
     """Return where an error was raised: file and line of the innermost calls."""
-    places = []
-    trace = record.exc_info[2] if record.exc_info else None
+    found = []
     while trace is not None:
         code = trace.tb_frame.f_code
-        places.append(f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}")
+        found.append(f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}")
         trace = trace.tb_next
-    return places[-5:]
+    return found[-5:]

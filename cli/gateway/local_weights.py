@@ -1,38 +1,42 @@
-"""A model that runs inside the gateway: loaded at first use, in threads of its own."""
+"""A model of the gateway's own: loaded at first use, in a process of its own."""
 
 import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Iterable
+from concurrent.futures import Future
+from typing import Any, ClassVar
 
 from pgblend.cli.extras import how_to_install, missing
 from pgblend.cli.gateway.errors import GatewayError
+from pgblend.cli.gateway.model_process import ModelError, ModelProcess
 
 _MOST_THREADS = 4
-_Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
 
 
 class LocalWeights:
-    """What local models have in common; `_read` returns the library's object.
+    """What local models have in common.
 
-    Questions, which somebody waits for, and batches have threads of their own: no question waits
-    behind a batch.
+    The gateway's object asks its copy in a process of its own, which alone has the library: there
+    `_read` returns the library's object, and other methods use it.
     """
 
     extra: ClassVar[str]  # what to install
+    dimensions: int | None = None  # of vectors, once it is loaded
 
     def __init__(self, name: str, threads: int = 1) -> None:
         self.name = name
         self.threads = threads
-        self._questions = ThreadPoolExecutor(threads, f"{name} questions")
-        self._batches = ThreadPoolExecutor(threads, f"{name} batches")
-        self._loading = threading.Lock()
+        self._process: ModelProcess | None = None
+        self._loading: Future[int | None] | None = None
+        self._starting = threading.Lock()
         self._model: Any = None
         self._state = "not_loaded"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | dict.fromkeys(("_process", "_loading", "_starting"))
 
     @property
     def installed(self) -> bool:
@@ -46,7 +50,7 @@ class LocalWeights:
 
     async def load(self) -> None:
         """Load the model, unless that is done already; serving goes on meanwhile."""
-        if self._model is not None:
+        if self._state == "ready" and self._process is not None and self._process.running:
             return
         if not self.installed:
             raise GatewayError(
@@ -55,37 +59,62 @@ class LocalWeights:
                 f"{self.name} is not installed: {how_to_install(self.extra)}",
                 param="model",
             )
-        await self._in_thread(True, self._load)
+        loading = await asyncio.to_thread(self._start)
+        try:
+            await asyncio.wrap_future(loading)
+        except ModelError as error:
+            message = f"{self.name} does not load ({error.kind}); see the log"
+            raise GatewayError(503, "local_model_failed", message, param="model") from error
 
     def close(self) -> None:
-        """Let what runs finish and drop what waits."""
-        for threads in (self._questions, self._batches):
-            threads.shutdown(wait=False, cancel_futures=True)
+        """End the process."""
+        if self._process is not None:
+            self._process.close()
 
-    async def _in_thread(
-        self, is_question: bool, function: Callable[..., _Result], *arguments: object
-    ) -> _Result:
-        threads = self._questions if is_question else self._batches
-        return await asyncio.get_running_loop().run_in_executor(threads, function, *arguments)
+    async def _ask(self, is_question: bool, method: str, *arguments: object) -> Any:
+        """Return what a method of the copy that is loaded gives."""
+        assert self._process is not None
+        try:
+            return await asyncio.wrap_future(self._process.call(is_question, method, *arguments))
+        except ModelError as error:
+            self._log_failure(error)
+            message = f"{self.name} failed ({error.kind}); see the log"
+            raise GatewayError(503, "local_model_failed", message, param="model") from error
+
+    def _start(self) -> Future[int | None]:
+        """Start the process and the loading, unless they are under way."""
+        with self._starting:
+            if self._process is None or not self._process.running:
+                self._process = ModelProcess(self, self.threads)
+                self._loading = None
+            if self._loading is None or self._state == "failed":
+                self._state = "loading"
+                self._loading = self._process.call(True, "_load")
+                self._loading.add_done_callback(self._note)
+            return self._loading
+
+    def _load(self) -> int | None:
+        """Load the model, in its process; return its dimensions."""
+        self._model = self._read()
+        return self.dimensions
 
     def _read(self) -> Any:
         raise NotImplementedError
 
-    def _load(self) -> None:
-        with self._loading:
-            if self._model is not None:
-                return
-            self._state = "loading"
-            try:
-                self._model = self._read()
-            except Exception as error:
-                self._state = "failed"
-                _log.exception("local_model_failed", extra={"fields": {"model": self.name}})
-                if isinstance(error, GatewayError):
-                    raise
-                message = f"{self.name} does not load ({type(error).__name__}); see the log"
-                raise GatewayError(503, "local_model_failed", message, param="model") from error
-            self._state = "ready"
+    def _note(self, loading: Future[int | None]) -> None:
+        """Keep how loading ended, also where nobody waited for the end."""
+        error = loading.exception()
+        self._state = "failed" if error else "ready"
+        if error is None:
+            self.dimensions = loading.result()
+        else:
+            self._log_failure(error)
+
+    def _log_failure(self, error: BaseException) -> None:
+        fields: dict[str, object] = {"model": self.name, "error": type(error).__name__}
+        if isinstance(error, ModelError):
+            fields |= {"error": error.kind, "where": error.where}
+        _log.error("local_model_failed", extra={"fields": fields})
 
 
 def thread_count() -> int:

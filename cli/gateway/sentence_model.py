@@ -16,9 +16,9 @@ class SentenceModel(EmbeddingModel):
     def __init__(self, name: str, folder: Path) -> None:
         super().__init__(name)
         self._folder = folder
-        self._one_at_a_time = threading.Lock()
 
     def _read(self) -> Any:
+        self._one_at_a_time = threading.Lock()
         from pgblend.cli.gateway.torch_library import prepare_torch
 
         prepare_torch()

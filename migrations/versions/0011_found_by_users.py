@@ -623,8 +623,38 @@ DROP TABLE pgblend_data.vocabulary_lock;
 """
 
 
+# --- who did it is the role in force
+DONE_BY = (
+    ("setting", "changed_by"),
+    ("setting_history", "changed_by"),
+    ("collection_grant", "granted_by"),
+    ("embedding_worker", "started_by"),
+    ("profile", "changed_by"),
+    ("judged_set", "created_by"),
+    ("judgement", "judged_by"),
+    ("evaluation_run", "started_by"),
+    ("attached_table", "attached_by"),
+)
+# What _asking_role says, spelt out: no table may depend on a routine that is made anew.
+ROLE_IN_FORCE = "coalesce(nullif(current_setting('role'), 'none')::name, session_user)"
+NAME_ROLES, NAME_SESSIONS = (
+    "".join(
+        f"ALTER TABLE pgblend_data.{table} ALTER COLUMN {column} SET DEFAULT {who};"
+        for table, column in DONE_BY
+    )
+    for who in (ROLE_IN_FORCE, "session_user")
+)
+# Who and when are for the table to say (99_access).
+NAME_ROLES += "REVOKE INSERT ON pgblend_data.setting_history FROM pgblend_admin;"
+NAME_SESSIONS += """
+REVOKE INSERT ON pgblend_data.setting_history FROM pgblend_admin;
+GRANT INSERT ON pgblend_data.setting_history TO pgblend_admin;
+"""
+
+
 def upgrade() -> None:
     connection = op.get_bind()
+    execute_script(connection, NAME_ROLES)
     execute_script(connection, PURPOSE + TUNED + SCORE + CREATE_LANGUAGES + READERS)
     execute_script(connection, LITERAL_WORDS)
     execute_script(connection, NO_FEEDBACK + CODE)
@@ -642,6 +672,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     connection = op.get_bind()
+    execute_script(connection, NAME_SESSIONS)
     execute_script(connection, WORDS_BEFORE)
     execute_script(connection, FEEDBACK_BEFORE + NO_CODE + FORGET_SETTINGS)
     search_path.replace(connection, public_schema.PUBLIC, public_schema.PRIVATE)

@@ -20,7 +20,7 @@ BEGIN
     INTO of_database, profile_name, of_profile, of_collection
     FROM (
         SELECT coalesce(jsonb_object_agg(s.name, s.value), '{}') AS settings
-        FROM pgblend_data.setting AS s
+        FROM pgblend._setting_values AS s
     ) AS d
     CROSS JOIN LATERAL (
         SELECT coalesce(

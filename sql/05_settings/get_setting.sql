@@ -13,7 +13,7 @@ DECLARE
 BEGIN
     SELECT pgblend._setting_in_force(c.default_value, s.value) INTO found_value
     FROM blend.setting_catalog() AS c
-    LEFT JOIN pgblend_data.setting AS s ON s.name = c.name
+    LEFT JOIN pgblend._setting_values AS s ON s.name = c.name
     WHERE c.name = get_setting.name;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no setting "%"', left(get_setting.name, 200)

@@ -10,7 +10,7 @@ AS $function$
 DECLARE
     -- One statement, where get_setting would read the catalogue for each name.
     of_database jsonb := coalesce((
-        SELECT jsonb_object_agg(s.name, s.value) FROM pgblend_data.setting AS s
+        SELECT jsonb_object_agg(s.name, s.value) FROM pgblend._setting_values AS s
         WHERE s.name IN ('gateway_url', 'limits', 'model_calls')), '{}');
 BEGIN
     RETURN jsonb_build_object(

@@ -50,6 +50,7 @@ AS $python$
 #include plpy/fuse_lists.py
 #include plpy/gathered_lists.py
 #include plpy/graph_stage.py
+#include plpy/keep_value.py
 #include plpy/model_stages.py
 #include plpy/page_snippets.py
 #include plpy/page_start.py
@@ -64,6 +65,8 @@ import json
 import re
 from time import monotonic, perf_counter, time
 
+MOST_NOTED = 50
+began = monotonic()
 # The first search of a session imports and compiles; its stages begin after that.
 stages, done, skip, warm = stage_log(
     perf_counter, perf_counter() + started_at - time(), "statements" not in SD)
@@ -272,12 +275,30 @@ def arms_of(items):
                 "rank": fused["order"].index(item) + 1, "score": fused["sums"][item]}
     return told
 
+def note_search():
+    """Keep for the log what was searched (_send_report): nobody can write into GD by SQL."""
+    ended = monotonic()
+    ran = run(
+        "SELECT pgblend._asking_role()::text AS role, ARRAY(SELECT left(c.name, 100)"
+        " FROM pgblend_data.collection AS c WHERE c.id = ANY($1) ORDER BY c.name LIMIT 50) AS names,"
+        " pgblend._milliseconds(statement_timestamp(), clock_timestamp()) AS most_ms",
+        ["bigint[]"], collection_ids)[0]
+    keep_value(GD.setdefault("pgblend_searched", {}), in_force["search_id"], {
+        "role": ran["role"], "query": query, "collections": ran["names"], "ended": ended,
+        "ms": (ended - began) * 1000,
+        "stages": [  # warm_up depends on started_at, which is the caller's word
+            {"name": stage["name"], "ms": max(0, min(stage["ms"], ran["most_ms"])),
+             "rows": stage.get("rows")}
+            for stage in stages if "skipped" not in stage]}, MOST_NOTED)
+
 trace = None
 if traced == "rerank":
     trace = {"passages": [
         {"chunk_id": ids[item], "passage": passage}
         for item, passage in zip(reranker.targets, reranker.passages(reranker.targets))]}
 elif traced != "none" or in_force["search_id"]:
+    if in_force["search_id"]:
+        note_search()
     trace = {"stages": stages, "end_ms": (time() - started_at) * 1000}
 if traced in ("page", "pool"):
     trace |= search_trace(

@@ -1,8 +1,9 @@
 -- _search_report: what the search log gets of a search: one JSON object.
--- {"search_id", "at", "query", "collections", "profile", "mode", "rows", "ms", "stages": [{"name",
--- "ms", "rows"}], "degraded", "top_score", "results": [the first ten: {"rank", "chunk_id",
--- "document_id", "score"}], "purpose", "trace": _search_fields}. query is by the setting
--- log_queries its text, its sha256 or null; what is long is cut, so that one datagram carries it.
+-- {"search_id", "profile", "mode", "rows", "ms", "fetch_ms", "degraded", "top_score", "results":
+-- [the first ten: {"rank", "chunk_id", "document_id", "score"}], "purpose", "trace":
+-- _search_fields}. What is long is cut, so that one datagram carries it. _report_search adds who
+-- searched, for what, where and when, which are not the caller's word; the query is, by the setting
+-- log_queries, its text, its sha256 or null.
 -- purpose is the parameter pgblend.purpose, 'search' where it is not set: evaluations set it, and
 -- views leave out what is no search of a user. It is the caller's word on the caller's own row.
 CREATE OR REPLACE FUNCTION pgblend._search_report(
@@ -25,23 +26,16 @@ AS $function$
 BEGIN
     RETURN jsonb_build_object(
         'search_id', settings -> 'search_id',
-        'at', clock_timestamp(),
-        'query', CASE blend.get_setting('log_queries') #>> '{}'
-            WHEN 'on' THEN left(query, 4000)
-            WHEN 'hash' THEN encode(sha256(convert_to(query, 'UTF8')), 'hex') END,
-        'collections', ARRAY(
-            SELECT left(c.name, 100) FROM pgblend_data.collection AS c
-            WHERE c.id = ANY(collection_ids) ORDER BY c.name LIMIT 50),
-        'profile', coalesce(profile, blend.get_setting('default_profile') #>> '{}'),
+        'profile', coalesce(
+            profile,
+            (SELECT s.value #>> '{}' FROM pgblend_data.setting AS s
+            WHERE s.name = 'default_profile'),
+            pgblend._setting_defaults('server') ->> 'default_profile'),
         'mode', settings ->> 'mode',
         'rows', cardinality(results),
         'ms', total_ms,
-        'stages', (
-            SELECT coalesce(jsonb_agg(jsonb_build_object(
-                'name', s.value -> 'name', 'ms', s.value -> 'ms', 'rows', s.value -> 'rows')
-                ORDER BY s.place), '[]')
-            FROM jsonb_array_elements(page_trace -> 'stages') WITH ORDINALITY AS s (value, place)
-            WHERE NOT s.value ? 'skipped'),
+        'fetch_ms', jsonb_path_query_first(
+            page_trace, '$.stages[*] ? (@.name == "fetch").ms'),
         'degraded', ARRAY(SELECT left(d.note, 300) FROM unnest(degraded[:10]) AS d (note)),
         'top_score', results[1].score,
         'results', (

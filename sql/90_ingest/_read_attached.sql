@@ -15,7 +15,7 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     attached pgblend_data.attached_table;
-    who text := coalesce(nullif(current_setting('role'), 'none'), session_user);
+    who name := pgblend._asking_role();
 BEGIN
     SELECT a.* INTO attached FROM pgblend_data.attached_table AS a WHERE a.id = attachment_id;
     IF NOT has_table_privilege(who, attached.relation, 'SELECT') THEN

@@ -18,7 +18,7 @@ DECLARE
 BEGIN
     IF searched IS NULL THEN
         RAISE EXCEPTION 'there is no search % of % with its query in the log',
-            coalesce(feedback.search_id::text, 'NULL'), session_user
+            coalesce(feedback.search_id::text, 'NULL'), pgblend._asking_role()
             USING ERRCODE = '22023',
             HINT = 'The settings log_address and log_queries say what is logged; it takes seconds.';
     END IF;

@@ -4,20 +4,21 @@ SELECT
     c.name,
     pgblend._setting_in_force(c.default_value, s.value) AS value,
     c.default_value,
-    CASE WHEN s.name IS NULL THEN 'default' ELSE 'database' END AS source,
+    coalesce(s.source, 'default') AS source,
     c.value_type,
     c.scope,
     c.description,
     s.changed_by,
     s.changed_at
 FROM blend.setting_catalog() AS c
-LEFT JOIN pgblend_data.setting AS s ON c.name = s.name;
+LEFT JOIN pgblend._setting_values AS s ON c.name = s.name;
 
 COMMENT ON VIEW blend.settings IS 'Every setting with the value in force for the whole database.';
 COMMENT ON COLUMN blend.settings.name IS 'Name.';
 COMMENT ON COLUMN blend.settings.value IS 'Value in force; JSON null where none is set.';
 COMMENT ON COLUMN blend.settings.default_value IS 'Value where none is set.';
-COMMENT ON COLUMN blend.settings.source IS 'database where it was set, else default.';
+COMMENT ON COLUMN blend.settings.source IS
+'database where it was set, server where its configuration pins it, else default.';
 COMMENT ON COLUMN blend.settings.value_type IS 'Type of the value.';
 COMMENT ON COLUMN blend.settings.scope IS
 'Where it may be given: search (call, collection, profile, database), collection, server.';

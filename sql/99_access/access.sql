@@ -12,7 +12,7 @@ blend.embedding_dead_letters, blend.embedding_progress, blend.embedding_spaces,
 blend.evaluation_metrics, blend.evaluation_queries, blend.evaluation_runs,
 blend.judged_sets, blend.judgements, blend.profiles, blend.quality_trend,
 blend.settings,
-pgblend._document_containing, pgblend._similar_lexeme
+pgblend._document_containing, pgblend._setting_values, pgblend._similar_lexeme
 TO pgblend_reader;
 GRANT SELECT ON
 blend.degraded_searches, blend.model_costs, blend.queries_without_results,
@@ -77,7 +77,8 @@ GRANT DELETE ON
 pgblend_data.pending, pgblend_data.posting, pgblend_data.segment, pgblend_data.tombstone,
 pgblend_data.vocabulary
 TO pgblend_admin;
-GRANT SELECT, INSERT ON pgblend_data.setting_history TO pgblend_admin;
+GRANT SELECT, INSERT (scope, subject, name, old_value, new_value)
+ON pgblend_data.setting_history TO pgblend_admin;
 GRANT SELECT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_admin;
 GRANT SELECT ON pgblend_data.key_reference TO pgblend_admin;
 -- What the gateway's own connection may do; it reads a log's times to drop what is old.
@@ -128,6 +129,7 @@ pgblend._arm_facts,
 pgblend._arm_settings,
 pgblend._ask_document,
 pgblend._ask_passages,
+pgblend._asking_role,
 pgblend._audit_filters,
 pgblend._binding_conditions,
 pgblend._blend_score,

@@ -61,9 +61,14 @@ def busy(count: int) -> Iterator[None]:
 
 
 def used(process: psutil.Process) -> float:
-    """Return a process's seconds of processor time."""
-    times = process.cpu_times()
-    return float(times.user + times.system)
+    """Return the seconds of processor time of a gateway and its model's process."""
+    times = [one.cpu_times() for one in (process, *process.children())]
+    return float(sum(of_one.user + of_one.system for of_one in times))
+
+
+def resident(process: psutil.Process) -> float:
+    """Return the megabytes of a gateway and its model's process."""
+    return float(sum(one.memory_info().rss for one in (process, *process.children())) / 1e6)
 
 
 def packages(name: str, extra: str = "") -> set[str]:
@@ -178,7 +183,7 @@ def main() -> None:
                 alone = summary(bench.questions(threading.Event(), 40))
                 rate, times, spent = bench.ingest(options.passages)
             during = summary(times) if times else {"p50": float("nan"), "p95": float("nan")}
-            megabytes = bench.process.memory_info().rss / 1e6
+            megabytes = resident(bench.process)
         print(
             f"| {count} | {megabytes:.0f} | {alone['p50']:.0f} / {alone['p95']:.0f} |"
             f" {during['p50']:.0f} / {during['p95']:.0f} | {len(times)} | {rate:.1f} |"

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,11 +12,12 @@ import pytest
 
 from pgblend.cli.extras import MODULES
 from pgblend.cli.gateway.app import create_app
-from pgblend.cli.gateway.embedding_model import QUESTION_TEXTS, EmbeddingModel
+from pgblend.cli.gateway.embedding_model import QUESTION_TEXTS
 from pgblend.cli.gateway.embedding_models import DEFAULT_MODEL
 from pgblend.cli.gateway.policy import Policy
 from pgblend.cli.gateway.routes import MAX_BODY_BYTES
 from pgblend.cli.gateway.services import Services
+from support.held_model import HeldModel
 from support.model_provider import DEFAULT_TOKEN, Behaviour, GatewayProcess, ModelProvider
 
 NEVER_IN_A_MESSAGE = (DEFAULT_TOKEN, "Traceback", "litellm.")
@@ -266,28 +266,12 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pip install 'pgblend[local]'" in error["message"]
 
 
-class Held(EmbeddingModel):
-    """Answers when it is let go."""
-
-    extra = "gateway"
-    batch_size = 1
-    dimensions = 1
-
-    def __init__(self) -> None:
-        super().__init__("local/held")
-        self.let_go = threading.Event()
-
-    def _read(self) -> object:
-        return self
-
-    def _encode(self, texts: list[str]) -> tuple[list[bytes], int]:
-        self.let_go.wait()
-        return [b"\0\0\x80?" for _ in texts], len(texts)
-
-
-def test_a_local_model_that_is_late_is_spared_questions_but_not_batches() -> None:
+def test_a_local_model_that_is_late_is_spared_questions_but_not_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # of the model's process
     services = Services(Policy(timeout_seconds=60, breaker_failures=1))
-    held = Held()
+    held = HeldModel(tmp_path / "let_go")
     services.embedder.local.known = {held.name: held}
 
     async def run() -> list[httpx.Response]:
@@ -300,7 +284,7 @@ def test_a_local_model_that_is_late_is_spared_questions_but_not_batches() -> Non
                 return await client.post("/v1/embeddings", json=body)
 
             late, left_alone = await ask(["a"], timeout_ms=1100), await ask(["b"])
-            held.let_go.set()
+            held.let_go.touch()
             batch = await ask([str(number) for number in range(QUESTION_TEXTS + 1)])
             return [late, left_alone, batch, await client.get("/health")]
 

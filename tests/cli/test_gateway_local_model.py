@@ -2,6 +2,7 @@
 
 import base64
 import shutil
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from pgblend.cli.extras import how_to_install, missing
 from pgblend.cli.gateway.local_weights import thread_count
 from support.model_provider import GatewayProcess
-from support.waiting import wait_until
+from support.waiting import SOON_SECONDS, wait_until
 
 MODEL = "local/all-minilm-l6-v2"
 
@@ -119,6 +120,13 @@ def test_it_is_loaded_at_first_use_and_health_answers_meanwhile() -> None:
         assert gateway.stderr.count("\n") == 1  # no progress bars, no warnings
 
 
+def model_process(gateway: GatewayProcess) -> psutil.Process:
+    """The process that has the model."""
+    call(gateway, "loads the model")
+    (process,) = psutil.Process(gateway.pid).children()
+    return process
+
+
 def embed_in_background(gateway: GatewayProcess, finished: list[str]) -> threading.Thread:
     """Start what an ingest sends, and return when the model is at work on it."""
 
@@ -126,7 +134,7 @@ def embed_in_background(gateway: GatewayProcess, finished: list[str]) -> threadi
         call(gateway, [f"{number} {LONG}" for number in range(16)])
         finished.append("batch")
 
-    process = psutil.Process(gateway.pid)
+    process = model_process(gateway)
     before = process.cpu_times().user
     thread = threading.Thread(target=ingest)
     thread.start()
@@ -146,7 +154,7 @@ def test_questions_go_before_batches(gateway: GatewayProcess) -> None:
 
 
 def test_threads_are_bounded_and_do_not_spin(gateway: GatewayProcess) -> None:
-    process = psutil.Process(gateway.pid)
+    process = model_process(gateway)
     finished: list[str] = []
     idle = process.num_threads()
     ingests = [embed_in_background(gateway, finished) for _ in range(3)]
@@ -178,3 +186,22 @@ def test_weights_that_are_not_those_known_are_not_run(tmp_path: Path) -> None:
     assert error["code"] == "local_model_failed"
     assert str(package / "model.onnx") in error["message"]
     assert "its code ran" not in response.text
+
+
+def test_a_model_s_process_that_was_killed_is_started_anew(gateway: GatewayProcess) -> None:
+    model_process(gateway).kill()
+    for _ in range(2):  # the first may still go to the one that has ended
+        response = httpx.post(
+            f"{gateway.url}/v1/embeddings", json={"model": MODEL, "input": "another"}, timeout=300
+        )
+        assert response.status_code in (200, 503)
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize("stop_signal", [signal.SIGTERM, signal.SIGKILL])
+def test_a_model_s_process_ends_with_the_gateway(stop_signal: int) -> None:
+    with GatewayProcess() as own:
+        process = model_process(own)
+        own.process.send_signal(stop_signal)
+        gone, _ = psutil.wait_procs([process], timeout=SOON_SECONDS)
+        assert gone

@@ -108,7 +108,6 @@ CALLS = {
     "_live_workers": "()",
     "_link_error": "('{}')",
     "_may_write": "(1)",
-    "_logged_search": "(gen_random_uuid())",
     "_merge_settings": "('{\"k1\": 1}', '{\"k1\": 2}')",
     "_mmr_select": "('{1,1}', '{\"[1]\",NULL}', 0.7, 50, NULL)",
     "_milliseconds": "('2026-01-01 00:00', '2026-01-01 00:01')",

@@ -1,6 +1,7 @@
 """What a caller may take of the gateway's connections, over raw sockets against a real process."""
 
 import json
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -186,10 +187,36 @@ def test_the_limits_hold_on_a_unix_socket(tmp_path: Path) -> None:
         assert_refused(read_all(held[0]), 408, "request_timeout")
 
 
-def test_a_deadline_holds_while_a_local_model_loads() -> None:
-    """The answer is there before the model is, over and over."""
-    call = {"model": "local/all-minilm-l6-v2", "input": "a fox", "timeout_ms": 1}
-    with GatewayProcess() as gateway, httpx.Client(base_url=gateway.url, timeout=60) as client:
-        late = client.post("/v1/embeddings", json=call)
-        assert client.get("/health").json()["models"][call["model"]] == "loading"
-        assert (late.status_code, late.json()["error"]["code"]) == (504, "provider_timeout")
+# Opening a pipe that nobody writes to waits within C, and holds the interpreter's lock.
+STUCK_LIBRARY = """
+import ctypes, os, sys
+ctypes.PyDLL(None).open(os.environ["MODEL_IS_READY"].encode(), os.O_RDONLY)
+sys.path.remove(os.path.dirname(os.path.dirname(__file__)))
+del sys.modules[__name__]
+import onnxruntime
+"""
+
+
+def test_a_deadline_holds_while_a_local_model_loads(tmp_path: Path) -> None:
+    """Whatever the model's library does, as long as it likes: other calls go on, too."""
+    library = tmp_path / "library/onnxruntime/__init__.py"
+    library.parent.mkdir(parents=True)
+    library.write_text(STUCK_LIBRARY)
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    environment = {
+        "PYTHONPATH": os.pathsep.join([str(library.parents[1]), os.environ.get("PYTHONPATH", "")]),
+        "MODEL_IS_READY": str(ready),
+    }
+    call = {"model": "local/all-minilm-l6-v2", "input": "a fox"}
+    with (
+        GatewayProcess(environment=environment) as gateway,
+        httpx.Client(base_url=gateway.url, timeout=60) as client,
+    ):
+        for _ in range(2):
+            late = client.post("/v1/embeddings", json=call | {"timeout_ms": 200})
+            assert (late.status_code, late.json()["error"]["code"]) == (504, "provider_timeout")
+            assert client.get("/health").json()["models"][call["model"]] == "loading"
+        ready.write_text("")
+        assert client.post("/v1/embeddings", json=call).status_code == 200
+        assert client.get("/health").json()["models"][call["model"]] == "ready"

@@ -54,6 +54,6 @@ def settings_of(url: str) -> list[str]:
     with psycopg.connect(url) as connection:
         rows = connection.execute(
             "SELECT unnest(setconfig) FROM pg_db_role_setting AS s JOIN pg_database AS d"
-            " ON d.oid = s.setdatabase WHERE datname = current_database()"
+            " ON d.oid = s.setdatabase WHERE datname = current_database() AND s.setrole = 0"
         ).fetchall()
     return [value for (value,) in rows]

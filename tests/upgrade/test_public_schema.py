@@ -209,3 +209,37 @@ def test_another_superuser_may_migrate(empty: str, server) -> None:  # type: ign
             db.rows(f"REASSIGN OWNED BY {other} TO {owner}")
             db.rows(f"DROP OWNED BY {other}")
             db.rows(f"DROP ROLE {other}")
+
+
+def test_a_view_on_what_goes_away_is_named(empty: str, at_0010: Database) -> None:
+    """embedding_spaces has fewer columns in 0010, so it cannot be replaced by what it was."""
+    runner.upgrade(empty)
+    at_0010.rows("CREATE VIEW public.spaces AS SELECT name FROM blend.embedding_spaces")
+    with pytest.raises(UserError, match=r"view spaces depends on view .*embedding_spaces") as told:
+        runner.downgrade(empty, "0010")
+    assert "create them anew" in told.value.hint
+    assert runner.status(empty)["current"] == runner.status(empty)["head"]
+    at_0010.rows("DROP VIEW public.spaces")
+    runner.downgrade(empty, "0010")
+    assert runner.status(empty)["current"] == "0010"
+
+
+def test_the_role_of_up_makes_nothing_in_a_schema_of_ours(empty: str) -> None:
+    """Its name is pgblend, and so "$user" would be our schema."""
+    runner.upgrade(empty)
+    with psycopg.connect(empty, autocommit=True) as connection:
+        db = Database(connection)
+        if db.value("SELECT current_user::text") != "pgblend":
+            pytest.skip("the server's superuser has another name")
+        db.rows("CREATE TABLE made_here ()")
+        assert db.value("SELECT 'public.made_here'::regclass::text") == "made_here"
+        assert db.value("SELECT rrf('{1}') > 0") is True
+        db.rows("CREATE SCHEMA app")
+        own = f"ALTER ROLE pgblend IN DATABASE {connection.info.dbname} {{}} search_path"
+        db.rows(own.format("SET") + " = app, blend")
+        runner.upgrade(empty)
+        assert again(db).value("SHOW search_path") == "app, blend"
+        db.rows(own.format("RESET"))
+    runner.downgrade(empty, "base")
+    with psycopg.connect(empty, autocommit=True) as connection:
+        assert Database(connection).value("SHOW search_path") == '"$user", public'

@@ -1,0 +1,16 @@
+-- _asking_role: who asks: the role in force at the outermost call, also within definer functions.
+-- That is what SET ROLE chose, which an application behind a pooler does for each user, else the
+-- session's own. Nobody can set it to a role that they are no member of.
+CREATE OR REPLACE FUNCTION pgblend._asking_role()
+RETURNS name
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    RETURN coalesce(nullif(current_setting('role'), 'none')::name, session_user);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._asking_role() IS
+'Who asks: the role in force at the outermost call, also within definer functions.';

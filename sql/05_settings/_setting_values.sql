@@ -1,0 +1,50 @@
+-- _setting_values: what is set for the whole database, with pins in the place of what was stored.
+-- gateway_url and log_address, to which the server sends texts and its token, can be pinned by
+-- ALTER ROLE ALL SET pgblend.gateway_url or, for one database, ALTER DATABASE, which only
+-- superusers (and whom they let set the parameter) may for a parameter that the server does not
+-- know. They are read from the catalogue: in a session anybody can set the parameter.
+CREATE OR REPLACE VIEW pgblend._setting_values WITH (security_invoker = true) AS
+WITH pinned AS MATERIALIZED (
+    SELECT DISTINCT ON (n.name)
+        n.name,
+        to_jsonb(substr(o.option, strpos(o.option, '=') + 1)) AS value
+    FROM pg_catalog.pg_db_role_setting AS c
+    CROSS JOIN LATERAL unnest(c.setconfig) AS o (option)
+    INNER JOIN (VALUES ('gateway_url'), ('log_address')) AS n (name)
+        ON split_part(o.option, '=', 1) = 'pgblend.' || n.name
+    WHERE
+        c.setrole = 0 AND c.setdatabase IN (
+            0,
+            (
+                SELECT d.oid FROM pg_catalog.pg_database AS d
+                WHERE d.datname = current_database()
+            )
+        )
+    ORDER BY n.name, c.setdatabase  -- 0: of all databases
+)
+
+SELECT
+    p.name,
+    p.value,
+    'server' AS source,
+    NULL::name AS changed_by,
+    NULL::timestamptz AS changed_at
+FROM pinned AS p
+UNION ALL
+SELECT
+    s.name,
+    s.value,
+    'database' AS source,
+    s.changed_by,
+    s.changed_at
+FROM pgblend_data.setting AS s
+WHERE s.name NOT IN (SELECT p.name FROM pinned AS p);
+
+COMMENT ON VIEW pgblend._setting_values IS
+'What is set for the whole database, with pins of the server''s configuration in the place of what '
+'was stored.';
+COMMENT ON COLUMN pgblend._setting_values.name IS 'Setting.';
+COMMENT ON COLUMN pgblend._setting_values.value IS 'Its value.';
+COMMENT ON COLUMN pgblend._setting_values.source IS 'server where it is pinned, else database.';
+COMMENT ON COLUMN pgblend._setting_values.changed_by IS 'Who set it; NULL where it is pinned.';
+COMMENT ON COLUMN pgblend._setting_values.changed_at IS 'When; NULL where it is pinned.';
