@@ -30,6 +30,7 @@ class GatewayCall:
         self.refusal = self.gateway.rest()
         self.exchange: Any = None
         self.error: Exception | None = None
+        self.token: str | None = None
         self.place: int | None = None
         take, self.give_back = model_places(run, request["places"])
         if self.refusal is None:
@@ -40,11 +41,12 @@ class GatewayCall:
             self.refusal = self.refusal or taken
             return
         try:
+            self.token = gateway_token(request["data_directory"])
             self.exchange = http_exchange(
                 request["url"],
                 request["path"],
                 request["body"],
-                gateway_token(request["data_directory"]),
+                self.token,
                 request["timeout_ms"],
                 request["most_bytes"],
                 connections,
@@ -65,7 +67,9 @@ class GatewayCall:
         if self.refusal:
             return self.refusal
         try:
-            return gateway_answer(self.request["url"], self.request["timeout_ms"], self.receive)
+            return gateway_answer(
+                self.request["url"], self.request["timeout_ms"], self.receive, [self.token]
+            )
         finally:
             self.abandon()
 

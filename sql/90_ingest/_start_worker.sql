@@ -1,6 +1,7 @@
 -- _start_worker: register this session as an embedding worker; returns its id.
 -- The session holds the worker's advisory lock until it ends, which frees all that it claimed. A
--- host that vanishes is noticed within two minutes. Workers that ended a week ago are forgotten.
+-- host that vanishes is noticed within two minutes. The caller's workers that ended a week ago are
+-- forgotten, those of others by an admin.
 CREATE OR REPLACE FUNCTION pgblend._start_worker(host text, process integer)
 RETURNS integer
 LANGUAGE plpgsql
