@@ -157,13 +157,13 @@ class _Gateway:
     def __init__(self, url: str | None) -> None:
         self._url = url
         is_socket = url is not None and url.startswith("unix:")
-        token = token_for(url)
+        self._token = token_for(url)
         self._client = httpx.Client(
             base_url="http://localhost" if url is None or is_socket else url,
             transport=httpx.HTTPTransport(uds=url.removeprefix("unix:"))
             if url and is_socket
             else None,
-            headers={"Authorization": f"Bearer {token}"} if token else {},
+            headers={"Authorization": f"Bearer {self._token}"} if self._token else {},
             trust_env=False,
         )
 
@@ -187,4 +187,4 @@ class _Gateway:
                 raise OSError(str(error)) from None
             return response.status_code, response.text
 
-        return gateway_answer(self._url, int(timeout_ms), exchange)
+        return gateway_answer(self._url, int(timeout_ms), exchange, [self._token])

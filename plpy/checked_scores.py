@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pgblend.plpy.mask_secrets import mask_secrets
+
 
 def checked_scores(answer: Mapping[str, Any], count: int) -> list[float] | str:
     """Return a score in [0, 1] for each of `count` texts, or what is wrong with the answer.
@@ -17,9 +19,10 @@ def checked_scores(answer: Mapping[str, Any], count: int) -> list[float] | str:
     for one in results:
         index, score = one.get("index"), one.get("relevance_score")
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
-            return f"the gateway's answer has a score for text {index!r:.50} of {count}"
+            shown = mask_secrets(repr(index))
+            return f"the gateway's answer has a score for text {shown:.50} of {count}"
         if isinstance(score, bool) or not isinstance(score, int | float) or not is_finite(score):
-            return f"the gateway's answer has {score!r:.50} for a score"
+            return f"the gateway's answer has {mask_secrets(repr(score)):.50} for a score"
         if not 0 <= score <= 1:
             return f"the gateway's answer has a score of {score:.6g}: expected 0 to 1"
         if index in scores:

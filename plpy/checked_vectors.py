@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from math import hypot
 from typing import Any
 
+from pgblend.plpy.mask_secrets import mask_secrets
+
 MOST = 3.4028234e38  # a float of 4 bytes holds no more
 LEAST_LENGTH, MOST_LENGTH = 1e-3, 1e3  # beyond, such a float cannot hold their squares
 
@@ -22,7 +24,7 @@ def checked_vectors(
     """
     rows = answer.get("data")
     if not isinstance(rows, list | None):
-        return wrong(f"the gateway's answer has no vectors: data is {rows!r:.50}")
+        return wrong(f"the gateway's answer has no vectors: data is {mask_secrets(repr(rows)):.50}")
     vectors: list[Any] = [
         row.get("embedding") if isinstance(row, Mapping) else None for row in in_order(rows or [])
     ]
@@ -57,10 +59,10 @@ def problem_of(vector: Any) -> str | None:
     if vector is None:
         return "lacks a vector"
     if not isinstance(vector, list) or not vector:
-        return f"has no vectors: {vector!r:.50} is none"
+        return f"has no vectors: {mask_secrets(repr(vector)):.50} is none"
     if not set(map(type, vector)) <= {int, float}:
         item = next(item for item in vector if type(item) not in (int, float))
-        return f"has no vectors: {item!r:.50} is no number"
+        return f"has no vectors: {mask_secrets(repr(item)):.50} is no number"
     largest = max(map(abs, vector))
     if not largest <= MOST:
         return "has no vectors: a number is too large"

@@ -3,37 +3,45 @@
 import http.client
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import isinf
 from typing import Any
+
+from pgblend.plpy.mask_secrets import mask_secrets
 
 MOST_LEVELS = 100
 
 
 def gateway_answer(
-    url: str, timeout_ms: int, exchange: Callable[[], tuple[int, str]]
+    url: str,
+    timeout_ms: int,
+    exchange: Callable[[], tuple[int, str]],
+    known: Iterable[str | None] = (),
 ) -> dict[str, Any]:
     """Run `exchange` (which gives status and text) and return {"answer"} or {"problem", "hint"}.
 
     Only what a gateway can do wrong becomes a problem: a cancel, above all, passes through. The
-    answer holds nothing that jsonb cannot: characters 0 are left out, lone surrogates replaced. One
-    whose numbers are infinite, or that is nested too deeply to be read again, is none.
+    problem shows no key that the gateway quotes, nor any of the `known` ones. The answer holds
+    nothing that jsonb cannot: characters 0 are left out, lone surrogates replaced. One whose
+    numbers are infinite, or that is nested too deeply to be read again, is none.
     """
+    named = one_line(url)
     try:
         status, text = exchange()
     except TimeoutError:
         return {
-            "problem": f"the model gateway at {url} gave no answer within {timeout_ms} ms",
+            "problem": f"the model gateway at {named} gave no answer within {timeout_ms} ms",
             "hint": "Look at its log, or raise the setting timeouts_ms.",
         }
     except OverflowError as error:
         return {
-            "problem": f"the model gateway at {url} answered too much: {error}",
+            "problem": f"the model gateway at {named} answered too much: {error}",
             "hint": "Is it a model gateway? The setting limits has answer_bytes.",
         }
     except (OSError, ValueError, http.client.HTTPException) as error:
+        said = one_line(str(error), known)
         return {
-            "problem": f"the model gateway at {url} cannot be reached: {one_line(str(error))}",
+            "problem": f"the model gateway at {named} cannot be reached: {said}",
             "hint": "Start it: pgblend up, or pgblend gateway.",
         }
     try:
@@ -45,13 +53,14 @@ def gateway_answer(
     except (ValueError, RecursionError):
         answer = None
     if status != 200:
+        said = error_message(answer, text, known)
         return {
-            "problem": f"the model gateway answered {status}: {error_message(answer, text)}",
+            "problem": f"the model gateway answered {status}: {said}",
             "hint": "pgblend doctor checks the gateway and its models.",
         }
     if not isinstance(answer, dict):
         return {
-            "problem": f"the answer from {url} is not JSON",
+            "problem": f"the answer from {named} is not JSON",
             "hint": "Is gateway_url the address of a model gateway?",
         }
     return {"answer": answer}
@@ -94,14 +103,14 @@ def storable(value: Any) -> Any:
     return value
 
 
-def error_message(answer: Any, text: str) -> str:
+def error_message(answer: Any, text: str, known: Iterable[str | None]) -> str:
     """Return the message of an error in OpenAI's shape, else the text."""
     error = answer.get("error") if isinstance(answer, dict) else None
     message = str(error["message"]) if isinstance(error, dict) and error.get("message") else text
-    return one_line(message)
+    return one_line(message, known)
 
 
-def one_line(message: str) -> str:
-    """Return the beginning of a message on one line, without what PostgreSQL's text cannot hold."""
+def one_line(message: str, known: Iterable[str | None] = ()) -> str:
+    """Return the beginning of a message on one line, without keys and what text cannot hold."""
     message = message.encode("utf-8", "replace").decode().replace("\0", "")
-    return " ".join(message.split())[:500]
+    return mask_secrets(" ".join(message.split()), known)[:500]

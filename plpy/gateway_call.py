@@ -33,17 +33,19 @@ class GatewayCall:
         self.refusal = self.gateway.rest()
         self.exchange: Any = None
         self.error: Exception | None = None
+        self.token: str | None = None
         self.give_back: Callable[[], None] | None = None
         if self.refusal is None:
             self.refusal = self.take_place(held)
         if self.refusal:
             return
         try:
+            self.token = gateway_token(request["data_directory"])
             self.exchange = http_exchange(
                 request["url"],
                 request["path"],
                 request["body"],
-                gateway_token(request["data_directory"]),
+                self.token,
                 request["timeout_ms"],
                 request["most_bytes"],
                 connections,
@@ -78,7 +80,9 @@ class GatewayCall:
         if self.refusal:
             return self.refusal
         try:
-            return gateway_answer(self.request["url"], self.request["timeout_ms"], self.receive)
+            return gateway_answer(
+                self.request["url"], self.request["timeout_ms"], self.receive, [self.token]
+            )
         finally:
             self.abandon()
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
+from pgblend.plpy.mask_secrets import mask_secrets
+
 LATE_CALLS = 3  # in a row
 FIRST_REST_SECONDS = 5.0
 LONGEST_REST_SECONDS = 60.0
@@ -32,8 +34,9 @@ class LateGateway:
         if left <= 0:
             return None
         calls = f"{known['calls']:.0f} times in a row and is left alone for {left:.0f} s"
+        named = mask_secrets(self.key[0])
         return {
-            "problem": f"the model gateway at {self.key[0]} gave no answer in time {calls}",
+            "problem": f"the model gateway at {named} gave no answer in time {calls}",
             "hint": "Look at its log, or raise the setting timeouts_ms.",
         }
 

@@ -13,10 +13,10 @@ import httpx
 
 from pgblend.cli.gateway.bounded_answer import MAX_ANSWER_BYTES, AnswerTooLargeError
 from pgblend.cli.gateway.errors import GatewayError, bad_answer
+from pgblend.plpy.mask_secrets import mask_secrets
 
 _MAX_MESSAGE = 300
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$")
-_SECRET_SHAPE = re.compile(r"\b(?:sk|pk|rk|hf|gsk|xai|AIza|pa|jina|Bearer)[-_ ][\w*.\-]{6,}")
 _TIMEOUTS = (TimeoutError, httpx.TimeoutException)
 _API_KEY = re.compile(r"api[ _-]?key|credentials", re.IGNORECASE)
 # What litellm puts before a message, once for each layer.
@@ -113,12 +113,5 @@ def _reason(error: Exception, secret: str | None) -> str:
     text = str(error).split("Traceback (most recent call last)")[0]
     quoted = re.search(r"""['"]message['"]: (['"])(.+?)\1(?:, ['"]|})""", text)
     text = quoted.group(2) if quoted else _WRAPPER.sub("", text)
-    return _redact(" ".join(text.split()), secret)[:_MAX_MESSAGE]
-
-
-def _redact(message: str, secret: str | None) -> str:
     named = [value for name, value in os.environ.items() if _SECRET_NAME.search(name.upper())]
-    for value in [*named, secret or ""]:
-        if len(value) >= 6:
-            message = message.replace(value, "***")
-    return _SECRET_SHAPE.sub("***", message)
+    return mask_secrets(" ".join(text.split()), [*named, secret])[:_MAX_MESSAGE]

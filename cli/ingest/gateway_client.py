@@ -13,6 +13,7 @@ from pgvector import Vector
 
 from pgblend.cli.server.gateway_token import TOKEN_VARIABLE, token_for
 from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
+from pgblend.plpy.mask_secrets import mask_secrets
 
 _TIMEOUT = httpx.Timeout(120, connect=5)
 _ATTEMPTS = 4
@@ -37,8 +38,8 @@ class GatewayUnavailableError(Exception):
         may_be_the_text: bool = False,
         retry_after: float | None = None,
     ) -> None:
-        super().__init__(reason)
-        self.reason = reason
+        self.reason = mask_secrets(reason)
+        super().__init__(self.reason)
         self.hint = hint
         self.may_be_the_text = may_be_the_text
         self.retry_after = retry_after
@@ -194,8 +195,9 @@ def _retry_after(response: httpx.Response) -> float | None:
 
 def _refusal(response: httpx.Response, model: str) -> GatewayUnavailableError:
     """Say what the gateway said; its messages name the remedy."""
+    token = response.request.headers.get("Authorization", "").removeprefix("Bearer ")
     try:
-        message = str(response.json()["error"]["message"])
+        message = mask_secrets(str(response.json()["error"]["message"]), [token])
     except (ValueError, KeyError, TypeError):
         message = f"status {response.status_code}"
     hint = "run this again once it is mended: what is missing a vector is remembered"

@@ -10,6 +10,7 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import ParseError
+from pgblend.cli.ingest.links import open_file, real_paths
 from pgblend.cli.ingest.parse_html import Page, parse_page
 from pgblend.cli.ingest.text_builder import TextBuilder
 
@@ -71,14 +72,15 @@ def local_path(source: str) -> str:
 def files_in(folder: Path) -> ReadFile:
     """Read files of a page's folder and of those below it; a page names no other file."""
 
+    roots = real_paths([folder])
+
     def read(path: str) -> bytes | None:
         try:
-            file = (folder / path).resolve()
-            if not file.is_relative_to(folder.resolve()) or not file.is_file():
-                return None
-            return file.read_bytes() if file.stat().st_size <= _MOST_FILE_BYTES else None
+            with open_file(folder / path, roots) as stream:
+                data = stream.read(_MOST_FILE_BYTES + 1)
         except (OSError, ValueError):
             return None
+        return data if len(data) <= _MOST_FILE_BYTES else None
 
     return read
 

@@ -1,11 +1,19 @@
-"""Symbolic links: what lies in a folder may lead out of it."""
+"""Symbolic links: what lies in a folder may lead out of it, also after it was looked at."""
 
+import errno
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 NOWHERE = "a link that leads nowhere"
 _OUT = "a link out of what was given, so it is left out: --follow-links reads it"
+_SWAPPED = "a link out of what was given took its place"
+# Where there is O_PATH, a folder need not be readable to be passed through.
+_FOLDER_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# What is no file any more, a pipe, is not waited for.
+_FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def real_paths(paths: Iterable[Path]) -> list[Path]:
@@ -15,8 +23,47 @@ def real_paths(paths: Iterable[Path]) -> list[Path]:
 
 def leads_out(path: Path, roots: Sequence[Path]) -> bool:
     """Whether a path, with its links followed, is below none of the roots (see real_paths)."""
-    real = Path(os.path.realpath(path))
-    return not any(real.is_relative_to(root) for root in roots)
+    return not _is_below(Path(os.path.realpath(path)), roots)
+
+
+def open_file(path: Path, roots: Sequence[Path] | None = None) -> BinaryIO:
+    """Open a regular file for reading; OSError for what is none.
+
+    With `roots` (see real_paths) also for one that is below none of them. Whoever may write there
+    can put a link in the place of a file or folder at any time: none is followed while opening.
+    """
+    if roots is None:
+        descriptor = os.open(path, _FILE_FLAGS)
+    else:
+        real = Path(os.path.realpath(path))
+        if not _is_below(real, roots):
+            raise OSError(errno.ELOOP, _SWAPPED, str(path))
+        descriptor = _open_without_links(real)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return open(descriptor, "rb")
+
+
+def _open_without_links(real: Path) -> int:
+    """Open a path whose links were followed, part by part; a part that is a link is an error."""
+    folder = os.open(real.anchor, _FOLDER_FLAGS)
+    try:
+        for part in real.parts[1:-1]:
+            inner = os.open(part, _FOLDER_FLAGS, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        return os.open(real.name, _FILE_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise OSError(errno.ELOOP, _SWAPPED, str(real)) from None
+        raise
+    finally:
+        os.close(folder)
+
+
+def _is_below(real: Path, roots: Sequence[Path]) -> bool:
+    return any(real.is_relative_to(root) for root in roots)
 
 
 def is_dangling(path: Path) -> bool:

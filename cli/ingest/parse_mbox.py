@@ -4,13 +4,18 @@ import email
 import email.policy
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from pgblend.cli.ingest.conversation import Conversation, sample_text
 from pgblend.cli.ingest.document import Document, Message, ParseError
+from pgblend.cli.ingest.links import open_file
 from pgblend.cli.ingest.parse_mail import header, mail_time, read_mail, to_message
+
+Open = Callable[[], BinaryIO]
 
 _LONGEST_HEADERS = 1 << 20
 MAX_MAIL_BYTES = 64 << 20
@@ -32,18 +37,19 @@ class Entry:
     time: str
 
 
-def parse_mbox(path: Path) -> Iterator[Conversation]:
-    """Yield the threads in the order of their first mails."""
-    entries = list(_index(path))
+def parse_mbox(path: Path, roots: Sequence[Path] | None = None) -> Iterator[Conversation]:
+    """Yield the threads of a file (see open_file) in the order of their first mails."""
+    opened = partial(open_file, path, roots)
+    entries = list(_index(opened))
     if not entries:
         raise ParseError('no mbox: no line begins with "From "')
     for thread in _threads(entries):
-        yield _conversation(path, sorted(thread, key=lambda entry: (entry.time, entry.start)))
+        yield _conversation(opened, sorted(thread, key=lambda entry: (entry.time, entry.start)))
 
 
-def _index(path: Path) -> Iterator[Entry]:
-    with path.open("rb") as stream:
-        for start, end in _bounds(path):
+def _index(opened: Open) -> Iterator[Entry]:
+    with opened() as stream:
+        for start, end in _bounds(opened):
             stream.seek(start)
             data = stream.read(min(end - start, _LONGEST_HEADERS))
             head = re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0]
@@ -59,12 +65,12 @@ def _index(path: Path) -> Iterator[Entry]:
             )
 
 
-def _bounds(path: Path) -> Iterator[tuple[int, int]]:
+def _bounds(opened: Open) -> Iterator[tuple[int, int]]:
     """Yield where each mail begins, after its "From " line, and where it ends."""
     start = None
     position = 0
     after_blank = True
-    with path.open("rb") as stream:
+    with opened() as stream:
         while line := stream.readline(_LONGEST_HEADERS):
             if after_blank and line.startswith(b"From "):
                 if start is not None:
@@ -101,10 +107,10 @@ def _threads(entries: list[Entry]) -> list[list[Entry]]:
     return list(threads.values())
 
 
-def _conversation(path: Path, thread: list[Entry]) -> Conversation:
+def _conversation(opened: Open, thread: list[Entry]) -> Conversation:
     first = min(thread, key=lambda entry: entry.start)
     digest = hashlib.sha256()
-    with path.open("rb") as stream:
+    with opened() as stream:
         for entry in thread:
             stream.seek(entry.start)
             digest.update(stream.read(entry.end - entry.start))
@@ -114,14 +120,14 @@ def _conversation(path: Path, thread: list[Entry]) -> Conversation:
         first.message_id or digest.hexdigest()[:_ID_DIGITS],
         digest.hexdigest(),
         sum(entry.end - entry.start for entry in thread),
-        lambda: _read(path, thread),
+        lambda: _read(opened, thread),
     )
 
 
-def _read(path: Path, thread: list[Entry]) -> Document:
+def _read(opened: Open, thread: list[Entry]) -> Document:
     messages: list[Message] = []
     warnings: list[str] = []
-    with path.open("rb") as stream:
+    with opened() as stream:
         for entry in thread:
             if entry.end - entry.start > MAX_MAIL_BYTES:
                 warnings.append(f"a mail larger than {MAX_MAIL_BYTES >> 20} MB was left out")

@@ -2,7 +2,7 @@
 
 import posixpath
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from pgblend.cli.ingest.conversation import (
 )
 from pgblend.cli.ingest.decode import decode
 from pgblend.cli.ingest.document import Message, ParseError, storable_text
-from pgblend.cli.ingest.links import export_files
+from pgblend.cli.ingest.links import export_files, open_file
 from pgblend.cli.ingest.office_file import open_archive, read_member
 from pgblend.cli.ingest.records import load_json
 from pgblend.cli.ingest.slack_markup import plain_text
@@ -52,27 +52,34 @@ class Export:
         return [item for item in value if isinstance(item, dict)]
 
 
-def is_export_archive(path: Path) -> bool:
-    """Whether a ZIP archive is a Slack export; False for what cannot be read."""
+def is_export_archive(path: Path, roots: Sequence[Path] | None = None) -> bool:
+    """Whether a ZIP archive (see open_file) is a Slack export; False for what cannot be read."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_file(path, roots) as stream, zipfile.ZipFile(stream) as archive:
             return is_slack_export(archive.namelist())
     except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
         return False
 
 
 @contextmanager
-def open_export(path: Path, follow_links: bool = False) -> Iterator[Export]:
-    """Open an export; nothing of an archive is written to disk.
+def open_export(path: Path, roots: Sequence[Path] | None = None) -> Iterator[Export]:
+    """Open an export (see open_file); nothing of an archive is written to disk.
 
-    Of a folder, links that lead out of it are no part, unless `follow_links`.
+    With `roots`, links that lead out of an export's folder are no part of it.
     """
     if path.is_dir():
-        files, _ = export_files(path, follow_links)
+        files, _ = export_files(path, follow_links=roots is None)
         names = [file.relative_to(path).as_posix() for file in files]
-        yield Export(names, lambda name: (path / name).read_bytes())
+
+        def read(name: str) -> bytes:
+            with open_file(path / name, roots) as stream:
+                return stream.read()
+
+        yield Export(names, read)
         return
-    with open_archive(path.read_bytes()) as archive:
+    with open_file(path, roots) as stream:
+        data = stream.read()
+    with open_archive(data) as archive:
         yield Export(archive.namelist(), lambda name: read_member(archive, name))
 
 

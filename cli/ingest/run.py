@@ -12,6 +12,7 @@ from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.extras import how_to_install, missing
 from pgblend.cli.ingest.discovery import discover
 from pgblend.cli.ingest.language import AUTO, language_finder
+from pgblend.cli.ingest.links import real_paths
 from pgblend.cli.ingest.pipeline import Pipeline
 from pgblend.cli.ingest.prices import embedding_cost
 from pgblend.cli.ingest.progress import BYTES, StartBar
@@ -58,6 +59,7 @@ class Run:
         self._url = url
         self._request = request
         self._start_bar = start_bar
+        self._roots = None if request.follow_links else list(map(str, real_paths(request.paths)))
         self.report = Report(request.collection, dry_run=request.dry_run)
 
     def execute(self) -> None:
@@ -162,7 +164,7 @@ class Run:
             request.sync,
             request.limits,
             how_to_read(vision_model, gateway_url),
-            request.follow_links,
+            self._roots,
         )
         pipeline = Pipeline(
             reader=connections[0],

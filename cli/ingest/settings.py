@@ -57,7 +57,8 @@ class Limits:
 class ParserConfig:
     """What parsing processes need to know; what decides about their results is hashed.
 
-    `pictures` says how these are read, as PictureReader takes it.
+    `pictures` says how these are read, as PictureReader takes it; `roots` below which folders all
+    files are, None where links are followed (see open_file).
     """
 
     chunk_settings: ChunkSettings
@@ -68,7 +69,7 @@ class ParserConfig:
     sync: bool = False
     limits: Limits = field(default_factory=Limits)
     pictures: str = ""
-    follow_links: bool = False
+    roots: Sequence[str] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return it as a parsing process reads it."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +28,7 @@ from pgblend.cli.ingest.formats import (
     parse_file,
 )
 from pgblend.cli.ingest.html_pictures import digest_of_files
+from pgblend.cli.ingest.links import open_file, real_paths
 from pgblend.cli.ingest.parse_linear import find_issues, is_issue, parse_linear
 from pgblend.cli.ingest.parse_slack import is_export_archive, open_export, parse_slack
 from pgblend.cli.ingest.records import (
@@ -64,7 +65,10 @@ class Candidate:
 
 
 class Sources:
-    """Reads files one after another; problems are handed to `on_problem`."""
+    """Reads files one after another; problems are handed to `on_problem`.
+
+    With `roots` (see open_file) only what is below them.
+    """
 
     def __init__(
         self,
@@ -73,10 +77,10 @@ class Sources:
         on_problem: Callable[[Problem], None],
         sync: bool = False,
         pictures: str = "",
-        follow_links: bool = False,
+        roots: Sequence[Path] | None = None,
     ) -> None:
         self._pictures = pictures
-        self._follow_links = follow_links
+        self._roots = roots
         self._sync = sync
         self._fields = fields
         self._fingerprint = f"{PARSER_VERSION} {fingerprint}"
@@ -97,16 +101,19 @@ class Sources:
                 self._on_problem(Problem("failed", file.label, f"cannot be read: {reason}"))
 
     def _candidates_of(self, file: SourceFile) -> Iterator[Candidate]:
-        if file.path.is_dir() or (
-            file.path.suffix.lower() == ".zip" and is_export_archive(file.path)
+        # The folder with its links followed: that of the file, and of the pictures beside it.
+        (folder,) = real_paths([file.path.parent])
+        path = folder / file.path.name
+        if path.is_dir() or (
+            path.suffix.lower() == ".zip" and is_export_archive(path, self._roots)
         ):
-            with open_export(file.path, self._follow_links) as export:
+            with open_export(path, self._roots) as export:
                 yield from self._conversations(file, SLACK, parse_slack(export))
             return
-        if not file.path.is_file():
+        if not path.is_file():
             raise UnsupportedFormatError("unsupported format: not a regular file")
-        with file.path.open("rb") as stream:
-            media_type = media_type_of(file.path, stream.read(SNIFFED_BYTES))
+        with open_file(path, self._roots) as stream:
+            media_type = media_type_of(path, stream.read(SNIFFED_BYTES))
             stream.seek(0)
             if media_type == IMAGE and not self._pictures:
                 raise UnsupportedFormatError(
@@ -120,7 +127,7 @@ class Sources:
             if media_type == MBOX:
                 from pgblend.cli.ingest.parse_mbox import parse_mbox  # mail takes its time
 
-                yield from self._conversations(file, MBOX, parse_mbox(file.path))
+                yield from self._conversations(file, MBOX, parse_mbox(path, self._roots))
                 return
             if file.size > MAX_FILE_BYTES:
                 raise ParseError(f"larger than {MAX_FILE_BYTES >> 20} MB: split it, or use JSONL")
@@ -138,7 +145,6 @@ class Sources:
                 return
         uri = storable_text(file.path.as_uri())
         size, digest = len(data), hashlib.sha256(data).hexdigest()
-        folder = file.path.parent
         how = media_type + self._pictures_of(media_type, data, folder)
         held = [data]
         del data  # parsed, the bytes of a large file are let go

@@ -68,7 +68,7 @@ class Worker:
             self._problem,
             config["sync"],
             config["pictures"],
-            config["follow_links"],
+            None if config["roots"] is None else list(map(Path, config["roots"])),
         )
         self._dry_run = bool(config["dry_run"])
         self._pictures = PictureReader(config["pictures"], self._ask)

@@ -11,6 +11,7 @@ from pgblend.cli.errors import UserError
 
 SERVER_ACCOUNT = "postgres"
 TIMEOUT_SECONDS = 300
+_REPLACE = 'umask 077 && rm -f "$1.new" && cat >"$1.new" && mv -f "$1.new" "$1"'
 # PL/Python takes the first python3 on the PATH for its own: the system's, and no environment's.
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
 
@@ -26,11 +27,22 @@ class Account:
         """The account's number."""
         return os.geteuid() if self.name is None else pwd.getpwnam(self.name).pw_uid
 
-    def give(self, path: Path) -> None:
-        """Make the account the owner of a file or folder."""
+    def give(self, descriptor: int) -> None:
+        """Make the account the owner of an open file or folder."""
         if self.name is not None:
             entry = pwd.getpwnam(self.name)
-            os.chown(path, entry.pw_uid, entry.pw_gid)
+            os.fchown(descriptor, entry.pw_uid, entry.pw_gid)
+
+    def write(self, path: Path, text: str) -> None:
+        """Write a file that nobody else may read, in place of what is there.
+
+        The account itself does so: over a link in a folder of its own, root would write anywhere.
+        """
+        self.run(["/bin/sh", "-c", _REPLACE, "sh", path], stdin=text)
+
+    def append(self, path: Path, text: str) -> None:
+        """Write to the end of a file, as the account itself."""
+        self.run(["/bin/sh", "-c", 'cat >>"$1"', "sh", path], stdin=text)
 
     def check_can_enter(self, directory: Path) -> None:
         """Refuse a folder that the account cannot reach, naming the folder that is in the way."""

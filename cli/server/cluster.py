@@ -152,8 +152,10 @@ class Cluster:
         ports.make_private(new, self.account)
         self._write_password()
         self._initdb(new)
-        with (new / "postgresql.conf").open("a", encoding="utf-8") as file:
-            file.write("\n# Written by pgblend at each start.\ninclude_if_exists 'pgblend.conf'\n")
+        self.account.append(
+            new / "postgresql.conf",
+            "\n# Written by pgblend at each start.\ninclude_if_exists 'pgblend.conf'\n",
+        )
         self.account.run(
             [self.binaries["postgres"], "--single", "-D", new, "postgres"],
             stdin=f"CREATE DATABASE {DATABASE};\n",
@@ -209,9 +211,7 @@ class Cluster:
         """Run initdb. C.UTF-8 knows all letters and sorts alike on every system, for ever."""
         handed_over = self.log_directory / "password"
         try:
-            handed_over.touch(mode=0o600)
-            handed_over.write_text(self.password, encoding="ascii")
-            self.account.give(handed_over)
+            self.account.write(handed_over, self.password)
             self.account.run(
                 [
                     self.binaries["initdb"],
@@ -237,9 +237,7 @@ class Cluster:
             *settings.index_settings(self.binaries.vector_version),
             *(settings.durable_settings() if self.durable else settings.throwaway_settings()),
         ]
-        file = self.data / "pgblend.conf"
-        file.write_text(settings.render(chosen), encoding="utf-8")
-        self.account.give(file)
+        self.account.write(self.data / "pgblend.conf", settings.render(chosen))
 
     def _pg_ctl_start(self, lock: int, *, last_attempt: bool) -> bool:
         """Start and wait; False when another program took the port in the meantime.
@@ -267,6 +265,7 @@ class Cluster:
 
     def _last_log(self) -> str:
         """Return what the last start wrote, before and after it turned to the log of the day."""
-        files = sorted(self.log_directory.iterdir(), key=lambda file: file.stat().st_mtime)
+        files = [file for file in self.log_directory.iterdir() if not file.is_symlink()]
+        files.sort(key=lambda file: file.stat().st_mtime)
         texts = [file.read_text(encoding="utf-8", errors="replace") for file in files[-2:]]
         return "\n".join(text.split("starting PostgreSQL")[-1] for text in texts)

@@ -26,12 +26,7 @@ def token_file(directory: Path) -> Path:
 
 def keep_token(directory: Path, account: Account, token: str) -> None:
     """Write the token for the server's account; what lies there, a link too, is replaced."""
-    unfinished = token_file(directory).with_suffix(f".{secrets.token_hex(8)}")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "w", encoding="ascii") as file:
-        file.write(f"{token}\n")
-    account.give(unfinished)
-    unfinished.replace(token_file(directory))
+    account.write(token_file(directory), f"{token}\n")
 
 
 def new_token() -> str:

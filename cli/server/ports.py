@@ -58,10 +58,18 @@ def socket_directory(directory: Path, account: Account) -> Path:
 def make_private(folder: Path, account: Account) -> None:
     """Make a folder that only the account may enter; refuse one that somebody else put there."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.is_symlink() or folder.stat().st_uid not in (account.uid, os.geteuid()):
-        raise UserError(
-            f"{folder} belongs to another account",
-            hint="run it as that account, or choose another folder with --data-dir",
-        )
-    account.give(folder)
-    folder.chmod(0o700)
+    theirs = UserError(
+        f"{folder} belongs to another account",
+        hint="run it as that account, or choose another folder with --data-dir",
+    )
+    try:  # what is looked at is what is given away, whatever takes its place meanwhile
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        raise theirs from None
+    try:
+        if os.fstat(descriptor).st_uid not in (account.uid, os.geteuid()):
+            raise theirs
+        account.give(descriptor)
+        os.fchmod(descriptor, 0o700)
+    finally:
+        os.close(descriptor)

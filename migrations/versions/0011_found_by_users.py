@@ -628,7 +628,6 @@ DONE_BY = (
     ("setting", "changed_by"),
     ("setting_history", "changed_by"),
     ("collection_grant", "granted_by"),
-    ("embedding_worker", "started_by"),
     ("profile", "changed_by"),
     ("judged_set", "created_by"),
     ("judgement", "judged_by"),
@@ -652,13 +651,51 @@ GRANT INSERT ON pgblend_data.setting_history TO pgblend_admin;
 """
 
 
+# --- rows that no collection owns
+# Workers are their role's own; what may be sent is counted by routines of its owner alone.
+OWN_WORKERS = """
+ALTER TABLE pgblend_data.embedding_worker ALTER COLUMN started_by SET DEFAULT CURRENT_USER;
+CREATE POLICY embedding_worker_read ON pgblend_data.embedding_worker FOR SELECT USING (true);
+CREATE POLICY embedding_worker_own ON pgblend_data.embedding_worker
+USING (started_by = CURRENT_USER);
+CREATE POLICY embedding_worker_admin ON pgblend_data.embedding_worker
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
+ALTER TABLE pgblend_data.embedding_worker ENABLE ROW LEVEL SECURITY;
+REVOKE INSERT, UPDATE, DELETE ON pgblend_data.embedding_allowance FROM pgblend_writer;
+"""
+NO_OWN_WORKERS = """
+ALTER TABLE pgblend_data.embedding_worker DISABLE ROW LEVEL SECURITY;
+DROP POLICY embedding_worker_read ON pgblend_data.embedding_worker;
+DROP POLICY embedding_worker_own ON pgblend_data.embedding_worker;
+DROP POLICY embedding_worker_admin ON pgblend_data.embedding_worker;
+ALTER TABLE pgblend_data.embedding_worker ALTER COLUMN started_by SET DEFAULT SESSION_USER;
+GRANT INSERT, UPDATE, DELETE ON pgblend_data.embedding_allowance TO pgblend_writer;
+"""
+
+
+# --- a text search configuration that does not exist is refused
+CHECKED_LANGUAGES = ("collection", "collection_language", "document")
+CHECK_LANGUAGES = "".join(
+    f"""
+CREATE TRIGGER {table}_05_check_language
+BEFORE INSERT OR UPDATE OF text_search_config ON pgblend_data.{table}
+FOR EACH ROW EXECUTE FUNCTION pgblend._check_language();
+"""
+    for table in CHECKED_LANGUAGES
+)
+CHECK_NO_LANGUAGES = "".join(
+    f"DROP TRIGGER {table}_05_check_language ON pgblend_data.{table};"
+    for table in CHECKED_LANGUAGES
+)
+
+
 def upgrade() -> None:
     connection = op.get_bind()
     execute_script(connection, NAME_ROLES)
     execute_script(connection, PURPOSE + TUNED + SCORE + CREATE_LANGUAGES + READERS)
     execute_script(connection, LITERAL_WORDS)
     execute_script(connection, NO_FEEDBACK + CODE)
-    execute_script(connection, TIE + LOCKS)
+    execute_script(connection, TIE + LOCKS + OWN_WORKERS)
     public_schema.create(connection, snapshot(down_revision))
     search_path.replace(connection, public_schema.PRIVATE, public_schema.PUBLIC)
     replace_routines(connection, snapshot(revision), snapshot(down_revision))
@@ -667,13 +704,13 @@ def upgrade() -> None:
     execute_script(connection, TELL_LANGUAGES)
     execute_script(connection, PARSE + INDEX_PARSED)
     execute_script(connection, LINK_ENTITIES)
-    execute_script(connection, CHECK_GRAPH + VALIDATE_KEYS)
+    execute_script(connection, CHECK_GRAPH + VALIDATE_KEYS + CHECK_LANGUAGES)
 
 
 def downgrade() -> None:
     connection = op.get_bind()
     execute_script(connection, NAME_SESSIONS)
-    execute_script(connection, WORDS_BEFORE)
+    execute_script(connection, CHECK_NO_LANGUAGES + NO_OWN_WORKERS + WORDS_BEFORE)
     execute_script(connection, FEEDBACK_BEFORE + NO_CODE + FORGET_SETTINGS)
     search_path.replace(connection, public_schema.PUBLIC, public_schema.PRIVATE)
     public_schema.drop(connection, snapshot(revision))

@@ -76,8 +76,8 @@ BEGIN
         RETURN 'expected a string';
     ELSIF allowed_values IS NOT NULL AND plain <> ALL(allowed_values) THEN
         RETURN format('expected one of %s', array_to_string(allowed_values, ', '));
-    ELSIF value_type = 'url' AND plain !~ '^(https?://[^/\s]+(/\S*)?|unix:/.+)$' THEN
-        RETURN 'expected http://host:port or unix:/path';
+    ELSIF value_type = 'url' AND plain !~ '^(https?://[^/\s@?#]+(/[^\s@?#]*)?|unix:/.+)$' THEN
+        RETURN 'expected http://host:port or unix:/path, without a password or a key';
     ELSIF value_type = 'address' AND plain
         !~ '^(unix:/.{1,100}|(localhost|[0-9]{1,3}(\.[0-9]{1,3}){3}|\[[0-9a-fA-F:]+\]):[0-9]{1,5})$'
     THEN

@@ -17,7 +17,7 @@ SET enable_seqscan = off
 SET jit = off
 AS $function$
 DECLARE
-    config regconfig := quote_ident(NEW.text_search_config);
+    config regconfig := pgblend._regconfig(NEW.text_search_config);
     document_title text;
     source_key text;
     heading_goes_on boolean;
@@ -27,6 +27,9 @@ DECLARE
     repeated_words tsvector := '';
     parts text[];
 BEGIN
+    IF config IS NULL THEN
+        PERFORM pgblend._check_text_search_config(NEW.text_search_config);
+    END IF;
     SELECT d.title, d.source_key, NEW.chunk_index > 0 AND NEW.heading IS NOT NULL AND NEW.heading = (
         SELECT c.heading FROM pgblend_data.chunk AS c
         WHERE c.document_id = NEW.document_id AND c.chunk_index = NEW.chunk_index - 1)

@@ -1,5 +1,6 @@
 -- _document_record_language: trigger that notes which text search configurations a collection uses.
--- In their order, so that sessions wait for each other and never in a circle.
+-- In their order, so that sessions wait for each other and never in a circle. One that is noted
+-- already is not checked again: it may have been dropped since.
 CREATE OR REPLACE FUNCTION pgblend._document_record_language()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -10,6 +11,9 @@ BEGIN
     INSERT INTO pgblend_data.collection_language (collection_id, text_search_config)
     SELECT DISTINCT n.collection_id, n.text_search_config
     FROM new_document AS n
+    WHERE NOT EXISTS (
+        SELECT FROM pgblend_data.collection_language AS l
+        WHERE l.collection_id = n.collection_id AND l.text_search_config = n.text_search_config)
     ORDER BY n.collection_id, n.text_search_config
     ON CONFLICT DO NOTHING;
     RETURN NULL;

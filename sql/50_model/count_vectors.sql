@@ -1,6 +1,7 @@
 -- count_vectors: of one embedding space, or with NULL of each, how far it is filled and its size.
--- Counts what the caller may read. dead are chunks that were given up; missing ones neither have a
--- vector nor wait for one, and queue_missing_vectors queues them. An unknown space gives no row.
+-- Counts what the caller may read; bytes are of all collections, and NULL but for admins. dead are
+-- chunks that were given up; missing ones neither have a vector nor wait for one, and
+-- queue_missing_vectors queues them. An unknown space gives no row.
 CREATE OR REPLACE FUNCTION blend.count_vectors(space text DEFAULT NULL)
 RETURNS TABLE (
     name text,
@@ -37,8 +38,10 @@ BEGIN
         INTO chunks, vectors, missing USING counted.name;
         SELECT count(*) FILTER (WHERE q.dead_at IS NULL), count(q.dead_at) INTO waiting, dead
         FROM pgblend_data.embedding_queue AS q WHERE q.space = counted.name;
-        table_bytes := pg_table_size(format('pgblend_data.%I', counted.table_name)::regclass);
-        index_bytes := pg_indexes_size(format('pgblend_data.%I', counted.table_name)::regclass);
+        IF pg_has_role('pgblend_admin', 'USAGE') THEN
+            table_bytes := pg_table_size(format('pgblend_data.%I', counted.table_name)::regclass);
+            index_bytes := pg_indexes_size(format('pgblend_data.%I', counted.table_name)::regclass);
+        END IF;
         RETURN NEXT;
     END LOOP;
 END;
@@ -46,4 +49,5 @@ $function$;
 
 COMMENT ON FUNCTION blend.count_vectors(text) IS
 'Of each embedding space how many chunks there are, have a vector, wait for one, were given '
-'up (dead), and neither have nor wait (missing), and the bytes of its table and indexes.';
+'up (dead), and neither have nor wait (missing), of collections that the caller may read; for '
+'admins also the bytes of its table and indexes.';

@@ -32,7 +32,8 @@ BEGIN
         timeout_ms => timeout_ms);
     expansion := pgblend._checked_expansion(answer);
     IF expansion IS NULL THEN
-        RAISE EXCEPTION 'the gateway''s answer is no expansion: %', left(answer::text, 200)
+        RAISE EXCEPTION 'the gateway''s answer is no expansion: %',
+            left(pgblend._mask_secrets(answer::text), 200)
             USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
     END IF;
     RETURN expansion || jsonb_build_object(

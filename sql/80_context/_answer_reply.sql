@@ -22,7 +22,8 @@ BEGIN
             'temperature', 0),
         timeout_ms => (settings #>> '{timeouts_ms,answer}')::numeric::integer);
     IF jsonb_typeof(answer #> '{choices,0,message,content}') IS DISTINCT FROM 'string' THEN
-        RAISE EXCEPTION 'the gateway''s answer is no chat completion: %', left(answer::text, 200)
+        RAISE EXCEPTION 'the gateway''s answer is no chat completion: %',
+            left(pgblend._mask_secrets(answer::text), 200)
             USING ERRCODE = 'PB008', HINT = 'Is gateway_url the address of a model gateway?';
     ELSIF btrim(answer #>> '{choices,0,message,content}', E' \t\r\n') = '' THEN
         RAISE EXCEPTION 'the model said nothing'

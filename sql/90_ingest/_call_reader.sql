@@ -1,7 +1,9 @@
 -- _call_reader: the rows that a query gives when the owner of an attached table asks it.
--- What the owner's code does meanwhile must not live on. It can write nothing, since a deferred
--- trigger would fire as who commits; and where it changed search_path, which would outlive the
--- function, the call fails.
+-- What the owner's code does meanwhile must not live on: it is read in a subtransaction that is
+-- always undone, which keeps the rows, and takes back settings of every name, cursors, channels and
+-- locks of the transaction. Nothing can be written besides, sequences included. Prepared statements
+-- are not undone: those that came, or have another meaning, are dropped. Not in a trigger, where
+-- the table's owner could prepare as much by a trigger of their own.
 CREATE OR REPLACE FUNCTION pgblend._call_reader(
     reader text,
     query text,
@@ -14,19 +16,31 @@ VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET transaction_read_only = on
 AS $function$
+DECLARE
+    is_read boolean := false;
+    prepared text[] := CASE WHEN pg_trigger_depth() = 0 THEN ARRAY(
+        SELECT ROW(p.name, p.prepare_time, p.statement)::text FROM pg_prepared_statements AS p) END;
+    stale text;
 BEGIN
     RETURN QUERY EXECUTE format('SELECT r.* FROM pgblend_data.%I($1, $2, $3) AS r', reader)
     USING query, keys, most;
-    IF pg_catalog.current_setting('search_path')
-        OPERATOR(pg_catalog.<>) 'pg_catalog, pg_temp'
-    THEN
-        RAISE EXCEPTION 'search_path was changed while rows of an attached table were read'
-            USING ERRCODE = '42501',
-            HINT = 'Functions of its policies, indexes and rules may change it by SET LOCAL only.';
+    is_read := true;
+    RAISE EXCEPTION 'undo';
+EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
+    IF prepared IS NOT NULL THEN
+        FOREACH stale IN ARRAY ARRAY(
+            SELECT p.name FROM pg_prepared_statements AS p
+            WHERE ROW(p.name, p.prepare_time, p.statement)::text <> ALL(prepared))
+        LOOP
+            EXECUTE format('DEALLOCATE %I', stale);
+        END LOOP;
+    END IF;
+    IF NOT is_read THEN
+        RAISE;
     END IF;
 END;
 $function$;
 
 COMMENT ON FUNCTION pgblend._call_reader(text, text, text[], integer) IS
-'The rows that a query gives when the owner of an attached table asks it; nothing can be written '
-'meanwhile.';
+'The rows that a query gives when the owner of an attached table asks it; what the owner''s code '
+'does meanwhile is undone.';

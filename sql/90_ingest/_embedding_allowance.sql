@@ -1,12 +1,14 @@
 -- _embedding_allowance: how many of the wanted texts may be sent to a space's model now.
 -- A bucket that all workers share: embedding_texts_per_minute flow in evenly, and it holds ten
--- seconds' worth. Locks the bucket until the transaction ends; whoever takes texts counts them off.
+-- seconds' worth. Locks the bucket until the transaction ends; whoever takes texts counts them off
+-- (_take_allowance). Runs with its owner's rights, since a writer could fill or empty the bucket.
 -- Without that setting everything may; a NULL wanted means as many as there are.
 CREATE OR REPLACE FUNCTION pgblend._embedding_allowance(space text, wanted integer)
 RETURNS integer
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
 AS $function$
 #variable_conflict use_column
 DECLARE

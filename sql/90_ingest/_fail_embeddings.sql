@@ -26,7 +26,7 @@ BEGIN
         UPDATE pgblend_data.embedding_queue AS q
         SET worker = NULL,
             attempts = q.attempts + 1,
-            last_error = left(f.reason, 1000),
+            last_error = left(pgblend._mask_secrets(f.reason), 1000),
             not_before = clock_timestamp() + make_interval(secs => least(
                 86400, base_seconds * 2 ^ least(q.attempts, 30) * (0.5 + random()))),
             dead_at = CASE WHEN q.attempts + 1 >= most_attempts THEN clock_timestamp() END

@@ -14,7 +14,7 @@ BEGIN ATOMIC
     SET
         worker = NULL,
         failures = CASE WHEN may_be_the_text THEN m.failures + 1 ELSE greatest(m.failures, 1) END,
-        reason = left(_fail_summary.reason, 1000)
+        reason = left(pgblend._mask_secrets(_fail_summary.reason), 1000)
     WHERE m.document_id = _fail_summary.document_id;
 END;
 

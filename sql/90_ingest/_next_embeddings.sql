@@ -47,9 +47,7 @@ BEGIN
     )
     SELECT array_agg(b.chunk_id) INTO chunk_ids FROM batch AS b;
     IF worker IS NOT NULL AND chunk_ids IS NOT NULL THEN
-        UPDATE pgblend_data.embedding_allowance AS a
-        SET texts = a.texts - cardinality(chunk_ids)
-        WHERE a.space = _next_embeddings.space;
+        PERFORM pgblend._take_allowance(_next_embeddings.space, cardinality(chunk_ids));
     END IF;
     RETURN QUERY
     SELECT

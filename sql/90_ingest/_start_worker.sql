@@ -1,8 +1,8 @@
 -- _start_worker: register this session as an embedding worker; returns its id.
 -- The session holds an advisory lock until it ends, which frees all that it claimed. Its key is
 -- made at random with the row, so that nobody can hold it before, and counts for this process
--- alone. A host that vanishes is noticed within two minutes. Workers that ended a week ago are
--- forgotten, those whose rows somebody locks later.
+-- alone. A host that vanishes is noticed within two minutes. The caller's workers that ended a week
+-- ago are forgotten, those whose rows somebody locks later, those of others by an admin.
 CREATE OR REPLACE FUNCTION pgblend._start_worker(host text, process integer)
 RETURNS integer
 LANGUAGE plpgsql

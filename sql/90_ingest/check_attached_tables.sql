@@ -1,6 +1,7 @@
 -- check_attached_tables: what is wrong with attached tables, and how to mend it; no row where all
 -- is well.
--- Counts rows and documents where the caller may read the table, which reads both.
+-- Counts rows and documents where the caller may read the table, which reads both. No cursor is
+-- open meanwhile: code of a table's owner could fetch its rows.
 CREATE OR REPLACE FUNCTION blend.check_attached_tables()
 RETURNS TABLE (table_name text, problem text, mend text)
 LANGUAGE plpgsql
@@ -17,7 +18,9 @@ DECLARE
     missing bigint;
     orphans bigint;
 BEGIN
-    FOR attached IN SELECT a.* FROM pgblend_data.attached_table AS a ORDER BY a.table_name LOOP
+    FOREACH attached IN ARRAY ARRAY(
+        SELECT a FROM pgblend_data.attached_table AS a ORDER BY a.table_name)
+    LOOP
         table_name := attached.table_name;
         how := pgblend._attachment_queries(attached);
         IF NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = attached.relation) THEN

@@ -32,7 +32,7 @@ pgblend_data.segment, pgblend_data.setting, pgblend_data.tombstone, pgblend_data
 TO pgblend_reader;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.collection_language, pgblend_data.document_summary,
-pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.evaluation_result,
+pgblend_data.embedding_queue, pgblend_data.evaluation_result,
 pgblend_data.judgement, pgblend_data.lexical_failure
 TO pgblend_writer;
 GRANT UPDATE (transaction_id) ON pgblend_data.index_claim TO pgblend_writer;
@@ -209,6 +209,7 @@ pgblend._merge_settings,
 pgblend._milliseconds,
 pgblend._missing_stages,
 pgblend._mmr_select,
+pgblend._mask_secrets,
 pgblend._model_answer,
 pgblend._named_collection,
 pgblend._no_collections,
@@ -366,6 +367,7 @@ pgblend._store_documents,
 pgblend._store_embeddings,
 pgblend._store_summary,
 pgblend._store_token_counts,
+pgblend._take_allowance,
 pgblend._uncounted_chunks,
 pgblend._waits_for_summary,
 pgblend._wake_workers,

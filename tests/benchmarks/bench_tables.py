@@ -1,8 +1,9 @@
-"""What an attached table costs its writer: `python tests/benchmarks/bench_tables.py DATABASE_URL`.
+"""What an attached table costs its writer: `python tests/benchmarks/bench_tables.py DATABASE_URL…`.
 
 Processor time of the server's process (which must be on this machine), a row, without and with
 triggers: rows of about 200 words, a chunk each, one and 100 a statement; an update of a column that
 the index does not take; the same for triggers that fire by row. Makes a table and removes it.
+Databases of several versions are measured in turns, and each write compared with the first one's.
 """
 
 import sys
@@ -21,6 +22,7 @@ TEXT = (
 INSERT = f"INSERT INTO {TABLE} SELECT %s + g, {TEXT}, 0 FROM generate_series(1, {{}}) AS g"
 UPDATE = f"UPDATE {TABLE} AS t SET body = (SELECT {TEXT} FROM (VALUES (t.id)) AS v (g))"
 SOME = "WHERE id > %s AND id <= %s"
+STATES = {"plain": None, "by statement": "false", "by row": "true"}
 WRITES = {
     "insert, one row": (1, INSERT.format(1)),
     "insert, 100 rows": (100, INSERT.format(100)),
@@ -32,23 +34,24 @@ WRITES = {
 
 def main() -> None:
     """Measure all writes in three states of the table, and print ratios."""
-    with connect(sys.argv[1]) as connection:
-        figures = {
-            label: _measure(connection, attach)
-            for label, attach in (
-                ("plain", None),
-                ("by statement", "false"),
-                ("by row", "true"),
-            )
-        }
-    for write in WRITES:
-        plain = figures["plain"][write]
-        parts = [
-            f"{label} {1000 * figure[write]:.3f} ms"
-            + (f" ({figure[write] / max(plain, 1e-5):.0f}x)" if label != "plain" else "")
-            for label, figure in figures.items()
-        ]
-        print(f"{write:28} {', '.join(parts)}")
+    urls = sys.argv[1:]
+    figures = {url: {label: dict.fromkeys(WRITES, 0.0) for label in STATES} for url in urls}
+    rounds = 3 if len(urls) > 1 else 1
+    for number in range(rounds):
+        for url in urls[:: (-1) ** number]:
+            with connect(url, check=False) as connection:
+                for label, row_level in STATES.items():
+                    for write, seconds in _measure(connection, row_level).items():
+                        figures[url][label][write] += seconds / rounds
+    for url in urls:
+        for write in WRITES:
+            plain, first = figures[url]["plain"][write], figures[urls[0]]
+            parts = [
+                f"{label} {1000 * figure[write]:.3f} ms ({figure[write] / max(plain, 1e-5):.0f}x"
+                f", {figure[write] / max(first[label][write], 1e-5):.2f} of the first)"
+                for label, figure in figures[url].items()
+            ]
+            print(f"{write:28} {', '.join(parts)}")
 
 
 def _measure(connection: Connection, row_level: str | None) -> dict[str, float]:
@@ -57,9 +60,7 @@ def _measure(connection: Connection, row_level: str | None) -> dict[str, float]:
     connection.execute(f"CREATE TABLE {TABLE} (id bigint PRIMARY KEY, body text, views integer)")
     connection.execute("SELECT setseed(0.5)")
     if row_level:
-        connection.execute(
-            f"SELECT blend.attach_table('{TABLE}', '{{body}}', row_level => {row_level})"
-        )
+        connection.execute(f"SELECT attach_table('{TABLE}', '{{body}}', row_level => {row_level})")
     server = psutil.Process(connection.info.backend_pid)
     seconds = {}
     try:
@@ -73,7 +74,7 @@ def _measure(connection: Connection, row_level: str | None) -> dict[str, float]:
             seconds[write] = (sum(server.cpu_times()[:2]) - start) / rows
     finally:
         if row_level:
-            connection.execute(f"SELECT blend.detach_table('{TABLE}')")
+            connection.execute(f"SELECT detach_table('{TABLE}')")
         connection.execute(f"DROP TABLE {TABLE}")
     return seconds
 

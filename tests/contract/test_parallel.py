@@ -107,6 +107,7 @@ CALLS = {
     "_lexical_state": f"({IDS})",
     "_live_workers": "()",
     "_link_error": "('{}')",
+    "_mask_secrets": "('key=a1b2c3d4')",
     "_may_write": "(1)",
     "_merge_settings": "('{\"k1\": 1}', '{\"k1\": 2}')",
     "_mmr_select": "('{1,1}', '{\"[1]\",NULL}', 0.7, 50, NULL)",

@@ -1,0 +1,14 @@
+-- _mask_secrets: a message of a gateway or a model, with *** for what looks like a key.
+-- What follows the first 20,000 characters is cut off. NULL for NULL.
+CREATE OR REPLACE FUNCTION pgblend._mask_secrets(message text)
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL SAFE
+STRICT
+AS $python$
+#include plpy/mask_secrets.py
+return mask_secrets(message)
+$python$;
+
+COMMENT ON FUNCTION pgblend._mask_secrets(text) IS
+'A message of a gateway or a model, with *** for what looks like a key.';

@@ -1,0 +1,94 @@
+"""A superuser's commands on hostile tables: their owner gains nothing.
+
+What the owner's code says, as a WARNING, is on standard error: as whom it ran.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from pgblend.cli.main import cli
+from support.database import SPACE, Database, add_space
+from support.hostile_tables import (
+    ATTACH,
+    CHANGES,
+    change_table,
+    is_superuser,
+    owner_of_a_table,
+)
+from support.model_provider import ModelProvider
+
+ATTACH_COMMAND = (
+    "table", "attach", "app.t", "--text", "body", "--title", "note", "--metadata", "note,tags",
+    "--uri", "page", "--modified", "day",
+)  # fmt: skip
+COMMANDS = (
+    ("table", "fill", "app.t", "--anew"),
+    ("table", "fill", "app.t"),
+    ("table", "list"),
+    ("doctor",),
+    ("worker", "--once"),
+    ("status",),
+    ATTACH_COMMAND,
+    ("table", "detach", "app.t", "--yes"),
+)
+
+
+@pytest.fixture
+def app(committed: Database, connect_as: Callable[..., psycopg.Connection]) -> Iterator[Database]:
+    """A login role that owns app.t."""
+    with owner_of_a_table(committed, connect_as) as owner:
+        yield owner
+
+
+@pytest.fixture(autouse=True)
+def model(committed: Database, model_provider: ModelProvider) -> None:
+    """The worker finds a model."""
+    add_space(committed)
+    committed.rows("SELECT set_setting('gateway_url', to_jsonb(%s::text))", model_provider.url)
+    assert SPACE
+
+
+def run_all(db: Database, *commands: tuple[str, ...]) -> tuple[set[str], str]:
+    """Run commands as the superuser; return as whom the owner's code ran, and all that was said."""
+    said = ""
+    for command in commands:
+        result = CliRunner().invoke(cli, ["--database-url", db.url, *command])
+        assert result.exception is None or isinstance(result.exception, SystemExit), command
+        said += result.output
+    return set(re.findall(r"ran as (\S+)", said)), said
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_commands_run_no_code_of_the_owner_s_as_a_superuser(
+    committed: Database, app: Database, change: str
+) -> None:
+    role = str(app.connection.info.user)
+    committed.rows(ATTACH)
+    if "_RETURN" in CHANGES[change] and app.connection.info.server_version >= 160000:
+        pytest.skip("no table becomes a view any more")
+    change_table(app, CHANGES[change])
+    app.warnings()
+    ran_as, said = run_all(committed, *COMMANDS)
+    assert ran_as <= {role}
+    assert not is_superuser(committed, role)
+    if "policy" in change or change == "row security":
+        assert ran_as == {role}, said  # else the test would show nothing
+
+
+@pytest.mark.parametrize(
+    "change", ["enum", "domain with CHECK", "composite", "array of enum", "range", "row security"]
+)
+def test_nor_where_the_table_was_hostile_before_it_was_attached(
+    committed: Database, app: Database, change: str
+) -> None:
+    role = str(app.connection.info.user)
+    change_table(app, CHANGES[change])
+    app.warnings()
+    ran_as, said = run_all(committed, ATTACH_COMMAND[:-2], *COMMANDS)
+    assert "looked at" in said, said
+    assert ran_as <= {role}
+    assert not is_superuser(committed, role)
