@@ -20,6 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 from support.hidden_extras import environment_without
 from support.model_provider import ModelProvider
 from support.private_server import TIMEOUT_SECONDS, PrivateServer
+from support.server import throwaway_folder
 from support.waiting import wait_until
 
 OTHER_PROCESSES = ("unshare", "--pid", "--fork", "--mount-proc")
@@ -33,7 +34,7 @@ def make_server() -> Iterator[Callable[..., PrivateServer]]:
     made: list[PrivateServer] = []
 
     def make(name: str = "data") -> PrivateServer:
-        parent = Path(tempfile.mkdtemp(prefix="pgblend-test-"))
+        parent = Path(tempfile.mkdtemp(prefix="pgblend-test-", dir=throwaway_folder()))
         parent.chmod(0o755)
         made.append(PrivateServer(parent / name))
         return made[-1]
@@ -47,7 +48,7 @@ def make_server() -> Iterator[Callable[..., PrivateServer]]:
 @pytest.fixture(scope="module")
 def shared() -> Iterator[PrivateServer]:
     """One server for the tests that leave it as they found it."""
-    parent = Path(tempfile.mkdtemp(prefix="pgblend-test-"))
+    parent = Path(tempfile.mkdtemp(prefix="pgblend-test-", dir=throwaway_folder()))
     parent.chmod(0o755)
     server = PrivateServer(parent / "data")
     yield server

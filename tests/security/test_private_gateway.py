@@ -14,6 +14,7 @@ import pytest
 
 from pgblend.cli.server import gateway_token
 from support.private_server import PrivateServer
+from support.server import throwaway_folder
 
 CALL = {"model": "local/all-minilm-l6-v2", "input": "a fox"}
 EMBEDDED = "SELECT cardinality(blend.embed_text(ARRAY[pg_catalog.gen_random_uuid()::text]))"
@@ -21,7 +22,7 @@ EMBEDDED = "SELECT cardinality(blend.embed_text(ARRAY[pg_catalog.gen_random_uuid
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[PrivateServer]:
-    parent = Path(tempfile.mkdtemp(prefix="pgblend-test-"))
+    parent = Path(tempfile.mkdtemp(prefix="pgblend-test-", dir=throwaway_folder()))
     parent.chmod(0o755)
     server = PrivateServer(parent / "data")
     try:

@@ -237,10 +237,9 @@ def test_statistics_are_exact(chunks, terms):
     )
 
 
-@pytest.mark.parametrize("depth", [1, 10, 100, 5000])
 @pytest.mark.parametrize("distinct", [40, 400], ids=["8 bit codes", "16 bit codes"])
-def test_large_collections_take_every_path(depth, distinct):
-    random = np.random.default_rng(depth + distinct)
+def test_large_collections_take_every_path(distinct):
+    random = np.random.default_rng(distinct)
     shares = {1: 0.9, 2: 0.4, 3: 0.05, 4: 0.002, 5: 0.0001}
     chunks = with_ids(
         {
@@ -261,9 +260,10 @@ def test_large_collections_take_every_path(depth, distinct):
     for terms in ([1, 2, 3, 4, 5], [1, 4], [5], [1], [4, 5], [2, 3, 6]):
         n, df = len(index.alive), [sum(t in c["words"] for c in index.alive) for t in terms]
         idf = [math.log(1 + (n - count + 0.5) / (count + 0.5)) for count in df]
-        assert index.search(terms, idf, average, depth) == by_hand(
-            index.alive, terms, idf, average, depth
-        )
+        expected = by_hand(index.alive, terms, idf, average, 5000)
+        for depth in (1, 10, 100, 5000):
+            found = index.search(terms, idf, average, depth)
+            assert found == expected[:depth], (terms, depth)
 
 
 def test_common_words_are_looked_up_once_a_rare_one_decides(monkeypatch):

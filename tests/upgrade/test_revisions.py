@@ -13,6 +13,7 @@ from pgblend.sql import render
 from support.catalogue import revisions, run_client, schema, settings_of
 from support.database import Database
 
+FIRST_RELEASE = "0010"
 FOUND = "SELECT source_key FROM lexical_search(%s)"
 ENTITIES = "SELECT array_agg(name ORDER BY name) FROM entities"
 LEXEMES = (
@@ -22,7 +23,15 @@ LEXEMES = (
 )
 
 
-@pytest.mark.parametrize("revision", revisions())
+def slow_before_the_first_release(names: list[str]) -> list[object]:
+    """Mark revisions as slow that no installation ever stopped at."""
+    return [
+        pytest.param(name, marks=pytest.mark.slow) if name < FIRST_RELEASE else name
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("revision", slow_before_the_first_release(revisions()))
 def test_from_every_revision_to_the_newest(
     empty: str, fresh_schema: str, fill, revision: str
 ) -> None:
@@ -99,15 +108,14 @@ def test_what_is_stored_follows_an_upgrade(empty: str) -> None:
         assert set(db.column(FOUND, "서울은")) == {"ko", "quoted"}
 
 
-@pytest.mark.parametrize("revision", ["base", *revisions()])
-def test_down_and_up_again(empty: str, fresh_schema: str, fill, revision: str) -> None:
-    runner.upgrade(empty)
-    fill(empty, revisions()[-1])
-    runner.downgrade(empty, revision)
-    runner.upgrade(empty)
-    with psycopg.connect(empty) as connection:
+@pytest.mark.parametrize("revision", ["base", *slow_before_the_first_release(revisions())])
+def test_down_and_up_again(database_url: str, fresh_schema: str, fill, revision: str) -> None:
+    fill(database_url, revisions()[-1])
+    runner.downgrade(database_url, revision)
+    runner.upgrade(database_url)
+    with psycopg.connect(database_url) as connection:
         Database(connection).rows("SELECT drop_embedding_space('test_space', true)")
-    assert schema(empty) == fresh_schema
+    assert schema(database_url) == fresh_schema
 
 
 def test_each_step_down_is_the_step_up(empty: str) -> None:
