@@ -179,9 +179,9 @@ def test_the_gateway_s_own_token_is_in_no_message(tmp_path: Path) -> None:
         request = {
             "url": server.url, "path": "/", "body": "{}", "timeout_ms": 60_000,
             "most_bytes": 10_000, "data_directory": str(tmp_path),
-            "places": {"most": 0, "first_key": 0, "wait_ms": 0},
+            "places": {"most": 0, "wait_ms": 0},
         }  # fmt: skip
-        outcome = gateway_call(lambda *_: [], request, {}, {}).answer()
+        outcome = gateway_call(lambda *_: [], request, {}, {}, {}).answer()
     assert outcome["problem"] == "the model gateway answered 401: bad: ***"
 
 
