@@ -10,10 +10,10 @@ import httpx
 from pgblend.cli.database import Connection, fetch_rows
 from pgblend.cli.search_request import SearchRequest
 from pgblend.cli.server.gateway_token import token_for
-from pgblend.plpy.checked_expansion import checked_expansion
-from pgblend.plpy.checked_scores import checked_scores
-from pgblend.plpy.checked_vectors import checked_vectors
-from pgblend.plpy.gateway_answer import gateway_answer
+from pgblend.plpy.models.answer import gateway_answer
+from pgblend.plpy.models.embedding import checked_vectors
+from pgblend.plpy.models.expansion import checked_expansion
+from pgblend.plpy.models.rerank import checked_scores
 
 _PLAN: LiteralString = """
     SELECT

@@ -1,1 +1,1 @@
-"""Bodies of PL/Python functions: pure Python, one function a module, standard library and numpy."""
+"""The program of the backend: rooms of pure Python, standard library and numpy."""

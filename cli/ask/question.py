@@ -9,8 +9,8 @@ import click
 from pgblend.cli.ask.stream import AnswerError, UnreachableGatewayError, stream_answer
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
-from pgblend.plpy.answer_messages import answer_messages
-from pgblend.plpy.ask_document import ask_document
+from pgblend.plpy.context.answer import ask_document
+from pgblend.plpy.context.prompt import answer_messages
 
 _ASK = """
     SELECT blend.ask(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pgblend.cli.evaluate.candidates import Pool
-from pgblend.plpy.fuse_lists import fuse_lists
+from pgblend.plpy.fusion.lists import fuse_lists
 
 CUT = 10
 

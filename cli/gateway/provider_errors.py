@@ -13,7 +13,7 @@ import httpx
 
 from pgblend.cli.gateway.bounded_answer import MAX_ANSWER_BYTES, AnswerTooLargeError
 from pgblend.cli.gateway.errors import GatewayError, bad_answer
-from pgblend.plpy.mask_secrets import mask_secrets
+from pgblend.plpy.models.secrets import mask_secrets
 
 _MAX_MESSAGE = 300
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$")

@@ -12,7 +12,7 @@ from pgblend.cli.ingest.piece_tokens import piece_tokens
 from pgblend.cli.ingest.settings import ChunkSettings
 from pgblend.cli.ingest.token_spans import TokenSpans
 from pgblend.cli.tokens import count_tokens
-from pgblend.plpy.split_text import split_text
+from pgblend.plpy.text.split import split_text
 
 Chunk = dict[str, Any]
 

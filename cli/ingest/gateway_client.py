@@ -13,7 +13,7 @@ from pgvector import Vector
 
 from pgblend.cli.server.gateway_token import TOKEN_VARIABLE, token_for
 from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
-from pgblend.plpy.mask_secrets import mask_secrets
+from pgblend.plpy.models.secrets import mask_secrets
 
 _TIMEOUT = httpx.Timeout(120, connect=5)
 _ATTEMPTS = 4

@@ -6,8 +6,9 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/schema_error.py
 import json
+from pgblend.plpy.settings.schema import schema_error
+
 try:
     return schema_error(json.loads(value), json.loads(schema), "")
 except RecursionError:

@@ -6,7 +6,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/identifiers.py
+from pgblend.plpy.text.identifiers import identifiers
+
 return identifiers(content, with_parts)
 $python$;
 

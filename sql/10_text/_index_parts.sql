@@ -12,7 +12,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/index_parts.py
+from pgblend.plpy.text.words import index_parts
+
 return index_parts(title, heading, content, own_start)
 $python$;
 

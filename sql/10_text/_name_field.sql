@@ -6,7 +6,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/name_field.py
+from pgblend.plpy.text.names import name_field
+
 return name_field(source_key)
 $python$;
 

@@ -7,8 +7,9 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/query_groups.py
 import json
+from pgblend.plpy.text.query import query_groups
+
 return json.dumps(query_groups(query))
 $python$;
 

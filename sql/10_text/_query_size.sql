@@ -8,7 +8,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/query_size.py
+from pgblend.plpy.text.query import query_size
+
 return query_size(query)
 $python$;
 

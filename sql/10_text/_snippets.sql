@@ -13,8 +13,9 @@ STRICT
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-#include plpy/page_snippets.py
-#include plpy/prepared_statements.py
+from pgblend.plpy.session import prepared_statements
+from pgblend.plpy.text.snippets import page_snippets
+
 run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
 return page_snippets(run, contents, queries, config_names)
 $python$;

@@ -6,7 +6,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/spaced_bigrams.py
+from pgblend.plpy.text.words import spaced_bigrams
+
 return spaced_bigrams(content)
 $python$;
 

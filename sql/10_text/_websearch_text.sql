@@ -6,7 +6,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/websearch_text.py
+from pgblend.plpy.text.query import websearch_text
+
 return websearch_text(query)
 $python$;
 

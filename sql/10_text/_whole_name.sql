@@ -6,7 +6,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/whole_name.py
+from pgblend.plpy.text.names import whole_name
+
 return whole_name(name)
 $python$;
 

@@ -7,8 +7,7 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-#include plpy/add_postings.py
-#include plpy/unpack_segment.py
+from pgblend.plpy.lexical.segment import add_postings, unpack_segment
 
 segments = plpy.cursor(
     plpy.prepare(

@@ -16,11 +16,9 @@ VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/add_postings.py
-#include plpy/merge_postings.py
-#include plpy/segment_arguments.py
-#include plpy/unpack_segment.py
 import numpy as np
+from pgblend.plpy.lexical.segment import (
+    add_postings, merge_postings, segment_arguments, unpack_segment)
 
 plpy.execute(
     plpy.prepare("SELECT pgblend._check_index_claim($1)", ["bigint"]), [collection_id])

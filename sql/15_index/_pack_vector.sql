@@ -7,7 +7,8 @@ IMMUTABLE PARALLEL SAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/pack_lexemes.py
+from pgblend.plpy.lexical.records import pack_lexemes
+
 term_ids = SD.setdefault("term_ids", {})
 if len(term_ids) > 500_000:
     term_ids.clear()

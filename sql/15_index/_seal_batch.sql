@@ -11,14 +11,11 @@ STRICT
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/add_postings.py
-#include plpy/choose_merge.py
-#include plpy/find_rows.py
-#include plpy/merge_postings.py
-#include plpy/segment_arguments.py
-#include plpy/unpack_pending.py
-#include plpy/unpack_segment.py
 import numpy as np
+from pgblend.plpy.lexical.index import find_rows
+from pgblend.plpy.lexical.pending import unpack_pending
+from pgblend.plpy.lexical.segment import (
+    add_postings, choose_merge, merge_postings, segment_arguments, unpack_segment)
 
 def run(query, types, *values):
     if query not in SD:

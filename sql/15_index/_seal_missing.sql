@@ -15,10 +15,9 @@ STRICT
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/merge_postings.py
-#include plpy/segment_arguments.py
-#include plpy/unpack_pending.py
 import numpy as np
+from pgblend.plpy.lexical.pending import unpack_pending
+from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
 
 BATCH = 65_536
 plpy.execute(

@@ -6,7 +6,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-#include plpy/deadline_check.py
+from pgblend.plpy.lexical.deadline import deadline_check
+
 deadline_check(deadline, plpy.error)()
 $python$;
 

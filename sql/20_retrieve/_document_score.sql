@@ -29,14 +29,12 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-#include plpy/chunks_of_documents.py
-#include plpy/deadline_check.py
-#include plpy/joined_rows.py
-#include plpy/open_index.py
-#include plpy/prepared_statements.py
-#include plpy/score_documents.py
-#include plpy/term_ids.py
 import numpy as np
+from pgblend.plpy.lexical.deadline import deadline_check
+from pgblend.plpy.lexical.documents import chunks_of_documents, joined_rows, score_documents
+from pgblend.plpy.lexical.index import open_index
+from pgblend.plpy.lexical.records import term_ids
+from pgblend.plpy.session import prepared_statements
 
 check = deadline_check(deadline, plpy.error)
 run = prepared_statements(plpy.prepare, SD)

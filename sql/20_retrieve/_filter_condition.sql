@@ -23,9 +23,9 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/compile_filter.py
-#include plpy/filter_alternatives.py
-#include plpy/parse_filter.py
+from pgblend.plpy.filter.alternatives import filter_alternatives
+from pgblend.plpy.filter.compile import compile_filter
+from pgblend.plpy.filter.parse import parse_filter
 
 try:
     tree = parse_filter(filter)

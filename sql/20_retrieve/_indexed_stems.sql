@@ -15,10 +15,10 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-#include plpy/known_terms.py
-#include plpy/open_index.py
-#include plpy/prepared_statements.py
-#include plpy/term_ids.py
+from pgblend.plpy.lexical.index import open_index
+from pgblend.plpy.lexical.records import term_ids
+from pgblend.plpy.lexical.statistics import known_terms
+from pgblend.plpy.session import prepared_statements
 
 run = prepared_statements(plpy.prepare, SD)
 opened = open_index(run, GD, collection_ids, reading)

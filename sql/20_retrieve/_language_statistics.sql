@@ -16,11 +16,11 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-#include plpy/count_languages.py
-#include plpy/deadline_check.py
-#include plpy/open_index.py
-#include plpy/prepared_statements.py
-#include plpy/term_ids.py
+from pgblend.plpy.lexical.deadline import deadline_check
+from pgblend.plpy.lexical.index import open_index
+from pgblend.plpy.lexical.records import term_ids
+from pgblend.plpy.lexical.statistics import count_languages
+from pgblend.plpy.session import prepared_statements
 
 run = prepared_statements(plpy.prepare, SD)
 opened = open_index(run, GD, collection_ids, reading)

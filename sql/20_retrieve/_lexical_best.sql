@@ -30,17 +30,14 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-#include plpy/arm_deadline.py
-#include plpy/array_record.py
-#include plpy/candidate_filter.py
-#include plpy/count_lexemes.py
-#include plpy/deadline_check.py
-#include plpy/lexeme_idf.py
-#include plpy/open_index.py
-#include plpy/prepared_statements.py
-#include plpy/score_index.py
-#include plpy/term_ids.py
-#include plpy/view_postings.py
+from pgblend.plpy.filter.candidates import candidate_filter
+from pgblend.plpy.lexical.deadline import arm_deadline, deadline_check
+from pgblend.plpy.lexical.index import open_index
+from pgblend.plpy.lexical.postings import view_postings
+from pgblend.plpy.lexical.records import array_record, term_ids
+from pgblend.plpy.lexical.score import score_index
+from pgblend.plpy.lexical.statistics import count_lexemes, lexeme_idf
+from pgblend.plpy.session import prepared_statements
 
 handed = GD.get("pgblend_handed", {})  # between this and a search's own Python
 run = prepared_statements(plpy.prepare, SD.setdefault("plans", {}))

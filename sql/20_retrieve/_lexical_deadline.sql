@@ -16,8 +16,8 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 AS $python$
-#include plpy/arm_deadline.py
-#include plpy/prepared_statements.py
+from pgblend.plpy.lexical.deadline import arm_deadline
+from pgblend.plpy.session import prepared_statements
 
 handed = GD.get("pgblend_handed", {})
 run = prepared_statements(plpy.prepare, SD.setdefault("plans", {}))

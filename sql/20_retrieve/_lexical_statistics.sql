@@ -19,12 +19,12 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-#include plpy/count_lexemes.py
-#include plpy/deadline_check.py
-#include plpy/open_index.py
-#include plpy/prepared_statements.py
-#include plpy/term_ids.py
-#include plpy/view_postings.py
+from pgblend.plpy.lexical.deadline import deadline_check
+from pgblend.plpy.lexical.index import open_index
+from pgblend.plpy.lexical.postings import view_postings
+from pgblend.plpy.lexical.records import term_ids
+from pgblend.plpy.lexical.statistics import count_lexemes
+from pgblend.plpy.session import prepared_statements
 
 check = deadline_check(deadline, plpy.error)
 run = prepared_statements(plpy.prepare, SD)

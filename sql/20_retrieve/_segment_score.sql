@@ -30,13 +30,12 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-#include plpy/array_record.py
-#include plpy/candidate_filter.py
-#include plpy/deadline_check.py
-#include plpy/open_index.py
-#include plpy/prepared_statements.py
-#include plpy/score_index.py
-#include plpy/term_ids.py
+from pgblend.plpy.filter.candidates import candidate_filter
+from pgblend.plpy.lexical.deadline import deadline_check
+from pgblend.plpy.lexical.index import open_index
+from pgblend.plpy.lexical.records import array_record, term_ids
+from pgblend.plpy.lexical.score import score_index
+from pgblend.plpy.session import prepared_statements
 
 check = deadline_check(deadline, plpy.error)
 run = prepared_statements(plpy.prepare, SD.setdefault("plans", {}))

@@ -24,9 +24,8 @@ SET plan_cache_mode = force_generic_plan
 SET "pg_trgm.similarity_threshold" = 0.25
 SET "pgblend.fuzzy_lexeme" = ''
 AS $python$
-#include plpy/closest_lexemes.py
-#include plpy/prepared_statements.py
-#include plpy/single_edits.py
+from pgblend.plpy.lexical.spelling import closest_lexemes, single_edits
+from pgblend.plpy.session import prepared_statements
 
 run = prepared_statements(plpy.prepare, SD)
 MOST = 24

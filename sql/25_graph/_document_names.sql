@@ -11,8 +11,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 ROWS 4
 AS $python$
-#include plpy/document_names.py
 import json
+from pgblend.plpy.graph.names import document_names
 
 about = json.loads(metadata)
 aliases = []

@@ -13,8 +13,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/link_target.py
 import json
+from pgblend.plpy.graph.links import link_target
 
 SOURCES = (
     "SELECT d.id, d.source_key, d.uri FROM pgblend_data.document AS d WHERE d.id = ANY($1)")

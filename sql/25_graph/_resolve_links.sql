@@ -8,8 +8,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/resolve_link.py
 from collections import defaultdict
+from pgblend.plpy.graph.links import resolve_link
 
 LINKS = (
     "SELECT l.id, l.document_id, l.kind, l.target, l.path, l.name, l.target_document_id,"

@@ -22,7 +22,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-#include plpy/breadth_first.py
+from pgblend.plpy.graph.walk import breadth_first
+
 STEP = (
     "SELECT array_agg(n.node) AS nodes, array_agg(n.neighbour) AS neighbours,"
     " array_agg(n.is_reverse) AS reverses, array_agg(n.edge_type) AS types,"

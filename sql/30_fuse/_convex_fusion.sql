@@ -8,7 +8,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/convex_fusion.py
+from pgblend.plpy.fusion.scores import convex_fusion
+
 return convex_fusion([[score or 0.0] for score in scores], weights)[0]
 $python$;
 

@@ -9,8 +9,9 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/normalize_scores.py
 import json
+from pgblend.plpy.fusion.scores import normalize_scores
+
 return normalize_scores(scores, method, json.loads(parameters))
 $python$;
 

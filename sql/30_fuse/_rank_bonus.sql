@@ -9,8 +9,9 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/rank_bonus.py
 import json
+from pgblend.plpy.fusion.bonus import rank_bonus
+
 amounts, largest = rank_bonus([[rank] for rank in ranks], json.loads(bonus), attainable)
 return amounts[0] if amounts else 0.0
 $python$;

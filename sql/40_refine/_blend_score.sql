@@ -10,8 +10,9 @@ RETURNS double precision
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 AS $python$
-#include plpy/blend_scores.py
 import json
+from pgblend.plpy.refine.blend import blend_scores
+
 return blend_scores([fused], [rerank], json.loads(blend), [rank], candidates)[0]
 $python$;
 

@@ -20,8 +20,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 ROWS 100
 AS $python$
-#include plpy/drop_duplicates.py
-#include plpy/near_duplicates.py
+from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
+
 near = None if contents is None else near_duplicates(contents, similarity)
 dropped = drop_duplicates(
     content_hashes, document_ids, start_offsets, end_offsets, near, overlap, per_document, n)

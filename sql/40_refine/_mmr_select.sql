@@ -16,7 +16,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 ROWS 50
 AS $python$
-#include plpy/mmr_select.py
+from pgblend.plpy.refine.diversity import mmr_select
+
 chosen = mmr_select(scores, embeddings, relevance, pool, result_limit)
 return [
     (index + 1, rank, objective, cosine)

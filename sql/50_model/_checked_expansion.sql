@@ -5,8 +5,9 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/checked_expansion.py
 import json
+from pgblend.plpy.models.expansion import checked_expansion
+
 expansion = checked_expansion(json.loads(answer))
 return expansion and json.dumps(expansion)
 $python$;

@@ -6,8 +6,9 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/checked_scores.py
 import json
+from pgblend.plpy.models.rerank import checked_scores
+
 scores = checked_scores(json.loads(answer), count)
 return json.dumps({"problem" if isinstance(scores, str) else "scores": scores})
 $python$;

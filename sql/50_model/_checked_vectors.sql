@@ -11,8 +11,9 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/checked_vectors.py
 import json
+from pgblend.plpy.models.embedding import checked_vectors
+
 vectors = checked_vectors(json.loads(answer), count, space)
 return json.dumps(vectors if isinstance(vectors, dict) else {"vectors": vectors})
 $python$;

@@ -5,7 +5,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/cut_at_word.py
+from pgblend.plpy.text.words import cut_at_word
+
 return cut_at_word(content, length)
 $python$;
 

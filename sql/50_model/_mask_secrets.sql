@@ -6,7 +6,8 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/mask_secrets.py
+from pgblend.plpy.models.secrets import mask_secrets
+
 return mask_secrets(message)
 $python$;
 

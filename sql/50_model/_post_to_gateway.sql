@@ -16,10 +16,10 @@ STRICT
 COST 100000
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/gateway_call.py
-#include plpy/prepared_statements.py
 import json
 from uuid import uuid4
+from pgblend.plpy.models.gateway import gateway_call
+from pgblend.plpy.session import prepared_statements
 
 asked = json.loads(request)
 if asked["url"] is None:

@@ -18,8 +18,8 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/keep_value.py
-#include plpy/prepared_statements.py
+from pgblend.plpy.session import keep_value, prepared_statements
+
 MOST_PLANS, MOST_CHARACTERS = 50, 4000
 
 plans = SD.setdefault("plans", {})

@@ -7,8 +7,9 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/prepared_statements.py
 from uuid import uuid4
+from pgblend.plpy.session import prepared_statements
+
 run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
 name = str(uuid4())
 role = run(

@@ -36,34 +36,25 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-#include plpy/arm_depth.py
-#include plpy/arm_list.py
-#include plpy/arm_settings.py
-#include plpy/candidate_arms.py
-#include plpy/checked_vectors.py
-#include plpy/choose_passages.py
-#include plpy/copies_on_page.py
-#include plpy/corrected_query.py
-#include plpy/diverse_items.py
-#include plpy/documents_once.py
-#include plpy/error_state.py
-#include plpy/fuse_lists.py
-#include plpy/gathered_lists.py
-#include plpy/graph_stage.py
-#include plpy/keep_value.py
-#include plpy/model_stages.py
-#include plpy/page_snippets.py
-#include plpy/page_start.py
-#include plpy/parsed_settings.py
-#include plpy/prepared_statements.py
-#include plpy/rerank_stage.py
-#include plpy/scale_fused.py
-#include plpy/search_trace.py
-#include plpy/stage_log.py
-#include plpy/stored_passages.py
 import json
 import re
 from time import monotonic, perf_counter, time
+from pgblend.plpy.fusion.lists import documents_once, fuse_lists
+from pgblend.plpy.fusion.scores import scale_fused
+from pgblend.plpy.graph.fuse import graph_stage
+from pgblend.plpy.models.embedding import checked_vectors
+from pgblend.plpy.models.rerank import rerank_stage
+from pgblend.plpy.models.stages import model_stages
+from pgblend.plpy.refine.choose import choose_passages
+from pgblend.plpy.refine.diversity import diverse_items
+from pgblend.plpy.search.arms import arm_depth, arm_list, candidate_arms
+from pgblend.plpy.search.lists import corrected_query, gathered_lists
+from pgblend.plpy.search.page import copies_on_page, page_start
+from pgblend.plpy.search.passages import stored_passages
+from pgblend.plpy.search.settings import arm_settings, parsed_settings
+from pgblend.plpy.search.trace import search_trace, stage_log
+from pgblend.plpy.session import error_state, keep_value, prepared_statements
+from pgblend.plpy.text.snippets import page_snippets
 
 MOST_NOTED = 50
 began = monotonic()

@@ -18,12 +18,12 @@ VOLATILE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/gateway_token.py
-#include plpy/searched_facts.py
-#include plpy/send_datagram.py
 import json
 from datetime import datetime, timezone
 from time import monotonic
+from pgblend.plpy.models.gateway import gateway_token
+from pgblend.plpy.search.log import searched_facts, send_datagram
+
 given = json.loads(report)
 noted, search_id = GD.get("pgblend_searched", {}), str(given.get("search_id"))
 if noted.get(search_id, {}).get("role") == asking_role:

@@ -13,8 +13,9 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/text_around.py
 import json
+from pgblend.plpy.context.around import text_around
+
 return text_around(json.loads(chunks), chunk_index, characters_before, characters_after)
 $python$;
 

@@ -9,7 +9,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/prepared_statements.py
+from pgblend.plpy.session import prepared_statements
+
 run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
 asked = run(
     "SELECT current_setting('pgblend.last_search', true) AS name, current_user::text AS role", [])[0]

@@ -7,10 +7,10 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/diagnose_conditions.py
-#include plpy/diagnose_arms.py
-#include plpy/diagnose_places.py
 import json
+from pgblend.plpy.explain.arms import diagnose_arms
+from pgblend.plpy.explain.conditions import diagnose_conditions
+from pgblend.plpy.explain.places import diagnose_places
 
 known = json.loads(facts)
 stages = []

@@ -6,8 +6,9 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/answer_messages.py
 import json
+from pgblend.plpy.context.prompt import answer_messages
+
 return json.dumps(answer_messages(query, json.loads(parts)))
 $python$;
 

@@ -6,8 +6,9 @@ RETURNS jsonb
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 AS $python$
-#include plpy/ask_document.py
 import json
+from pgblend.plpy.context.answer import ask_document
+
 return json.dumps(ask_document(json.loads(passages), reply and json.loads(reply)))
 $python$;
 

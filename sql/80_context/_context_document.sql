@@ -7,8 +7,9 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL SAFE
 STRICT
 AS $python$
-#include plpy/context_document.py
 import json
+from pgblend.plpy.context.render import context_document
+
 return json.dumps(context_document(json.loads(request)))
 $python$;
 

@@ -6,7 +6,8 @@ IMMUTABLE PARALLEL SAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/approximate_tokens.py
+from pgblend.plpy.text.tokens import approximate_tokens
+
 return approximate_tokens(content)
 $python$;
 

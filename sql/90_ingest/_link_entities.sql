@@ -10,8 +10,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-#include plpy/entity_edges.py
 import json
+from pgblend.plpy.graph.entities import entity_edges
 
 CLEAR = plpy.prepare(
     "DELETE FROM pgblend_data.edge AS e WHERE e.collection_id = $1 AND e.origin = 'model'"

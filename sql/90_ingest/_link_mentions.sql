@@ -7,7 +7,8 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-#include plpy/named_documents.py
+from pgblend.plpy.graph.mentions import named_documents
+
 NAMES = plpy.prepare(
     "SELECT d.id, d.title AS name FROM pgblend_data.document AS d"
     " WHERE d.collection_id = $1 AND d.title <> ''"

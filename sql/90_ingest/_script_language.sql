@@ -7,7 +7,8 @@ IMMUTABLE PARALLEL SAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/script_language.py
+from pgblend.plpy.text.language import script_language
+
 return script_language(content)
 $python$;
 

@@ -9,9 +9,10 @@ IMMUTABLE PARALLEL SAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-#include plpy/approximate_tokens.py
-#include plpy/split_text.py
 import json
+from pgblend.plpy.text.split import split_text
+from pgblend.plpy.text.tokens import approximate_tokens
+
 sizes = json.loads(settings)
 return json.dumps(split_text(
     content,

@@ -21,8 +21,8 @@ from pgblend.cli.database import connect
 from pgblend.cli.ingest.run import IngestRequest, Run
 from pgblend.cli.ingest.token_ends import token_ends
 from pgblend.cli.tokens import count_tokens
-from pgblend.plpy.approximate_tokens import approximate_tokens
-from pgblend.plpy.split_text import split_text
+from pgblend.plpy.text.split import split_text
+from pgblend.plpy.text.tokens import approximate_tokens
 
 CORPORA = ("scifact", "legalquad_de", "xquad-zh")
 HOSTILE = {

@@ -13,7 +13,7 @@ import pytest
 
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
-from pgblend.plpy.arm_settings import READ_BY_ARMS
+from pgblend.plpy.search.settings import READ_BY_ARMS
 from pgblend.sql import _BODY_IMPORT, SourceFile, modules_of, render, source_files
 
 SOURCES = source_files()

@@ -7,9 +7,9 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.approximate_tokens import approximate_tokens
-from pgblend.plpy.query_groups import query_groups
-from pgblend.plpy.split_text import split_text
+from pgblend.plpy.text.query import query_groups
+from pgblend.plpy.text.split import split_text
+from pgblend.plpy.text.tokens import approximate_tokens
 
 SIZES = ("chunk_size_tokens", "chunk_overlap_tokens", "min_chunk_size_tokens")
 

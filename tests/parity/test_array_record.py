@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.array_record import array_record
+from pgblend.plpy.lexical.records import array_record
 from support.database import Database
 
 NUMBERS = st.floats(allow_nan=False)

@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgblend.plpy.answer_messages import answer_messages
-from pgblend.plpy.ask_document import ask_document
+from pgblend.plpy.context.answer import ask_document
+from pgblend.plpy.context.prompt import answer_messages
 
 PART = {
     "citation": 1, "document_id": 7, "collection": "c", "uri": "docs/a.md", "title": "A 🦊",

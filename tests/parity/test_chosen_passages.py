@@ -7,12 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.choose_passages import choose_passages
-from pgblend.plpy.distinct_items import distinct_items
-from pgblend.plpy.diverse_items import diverse_items
-from pgblend.plpy.drop_duplicates import drop_duplicates
-from pgblend.plpy.good_items import good_items
-from pgblend.plpy.near_duplicates import near_duplicates
+from pgblend.plpy.refine.choose import choose_passages, distinct_items, good_items
+from pgblend.plpy.refine.diversity import diverse_items
+from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
 from support.arm_lists import never
 from support.database import Database
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.closest_lexemes import closest_lexemes, edit_cost
+from pgblend.plpy.lexical.spelling import closest_lexemes, edit_cost
 from pgblend.sql import _splice
 
 FAR = 1000.0

@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgblend.plpy.context_document import context_document
-from pgblend.plpy.text_around import text_around
+from pgblend.plpy.context.around import text_around
+from pgblend.plpy.context.render import context_document
 
 
 def chunk(index: int, content: str, **more: Any) -> dict[str, Any]:

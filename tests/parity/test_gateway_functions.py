@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgblend.plpy.gateway_answer import gateway_answer
-from pgblend.plpy.gateway_token import gateway_token
+from pgblend.plpy.models.answer import gateway_answer
+from pgblend.plpy.models.gateway import gateway_token
 from pgblend.sql import _splice
 
 TOKEN = """

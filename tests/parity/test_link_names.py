@@ -7,12 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.document_names import document_names
-from pgblend.plpy.link_target import link_target
-from pgblend.plpy.named_documents import MOST_NAMESAKES, named_documents
-from pgblend.plpy.path_name import path_name
-from pgblend.plpy.resolve_link import resolve_link
-from pgblend.plpy.uri_name import uri_name
+from pgblend.plpy.graph.links import link_target, resolve_link
+from pgblend.plpy.graph.mentions import MOST_NAMESAKES, named_documents
+from pgblend.plpy.graph.names import document_names, path_name, uri_name
 from support.database import Database
 
 

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.checked_expansion import checked_expansion
-from pgblend.plpy.checked_scores import checked_scores
-from pgblend.plpy.checked_vectors import checked_vectors
-from pgblend.plpy.error_state import error_state
-from pgblend.plpy.variant_arms import variant_arms
-from pgblend.plpy.vectors_of_texts import vectors_of_texts
+from pgblend.plpy.models.embedding import checked_vectors
+from pgblend.plpy.models.expansion import checked_expansion
+from pgblend.plpy.models.rerank import checked_scores
+from pgblend.plpy.search.lists import variant_arms, vectors_of_texts
+from pgblend.plpy.session import error_state
 from pgblend.sql import _splice
 from support.database import Database
 

@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
 from pgblend import sql as sources
-from pgblend.plpy.arm_depth import arm_depth
-from pgblend.plpy.arm_normalization import arm_normalization
-from pgblend.plpy.blend_scores import blend_scores
-from pgblend.plpy.convex_fusion import convex_fusion
-from pgblend.plpy.fuse_ranks import fuse_ranks
-from pgblend.plpy.normalize_scores import normalize_scores
-from pgblend.plpy.rank_bonus import rank_bonus
-from pgblend.plpy.recency_decay import recency_decay
-from pgblend.plpy.scale_fused import scale_fused
+from pgblend.plpy.fusion.bonus import rank_bonus
+from pgblend.plpy.fusion.lists import fuse_ranks, recency_decay
+from pgblend.plpy.fusion.scores import (
+    arm_normalization,
+    convex_fusion,
+    normalize_scores,
+    scale_fused,
+)
+from pgblend.plpy.refine.blend import blend_scores
+from pgblend.plpy.search.arms import arm_depth
 
 EXAMPLES = settings(max_examples=60)
 FINITE = st.floats(-1e6, 1e6)

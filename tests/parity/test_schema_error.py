@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.schema_error import schema_error
+from pgblend.plpy.settings.schema import schema_error
 from support.database import Database
 
 WHOLE = {"type": "integer", "minimum": 1, "maximum": 5}

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.closest_lexemes import edit_cost
-from pgblend.plpy.single_edits import single_edits
+from pgblend.plpy.lexical.spelling import edit_cost, single_edits
 from support.typo import typo
 
 

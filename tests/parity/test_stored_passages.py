@@ -9,13 +9,13 @@ import pytest
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.arm_list import arm_list
-from pgblend.plpy.count_languages import count_languages
-from pgblend.plpy.fuse_lists import fuse_lists
-from pgblend.plpy.graph_stage import graph_stage
-from pgblend.plpy.open_index import open_index
-from pgblend.plpy.stored_passages import stored_passages
-from pgblend.plpy.term_ids import term_ids
+from pgblend.plpy.fusion.lists import fuse_lists
+from pgblend.plpy.graph.fuse import graph_stage
+from pgblend.plpy.lexical.index import open_index
+from pgblend.plpy.lexical.records import term_ids
+from pgblend.plpy.lexical.statistics import count_languages
+from pgblend.plpy.search.arms import arm_list
+from pgblend.plpy.search.passages import stored_passages
 from support.database import Database, add_documents, add_space, stage
 
 Run = Callable[..., list[dict[str, Any]]]

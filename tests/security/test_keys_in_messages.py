@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
-from pgblend.plpy.gateway_call import gateway_call
-from pgblend.plpy.mask_secrets import mask_secrets
+from pgblend.plpy.models.gateway import gateway_call
+from pgblend.plpy.models.secrets import mask_secrets
 from support.database import SPACE, Database, add_documents, add_space
 from support.raw_server import RawServer, http_answer
 

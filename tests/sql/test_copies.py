@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.copies_on_page import copies_on_page
+from pgblend.plpy.search.page import copies_on_page
 from support.database import Database, add_documents
 
 SHARED = "The fox jumps over the lazy dog."

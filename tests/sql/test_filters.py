@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.rows import dict_row
 
-from pgblend.plpy.candidate_filter import candidate_filter
+from pgblend.plpy.filter.candidates import candidate_filter
 from support.database import Database
 from support.filter_model import Passage, passes
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgblend.plpy.named_documents import named_documents
+from pgblend.plpy.graph.mentions import named_documents
 from support.database import Database, add_documents
 
 LIBRARY = [

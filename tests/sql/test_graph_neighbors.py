@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.breadth_first import breadth_first
+from pgblend.plpy.graph.walk import breadth_first
 from support.database import Database
 
 # a -> b -> c -> a is a circle; c -> d; e -> a

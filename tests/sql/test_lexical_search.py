@@ -4,7 +4,7 @@ from math import log, sqrt
 
 import pytest
 
-from pgblend.plpy.bm25_idf import bm25_idf
+from pgblend.plpy.lexical.statistics import bm25_idf
 from support.database import Database, add_documents
 
 ENGLISH = [

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pgblend.plpy.gateway_call import GatewayCall, gateway_call
-from pgblend.plpy.http_exchange import Connections
-from pgblend.plpy.model_stages import ModelStages, model_stages
-from pgblend.plpy.stage_log import stage_log
+from pgblend.plpy.models.gateway import GatewayCall, gateway_call
+from pgblend.plpy.models.http import Connections
+from pgblend.plpy.models.stages import ModelStages, model_stages
+from pgblend.plpy.search.trace import stage_log
 from support.raw_server import RawServer, http_answer
 
 EXPANSION = {"lexicalQueries": ["vin"], "vectorQueries": ["a drink"], "hyde": "It is wine."}

@@ -7,12 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.cli.tokens import count_tokens
-from pgblend.plpy.answer_messages import answer_messages
-from pgblend.plpy.answer_rules import answer_rules
-from pgblend.plpy.answer_sentences import answer_sentences
-from pgblend.plpy.best_quotation import best_quotation
-from pgblend.plpy.check_answer import check_answer
-from pgblend.plpy.find_quotation import find_quotation
+from pgblend.plpy.context.citations import answer_sentences, check_answer
+from pgblend.plpy.context.prompt import answer_messages, answer_rules
+from pgblend.plpy.context.quotations import best_quotation, find_quotation
 
 SERVER = "The server listens on\nport 5432 by  default.\nUse “pgblend up” to start ﬁrst."
 CHEESE = "Der Käse reift 12 Monate. 今天天气很好、\n我们去公园。"

@@ -1,6 +1,6 @@
 import pytest
 
-from pgblend.plpy.corrected_query import corrected_query
+from pgblend.plpy.search.lists import corrected_query
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.diagnose_arms import diagnose_arms
-from pgblend.plpy.diagnose_conditions import diagnose_conditions
-from pgblend.plpy.diagnose_places import diagnose_places
+from pgblend.plpy.explain.arms import diagnose_arms
+from pgblend.plpy.explain.conditions import diagnose_conditions
+from pgblend.plpy.explain.places import diagnose_places
 
 
 def arm(rank: int | None, is_candidate: bool = False, **more: Any) -> dict[str, Any]:

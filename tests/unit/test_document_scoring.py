@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.chunks_of_documents import chunks_of_documents
-from pgblend.plpy.count_documents import count_documents
-from pgblend.plpy.document_rows import document_rows
-from pgblend.plpy.score_documents import score_documents
+from pgblend.plpy.lexical.documents import (
+    chunks_of_documents,
+    count_documents,
+    document_rows,
+    score_documents,
+)
 from support.lexical_chunks import CHUNKS, as_source, own_length, with_ids
 
 K1, B = 1.2, 0.75

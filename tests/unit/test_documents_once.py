@@ -1,6 +1,6 @@
 """Lists of passages as lists of documents."""
 
-from pgblend.plpy.documents_once import documents_once
+from pgblend.plpy.fusion.lists import documents_once
 
 
 def a_list(arm, weight, passages, **more):

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.compile_filter import compile_filter
-from pgblend.plpy.filter_alternatives import filter_alternatives
-from pgblend.plpy.parse_filter import parse_filter
+from pgblend.plpy.filter.alternatives import filter_alternatives
+from pgblend.plpy.filter.compile import compile_filter
+from pgblend.plpy.filter.parse import parse_filter
 
 HOSTILE = ["'; DROP TABLE x; --", '"', "$1", "%s", "\\", "{}", "a.b'", "é"]
 

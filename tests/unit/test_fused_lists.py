@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.blend_ceiling import blend_ceiling
-from pgblend.plpy.blended_order import blended_order
-from pgblend.plpy.candidate_arms import candidate_arms
-from pgblend.plpy.comparable_scores import comparable_scores
-from pgblend.plpy.fuse_lists import fuse_lists
-from pgblend.plpy.fused_parts import fused_parts
-from pgblend.plpy.search_trace import search_trace
+from pgblend.plpy.fusion.lists import fuse_lists
+from pgblend.plpy.fusion.scores import comparable_scores
+from pgblend.plpy.refine.blend import blend_ceiling, blended_order
+from pgblend.plpy.search.arms import candidate_arms
+from pgblend.plpy.search.trace import fused_parts, search_trace
 from support.arm_lists import arm, never
 
 TIERS = {

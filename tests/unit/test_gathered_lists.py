@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.expanded_query import expanded_query
-from pgblend.plpy.first_lists import first_lists
-from pgblend.plpy.gathered_lists import gathered_lists
+from pgblend.plpy.models.expansion import expanded_query
+from pgblend.plpy.search.lists import first_lists, gathered_lists
 from support.raw_server import http_answer
 from support.stage_gateway import EXPANSION, StageGateway, StageLog, stage_gateway
 

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.fuse_graph import fuse_graph
-from pgblend.plpy.fuse_lists import fuse_lists
-from pgblend.plpy.graph_list import graph_list
-from pgblend.plpy.graph_stage import graph_stage
+from pgblend.plpy.fusion.lists import fuse_lists
+from pgblend.plpy.graph.fuse import fuse_graph, graph_list, graph_stage
 from support.arm_lists import arm, never
 
 # Passages 11 and 12 of document 1, 21 of 2; nodes are 4 · chunk id + 1 and 4 · document id.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.plpy.http_exchange import Connections, http_exchange
+from pgblend.plpy.models.http import Connections, http_exchange
 from support.raw_server import RawServer, http_answer
 from support.waiting import SOON_SECONDS, wait_until
 

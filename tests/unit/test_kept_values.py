@@ -3,10 +3,14 @@
 import json
 from typing import Any
 
-from pgblend.plpy.arm_settings import MOST_DEPTHS, arm_settings
-from pgblend.plpy.keep_value import keep_value
-from pgblend.plpy.parsed_settings import LONGEST, MOST_SETTINGS, parsed_settings
-from pgblend.plpy.prepared_statements import MOST_PLANS, prepared_statements
+from pgblend.plpy.search.settings import (
+    LONGEST,
+    MOST_DEPTHS,
+    MOST_SETTINGS,
+    arm_settings,
+    parsed_settings,
+)
+from pgblend.plpy.session import MOST_PLANS, keep_value, prepared_statements
 
 
 class Plan:

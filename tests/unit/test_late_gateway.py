@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.late_gateway import MOST_KEPT, late_gateway
+from pgblend.plpy.models.limits import MOST_KEPT, late_gateway
 
 Memory = dict[tuple[str, str], dict[str, float]]
 REQUEST = {"url": "http://gateway", "path": "/v1/embeddings", "timeout_ms": 2000}

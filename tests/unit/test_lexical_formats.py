@@ -6,17 +6,17 @@ import time
 import numpy as np
 import pytest
 
-from pgblend.plpy.add_postings import add_postings
-from pgblend.plpy.arm_deadline import arm_deadline
-from pgblend.plpy.deadline_check import deadline_check
-from pgblend.plpy.merge_postings import merge_postings
-from pgblend.plpy.pack_lexemes import pack_lexemes
-from pgblend.plpy.posting_blocks import posting_blocks
-from pgblend.plpy.read_block import read_block
-from pgblend.plpy.segment_arguments import segment_arguments
-from pgblend.plpy.term_ids import term_ids
-from pgblend.plpy.unpack_pending import unpack_pending
-from pgblend.plpy.unpack_segment import unpack_segment
+from pgblend.plpy.lexical.deadline import arm_deadline, deadline_check
+from pgblend.plpy.lexical.pending import unpack_pending
+from pgblend.plpy.lexical.records import pack_lexemes, term_ids
+from pgblend.plpy.lexical.segment import (
+    add_postings,
+    merge_postings,
+    posting_blocks,
+    read_block,
+    segment_arguments,
+    unpack_segment,
+)
 
 A, B, D = 3 << 14, 2 << 14, 0
 ARRAYS = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths", "code_book")

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.choose_merge import CAPACITY, choose_merge
-from pgblend.plpy.merge_postings import merge_postings
+from pgblend.plpy.lexical.segment import CAPACITY, choose_merge, merge_postings
 from support.lexical_chunks import CHUNKS, as_source, packed, with_ids
 
 SIZES = st.lists(

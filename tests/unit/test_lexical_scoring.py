@@ -12,15 +12,12 @@ from hypothesis import strategies as st
 
 from pgblend.plpy import candidate_rows as engine
 from pgblend.plpy import passing_best as filtering
-from pgblend.plpy.count_lexemes import count_lexemes
-from pgblend.plpy.joined_postings import joined_postings
-from pgblend.plpy.known_terms import known_terms
-from pgblend.plpy.merge_postings import merge_postings
-from pgblend.plpy.open_index import open_index
-from pgblend.plpy.score_index import score_index
-from pgblend.plpy.segment_arguments import segment_arguments
-from pgblend.plpy.session_pending import session_pending
-from pgblend.plpy.view_postings import view_postings
+from pgblend.plpy.lexical.index import open_index
+from pgblend.plpy.lexical.pending import session_pending
+from pgblend.plpy.lexical.postings import joined_postings, view_postings
+from pgblend.plpy.lexical.score import score_index
+from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
+from pgblend.plpy.lexical.statistics import count_lexemes, known_terms
 from support.lexical_chunks import CHUNKS, as_source, length, own_length, with_ids
 
 K1, B = 1.2, 0.75

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.gateway_call import gateway_call
-from pgblend.plpy.stage_log import stage_log
+from pgblend.plpy.models.gateway import gateway_call
+from pgblend.plpy.search.trace import stage_log
 from support.raw_server import http_answer
 from support.stage_gateway import StageGateway, stage_gateway
 

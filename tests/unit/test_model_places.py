@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.gateway_call import gateway_call
-from pgblend.plpy.model_places import FOLDER, STEP_MS, model_places
+from pgblend.plpy.models.gateway import gateway_call
+from pgblend.plpy.models.limits import FOLDER, STEP_MS, model_places
 
 Take = Callable[[int], Callable[[], None] | None]
 # Locks the first place, forks a child that outlives the lock, says so, and waits to be ended.
 HOLDER = """
 import os, sys, time
-from pgblend.plpy.model_places import model_places
+from pgblend.plpy.models.limits import model_places
 request = {"places": {"most": 2, "wait_ms": 0}, "data_directory": sys.argv[1], "database": "5"}
 give_back = model_places(None, request, {})(0)
 if sys.argv[2] == "given back":

@@ -2,9 +2,8 @@
 
 import pytest
 
-from pgblend.plpy.lexeme_idf import lexeme_idf
-from pgblend.plpy.name_field import name_field
-from pgblend.plpy.whole_name import whole_name
+from pgblend.plpy.lexical.statistics import lexeme_idf
+from pgblend.plpy.text.names import name_field, whole_name
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.chunk_join import chunk_join
-from pgblend.plpy.text_around import text_around
+from pgblend.plpy.context.around import chunk_join, text_around
 
 
 def chunk(index: int, content: str, own_start: int = 0, **more: int | None) -> dict[str, Any]:

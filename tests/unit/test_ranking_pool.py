@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.candidate_arms import candidate_arms
-from pgblend.plpy.is_strong_signal import is_strong_signal
-from pgblend.plpy.merge_lists import merge_lists
-from pgblend.plpy.page_start import page_start
-from pgblend.plpy.trace_candidates import trace_candidates
+from pgblend.plpy.fusion.lists import merge_lists
+from pgblend.plpy.search.arms import candidate_arms
+from pgblend.plpy.search.lists import is_strong_signal
+from pgblend.plpy.search.page import page_start
+from pgblend.plpy.search.trace import trace_candidates
 
 WORDS = {
     "chunk_ids": [30, 10],

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.drop_duplicates import drop_duplicates
-from pgblend.plpy.mmr_select import mmr_select
-from pgblend.plpy.near_duplicates import near_duplicates
+from pgblend.plpy.refine.diversity import mmr_select
+from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
 
 EXAMPLES = settings(max_examples=100)
 TEXTS = st.lists(st.sampled_from("abcd"), max_size=9).map(" ".join)

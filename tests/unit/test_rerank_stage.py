@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.rerank_stage import rerank_stage
+from pgblend.plpy.models.rerank import rerank_stage
 from support.raw_server import http_answer
 from support.stage_gateway import StageGateway, StageLog, stage_gateway
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pgblend.cli.ingest.token_ends import token_ends
 from pgblend.cli.tokens import count_tokens, encode
-from pgblend.plpy.approximate_tokens import approximate_tokens
-from pgblend.plpy.split_text import split_text
+from pgblend.plpy.text.split import split_text
+from pgblend.plpy.text.tokens import approximate_tokens
 
 COUNTERS = {
     "cl100k": (count_tokens, token_ends),

@@ -1,0 +1,114 @@
+"""The parts of a context, written out in their order."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# Definitions before what refers to them.
+STRUCTURE = ("signature", "code", "doc", "metadata")
+
+
+def context_parts(
+    assembled: Mapping[str, Any],
+    hits: Sequence[Mapping[str, Any]],
+    documents: Mapping[int, Mapping[str, Any]],
+    order: str,
+) -> list[dict[str, Any]]:
+    """Return the parts of what assemble_context took, numbered for citations from 1.
+
+    `order`: score (then structure: signature, code, doc, metadata), structure (then score), or
+    document: each file in its own order, the best first. Ties go by document and place. A part has
+    citation, document_id, collection, uri, title, source_key, chunk_ids, spans ([first line, last
+    line]; empty where lines are not known), pages, kind (of its best passage), text, tokens (one
+    for what divides it from the next included), is_cut, score, relevance, arm (that ranked it
+    best), reason.
+    """
+    best_of: dict[int, float] = {}
+    for part in assembled["parts"]:
+        score = max((hits[place]["score"] for place in part["hits"]), default=0.0)
+        best_of[part["document_id"]] = max(best_of.get(part["document_id"], 0.0), score)
+    written = []
+    for part in assembled["parts"]:
+        document = part["document_id"]
+        first, last = part["fragments"][0], part["fragments"][-1]
+        # A run without a passage of its own was divided from one by max_part_tokens.
+        best = hits[part["hits"][0]] if part["hits"] else None
+        score = best["score"] if best else best_of[document]
+        kind = next(
+            (
+                f[1]["kind"]
+                for f in part["fragments"]
+                if best and f[1]["chunk_id"] == best["chunk_id"]
+            ),
+            first[1]["kind"],
+        )
+        is_cut = any(assembled["taken"][place] == "cut" for place in part["hits"])
+        text = "".join(
+            gap + chunk["content"][start:end] for gap, chunk, start, end, _ in part["fragments"]
+        )
+        written.append(
+            {
+                "document_id": document,
+                **documents[document],
+                "chunk_ids": list(dict.fromkeys(f[1]["chunk_id"] for f in part["fragments"])),
+                "spans": _span(first, last),
+                "pages": sorted({page for f in part["fragments"] for page in f[1]["pages"] or ()}),
+                "kind": kind,
+                "text": text.rstrip() if kind == "code" else text.strip(),
+                "tokens": part["tokens"] + 1,
+                "is_cut": is_cut,
+                "score": score,
+                "relevance": best["relevance"] if best else None,
+                "arm": _best_arm(best["arms"]) if best else None,
+                "reason": _reason(best, part, is_cut),
+                "place": (document, first[1]["chunk_index"], first[2]),
+            }
+        )
+    keys = {
+        "score": lambda part: (-part["score"], STRUCTURE.index(part["kind"]), part["place"]),
+        "structure": lambda part: (STRUCTURE.index(part["kind"]), -part["score"], part["place"]),
+        "document": lambda part: (-best_of[part["document_id"]], part["place"]),
+    }
+    written.sort(key=keys[order])
+    return [
+        {"citation": number, **{key: part[key] for key in part if key != "place"}}
+        for number, part in enumerate(written, 1)
+    ]
+
+
+def _span(first: Sequence[Any], last: Sequence[Any]) -> list[list[int]]:
+    """Return the lines of a run, where they are known."""
+    (_, head, start, _, _), (_, tail, _, end, _) = first, last
+    if head["start_line"] is None or tail["start_line"] is None:
+        return []
+    lead = len(head["content"][start:]) - len(head["content"][start:].lstrip())
+    return [
+        [
+            head["start_line"] + head["content"].count("\n", 0, start + lead),
+            tail["start_line"] + tail["content"][:end].rstrip().count("\n"),
+        ]
+    ]
+
+
+def _best_arm(arms: Mapping[str, Any]) -> str | None:
+    """Name the arm that ranked a passage best; the first by name of several."""
+    ranked = sorted((arm["rank"], name) for name, arm in arms.items() if "rank" in arm)
+    return ranked[0][1] if ranked else None
+
+
+def _reason(best: Mapping[str, Any] | None, part: Mapping[str, Any], is_cut: bool) -> str:
+    """Say why a part is there: 'lexical #1, vector #3; 2 passages; text around them'."""
+    ranks = (
+        sorted((arm["rank"], name) for name, arm in best["arms"].items() if "rank" in arm)
+        if best
+        else []
+    )
+    found = [", ".join(f"{name} #{rank}" for rank, name in ranks) or "text around a passage"]
+    if len(part["hits"]) > 1:
+        found.append(f"{len(part['hits'])} passages")
+    passages = Counter(fragment[1]["chunk_id"] for fragment in part["fragments"])
+    if best and len(passages) > len(part["hits"]):
+        found.append("text around it")
+    if is_cut:
+        found.append("cut to the budget")
+    return "; ".join(found)

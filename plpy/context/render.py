@@ -1,0 +1,121 @@
+"""A context as one JSON document and as Markdown with citations."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pgblend.plpy.context.assemble import assemble_context
+from pgblend.plpy.context.label import passage_label
+from pgblend.plpy.context.parts import context_parts
+from pgblend.plpy.context.prompt import answer_messages, answer_rules
+from pgblend.plpy.text.tokens import approximate_tokens
+
+MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
+
+
+def markdown_heading(part: Mapping[str, Any]) -> str:
+    """Return '### [1] Title (docs/deploy.md:10-20)'."""
+    title = " ".join(str(part["title"]).split())
+    place = passage_label(part)
+    shown = f"{title} ({place})" if title and title != place else place
+    return f"### [{part['citation']}] {MARKUP.sub(_escape_markup, shown)}"
+
+
+def _escape_markup(match: re.Match[str]) -> str:
+    return "\\" + match.group()
+
+
+FENCE = re.compile(r"^`{3,}", re.MULTILINE)
+
+
+def context_markdown(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return the parts under headings with their numbers and places; code is fenced."""
+    return "\n\n".join(f"{markdown_heading(part)}\n\n{_body(part)}" for part in parts)
+
+
+def _body(part: Mapping[str, Any]) -> str:
+    text = str(part["text"])
+    if part["kind"] != "code":
+        return text
+    longest = max((len(fence) for fence in FENCE.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+KINDS = ("code", "doc", "signature", "metadata")
+# What stands around a text costs at most so many times its estimate, and so many tokens more.
+ESTIMATE_FACTOR = 1.5
+MARKDOWN_TOKENS = 12
+MESSAGE_TOKENS = 40
+
+
+def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return {query, parts, stats} and `markdown` or `messages`, as the request's format asks.
+
+    `request` has query, format (json, markdown, messages), hits (chunk_id, score, relevance, arms;
+    best first), chunks (see assemble_context), documents (id, collection, uri, title, source_key)
+    and settings (max_tokens, max_file_tokens, max_part_tokens, reserve_tokens, context_chars,
+    context_order). stats: tokens (of the whole text; never too few where chunks were counted at
+    ingest), estimated_tokens (those of chunks that were not), max_tokens, parts, files, passages
+    (hits that are in), left_out and duplicates (hits that are not), duplication_ratio (tokens of
+    hits that were there already, by all that were looked at), coverage (parts and tokens by kind).
+    """
+    documents = {
+        row["document_id"]: {
+            name: row[name] for name in ("collection", "uri", "title", "source_key")
+        }
+        for row in request["documents"]
+    }
+    settings, hits = dict(request["settings"]), request["hits"]
+    overheads = {document: _overhead(row, request["format"]) for document, row in documents.items()}
+    fixed = 0
+    if request["format"] == "messages":
+        fixed = answer_rules()[1] + _at_most(request["query"]) + MESSAGE_TOKENS
+        settings["max_tokens"] -= fixed
+    assembled = assemble_context(hits, request["chunks"], settings, overheads)
+    parts = context_parts(assembled, hits, documents, settings["context_order"])
+    coverage = {
+        kind: {
+            "parts": sum(part["kind"] == kind for part in parts),
+            "tokens": sum(part["tokens"] for part in parts if part["kind"] == kind),
+        }
+        for kind in KINDS
+    }
+    taken = assembled["taken"]
+    stats = {
+        "tokens": fixed + sum(
+            part["tokens"] - 1 + overheads[part["document_id"]] for part in parts),
+        "estimated_tokens": sum(
+            fragment[4] for part in assembled["parts"] for fragment in part["fragments"]
+            if not fragment[1]["is_counted"]),
+        "max_tokens": request["settings"]["max_tokens"],
+        "parts": len(parts),
+        "files": len({part["document_id"] for part in parts}),
+        "passages": sum(each in ("whole", "cut") for each in taken),
+        "left_out": taken.count(None),
+        "duplicates": taken.count("duplicate"),
+        "duplication_ratio": round(assembled["repeated"] / max(assembled["considered"], 1), 4),
+        "coverage": coverage,
+    }  # fmt: skip
+    document = {"query": request["query"], "parts": parts, "stats": stats}
+    if request["format"] == "markdown":
+        document["markdown"] = context_markdown(parts)
+    elif request["format"] == "messages":
+        document["messages"] = answer_messages(request["query"], parts)
+    return document
+
+
+def _overhead(document: Mapping[str, Any], shape: str) -> int:
+    """Return how many tokens a part of a document has at most beside its text."""
+    if shape == "json":
+        return 1
+    part = {**document, "spans": [[100000, 100000]], "pages": [1000, 1000], "citation": 100}
+    if shape == "markdown":
+        return _at_most(markdown_heading(part)) + MARKDOWN_TOKENS
+    return _at_most(passage_label(part)) + MESSAGE_TOKENS
+
+
+def _at_most(text: str) -> int:
+    """Return how many tokens a short text has at most, by a generous estimate."""
+    return math.ceil(approximate_tokens(text) * ESTIMATE_FACTOR)

@@ -1,0 +1,1 @@
+"""Filters: parsed, compiled, applied."""

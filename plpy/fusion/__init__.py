@@ -1,0 +1,1 @@
+"""Ranked lists fused into one."""

@@ -1,0 +1,1 @@
+"""Links, names and walks."""

@@ -1,0 +1,89 @@
+"""Names as links and texts write them, made comparable."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable
+from urllib.parse import unquote, urlsplit
+
+LINK_WORD = re.compile(r"[^\W_]+")
+
+
+def name_words(text: str) -> list[str]:
+    """Return the words without case, punctuation and leading zeros: PEP-0008 is ["pep", "8"]."""
+    words = LINK_WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return [(word.lstrip("0") or "0") if word.isdecimal() else word for word in words]
+
+
+LONGEST_NAME_BYTES = 800
+
+
+def link_name(text: str) -> str:
+    """Return a name without case, punctuation and leading zeros: PEP-0008 is "pep 8".
+
+    Of a text that has no letter or digit its characters stay. A name too long for an index is its
+    hash.
+    """
+    name = " ".join(name_words(text)) or " ".join(text.casefold().split())
+    encoded = name.encode()
+    return name if len(encoded) <= LONGEST_NAME_BYTES else hashlib.sha256(encoded).hexdigest()
+
+
+# A page is often linked to by the name of what it is built from, or the other way round.
+PAGE_SUFFIX = re.compile(r"\.(md|markdown|mdown|mkd|html?|xhtml|rst|txt|adoc|org|tex)$", re.I)
+
+
+def path_name(path: str) -> str:
+    """Return a path with each part as link_name has it, without the suffix of a page.
+
+    The parts "." and ".." are followed, not above the root; empty ones are left out.
+    """
+    parts: list[str] = []
+    for part in PAGE_SUFFIX.sub("", path.replace("\\", "/")).split("/"):
+        if part == "..":
+            parts[-1:] = []
+        elif part not in ("", "."):
+            parts.append(part)
+    names = [link_name(part) for part in parts]
+    joined = "/".join(name for name in names if name)
+    return joined if len(joined.encode()) <= 800 else link_name(joined)
+
+
+def uri_name(uri: str) -> str | None:
+    """Return host and path of an http address, without the fragment; None for what is none."""
+    try:
+        parts = urlsplit(uri.strip())
+        host = parts.hostname
+    except ValueError:
+        return None
+    if parts.scheme.lower() not in ("http", "https") or not host:
+        return None
+    name = f"//{host.removeprefix('www.')}{unquote(parts.path).rstrip('/')}"
+    name += f"?{parts.query}" if parts.query else ""
+    return name if len(name.encode()) <= 800 else link_name(name)
+
+
+# A folder's page is called by its folder.
+FOLDER_PAGES = ("index", "readme")
+
+
+def document_names(
+    source_key: str, title: str, uri: str | None, aliases: Iterable[str]
+) -> list[tuple[str, str, str]]:
+    """Return (name, kind, full name), each once: what links look a document up by.
+
+    Kinds: path, the whole source key; stem, its last part; uri, an http address; alias; title.
+    """
+    path = path_name(source_key)
+    folder, _, stem = path.rpartition("/")
+    found = {(path, "path", path), (stem, "stem", path)}
+    if stem in FOLDER_PAGES and folder:
+        found.add((folder, "path", folder))
+    address = uri_name(uri) if uri else None
+    if address:
+        found.add((address, "uri", address))
+    for alias in aliases:
+        whole = path_name(alias)
+        found.add((whole.rpartition("/")[2], "alias", whole))
+    found.add((link_name(title), "title", link_name(title)))
+    return sorted(names for names in found if names[0])

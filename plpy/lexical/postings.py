@@ -1,0 +1,207 @@
+"""The sealed postings of a query's terms."""
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from pgblend.plpy.lexical.index import report_damage
+from pgblend.plpy.lexical.segment import block_size, read_block
+
+Span = tuple[int, int, int, int]
+
+
+def read_postings(
+    view: Mapping[str, Any],
+    terms: Sequence[int],
+    run: Callable[..., Sequence[Mapping[str, Any]]],
+) -> dict[int, tuple[Any, Any]]:
+    """Return of each term its (rows, codes) in a view, rows ascending.
+
+    `run` executes (statement, types, *values). A segment's directory says where in the segment's
+    postings those of a term are, and so in which blocks; all blocks are read at once. What does not
+    fit the segment ends in report_damage.
+    """
+    spans = term_spans(view["directories"], terms)
+    nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
+    found: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+    if not spans:
+        return found
+    sizes = [block_size(code_bytes) for code_bytes in view["code_bytes"]]
+    blocks = fetch_blocks(view, spans, sizes, run)
+    ordinals, codes = [], []
+    for _, segment, start, end in spans:
+        size = sizes[segment]
+        for block in range(start // size, (end - 1) // size + 1):
+            before = block * size
+            part = slice(max(start - before, 0), end - before)
+            of_block = blocks[segment, block]
+            ordinals.append(of_block[0][part])
+            codes.append(of_block[1][part])
+    rows = np.concatenate(ordinals).astype(np.intp)
+    all_codes = np.concatenate(codes).astype(view["code_type"])
+    segments = np.array([segment for _, segment, _, _ in spans])
+    counts = [end - start for _, _, start, end in spans]
+    check_postings(view, np.repeat(segments, counts), rows, all_codes, run)
+    if len(sizes) > 1:
+        rows += np.repeat(view["offsets"][segments], counts)
+        all_codes += np.repeat(view["code_offsets"][segments], counts)
+    first = last = 0
+    for place, (term, _, start, end) in enumerate(spans):
+        last += end - start
+        if place + 1 == len(spans) or spans[place + 1][0] != term:
+            found[terms[term]] = rows[first:last], all_codes[first:last]
+            first = last
+    return found
+
+
+def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> list[Span]:
+    """Return (place of the term, place of the segment, first posting, after the last), in order.
+
+    A directory has a segment's terms, ascending, and where the postings of each start, with the
+    end of the last at its end. Terms that a segment does not have are left out.
+    """
+    wanted = np.array(terms, np.int64)
+    spans = []
+    for segment, (known, starts) in enumerate(directories):
+        places = known.searchsorted(wanted)
+        has = known.take(places, mode="clip") == wanted if len(known) else np.zeros(0, np.bool_)
+        for term in np.flatnonzero(has).tolist():
+            place = places[term]
+            spans.append((term, segment, int(starts[place]), int(starts[place + 1])))
+    return sorted(spans)
+
+
+def fetch_blocks(
+    view: Mapping[str, Any],
+    spans: Sequence[Span],
+    sizes: Sequence[int],
+    run: Callable[..., Sequence[Mapping[str, Any]]],
+) -> dict[tuple[int, int], tuple[Any, Any]]:
+    """Return ordinals and codes of the blocks that have these spans, by segment and block."""
+    keys = [
+        *dict.fromkeys(
+            (segment, block)
+            for _, segment, start, end in spans
+            for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
+        )
+    ]
+    rows = run(
+        "SELECT * FROM pgblend._posting_blocks($1, $2)",
+        ["bigint[]", "integer[]"],
+        [view["segment_ids"][segment] for segment, _ in keys],
+        [block for _, block in keys],
+    )
+    blocks = {}
+    for row in rows:
+        segment, block = keys[row["place"] - 1]
+        size, code_bytes = sizes[segment], view["code_bytes"][segment]
+        count = min(size, int(view["directories"][segment][1][-1]) - block * size)
+        expected, data = count * (2 + code_bytes), row["data"]
+        if data is None or len(data) != expected:
+            reason = f"block {block} has {len(data or b'')} bytes where there should be {expected}"
+            report_damage(run, "segment", view["segment_ids"][segment], reason)
+        blocks[segment, block] = read_block(data, code_bytes)
+    return blocks
+
+
+def check_postings(
+    view: Mapping[str, Any],
+    segments: Any,
+    rows: Any,
+    codes: Any,
+    run: Callable[..., Sequence[Mapping[str, Any]]],
+) -> None:
+    """Report postings of rows or codes that their segments (a place each) do not have."""
+    row_counts = np.diff([*view["offsets"], len(view["lengths"])])
+    beyond = (rows >= row_counts[segments]) | (codes >= view["code_counts"][segments])
+    if beyond.any():
+        segment_id = view["segment_ids"][segments[beyond.argmax()]]
+        report_damage(run, "segment", segment_id, "postings of rows or codes that it does not have")
+
+
+MOST_POSTINGS = 1_500_000
+TERM_COST = 40
+
+
+def view_postings(
+    view: dict[str, Any],
+    terms: Sequence[int],
+    run: Callable[..., Sequence[Mapping[str, Any]]],
+) -> list[tuple[Any, Any]]:
+    """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
+
+    `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
+    million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
+    """
+    kept = view["postings"]
+    missing = [term for term in dict.fromkeys(terms) if term not in kept]
+    if missing:
+        if view["kept_postings"] > MOST_POSTINGS:
+            kept.clear()
+            view["impacts"].clear()
+            view["kept_postings"] = 0
+            missing = list(dict.fromkeys(terms))
+        found = read_postings(view, missing, run)
+        kept.update(found)
+        postings = sum(len(rows) for rows, _ in found.values())
+        view["kept_postings"] += postings + TERM_COST * len(missing)
+    return [kept[term] for term in terms]
+
+
+def joined_postings(
+    terms: Sequence[int],
+    lists: Sequence[tuple[Any, Any]],
+    kept: MutableMapping[int, Any],
+    norms: Any,
+    frequencies: Any,
+) -> dict[str, Any]:
+    """Return the lists' rows and codes, one term after the other, where each starts, and impacts.
+
+    `lists` has of each term the (rows, codes), `frequencies` a tf for each code, `norms` the norm
+    of each row. An impact is tf / (tf + norm) in single precision, 0 for an infinite norm and for a
+    tf of 0; `kept` remembers them by term. The result has `rows`, ascending within a term, `codes`,
+    `impacts` and `starts`, with the end of the last term at its end.
+    """
+    starts = [*accumulate((len(rows) for rows, _ in lists), initial=0)]
+    if len(lists) == 1:
+        rows, codes = lists[0]
+    else:
+        rows, codes = (np.concatenate(parts) for parts in zip(*lists, strict=True))
+    if all(term in kept for term in terms):
+        impacts = np.concatenate([kept[term] for term in terms])
+    else:
+        impacts = norms[rows]
+        tf = frequencies.astype(np.float32)[codes]
+        impacts += tf
+        if not frequencies.all():  # words that stand only in fields of weight 0
+            impacts[tf == 0] = 1
+        np.divide(tf, impacts, out=impacts)
+        for term, (start, end) in zip(terms, pairwise(starts), strict=True):
+            kept[term] = impacts[start:end]
+    return {"rows": rows, "codes": codes, "impacts": impacts, "starts": starts}
+
+
+def part_of_postings(
+    postings: Mapping[str, Any], start: int, end: int, wanted: Any | None
+) -> dict[str, Any]:
+    """Return the postings of rows from `start` to before `end`, counted from the first of them.
+
+    Of those only the ones that `wanted` has (rows in any order), all where it is None. `postings`
+    is what joined_postings returns.
+    """
+    rows = postings["rows"]
+    if wanted is None:
+        kept = (rows >= start) & (rows < end)
+    else:
+        is_wanted = np.zeros(max(end, int(rows.max(initial=-1)) + 1), np.bool_)
+        is_wanted[wanted[(wanted >= start) & (wanted < end)]] = True
+        kept = is_wanted[rows]
+    before = np.concatenate(([0], np.cumsum(kept)))
+    return {
+        "rows": rows[kept] - start,
+        "codes": postings["codes"][kept],
+        "impacts": postings["impacts"][kept],
+        "starts": before[postings["starts"]].tolist(),
+    }

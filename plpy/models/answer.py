@@ -1,0 +1,116 @@
+"""What became of a request to the model gateway."""
+
+import http.client
+import json
+import re
+from collections.abc import Callable, Iterable
+from math import isinf
+from typing import Any
+
+from pgblend.plpy.models.secrets import mask_secrets
+
+MOST_LEVELS = 100
+
+
+def gateway_answer(
+    url: str,
+    timeout_ms: int,
+    exchange: Callable[[], tuple[int, str]],
+    known: Iterable[str | None] = (),
+) -> dict[str, Any]:
+    """Run `exchange` (which gives status and text) and return {"answer"} or {"problem", "hint"}.
+
+    Only what a gateway can do wrong becomes a problem: a cancel, above all, passes through. The
+    problem shows no key that the gateway quotes, nor any of the `known` ones. The answer holds
+    nothing that jsonb cannot: characters 0 are left out, lone surrogates replaced. One whose
+    numbers are infinite, or that is nested too deeply to be read again, is none.
+    """
+    named = one_line(url)
+    try:
+        status, text = exchange()
+    except TimeoutError:
+        return {
+            "problem": f"the model gateway at {named} gave no answer within {timeout_ms} ms",
+            "hint": "Look at its log, or raise the setting timeouts_ms.",
+        }
+    except OverflowError as error:
+        return {
+            "problem": f"the model gateway at {named} answered too much: {error}",
+            "hint": "Is it a model gateway? The setting limits has answer_bytes.",
+        }
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        said = one_line(str(error), known)
+        return {
+            "problem": f"the model gateway at {named} cannot be reached: {said}",
+            "hint": "Start it: pgblend up, or pgblend gateway.",
+        }
+    try:
+        answer = json.loads(text, parse_constant=refuse_constant, parse_float=finite_number)
+        if is_deep(answer):
+            answer = None
+        elif re.search(r"\\u(0000|[dD][89a-fA-F])", text):
+            answer = storable(answer)
+    except (ValueError, RecursionError):
+        answer = None
+    if status != 200:
+        said = error_message(answer, text, known)
+        return {
+            "problem": f"the model gateway answered {status}: {said}",
+            "hint": "pgblend doctor checks the gateway and its models.",
+        }
+    if not isinstance(answer, dict):
+        return {
+            "problem": f"the answer from {named} is not JSON",
+            "hint": "Is gateway_url the address of a model gateway?",
+        }
+    return {"answer": answer}
+
+
+def refuse_constant(name: str) -> None:
+    """Refuse NaN and Infinity, which Python reads but JSON does not have."""
+    raise ValueError(f"{name} is no JSON")
+
+
+def finite_number(text: str) -> float:
+    """Refuse 1e999, which Python reads as Infinity."""
+    number = float(text)
+    if isinf(number):
+        raise ValueError(f"{text:.50} is out of range")
+    return number
+
+
+def is_deep(value: Any) -> bool:
+    """Tell whether a JSON value has more than so many levels."""
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return bool(level)
+
+
+def storable(value: Any) -> Any:
+    """Return a JSON value with texts that jsonb can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode().replace("\0", "")
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(name): storable(item) for name, item in value.items()}
+    return value
+
+
+def error_message(answer: Any, text: str, known: Iterable[str | None]) -> str:
+    """Return the message of an error in OpenAI's shape, else the text."""
+    error = answer.get("error") if isinstance(answer, dict) else None
+    message = str(error["message"]) if isinstance(error, dict) and error.get("message") else text
+    return one_line(message, known)
+
+
+def one_line(message: str, known: Iterable[str | None] = ()) -> str:
+    """Return the beginning of a message on one line, without keys and what text cannot hold."""
+    message = message.encode("utf-8", "replace").decode().replace("\0", "")
+    return mask_secrets(" ".join(message.split()), known)[:500]

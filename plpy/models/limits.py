@@ -1,0 +1,158 @@
+"""When a session may call the gateway: free places, and rests while it is late."""
+
+import fcntl
+import os
+import stat
+from collections.abc import Callable, MutableMapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from pgblend.plpy.models.secrets import mask_secrets
+
+FOLDER = "pgblend_model_calls"
+STEP_MS = 20
+_SLEEP = "SELECT pg_sleep($1)"
+_OPEN = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def model_places(
+    run: Callable[..., Sequence[Any]], request: Any, held: MutableMapping[str, int]
+) -> Callable[[int], Callable[[], None] | None]:
+    """Return take(most_ms), which gives what gives a place back; None where there is none in time.
+
+    `request` has `places`, the setting model_calls (`most` sessions call at a time, 0: any number;
+    `wait_ms`, how long a call waits, at most `most_ms`), `data_directory` and `database`, a number.
+    A place is a lock on a file of a folder in there, which is the server's account's alone: the
+    end of the process gives it back as well. `held` is the session's place, which its calls share.
+    OSError where files cannot be made, or are not the account's own.
+    """
+    places = request["places"]
+
+    def take(most_ms: int) -> Callable[[], None] | None:
+        if not places["most"]:
+            return lambda: None
+        waited = 0
+        while not held:
+            file = free_place(request["data_directory"], request["database"], int(places["most"]))
+            if file is not None:
+                held.update(file=file, calls=0)
+            elif waited >= min(places["wait_ms"], most_ms):
+                return None
+            else:
+                run(_SLEEP, ["double precision"], STEP_MS / 1000)
+                waited += STEP_MS
+        held["calls"] += 1
+        return give_back
+
+    def give_back() -> None:
+        held["calls"] -= 1
+        if not held["calls"]:
+            file = held["file"]
+            held.clear()
+            try:
+                fcntl.flock(file, fcntl.LOCK_UN)  # a child that was forked may have it open still
+            finally:
+                os.close(file)
+
+    return take
+
+
+def free_place(data_directory: str, database: str, most: int) -> int | None:
+    """Return the first file of a database that nobody has locked, locked; None where all are."""
+    path = os.path.join(data_directory, FOLDER)
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _OPEN)
+    try:
+        refuse_others(folder, stat.S_ISDIR)
+        for number in range(most):
+            name = f"{database}.{number}"
+            file = os.open(
+                name, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _OPEN, 0o600, dir_fd=folder
+            )
+            try:
+                refuse_others(file, stat.S_ISREG)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(file)
+            except BaseException:
+                os.close(file)
+                raise
+            else:
+                return file
+    finally:
+        os.close(folder)
+    return None
+
+
+def refuse_others(file: int, is_kind: Callable[[int], bool]) -> None:
+    """Raise PermissionError unless it is of that kind, and nobody but this account may write it."""
+    found = os.fstat(file)
+    if not is_kind(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise PermissionError(1, f"{FOLDER} and what is in it must be the server's account's alone")
+
+
+LATE_CALLS = 3  # in a row
+FIRST_REST_SECONDS = 5.0
+LONGEST_REST_SECONDS = 60.0
+MOST_KEPT = 32  # addresses
+
+
+class LateGateway:
+    """One call's view of the memory; late_gateway says what its values are."""
+
+    def __init__(
+        self,
+        memory: MutableMapping[tuple[str, str], dict[str, float]],
+        request: Any,
+        clock: Callable[[], float],
+    ) -> None:
+        self.memory, self.clock = memory, clock
+        self.key = (request["url"], request["path"])
+        self.timeout_ms = request["timeout_ms"]
+
+    def rest(self) -> dict[str, str] | None:
+        """Return {"problem", "hint"} where the gateway is not to be asked now."""
+        known = self.memory.get(self.key)
+        # A caller with much more time than those in vain is let through.
+        if known is None or self.timeout_ms >= 2 * known["timeout_ms"]:
+            return None
+        left = known["until"] - self.clock()
+        if left <= 0:
+            return None
+        calls = f"{known['calls']:.0f} times in a row and is left alone for {left:.0f} s"
+        named = mask_secrets(self.key[0])
+        return {
+            "problem": f"the model gateway at {named} gave no answer in time {calls}",
+            "hint": "Look at its log, or raise the setting timeouts_ms.",
+        }
+
+    def learn(self, is_late: bool) -> None:
+        """Remember how the call ended; an answer, whatever it says, ends the memory."""
+        known = self.memory.pop(self.key, None)
+        if not is_late:
+            return
+        if known is None or self.timeout_ms >= 2 * known["timeout_ms"]:
+            known = {"calls": 0, "timeout_ms": self.timeout_ms, "until": 0.0}
+        if len(self.memory) >= MOST_KEPT:
+            self.memory.clear()
+        self.memory[self.key] = known
+        if 2 * self.timeout_ms > known["timeout_ms"]:  # one with far less time proves nothing
+            known["calls"] += 1
+            if known["calls"] >= LATE_CALLS:
+                rest = FIRST_REST_SECONDS * 2 ** (known["calls"] - LATE_CALLS)
+                known["until"] = self.clock() + min(rest, LONGEST_REST_SECONDS)
+
+
+def late_gateway(
+    memory: MutableMapping[tuple[str, str], dict[str, float]],
+    request: Any,
+    clock: Callable[[], float],
+) -> LateGateway:
+    """Return what decides whether a request is sent, and learns from how it ends.
+
+    `memory` is the session's, by address and path: how many calls in a row were late, their
+    timeout_ms, and until when (by `clock`, in seconds) the gateway is left alone: 5 s after three,
+    twice as long after each that is late then, 60 s at most.
+    """
+    return LateGateway(memory, request, clock)

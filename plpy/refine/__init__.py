@@ -1,0 +1,1 @@
+"""What fusion gave, refined: repetitions, diversity, blending."""

@@ -1,0 +1,61 @@
+"""Where a page begins, and what its rows hold twice."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+
+def page_start(
+    order: Sequence[tuple[float, int, int]], after: Mapping[str, float] | None
+) -> int | None:
+    """Return the place, from 0, of the first row after the one that `after` names.
+
+    `order` has (score, document id, chunk index) of all rows, best first; `after` the same three by
+    name. No `after` gives 0. A row that is there is found by its document and chunk index, however
+    its score may have changed; one that is not (deleted since) stands where its score would put it.
+    Where rows are not in order of their scores, as after MMR, such a row has no place: None.
+    """
+    if not after:
+        return 0
+    key = (after["document_id"], after["chunk_index"])
+    for place, (_, document_id, chunk_index) in enumerate(order):
+        if (document_id, chunk_index) == key:
+            return place + 1
+    ranked = [(-score, document_id, chunk_index) for score, document_id, chunk_index in order]
+    if ranked != sorted(ranked):
+        return None
+    return sum(row < (-after["score"], *key) for row in ranked)
+
+
+def copies_on_page(
+    page: Sequence[int],
+    pool: Mapping[str, Any],
+    content_of: Mapping[int, str],
+    holders: Callable[[Sequence[int], Sequence[str]], Sequence[Mapping[str, Any]]],
+) -> list[list[dict[str, Any]]]:
+    """Return for each item of a page the other documents whose candidate has the same text.
+
+    In the candidates' order, each document once: {document_id, collection, source_key, uri, title}.
+    `pool` is what fuse_lists returns, `content_of` has the texts of the page's chunks. `holders`
+    gives those rows of chunk ids, with chunk_id and content, that have one of some contents. A
+    blank text has no copies: such passages differ by their titles.
+    """
+    ids = pool["chunk_ids"]
+    contents = [content_of.get(ids[item], "") for item in page]
+    wanted = sorted({content for content in contents if content.strip()})
+    shown = set(page)
+    others = [item for item in pool["order"] if item not in shown]
+    if not wanted or not others:
+        return [[] for _ in page]
+    place_of = {ids[item]: place for place, item in enumerate(others)}
+    by_content: dict[str, dict[int, dict[str, Any]]] = {content: {} for content in wanted}
+    for row in sorted(holders(list(place_of), wanted), key=lambda row: place_of[row["chunk_id"]]):
+        document = {name: row[name] for name in row if name not in ("chunk_id", "content")}
+        by_content[row["content"]].setdefault(row["document_id"], document)
+    return [
+        [
+            document
+            for document_id, document in by_content.get(content, {}).items()
+            if document_id != pool["document_ids"][item]
+        ]
+        for item, content in zip(page, contents, strict=True)
+    ]

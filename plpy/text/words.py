@@ -1,0 +1,117 @@
+"""Text made ready for a parser: words that no spaces part, indexable parts."""
+
+import re
+
+from pgblend.plpy.text.identifiers import identifiers
+
+# A syllable: a base with its marks, vowels that are written before it and conjuncts.
+THAI = (
+    "[\u0e40-\u0e44]?[\u0e01-\u0e2f\u0e46]"
+    + "[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]*[\u0e30\u0e32\u0e33\u0e45]?"
+)
+LAO = (
+    "[\u0ec0-\u0ec4]?[\u0e81-\u0eaf\u0ec6\u0edc-\u0edf]"
+    + "[\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd]*[\u0eb0\u0eb2\u0eb3\u0ebd]?"
+)
+MYANMAR = (
+    "[\u1000-\u102a\u103f\u1050-\u1055]"
+    + "(?:\u1039[\u1000-\u1021]|[\u102b-\u1038\u103a-\u103e\u1056-\u1059])*"
+)
+KHMER = "[\u1780-\u17b3\u17d7\u17dc](?:\u17d2[\u1780-\u17b3]|[\u17b4-\u17d1\u17d3\u17dd])*"
+CHARACTER = (
+    "[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
+    + "\u17d7\u17dc\u17dd\u3005-\u3007\u3021-\u3029\u3041-\u3096\u3099\u309a\u309d-\u309f"
+    + "\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    + "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+RUN = re.compile(f"{CHARACTER}+")
+SYLLABLE = re.compile(f"{THAI}|{LAO}|{MYANMAR}|{KHMER}|{CHARACTER}")
+
+
+def spaced_bigrams(text: str) -> str:
+    """Write runs of scripts without word spaces as overlapping pairs: three characters as two.
+
+    A pair is of syllables (Thai, Lao, Khmer, Myanmar: a base with its marks) or of characters
+    (Chinese, Japanese; Korean, which writes particles onto its words). A run of one syllable stays
+    itself. Runs are enclosed in U+001E, and between two pairs stands U+001F, once for each
+    character that they share: blanks to a parser, from which join_bigrams can undo it.
+    """
+
+    def pairs(match: re.Match[str]) -> str:
+        parts = SYLLABLE.findall(match[0])
+        spaced = parts[0]
+        for place, part in enumerate(parts[1:], start=2):
+            shared = part if place < len(parts) else ""
+            spaced += part + "\x1f" * len(shared) + shared
+        return f"\x1e{spaced}\x1e"
+
+    return RUN.sub(pairs, text)
+
+
+def join_bigrams(passage: str, start: str, stop: str) -> str:
+    """Return a passage of spaced_bigrams' text as it was written, marks on what they stood on.
+
+    `start` and `stop` are the characters around each marked word; marked pairs that follow each
+    other share one mark. The passage may begin and end within a run.
+    """
+    return "".join(join_run(part, start, stop) for part in passage.split("\x1e"))
+
+
+def join_run(run: str, start: str, stop: str) -> str:
+    """Join the pairs of one run; text without pairs stays as it is."""
+    if "\x1f" not in run:
+        return run
+    text = ""
+    marks: list[bool] = []
+    shared = 0
+    for piece in re.split("(\x1f+)", run):
+        if piece.startswith("\x1f"):
+            shared = len(piece)
+            continue
+        pair = piece.replace(start, "").replace(stop, "")
+        text += pair[shared:]
+        marks += [False] * (len(pair) - shared)
+        if start in piece:
+            marks[len(marks) - len(pair) :] = [True] * len(pair)
+    marked = "".join(
+        start + character + stop if mark else character
+        for character, mark in zip(text, marks, strict=True)
+    )
+    return marked.replace(stop + start, "")
+
+
+def indexable_text(text: str) -> str:
+    """Write < > / \\ - as spaces, and scripts without word spaces as pairs of syllables.
+
+    So words within < > are no tags, the parts of paths and compounds are words, and 1042 in
+    ERR-1042 is no negative number. The SQL function of that name says the same for queries, where
+    it is inlined; a test compares both.
+    """
+    for character in "<>/\\-":
+        text = text.replace(character, " ")
+    return text if text.isascii() else spaced_bigrams(text)
+
+
+def index_parts(title: str, heading: str, content: str, own_start: int) -> list[str]:
+    """Return title, heading, content, and content before own_start, as the parser gets them; last
+    the identifiers of all three as a tsvector, "=" before each, weight C, all at position 1: they
+    have places in no phrase.
+    """
+    quoted = (
+        "'=" + name.replace("\\", "\\\\").replace("'", "''") + "':1C"
+        for name in identifiers(f"{title} {heading} {content}", True)
+    )
+    parts = (title, heading, content, content[:own_start])
+    return [*map(indexable_text, parts), " ".join(quoted)]
+
+
+def cut_at_word(text: str, length: int) -> str:
+    """Return at most `length` characters, cut before a word that would not fit.
+
+    A single word longer than that is cut within.
+    """
+    if len(text) <= length:
+        return text
+    head = text[: length + 1]
+    end = max(head.rfind(blank) for blank in " \n\t")
+    return head[:end].rstrip() if head[:end].strip() else text[:length]
