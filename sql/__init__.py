@@ -2,9 +2,10 @@
 
 A file `sql/NN_stage/name.sql` creates the public object `blend.name`, `_name.sql` the private one
 `pgblend._name`. Folders give the creation order; within a folder, files are ordered by what they
-call, since a `BEGIN ATOMIC` body binds when it is created. Two things are put in: the sources of
-plpy/ that a body includes, and public_errors.plpgsql around the body of every public routine in
-PL/pgSQL, which raises its errors anew.
+call, since a `BEGIN ATOMIC` body binds when it is created. Three things are put in: the program
+(program.py), load_program.txt before every PL/Python body that imports from it, and
+public_errors.plpgsql around the body of every public routine in PL/pgSQL, which raises its errors
+anew.
 """
 
 import re
@@ -12,14 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from importlib.resources import files
-from textwrap import indent
 
-_INCLUDE = re.compile(r"^#include plpy/(\w+)\.py\n", re.MULTILINE)
-_IMPORT = re.compile(r"^from pgblend\.plpy\.(\w+) import \1\n", re.MULTILINE)
-_BODY_IMPORT = re.compile(
-    r"^(?:import \w+(?: as \w+)?|from \w+ import \w+(?:, \w+)*)\n", re.MULTILINE
-)
-_IMPORTED = re.compile(r"(\w+)(?=[,\n])")
+from pgblend.sql.program import program_text, with_program
+
 _CALL = re.compile(r"\b(?:pg)?blend\.(\w+)\s*\(")
 _PUBLIC_BODY = re.compile(
     r"(LANGUAGE plpgsql\n\w+ PARALLEL UNSAFE\n.*?AS \$function\$\n)((?:#[^\n]*\n)*)(.*?)"
@@ -49,13 +45,13 @@ def source_files() -> list[SourceFile]:
 
 
 def render() -> str:
-    """Join all files into one script, with the plpy sources spliced in."""
+    """Join all files into one script, with the program and what loads it put in."""
     errors = (files(__name__) / "public_errors.plpgsql").read_text(encoding="utf-8")
-    parts = [
-        f"-- {file.stage}/{file.name}\n{_splice(_with_errors(file, errors))}"
+    program = program_text()
+    return "\n".join(
+        f"-- {file.stage}/{file.name}\n{with_program(_with_errors(file, errors), program)}"
         for file in source_files()
-    ]
-    return "\n".join(parts)
+    )
 
 
 def _with_errors(file: SourceFile, errors: str) -> str:
@@ -81,42 +77,3 @@ def _ordered_files() -> Iterator[SourceFile]:
         graph = {name: sorted(file.calls & by_name.keys()) for name, file in by_name.items()}
         for name in TopologicalSorter(graph).static_order():
             yield by_name[name]
-
-
-def modules_of(text: str) -> list[str]:
-    """Name the plpy modules that a file includes, those that they import before them."""
-    names: dict[str, None] = {}
-
-    def add(name: str) -> None:
-        for imported in _IMPORT.findall(_module(name)):
-            add(imported)
-        names[name] = None
-
-    for name in _INCLUDE.findall(text):
-        add(name)
-    return list(names)
-
-
-def _module(name: str) -> str:
-    return (files("pgblend.plpy") / f"{name}.py").read_text(encoding="utf-8")
-
-
-def _splice(text: str) -> str:
-    """Replace the include lines by modules' sources, run once a session (SD lasts that long).
-
-    So are the imports of the body itself. What it names is then one look-up away; what modules
-    import stays among themselves.
-    """
-    included = _INCLUDE.findall(text)
-    if not included:
-        return text
-    imports = "".join(_BODY_IMPORT.findall(text))
-    names = ", ".join([*included, *_IMPORTED.findall(imports)])
-    sources = "".join(_IMPORT.sub("", _module(name)) for name in modules_of(text))
-    spliced = (
-        'if "modules" not in SD:\n    def define():\n'
-        + indent(sources + imports, " " * 8)
-        + f'        return {names},\n    SD["modules"] = define()\n{names}, = SD["modules"]\n'
-    )
-    first = iter([spliced])
-    return _INCLUDE.sub(lambda _: next(first, ""), _BODY_IMPORT.sub("", text))

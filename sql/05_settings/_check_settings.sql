@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION pgblend._check_settings(settings jsonb, scopes text[], place text)
 RETURNS void
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE

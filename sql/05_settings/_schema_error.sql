@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._schema_error(value jsonb, schema jsonb)
 RETURNS text
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json

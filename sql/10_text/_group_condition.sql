@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION pgblend._group_condition(
 )
 RETURNS tsquery
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 BEGIN

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION pgblend._group_operands(
 )
 RETURNS TABLE (operand tsquery, excluded boolean)
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 ROWS 2
 SET search_path FROM CURRENT
 SET client_min_messages = warning

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._identifiers(content text, with_parts boolean)
 RETURNS text[]
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 from pgblend.plpy.text.identifiers import identifiers

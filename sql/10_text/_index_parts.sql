@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION pgblend._index_parts(
 )
 RETURNS text[]
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 from pgblend.plpy.text.words import index_parts

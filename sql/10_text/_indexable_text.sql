@@ -6,7 +6,7 @@
 CREATE OR REPLACE FUNCTION pgblend._indexable_text(content text)
 RETURNS text
 LANGUAGE sql
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 RETURN CASE
     WHEN
         octet_length(content) > char_length(content)

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._name_field(source_key text)
 RETURNS text[]
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 from pgblend.plpy.text.names import name_field

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION pgblend._name_lexemes(
 )
 RETURNS tsvector
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 SET client_min_messages = warning

@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION pgblend._parse_query(
     OUT condition tsquery
 )
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET client_min_messages = warning
 SET plan_cache_mode = force_generic_plan

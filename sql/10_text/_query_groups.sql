@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION pgblend._query_groups(query text)
 RETURNS jsonb
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION pgblend._query_size(
     OUT operators integer
 )
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 from pgblend.plpy.text.query import query_size

@@ -5,7 +5,7 @@
 CREATE OR REPLACE FUNCTION pgblend._query_stop_words(query text, config_names text[])
 RETURNS text[]
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 BEGIN

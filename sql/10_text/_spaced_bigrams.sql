@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._spaced_bigrams(content text)
 RETURNS text
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 from pgblend.plpy.text.words import spaced_bigrams

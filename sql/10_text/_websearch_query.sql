@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION pgblend._websearch_query(config_name text, query text)
 RETURNS tsquery
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 SET client_min_messages = warning

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._websearch_text(query text)
 RETURNS text
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 from pgblend.plpy.text.query import websearch_text

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._whole_name(name text)
 RETURNS text
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 from pgblend.plpy.text.names import whole_name

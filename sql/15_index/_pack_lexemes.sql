@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._pack_lexemes(lexemes tsvector, own_position integer)
 RETURNS bytea
 LANGUAGE sql
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 RETURN pgblend._pack_vector(tsvectorsend(lexemes), own_position);
 
 COMMENT ON FUNCTION pgblend._pack_lexemes(tsvector, integer) IS

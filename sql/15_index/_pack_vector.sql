@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._pack_vector(vector bytea, own_position integer)
 RETURNS bytea
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._binding_conditions(query text, collection_ids bigint[])
 RETURNS TABLE (config_name text, condition tsquery)
 LANGUAGE sql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 ROWS 1
 BEGIN ATOMIC
     SELECT

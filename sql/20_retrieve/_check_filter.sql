@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._check_filter(filter jsonb)
 RETURNS void
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE

@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION pgblend._document_operands(query text, config_name text)
 RETURNS TABLE (alternative bigint, operand tsquery, excluded boolean)
 LANGUAGE sql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 ROWS 2
 BEGIN ATOMIC
     SELECT

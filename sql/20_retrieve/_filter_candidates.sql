@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._filter_candidates(chunk_ids bigint[], filter jsonb)
 RETURNS bigint[]
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE

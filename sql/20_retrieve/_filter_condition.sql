@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION pgblend._filter_condition(
     OUT hint text
 )
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 from pgblend.plpy.filter.alternatives import filter_alternatives

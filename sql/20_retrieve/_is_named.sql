@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._is_named(query text, chunk_id bigint)
 RETURNS boolean
 LANGUAGE sql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 BEGIN ATOMIC
     SELECT coalesce(bool_or(c.lexemes @@ pgblend._lexeme_tsquery(ARRAY(
         SELECT l.lexeme

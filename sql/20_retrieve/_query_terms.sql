@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION pgblend._query_terms(
     OUT conditions tsquery[]
 )
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $function$

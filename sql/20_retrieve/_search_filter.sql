@@ -5,7 +5,7 @@
 CREATE OR REPLACE FUNCTION pgblend._search_filter(filter jsonb, settings jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION pgblend._words_of_lexemes(
 )
 RETURNS text[]
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET client_min_messages = warning
 AS $function$

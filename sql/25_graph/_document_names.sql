@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION pgblend._document_names(
 )
 RETURNS TABLE (name text, kind text, full_name text)
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 ROWS 4
 AS $python$
 import json

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION pgblend._convex_fusion(
 )
 RETURNS double precision
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 from pgblend.plpy.fusion.scores import convex_fusion

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION pgblend._normalize_scores(
 )
 RETURNS double precision[]
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json

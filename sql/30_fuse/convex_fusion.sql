@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION blend.convex_fusion(
 )
 RETURNS double precision
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE

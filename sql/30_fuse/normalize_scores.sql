@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION blend.normalize_scores(
 )
 RETURNS double precision[]
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION pgblend._blend_score(
 )
 RETURNS double precision
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 AS $python$
 import json
 from pgblend.plpy.refine.blend import blend_scores

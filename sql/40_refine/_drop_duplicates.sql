@@ -17,7 +17,7 @@ RETURNS TABLE (
     likeness double precision
 )
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 ROWS 100
 AS $python$
 from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates

@@ -13,7 +13,7 @@ RETURNS TABLE (
     similarity double precision
 )
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 ROWS 50
 AS $python$
 from pgblend.plpy.refine.diversity import mmr_select

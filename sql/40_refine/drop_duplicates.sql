@@ -24,7 +24,7 @@ RETURNS TABLE (
     likeness double precision
 )
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 ROWS 100
 SET search_path FROM CURRENT
 AS $function$

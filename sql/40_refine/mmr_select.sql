@@ -21,7 +21,7 @@ RETURNS TABLE (
     similarity double precision
 )
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 ROWS 50
 SET search_path FROM CURRENT
 AS $function$

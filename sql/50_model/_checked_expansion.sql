@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION pgblend._checked_expansion(answer jsonb)
 RETURNS jsonb
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._checked_scores(answer jsonb, count integer)
 RETURNS jsonb
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION pgblend._checked_vectors(
 )
 RETURNS jsonb
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
 import json

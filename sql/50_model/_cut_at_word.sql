@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION pgblend._cut_at_word(content text, length integer)
 RETURNS text
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 from pgblend.plpy.text.words import cut_at_word

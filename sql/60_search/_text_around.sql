@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION pgblend._text_around(
     OUT context_after text
 )
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json

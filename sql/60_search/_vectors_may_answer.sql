@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION pgblend._vectors_may_answer(
 )
 RETURNS boolean
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION pgblend._with_text_around(
 )
 RETURNS blend.search_result[]
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column

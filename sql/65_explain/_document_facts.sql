@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION pgblend._document_facts(
 )
 RETURNS jsonb
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_variable

@@ -5,7 +5,7 @@
 CREATE OR REPLACE FUNCTION pgblend._failed_conditions(chunk_ids bigint[], filter jsonb)
 RETURNS text[]
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION pgblend._query_words(
     OUT lacking text[]
 )
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE

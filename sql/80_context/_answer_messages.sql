@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._answer_messages(query text, parts jsonb)
 RETURNS jsonb
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json

@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION pgblend._ask_document(passages jsonb, reply jsonb)
 RETURNS jsonb
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 AS $python$
 import json
 from pgblend.plpy.context.answer import ask_document

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION pgblend._context_settings(
 )
 RETURNS jsonb
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE

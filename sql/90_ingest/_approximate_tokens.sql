@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION pgblend._approximate_tokens(content text)
 RETURNS integer
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION pgblend._document_language(
 )
 RETURNS text
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION pgblend._names_entity(
 )
 RETURNS boolean
 LANGUAGE plpgsql
-STABLE PARALLEL SAFE
+STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 SET client_min_messages = warning

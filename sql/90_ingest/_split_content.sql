@@ -5,7 +5,7 @@
 CREATE OR REPLACE FUNCTION pgblend._split_content(content text, settings jsonb)
 RETURNS jsonb
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$

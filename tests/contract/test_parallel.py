@@ -3,29 +3,22 @@
 import psycopg
 import pytest
 
-from support.database import Database, add_documents, add_space, embed_waiting, vector_of
+from support.database import Database, add_documents, add_space, embed_waiting
+from support.program import loading
 
 SPACE = "pgblend._active_space()"
-SETTINGS = "pgblend._search_settings('{}', NULL, '{}')"
+SETTINGS = "$SETTINGS$"  # stands for those of a search, read before: a worker cannot
 IDS = "'{1}'::bigint[]"  # the first collection's number; a sub-query would not go to a worker
 CALLS = {
     "_active_space": "()",
-    "_answered_vectors": '(\'{"data": [{"embedding": [1]}]}\', 1, NULL)',
-    "_approximate_tokens": "('some words')",
     "_arm_settings": "('vector')",
     "_base_type": "('int4'::regtype)",
     "_column_json": "('body', 'int4'::regtype)",
     "_column_text": "('body', 'bool'::regtype)",
     "_key_types": "()",
-    "_binding_conditions": f"('a -b', {IDS})",
     "_bm25_idf": "(10, 2)",
-    "_blend_score": "(1, 1, 1, blend.get_setting('blend'), 1)",
-    "_answer_messages": "('q', '[]')",
-    "_ask_document": """('{"query": "q", "mode": "hybrid", "queryLanguage": "en", "parts": [],
-        "results": [], "meta": {}, "degraded": []}', NULL)""",
     "_bucket": "(1, 'key')",
     "_check_chunk_sizes": "(pgblend._collection_settings('{}'))",
-    "_check_filter": "('{\"a\": 1}')",
     "_check_graph_settings": "(1, 'both', NULL, 1000)",
     "_check_edge": "(4, 5, 'link', 1, '{}')",
     "_check_links": "('[]')",
@@ -33,73 +26,42 @@ CALLS = {
     "_check_own_profile": "('mine')",
     "_check_privilege": "('read')",
     "_check_query_embedding": "('[1]', NULL)",
-    "_check_query": "('a fox')",
     "_check_result_limit": "(10)",
     "_check_role": "('pgblend_reader')",
-    "_check_settings": "('{\"k1\": 1}', '{search}', 'test')",
     "_check_space": "('s', 'm', 3, 'vector')",
     "_check_text_search_config": "('english')",
     "_check_size": "('ranks', 101, 'items', 'array_items')",
     "_check_timeout": "(10)",
-    "_checked_expansion": "('{\"hyde\": null}')",
-    "_checked_scores": "('{\"results\": []}', 0)",
-    "_checked_vectors": '(\'{"data": [{"embedding": [1]}]}\', 1, NULL)',
-    "_cut_at_word": "('some words', 5)",
     "_check_chunks": "('{\"[]\"}')",
     "_chunk_error": "('{}')",
     "_chunk_neighbours": "('{4,5}', '{false,true}', '{next,part_of}')",
     "_collection_settings": "('{}')",
-    "_convex_fusion": "('{1,0}', '{1,1}')",
     "_chunks_around": f"({IDS}, {SETTINGS})",
-    "_context_document": "(json_build_object('query', 'q', 'format', 'json', 'hits', '[]'::json,"
-    " 'chunks', '[]'::json, 'documents', '[]'::json, 'settings', " + SETTINGS + "))",
-    "_context_of": "('q', ARRAY[]::blend.search_result[], " + SETTINGS + ", 'json')",
-    "_context_settings": "('{\"max_tokens\": 9}', NULL, '{c}')",
     "_document_ages": "('{1}')",
-    "_diagnosis": """('{"document": null}')""",
-    "_document_facts": f"(1, 'a', {IDS}, '{{\"a\": 1}}', {SETTINGS})",
-    "_document_language": "('english', 'title', '東京')",
     "_document_row": "(c, 'k', 'x', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
     " FROM pgblend_data.collection AS c",
-    "_document_names": "('a/b.md', 'title', NULL, '{}')",
-    "_document_operands": "('\"a fox\" -b', 'english')",
     "_document_passes": "(1, '{1}', '{a}', '{false}')",
     "_documents_decide": f"('d.id = 1', '{{}}', {IDS})",
     "_documents_read": "('d.id = 1', NULL)",
-    "_drop_duplicates": "('{a,a}', NULL, NULL, NULL, '{b,c}', 0.5, 0.8, NULL, 2)",
     "_embedding_input": "('title', 't', 'h', 'c', NULL)",
     "_foreign_key_names": "('pg_class')",
     "_followed_metadata": """('{}', '{"a": 1}', '{}', '{}')""",
     "_merged_metadata": """('{}', '{"a": null}')""",
-    "_names_entity": "('english', 'doe:1', 'Doe', 'doe')",
-    "_script_language": "('東京')",
     "_summary_counts": "('m')",
     "_uncounted_chunks": f"({IDS})",
     "_few_vectors": f"({SPACE}, {IDS}, 10)",
     "_entity_texts": "(1, 'v', 10)",
     "_facet_values": "('{1}', '{a,$kind}')",
-    "_failed_conditions": "('{1}', '{\"a\": 1}')",
-    "_filter_candidates": "('{1}', '{\"a\": 1}')",
-    "_filter_condition": "('{\"a\": 1}', 1)",
     "_filter_estimate": f"('true', '{{}}', {IDS})",
     "_found_documents": "(ARRAY[]::blend.search_result[], NULL)",
     "_find_document": f"('key', {IDS})",
-    "_group_condition": "('english', '{\"phrases\": [\"a fox\"]}', true)",
-    "_group_operands": "('english', '{\"phrases\": [\"a fox\"]}', true)",
     "_gateway_request": "('/x', '{}', 10)",
     "_has_numpy": "()",
     "_has_summaries": "(1)",
     "_has_vectors": f"({SPACE}, {IDS})",
-    "_index_parts": "('', '', 'see ERR-1042', 0)",
-    "_identifiers": "('see ERR-1042', true)",
-    "_indexable_text": "('東京都')",
-    "_is_named": "('fake-memo.pdf', 1)",
     "_iso_timestamp": "('2026-01-31')",
     "_judged_set": "('s')",
-    "_name_field": "('docs/fake-memo.pdf')",
-    "_name_lexemes": "('english', 'docs/fake-memo.pdf', 'a:1A')",
     "_language_idf": "('{english}', 9, '{1}', '{5}', '{1}')",
-    "_whole_name": "('A name')",
     "_last_position": "('a:1')",
     "_join_conditions": "('{a,b}', true)",
     "_lexeme_tsquery": "('{a,b}')",
@@ -110,40 +72,27 @@ CALLS = {
     "_mask_secrets": "('key=a1b2c3d4')",
     "_may_write": "(1)",
     "_merge_settings": "('{\"k1\": 1}', '{\"k1\": 2}')",
-    "_mmr_select": "('{1,1}', '{\"[1]\",NULL}', 0.7, 50, NULL)",
     "_milliseconds": "('2026-01-01 00:00', '2026-01-01 00:01')",
-    "_merge_layers": "('{\"k1\": 1}', '{}', '{}', NULL)",
     "_missing_stages": "('{\"rerank\": true}', '{\"rerank_scores\": {}}', '{}')",
     "_named_collection": "('c')",
     "_neighbours": "('{4,5}', 'both', NULL, 10)",
     "_node_facts": "('{4,5}')",
     "_node_id": "('document:1')",
     "_node_name": "(4)",
-    "_normalize_scores": "('{1,2}', 'minmax', '{}')",
-    "_pack_lexemes": "('a:1', 0)",
-    "_pack_vector": "(tsvectorsend('a:1'), 0)",
-    "_parse_query": "('\"a fox\" -b', 'english')",
     "_pending_chunks": "('{1}')",
     "_passage_metrics": "(ARRAY[]::blend.search_result[])",
     "_plain_query": "('a \"b\"')",
     "_posting_blocks": "('{1}', '{0}')",
     "_probe_start": "('{1,2}')",
     "_probe_text": "()",
-    "_query_groups": "('a \"b\" -c')",
     "_query_language": "('how do I')",
-    "_query_size": "('a \"b\" -c')",
-    "_query_stop_words": "('the fox', '{english}')",
-    "_query_terms": f"('a fox', {IDS}, NULL)",
-    "_query_words": f"('a fox', 1, {IDS})",
-    "_rank_bonus": "('{1,2}', '{\"kind\": \"none\"}', 1)",
     "_regconfig": "('english')",
     "_run_versions": "(s, NULL) FROM pgblend_data.judged_set AS s",
     "_sample_vectors": f"({IDS}, 10, NULL)",
     "_schema_error": "('1', pgblend._setting_schema('mmr'))",
     "_search_filter": '(\'{"a": 1}\', \'{"since": "2026-01-31"}\')',
+    "_seal_lock": "(1)",
     "_search_meta": "('{}', '[]')",
-    "_search_plan": "('{}', '{}', '{}', NULL, NULL, 'none')",
-    "_search_settings": "('{\"k1\": 1}', NULL, '{1}')",
     "_search_fields": "('q', 1, '{1}', " + SETTINGS + ", NULL, false,"
     " ARRAY[]::blend.search_result[], 0)",
     "_search_report": "('q', 1, NULL, '{1}', " + SETTINGS + ", NULL, false, '{}',"
@@ -154,22 +103,19 @@ CALLS = {
     "_searched_space": "(NULL)",
     "_segment_arrays": f"({IDS})",
     "_setting_defaults": "('search')",
-    "_setting_error": "('1', 'number', 0, 2, NULL)",
     "_setting_in_force": "('1', NULL)",
     "_setting_layers": "(NULL, '{1}')",
     "_setting_rules": "()",
     "_setting_schema": "('mmr')",
     "_setting_sources": "('{\"k1\": 1}', NULL, '{1}')",
     "_sound_collections": f"({IDS}, NULL)",
-    "_spaced_bigrams": "('東京都')",
-    "_split_content": "('some words', pgblend._collection_settings('{}'))",
     "_sum_ascending": "('{1,2}')",
     "_text_around": '(\'[{"chunk_index": 0, "content": "a"}]\', 0, 9, 9)',
+    "_summary_lock": "(1)",
     "_tsvector_document_statistics": f"({IDS}, '{{word}}')",
     "_tsvector_language_statistics": f"({IDS}, '{{english}}', '{{word}}', false)",
     "_tsvector_statistics": f"({IDS}, '{{word}}')",
     "_vector_scan": f"({SPACE}, '', true)",
-    "_vectors_may_answer": f"('word', {IDS}, NULL)",
     "_with_cursor_depth": "('{}', '{}')",
     "_attachment_error": "(a) FROM pgblend_data.attached_table AS a",
     "_attachment_queries": "(a) FROM pgblend_data.attached_table AS a",
@@ -186,21 +132,17 @@ CALLS = {
     "_writable_judged_set": "('s')",
     "count_vectors": "()",
     "get_setting": "('k1')",
-    "blend_scores": "(1, 1, 1)",
     "chunk_embeddings": f"({IDS})",
-    "convex_fusion": "('{1,0}')",
-    "drop_duplicates": "('{a,a}')",
     "graph_node": "('c', 'k')",
     "graph_score": "(0.5, 1)",
     "mmr_select": "('{1,1}', '{\"[1]\",NULL}')",
     "normalize_scores": "('{1,2}')",
     "rank_bonus": "('{1,2}', '{\"kind\": \"none\"}')",
+    "_vocabulary_lock": "(1)",
+    "_program": "()",
+    "_program_digest": "()",
     "_wanted_stages": f"({SETTINGS})",
     "_why_not": f"('expand', {SETTINGS})",
-    "_with_text_around": "(ARRAY[]::blend.search_result[], " + SETTINGS + ")",
-    "_websearch_query": "('english', 'a \"b c\" -d')",
-    "_websearch_text": "('a-b')",
-    "_words_of_lexemes": "('some text', 'english', '{text}')",
     "recency_decay": "(1, 2, 3)",
     "rrf": "('{1,2}')",
     "setting_catalog": "()",
@@ -231,10 +173,16 @@ def test_every_safe_routine_is_called_below(forced: Database) -> None:
     assert set(safe) == CALLS.keys()
 
 
+@pytest.fixture(scope="module")
+def search_settings(forced: Database) -> str:
+    found = forced.value("SELECT quote_literal(pgblend._search_settings('{}', NULL, '{}'))")
+    return f"{found}::jsonb"
+
+
 @pytest.mark.parametrize("name", CALLS)
-def test_safe_in_a_worker(forced: Database, name: str) -> None:
+def test_safe_in_a_worker(forced: Database, search_settings: str, name: str) -> None:
     schema = "pgblend" if name.startswith("_") else "blend"
-    query = f"SELECT {schema}.{name}{CALLS[name]}"
+    query = f"SELECT {schema}.{name}{CALLS[name]}".replace(SETTINGS, search_settings)
     plan = "\n".join(forced.column(f"EXPLAIN (COSTS OFF) {query}"))
     assert "Gather" in plan
     forced.rows(query)
@@ -242,7 +190,21 @@ def test_safe_in_a_worker(forced: Database, name: str) -> None:
 
 def test_the_test_can_fail(forced: Database) -> None:
     with forced.connection.transaction(force_rollback=True):
-        forced.rows("ALTER FUNCTION pgblend._vector_arm PARALLEL SAFE")
-        arguments = f"'{vector_of('x')}', {SPACE}, {IDS}, NULL, NULL, {SETTINGS}"
-        query = f"SELECT pgblend._vector_arm({arguments})"
-        assert forced.error(query).sqlstate == "25000"  # it sets a parameter
+        forced.rows(
+            "CREATE FUNCTION public.sets() RETURNS text LANGUAGE sql STABLE PARALLEL SAFE"
+            " AS $$ SELECT set_config('search_path', 'public', true) $$"
+        )
+        assert forced.error("SELECT public.sets()").sqlstate == "25000"
+
+
+def test_why_bodies_that_load_the_program_are_unsafe(forced: Database) -> None:
+    if forced.connection.info.server_version >= 170000:
+        pytest.skip("since 17 a parallel worker's PL/Python may run statements")
+    with forced.connection.transaction(force_rollback=True):
+        forced.rows(loading(
+            "CREATE FUNCTION public.loads() RETURNS text LANGUAGE plpython3u STABLE PARALLEL SAFE"
+            " AS $python$\nfrom pgblend.plpy.text.query import query_size\n"
+            "return str(query_size)\n$python$;"))  # fmt: skip
+        problem = forced.error("SELECT public.loads()")
+        assert (problem.sqlstate, problem.message_primary) == (
+            "25000", "cannot start subtransactions during a parallel operation")  # fmt: skip

@@ -4,7 +4,7 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from importlib.resources import files
 from pathlib import Path
 from textwrap import indent
@@ -14,18 +14,23 @@ import pytest
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
 from pgblend.plpy.search.settings import READ_BY_ARMS
-from pgblend.sql import _BODY_IMPORT, SourceFile, modules_of, render, source_files
+from pgblend.sql import SourceFile, render, source_files
+from pgblend.sql.program import program_text
 
 SOURCES = source_files()
 # STABLE although it waits for models, so that all it reads is of one snapshot; only _search_page,
 # which is VOLATILE, calls it, once a statement.
 ONE_SNAPSHOT = {"_rank_passages"}
-MODULES = sorted(Path(str(files("pgblend.plpy"))).glob("[!_]*.py"))
+FOLDER = Path(str(files("pgblend.plpy")))
+MODULES = {
+    ".".join(["pgblend.plpy", *path.relative_to(FOLDER).with_suffix("").parts]): path
+    for path in sorted(FOLDER.rglob("[!_]*.py"))
+}
 # What is public has no leading underscore.
 CREATED = re.compile(
     r"^CREATE OR REPLACE (?:FUNCTION|VIEW) (?:blend\.(?=[a-z])|pgblend\.(?=_))(\w+)", re.MULTILINE
 )
-INCLUDE = re.compile(r"^#include plpy/(\w+)\.py$", re.MULTILINE)
+BODY = re.compile(r"AS \$python\$\n(.*?)\$python\$;", re.DOTALL)
 CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 
 # Why each lock is safe though any role can take its key.
@@ -83,121 +88,91 @@ def test_a_caller_is_no_more_volatile_nor_safer_than_what_it_calls() -> None:
             assert not (parallel == "SAFE" and labels[name][1] == "UNSAFE"), (file.name, name)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
-def test_the_five_rules_of_plpy(module: Path) -> None:
-    source = module.read_text(encoding="utf-8")
-    tree = ast.parse(source, feature_version=(3, 11))
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert module.stem in functions
-
-    imported = {
-        name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in (
-            [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
-        )
-    }
-    own = {name for name in imported if re.fullmatch(r"pgblend\.plpy\.\w+", str(name))}
-    allowed = sys.stdlib_module_names | {"numpy"}
-    assert {str(name).partition(".")[0] for name in imported - own} <= allowed
-    assert "__future__" not in imported
-
-    for node in ast.walk(tree):
-        assert not isinstance(node, ast.Global)
-        assert not (isinstance(node, ast.ImportFrom) and node.names[0].name == "*")
-        assert not (isinstance(node, ast.Name) and node.id in {"plpy", "SD", "GD"})
-
-    docstrings = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
-        and node.body and isinstance(node.body[0], ast.Expr)
-    }  # fmt: skip
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            assert id(node) in docstrings or node.lineno == node.end_lineno
-
-    names = functions | {
-        target.id
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    assert not arguments & (names | imported)
-    assert not names & set(dir(builtins))
-
-
-def test_sql_arguments_are_not_named_like_what_is_spliced_in() -> None:
-    for file in SOURCES:
-        for name in modules_of(file.text):
-            tree = ast.parse((MODULES[0].parent / f"{name}.py").read_text(encoding="utf-8"))
-            defined = {getattr(node, "name", None) for node in tree.body}
-            parameters = re.findall(r"^    (\w+) [\w\[\]. ]+,?$", file.text.partition(")")[0], re.M)
-            assert not defined & set(parameters)
-
-
-def bindings(source: str, owner: str) -> Iterator[tuple[str, str]]:
-    """Yield each name that a source binds at its top, and what it stands for.
-
-    That is its owner, or for an import where it comes from; those of plpy are spliced in instead.
-    """
-    for node in ast.parse(source).body:
+def imports_of(source: str) -> dict[str, set[str]]:
+    """Names that a source imports anywhere, by the module from which they come."""
+    found: dict[str, set[str]] = {}
+    for node in ast.walk(ast.parse(source, feature_version=(3, 11))):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield alias.asname or alias.name.partition(".")[0], f"import {alias.name}"
+                found.setdefault(alias.name, set()).add(alias.asname or alias.name.split(".")[0])
         elif isinstance(node, ast.ImportFrom):
-            for alias in () if str(node.module).startswith("pgblend.plpy") else node.names:
-                yield alias.asname or alias.name, f"from {node.module} import {alias.name}"
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name, owner
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for name in (inner for target in targets for inner in ast.walk(target)):
-                if isinstance(name, ast.Name):
-                    yield name.id, owner
+            names = {alias.asname or alias.name for alias in node.names}
+            found.setdefault(str(node.module), set()).update(names)
+    return found
+
+
+def bodies_of(file: SourceFile) -> list[str]:
+    return [
+        f"def body():\n{indent(body, '    ')}\n    return\n" for body in BODY.findall(file.text)
+    ]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_rules_of_plpy(name: str) -> None:
+    source = MODULES[name].read_text(encoding="utf-8")
+    imported = imports_of(source)
+    allowed = sys.stdlib_module_names | {"numpy", "pgblend"}
+    assert {module.partition(".")[0] for module in imported} <= allowed
+    assert {module for module in imported if module.startswith("pgblend")} <= MODULES.keys()
+    assert "*" not in set().union(*imported.values())
+    assert "\n#: " not in f"\n{source}"  # begins a module in the program's text
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        assert not isinstance(node, ast.Global)
+        assert not (isinstance(node, ast.Name) and node.id in {"plpy", "SD", "GD"})
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    assert not defined & set(dir(builtins))
+
+
+def test_rooms_import_each_other_without_circles() -> None:
+    rooms: dict[str, set[str]] = {}
+    for name, path in MODULES.items():
+        room = name.split(".")[2]
+        imported = imports_of(path.read_text(encoding="utf-8"))
+        others = {module.split(".")[2] for module in imported if module in MODULES}
+        rooms.setdefault(room, set()).update(others - {room})
+    TopologicalSorter(rooms).prepare()
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=identify)
-def test_names_that_are_spliced_into_one_body_do_not_hide_each_other(file: SourceFile) -> None:
-    """Modules and the body's own imports share one scope, where the last of a name would win."""
-    folder = MODULES[0].parent
-    parts = [(name, (folder / f"{name}.py").read_text("utf-8")) for name in modules_of(file.text)]
-    parts += [("the body", "".join(_BODY_IMPORT.findall(file.text)))] if parts else []
-    meanings: dict[str, str] = {}
-    for owner, source in parts:
-        for name, meaning in bindings(source, owner):
-            assert meanings.setdefault(name, meaning) == meaning, name
+def test_a_body_uses_what_it_imports_and_hides_no_argument(file: SourceFile) -> None:
+    parameters = set(
+        re.findall(r"^    (?:OUT )?(\w+) [\w\[\]. ]+,?$", file.text.split(")")[0], re.M)
+    )
+    for body in bodies_of(file):
+        ours = {module: names for module, names in imports_of(body).items() if module in MODULES}
+        imported = set().union(*ours.values())
+        names = [node for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)]
+        assert imported <= {node.id for node in names if isinstance(node.ctx, ast.Load)}
+        assert not imported & {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        assert not imported & parameters
 
 
-def test_what_would_hide_another_name_is_noticed() -> None:
-    source = """
-import time
-from a import b as c
-from pgblend.plpy.other import other
-A, B = [x for x in (1, 2)]
-D: int = 3
-def e(): y = 1
-class F: z = 2
-"""
-    own = dict.fromkeys("ABDeF", "m")
-    assert dict(bindings(source, "m")) == {"time": "import time", "c": "from a import b", **own}
+def test_every_module_of_plpy_is_used() -> None:
+    used = {"pgblend.plpy.program"}
+    waiting = [
+        module for file in SOURCES for body in bodies_of(file) for module in imports_of(body)
+    ]
+    while waiting:
+        module = waiting.pop()
+        if module in MODULES and module not in used:
+            used.add(module)
+            waiting += imports_of(MODULES[module].read_text(encoding="utf-8"))
+    assert used == MODULES.keys()
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=identify)
-def test_a_body_includes_the_modules_that_it_names(file: SourceFile) -> None:
-    included = set(INCLUDE.findall(file.text))
-    body = file.text.partition("AS $python$\n")[2].partition("$python$;")[0]
-    tree = ast.parse("def body():\n" + indent(INCLUDE.sub("pass", body), "    ") + "    return\n")
-    named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    stored = {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    assert included == (named - stored) & {module.stem for module in MODULES}
+def test_the_program_has_every_module() -> None:
+    names = re.findall(r"^#: (\S+)$", program_text(), re.MULTILINE)
+    assert MODULES.keys() - set(names) == {"pgblend.plpy.program"}
+    assert len(names) == len(set(names))
+
+
+def test_only_bodies_that_import_load_the_program() -> None:
+    for file in SOURCES:
+        importing = any("pgblend.plpy" in body for body in bodies_of(file))
+        label = re.search(r" PARALLEL (\w+)$", file.text, re.MULTILINE)
+        # PostgreSQL before 17 lets no statement run in a parallel worker's PL/Python.
+        assert not importing or (label and label[1] == "UNSAFE"), file.name
 
 
 def test_arms_read_only_the_settings_that_they_are_given() -> None:
@@ -214,11 +189,6 @@ def test_arms_read_only_the_settings_that_they_are_given() -> None:
         assert {*read} <= {*READ_BY_ARMS, "candidate_depth"}, name
         calls = re.findall(r"blend\.(\w+)\([^;]*?\bsettings[,)]", texts[name])
         assert {*calls} & passed_on <= arms, name
-
-
-def test_every_module_of_plpy_is_used() -> None:
-    used = {name for file in SOURCES for name in modules_of(file.text)}
-    assert used == {module.stem for module in MODULES}
 
 
 def test_only_the_listed_files_use_advisory_locks() -> None:

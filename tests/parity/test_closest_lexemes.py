@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.spelling import closest_lexemes, edit_cost
-from pgblend.sql import _splice
+from support.program import loading
 
 FAR = 1000.0
 WORDS = st.text("abcde", max_size=8)
@@ -108,8 +108,8 @@ def test_the_closest_come_first_and_none_is_missed(
 DEPLOYED = """
 CREATE FUNCTION pg_temp.closest(word text, lexeme text, candidates text[], most integer)
 RETURNS jsonb LANGUAGE plpython3u AS $python$
-#include plpy/closest_lexemes.py
 import json
+from pgblend.plpy.lexical.spelling import closest_lexemes
 return json.dumps(closest_lexemes(word, lexeme, candidates, most))
 $python$;
 """
@@ -117,7 +117,7 @@ $python$;
 
 @pytest.fixture(scope="module")
 def deployed(module_connection: psycopg.Connection) -> psycopg.Connection:
-    module_connection.execute(_splice(DEPLOYED))  # type: ignore[call-overload]
+    module_connection.execute(loading(DEPLOYED))  # type: ignore[call-overload]
     return module_connection
 
 

@@ -1,4 +1,4 @@
-"""Modules that only the gateway's client uses, spliced into functions of their own."""
+"""Modules that only the gateway's client uses, called by functions of their own."""
 
 import json
 import os
@@ -11,13 +11,13 @@ import pytest
 
 from pgblend.plpy.models.answer import gateway_answer
 from pgblend.plpy.models.gateway import gateway_token
-from pgblend.sql import _splice
+from support.program import loading
 
 TOKEN = """
 CREATE FUNCTION pg_temp.token(environment text, content text, mode integer) RETURNS text
 LANGUAGE plpython3u AS $python$
-#include plpy/gateway_token.py
 import os, tempfile
+from pgblend.plpy.models.gateway import gateway_token
 os.environ["PGBLEND_GATEWAY_TOKEN"] = environment
 with tempfile.TemporaryDirectory() as folder:
     if content is not None:
@@ -36,8 +36,8 @@ $python$;
 ANSWER = """
 CREATE FUNCTION pg_temp.answer(status integer, body text) RETURNS jsonb
 LANGUAGE plpython3u AS $python$
-#include plpy/gateway_answer.py
 import json
+from pgblend.plpy.models.answer import gateway_answer
 return json.dumps(gateway_answer("http://x", 10, lambda: (status, body)))
 $python$;
 """
@@ -46,7 +46,7 @@ $python$;
 @pytest.fixture(scope="module")
 def deployed(module_connection: psycopg.Connection) -> psycopg.Connection:
     for function in (TOKEN, ANSWER):
-        module_connection.execute(_splice(function))  # type: ignore[call-overload]
+        module_connection.execute(loading(function))  # type: ignore[call-overload]
     return module_connection
 
 

@@ -13,13 +13,13 @@ from pgblend.plpy.models.expansion import checked_expansion
 from pgblend.plpy.models.rerank import checked_scores
 from pgblend.plpy.search.lists import variant_arms, vectors_of_texts
 from pgblend.plpy.session import error_state
-from pgblend.sql import _splice
 from support.database import Database
+from support.program import loading
 
 STATE = """
 CREATE OR REPLACE FUNCTION pg_temp.state(state text) RETURNS text
 LANGUAGE plpython3u AS $python$
-#include plpy/error_state.py
+from pgblend.plpy.session import error_state
 try:
     plpy.execute(f"DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{state}'; END $$")
 except plpy.SPIError as error:
@@ -245,6 +245,6 @@ def test_vectors_are_handed_on_as_they_are(embeddings: list[list[float]]) -> Non
 @pytest.mark.parametrize("state", ["PB009", "22023", "57014", "XX000"])
 def test_the_state_of_an_error(db: Database, state: str) -> None:
     """PL/Python knows no names for our own."""
-    db.rows(_splice(STATE))
+    db.rows(loading(STATE))
     assert db.value("SELECT pg_temp.state(%s)", state) == state
     assert error_state(ValueError("no error of a statement")) == ""

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from pgblend import sql as sources
 from pgblend.plpy.fusion.bonus import rank_bonus
 from pgblend.plpy.fusion.lists import fuse_ranks, recency_decay
 from pgblend.plpy.fusion.scores import (
@@ -22,6 +21,7 @@ from pgblend.plpy.fusion.scores import (
 )
 from pgblend.plpy.refine.blend import blend_scores
 from pgblend.plpy.search.arms import arm_depth
+from support.program import loading
 
 EXAMPLES = settings(max_examples=60)
 FINITE = st.floats(-1e6, 1e6)
@@ -87,14 +87,15 @@ def sql(module_connection: psycopg.Connection) -> Callable[..., Any]:
 
 @pytest.fixture(scope="module")
 def in_server(module_connection: psycopg.Connection) -> Callable[..., Any]:
-    """Run a module that only searches include as they do: spliced into PL/Python."""
+    """Run a function that only searches use in the server's Python."""
     made = set()
 
-    def value(name: str, *arguments: Any) -> Any:
+    def value(function: Callable[..., Any], *arguments: Any) -> Any:
+        name = function.__name__
         if name not in made:
-            body = f"#include plpy/{name}.py\nimport json"
+            body = f"import json\nfrom {function.__module__} import {name}"
             body += f"\nreturn json.dumps({name}(*json.loads(arguments)))"
-            module_connection.execute(sources._splice(
+            module_connection.execute(loading(
                 f"CREATE FUNCTION pg_temp.{name}(arguments text) RETURNS text"
                 f" LANGUAGE plpython3u AS $python$\n{body}\n$python$"))  # fmt: skip
             made.add(name)
@@ -113,7 +114,7 @@ def test_rrf_of_one_item_is_that_of_all(sql: Any, in_server: Any, lists: Any, k:
     fused, attainable = fuse_ranks(ranks, weights, k)
     for score, item in zip(fused, zip(*ranks, strict=True), strict=True):
         assert sql("rrf(%s::int[], %s::float8[], %s)", list(item), weights, k) == score
-    assert in_server("fuse_ranks", ranks, weights, k) == [fused, attainable]
+    assert in_server(fuse_ranks, ranks, weights, k) == [fused, attainable]
 
 
 @given(lists=lists_of(RANKS), k=st.floats(0, 1000), data=st.data())
@@ -214,10 +215,10 @@ def test_scale_and_origin_of_a_list_do_not_matter(
 )
 def test_normalization_of_an_arm(in_server: Any, setting: Any, expected: Any) -> None:
     assert arm_normalization(setting, "lexical", 0.0, 9.0) == expected
-    assert in_server("arm_normalization", setting, "lexical", 0.0, 9.0) == list(expected)
+    assert in_server(arm_normalization, setting, "lexical", 0.0, 9.0) == list(expected)
     scores = [1.0, 4.5, None, 9.0]
     normalized = normalize_scores(scores, *expected)
-    assert in_server("normalize_scores", scores, *expected) == normalized
+    assert in_server(normalize_scores, scores, *expected) == normalized
 
 
 @given(lists=lists_of(RANKS), bonus=BONUSES, attainable=st.floats(0, 10))
@@ -240,7 +241,7 @@ def test_same_blend(sql: Any, in_server: Any, rows: Any, blend: Any) -> None:
     rows = sorted(rows, key=lambda row: (row[1] is None, -row[0]))
     fused, rerank = [row[0] for row in rows], [row[1] for row in rows]
     blended = blend_scores(fused, rerank, blend)
-    assert in_server("blend_scores", fused, rerank, blend) == blended
+    assert in_server(blend_scores, fused, rerank, blend) == blended
     n = sum(score is not None for score in rerank)
     for rank, score in enumerate(blended[:n], 1):
         query = "blend_scores(%s, %s, %s, %s, %s)"
@@ -272,7 +273,7 @@ def test_a_better_rerank_score_never_lowers_a_row(
 def test_scale_of_the_fused_score(in_server: Any, scale: str, expected: list[float]) -> None:
     fused = [0.03, 0.02, 0.0]
     assert scale_fused(fused, 0.06, scale) == pytest.approx(expected)
-    assert in_server("scale_fused", fused, 0.06, scale) == scale_fused(fused, 0.06, scale)
+    assert in_server(scale_fused, fused, 0.06, scale) == scale_fused(fused, 0.06, scale)
     assert scale_fused([], 1, scale) == []
 
 
@@ -300,13 +301,13 @@ def test_candidates_of_an_arm(
     in_server: Any, over_fetch: Any, wanted: int, reranked: bool, variant: bool, expected: int
 ) -> None:
     asked = (over_fetch, 100, wanted, reranked, variant)
-    assert arm_depth(*asked) == in_server("arm_depth", *asked) == expected
+    assert arm_depth(*asked) == in_server(arm_depth, *asked) == expected
 
 
 def test_decay_of_one_item_is_that_of_all(sql: Any, in_server: Any) -> None:
     scores, ages = [0.9, 0.5, 0.1, 0.3], [0.0, 12.34, 1e7, None]
     decayed = recency_decay(scores, ages, 7)
-    assert in_server("recency_decay", scores, ages, 7) == decayed
+    assert in_server(recency_decay, scores, ages, 7) == decayed
     query = "recency_decay(%s, %s::float8, 7)"
     assert [sql(query, *item) for item in zip(scores, ages, strict=True)] == decayed
     assert recency_decay([1.0], [5.0], None) == [1.0]

@@ -1,9 +1,13 @@
-from typing import Any
+import hashlib
+import importlib
+import re
+import sys
 
 import pytest
 
-from pgblend import sql
+from pgblend.plpy.program import Program
 from pgblend.sql import SourceFile, render, source_files
+from pgblend.sql.program import program_text, with_program
 
 
 def test_stages_come_in_order_and_callees_before_callers() -> None:
@@ -33,29 +37,66 @@ def test_calls(text: str, calls: set[str]) -> None:
     assert SourceFile("10_x", "a", text).calls == calls
 
 
-def test_modules_are_spliced_in() -> None:
+def test_the_program_and_what_loads_it_are_put_in() -> None:
     script = render()
-    assert "#include" not in script
-    assert "def fuse_lists(" in script
-    spliced = sql._splice(
-        "#include plpy/cut_at_word.py\n#include plpy/merge_lists.py\n"
-        "import json\nimport numpy as np\nfrom time import monotonic, time\n\nfound = 1\n"
-    )
-    session: dict[str, object] = {}
-    scopes: list[dict[str, Any]] = []
-    for _ in range(2):
-        scopes.append({"SD": session})
-        exec(spliced, scopes[-1])
-    first, second = scopes
-    names = {"cut_at_word", "merge_lists", "json", "np", "monotonic", "time", "found"}
-    assert names <= second.keys()
-    assert second.keys() - names <= {"SD", "__builtins__"}  # what modules import is not there
-    assert all(first[name] is second[name] for name in names)
-    assert first["merge_lists"] is session["modules"][1]  # type: ignore[index]
-    assert "define" in first
+    digest = hashlib.sha256(program_text().encode()).hexdigest()
+    assert script.count("\ndef fuse_lists(") == 1
+    assert f'return "{digest}"' in script
+    assert not re.search(r"#(program|digest)\b", script)
 
 
 def test_a_body_without_modules_stays_as_it_is() -> None:
-    assert sql._splice("import json\nreturn json.dumps(1)\n") == (
-        "import json\nreturn json.dumps(1)\n"
-    )
+    text = "AS $python$\nimport json\nreturn json.dumps(1)\n$python$;\n"
+    assert with_program(text, "x = 1\n") == text
+
+
+PROGRAM = """\
+#: demo
+#: demo.room
+#: demo.room.one
+from demo.room.two import double
+def one(): return double(1)
+#: demo.room.two
+COUNT = []
+def double(x):
+    COUNT.append(x)
+    return 2 * x
+"""
+
+
+@pytest.fixture
+def imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.setattr(sys, "modules", {**sys.modules})
+    monkeypatch.setattr("pgblend.plpy.program.PACKAGE", "demo")
+
+
+@pytest.mark.usefixtures("imports")
+def test_the_importer_serves_a_program_once_and_then_the_next() -> None:
+    Program(PROGRAM).install()
+    first = importlib.import_module("demo.room.one")
+    assert first.one() == 2
+    assert importlib.import_module("demo.room.two").COUNT == [1]
+    assert importlib.import_module("demo").__path__ == []
+    Program(PROGRAM.replace("2 * x", "3 * x")).install()
+    assert importlib.import_module("demo.room.one").one() == 3
+    assert first.one() == 2  # a call under way keeps what it has
+    assert [type(finder).__name__ for finder in sys.meta_path].count("Program") == 1
+
+
+@pytest.mark.usefixtures("imports")
+def test_the_importer_leaves_other_modules_to_others() -> None:
+    program = Program(PROGRAM)
+    program.install()
+    assert program.find_spec("json") is None
+    assert program.find_spec("demo.room.three") is None
+    with pytest.raises(ModuleNotFoundError, match=r"demo\.room\.three"):
+        importlib.import_module("demo.room.three")
+
+
+@pytest.mark.usefixtures("imports")
+def test_an_error_names_its_module() -> None:
+    Program("#: demo\n1 / 0\n").install()
+    with pytest.raises(ZeroDivisionError) as failed:
+        importlib.import_module("demo")
+    assert failed.traceback[-1].path == "<demo>"

@@ -1,0 +1,15 @@
+-- _program: the program of the backend, the sources of plpy/ as one text; a session loads it once.
+-- Every PL/Python body has the sha256 of this text and refuses another one, so that only a
+-- superuser, who alone may write PL/Python, can change what runs. The importer comes first
+-- (plpy/program.py), then each module behind a line of "#: " and its name.
+CREATE OR REPLACE FUNCTION pgblend._program()
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+SELECT $program$#program$program$::text
+$function$;
+
+COMMENT ON FUNCTION pgblend._program() IS
+'The program of the backend: the sources of plpy/ as one text, which a session loads once.';

@@ -1,0 +1,41 @@
+"""The program of the backend: plpy/ as one text, and what makes a PL/Python body load it.
+
+A session loads the text once. Each body has the text's sha256 baked in, is replaced with it in one
+transaction, and refuses another text.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from pgblend.plpy.program import MARK, PACKAGE
+
+_BODY = re.compile(r"(AS \$python\$\n)(?=(?:(?!\$python\$).)*?^from pgblend\.)", re.DOTALL | re.M)
+
+
+def program_text() -> str:
+    """Return the importer's source and, behind it, every module's behind a line with its name."""
+    folder = files("pgblend.plpy")
+    importer = (folder / "program.py").read_text(encoding="utf-8")
+    modules = [(PACKAGE, ""), *_modules(folder, f"{PACKAGE}.plpy")]
+    return importer + "".join(f"{MARK}{name}\n{source}" for name, source in modules)
+
+
+def _modules(folder: Traversable, package: str) -> Iterator[tuple[str, str]]:
+    yield package, (folder / "__init__.py").read_text(encoding="utf-8")
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        name = entry.name.removesuffix(".py")
+        if entry.is_dir() and (entry / "__init__.py").is_file():
+            yield from _modules(entry, f"{package}.{name}")
+        elif entry.name.endswith(".py") and entry.name not in ("__init__.py", "program.py"):
+            yield f"{package}.{name}", entry.read_text(encoding="utf-8")
+
+
+def with_program(text: str, program: str) -> str:
+    """Put the program into its own routine, and what loads it before bodies that import from it."""
+    load = (files(__name__.rpartition(".")[0]) / "load_program.txt").read_text(encoding="utf-8")
+    text = _BODY.sub(lambda found: found[1] + load, text)
+    digest = hashlib.sha256(program.encode()).hexdigest()
+    return text.replace("#digest", digest).replace("#program", program)

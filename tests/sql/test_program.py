@@ -1,0 +1,183 @@
+"""The program of the backend as sessions load it: once, whole, and only the one that is theirs."""
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgblend.sql import render
+from pgblend.sql.program import program_text
+from support.database import Database, add_documents
+
+SIZE = "SELECT pgblend._query_size('a b or c')::text"
+NOW = "(4,1)"
+REPLACE = "CREATE OR REPLACE FUNCTION pgblend._program() RETURNS text LANGUAGE sql"
+
+
+def program_with(*lines: str) -> tuple[str, str]:
+    """Return the program with lines at the end of module text.query, and its sha256."""
+    before, mark, rest = program_text().partition("#: pgblend.plpy.text.query\n")
+    own, end, others = rest.partition("\n#: ")
+    text = before + mark + "\n".join([own, *lines]) + end + others
+    return text, hashlib.sha256(text.encode()).hexdigest()
+
+
+def script_with(*lines: str) -> str:
+    """Return the statements that replace program and bodies by those with the lines."""
+    text, digest = program_with(*lines)
+    old = program_text()
+    return render().replace(old, text).replace(hashlib.sha256(old.encode()).hexdigest(), digest)
+
+
+@pytest.fixture
+def replace_program(committed: Database) -> Callable[..., None]:
+    """Replace the program and every routine in one transaction, as `migrate up` does."""
+
+    def replace(*lines: str) -> None:
+        script = script_with(*lines).partition("-- 99_access/access\n")[0]
+        with psycopg.connect(committed.url) as connection:
+            connection.execute(script)  # type: ignore[call-overload]
+
+    return replace
+
+
+def test_an_open_session_goes_on_with_the_program_that_replaced_its_own(
+    committed: Database, replace_program: Callable[..., None]
+) -> None:
+    assert committed.value(SIZE) == NOW
+    replace_program("def query_size(query): return 7, 8")
+    assert committed.value(SIZE) == "(7,8)"
+    replace_program()
+    assert committed.value(SIZE) == NOW
+
+
+def test_a_text_that_is_not_the_routines_own_is_refused(committed: Database) -> None:
+    assert committed.value(SIZE) == NOW
+    text, _ = program_with("import os")
+    body = f"SELECT $text${text}$text$"
+    committed.rows(f"{REPLACE} AS $body${body}$body$")
+    assert committed.value(SIZE) == NOW  # its program is loaded
+    with psycopg.connect(committed.url, autocommit=True) as connection:
+        other = Database(connection)
+        for query in (SIZE, "SELECT * FROM hybrid_search('words')"):
+            problem = other.error(query)
+            assert problem.sqlstate == "PB012"
+            assert "is not the one that this routine was made with" in str(problem.message_primary)
+            assert "migrate up" in str(problem.message_hint)
+        other.rows(script_with().partition("-- 15_index")[0])
+        assert other.value(SIZE) == NOW
+
+
+def test_a_call_that_an_upgrade_overtook_says_so(committed: Database) -> None:
+    """Its body is the old one, the text and all that is called from now on are new."""
+    script = script_with("# new")
+    only = re.findall(
+        r"^CREATE OR REPLACE FUNCTION pgblend\._program(?:_digest)?\(.*?\$(?:function|python)\$;",
+        script, re.S | re.M)  # fmt: skip
+    assert len(only) == 2
+    for statement in only:
+        committed.rows(statement)
+    problem = committed.error(SIZE)
+    assert (problem.sqlstate, problem.message_hint) == ("PB012", "Call it again.")
+
+
+def test_a_reader_cannot_change_what_is_loaded(
+    committed: Database, connect_as: Callable[..., psycopg.Connection]
+) -> None:
+    with connect_as("pgblend_admin") as connection:
+        admin = Database(connection)
+        assert admin.value(SIZE) == NOW
+        assert admin.error(f"{REPLACE} RETURN ''").sqlstate == "42501"
+    with connect_as("pgblend_admin") as connection:
+        admin = Database(connection)
+        admin.rows(REPLACE.replace("pgblend.", "pg_temp.") + " RETURN 'raise SystemExit'")
+        admin.rows("SET search_path = pg_temp, public, blend")
+        assert admin.value(SIZE) == NOW
+
+
+def test_without_a_module_of_its_own_python_stays_as_it_was(committed: Database) -> None:
+    committed.rows(
+        "CREATE FUNCTION public.path() RETURNS text LANGUAGE plpython3u AS"
+        " $$import sys; return ' '.join([*sys.path, *map(repr, sys.meta_path)])$$"
+    )
+    before = committed.value("SELECT public.path()")
+    committed.value(SIZE)
+    after = committed.value("SELECT public.path()")
+    assert after.replace("pgblend_importer", "") != before
+    assert after.endswith(before.partition(" <")[2])
+
+
+@pytest.mark.slow
+def test_upgrades_during_searches_of_new_sessions(
+    committed: Database, replace_program: Callable[..., None]
+) -> None:
+    """For a minute eight clients search in sessions of their own while the program changes."""
+    committed.rows("SELECT add_collection('c')")
+    add_documents(committed, "c", [("k", "", "some words")])
+    version = 0
+    done, problems, searches = threading.Event(), [], []
+
+    def search() -> None:
+        while not done.is_set():
+            try:
+                with psycopg.connect(committed.url, autocommit=True) as connection:
+                    for _ in range(3):
+                        rows = Database(connection).rows(
+                            "SELECT source_key, degraded FROM hybrid_search('words')")  # fmt: skip
+                        assert [key for key, _ in rows] == ["k"]
+                        searches.append(rows)
+            except Exception as error:
+                problems.append(error)
+                return
+
+    clients = [threading.Thread(target=search) for _ in range(8)]
+    for client in clients:
+        client.start()
+    stop = threading.Timer(60, done.set)
+    stop.start()
+    while not done.is_set():
+        version += 1
+        replace_program(f"VERSION = {version}")
+    for client in clients:
+        client.join()
+    assert problems == []
+    assert version > 10
+    assert len(searches) > 100
+
+
+def resident_kb(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    return int(re.search(r"^RssAnon:\s+(\d+)", status, re.MULTILINE)[1])  # type: ignore[index]
+
+
+@pytest.mark.slow
+def test_memory_of_a_session_stays_flat(
+    committed: Database, replace_program: Callable[..., None]
+) -> None:
+    committed.rows("SELECT add_collection('c')")
+    add_documents(committed, "c", [(f"k{n}", f"title {n}", f"some words {n}") for n in range(50)])
+    queries = [
+        "SELECT * FROM hybrid_search('words title')",
+        "SELECT * FROM lexical_search('words')",
+        "SELECT * FROM fuzzy_search('wrods')",
+        "SELECT search_explain('words')",
+        "SELECT get_context('words')",
+        SIZE,
+    ]
+    pid = committed.connection.info.backend_pid
+    marks = []
+    for call in range(10_000):
+        committed.rows(queries[call % len(queries)])
+        if call % 2_500 == 2_499:
+            marks.append(resident_kb(pid))
+    assert marks[-1] - marks[0] < 4_000, marks
+    for version in range(20):
+        replace_program(f"VERSION = {version}")
+        for query in queries:
+            committed.rows(query)
+        marks.append(resident_kb(pid))
+    assert marks[-1] - marks[-11] < 20_000, marks
