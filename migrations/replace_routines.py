@@ -20,7 +20,7 @@ _COMMENT = "pgblend: hybrid search. Routines: sha256 "
 _OURS = "IN (to_regnamespace('pgblend'), to_regnamespace('blend')) AND"
 _SOURCES = text(
     "SELECT string_agg(concat_ws(' ', proname, prosrc), chr(10) ORDER BY proname, prosrc)"
-    f" FROM pg_proc WHERE pronamespace {_OURS} proname = ANY (:names)"
+    f" FROM pg_proc WHERE pronamespace {_OURS} proname = ANY (:names) AND proname <> '_program_code'"
 )
 _ROUTINE_ROWS = text(
     f"SELECT oid, ctid::text FROM pg_proc WHERE pronamespace {_OURS} proname = ANY (:names)"
@@ -64,6 +64,12 @@ def replace_routines(connection: Connection, script: str | None, previous: str |
         execute_script(connection, access + rights)
     comment = f"{_COMMENT}{_installed(connection, script)}" if script else ""  # "" takes it away
     connection.exec_driver_sql(f"COMMENT ON SCHEMA pgblend IS '{comment}'")
+
+
+def compile_program(connection: Connection) -> None:
+    """Have the server's Python compile the program, where what it compiled is of another one."""
+    if not connection.execute(text("SELECT pgblend._load_program()")).scalar():
+        connection.execute(text("SELECT pgblend._compile_program()"))
 
 
 def differs(connection: Connection, script: str) -> bool:

@@ -24,7 +24,13 @@ from pgblend.cli.revision import check_revision, known_revisions
 from pgblend.migrations import public_schema, search_path
 from pgblend.migrations.extensions import drop_created
 from pgblend.migrations.preflight import EXTENSIONS, prepare_server
-from pgblend.migrations.replace_routines import differs, digest, replace_routines, snapshot
+from pgblend.migrations.replace_routines import (
+    compile_program,
+    differs,
+    digest,
+    replace_routines,
+    snapshot,
+)
 from pgblend.sql import render
 
 _FOLDER = Path(str(files("pgblend.migrations")))
@@ -73,6 +79,8 @@ def upgrade(database_url: str, revision: str = "head") -> None:
         command.upgrade(_config(connection), _known(revision))
         if _current(connection) == _head() and differs(connection, render()):
             _replace_newest(connection)
+        if _current(connection) == _head():
+            compile_program(connection)
         search_path.add(connection, public_schema.current(connection))
         connection.commit()
 
@@ -135,6 +143,7 @@ def apply(database_url: str) -> None:
             )
         prepare_server(connection)
         _replace_newest(connection)
+        compile_program(connection)
         connection.commit()
 
 

@@ -1,7 +1,7 @@
 """The program of the backend: plpy/ as one text, and what makes a PL/Python body load it.
 
-A session loads the text once. Each body has the text's sha256 baked in, is replaced with it in one
-transaction, and refuses another text.
+A session loads it once (_load_program). Each body has the text's sha256 baked in, is replaced with
+it in one transaction, and refuses another text.
 """
 
 import hashlib
@@ -16,11 +16,9 @@ _BODY = re.compile(r"(AS \$python\$\n)(?=(?:(?!\$python\$).)*?^from pgblend\.)",
 
 
 def program_text() -> str:
-    """Return the importer's source and, behind it, every module's behind a line with its name."""
-    folder = files("pgblend.plpy")
-    importer = (folder / "program.py").read_text(encoding="utf-8")
-    modules = [(PACKAGE, ""), *_modules(folder, f"{PACKAGE}.plpy")]
-    return importer + "".join(f"{MARK}{name}\n{source}" for name, source in modules)
+    """Return every module's source behind a line of MARK and its name."""
+    modules = [(PACKAGE, ""), *_modules(files("pgblend.plpy"), f"{PACKAGE}.plpy")]
+    return "".join(f"{MARK}{name}\n{source}" for name, source in modules)
 
 
 def _modules(folder: Traversable, package: str) -> Iterator[tuple[str, str]]:
@@ -29,7 +27,7 @@ def _modules(folder: Traversable, package: str) -> Iterator[tuple[str, str]]:
         name = entry.name.removesuffix(".py")
         if entry.is_dir() and (entry / "__init__.py").is_file():
             yield from _modules(entry, f"{package}.{name}")
-        elif entry.name.endswith(".py") and entry.name not in ("__init__.py", "program.py"):
+        elif entry.name.endswith(".py") and entry.name != "__init__.py":
             yield f"{package}.{name}", entry.read_text(encoding="utf-8")
 
 

@@ -140,7 +140,7 @@ CALLS = {
     "rank_bonus": "('{1,2}', '{\"kind\": \"none\"}')",
     "_vocabulary_lock": "(1)",
     "_program": "()",
-    "_program_digest": "()",
+    "_program_code": "()",
     "_wanted_stages": f"({SETTINGS})",
     "_why_not": f"('expand', {SETTINGS})",
     "recency_decay": "(1, 2, 3)",

@@ -149,7 +149,7 @@ def test_a_body_uses_what_it_imports_and_hides_no_argument(file: SourceFile) -> 
 
 
 def test_every_module_of_plpy_is_used() -> None:
-    used = {"pgblend.plpy.program"}
+    used = set()
     waiting = [
         module for file in SOURCES for body in bodies_of(file) for module in imports_of(body)
     ]
@@ -163,8 +163,8 @@ def test_every_module_of_plpy_is_used() -> None:
 
 def test_the_program_has_every_module() -> None:
     names = re.findall(r"^#: (\S+)$", program_text(), re.MULTILINE)
-    assert MODULES.keys() - set(names) == {"pgblend.plpy.program"}
-    assert len(names) == len(set(names))
+    assert sorted(names) == sorted(set(names))
+    assert MODULES.keys() <= set(names)
 
 
 def test_only_bodies_that_import_load_the_program() -> None:

@@ -1,11 +1,13 @@
 import hashlib
 import importlib
+import marshal
 import re
 import sys
+from collections.abc import Callable
 
 import pytest
 
-from pgblend.plpy.program import Program
+from pgblend.plpy.program import Program, compiled
 from pgblend.sql import SourceFile, render, source_files
 from pgblend.sql.program import program_text, with_program
 
@@ -41,7 +43,7 @@ def test_the_program_and_what_loads_it_are_put_in() -> None:
     script = render()
     digest = hashlib.sha256(program_text().encode()).hexdigest()
     assert script.count("\ndef fuse_lists(") == 1
-    assert f'return "{digest}"' in script
+    assert f'DIGEST = "{digest}"' in script
     assert not re.search(r"#(program|digest)\b", script)
 
 
@@ -71,14 +73,28 @@ def imports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgblend.plpy.program.PACKAGE", "demo")
 
 
+def sources(text: str) -> dict[str, str | bytes]:
+    parts = f"\n{text}".split("\n#: ")[1:]
+    return dict(part.partition("\n")[::2] for part in parts)
+
+
+def codes(text: str) -> dict[str, str | bytes]:
+    found: dict[str, str | bytes] = marshal.loads(compiled(text))
+    assert all(isinstance(code, bytes) for code in found.values())
+    return found
+
+
 @pytest.mark.usefixtures("imports")
-def test_the_importer_serves_a_program_once_and_then_the_next() -> None:
-    Program(PROGRAM).install()
+@pytest.mark.parametrize("of", [sources, codes])
+def test_the_importer_serves_a_program_once_and_then_the_next(
+    of: Callable[[str], dict[str, str | bytes]],
+) -> None:
+    Program(of(PROGRAM)).install()
     first = importlib.import_module("demo.room.one")
     assert first.one() == 2
     assert importlib.import_module("demo.room.two").COUNT == [1]
     assert importlib.import_module("demo").__path__ == []
-    Program(PROGRAM.replace("2 * x", "3 * x")).install()
+    Program(of(PROGRAM.replace("2 * x", "3 * x"))).install()
     assert importlib.import_module("demo.room.one").one() == 3
     assert first.one() == 2  # a call under way keeps what it has
     assert [type(finder).__name__ for finder in sys.meta_path].count("Program") == 1
@@ -86,7 +102,7 @@ def test_the_importer_serves_a_program_once_and_then_the_next() -> None:
 
 @pytest.mark.usefixtures("imports")
 def test_the_importer_leaves_other_modules_to_others() -> None:
-    program = Program(PROGRAM)
+    program = Program(sources(PROGRAM))
     program.install()
     assert program.find_spec("json") is None
     assert program.find_spec("demo.room.three") is None
@@ -96,7 +112,7 @@ def test_the_importer_leaves_other_modules_to_others() -> None:
 
 @pytest.mark.usefixtures("imports")
 def test_an_error_names_its_module() -> None:
-    Program("#: demo\n1 / 0\n").install()
+    Program(codes("#: demo\n1 / 0\n")).install()
     with pytest.raises(ZeroDivisionError) as failed:
         importlib.import_module("demo")
     assert failed.traceback[-1].path == "<demo>"

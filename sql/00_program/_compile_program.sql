@@ -1,0 +1,24 @@
+-- _compile_program: replace _program_code by what the server's Python makes of the program.
+-- For the routines' owner, after an upgrade, or where the server has another Python than before.
+CREATE OR REPLACE FUNCTION pgblend._compile_program()
+RETURNS void
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $python$
+from _frozen_importlib_external import MAGIC_NUMBER
+from pgblend.plpy.program import compiled
+
+found = plpy.execute(
+    "SELECT p AS program, sha256(convert_to(p, 'UTF8')) AS digest FROM pgblend._program() AS p")[0]
+code = compiled(found["program"])
+plan = plpy.prepare("SELECT sha256($1) AS checksum", ["bytea"])
+checksum = plpy.execute(plan, [code])[0]["checksum"]
+plpy.execute(
+    "CREATE OR REPLACE FUNCTION pgblend._program_code() RETURNS bytea LANGUAGE sql"
+    " IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $function$\n"
+    f"SELECT '\\x{(MAGIC_NUMBER + found['digest'] + checksum + code).hex()}'::bytea\n$function$")
+$python$;
+
+COMMENT ON FUNCTION pgblend._compile_program() IS
+'Replace _program_code by what the server''s Python makes of the program.';

@@ -1,0 +1,52 @@
+-- _load_program: load the program with this sha256 into the session, for a body that wants it;
+-- returns whether compiled code was taken.
+-- PB012 where pgblend was upgraded since the caller's body was read, or where the text is not the
+-- one that the routines were made with: what runs can be changed by a superuser only, who alone
+-- may write PL/Python. Compiled code (_program_code) is taken where it is a superuser's, whole, of
+-- this very text and of this Python; else the text.
+CREATE OR REPLACE FUNCTION pgblend._load_program(digest text DEFAULT '#digest')
+RETURNS boolean
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+SET search_path = pg_catalog, pg_temp
+AS $python$
+import marshal
+from _frozen_importlib_external import MAGIC_NUMBER
+
+DIGEST = "#digest"
+COMPILED = (
+    "SELECT c AS code, sha256(substr(c, 69)) AS checksum FROM pgblend._program_code() AS c"
+    " WHERE (SELECT r.rolsuper FROM pg_proc AS p INNER JOIN pg_roles AS r ON r.oid = p.proowner"
+    " WHERE p.oid = 'pgblend._program_code()'::regprocedure)")
+TEXT = (
+    "SELECT p AS program, encode(sha256(convert_to(p, 'UTF8')), 'hex') AS digest"
+    " FROM pgblend._program() AS p")
+
+if digest != DIGEST:
+    plpy.error(
+        "pgblend was upgraded while this call began", sqlstate="PB012", hint="Call it again.")
+modules = None
+for row in plpy.execute(COMPILED):
+    if row["code"] and row["code"][:68] == MAGIC_NUMBER + bytes.fromhex(DIGEST) + row["checksum"]:
+        modules = marshal.loads(row["code"][68:])
+is_compiled = modules is not None
+if not is_compiled:
+    found = plpy.execute(TEXT)[0]
+    if found["digest"] != DIGEST:
+        plpy.error(
+            "the text of pgblend's program is not the one that its routines were made with",
+            sqlstate="PB012", hint="Put it back: pgblend migrate apply, as a superuser.")
+    parts = ("\n" + found["program"]).split("\n#: ")[1:]
+    modules = dict(part.partition("\n")[::2] for part in parts)
+importer = modules["pgblend.plpy.program"]
+scope = {"__name__": "pgblend.plpy.program"}
+exec(marshal.loads(importer) if is_compiled else importer, scope)
+scope["Program"](modules).install()
+GD["pgblend_program"] = DIGEST
+return is_compiled
+$python$;
+
+COMMENT ON FUNCTION pgblend._load_program(text) IS
+'Load the program with this sha256 into the session; returns whether compiled code was taken. '
+'PB012 for another program than the routines were made with.';

@@ -1,0 +1,14 @@
+-- _program_code: the program compiled by the server's Python; NULL until _compile_program made it.
+-- The number of that Python's byte code (4 bytes), sha256 of the text and of what follows (32
+-- each), then each module's marshalled code by its name, marshalled.
+CREATE OR REPLACE FUNCTION pgblend._program_code()
+RETURNS bytea
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+SELECT NULL::bytea
+$function$;
+
+COMMENT ON FUNCTION pgblend._program_code() IS
+'The program compiled by the server''s Python; NULL until _compile_program made it.';
