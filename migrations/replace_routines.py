@@ -20,7 +20,8 @@ _COMMENT = "pgblend: hybrid search. Routines: sha256 "
 _OURS = "IN (to_regnamespace('pgblend'), to_regnamespace('blend')) AND"
 _SOURCES = text(
     "SELECT string_agg(concat_ws(' ', proname, prosrc), chr(10) ORDER BY proname, prosrc)"
-    f" FROM pg_proc WHERE pronamespace {_OURS} proname = ANY (:names) AND proname <> '_program_code'"
+    f" FROM pg_proc WHERE pronamespace {_OURS} proname = ANY (:names)"
+    " AND proname <> '_program_code'"  # other by server's Python
 )
 _ROUTINE_ROWS = text(
     f"SELECT oid, ctid::text FROM pg_proc WHERE pronamespace {_OURS} proname = ANY (:names)"

@@ -147,7 +147,8 @@ def test_what_forbids_a_kind_of_plan_forbids_compiling_it(catalogue: psycopg.Con
 def test_sql_bodies_are_bound_when_created(catalogue: psycopg.Connection) -> None:
     query = (
         "SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_language AS l ON l.oid = prolang"
-        f" WHERE {OURS} AND lanname = 'sql' AND prosqlbody IS NULL AND proname NOT LIKE '\\_program%'"
+        f" WHERE {OURS} AND lanname = 'sql' AND prosqlbody IS NULL"
+        " AND proname NOT LIKE '\\_program%'"
     )
     assert column(catalogue, query) == []
 

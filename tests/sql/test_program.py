@@ -63,9 +63,9 @@ def new_session(db: Database) -> Iterator[Database]:
         yield Database(connection)
 
 
-NO_CODE = (
-    "CREATE OR REPLACE FUNCTION pgblend._program_code() RETURNS bytea LANGUAGE sql RETURN NULL"
-)
+CODE = "CREATE OR REPLACE FUNCTION pgblend._program_code() RETURNS bytea LANGUAGE sql RETURN "
+NO_CODE = f"{CODE}NULL::bytea"
+
 IS_COMPILED = "SELECT pgblend._load_program()"
 
 
@@ -122,7 +122,7 @@ def test_compiled_code_is_taken_and_gives_the_same(committed: Database) -> None:
 )
 def test_other_code_is_left_alone(db: Database, code: str) -> None:
     changed = db.value(f"SELECT encode({code}, 'hex') FROM pgblend._program_code() AS c")
-    db.rows(NO_CODE.replace("RETURN NULL", f"RETURN '\\x{changed}'::bytea"))
+    db.rows(f"{CODE}'\\x{changed}'::bytea")
     assert db.value(IS_COMPILED) is False
     assert db.value(SIZE) == NOW
 
