@@ -1,7 +1,7 @@
-"""What a session keeps: prepared statements and bounded values."""
+"""The server as the program sees it, and what a session keeps."""
 
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -48,3 +48,49 @@ def error_state(error: Any) -> str:
         return ""
     number = error.spidata[0]
     return "".join(chr((number >> shift & 0x3F) + ord("0")) for shift in range(0, 30, 6))
+
+
+class Database(Protocol):
+    """What the program asks of the server."""
+
+    Problem: type[Exception]  # what a statement raises
+
+    @property
+    def session(self) -> MutableMapping[str, Any]:
+        """What routines of one session share."""
+
+    def kept(self, name: str) -> dict[Any, Any]:
+        """Return what the session keeps under a name, at first empty."""
+
+    def run(self, statement: str, types: list[str], *values: object) -> Rows:
+        """Run a statement, prepared once a session, and return its rows."""
+
+    def warn(self, message: str, hint: str) -> None:
+        """Send a WARNING to the client."""
+
+    def fail(self, message: str, sqlstate: str, hint: str) -> NoReturn:
+        """End with an error."""
+
+
+class Backend:
+    """The Database of a PL/Python body, which has its modules plpy and GD."""
+
+    def __init__(self, server: Any, session: MutableMapping[str, Any]) -> None:
+        self.server = server
+        self.session = session
+        self.Problem: type[Exception] = server.SPIError
+        self.run = prepared_statements(server.prepare, self.kept("statements"))
+
+    def kept(self, name: str) -> dict[Any, Any]:
+        """Return what the session keeps under a name, at first empty."""
+        kept: dict[Any, Any] = self.session.setdefault(f"pgblend_{name}", {})
+        return kept
+
+    def warn(self, message: str, hint: str) -> None:
+        """Send a WARNING to the client."""
+        self.server.warning(message, hint=hint)
+
+    def fail(self, message: str, sqlstate: str, hint: str) -> NoReturn:
+        """End with an error."""
+        self.server.error(message, sqlstate=sqlstate, hint=hint)
+        raise AssertionError("plpy.error came back")

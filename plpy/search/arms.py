@@ -1,32 +1,14 @@
-"""One arm's list of candidates, and how many are asked for."""
+"""One arm's list of candidates."""
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
 from typing import Any
 
-
-def arm_depth(
-    over_fetch: Mapping[str, float],
-    candidate_depth: int,
-    wanted: int,
-    reranked: bool,
-    variant: bool,
-) -> int:
-    """Return candidate_depth, or, by a literal profile's rule, a multiple of the rows wanted.
-
-    With a `factor` above 0 in `over_fetch` it is max(minimum, factor · wanted) (S1: 2; S3: 2 and
-    minimum 20). `variant_factor` holds for the lists of an expanded query (S1: 1) and
-    `rerank_factor` where a reranker follows (S2: 3), each where it is given. `wanted` is offset +
-    limit: only these profiles depend on it. At least 1, at most 10,000.
-    """
-    factor = over_fetch.get("factor", 0)
-    if factor == 0:
-        return candidate_depth
-    if variant:
-        factor = over_fetch.get("variant_factor", factor)
-    elif reranked:
-        factor = over_fetch.get("rerank_factor", factor)
-    return int(min(max(over_fetch.get("minimum", 1), factor * wanted, 1), 10_000))
-
+from pgblend.plpy.models.embedding import checked_vectors
+from pgblend.plpy.search.stages import Search
+from pgblend.plpy.session import error_state
 
 _NAMED_SPACE = "(SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = $6)"
 _ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
@@ -94,3 +76,98 @@ def candidate_arms(
         for of_list, of_ranks in zip(lists, ranks, strict=True)
         if (rank := of_ranks[item]) is not None
     }
+
+
+_IS_NAMED = "SELECT pgblend._is_named($1, $2) AS found"
+_SPACE = (
+    "SELECT s.name, s.model, s.dimensions FROM pgblend_data.embedding_space AS s WHERE s.name = $1"
+)
+
+
+class Arms:
+    """The arms of one search."""
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self.db, self.request, self.settings = search.db, search.request, search.settings
+
+    def find(
+        self,
+        kind: str,
+        arm: str,
+        weight: float,
+        text: str | None = None,
+        vector: str | None = None,
+    ) -> dict[str, Any]:
+        """Return the list of an arm for a text or a vector (arm_list).
+
+        `every_word` tells that passages have every word of the text, `named` that the first
+        passage's document is called so. Where the time of a list that may be missing is over, it
+        is empty, and named.
+        """
+        warmed = self.db.kept("warmed")
+        handed: dict[str, Any] = {
+            "columns": None,
+            "every_word": False,
+            "deadline": self.search.plan.deadline,
+            "warmed_up": kind not in warmed,
+        }
+        called_at = monotonic()
+        if kind != "vector":
+            self.db.session["pgblend_handed"] = handed
+        try:
+            values = self._values(kind, arm, text, vector)
+            found = arm_list(self.db.run, kind, arm, weight, values, handed)
+            return found | {
+                "every_word": handed["every_word"] and self.settings["language"] is None,
+                "named": kind == arm == "lexical" and self._is_named(text, found["chunk_ids"]),
+            }
+        except self.db.Problem as error:
+            if arm == "lexical" or error_state(error) != "PB009" or self.settings["strict"]:
+                raise
+            return self._too_late(kind, arm, weight)
+        finally:
+            self.db.session.pop("pgblend_handed", None)
+            if handed["warmed_up"] and "ready_at" in handed:
+                warmed[kind] = True
+                self.search.warm(handed["ready_at"] - called_at)
+
+    def _values(self, kind: str, arm: str, text: str | None, vector: str | None) -> list[object]:
+        """Return the arguments of an arm's statement."""
+        asked = self.search.plan.for_arm(is_variant=kind != arm)
+        scope = [self.request.collection_ids, self.request.filter, asked]
+        if kind != "vector":
+            return [text, *scope]
+        binding = self.request.query if self.settings["weights"]["lexical"] > 0 else None
+        return [binding, *scope, vector, self.request.space]
+
+    def _is_named(self, text: str | None, chunk_ids: Sequence[int]) -> bool:
+        """Tell whether the first chunk is of a document that is called so; a quick look first."""
+        is_name = re.search(r"\w[^\w\s]\w|_", text or "")
+        if self.settings["fusion"] != "convex" or not chunk_ids or not is_name:
+            return False
+        found: bool = self.db.run(_IS_NAMED, ["text", "bigint"], text, chunk_ids[0])[0]["found"]
+        return found
+
+    def _too_late(self, kind: str, arm: str, weight: float) -> dict[str, Any]:
+        """Name a list whose time is over, and return it empty."""
+        key = "total" if monotonic() > self.search.plan.deadline else "lexical"
+        outcome = {
+            "problem": f"the time limit of {arm} is over",
+            "hint": f"Raise timeouts_ms, key {key}.",
+        }
+        self.search.degrade("fuzzy" if kind == arm else "expand", outcome)
+        columns: dict[str, list[object]] = {name: [] for name in (*_COLUMNS, "corrections")}
+        about = {"arm": arm, "kind": kind, "by_vector": False, "weight": weight, "perfect": None}
+        return {**about, **columns}
+
+    def vectors_of(self, outcome: Mapping[str, Any], count: int) -> list[str] | None:
+        """Return the vectors in the gateway's answer; None, and named, where there are none."""
+        if "answer" in outcome:
+            space = self.db.run(_SPACE, ["text"], self.request.space)[0]
+            vectors = checked_vectors(outcome["answer"], count, space)
+            if isinstance(vectors, list):
+                return [json.dumps(vector) for vector in vectors]
+            outcome = vectors
+        self.search.degrade("vector", outcome)
+        return None

@@ -1,7 +1,12 @@
 """Where a page begins, and what its rows hold twice."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from pgblend.plpy.search.passages import StoredPassages
+from pgblend.plpy.search.pool import Pool, Ranking
+from pgblend.plpy.search.stages import Search
 
 
 def page_start(
@@ -24,6 +29,50 @@ def page_start(
     if ranked != sorted(ranked):
         return None
     return sum(row < (-after["score"], *key) for row in ranked)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Consecutive items of a ranking, the first at place `start` from 0, with relevances."""
+
+    start: int
+    items: Sequence[int]
+    relevances: Sequence[float | None]
+
+
+def start_of(
+    search: Search, pool: Pool, items: Sequence[int], points: Sequence[float]
+) -> int | None:
+    """Return where the option after lets a page begin in items; 0 without it (page_start)."""
+    after = search.settings["after"]
+    return page_start(pool.keys(items, points), after) if after else 0
+
+
+def cut_page(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassages) -> Page:
+    """Return the page that was asked for; warn where it reaches beyond the depth."""
+    settings, limit, depth = search.settings, search.request.result_limit, search.plan.depth
+    start = start_of(search, pool, ranking.best, ranking.points)
+    if start is None:
+        search.db.fail(
+            "the row of the option after is no longer found",
+            "22023",
+            "Begin again without after, or use offset.",
+        )
+    start += settings["offset"]
+    if start + limit > depth:
+        deciding = "over_fetch" if settings["over_fetch"].get("factor") else "candidate_depth"
+        is_cursor = settings["after"] and "depth" in settings["after"]
+        again = " and begin again without after" if is_cursor else ""
+        search.db.warn(
+            f"rows beyond {deciding} ({depth}) are not found: offset {start} + limit"
+            f" {limit} asks for more",
+            f"Raise the option {deciding}{again}.",
+        )
+    items = ranking.best[start : min(start + limit, depth)]
+    relevances = ranking.relevances(items, pool, stored)
+    ranking.places["page"] = ranking.best
+    search.done("page", len(items))
+    return Page(start, items, relevances)
 
 
 def copies_on_page(

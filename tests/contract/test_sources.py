@@ -13,7 +13,7 @@ import pytest
 
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
-from pgblend.plpy.search.settings import READ_BY_ARMS
+from pgblend.plpy.search.plan import READ_BY_ARMS
 from pgblend.sql import SourceFile, render, source_files
 from pgblend.sql.program import program_text
 

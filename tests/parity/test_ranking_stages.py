@@ -20,7 +20,7 @@ from pgblend.plpy.fusion.scores import (
     scale_fused,
 )
 from pgblend.plpy.refine.blend import blend_scores
-from pgblend.plpy.search.arms import arm_depth
+from pgblend.plpy.search.plan import arm_depth
 from support.program import loading
 
 EXAMPLES = settings(max_examples=60)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.search.arms import arm_depth
+from pgblend.plpy.search.plan import arm_depth
 from support.database import Database, add_documents, add_space, embed_waiting, vector_of
 
 LIBRARY = [

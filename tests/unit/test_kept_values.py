@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from pgblend.plpy.search.settings import (
+from pgblend.plpy.search.plan import (
     LONGEST,
     MOST_DEPTHS,
     MOST_SETTINGS,
