@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgblend._mask_secrets(message text)
 RETURNS text
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL SAFE
+IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 from pgblend.plpy.models.secrets import mask_secrets
