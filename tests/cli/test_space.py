@@ -172,3 +172,11 @@ def test_each_way_to_mend_it_is_a_hint_of_its_own(pgblend: Pgblend) -> None:
     assert len(hints) == 2
     assert hints[0].endswith("pgblend config set gateway_url URL")
     assert "probe => false" in hints[1]
+
+
+def test_a_reader_learns_no_sizes(
+    pgblend: Pgblend, parse_valid: ParseValid, vectors: None, url_as: Callable[..., str]
+) -> None:
+    result = ok(pgblend("space", "list", "--json", url=url_as("pgblend_reader")))
+    (space,) = parse_valid(result, "space-list")["spaces"]
+    assert (space["chunks"], space["table_bytes"], space["index_bytes"]) == (0, None, None)

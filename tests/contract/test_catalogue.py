@@ -14,6 +14,8 @@ from pgblend.sql.program import program_text
 # lesser role can define: a cast, operator or function of a user's type, a policy, an index.
 CLAIMED = "base types alone, of a collection whose claim this transaction holds"
 SECURITY_DEFINER = {
+    "_edge_check_ends": "a trigger: numbers of rows that security allowed; it only refuses",
+    "_link_check_target": "a trigger: numbers of rows that security allowed; it only refuses",
     "_chunk_add_pending": "a trigger: base types of the new chunks, whose rows security allowed",
     "_chunk_add_words": "a trigger: base types of the new chunks, whose rows security allowed",
     "_chunk_bury": "a trigger: ids of the deleted chunks, whose rows security allowed",
