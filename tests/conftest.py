@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
+from pytest_postgresql.janitor import DatabaseJanitor
 
 from pgblend.cli.database import connect
 from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
@@ -81,6 +82,17 @@ class Server:
         given: dict[str, str | int | None] = {"user": self.user, "password": self.password, **more}
         return make_conninfo("", host=self.host, port=self.port, dbname=database, **given)
 
+    def janitor(self, name: str, **options: object) -> DatabaseJanitor:
+        """Return what creates and drops a database of that name."""
+        return DatabaseJanitor(
+            user=self.user,
+            password=self.password,
+            host=self.host,
+            port=self.port,
+            dbname=name,
+            **options,
+        )
+
 
 @pytest.fixture(scope="session", autouse=True)
 def nobody_s_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -111,33 +123,35 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def template(server: Server) -> Iterator[str]:
     """A database at the newest revision, to clone from, whose searches may take their time."""
-    with temporary_database(server) as url:
-        runner.upgrade(url)
-        with connect(url) as admin:
-            admin.execute("SELECT blend.set_setting('timeouts_ms', %s)", [Jsonb(PATIENT)])
-            admin.execute("DELETE FROM pgblend_data.setting_history")  # as good as never set
-            name = admin.info.dbname
-        yield name
+    name = f"pgblend_template_{os.getpid()}"
+    janitor = server.janitor(name, as_template=True)
+    janitor.init()
+    runner.upgrade(server.url(name))
+    with connect(server.url(name)) as admin:
+        admin.execute("SELECT blend.set_setting('timeouts_ms', %s)", [Jsonb(PATIENT)])
+        admin.execute("DELETE FROM pgblend_data.setting_history")  # as good as never set
+    yield name
+    janitor.drop()
 
 
 @contextmanager
 def temporary_database(server: Server, template: str | None = None) -> Iterator[str]:
     """A database, empty or from a template; yields the superuser's URL."""
     name = f"pgblend_test_{os.getpid()}_{next(_numbers)}"
-    database = sql.Identifier(name)
-    with psycopg.connect(server.url(), autocommit=True) as admin:
-        create = sql.SQL("CREATE DATABASE {}").format(database)
-        if template:  # its files are copied: a tenth of the work of copying it by way of the log
-            create += sql.SQL(" TEMPLATE {} STRATEGY file_copy").format(sql.Identifier(template))
-        admin.execute(create)
-        if template:  # a clone does not inherit the database's settings
-            path = sql.SQL('ALTER DATABASE {} SET search_path = "$user", public, blend')
-            admin.execute(path.format(database))
+    janitor = server.janitor(name, template_dbname=template)
+    janitor.init()
+    url = server.url(name)
+    if template:  # a clone does not inherit the database's settings
+        with psycopg.connect(url) as connection:
+            connection.execute(
+                sql.SQL('ALTER DATABASE {} SET search_path = "$user", public, blend').format(
+                    sql.Identifier(name)
+                )
+            )
     try:
-        yield server.url(name)
+        yield url
     finally:
-        with psycopg.connect(server.url(), autocommit=True) as admin:
-            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(database))
+        janitor.drop()
 
 
 @pytest.fixture

@@ -1,0 +1,53 @@
+"""A server for unit tests: what the program asks of one, answered from lists."""
+
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any, NoReturn
+
+Answer = Callable[..., Sequence[dict[str, Any]]]
+
+
+class FailedError(Exception):
+    """What `fail` ends with."""
+
+    def __init__(self, message: str, sqlstate: str, hint: str) -> None:
+        super().__init__(message)
+        self.sqlstate, self.hint = sqlstate, hint
+
+
+class StatementError(Exception):
+    """What a statement ends with; `spidata` has the SQLSTATE as the server's number."""
+
+    def __init__(self, sqlstate: str) -> None:
+        super().__init__(sqlstate)
+        places = enumerate(sqlstate)
+        self.spidata = (sum((ord(sign) - ord("0")) << 6 * place for place, sign in places),)
+
+
+class FakeDatabase:
+    """Answers a statement by the first of `answers` whose key is a part of it."""
+
+    Problem: type[Exception] = StatementError
+
+    def __init__(self, answers: dict[str, Answer]) -> None:
+        self.answers = answers
+        self.session: MutableMapping[str, Any] = {}
+        self.asked: list[str] = []
+        self.warnings: list[str] = []
+
+    def kept(self, name: str) -> dict[Any, Any]:
+        kept: dict[Any, Any] = self.session.setdefault(f"pgblend_{name}", {})
+        return kept
+
+    def run(self, statement: str, types: list[str], *values: object) -> Sequence[dict[str, Any]]:
+        assert len(types) == len(values), statement
+        for part, answer in self.answers.items():
+            if part in statement:
+                self.asked.append(part)
+                return answer(*values)
+        raise AssertionError(f"no answer to {statement}")
+
+    def warn(self, message: str, hint: str) -> None:
+        self.warnings.append(f"{message} | {hint}")
+
+    def fail(self, message: str, sqlstate: str, hint: str) -> NoReturn:
+        raise FailedError(message, sqlstate, hint)
