@@ -40,7 +40,8 @@ def examine(pgblend: Pgblend, parse_valid: Callable[[Result, str], Any]) -> Exam
 @pytest.mark.usefixtures("vectors")
 def test_all_is_well(pgblend: Pgblend, examine: Examine, gateway: GatewayProcess) -> None:
     checks = examine()
-    rest = {"search_path", "indexes", "row security", "gateway", "embedding", "vector index"}
+    rest = {"search_path", "program", "indexes", "row security", "gateway", "embedding"}
+    rest |= {"vector index"}
     spaces = {"embedding space test", "embedding queue", "model of test"}
     assert set(checks) == ALWAYS | rest | spaces
     assert [check for check in checks.values() if check["status"] != "ok"] == []
@@ -145,6 +146,16 @@ def test_changed_routines(examine: Examine, connection: psycopg.Connection) -> N
     check = examine()["migrations"]
     assert check["status"] == "warning"
     assert "pgblend migrate apply" in check["mend"]
+
+
+def test_a_program_that_is_not_compiled(examine: Examine, connection: psycopg.Connection) -> None:
+    assert examine()["program"]["status"] == "ok"
+    connection.execute(
+        "CREATE OR REPLACE FUNCTION pgblend._program_code() RETURNS bytea LANGUAGE sql"
+        " RETURN NULL::bytea"
+    )
+    check = examine()["program"]
+    assert (check["status"], "migrate up" in check["mend"]) == ("warning", True)
 
 
 def test_an_invalid_index(examine: Examine, connection: psycopg.Connection) -> None:
