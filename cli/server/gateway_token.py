@@ -1,6 +1,6 @@
 """The token of the private server's gateway: who has it may spend the owner's keys.
 
-It is where the server looks for it (see plpy/gateway_token.py), for the server's account only.
+It is where the server looks for it (see plpy/models/gateway.py), for the server's account only.
 """
 
 import json

@@ -161,7 +161,7 @@ FROM pgblend_data.collection AS c WHERE pgblend._has_numpy();
 
 
 # --- languages that their script tells
-# Those of plpy/script_language.py; none has a stemmer.
+# Those of plpy/text/language.py; none has a stemmer.
 LANGUAGES = {
     "ja": "Japanese",
     "km": "Khmer",

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -29,8 +30,8 @@ FIELDS = {
 METADATA = "$metadata."
 MOST_DEPTH = 16
 MOST_STEPS = 32
-MOST_CONDITIONS = 200
-MOST_VALUES = 1000
+LIMITS = {"filter_conditions": 200, "filter_values": 1000}  # by default
+LEAST_LIMIT = 100
 TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?"
 ZONE = r"(?:Z|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)?"
 DATE = re.compile(rf"\d{{4}}-\d\d-\d\d(?:[T ]{TIME}{ZONE})?")
@@ -48,8 +49,11 @@ EXAMPLES = {
 }
 
 
-def parse_filter(text: str) -> tuple[Any, ...]:
+def parse_filter(text: str, most: Callable[[str], int] = LIMITS.__getitem__) -> tuple[Any, ...]:
     """Return the tree of a filter given as JSON text.
+
+    `most` gives the limits filter_conditions and filter_values (of one list); below 100, which is
+    the least that a limit can be, it is not asked.
 
     Nodes are ("and", nodes), ("or", nodes), ("not", node) and (operator, field, kind, value):
     field is a built-in one ("$uri") or the name of a metadata key, and kind is "metadata", "text",
@@ -58,12 +62,15 @@ def parse_filter(text: str) -> tuple[Any, ...]:
     what to do.
     """
     try:
-        return parse_checked(text)
+        tree = parse_checked(text)
     except RecursionError:
         raise ValueError(
             f"filter is nested more than {MOST_DEPTH} deep",
             "Join the conditions of and within and, or within or.",
         ) from None
+    check_size("filter_conditions", "conditions", count_conditions(tree), most)
+    check_size("filter_values", "values of one key", longest_list(tree), most)
+    return tree
 
 
 def parse_checked(text: str) -> tuple[Any, ...]:
@@ -74,14 +81,18 @@ def parse_checked(text: str) -> tuple[Any, ...]:
             f"filter is {shown(filter_value)}: expected a JSON object",
             'For example: {"author": "knuth", "year": {"gte": 1974}}',
         )
-    tree = parse_object(filter_value, 1)
-    count = count_conditions(tree)
-    if count > MOST_CONDITIONS:
+    return parse_object(filter_value, 1)
+
+
+def check_size(limit: str, unit: str, size: int, most: Callable[[str], int]) -> None:
+    """Raise ValueError where a filter has more of something than a limit lets it."""
+    if size > LEAST_LIMIT and size > most(limit):
         raise ValueError(
-            f"filter has {count} conditions: expected at most {MOST_CONDITIONS}",
-            'Many values of one key are one condition: {"key": {"in": […]}}',
+            f"filter has {size} {unit}: expected at most {most(limit)}",
+            "A member of pgblend_admin raises the setting limits: set_setting('limits', "
+            f"'{{\"{limit}\": {size}}}'). Many values of one key are one condition: "
+            '{"key": {"in": […]}}',
         )
-    return tree
 
 
 def parse_object(conditions: dict[str, Any], depth: int) -> tuple[Any, ...]:
@@ -163,7 +174,7 @@ def operand(key: str, operator: str, kind: str, value: Any) -> Any:
     if operator == "exists":
         expected, valid = "true or false", isinstance(value, bool)
     elif operator == "in":
-        expected = f"an array of at most {MOST_VALUES} values, each {expected}"
+        expected = f"an array of values, each {expected}"
         valid = is_list_of(value, kind)
     elif operator == "contains":
         expected = f"{expected}, or an array of them"
@@ -183,12 +194,8 @@ def operand(key: str, operator: str, kind: str, value: Any) -> Any:
 
 
 def is_list_of(value: Any, kind: str) -> bool:
-    """Tell whether a value is a list, not too long, of values of a kind."""
-    return (
-        isinstance(value, list)
-        and len(value) <= MOST_VALUES
-        and all(is_value(part, kind) for part in value)
-    )
+    """Tell whether a value is a list of values of a kind."""
+    return isinstance(value, list) and all(is_value(part, kind) for part in value)
 
 
 def is_value(value: Any, kind: str) -> bool:
@@ -215,6 +222,15 @@ def count_conditions(node: tuple[Any, ...]) -> int:
     if node[0] in ("and", "or"):
         return sum(count_conditions(part) for part in node[1]) or 1
     return count_conditions(node[1]) if node[0] == "not" else 1
+
+
+def longest_list(node: tuple[Any, ...]) -> int:
+    """Return how many values the longest list of a tree has."""
+    if node[0] in ("and", "or"):
+        return max(map(longest_list, node[1]), default=0)
+    if node[0] == "not":
+        return longest_list(node[1])
+    return len(node[3]) if isinstance(node[3], list) else 0
 
 
 def shown(value: Any) -> str:

@@ -1,6 +1,6 @@
 -- _setting_schema: what a nested setting looks like inside, by its value type; NULL for the others.
--- The schemas are those of plpy/schema_error.py: an object has `keys`, or one of `kinds`, which its
--- key "kind" names.
+-- The schemas are those of plpy/settings/schema.py: an object has `keys`, or one of `kinds`, which
+-- its key "kind" names.
 CREATE OR REPLACE FUNCTION pgblend._setting_schema(value_type text)
 RETURNS jsonb
 LANGUAGE sql

@@ -247,14 +247,16 @@ BEGIN ATOMIC
         (
             'limits', 'server', 'object',
             '{"query_characters": 100000, "query_words": 1000, "query_operators": 200,
-            "filter_bytes": 100000, "options_bytes": 500000, "array_items": 10000,
+            "filter_bytes": 100000, "filter_conditions": 200, "filter_values": 1000,
+            "options_bytes": 500000, "array_items": 10000,
             "answer_bytes": 16000000}', 100, 1000000000,
             ARRAY[
-                'answer_bytes', 'array_items', 'filter_bytes', 'options_bytes', 'query_characters',
-                'query_operators', 'query_words'],
+                'answer_bytes', 'array_items', 'filter_bytes', 'filter_conditions',
+                'filter_values', 'options_bytes', 'query_characters', 'query_operators',
+                'query_words'],
             'Most that a call may pass: characters, different words and operators (phrases, '
-            'exclusions, or) of a query, bytes of a filter and of options, items of an array; and '
-            'most bytes that a gateway may answer.'
+            'exclusions, or) of a query, bytes of a filter and of options, conditions of a filter '
+            'and values of one, items of an array; and most bytes that a gateway may answer.'
         ),
         ('log_address', 'server', 'address', 'null', NULL, NULL, NULL,
             'Where each search is reported, by one datagram: localhost:port, an address in numbers '

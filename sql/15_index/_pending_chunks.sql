@@ -1,4 +1,4 @@
--- _pending_chunks: pending chunks by id, as plpy/session_pending.py reads them.
+-- _pending_chunks: pending chunks by id, as plpy/lexical/pending.py reads them.
 -- key is the id and the transaction that added the chunk, head its document, index, length,
 -- own length and number of records.
 CREATE OR REPLACE FUNCTION pgblend._pending_chunks(chunk_ids bigint[])
@@ -17,4 +17,4 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION pgblend._pending_chunks(bigint[]) IS
-'Pending chunks by id, as plpy/session_pending.py reads them.';
+'Pending chunks by id, as plpy/lexical/pending.py reads them.';

@@ -1,4 +1,4 @@
--- _segment_arrays: the stored arrays of segments (see plpy/unpack_segment.py).
+-- _segment_arrays: the stored arrays of segments (see plpy/lexical/segment.py).
 CREATE OR REPLACE FUNCTION pgblend._segment_arrays(segment_ids bigint[])
 RETURNS SETOF pgblend_data.segment
 LANGUAGE sql
@@ -11,4 +11,4 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION pgblend._segment_arrays(bigint[]) IS
-'The stored arrays of segments (see plpy/unpack_segment.py).';
+'The stored arrays of segments (see plpy/lexical/segment.py).';

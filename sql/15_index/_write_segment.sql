@@ -1,4 +1,4 @@
--- _write_segment: store one segment and its postings, as plpy/segment_arguments.py makes them.
+-- _write_segment: store one segment and its postings, as plpy/lexical/segment.py makes them.
 CREATE OR REPLACE FUNCTION pgblend._write_segment(
     collection_id bigint,
     config_name text,
@@ -35,4 +35,4 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION pgblend._write_segment(bigint, text, bigint[], bytea[], bytea[]) IS
-'Store one segment and its postings, as plpy/segment_arguments.py makes them.';
+'Store one segment and its postings, as plpy/lexical/segment.py makes them.';

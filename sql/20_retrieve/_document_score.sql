@@ -3,7 +3,7 @@
 -- A document's frequencies and length are those of its chunks, what they repeat counted once.
 -- Statistics are arguments: idf per lexeme, in their order, which is the order in which scores are
 -- summed. At most `depth` documents, best first, ties by id. Of each, `every_chunk` gives all
--- chunks that have a lexeme, the best first (see plpy/chunks_of_documents.py), else only that one.
+-- chunks that have a lexeme, the best first (see plpy/lexical/documents.py), else only that one.
 -- Reads segments and pending chunks under one snapshot, since it is STABLE, or has what
 -- _document_statistics read in the same snapshot under `reading`.
 CREATE OR REPLACE FUNCTION pgblend._document_score(

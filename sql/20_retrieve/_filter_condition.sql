@@ -5,8 +5,8 @@
 -- NULL. on_chunk looks at the chunk's metadata over the document's, on_document at the document's
 -- alone: the same for chunks that have none of the `keys`. What passes contains (@>) one of the
 -- alternatives in its document's metadata or one of the singles in its chunk's; both are NULL where
--- the filter is not of that kind. A wrong filter has a `problem` and a hint, and no conditions; a
--- NULL one has nothing.
+-- the filter is not of that kind. A wrong filter, or one beyond the setting limits, has a `problem`
+-- and a hint, and no conditions; a NULL one has nothing.
 CREATE OR REPLACE FUNCTION pgblend._filter_condition(
     filter jsonb,
     parameter integer,
@@ -20,15 +20,20 @@ CREATE OR REPLACE FUNCTION pgblend._filter_condition(
     OUT hint text
 )
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL UNSAFE
+STABLE PARALLEL UNSAFE
 STRICT
+SET search_path FROM CURRENT
 AS $python$
+import json
 from pgblend.plpy.filter.alternatives import filter_alternatives
 from pgblend.plpy.filter.compile import compile_filter
 from pgblend.plpy.filter.parse import parse_filter
 
+def most(limit):
+    return json.loads(plpy.execute("SELECT pgblend._limits_in_force() AS l")[0]["l"])[limit]
+
 try:
-    tree = parse_filter(filter)
+    tree = parse_filter(filter, most)
 except ValueError as error:
     return None, None, None, None, None, None, *error.args
 on_chunk, operands = compile_filter(tree, parameter, False)

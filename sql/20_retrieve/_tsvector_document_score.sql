@@ -1,7 +1,7 @@
 -- _tsvector_document_score: BM25 of the documents of one text search configuration that have any of
 -- the lexemes, each with its best chunk; for servers without numpy.
 -- A document's frequencies and length are those of its chunks after own_position; else as in
--- _tsvector_score. The best chunk is that of plpy/chunks_of_documents.py which passes the filter.
+-- _tsvector_score. The best chunk is that of plpy/lexical/documents.py which passes the filter.
 -- Statistics are arguments and never read here. At most `depth` rows, best first, ties by document.
 CREATE OR REPLACE FUNCTION pgblend._tsvector_document_score(
     collection_ids bigint[],

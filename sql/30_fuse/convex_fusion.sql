@@ -1,7 +1,7 @@
 -- convex_fusion: one item's normalised scores as their weighted mean: Σ weight · score / Σ weight.
 -- A NULL score (the item is not in that list) counts as 0. NULL weights are all 1; weights that are
 -- all 0, and no scores, give 0. Weights but 0 and 1e-100 to 1e100, scores beyond 1e100 and unequal
--- lengths are errors. Formula: plpy/convex_fusion.py.
+-- lengths are errors. Formula: plpy/fusion/scores.py.
 CREATE OR REPLACE FUNCTION blend.convex_fusion(
     scores double precision[],
     weights double precision[] DEFAULT NULL

@@ -4,7 +4,7 @@
 -- logistic: 1 / (1 + exp(-(score - center) / scale)), center and scale being the list's mean and
 -- deviation unless given. `epsilon` (1e-9) is the least range, deviation or scale: under it minmax
 -- gives 1 to all and zscore 0. A NULL score stays NULL; NULL scores give NULL. Scores that are not
--- finite, unknown methods and parameters are errors. Formulas: plpy/normalize_scores.py.
+-- finite, unknown methods and parameters are errors. Formulas: plpy/fusion/scores.py.
 CREATE OR REPLACE FUNCTION blend.normalize_scores(
     scores double precision[],
     method text DEFAULT 'minmax',

@@ -1,4 +1,5 @@
 -- _drop_duplicates: drop_duplicates of checked arguments, places from 1.
+-- Held to the setting limits here, since its time grows with the square of the texts.
 CREATE OR REPLACE FUNCTION pgblend._drop_duplicates(
     content_hashes text[],
     document_ids bigint[],
@@ -17,11 +18,19 @@ RETURNS TABLE (
     likeness double precision
 )
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL UNSAFE
+STABLE PARALLEL UNSAFE
 ROWS 100
+SET search_path FROM CURRENT
 AS $python$
 from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
 
+longest = max(n, *(len(one or ()) for one in (content_hashes, document_ids, contents)))
+if longest > 100:
+    plpy.execute(
+        plpy.prepare(
+            "SELECT pgblend._check_size('the longest array', $1, 'items', 'array_items')",
+            ["bigint"]),
+        [longest])
 near = None if contents is None else near_duplicates(contents, similarity)
 dropped = drop_duplicates(
     content_hashes, document_ids, start_offsets, end_offsets, near, overlap, per_document, n)

@@ -1,4 +1,5 @@
 -- _mmr_select: mmr_select of checked arguments, places from 1.
+-- Held to the setting limits here, since its time grows with the square of the pool.
 CREATE OR REPLACE FUNCTION pgblend._mmr_select(
     scores double precision[],
     embeddings text[],
@@ -13,11 +14,17 @@ RETURNS TABLE (
     similarity double precision
 )
 LANGUAGE plpython3u
-IMMUTABLE PARALLEL UNSAFE
+STABLE PARALLEL UNSAFE
 ROWS 50
+SET search_path FROM CURRENT
 AS $python$
 from pgblend.plpy.refine.diversity import mmr_select
 
+if len(scores) > 100:
+    plpy.execute(
+        plpy.prepare(
+            "SELECT pgblend._check_size('scores', $1, 'items', 'array_items')", ["bigint"]),
+        [len(scores)])
 chosen = mmr_select(scores, embeddings, relevance, pool, result_limit)
 return [
     (index + 1, rank, objective, cosine)

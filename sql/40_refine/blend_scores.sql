@@ -5,7 +5,7 @@
 -- `candidates` as a third part, candidates being how many were reranked. The blend is the mean by
 -- these weights. A NULL blend is the default of the setting; a NULL rerank score (not reranked)
 -- leaves the fused score; a NULL fused score gives NULL. Ranks under 1 or beyond candidates, scores
--- that are not finite and a blend of another shape are errors. Formula: plpy/blend_scores.py.
+-- that are not finite and a blend of another shape are errors. Formula: plpy/refine/blend.py.
 CREATE OR REPLACE FUNCTION blend.blend_scores(
     fused double precision,
     rerank double precision,

@@ -6,7 +6,7 @@
 -- document_ids with per_document: more than that many of one document ('per_document').
 -- duplicate_of is the place of the kept item, NULL where the item is kept; likeness the share or
 -- index. A NULL item has no duplicate. NULL or empty arrays give no rows; unequal lengths and
--- numbers out of range are errors. Method: plpy/drop_duplicates.py.
+-- numbers out of range are errors. Method: plpy/refine/duplicates.py.
 CREATE OR REPLACE FUNCTION blend.drop_duplicates(
     content_hashes text[] DEFAULT NULL,
     document_ids bigint[] DEFAULT NULL,

@@ -6,7 +6,7 @@
 -- new one, similarity the largest cosine (NULL for the first and beyond the pool). result_limit
 -- cuts (NULL: does not) and changes nothing else. Scores should lie in [0, 1], as cosines do. NULL
 -- or empty scores give no rows; NULL or infinite scores, unequal lengths or dimensions, and numbers
--- out of range are errors. Method: plpy/mmr_select.py.
+-- out of range are errors. Method: plpy/refine/diversity.py.
 CREATE OR REPLACE FUNCTION blend.mmr_select(
     scores double precision[],
     embeddings vector[],

@@ -1,5 +1,5 @@
 -- _context_document: a context as one JSON document: parts, statistics, and the text for a model.
--- `request` and the result are described in plpy/context_document.py. Where one who reads cannot
+-- `request` and the result are described in plpy/context/render.py. Where one who reads cannot
 -- see a passage, the caller has left it out.
 CREATE OR REPLACE FUNCTION pgblend._context_document(request json)
 RETURNS jsonb

@@ -89,6 +89,38 @@ def test_time_grows_with_operators(
     assert many <= 12 * few
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "_mmr_select(array_fill(1.0::float8, '{10001}'), NULL, 0.5, 10, 10)",
+        "_drop_duplicates(array_fill('a'::text, '{10001}'), NULL, NULL, NULL, NULL, 1, 1, 1, 2)",
+        "_drop_duplicates(NULL, NULL, NULL, NULL, array_fill('a'::text, '{10001}'), 1, 1, 1, 2)",
+    ],
+)
+def test_private_routines_whose_time_grows_with_a_square_are_bounded(
+    library: Database, call: str
+) -> None:
+    error = library.error(f"SELECT pgblend.{call}")
+    assert (error.sqlstate, "array_items" in str(error.message_hint)) == ("22023", True)
+
+
+@pytest.mark.parametrize(
+    ("limit", "filter_"),
+    [
+        ("filter_conditions", {"and": [{"a": 1}] * 201}),
+        ("filter_values", {"or": [{"not": {"a": {"in": [*range(1001)]}}}]}),
+    ],
+)
+def test_filters_are_bounded_by_settings(
+    library: Database, raise_limits: Callable[..., None], limit: str, filter_: dict[str, Any]
+) -> None:
+    search = "SELECT * FROM hybrid_search('fox', filter => %s)"
+    error = library.error(search, Jsonb(filter_))
+    assert (error.sqlstate, limit in str(error.message_hint)) == ("22023", True)
+    raise_limits(**{limit: 2_000})
+    library.rows(search, Jsonb(filter_))
+
+
 def test_alternatives_beyond_the_default_are_searched_where_allowed(
     library: Database, raise_limits: Callable[..., None]
 ) -> None:
