@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy import candidate_rows as engine
-from pgblend.plpy import passing_best as filtering
+from pgblend.plpy.lexical import contenders as engine
+from pgblend.plpy.lexical import score as filtering
 from pgblend.plpy.lexical.index import open_index
 from pgblend.plpy.lexical.pending import session_pending
 from pgblend.plpy.lexical.postings import joined_postings, view_postings
@@ -344,7 +344,7 @@ def test_known_terms_are_those_of_the_language_sealed_or_pending():
 
 
 def test_a_view_keeps_postings_up_to_a_limit(monkeypatch):
-    from pgblend.plpy import view_postings as module
+    from pgblend.plpy.lexical import postings as module
 
     index = Index(
         with_ids([{"words": {1: ONCE, 2: ONCE}, "place": "segment", "fate": "alive"}] * 3)
@@ -412,7 +412,7 @@ def test_an_id_given_anew_is_another_chunk():
 
 
 def test_a_view_is_made_anew_when_a_segment_changes(monkeypatch):
-    from pgblend.plpy import session_view as module
+    from pgblend.plpy.lexical import index as module
 
     cache, fetched = {}, []
 

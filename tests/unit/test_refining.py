@@ -96,7 +96,7 @@ CANDIDATES = st.lists(
 @pytest.fixture(params=["numpy", "plain"])
 def select(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """mmr_select with numpy, and on a server without it."""
-    module = import_module("pgblend.plpy.mmr_select")
+    module = import_module("pgblend.plpy.refine.diversity")
     if request.param == "plain":
         monkeypatch.setitem(sys.modules, "numpy", None)
         reload(module)
