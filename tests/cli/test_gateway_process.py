@@ -89,6 +89,7 @@ def test_a_running_call_is_answered_before_the_end(provider: ModelProvider) -> N
         assert gateway.process.wait(10) == 0
 
 
+@pytest.mark.slow
 def test_a_hanging_call_does_not_hold_up_the_end(provider: ModelProvider) -> None:
     provider.behaviour = Behaviour(hang=True)
     with GatewayProcess(provider=provider) as gateway:

@@ -61,6 +61,7 @@ def test_down_drops_the_extensions_that_up_created(
         assert connection.execute(EXTENSIONS).fetchone() == (["plpgsql"],)
 
 
+@pytest.mark.slow
 def test_down_names_what_stays(
     pgblend: Pgblend, new_database: Callable[..., str], template: str
 ) -> None:

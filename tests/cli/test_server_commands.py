@@ -101,6 +101,7 @@ def test_status_as_json_and_as_text(
     assert report["gateway"]["url"] in text
 
 
+@pytest.mark.slow
 def test_a_restart_of_the_gateway_reads_its_file_again(
     with_gateway: PrivateServer, model_provider: ModelProvider
 ) -> None:
@@ -139,6 +140,7 @@ def test_up_without_the_extra_gateway(running: PrivateServer, tmp_path: Path) ->
     assert running.run(*COUNT_ROWS, **plain).stdout == "2\n"
 
 
+@pytest.mark.slow
 def test_two_at_once_start_one_server(running: PrivateServer) -> None:
     running.run("down")
     both = [running.start("up"), running.start("up")]
@@ -300,6 +302,7 @@ def test_searches_are_logged_by_the_gateway(with_gateway: PrivateServer) -> None
     wait_until(lambda: with_gateway.run(*count).stdout == "1\n", 30)
 
 
+@pytest.mark.slow
 def test_the_log_level_of_the_gateway(with_gateway: PrivateServer) -> None:
     log = with_gateway.directory / "gateway.log"
     assert '"event": "search"' not in log.read_text()
@@ -339,6 +342,7 @@ def test_a_gateway_address_of_the_user_s_stays(running: PrivateServer) -> None:
         running.run("config", "set", "gateway_url", before.strip())
 
 
+@pytest.mark.slow
 def test_a_gateway_that_cannot_start_leaves_the_database_up(running: PrivateServer) -> None:
     running.run("down")
     keys = running.directory / "gateway.env"
@@ -383,6 +387,7 @@ def test_down_keeps_the_data_and_a_second_down_is_no_error(running: PrivateServe
     assert running.run(*COUNT_ROWS).stdout == "2\n"
 
 
+@pytest.mark.slow
 def test_an_interrupted_first_start_is_made_good(make_server: Callable[..., PrivateServer]) -> None:
     server = make_server()
     first = server.start("up", "--no-gateway")

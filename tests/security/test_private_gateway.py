@@ -75,6 +75,7 @@ def test_each_start_has_a_token_of_its_own(up: PrivateServer) -> None:
     assert (ask(up, before).status_code, ask(up, token_of(up)).status_code) == (401, 200)
 
 
+@pytest.mark.slow
 def test_a_token_of_the_environment_is_taken_by_all(up: PrivateServer) -> None:
     up.run("up", PGBLEND_GATEWAY_TOKEN="chosen")
     assert token_of(up) == "chosen"
