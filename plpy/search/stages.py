@@ -20,7 +20,8 @@ class Search:
         self.began = monotonic()
         # The first search of a session imports and compiles; its stages begin after that.
         warmed = db.kept("warmed")
-        origin = perf_counter() + request.started_at - time()
+        # The process may have to wait between the clocks: the largest difference is right.
+        origin = request.started_at + max(perf_counter() - time() for _ in range(3))
         self.stages, self.done, self.skip, self.warm = stage_log(
             perf_counter, origin, "search" not in warmed
         )

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -49,7 +50,9 @@ def test_no_link_of_the_account_s_is_written_over(directory: Path, victim: Path)
     cluster.create()
     as_account(account, "ln", "-s", victim, cluster.data / "pgblend.conf")
     as_account(account, "ln", "-s", victim, token_file(directory))
-    as_account(account, "ln", "-s", victim, cluster.log_directory / "postgresql-Mon.log")
+    # Not today's, which the server itself opens.
+    day = (datetime.now(UTC) + timedelta(days=3)).strftime("%a")
+    as_account(account, "ln", "-s", victim, cluster.log_directory / f"postgresql-{day}.log")
     cluster.start()
     try:
         keep_token(directory, account, "token")
