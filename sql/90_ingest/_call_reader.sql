@@ -14,7 +14,6 @@ RETURNS SETOF pgblend_data.attached_row
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
-SET transaction_read_only = on
 AS $function$
 DECLARE
     is_read boolean := false;
@@ -22,6 +21,7 @@ DECLARE
         SELECT ROW(p.name, p.prepare_time, p.statement)::text FROM pg_prepared_statements AS p) END;
     stale text;
 BEGIN
+    PERFORM set_config('transaction_read_only', 'on', true);  -- since 18 no function's own setting
     RETURN QUERY EXECUTE format('SELECT r.* FROM pgblend_data.%I($1, $2, $3) AS r', reader)
     USING query, keys, most;
     is_read := true;
