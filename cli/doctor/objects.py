@@ -102,7 +102,7 @@ def invalid_indexes(connection: Connection) -> Iterator[Check]:
 
 
 def program(connection: Connection) -> Iterator[Check]:
-    """Check that sessions load the program's compiled code; its text takes them 25 ms more."""
+    """Check that sessions load the program's compiled code; else each compiles its text."""
     if not fetch_value(connection, _MAY_LOAD):
         mend = "run doctor as a member of pgblend_reader"
         yield Check("program", "skipped", "not checked", mend)

@@ -36,7 +36,7 @@ if not is_compiled:
     if found["digest"] != DIGEST:
         plpy.error(
             "the text of pgblend's program is not the one that its routines were made with",
-            sqlstate="PB012", hint="Put it back: pgblend migrate apply, as a superuser.")
+            sqlstate="PB012", hint="Put it back: pgblend migrate up, as a superuser.")
     parts = ("\n" + found["program"]).split("\n#: ")[1:]
     modules = dict(part.partition("\n")[::2] for part in parts)
 importer = modules["pgblend.plpy.program"]

@@ -1,7 +1,5 @@
 -- _link_check_target: trigger that refuses links to documents of another collection.
--- Definer, since row security of what is looked up would cost most of the time; row security of the
--- rows themselves lets them name collections that the caller may write to or see. What the caller
--- may not see is refused in the same words as what is not there.
+-- Definer, and in the same words for what is hidden and what is not there, as _edge_check_ends.
 CREATE OR REPLACE FUNCTION pgblend._link_check_target()
 RETURNS trigger
 LANGUAGE plpgsql

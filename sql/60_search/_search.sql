@@ -53,16 +53,15 @@ BEGIN
             collection_ids := pgblend._searched_collections(collections);
             layers := pgblend._setting_layers(profile, collection_ids);
             settings := pgblend._kept_plan(
-                options, layers.of_database, layers.of_profile, layers.of_collection, only_arm,
-                traced);
+                options, layers.of_database, layers.of_profile, layers.of_collection,
+                only_arm, traced);
             IF settings IS NULL THEN
                 settings := pgblend._kept_plan(
-                    options, layers.of_database, layers.of_profile, layers.of_collection, only_arm,
-                    traced,
+                    options, layers.of_database, layers.of_profile, layers.of_collection,
+                    only_arm, traced,
                     pgblend._search_plan(
                         options, layers.of_database, layers.of_profile, layers.of_collection,
-                        only_arm,
-                        traced));
+                        only_arm, traced));
             END IF;
             IF (settings ->> 'is_logged')::boolean THEN
                 settings := settings || jsonb_build_object('search_id', gen_random_uuid());
@@ -109,8 +108,8 @@ BEGIN
                         fallback_used := true;
                     ELSE
                         page.degraded := page.degraded || ARRAY(
-                            SELECT note FROM unnest(fallback.degraded) AS note WHERE note LIKE
-                            'vector: %');
+                            SELECT note FROM unnest(fallback.degraded) AS note
+                            WHERE note LIKE 'vector: %');
                     END IF;
                 END IF;
                 results := page.results;
@@ -125,25 +124,23 @@ BEGIN
             IF traced IN ('page', 'pool') THEN
                 trace := pgblend._search_trace(
                     query, profile, collection_ids, options, settings, degraded, results,
-                    page_trace,
-                    total_ms);
+                    page_trace, total_ms);
             ELSIF traced = 'rerank' THEN
                 trace := page_trace;
             END IF;
             IF settings ->> 'search_id' IS NOT NULL AND traced <> 'rerank' AND NOT is_blank THEN
                 report := pgblend._search_report(
                     query, result_limit, profile, collection_ids, settings, page_trace,
-                    fallback_used,
-                    degraded, results, total_ms);
+                    fallback_used, degraded, results, total_ms);
                 IF is_reported THEN
                     PERFORM pgblend._report_search(report);
                 END IF;
             END IF;
             PERFORM pgblend._note_search(jsonb_build_object(
                 'mode', settings -> 'mode', 'arm', only_arm, 'rows', cardinality(results),
-                'candidates', candidate_count, 'degraded', degraded, 'not_run', settings ->
-                'not_run',
-                'search_id', settings -> 'search_id', 'ms', total_ms));
+                'candidates', candidate_count, 'degraded', degraded,
+                'not_run', settings -> 'not_run', 'search_id', settings -> 'search_id',
+                'ms', total_ms));
             RETURN;
         EXCEPTION WHEN SQLSTATE 'PB012' THEN
             IF tried_again THEN
