@@ -5,7 +5,7 @@ A file `sql/NN_stage/name.sql` creates the public object `blend.name`, `_name.sq
 call, since a `BEGIN ATOMIC` body binds when it is created. Three things are put in: the program
 (program.py), load_program.txt before every PL/Python body that imports from it, and
 public_errors.plpgsql around the body of every public routine in PL/pgSQL, which raises its errors
-anew.
+anew. Two follow at the end: rights on what is private (rights.py) and COMMENTs (comments.py).
 """
 
 import re
@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from importlib.resources import files
 
-from pgblend.sql.program import program_text, with_program
+from pgblend.sql.comments import comments
+from pgblend.sql.program import program_modules, program_text, with_program
+from pgblend.sql.rights import derived_grants
 
 _CALL = re.compile(r"\b(?:pg)?blend\.(\w+)\s*\(")
 _PUBLIC_BODY = re.compile(
@@ -49,9 +51,22 @@ def render() -> str:
     errors = (files(__name__) / "public_errors.plpgsql").read_text(encoding="utf-8")
     program = program_text()
     return "\n".join(
-        f"-- {file.stage}/{file.name}\n{with_program(_with_errors(file, errors), program)}"
-        for file in source_files()
+        [
+            *(
+                f"-- {file.stage}/{file.name}\n{with_program(_with_errors(file, errors), program)}"
+                for file in source_files()
+            ),
+            _derived_grants(),
+            *(comments(file.name, file.text) for file in source_files()),
+        ]
     )
+
+
+def _derived_grants() -> str:
+    sources = {file.name: file.text for file in source_files()}
+    access = sources.pop("access")
+    code = {name: with_program(_PROSE.sub("", text), "") for name, text in sources.items()}
+    return derived_grants(access, code, program_modules())
 
 
 def _with_errors(file: SourceFile, errors: str) -> str:

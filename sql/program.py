@@ -15,10 +15,14 @@ from pgblend.plpy.program import MARK, PACKAGE
 _BODY = re.compile(r"(AS \$python\$\n)(?=(?:(?!\$python\$).)*?^from pgblend\.)", re.DOTALL | re.M)
 
 
+def program_modules() -> dict[str, str]:
+    """Return every module's source by name."""
+    return {PACKAGE: "", **dict(_modules(files("pgblend.plpy"), f"{PACKAGE}.plpy"))}
+
+
 def program_text() -> str:
     """Return every module's source behind a line of MARK and its name."""
-    modules = [(PACKAGE, ""), *_modules(files("pgblend.plpy"), f"{PACKAGE}.plpy")]
-    return "".join(f"{MARK}{name}\n{source}" for name, source in modules)
+    return "".join(f"{MARK}{name}\n{source}" for name, source in program_modules().items())
 
 
 def _modules(folder: Traversable, package: str) -> Iterator[tuple[str, str]]:
