@@ -7,6 +7,7 @@ it in one transaction, and refuses another text.
 import hashlib
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -39,5 +40,9 @@ def with_program(text: str, program: str) -> str:
     """Put the program into its own routine, and what loads it before bodies that import from it."""
     load = (files(__name__.rpartition(".")[0]) / "load_program.txt").read_text(encoding="utf-8")
     text = _BODY.sub(lambda found: found[1] + load, text)
-    digest = hashlib.sha256(program.encode()).hexdigest()
-    return text.replace("#digest", digest).replace("#program", program)
+    return text.replace("#digest", _digest(program)).replace("#program", program)
+
+
+@lru_cache(maxsize=1)  # each of hundreds of bodies has it
+def _digest(program: str) -> str:
+    return hashlib.sha256(program.encode()).hexdigest()

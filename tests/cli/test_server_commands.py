@@ -56,18 +56,27 @@ def shared() -> Iterator[PrivateServer]:
     shutil.rmtree(parent)
 
 
-@pytest.fixture
-def running(shared: PrivateServer) -> PrivateServer:
-    """The shared server, up, with a table of two rows; without a gateway, which takes long."""
+@pytest.fixture(scope="module")
+def kept(shared: PrivateServer) -> PrivateServer:
+    """The shared server with a table of two rows."""
     shared.run("up", "--no-gateway")
-    shared.run("psql", "-c", "CREATE TABLE IF NOT EXISTS kept AS SELECT generate_series(1, 2)")
+    shared.run("psql", "-c", "CREATE TABLE kept AS SELECT generate_series(1, 2)")
     return shared
+
+
+@pytest.fixture
+def running(kept: PrivateServer) -> PrivateServer:
+    """The same, up; without a gateway, which takes long."""
+    if not kept.has("postmaster"):
+        kept.run("up", "--no-gateway")
+    return kept
 
 
 @pytest.fixture
 def with_gateway(running: PrivateServer) -> PrivateServer:
     """The same with its gateway."""
-    running.run("up")
+    if not running.has("gateway"):
+        running.run("up")
     return running
 
 

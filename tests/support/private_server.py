@@ -8,7 +8,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import psutil
 
 TIMEOUT_SECONDS = 120
 
@@ -57,6 +59,17 @@ class PrivateServer:
     @property
     def postmaster_pid(self) -> int:
         return int((self.directory / "postgres" / "postmaster.pid").read_text().split()[0])
+
+    @property
+    def gateway_pid(self) -> int:
+        return int(json.loads((self.directory / "gateway.json").read_text())["pid"])
+
+    def has(self, process: Literal["postmaster", "gateway"]) -> bool:
+        """Tell whether that process of it runs: `pgblend status` would take a second."""
+        try:
+            return psutil.pid_exists(getattr(self, f"{process}_pid"))
+        except FileNotFoundError:
+            return False
 
     def kill_everything(self) -> None:
         """End gateway and postmaster as a crash of the machine would."""
