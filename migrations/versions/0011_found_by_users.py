@@ -353,17 +353,6 @@ EDGE_COLLECTIONS = "collection_id, neighbour_collection_id"
 TIE_EDGES = EDGE_KEY.format(f"{EDGE}, {EDGE_COLLECTIONS}", "weight")
 UNTIE_EDGES = EDGE_KEY.format(EDGE, f"weight, {EDGE_COLLECTIONS}")
 CHECKED = {"edge": "ends", "link": "target"}
-CHECK_GRAPH = "".join(
-    f"""
-CREATE TRIGGER {table}_10_check_{what} AFTER INSERT ON pgblend_data.{table}
-REFERENCING NEW TABLE AS new_{table}
-FOR EACH STATEMENT EXECUTE FUNCTION pgblend._{table}_check_{what}();
-CREATE TRIGGER {table}_10_check_other_{what} AFTER UPDATE ON pgblend_data.{table}
-REFERENCING NEW TABLE AS new_{table}
-FOR EACH STATEMENT EXECUTE FUNCTION pgblend._{table}_check_{what}();
-"""
-    for table, what in CHECKED.items()
-)
 NO_CHECK_GRAPH = "".join(
     f"""
 DROP TRIGGER {table}_10_check_{what} ON pgblend_data.{table};
@@ -607,10 +596,6 @@ COMMENT ON COLUMN pgblend_data.document_summary.worker IS
 UPDATE pgblend_data.setting SET value = value - 'first_key'
 WHERE name = 'model_calls' AND value ? 'first_key';
 """
-ADD_LOCKS = """
-CREATE TRIGGER collection_30_add_locks AFTER INSERT ON pgblend_data.collection
-FOR EACH ROW EXECUTE FUNCTION pgblend._collection_add_locks();
-"""
 NO_ADDED_LOCKS = "DROP TRIGGER collection_30_add_locks ON pgblend_data.collection;"
 ADVISORY_LOCKS = """
 ALTER TABLE pgblend_data.document_summary DROP COLUMN worker;
@@ -675,14 +660,6 @@ GRANT INSERT, UPDATE, DELETE ON pgblend_data.embedding_allowance TO pgblend_writ
 
 # --- a text search configuration that does not exist is refused
 CHECKED_LANGUAGES = ("collection", "collection_language", "document")
-CHECK_LANGUAGES = "".join(
-    f"""
-CREATE TRIGGER {table}_05_check_language
-BEFORE INSERT OR UPDATE OF text_search_config ON pgblend_data.{table}
-FOR EACH ROW EXECUTE FUNCTION pgblend._check_language();
-"""
-    for table in CHECKED_LANGUAGES
-)
 CHECK_NO_LANGUAGES = "".join(
     f"DROP TRIGGER {table}_05_check_language ON pgblend_data.{table};"
     for table in CHECKED_LANGUAGES
@@ -699,12 +676,11 @@ def upgrade() -> None:
     public_schema.create(connection, snapshot(down_revision))
     search_path.replace(connection, public_schema.PRIVATE, public_schema.PUBLIC)
     replace_routines(connection, snapshot(revision), snapshot(down_revision))
-    execute_script(connection, ADD_LOCKS)
     execute_script(connection, ADD_NAMES + INDEX_NAMES)
     execute_script(connection, TELL_LANGUAGES)
     execute_script(connection, PARSE + INDEX_PARSED)
     execute_script(connection, LINK_ENTITIES)
-    execute_script(connection, CHECK_GRAPH + VALIDATE_KEYS + CHECK_LANGUAGES)
+    execute_script(connection, VALIDATE_KEYS)
 
 
 def downgrade() -> None:
