@@ -555,6 +555,43 @@ DROP TYPE pgblend_data.attached_row;
 """
 
 
+# --- chunks are typed on their way into the database
+GIVEN_CHUNKS = """
+CREATE TYPE pgblend_data.given_chunk AS (
+    document integer,
+    content text,
+    heading text,
+    kind text,
+    own_start integer,
+    start_offset integer,
+    end_offset integer,
+    start_line integer,
+    end_line integer,
+    pages integer[],
+    token_count integer,
+    piece_tokens smallint[],
+    metadata jsonb
+);
+COMMENT ON TYPE pgblend_data.given_chunk IS
+'A chunk on its way into the database, with the columns of chunk that its source tells.';
+COMMENT ON COLUMN pgblend_data.given_chunk.document IS
+'Place of its document among those that are stored together, from 1.';
+COMMENT ON COLUMN pgblend_data.given_chunk.content IS 'Text.';
+COMMENT ON COLUMN pgblend_data.given_chunk.heading IS 'Headings above it; NULL: none.';
+COMMENT ON COLUMN pgblend_data.given_chunk.kind IS 'As in chunk; NULL: doc.';
+COMMENT ON COLUMN pgblend_data.given_chunk.own_start IS 'As in chunk; NULL: 0.';
+COMMENT ON COLUMN pgblend_data.given_chunk.start_offset IS 'First character in the source.';
+COMMENT ON COLUMN pgblend_data.given_chunk.end_offset IS 'Character after its last.';
+COMMENT ON COLUMN pgblend_data.given_chunk.start_line IS 'First line in the source, from 1.';
+COMMENT ON COLUMN pgblend_data.given_chunk.end_line IS 'Last line, inclusive.';
+COMMENT ON COLUMN pgblend_data.given_chunk.pages IS 'Pages that it stands on, from 1.';
+COMMENT ON COLUMN pgblend_data.given_chunk.token_count IS 'Tokens; NULL: to be estimated.';
+COMMENT ON COLUMN pgblend_data.given_chunk.piece_tokens IS 'As in chunk.';
+COMMENT ON COLUMN pgblend_data.given_chunk.metadata IS 'JSON object; NULL: an empty one.';
+"""
+NO_GIVEN_CHUNKS = "DROP TYPE pgblend_data.given_chunk;"
+
+
 # --- locks that no other role can take
 # Advisory locks are anybody's. A claim on the lexical index is its row's lock; so is that on the
 # vocabulary, which routines of the owner take alone. A worker's row has the key of its life, made
@@ -670,6 +707,7 @@ def upgrade() -> None:
     connection = op.get_bind()
     execute_script(connection, NAME_ROLES)
     execute_script(connection, PURPOSE + TUNED + SCORE + CREATE_LANGUAGES + READERS)
+    execute_script(connection, GIVEN_CHUNKS)
     execute_script(connection, LITERAL_WORDS)
     execute_script(connection, NO_FEEDBACK + CODE)
     execute_script(connection, TIE + LOCKS + OWN_WORKERS)
@@ -694,6 +732,7 @@ def downgrade() -> None:
     replace_routines(connection, snapshot(down_revision), snapshot(revision))
     execute_script(connection, ADVISORY_LOCKS + UNTIE_EDGES + UNTIE + VALIDATE_KEYS)
     execute_script(connection, NO_PURPOSE + NOT_TUNED + SCORE_BEFORE + NO_READERS)
+    execute_script(connection, NO_GIVEN_CHUNKS)
     execute_script(connection, FORGET_LANGUAGES)
     execute_script(connection, PARSE + INDEX_PARSED)
     execute_script(connection, REMOVE_NAMES + INDEX_NAMES)

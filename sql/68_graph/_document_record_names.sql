@@ -23,6 +23,9 @@ BEGIN
             INNER JOIN old_document AS o ON o.id = n.id
             WHERE (n.source_key, n.title, n.uri, n.metadata)
                 IS DISTINCT FROM (o.source_key, o.title, o.uri, o.metadata));
+        IF renamed = '{}' THEN
+            RETURN NULL;
+        END IF;
         WITH deleted AS (
             DELETE FROM pgblend_data.document_name AS n WHERE n.document_id = ANY(renamed)
             RETURNING n.collection_id, n.name

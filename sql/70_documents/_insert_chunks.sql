@@ -1,7 +1,11 @@
--- _insert_chunks: add chunks to documents, an array of them for each; returns how many.
--- chunk_index continues after the highest of each document. The chunks must be right
--- (_chunk_error); documents that are not there get none.
-CREATE OR REPLACE FUNCTION pgblend._insert_chunks(document_ids bigint[], chunks jsonb[])
+-- _insert_chunks: add chunks to documents, in the order given; returns how many.
+-- A chunk's `document` is the place of its document among document_ids, from 1; those of a NULL, or
+-- of a document that is not there, are left out. Each document's chunk_index begins at first_index.
+CREATE OR REPLACE FUNCTION pgblend._insert_chunks(
+    document_ids bigint[],
+    chunks pgblend_data.given_chunk[],
+    first_index integer
+)
 RETURNS integer
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
@@ -15,31 +19,19 @@ BEGIN
         start_offset, end_offset, start_line, end_line, pages, token_count, piece_tokens, metadata,
         text_search_config, lexemes, length, own_position, own_length)
     SELECT
-        d.id, coalesce(h.highest + 1, 0) + n.place - 1, d.collection_id, d.bucket, n.content,
-        n.heading, coalesce(n.kind, 'doc'), coalesce(n.own_start, 0), n.start_offset, n.end_offset,
-        n.start_line, n.end_line, n.pages,
+        d.id,
+        first_index - 1 + row_number() OVER (PARTITION BY d.id ORDER BY n.ordinality),
+        d.collection_id, d.bucket, n.content, n.heading, coalesce(n.kind, 'doc'),
+        coalesce(n.own_start, 0), n.start_offset, n.end_offset, n.start_line, n.end_line, n.pages,
         coalesce(n.token_count, pgblend._approximate_tokens(n.content)),
         n.piece_tokens, coalesce(n.metadata, '{}'), d.text_search_config, '', 0, 0, 0
-    FROM unnest(document_ids, chunks) AS g (document_id, chunks)
-    INNER JOIN pgblend_data.document AS d ON d.id = g.document_id
-    CROSS JOIN LATERAL (
-        SELECT max(c.chunk_index) AS highest
-        FROM pgblend_data.chunk AS c
-        WHERE c.document_id = g.document_id
-    ) AS h
-    CROSS JOIN LATERAL ROWS FROM (
-        jsonb_to_recordset(g.chunks) AS (
-            content text, heading text, kind text, own_start integer, start_offset integer,
-            end_offset integer, start_line integer, end_line integer, pages integer[],
-            token_count integer, piece_tokens smallint[], metadata jsonb)
-    ) WITH ORDINALITY AS n (
-        content, heading, kind, own_start, start_offset, end_offset, start_line, end_line, pages,
-        token_count, piece_tokens, metadata, place);
+    FROM unnest(chunks) WITH ORDINALITY AS n
+    INNER JOIN pgblend_data.document AS d ON d.id = document_ids[n.document]
+    ORDER BY d.id, n.ordinality;
     GET DIAGNOSTICS added = ROW_COUNT;
     RETURN added;
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._insert_chunks(bigint[], jsonb[]) IS
-'Add chunks to documents, an array of them for each, chunk_index continuing after the highest; '
-'returns how many.';
+COMMENT ON FUNCTION pgblend._insert_chunks(bigint[], pgblend_data.given_chunk[], integer) IS
+'Add chunks to documents, in the order given; returns how many.';
