@@ -353,17 +353,6 @@ EDGE_COLLECTIONS = "collection_id, neighbour_collection_id"
 TIE_EDGES = EDGE_KEY.format(f"{EDGE}, {EDGE_COLLECTIONS}", "weight")
 UNTIE_EDGES = EDGE_KEY.format(EDGE, f"weight, {EDGE_COLLECTIONS}")
 CHECKED = {"edge": "ends", "link": "target"}
-CHECK_GRAPH = "".join(
-    f"""
-CREATE TRIGGER {table}_10_check_{what} AFTER INSERT ON pgblend_data.{table}
-REFERENCING NEW TABLE AS new_{table}
-FOR EACH STATEMENT EXECUTE FUNCTION pgblend._{table}_check_{what}();
-CREATE TRIGGER {table}_10_check_other_{what} AFTER UPDATE ON pgblend_data.{table}
-REFERENCING NEW TABLE AS new_{table}
-FOR EACH STATEMENT EXECUTE FUNCTION pgblend._{table}_check_{what}();
-"""
-    for table, what in CHECKED.items()
-)
 NO_CHECK_GRAPH = "".join(
     f"""
 DROP TRIGGER {table}_10_check_{what} ON pgblend_data.{table};
@@ -566,6 +555,43 @@ DROP TYPE pgblend_data.attached_row;
 """
 
 
+# --- chunks are typed on their way into the database
+GIVEN_CHUNKS = """
+CREATE TYPE pgblend_data.given_chunk AS (
+    document integer,
+    content text,
+    heading text,
+    kind text,
+    own_start integer,
+    start_offset integer,
+    end_offset integer,
+    start_line integer,
+    end_line integer,
+    pages integer[],
+    token_count integer,
+    piece_tokens smallint[],
+    metadata jsonb
+);
+COMMENT ON TYPE pgblend_data.given_chunk IS
+'A chunk on its way into the database, with the columns of chunk that its source tells.';
+COMMENT ON COLUMN pgblend_data.given_chunk.document IS
+'Place of its document among those that are stored together, from 1.';
+COMMENT ON COLUMN pgblend_data.given_chunk.content IS 'Text.';
+COMMENT ON COLUMN pgblend_data.given_chunk.heading IS 'Headings above it; NULL: none.';
+COMMENT ON COLUMN pgblend_data.given_chunk.kind IS 'As in chunk; NULL: doc.';
+COMMENT ON COLUMN pgblend_data.given_chunk.own_start IS 'As in chunk; NULL: 0.';
+COMMENT ON COLUMN pgblend_data.given_chunk.start_offset IS 'First character in the source.';
+COMMENT ON COLUMN pgblend_data.given_chunk.end_offset IS 'Character after its last.';
+COMMENT ON COLUMN pgblend_data.given_chunk.start_line IS 'First line in the source, from 1.';
+COMMENT ON COLUMN pgblend_data.given_chunk.end_line IS 'Last line, inclusive.';
+COMMENT ON COLUMN pgblend_data.given_chunk.pages IS 'Pages that it stands on, from 1.';
+COMMENT ON COLUMN pgblend_data.given_chunk.token_count IS 'Tokens; NULL: to be estimated.';
+COMMENT ON COLUMN pgblend_data.given_chunk.piece_tokens IS 'As in chunk.';
+COMMENT ON COLUMN pgblend_data.given_chunk.metadata IS 'JSON object; NULL: an empty one.';
+"""
+NO_GIVEN_CHUNKS = "DROP TYPE pgblend_data.given_chunk;"
+
+
 # --- locks that no other role can take
 # Advisory locks are anybody's. A claim on the lexical index is its row's lock; so is that on the
 # vocabulary, which routines of the owner take alone. A worker's row has the key of its life, made
@@ -606,10 +632,6 @@ COMMENT ON COLUMN pgblend_data.document_summary.worker IS
 'Who has it summed up (embedding_worker.id); NULL or a dead worker''s: nobody.';
 UPDATE pgblend_data.setting SET value = value - 'first_key'
 WHERE name = 'model_calls' AND value ? 'first_key';
-"""
-ADD_LOCKS = """
-CREATE TRIGGER collection_30_add_locks AFTER INSERT ON pgblend_data.collection
-FOR EACH ROW EXECUTE FUNCTION pgblend._collection_add_locks();
 """
 NO_ADDED_LOCKS = "DROP TRIGGER collection_30_add_locks ON pgblend_data.collection;"
 ADVISORY_LOCKS = """
@@ -675,14 +697,6 @@ GRANT INSERT, UPDATE, DELETE ON pgblend_data.embedding_allowance TO pgblend_writ
 
 # --- a text search configuration that does not exist is refused
 CHECKED_LANGUAGES = ("collection", "collection_language", "document")
-CHECK_LANGUAGES = "".join(
-    f"""
-CREATE TRIGGER {table}_05_check_language
-BEFORE INSERT OR UPDATE OF text_search_config ON pgblend_data.{table}
-FOR EACH ROW EXECUTE FUNCTION pgblend._check_language();
-"""
-    for table in CHECKED_LANGUAGES
-)
 CHECK_NO_LANGUAGES = "".join(
     f"DROP TRIGGER {table}_05_check_language ON pgblend_data.{table};"
     for table in CHECKED_LANGUAGES
@@ -693,18 +707,18 @@ def upgrade() -> None:
     connection = op.get_bind()
     execute_script(connection, NAME_ROLES)
     execute_script(connection, PURPOSE + TUNED + SCORE + CREATE_LANGUAGES + READERS)
+    execute_script(connection, GIVEN_CHUNKS)
     execute_script(connection, LITERAL_WORDS)
     execute_script(connection, NO_FEEDBACK + CODE)
     execute_script(connection, TIE + LOCKS + OWN_WORKERS)
     public_schema.create(connection, snapshot(down_revision))
     search_path.replace(connection, public_schema.PRIVATE, public_schema.PUBLIC)
     replace_routines(connection, snapshot(revision), snapshot(down_revision))
-    execute_script(connection, ADD_LOCKS)
     execute_script(connection, ADD_NAMES + INDEX_NAMES)
     execute_script(connection, TELL_LANGUAGES)
     execute_script(connection, PARSE + INDEX_PARSED)
     execute_script(connection, LINK_ENTITIES)
-    execute_script(connection, CHECK_GRAPH + VALIDATE_KEYS + CHECK_LANGUAGES)
+    execute_script(connection, VALIDATE_KEYS)
 
 
 def downgrade() -> None:
@@ -718,6 +732,7 @@ def downgrade() -> None:
     replace_routines(connection, snapshot(down_revision), snapshot(revision))
     execute_script(connection, ADVISORY_LOCKS + UNTIE_EDGES + UNTIE + VALIDATE_KEYS)
     execute_script(connection, NO_PURPOSE + NOT_TUNED + SCORE_BEFORE + NO_READERS)
+    execute_script(connection, NO_GIVEN_CHUNKS)
     execute_script(connection, FORGET_LANGUAGES)
     execute_script(connection, PARSE + INDEX_PARSED)
     execute_script(connection, REMOVE_NAMES + INDEX_NAMES)

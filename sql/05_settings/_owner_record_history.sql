@@ -25,3 +25,10 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER profile_10_record_history AFTER INSERT OR UPDATE OR DELETE
+ON pgblend_data.profile
+FOR EACH ROW EXECUTE FUNCTION pgblend._owner_record_history();
+CREATE OR REPLACE TRIGGER collection_10_record_history
+AFTER INSERT OR UPDATE OR DELETE ON pgblend_data.collection
+FOR EACH ROW EXECUTE FUNCTION pgblend._owner_record_history();

@@ -14,3 +14,7 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER setting_10_record_history AFTER INSERT OR UPDATE OR DELETE
+ON pgblend_data.setting
+FOR EACH ROW EXECUTE FUNCTION pgblend._setting_record_history();

@@ -10,3 +10,13 @@ BEGIN
     RETURN NEW;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER collection_05_check_language
+BEFORE INSERT OR UPDATE OF text_search_config ON pgblend_data.collection
+FOR EACH ROW EXECUTE FUNCTION pgblend._check_language();
+CREATE OR REPLACE TRIGGER collection_language_05_check_language
+BEFORE INSERT OR UPDATE OF text_search_config ON pgblend_data.collection_language
+FOR EACH ROW EXECUTE FUNCTION pgblend._check_language();
+CREATE OR REPLACE TRIGGER document_05_check_language
+BEFORE INSERT OR UPDATE OF text_search_config ON pgblend_data.document
+FOR EACH ROW EXECUTE FUNCTION pgblend._check_language();

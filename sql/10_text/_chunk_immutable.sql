@@ -21,3 +21,6 @@ BEGIN
     RETURN NEW;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER chunk_20_immutable BEFORE UPDATE ON pgblend_data.chunk
+FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_immutable();

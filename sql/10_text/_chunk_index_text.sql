@@ -80,3 +80,6 @@ BEGIN
     RETURN NEW;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER chunk_10_index_text BEFORE INSERT ON pgblend_data.chunk
+FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_index_text();

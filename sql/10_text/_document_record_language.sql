@@ -19,3 +19,10 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER document_10_record_language AFTER INSERT ON pgblend_data.document
+REFERENCING NEW TABLE AS new_document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_record_language();
+CREATE OR REPLACE TRIGGER document_10_record_other_language AFTER UPDATE ON pgblend_data.document
+REFERENCING NEW TABLE AS new_document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_record_language();

@@ -18,3 +18,7 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER chunk_40_index_pending AFTER INSERT ON pgblend_data.chunk
+REFERENCING NEW TABLE AS new_chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_add_pending();

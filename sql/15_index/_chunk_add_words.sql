@@ -49,3 +49,7 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER chunk_45_add_words AFTER INSERT ON pgblend_data.chunk
+REFERENCING NEW TABLE AS new_chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_add_words();

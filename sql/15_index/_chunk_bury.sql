@@ -23,3 +23,7 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER chunk_50_bury AFTER DELETE ON pgblend_data.chunk
+REFERENCING OLD TABLE AS old_chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_bury();

@@ -11,3 +11,6 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER chunk_60_clear_index AFTER TRUNCATE ON pgblend_data.chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_clear_index();

@@ -13,3 +13,6 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER collection_30_add_locks AFTER INSERT ON pgblend_data.collection
+FOR EACH ROW EXECUTE FUNCTION pgblend._collection_add_locks();

@@ -145,7 +145,7 @@ blend.set_metadata,
 blend.set_summary
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
-pgblend._append_document,
+pgblend._check_text_search_config,
 pgblend._fail_embeddings,
 pgblend._fail_summary,
 pgblend._follow_settings,
@@ -164,6 +164,7 @@ pgblend._start_run,
 pgblend._start_worker,
 pgblend._stop_worker,
 pgblend._store_embeddings,
+pgblend._store_staged,
 pgblend._store_token_counts,
 pgblend._uncounted_chunks
 TO pgblend_writer;

@@ -10,3 +10,6 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER document_40_clear_edges AFTER TRUNCATE ON pgblend_data.document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_clear_edges();

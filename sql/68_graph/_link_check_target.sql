@@ -27,3 +27,10 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER link_10_check_target AFTER INSERT ON pgblend_data.link
+REFERENCING NEW TABLE AS new_link
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._link_check_target();
+CREATE OR REPLACE TRIGGER link_10_check_other_target AFTER UPDATE ON pgblend_data.link
+REFERENCING NEW TABLE AS new_link
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._link_check_target();

@@ -20,3 +20,7 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER chunk_80_drop_edges AFTER DELETE ON pgblend_data.chunk
+REFERENCING OLD TABLE AS old_chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_drop_edges();

@@ -24,3 +24,7 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER document_30_drop_edges AFTER DELETE ON pgblend_data.document
+REFERENCING OLD TABLE AS old_document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_drop_edges();

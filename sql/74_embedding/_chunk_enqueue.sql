@@ -16,3 +16,7 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER chunk_30_enqueue AFTER INSERT ON pgblend_data.chunk
+REFERENCING NEW TABLE AS new_chunk
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_enqueue();

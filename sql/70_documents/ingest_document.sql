@@ -31,8 +31,8 @@ AS $function$
 DECLARE
     target pgblend_data.collection := pgblend._named_collection(ingest_document.collection);
 BEGIN
-    RETURN QUERY
     SELECT s.document_id, s.status, s.chunk_count
+    INTO ingest_document.document_id, ingest_document.status, ingest_document.chunk_count
     FROM pgblend._store_documents(
         target,
         ARRAY[pgblend._document_row(
@@ -43,8 +43,13 @@ BEGIN
                 coalesce(nullif(ingest_document.content, ''), jsonb_path_query_array(
                     ingest_document.chunks, '$[*].content')::text))),
             ingest_document.content_hash, ingest_document.media_type, ingest_document.modified_at)],
-        ARRAY[ingest_document.content],
-        ARRAY[ingest_document.chunks],
-        ARRAY[ingest_document.links]) AS s;
+        CASE WHEN ingest_document.chunks IS NULL THEN ARRAY[ingest_document.content] END,
+        pgblend._read_chunks(ingest_document.chunks),
+        CASE WHEN ingest_document.links IS NOT NULL THEN ARRAY[ingest_document.links] END) AS s;
+    IF status IN ('added', 'replaced') AND num_nulls(content, chunks) = 2 THEN
+        RAISE EXCEPTION 'chunks is NULL: expected an array of objects with "content"'
+            USING ERRCODE = '22023', HINT = 'Leave chunks NULL to have the content split here.';
+    END IF;
+    RETURN NEXT;
 END;
 $function$;

@@ -35,7 +35,6 @@ BEGIN
             left(source_key, 200), left(metadata::text, 200)
             USING ERRCODE = '22023', HINT = 'For example: {"author": "knuth"}';
     END IF;
-    PERFORM pgblend._check_text_search_config(coalesce(language, target.text_search_config));
     checked.collection_id := target.id;
     checked.bucket := pgblend._bucket(target.id, source_key);
     checked.source_key := source_key;

@@ -23,3 +23,6 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER setting_20_follow AFTER INSERT OR UPDATE OR DELETE ON pgblend_data.setting
+FOR EACH ROW EXECUTE FUNCTION pgblend._setting_follow();

@@ -5,7 +5,8 @@
 -- worker the rows are locked for this transaction instead. Rows of other workers are skipped, as
 -- are those to be tried later and dead letters; no rows mean that there is nothing to take now. A
 -- NULL batch_size takes all; an unknown space has none. embedding_texts_per_minute bounds what all
--- workers take together. Chunks to be embedded with their document's summary wait for it.
+-- workers take together. Chunks to be embedded with a summary that a model makes wait for it once:
+-- a model that failed for a document holds nothing up, and without one (summary_model) none waits.
 CREATE OR REPLACE FUNCTION pgblend._next_embeddings(
     space text,
     batch_size integer,
@@ -20,7 +21,13 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     chunk_ids bigint[];
-    with_summary bigint[] := pgblend._waits_for_summary();
+    with_summary bigint[] := ARRAY(
+        SELECT c.id
+        FROM pgblend_data.collection AS c
+        CROSS JOIN LATERAL pgblend._collection_settings(c.settings) AS s (settings)
+        WHERE s.settings ->> 'embedding_prefix' = 'summary'
+            AND (s.settings ->> 'summaries')::boolean
+            AND blend.get_setting('summary_model') <> 'null');
 BEGIN
     IF worker IS NOT NULL THEN
         batch_size := pgblend._embedding_allowance(_next_embeddings.space, batch_size);

@@ -14,13 +14,13 @@ AS $function$
 DECLARE
     words text := concat_ws(' ', title, left(content, 2400));
 BEGIN
-    IF octet_length(words) = char_length(words) OR NOT EXISTS (
-        SELECT FROM pg_ts_config AS c
-        WHERE c.cfgname = collection_config
-            AND c.cfgnamespace IN ('pg_catalog'::regnamespace, 'pgblend'::regnamespace))
-    THEN
+    IF octet_length(words) = char_length(words) THEN
         RETURN collection_config;
     END IF;
-    RETURN coalesce(pgblend._script_language(words), collection_config);
+    RETURN coalesce((
+        SELECT pgblend._script_language(words) FROM pg_ts_config AS c
+        WHERE c.cfgname = collection_config
+            AND c.cfgnamespace IN ('pg_catalog'::regnamespace, 'pgblend'::regnamespace)
+        LIMIT 1), collection_config);
 END;
 $function$;

@@ -23,6 +23,9 @@ BEGIN
             INNER JOIN old_document AS o ON o.id = n.id
             WHERE (n.source_key, n.title, n.uri, n.metadata)
                 IS DISTINCT FROM (o.source_key, o.title, o.uri, o.metadata));
+        IF renamed = '{}' THEN
+            RETURN NULL;
+        END IF;
         WITH deleted AS (
             DELETE FROM pgblend_data.document_name AS n WHERE n.document_id = ANY(renamed)
             RETURNING n.collection_id, n.name
@@ -61,3 +64,10 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER document_20_record_names AFTER INSERT ON pgblend_data.document
+REFERENCING NEW TABLE AS new_document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_record_names();
+CREATE OR REPLACE TRIGGER document_20_record_other_names AFTER UPDATE ON pgblend_data.document
+REFERENCING OLD TABLE AS old_document NEW TABLE AS new_document
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_record_names();

@@ -49,3 +49,10 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER edge_10_check_ends AFTER INSERT ON pgblend_data.edge
+REFERENCING NEW TABLE AS new_edge
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._edge_check_ends();
+CREATE OR REPLACE TRIGGER edge_10_check_other_ends AFTER UPDATE ON pgblend_data.edge
+REFERENCING NEW TABLE AS new_edge
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._edge_check_ends();

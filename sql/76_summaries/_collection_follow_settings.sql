@@ -13,3 +13,7 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER collection_20_follow_settings AFTER UPDATE OF settings
+ON pgblend_data.collection
+FOR EACH ROW EXECUTE FUNCTION pgblend._collection_follow_settings();

@@ -18,3 +18,6 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
+
+CREATE OR REPLACE TRIGGER document_50_want_summary AFTER INSERT OR UPDATE ON pgblend_data.document
+FOR EACH ROW EXECUTE FUNCTION pgblend._document_want_summary();
