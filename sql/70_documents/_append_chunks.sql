@@ -15,6 +15,3 @@ BEGIN
         WHERE c.document_id = _append_chunks.document_id));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._append_chunks(bigint, pgblend_data.given_chunk[]) IS
-'Add chunks to those that a document has; returns how many.';
