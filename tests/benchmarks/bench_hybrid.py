@@ -40,7 +40,8 @@ ARM = (
 ARMS = {
     "lexical": ARM.format("word_list('lexical', %(query)s, %(ids)s, NULL, %(settings)s)"),
     "vector": ARM.format(
-        "pgblend._vector_arm(%(vector)s, pgblend._active_space(), %(ids)s, %(query)s, NULL, %(settings)s)"
+        "pgblend._vector_arm(%(vector)s, pgblend._active_space(), %(ids)s, %(query)s, NULL,"
+        " %(settings)s)"
     ),
     "fuzzy": ARM.format("word_list('fuzzy', %(query)s, %(ids)s, NULL, %(settings)s)"),
 }

@@ -151,7 +151,8 @@ SETTINGS: dict[str, Any] = {
 def test_the_stage_of_the_graph(db: Database, run: Run, chunks: dict[str, int]) -> None:
     for source, target in (("wine", "deploy"), ("deploy", "sea")):
         db.rows("SELECT add_edge(graph_node('c', %s), graph_node('c', %s))", source, target)
-    lists = [searched(db, run, "lexical", "wine")]
+    about = {"arm": "lexical", "kind": "lexical", "by_vector": False, "weight": 3}
+    lists = [about | searched(db, run, "lexical", "wine")]
     stored = stored_passages(run, None, "s")
     told: list[tuple[Any, ...]] = []
     tools = {name: lambda *said, name=name: told.append((name, *said)) for name in ("done", "warn")}

@@ -227,6 +227,7 @@ def test_languages_share_one_bm25(db: Database) -> None:
             "SELECT ingest_document('docs', %s, 'houses of wine', language => %s)", key, language
         )
     number = db.value("SELECT id FROM pgblend_data.collection")
+    add_word_lists(db.connection)
     for _ in range(2):
         assert db.rows(STATISTICS, number, ["hous", "houses"]) == [(3, 7, [2, 1])]
         assert [key for key, _ in search(db, "houses")] == ["b", "a", "c"]

@@ -300,9 +300,9 @@ def test_at_most_so_many(library: Database) -> None:
 
 def test_candidates_are_checked_on_documents_where_these_decide(library: Database) -> None:
     by_uri, by_key = '{"$uri": {"prefix": "notes"}}', '{"n": 1}'
-    assert checked_by(library, by_uri)["column"] == "document_ids"
-    assert checked_by(library, by_uri)["look_up"](1) is None
-    assert checked_by(library, by_key)["column"] == "chunk_ids"
+    assert checked_by(library, by_uri).column == "document_ids"
+    assert checked_by(library, by_uri).look_up(1) is None
+    assert checked_by(library, by_key).column == "chunk_ids"
     for text, expected in (('{"$uri": {"prefix": "docs/b"}}', [B]), (None, [A, B, C])):
         check = checked_by(library, text, "'doc'")
         ids = library.column("SELECT id FROM pgblend_data.chunk")

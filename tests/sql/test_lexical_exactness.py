@@ -144,6 +144,7 @@ def test_statistics_follow_every_change(db: Database) -> None:
 
 def test_languages_share_one_bm25(db: Database) -> None:
     number = collection(db)
+    add_word_lists(db.connection)
     for key, language in enumerate(LANGUAGES):
         ingest(db, ["houses houses of wine", "sea"], 2 * key, language)
     scores = [score for _, score in db.rows(SEARCH, "houses")]

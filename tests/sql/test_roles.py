@@ -65,7 +65,8 @@ def test_no_table_shows_a_row_of_a_hidden_collection(two_collections: Any) -> No
 
 def test_statistics_are_of_visible_rows(two_collections: Any) -> None:
     ids = "(SELECT array_agg(id) FROM pgblend_data.collection)"
-    add_word_lists(two_collections.admin.connection)
+    for database in (two_collections.admin, two_collections.only_open):
+        add_word_lists(database.connection)
     lexemes = "'{{english}}', '{{deploy,product,wine}}'"
     counts = f"SELECT c::text FROM lexical_counts({{}}, {lexemes}, false) AS c"
     query = counts.format(ids)
@@ -90,7 +91,8 @@ def test_statistics_are_of_visible_rows(two_collections: Any) -> None:
     ],
 )
 def test_internal_functions_see_no_more(two_collections: Any, call: str) -> None:
-    add_word_lists(two_collections.admin.connection)
+    for database in (two_collections.admin, two_collections.only_open):
+        add_word_lists(database.connection)
     assert two_collections.reader.value(call) == two_collections.only_open.value(call)
 
 

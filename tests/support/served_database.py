@@ -1,7 +1,6 @@
 """The program's Database over a psycopg connection: statements are a real server's to answer."""
 
-import re
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
@@ -17,7 +16,9 @@ class ServedDatabase(FakeDatabase):
         self.connection = connection
 
     def run(self, statement: str, types: list[str], *values: Any) -> list[dict[str, Any]]:
-        typed = re.sub(r"\$(\d+)", lambda mark: f"{mark[0]}::{types[int(mark[1]) - 1]}", statement)
-        with psycopg.RawCursor(self.connection, row_factory=dict_row) as cursor:
-            cursor.execute(cast(LiteralString, typed), values)
-            return cursor.fetchall()
+        cursor = psycopg.ClientCursor(self.connection, row_factory=dict_row)
+        cursor.execute(f"PREPARE served ({', '.join(types)}) AS {statement}".encode())
+        call = f"EXECUTE served ({', '.join(['%s'] * len(types))})"
+        rows = cursor.execute(call.encode(), values).fetchall()
+        cursor.execute("DEALLOCATE served")
+        return rows
