@@ -15,7 +15,8 @@ def keep_value(kept: MutableMapping[Key, Value], key: Key, value: Value, most: i
     return value
 
 
-Rows = Sequence[Mapping[str, Any]]
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
 MOST_PLANS = 100
 
 
@@ -39,13 +40,14 @@ def prepared_statements(
 
 
 def error_state(error: Any) -> str:
-    """Return the SQLSTATE of a plpy.SPIError, "" where it has none.
+    """Return the SQLSTATE of a plpy.SPIError or plpy.Error, "" where it has none.
 
-    Only exceptions of states that PostgreSQL names have an attribute `sqlstate`; ours (PB001 …)
-    have the number that the server holds: five characters of six bits each.
+    A statement's exception has an attribute `sqlstate` where PostgreSQL names the state; of ours
+    (PB001 …) it has the number that the server holds: five characters of six bits each.
     """
-    if getattr(error, "spidata", None) is None:
-        return ""
+    known: str | None = getattr(error, "sqlstate", None)
+    if known or getattr(error, "spidata", None) is None:
+        return known or ""
     number = error.spidata[0]
     return "".join(chr((number >> shift & 0x3F) + ord("0")) for shift in range(0, 30, 6))
 
@@ -53,7 +55,7 @@ def error_state(error: Any) -> str:
 class Database(Protocol):
     """What the program asks of the server."""
 
-    Problem: type[Exception]  # what a statement raises
+    Problem: tuple[type[Exception], ...]  # what statements and `fail` raise
 
     @property
     def session(self) -> MutableMapping[str, Any]:
@@ -78,7 +80,7 @@ class Backend:
     def __init__(self, server: Any, session: MutableMapping[str, Any]) -> None:
         self.server = server
         self.session = session
-        self.Problem: type[Exception] = server.SPIError
+        self.Problem: tuple[type[Exception], ...] = (server.SPIError, server.Error)
         self.run = prepared_statements(server.prepare, self.kept("statements"))
 
     def kept(self, name: str) -> dict[Any, Any]:

@@ -14,7 +14,7 @@ ROLES = ("pgblend_reader", "pgblend_writer", "pgblend_admin")  # each has the ri
 _LISTED = re.compile(r"^(GRANT|REVOKE) \w+ ON(?: FUNCTION)?\n([^;]*?)\n(?:TO|FROM) (\w+);", re.M)
 _NAMED = re.compile(r"\b(?:pg)?blend\.(\w+)")
 _PRIVATE = re.compile(r"\b_[a-z]\w*")
-_IMPORTED = re.compile(r"^from (pgblend\.plpy[\w.]*) import", re.MULTILINE)
+_IMPORTED = re.compile(r"^ *from (pgblend\.plpy[\w.]*) import", re.MULTILINE)
 
 
 def derived_grants(access: str, sources: Mapping[str, str], modules: Mapping[str, str]) -> str:

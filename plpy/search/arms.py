@@ -2,59 +2,30 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
 from pgblend.plpy.models.embedding import checked_vectors
+from pgblend.plpy.search.lexical import COLUMNS, WordLists
 from pgblend.plpy.search.stages import Search
-from pgblend.plpy.session import error_state
+from pgblend.plpy.session import Database, error_state
 
-_NAMED_SPACE = "(SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = $6)"
-_ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
-_STATEMENT = "SELECT a.* FROM pgblend.{} AS a"
-_COLUMNS = ("chunk_ids", "document_ids", "chunk_indexes", "scores")
-_ARMS = {
-    "lexical": (_STATEMENT.format("_lexical_arm($1, $2, $3, $4)"), _ASKED),
-    "vector": (
-        _STATEMENT.format(f"_vector_arm($5, {_NAMED_SPACE}, $2, $1, $3, $4)"),
-        [*_ASKED, "vector", "text"],
-    ),
-    "fuzzy": (_STATEMENT.format("_fuzzy_arm($1, $2, $3, $4)"), _ASKED),
-}
+_VECTOR = (
+    "SELECT a.* FROM pgblend._vector_arm($3, (SELECT s FROM pgblend_data.embedding_space AS s"
+    " WHERE s.name = $4), $2, $1, $5, $6) AS a"
+)
+_VECTOR_TYPES = ["text", "bigint[]", "vector", "text", "jsonb", "jsonb"]
 
 
-def arm_list(
-    run: Callable[..., Sequence[Mapping[str, Any]]],
-    kind: str,
-    arm: str,
-    weight: float,
-    values: Sequence[object],
-    handed: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return the candidates of one arm (lexical, vector, fuzzy), best first, as columns.
+def vector_list(db: Database, *values: object) -> dict[str, Any]:
+    """Return the columns of the vector arm's list; there is no perfect cosine among them.
 
-    `run` executes (statement, types, *values); `values` are query (for vectors the one whose
-    phrases and exclusions bind, or None), collection ids, filter and settings, for vectors also the
-    vector and the space's name. `arm` is what the list is called (an expanded query has several of
-    a kind) and `weight` what it counts in fusion. Where the arm has put its `columns` into
-    `handed`, what the statement gives is left aside: numbers that Python has need not be written
-    and read. The list has `chunk_ids`, `document_ids`, `chunk_indexes` and `scores`; `perfect`,
-    what no passage can reach, is None for cosines.
+    `values` are the query whose phrases and exclusions bind, or None, collection ids, the vector,
+    the space's name, the filter and what the arm reads of the settings.
     """
-    row = run(*_ARMS[kind], *values)[0]
-    if handed["columns"] is None:
-        columns = {name: value or [] for name, value in row.items() if name != "perfect_score"}
-    else:
-        columns = dict(zip(_COLUMNS, handed["columns"], strict=True))
-    return {
-        "arm": arm,
-        "kind": kind,
-        "by_vector": kind == "vector",
-        "weight": weight,
-        "perfect": row.get("perfect_score"),
-        **columns,
-    }
+    row = db.run(_VECTOR, _VECTOR_TYPES, *values)[0]
+    return {**{name: value or [] for name, value in row.items()}, "perfect": None}
 
 
 def candidate_arms(
@@ -90,6 +61,13 @@ class Arms:
     def __init__(self, search: Search) -> None:
         self.search = search
         self.db, self.request, self.settings = search.db, search.request, search.settings
+        self.by_words = WordLists(
+            self.db,
+            self.request.collection_ids,
+            self.request.filter,
+            self.settings,
+            search.plan.deadline,
+        )
 
     def find(
         self,
@@ -99,47 +77,47 @@ class Arms:
         text: str | None = None,
         vector: str | None = None,
     ) -> dict[str, Any]:
-        """Return the list of an arm for a text or a vector (arm_list).
+        """Return the candidates of one arm (lexical, vector, fuzzy), best first, as columns.
 
-        `every_word` tells that passages have every word of the text, `named` that the first
-        passage's document is called so. Where the time of a list that may be missing is over, it
-        is empty, and named.
+        `arm` is what the list is called (an expanded query has several of a kind) and `weight` what
+        it counts in fusion. The list has `chunk_ids`, `document_ids`, `chunk_indexes` and `scores`;
+        `perfect`, what no passage can reach, is None for cosines. `every_word` tells that passages
+        have every word of the text, `named` that the first passage's document is called so. Where
+        the time of a list that may be missing is over, it is empty, and named.
         """
-        warmed = self.db.kept("warmed")
-        handed: dict[str, Any] = {
-            "columns": None,
-            "every_word": False,
-            "deadline": self.search.plan.deadline,
-            "warmed_up": kind not in warmed,
-        }
+        about = {"arm": arm, "kind": kind, "by_vector": kind == "vector", "weight": weight}
+        if kind == "vector":
+            found = self._by_vector(vector, is_variant=kind != arm)
+            return {**about, **found, "every_word": False, "named": False}
         called_at = monotonic()
-        if kind != "vector":
-            self.db.session["pgblend_handed"] = handed
         try:
-            values = self._values(kind, arm, text, vector)
-            found = arm_list(self.db.run, kind, arm, weight, values, handed)
-            return found | {
-                "every_word": handed["every_word"] and self.settings["language"] is None,
-                "named": kind == arm == "lexical" and self._is_named(text, found["chunk_ids"]),
-            }
+            depth = self.search.plan.depth_of(is_variant=kind != arm)
+            found = self.by_words.find(kind, text, depth)
+            is_whole = found.get("every_word", False) and self.settings["language"] is None
+            is_named = kind == arm == "lexical" and self._is_named(text, found["chunk_ids"])
+            return {**about, **found, "every_word": is_whole, "named": is_named}
         except self.db.Problem as error:
             if arm == "lexical" or error_state(error) != "PB009" or self.settings["strict"]:
                 raise
-            return self._too_late(kind, arm, weight)
+            return {**about, **self._too_late(kind, arm)}
         finally:
-            self.db.session.pop("pgblend_handed", None)
-            if handed["warmed_up"] and "ready_at" in handed:
-                warmed[kind] = True
-                self.search.warm(handed["ready_at"] - called_at)
+            self._tell_warm_up(kind, called_at)
 
-    def _values(self, kind: str, arm: str, text: str | None, vector: str | None) -> list[object]:
-        """Return the arguments of an arm's statement."""
-        asked = self.search.plan.for_arm(is_variant=kind != arm)
-        scope = [self.request.collection_ids, self.request.filter, asked]
-        if kind != "vector":
-            return [text, *scope]
-        binding = self.request.query if self.settings["weights"]["lexical"] > 0 else None
-        return [binding, *scope, vector, self.request.space]
+    def _by_vector(self, vector: str | None, is_variant: bool) -> dict[str, Any]:
+        """Return the list of a vector; the query's phrases and exclusions bind it."""
+        request = self.request
+        binding = request.query if self.settings["weights"]["lexical"] > 0 else None
+        asked = self.search.plan.for_arm(is_variant)
+        ids = request.collection_ids
+        return vector_list(self.db, binding, ids, vector, request.space, request.filter, asked)
+
+    def _tell_warm_up(self, kind: str, called_at: float) -> None:
+        """Tell what a session does once apart: it reads what is new of the index."""
+        warmed = self.db.kept("warmed")
+        ready_at, has_read = self.by_words.warmed_up()
+        if ready_at is not None and ready_at > called_at and (has_read or kind not in warmed):
+            warmed[kind] = True
+            self.search.warm(ready_at - called_at)
 
     def _is_named(self, text: str | None, chunk_ids: Sequence[int]) -> bool:
         """Tell whether the first chunk is of a document that is called so; a quick look first."""
@@ -149,7 +127,7 @@ class Arms:
         found: bool = self.db.run(_IS_NAMED, ["text", "bigint"], text, chunk_ids[0])[0]["found"]
         return found
 
-    def _too_late(self, kind: str, arm: str, weight: float) -> dict[str, Any]:
+    def _too_late(self, kind: str, arm: str) -> dict[str, Any]:
         """Name a list whose time is over, and return it empty."""
         key = "total" if monotonic() > self.search.plan.deadline else "lexical"
         outcome = {
@@ -157,9 +135,8 @@ class Arms:
             "hint": f"Raise timeouts_ms, key {key}.",
         }
         self.search.degrade("fuzzy" if kind == arm else "expand", outcome)
-        columns: dict[str, list[object]] = {name: [] for name in (*_COLUMNS, "corrections")}
-        about = {"arm": arm, "kind": kind, "by_vector": False, "weight": weight, "perfect": None}
-        return {**about, **columns}
+        columns: dict[str, list[object]] = {name: [] for name in (*COLUMNS, "corrections")}
+        return {**columns, "perfect": None}
 
     def vectors_of(self, outcome: Mapping[str, Any], count: int) -> list[str] | None:
         """Return the vectors in the gateway's answer; None, and named, where there are none."""

@@ -27,19 +27,14 @@ def parsed_settings(kept: MutableMapping[Hashable, Parsed], text: str) -> Parsed
     return parsed
 
 
-READ_BY_ARMS = (
-    *("b", "k1", "title_weight", "heading_weight", "level", "language"),
-    *("lexical_index", "lexical_method", "damaged"),
-    *("fuzzy", "fuzzy_method", "ef_search", "vector_scan", "rescore_factor"),
-    *("strict", "timeouts_ms"),
-)
+READ_BY_ARMS = ("language", "ef_search", "vector_scan", "rescore_factor")
 MOST_DEPTHS = 10
 
 
 def arm_settings(kept: MutableMapping[int, str], settings: Mapping[str, Any], depth: int) -> str:
-    """Return as JSON what arms read of a search's settings, to find `depth` candidates.
+    """Return as JSON what the vector arm reads of the settings, to find `depth` candidates.
 
-    Every arm parses it, so the rest is left out. `kept` has the texts for these settings by depth.
+    It parses them, so the rest is left out. `kept` has the texts for these settings by depth.
     """
     text = kept.get(depth)
     if text is None:
@@ -105,10 +100,13 @@ class Plan:
     depth_of_variants: int
     deadline: float
 
+    def depth_of(self, is_variant: bool) -> int:
+        """Return how many candidates a list is asked for."""
+        return self.depth_of_variants if is_variant else self.depth
+
     def for_arm(self, is_variant: bool) -> str:
-        """Return as JSON what an arm reads of the settings."""
-        depth = self.depth_of_variants if is_variant else self.depth
-        return arm_settings(self.arm_texts, self.settings, depth)
+        """Return as JSON what the vector arm reads of the settings."""
+        return arm_settings(self.arm_texts, self.settings, self.depth_of(is_variant))
 
 
 def search_plan(db: Database, request: Request) -> Plan:

@@ -35,6 +35,7 @@ CREATE OR REPLACE FUNCTION pgblend._rank_passages(
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.search.plan import Request
 from pgblend.plpy.search.run import rank_passages

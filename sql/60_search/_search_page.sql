@@ -1,13 +1,14 @@
--- _search_page: one page of a search whose query is embedded, going on without what the words' arm
--- lacks.
+-- _search_page: one page of a search whose query is embedded, going on without what the lexical
+-- arm lacks.
 -- Arms and texts are read by one statement, so under one snapshot. Where a collection has no
 -- lexical index (PB002), it looks again after 50 and 100 ms while another session builds one, then
 -- searches what there is; where the index is damaged, the words of that collection are left out;
--- where the arm's time is over (PB009), all words are, and candidate_count is NULL. These are named
--- in `degraded` and raise a WARNING; with the setting strict they are errors at once. Without numpy
--- the words are scored from tsvectors, which is only named. A deadlock (with REINDEX TABLE, which
--- takes a table's indexes one after the other) is tried once more. trace has lexical_tries, for the
--- search log: how many attempts, and the SQLSTATE and status of an index that was not there.
+-- where the arm's time is over (PB009), all words are, and candidate_count is NULL; so they are
+-- where the server's Python lacks numpy (PB013), which ends a search by words alone. These are
+-- named in `degraded` and raise a WARNING; with the setting strict they are errors at once. A
+-- deadlock (with REINDEX TABLE, which takes a table's indexes one after the other) is tried once
+-- more. trace has lexical_tries, for the search log: how many attempts, and the SQLSTATE and status
+-- of an index that was not there.
 CREATE OR REPLACE FUNCTION pgblend._search_page(
     query text,
     result_limit integer,
@@ -38,10 +39,6 @@ DECLARE
     hint text;
     tries jsonb := '{"attempts": 0}';
 BEGIN
-    IF (settings #>> '{weights,lexical}')::double precision > 0 AND NOT pgblend._has_numpy() THEN
-        degraded := _search_page.degraded
-            || 'lexical: scored from tsvectors, slowly: the server''s Python has no numpy'::text;
-    END IF;
     LOOP
         BEGIN
             tries := jsonb_set(tries, '{attempts}', to_jsonb((tries ->> 'attempts')::integer + 1));
@@ -67,7 +64,7 @@ BEGIN
             RETURN;
         EXCEPTION
             WHEN SQLSTATE 'PB002' OR SQLSTATE 'PB003' OR SQLSTATE 'PB008' OR SQLSTATE 'PB009'
-                OR SQLSTATE '22023' OR query_canceled OR deadlock_detected
+                OR SQLSTATE 'PB013' OR SQLSTATE '22023' OR query_canceled OR deadlock_detected
             THEN
                 IF SQLSTATE = '40P01' AND deadlocks = 0 THEN
                     deadlocks := 1;
@@ -85,7 +82,10 @@ BEGIN
                 END IF;
                 -- PL/Python puts the class of an error in front
                 problem := regexp_replace(SQLERRM, '^((plpy|spiexceptions)\.\w+: )+', '');
-                IF (settings ->> 'strict')::boolean OR SQLSTATE NOT IN ('PB002', 'PB009') THEN
+                IF (settings ->> 'strict')::boolean
+                    OR SQLSTATE NOT IN ('PB002', 'PB009', 'PB013')
+                    OR SQLSTATE = 'PB013' AND settings ->> 'only_arm' IS NOT NULL
+                THEN
                     RAISE EXCEPTION '%', problem USING ERRCODE = SQLSTATE, HINT = hint;
                 ELSIF cardinality(waits_s) > 0 AND SQLSTATE = 'PB002'
                     AND tries ->> 'status' = 'building'
@@ -101,7 +101,7 @@ BEGIN
                     || pgblend._degrade('lexical', problem, SQLSTATE, hint, settings);
                 timed_out := SQLSTATE = 'PB009';
                 settings := settings || CASE
-                    WHEN timed_out THEN '{"lexical_index": "none"}'::jsonb
+                    WHEN SQLSTATE IN ('PB009', 'PB013') THEN '{"lexical_index": "none"}'::jsonb
                     WHEN damaged = '' THEN '{"lexical_index": "incomplete"}'
                     ELSE jsonb_build_object(
                         'damaged', coalesce(settings -> 'damaged', '[]') || to_jsonb(damaged)) END;

@@ -19,14 +19,18 @@ class StatementError(Exception):
 
     def __init__(self, sqlstate: str) -> None:
         super().__init__(sqlstate)
-        places = enumerate(sqlstate)
-        self.spidata = (sum((ord(sign) - ord("0")) << 6 * place for place, sign in places),)
+        self.spidata = spidata_of(sqlstate)
+
+
+def spidata_of(sqlstate: str) -> tuple[int]:
+    """Return what PL/Python tells of an error: first its SQLSTATE as the server's number."""
+    return (sum((ord(sign) - ord("0")) << 6 * place for place, sign in enumerate(sqlstate)),)
 
 
 class FakeDatabase:
     """Answers a statement by the first of `answers` whose key is a part of it."""
 
-    Problem: type[Exception] = StatementError
+    Problem: tuple[type[Exception], ...] = (StatementError, FailedError)
 
     def __init__(self, answers: dict[str, Answer]) -> None:
         self.answers = answers

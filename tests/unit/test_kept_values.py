@@ -47,9 +47,9 @@ def test_long_settings_are_not_kept() -> None:
 
 def test_what_arms_read_is_written_once() -> None:
     kept: dict[int, str] = {}
-    settings = {"k1": 1.2, "mmr": {"lambda": 1}, "candidate_depth": 100, "language": None}
+    settings = {"ef_search": 80, "mmr": {"lambda": 1}, "candidate_depth": 100, "language": None}
     text = arm_settings(kept, settings, 20)
-    assert json.loads(text) == {"k1": 1.2, "language": None, "candidate_depth": 20}
+    assert json.loads(text) == {"ef_search": 80, "language": None, "candidate_depth": 20}
     assert arm_settings(kept, settings, 20) is text
     for depth in range(MOST_DEPTHS + 1):
         assert json.loads(arm_settings(kept, settings, depth))["candidate_depth"] == depth

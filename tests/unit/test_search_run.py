@@ -10,6 +10,7 @@ import pytest
 from pgblend.plpy.search.plan import Request
 from pgblend.plpy.search.run import rank_passages
 from support.fake_database import FailedError, FakeDatabase, StatementError
+from support.fake_index import lexical_answers
 
 SETTINGS: dict[str, Any] = {
     "mode": "fast", "only_arm": None, "search_id": None, "not_run": {}, "strict": False,
@@ -17,7 +18,8 @@ SETTINGS: dict[str, Any] = {
     "no_rerank": "by the mode", "weights": {"lexical": 1, "vector": 1, "fuzzy": 0.5},
     "offset": 0, "after": {}, "over_fetch": {"factor": 0}, "candidate_depth": 50,
     "timeouts_ms": {"total": 60_000, "lexical": 60_000, "embed": 60_000, "rerank": 60_000},
-    "language": None, "level": "chunk", "fuzzy": "auto", "fuzzy_method": "vocabulary",
+    "k1": 1.2, "b": 0.75, "title_weight": 1, "heading_weight": 1, "lexical_method": "bm25",
+    "language": None, "level": "chunk", "fuzzy": "on", "fuzzy_method": "vocabulary",
     "fusion": "convex", "normalization": {"method": "minmax"}, "rrf_k": 60,
     "feedback": {"passages": 0, "weight": 0.5}, "bonus": {"kind": "none"},
     "fused_scale": "attainable", "recency_half_life_days": None, "expansion": {}, "hyde": "list",
@@ -28,7 +30,7 @@ SETTINGS: dict[str, Any] = {
     "blend": {"kind": "position", "rerank": 0.5, "fused": 0.3, "position": 0.2},
 }  # fmt: skip
 TEXTS = {1: "red fox", 2: "blue fox", 3: "red fox", 4: "wine"}
-LEXICAL = {1: 3.0, 2: 2.0, 3: 1.0}
+WORDS = {1: ["red", "fox"], 2: ["fox", "fox"], 3: ["red", *["and"] * 9]}
 COSINES = {4: 0.9, 2: 0.8, 1: 0.1}
 
 
@@ -42,18 +44,13 @@ def columns(scores: dict[int, float]) -> dict[str, Any]:
     }
 
 
-def words(*_: object) -> Sequence[dict[str, Any]]:
-    return [{**columns(LEXICAL), "perfect_score": 5.0}]
-
-
 def too_late(*_: object) -> Sequence[dict[str, Any]]:
     raise StatementError("PB009")
 
 
 ANSWERS = {
-    "_lexical_arm(": words,
+    **lexical_answers({chunk_id: (chunk_id * 10, words) for chunk_id, words in WORDS.items()}),
     "_vector_arm(": lambda *_: [columns(COSINES)],
-    "_fuzzy_arm(": lambda *_: [{**words()[0], "corrections": [None] * 3}],
     "_is_named(": lambda *_: [{"found": True}],
     "_degrade(": lambda stage, problem, *_: [{"notes": [f"{stage}: {problem}"]}],
     "_asking_role()": lambda _: [{"role": "ann", "names": ["c"], "most_ms": 1e9}],
@@ -95,7 +92,7 @@ def test_a_page_of_two_arms() -> None:
     assert page["degraded"] == []
     assert page["trace"] is None
     arms = json.loads(page["arms"])
-    found = {"rank": 2, "score": 2.0}
+    found = {"rank": 2, "score": pytest.approx(0.77, abs=0.001)}
     assert arms[0] == {
         "lexical": found,
         "vector": {"rank": 2, "score": 0.8},
@@ -168,7 +165,7 @@ def test_documents_are_shown_once_and_age() -> None:
 
 
 def test_a_list_whose_time_is_over_is_left_out_and_named() -> None:
-    db, page = search(fuzzy="always", answers={"_fuzzy_arm(": too_late})
+    db, page = search(answers={"v.lexeme BETWEEN": too_late})
     assert page["degraded"] == ["fuzzy: the time limit of fuzzy is over"]
     assert "handed" not in str(db.session.keys())
 
@@ -176,8 +173,8 @@ def test_a_list_whose_time_is_over_is_left_out_and_named() -> None:
 @pytest.mark.parametrize(
     ("answers", "options"),
     [
-        ({"_lexical_arm(": too_late}, {}),
-        ({"_fuzzy_arm(": too_late}, {"fuzzy": "always", "strict": True}),
+        ({"_lexical_state(": too_late}, {}),
+        ({"v.lexeme BETWEEN": too_late}, {"strict": True}),
     ],
 )
 def test_words_that_are_too_late_end_the_search(answers: Any, options: Any) -> None:
