@@ -47,10 +47,20 @@ _FORMAT = {
     "type": "json_schema",
     "json_schema": {"name": "entities", "strict": True, "schema": _SCHEMA},
 }
+# Each text once.
 _TEXTS = """
-    SELECT * FROM pgblend._entity_texts(
-        %(collection_id)s::bigint, %(version)s::text, %(limit)s::integer)
-    WHERE content_hash <> ALL (%(failed)s::text[])
+    SELECT DISTINCT ON (c.content_hash) c.content_hash, d.title, c.content
+    FROM pgblend_data.chunk AS c
+    JOIN pgblend_data.document AS d ON d.id = c.document_id
+    WHERE c.collection_id = %(collection_id)s
+        AND btrim(c.content) <> ''
+        AND c.content_hash <> ALL (%(failed)s::text[])
+        AND NOT EXISTS (
+            SELECT FROM pgblend_data.entity_extraction AS x
+            WHERE x.collection_id = c.collection_id AND x.content_hash = c.content_hash
+                AND x.version = %(version)s)
+    ORDER BY c.content_hash, c.id
+    LIMIT %(limit)s
 """
 _STORE = """
     SELECT pgblend._store_extraction(
@@ -87,7 +97,7 @@ def extract_entities(
     failed: list[str] = []
     in_a_row = 0
     while in_a_row < _MOST_FAILURES:
-        asked = parameters | {"limit": _BATCH + len(failed), "failed": failed}
+        asked = parameters | {"limit": _BATCH, "failed": failed}
         texts = fetch_rows(connection, _TEXTS, asked)
         if not texts:
             break
