@@ -22,6 +22,7 @@ DECLARE
     stale text;
 BEGIN
     PERFORM set_config('transaction_read_only', 'on', true);  -- since 18 no function's own setting
+    -- Calls in text: none (a table's reader).
     RETURN QUERY EXECUTE format('SELECT r.* FROM pgblend_data.%I($1, $2, $3) AS r', reader)
     USING query, keys, most;
     is_read := true;

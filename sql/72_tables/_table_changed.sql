@@ -33,6 +33,7 @@ BEGIN
                 WHEN TG_OP = 'INSERT' THEN 'new_rows' ELSE 'old_rows' END);
     END IF;
     IF NOT each_row THEN
+        -- Calls in text: none (columns of a user's table).
         EXECUTE query INTO keys;
     ELSIF TG_OP = 'INSERT' THEN
         EXECUTE query INTO keys USING NEW;
