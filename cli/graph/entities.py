@@ -62,9 +62,11 @@ _TEXTS = """
     ORDER BY c.content_hash, c.id
     LIMIT %(limit)s
 """
+# One that is there already stays: another session asked too.
 _STORE = """
-    SELECT pgblend._store_extraction(
-        %(collection_id)s::bigint, %(content_hash)s::text, %(version)s::text, %(result)s::jsonb)
+    INSERT INTO pgblend_data.entity_extraction (collection_id, content_hash, version, result)
+    VALUES (%(collection_id)s, %(content_hash)s, %(version)s, %(result)s::jsonb)
+    ON CONFLICT DO NOTHING
 """
 _LINK = "SELECT pgblend._link_entities(%(collection_id)s::bigint, %(version)s::text)"
 
@@ -113,7 +115,7 @@ def extract_entities(
             else:
                 problem = None
                 stored = {"content_hash": text["content_hash"], "result": json.dumps(result)}
-                fetch_value(connection, _STORE, parameters | stored)
+                connection.execute(_STORE, parameters | stored)
                 done.asked += 1
                 in_a_row = 0
             advance(1)
