@@ -26,6 +26,9 @@ _PUBLIC_BODY = re.compile(
 )
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 
+_DECLARED = re.compile(r"-- Calls in text: ([^(]*)\(")
+_PRIVATE = re.compile(r"\b_[a-z]\w*")
+
 
 @dataclass(frozen=True)
 class SourceFile:
@@ -65,8 +68,14 @@ def render() -> str:
 def _derived_grants() -> str:
     sources = {file.name: file.text for file in source_files()}
     access = sources.pop("access")
-    code = {name: with_program(_PROSE.sub("", text), "") for name, text in sources.items()}
+    code = {name: with_program(_code(text), "") for name, text in sources.items()}
     return derived_grants(access, code, program_modules())
+
+
+def _code(text: str) -> str:
+    """Return a file without prose; routines that statements built as text call stay named."""
+    declared = [name for names in _DECLARED.findall(text) for name in _PRIVATE.findall(names)]
+    return _PROSE.sub("", text) + "".join(f"\npgblend.{name}" for name in declared)
 
 
 def _with_errors(file: SourceFile, errors: str) -> str:

@@ -25,7 +25,7 @@ _COPY_CHUNKS = f"COPY pg_temp.chunk_stage ({', '.join(CHUNK_COLUMNS)}) FROM STDI
 _STORE = "SELECT place, document_id, status, chunk_count FROM pgblend._store_staged(%s)"
 # A statement for each part: what the server holds in memory does not grow with the document.
 _CLEAR = "DELETE FROM pg_temp.chunk_stage"
-_APPEND = "SELECT pgblend._append_chunks(%s, pgblend._staged_chunks(ARRAY[%s]::integer[]))"
+_APPEND = "SELECT pgblend._append_staged(%s, %s)"
 # Hashes, since a key may be longer than an index takes: its document then fails alone, later.
 _SEEN = """
     CREATE TEMP TABLE IF NOT EXISTS ingest_seen (key_hash uuid PRIMARY KEY, owner_hash uuid)

@@ -43,7 +43,10 @@ BEGIN
     INNER JOIN pgblend_data.document AS d
         ON d.collection_id = target.id AND d.source_key = s.source_key;
     PERFORM pgblend._check_links(links);
-    stored := pgblend._insert_links(target.id, sources, links, 'data');
+    stored := pgblend._insert_links(target.id, sources, ARRAY(
+        SELECT jsonb_build_array(e.link)
+        FROM jsonb_array_elements(links) WITH ORDINALITY AS e (link, place)
+        ORDER BY e.place), 'data');
     SELECT count(*) INTO dangling
     FROM pgblend_data.link AS l
     WHERE l.collection_id = target.id AND l.id > last_id AND l.target_document_id IS NULL;

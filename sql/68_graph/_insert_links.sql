@@ -1,11 +1,11 @@
 -- _insert_links: store links of documents of one collection, resolve them, and return how many
 -- were stored.
--- links is an array of {target, kind, type, line, weight, metadata}; document_ids has the source of
--- each. One that leads nowhere by its form (mailto:, a mere fragment) is left out.
+-- links has an array of {target, kind, type, line, weight, metadata} for each of document_ids, as
+-- _check_links wants them. What leads nowhere by its form (mailto:, a mere fragment) is left out.
 CREATE OR REPLACE FUNCTION pgblend._insert_links(
     collection_id bigint,
     document_ids bigint[],
-    links jsonb,
+    links jsonb[],
     origin text
 )
 RETURNS bigint
@@ -36,7 +36,9 @@ def run(statement, types, *values):
 
 sources = {row["id"]: row for row in run(SOURCES, ["bigint[]"], sorted(set(document_ids)))}
 rows = []
-for document_id, link in zip(document_ids, json.loads(links)):
+said = ((document_id, link) for document_id, each in zip(document_ids, links)
+        for link in json.loads(each))
+for document_id, link in said:
     source = sources.get(document_id)
     meant = source and link_target(
         link.get("kind") or "key", link["target"], source["source_key"], source["uri"])

@@ -21,9 +21,22 @@ STORED = plpy.prepare(
     "SELECT e.document_id, e.chunk_id, e.neighbour / 4 AS target, e.metadata ->> 'name' AS name"
     " FROM pgblend_data.edge AS e"
     " WHERE e.collection_id = $1 AND e.origin = 'mention' AND NOT e.is_reverse", ["bigint"])
-CLEAR = plpy.prepare("SELECT pgblend._drop_mentions($1, $2)", ["bigint[]", "bigint[]"])
-STORE = plpy.prepare(
-    "SELECT pgblend._store_mentions($1, $2, $3, $4, $5)",
+CLEAR = plpy.prepare(  # both rows of an edge
+    "DELETE FROM pgblend_data.edge AS e USING unnest($1, $2) AS m (chunk_id, target)"
+    " WHERE e.chunk_id = m.chunk_id AND e.origin = 'mention'"
+    " AND CASE WHEN e.is_reverse THEN e.node ELSE e.neighbour END = m.target * 4",
+    ["bigint[]", "bigint[]"])
+STORE = plpy.prepare(  # as well; a pair said twice by a passage comes once
+    "INSERT INTO pgblend_data.edge (node, is_reverse, neighbour, edge_type, origin, document_id,"
+    " chunk_id, collection_id, neighbour_collection_id, bucket, weight, metadata)"
+    " SELECT CASE WHEN way.is_reverse THEN m.target ELSE m.document_id END * 4, way.is_reverse,"
+    " CASE WHEN way.is_reverse THEN m.document_id ELSE m.target END * 4, 'mentions', 'mention',"
+    " m.document_id, m.chunk_id, $1, $1, CASE WHEN way.is_reverse THEN t.bucket ELSE d.bucket END,"
+    " 1, jsonb_build_object('name', m.name)"
+    " FROM unnest($2, $3, $4, $5) AS m (document_id, chunk_id, target, name)"
+    " INNER JOIN pgblend_data.document AS d ON m.document_id = d.id"
+    " INNER JOIN pgblend_data.document AS t ON m.target = t.id"
+    " CROSS JOIN (VALUES (false), (true)) AS way (is_reverse) ON CONFLICT DO NOTHING",
     ["bigint", "bigint[]", "bigint[]", "bigint[]", "text[]"])
 BATCH = 10000
 

@@ -26,6 +26,7 @@ BEGIN
         WHEN language IS NULL THEN filter
         ELSE jsonb_build_object('and', jsonb_build_array(
             jsonb_build_object('$language', language), coalesce(filter, '{}'))) END, 3) AS f;
+    -- Calls in text: _iso_timestamp (a filter's conditions).
     RETURN QUERY EXECUTE format(
         'SELECT DISTINCT ON (n.node) n.node, c.id, c.document_id, c.chunk_index
         FROM unnest($1) AS n (node)

@@ -23,13 +23,11 @@ BEGIN
         PERFORM pgblend._link_edges(document_ids, targets);
     END IF;
     PERFORM pgblend._insert_links(
-        d.collection_id,
-        array_agg(d.id ORDER BY g.ordinality, e.ordinality),
-        jsonb_agg(e.link ORDER BY g.ordinality, e.ordinality),
-        'text')
+        d.collection_id, array_agg(d.id ORDER BY g.ordinality),
+        array_agg(g.links ORDER BY g.ordinality), 'text')
     FROM unnest(document_ids, _replace_links.links) WITH ORDINALITY AS g (id, links)
     INNER JOIN pgblend_data.document AS d ON d.id = g.id
-    CROSS JOIN LATERAL jsonb_array_elements(g.links) WITH ORDINALITY AS e (link)
+    WHERE g.links <> '[]'
     GROUP BY d.collection_id;
 END;
 $function$;

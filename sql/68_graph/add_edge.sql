@@ -20,9 +20,45 @@ AS $function$
 DECLARE
     source_node bigint := pgblend._node_id(add_edge.source);
     target_node bigint := pgblend._node_id(add_edge.target);
+    missing bigint;
+    collection_name text;
     is_new boolean;
 BEGIN
-    PERFORM pgblend._check_edge(source_node, target_node, edge_type, weight, metadata);
+    IF source_node IS NULL OR target_node IS NULL OR source_node = target_node THEN
+        RAISE EXCEPTION 'an edge from % to %: expected two different nodes',
+            coalesce(pgblend._node_name(source_node), 'NULL'),
+            coalesce(pgblend._node_name(target_node), 'NULL')
+            USING ERRCODE = '22023',
+            HINT = 'graph_node(collection, source_key) gives the node of a document.';
+    ELSIF coalesce(edge_type, '') = '' OR octet_length(edge_type) > 200 THEN
+        RAISE EXCEPTION 'edge_type is %: expected a text of 1 to 200 bytes',
+            coalesce('"' || left(edge_type, 100) || '"', 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: cites';
+    ELSIF weight IS NULL OR weight NOT BETWEEN 0 AND 1000000 THEN
+        RAISE EXCEPTION 'weight is %: expected a number from 0 to 1000000',
+            coalesce(weight::text, 'NULL')
+            USING ERRCODE = '22023', HINT = 'The default is 1.';
+    ELSIF jsonb_typeof(metadata) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'metadata is %: expected a JSON object',
+            coalesce(left(metadata::text, 200), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: {"page": 3}';
+    END IF;
+    SELECT n INTO missing FROM unnest(ARRAY[source_node, target_node]) AS n
+    WHERE NOT EXISTS (SELECT FROM pgblend._node_facts(ARRAY[n]));
+    IF FOUND THEN
+        RAISE EXCEPTION 'there is no node %', pgblend._node_name(missing)
+            USING ERRCODE = '42704',
+            HINT = 'graph_node(collection, source_key) gives the node of a document.';
+    END IF;
+    SELECT c.name INTO collection_name
+    FROM pgblend._node_facts(ARRAY[source_node, target_node]) AS f
+    INNER JOIN pgblend_data.collection AS c ON c.id = f.collection_id
+    WHERE NOT pgblend._may_write(f.collection_id);
+    IF FOUND THEN
+        RAISE EXCEPTION '% may not write to collection "%"', current_user, collection_name
+            USING ERRCODE = '42501',
+            HINT = 'An admin grants it: grant_collection(collection, role, ''write'')';
+    END IF;
     WITH stored AS (
         INSERT INTO pgblend_data.edge AS e (
             node, is_reverse, neighbour, edge_type, origin, collection_id,

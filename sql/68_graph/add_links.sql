@@ -26,7 +26,7 @@ BEGIN
     GET DIAGNOSTICS replaced = ROW_COUNT;
     RETURN pgblend._insert_links(
         (SELECT d.collection_id FROM pgblend_data.document AS d WHERE d.id = source),
-        array_fill(source, ARRAY[jsonb_array_length(add_links.links)]), add_links.links, 'data')
+        ARRAY[source], ARRAY[add_links.links], 'data')
         - replaced;
 END;
 $function$;

@@ -46,8 +46,7 @@ BEGIN
                 USING ERRCODE = '40001', HINT = 'Run it again.';
         END IF;
         place := staged.place;
-        chunk_count := pgblend._append_chunks(
-            document_id, pgblend._staged_chunks(ARRAY[staged.place]));
+        chunk_count := pgblend._append_staged(document_id, place);
         status := CASE WHEN chunk_count > 0 THEN 'appended' ELSE 'unchanged' END;
         RETURN NEXT;
     END LOOP;

@@ -22,6 +22,7 @@ BEGIN
     ELSIF pgblend._regconfig(config_name) IS NOT NULL THEN
         RETURN config_name;
     END IF;
+    -- Calls in text: none (names of configurations).
     EXECUTE format('CREATE TEXT SEARCH CONFIGURATION pgblend.%I (COPY = %s)',
         config_name, pgblend._regconfig(base));
     FOREACH token IN ARRAY '{word, hword, hword_part}'::text[] LOOP

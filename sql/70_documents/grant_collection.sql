@@ -13,8 +13,7 @@ SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 BEGIN
-    PERFORM pgblend._check_privilege(grant_collection.privilege);
-    PERFORM pgblend._check_role(grant_collection.role_name);
+    PERFORM pgblend._check_grant(grant_collection.role_name, grant_collection.privilege);
     INSERT INTO pgblend_data.collection_grant (collection_id, role_name, privilege)
     VALUES (
         (pgblend._named_collection(grant_collection.collection)).id,

@@ -12,15 +12,15 @@ SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 BEGIN
-    PERFORM pgblend._check_privilege(revoke_collection.privilege);
     DELETE FROM pgblend_data.collection_grant AS g
     WHERE g.collection_id = (pgblend._named_collection(revoke_collection.collection)).id
         AND g.role_name = revoke_collection.role_name
-        AND (revoke_collection.privilege = 'read' OR g.privilege = 'write');
+        AND g.privilege = ANY(CASE revoke_collection.privilege
+            WHEN 'read' THEN '{read,write}'::text[] WHEN 'write' THEN '{write}' END);
     IF FOUND THEN
         RETURN true;
     END IF;
-    PERFORM pgblend._check_role(revoke_collection.role_name);
+    PERFORM pgblend._check_grant(revoke_collection.role_name, revoke_collection.privilege);
     RETURN false;
 END;
 $function$;

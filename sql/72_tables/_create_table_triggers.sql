@@ -13,6 +13,7 @@ DECLARE
     tables text;
 BEGIN
     IF attached.row_level THEN
+        -- Calls in text: _table_changed, _table_truncated (triggers of a user's table).
         EXECUTE format('CREATE TRIGGER pgblend_rows AFTER INSERT OR UPDATE OR DELETE ON %s
             FOR EACH ROW EXECUTE FUNCTION pgblend._table_changed(%L)',
             attached.relation, attached.id);

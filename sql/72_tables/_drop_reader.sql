@@ -13,6 +13,7 @@ DECLARE
         'pgblend_data._read_attached_%s(text, text[], integer)', attachment_id));
 BEGIN
     IF reader IS NOT NULL THEN
+        -- Calls in text: none (a table's reader).
         EXECUTE format('DROP FUNCTION %s', reader);
     END IF;
 END;

@@ -21,6 +21,7 @@ BEGIN
                 SELECT FROM pg_partition_ancestors(t.tgrelid) AS p
                 WHERE p.relid = attached.relation))
     LOOP
+        -- Calls in text: none (triggers of a user's table).
         EXECUTE format('DROP TRIGGER %I ON %s', old.tgname, old.relation);
     END LOOP;
     PERFORM pgblend._drop_reader(attached.id);

@@ -31,6 +31,7 @@ BEGIN
             AND p.proconfig = '{"search_path=pg_catalog, pg_temp"}')
     THEN
         PERFORM pgblend._drop_reader(attached.id);
+        -- Calls in text: none (a table's reader).
         EXECUTE format(
             'CREATE FUNCTION pgblend_data.%1$I(query text, keys text[], most integer)
             RETURNS SETOF pgblend_data.attached_row

@@ -12,34 +12,28 @@ SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    attached pgblend_data.attached_table :=
-        pgblend._triggered_attachment(TG_ARGV[0]::integer, TG_RELID);
-    how record;
+    served record := pgblend._followed_attachment(TG_ARGV[0]::integer, TG_RELID);
     query text;
     each_row CONSTANT boolean := TG_LEVEL = 'ROW';
     keys text[];
 BEGIN
-    IF attached.id IS NULL THEN
-        RETURN NULL;
-    END IF;
-    how := pgblend._attachment_queries(attached);
-    IF how.problem IS NOT NULL THEN
-        PERFORM pgblend._note_attachment_problem(attached.id, how.problem);
+    IF (served.attached).id IS NULL THEN
         RETURN NULL;
     ELSIF TG_OP = 'UPDATE' THEN
         query := format(
             'SELECT array_agg(key) FROM (SELECT %1$s AS key, %2$s AS relevant FROM %3$s AS t) AS o
             FULL JOIN (SELECT %1$s AS key, %2$s AS relevant FROM %4$s AS t) AS n USING (key)
             WHERE o.relevant IS DISTINCT FROM n.relevant',
-            how.key_of, how.relevant,
+            served.key_of, served.relevant,
             CASE WHEN each_row THEN '(SELECT ($1).*)' ELSE 'old_rows' END,
             CASE WHEN each_row THEN '(SELECT ($2).*)' ELSE 'new_rows' END);
     ELSE
-        query := format('SELECT array_agg(%s) FROM %s AS t', how.key_of,
+        query := format('SELECT array_agg(%s) FROM %s AS t', served.key_of,
             CASE WHEN each_row THEN '(SELECT ($1).*)'
                 WHEN TG_OP = 'INSERT' THEN 'new_rows' ELSE 'old_rows' END);
     END IF;
     IF NOT each_row THEN
+        -- Calls in text: none (columns of a user's table).
         EXECUTE query INTO keys;
     ELSIF TG_OP = 'INSERT' THEN
         EXECUTE query INTO keys USING NEW;
@@ -48,7 +42,7 @@ BEGIN
     ELSE
         EXECUTE query INTO keys USING OLD, NEW;
     END IF;
-    PERFORM pgblend._follow_changes(attached, keys);
+    PERFORM pgblend._apply_changes(served.attached, keys);
     RETURN NULL;
 END;
 $function$;

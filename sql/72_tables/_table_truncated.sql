@@ -10,18 +10,10 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     attached pgblend_data.attached_table :=
-        pgblend._triggered_attachment(TG_ARGV[0]::integer, TG_RELID);
-    how record;
+        (pgblend._followed_attachment(TG_ARGV[0]::integer, TG_RELID)).attached;
 BEGIN
-    IF attached.id IS NULL THEN
-        RETURN NULL;
-    END IF;
-    how := pgblend._attachment_queries(attached);
-    IF how.problem IS NOT NULL THEN
-        PERFORM pgblend._note_attachment_problem(attached.id, how.problem);
-    ELSE
-        PERFORM pgblend._follow_changes(
-            attached, pgblend._orphan_keys(attached, NULL));
+    IF attached.id IS NOT NULL THEN
+        PERFORM pgblend._apply_changes(attached, pgblend._orphan_keys(attached, NULL));
     END IF;
     RETURN NULL;
 END;

@@ -49,7 +49,12 @@ BEGIN
     wanted.uri_column := attach_table.uri_column;
     wanted.modified_column := attach_table.modified_column;
     wanted.key_columns := coalesce(
-        attach_table.key_columns, pgblend._primary_key(wanted.relation), '{}');
+        attach_table.key_columns, (
+            SELECT array_agg(c.attname::text ORDER BY k.place)
+            FROM pg_catalog.pg_constraint AS n
+            CROSS JOIN LATERAL unnest(n.conkey) WITH ORDINALITY AS k (number, place)
+            INNER JOIN pg_catalog.pg_attribute AS c ON c.attrelid = n.conrelid AND c.attnum = k.number
+            WHERE n.conrelid = wanted.relation AND n.contype = 'p'), '{}');
     wanted.row_level := coalesce(
         attach_table.row_level, pgblend._needs_row_triggers(wanted.relation));
     problem := pgblend._attachment_error(wanted);

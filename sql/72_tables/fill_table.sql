@@ -14,6 +14,8 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 SET lock_timeout = '500ms'
+SET timezone = 'UTC'
+SET datestyle = 'ISO, YMD'
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -38,13 +40,31 @@ BEGIN
         attached.foreign_keys := pgblend._foreign_key_names(attached.relation);
     END IF;
     IF NOT attached.filled THEN
-        SELECT n.* INTO keys, last_key
-        FROM pgblend._next_keys(attached, fill_table.batch_size) AS n;
+        -- In the order of the key columns, which an index gives.
+        SELECT
+            array_agg(r.key ORDER BY r.place),
+            (array_agg(r.parts::text ORDER BY r.place DESC))[1]::text[]
+        INTO keys, last_key
+        FROM pgblend._attached_rows(
+            attached, 'next', attached.filled_to, fill_table.batch_size)
+            WITH ORDINALITY AS r (
+                key, parts, title, content, metadata, uri, modified_at, targets, place);
     END IF;
     attached.filled := keys IS NULL;
     attached.filled_to := last_key;
     keys := coalesce(keys, pgblend._orphan_keys(attached, fill_table.batch_size));
-    PERFORM pgblend._claim_documents(attached, keys);
+    -- Documents are locked, and made where they are not, before their rows are read: what every
+    -- writer before has committed is seen then, and every writer after waits.
+    INSERT INTO pgblend_data.document (
+        collection_id, bucket, source_key, title, text_search_config, metadata, content_hash)
+    SELECT c.id, pgblend._bucket(c.id, k.source_key), k.source_key, '', c.text_search_config, '{}',
+        ''
+    FROM pgblend_data.collection AS c
+    CROSS JOIN unnest(keys) AS k (source_key)
+    WHERE c.id = attached.collection_id
+    ORDER BY k.source_key COLLATE "C"
+    ON CONFLICT ON CONSTRAINT document_collection_id_source_key_key
+    DO UPDATE SET bucket = excluded.bucket WHERE false;  -- locks the row, changes nothing
     PERFORM pgblend._apply_changes(attached, keys);
     UPDATE pgblend_data.attached_table AS a
     SET filled = attached.filled,

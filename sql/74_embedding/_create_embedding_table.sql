@@ -21,6 +21,7 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'Call blend.create_embedding_space.';
     END IF;
     table_name := made.table_name;
+    -- Calls in text: none (a space's table).
     EXECUTE format(
         'CREATE TABLE pgblend_data.%1$I (
             chunk_id bigint PRIMARY KEY,

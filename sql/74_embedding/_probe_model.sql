@@ -10,19 +10,21 @@ COST 100000
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    answer jsonb := pgblend._call_gateway(
+    outcome jsonb := pgblend._post_to_gateway(pgblend._gateway_request(
         '/v1/embeddings',
         jsonb_build_object('model', model, 'input', jsonb_build_array(pgblend._probe_text())),
-        timeout_ms);
-    checked jsonb := pgblend._checked_vectors(answer, 1, NULL);
+        timeout_ms));
 BEGIN
-    IF checked ? 'problem' THEN
-        RAISE EXCEPTION '%', checked ->> 'problem'
-            USING ERRCODE = 'PB008', HINT = checked ->> 'hint';
+    IF outcome ? 'answer' THEN
+        outcome := pgblend._checked_vectors(outcome -> 'answer', 1, NULL);
+    END IF;
+    IF outcome ? 'problem' THEN
+        RAISE EXCEPTION '%', outcome ->> 'problem'
+            USING ERRCODE = 'PB008', HINT = outcome ->> 'hint';
     END IF;
     RETURN ARRAY(
         SELECT e.value::real
-        FROM jsonb_array_elements_text(checked #> '{vectors,0}') WITH ORDINALITY AS e (value, place)
+        FROM jsonb_array_elements_text(outcome #> '{vectors,0}') WITH ORDINALITY AS e (value, place)
         ORDER BY e.place);
 END;
 $function$;

@@ -21,6 +21,7 @@ BEGIN
         RAISE EXCEPTION 'there is no embedding space "%"', left(_store_embeddings.space, 200)
             USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
     END IF;
+    -- Calls in text: none (a space's table).
     EXECUTE 'SELECT coalesce(vector_dims(embedding), 0) FROM pg_temp.embedding_stage
         WHERE coalesce(vector_dims(embedding), 0) <> $1 LIMIT 1' INTO wrong USING target.dimensions;
     IF wrong IS NOT NULL THEN

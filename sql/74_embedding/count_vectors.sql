@@ -28,6 +28,7 @@ BEGIN
         ORDER BY s.name
     LOOP
         name := counted.name;
+        -- Calls in text: none (a space's table).
         EXECUTE format(
             'SELECT count(*), count(e.chunk_id),
                 count(*) FILTER (WHERE e.chunk_id IS NULL AND NOT EXISTS (

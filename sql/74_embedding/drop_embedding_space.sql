@@ -32,6 +32,7 @@ BEGIN
     END IF;
     LOOP
         BEGIN
+            -- Calls in text: none (a space's table).
             EXECUTE format(
                 'LOCK TABLE pgblend_data.%I, pgblend_data.chunk IN ACCESS EXCLUSIVE MODE',
                 dropped.table_name);

@@ -18,6 +18,7 @@ BEGIN
             coalesce(quote_ident(left(queue_missing_vectors.space, 200)), 'NULL')
             USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
     END IF;
+    -- Calls in text: none (a space's table).
     EXECUTE format(
         'INSERT INTO pgblend_data.embedding_queue (
             space, chunk_id, document_id, collection_id, bucket)

@@ -10,7 +10,12 @@ AS $function$
 BEGIN
     IF TG_OP = 'UPDATE' AND new.content_hash = old.content_hash THEN
         RETURN NULL;
-    ELSIF pgblend._has_summaries(new.collection_id) THEN
+    ELSIF coalesce(  -- that setting alone, since each document that is written asks
+        (SELECT c.settings -> 'summaries' FROM pgblend_data.collection AS c
+            WHERE c.id = new.collection_id),
+        (SELECT s.value FROM pgblend_data.setting AS s WHERE s.name = 'summaries'),
+        'false')::boolean
+    THEN
         PERFORM pgblend._want_summaries(ARRAY[new.id], true);
     ELSIF TG_OP = 'UPDATE' THEN
         DELETE FROM pgblend_data.document_summary AS m WHERE m.document_id = new.id;

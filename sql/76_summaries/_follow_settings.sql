@@ -14,9 +14,16 @@ SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF old_settings -> 'embedding_prefix' <> new_settings -> 'embedding_prefix' THEN
-        PERFORM pgblend._queue_changed_prefix(
-            collection_id, old_settings ->> 'embedding_prefix',
-            new_settings ->> 'embedding_prefix');
+        -- A chunk without title and heading, for one, is the same with "title" as with "none".
+        PERFORM pgblend._queue_again(array_agg(c.id))
+        FROM pgblend_data.chunk AS c
+        INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+        LEFT JOIN pgblend_data.document_summary AS m ON m.document_id = d.id
+        WHERE c.collection_id = _follow_settings.collection_id
+            AND pgblend._embedding_input(
+                    old_settings ->> 'embedding_prefix', d.title, c.heading, c.content, m.summary)
+                <> pgblend._embedding_input(
+                    new_settings ->> 'embedding_prefix', d.title, c.heading, c.content, m.summary);
     END IF;
     IF NOT (old_settings ->> 'summaries')::boolean AND (new_settings ->> 'summaries')::boolean THEN
         PERFORM pgblend._want_summaries(ARRAY(

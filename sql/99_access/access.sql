@@ -150,7 +150,6 @@ pgblend._fail_embeddings,
 pgblend._fail_summary,
 pgblend._follow_settings,
 pgblend._finish_run,
-pgblend._has_summaries,
 pgblend._index_parts,
 pgblend._last_position,
 pgblend._load_segments,
@@ -165,8 +164,7 @@ pgblend._start_worker,
 pgblend._stop_worker,
 pgblend._store_embeddings,
 pgblend._store_staged,
-pgblend._store_token_counts,
-pgblend._uncounted_chunks
+pgblend._store_token_counts
 TO pgblend_writer;
 
 GRANT EXECUTE ON FUNCTION
@@ -217,8 +215,6 @@ blend.link_mentions,
 blend.resolve_links,
 pgblend._document_names,
 pgblend._drop_edges,
-pgblend._entity_texts,
 pgblend._import_links,
-pgblend._link_entities,
-pgblend._store_extraction
+pgblend._link_entities
 TO pgblend_writer;

@@ -62,6 +62,23 @@ def test_a_file_uses_its_own_and_lower_stages_only(file: SourceFile) -> None:
     assert all(stages[name] <= file.stage for name in file.calls & stages.keys())
 
 
+def test_statements_built_as_text_say_what_they_call_and_why() -> None:
+    """A line above the first of them: what else is called is read from the code."""
+    declared = re.compile(r"^ *-- Calls in text: (none|_\w+(?:, _\w+)*) \(.+\)\.$", re.M)
+    in_filters = set(
+        re.findall(r"\bpgblend\.(_\w+)", MODULES["pgblend.plpy.filter.compile"].read_text())
+    )
+    for file in SOURCES:
+        code = re.sub(r"--[^\n]*", "", file.text)
+        builds = file.name != "access" and re.search(r"\bEXECUTE (?!FUNCTION\b|ON\b)", code)
+        found = declared.findall(file.text)
+        assert len(found) == (1 if builds else 0), file.name
+        called = {*", ".join(found).split(", ")} - {"none", ""}
+        assert called <= {other.name for other in SOURCES}, file.name
+        if builds and re.search(r"\bon_(?:chunk|document)\b", code):
+            assert in_filters <= called, file.name
+
+
 def test_triggers_stand_beside_their_functions() -> None:
     """But constraint triggers, which no statement replaces, and those on users' tables."""
     made = re.compile(
