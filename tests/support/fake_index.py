@@ -62,10 +62,10 @@ def lexical_answers(
 
     return {
         "_query_terms(": lambda query, *_: [parsed(query, configs)],
-        "_lexical_state(": lambda _: [state],
+        "dead_digest": lambda _: [state],
         "FROM pgblend_data.segment AS s WHERE s.collection_id": lambda _: [],
         "SELECT EXISTS (": lambda _: [{"found": True}],
-        "_pending_chunks(": lambda ids: [rows[one] for one in ids],
+        "octet_length(c.records)": lambda ids: [rows[one] for one in ids],
         "v.lexeme BETWEEN": known,
         "_words_of_lexemes(": lambda _, __, lexemes: [{"words": lexemes}],
         "to_tsvector(pgblend._regconfig($1), t.text)": lambda _, texts: [
@@ -96,7 +96,7 @@ def parsed(query: str, configs: Sequence[str]) -> dict[str, Any]:
 
 
 def pending_row(chunk_id: int, chunk: Chunk) -> dict[str, Any]:
-    """Return a chunk as _pending_chunks does; its words are of the body."""
+    """Return a chunk as index.py reads it; its words are of the body."""
     lexemes, length = sorted(set(chunk.words)), len(chunk.words)
     records = [
         struct.pack(">q6B", term, 0, 0, chunk.words.count(lexeme), 0, 0, 0)

@@ -173,7 +173,7 @@ def test_a_list_whose_time_is_over_is_left_out_and_named() -> None:
 @pytest.mark.parametrize(
     ("answers", "options"),
     [
-        ({"_lexical_state(": too_late}, {}),
+        ({"dead_digest": too_late}, {}),
         ({"v.lexeme BETWEEN": too_late}, {"strict": True}),
     ],
 )
