@@ -70,8 +70,8 @@ class Database(Protocol):
     def warn(self, message: str, hint: str) -> None:
         """Send a WARNING to the client."""
 
-    def fail(self, message: str, sqlstate: str, hint: str) -> NoReturn:
-        """End with an error."""
+    def fail(self, message: str, sqlstate: str, hint: str, table: str | None = None) -> NoReturn:
+        """End with an error, about a table if one is named."""
 
 
 class Backend:
@@ -92,7 +92,8 @@ class Backend:
         """Send a WARNING to the client."""
         self.server.warning(message, hint=hint)
 
-    def fail(self, message: str, sqlstate: str, hint: str) -> NoReturn:
-        """End with an error."""
-        self.server.error(message, sqlstate=sqlstate, hint=hint)
+    def fail(self, message: str, sqlstate: str, hint: str, table: str | None = None) -> NoReturn:
+        """End with an error, about a table if one is named."""
+        about = {"table_name": table} if table else {}
+        self.server.error(message, sqlstate=sqlstate, hint=hint, **about)
         raise AssertionError("plpy.error came back")

@@ -188,19 +188,53 @@ class OpenIndex:
     has_read: bool
 
 
-_STATE = "SELECT * FROM pgblend._lexical_state($1)"
+# Ids and versions of segments; ids of deleted chunks (8 bytes each); pending chunks with the
+# transactions that added them (12 bytes each). NULL for none.
+_STATE = """
+    SELECT s.segment_ids, s.versions, (
+        SELECT string_agg(int8send(b.chunk_id), '')
+        FROM pgblend_data.tombstone AS b WHERE b.collection_id = ANY($1)
+    ) AS tombstones, (
+        SELECT string_agg(int8send(c.chunk_id) || xidsend(c.xmin), '')
+        FROM pgblend_data.pending AS c WHERE c.collection_id = ANY($1)
+    ) AS pending
+    FROM (
+        SELECT
+            coalesce(array_agg(g.id ORDER BY g.id), '{}') AS segment_ids,
+            coalesce(array_agg(g.xmin || g.dead_digest ORDER BY g.id), '{}') AS versions
+        FROM pgblend_data.segment AS g WHERE g.collection_id = ANY($1)
+    ) AS s
+"""
 _SEGMENTS = "SELECT s.* FROM pgblend_data.segment AS s WHERE s.id = ANY($1) ORDER BY s.id"
-_PENDING = "SELECT * FROM pgblend._pending_chunks($1)"
-_DAMAGED = "SELECT pgblend._damaged_index($1, $2, $3)"
+_PENDING = """
+    SELECT int8send(c.chunk_id) || xidsend(c.xmin) AS key, c.text_search_config,
+        int8send(c.document_id) || int4send(c.chunk_index) || int4send(c.length)
+        || int4send(c.own_length) || int4send(octet_length(c.records) / 14) AS head, c.records
+    FROM pgblend_data.pending AS c WHERE c.chunk_id = ANY($1)
+"""
+_DAMAGED = """
+    SELECT c.name FROM pgblend_data.collection AS c WHERE c.id IN (
+        SELECT s.collection_id FROM pgblend_data.segment AS s WHERE $1 = 'segment' AND s.id = $2
+        UNION ALL
+        SELECT p.collection_id FROM pgblend_data.pending AS p
+        WHERE $1 = 'pending' AND p.chunk_id = $2)
+"""
 
 
 def report_damage(db: Database, source: str, id_: int, reason: str) -> NoReturn:
-    """Raise what names the collection and how to mend its index (pgblend._damaged_index).
+    """End with PB002, which names the collection and how to mend its index.
 
-    `source` is segment or pending, `id_` that of the segment or of the pending chunk.
+    `source` is segment or pending, `id_` that of the segment or of the pending chunk. The error's
+    table is the collection, for those who go on without it.
     """
-    db.run(_DAMAGED, ["text", "bigint", "text"], source, id_, reason)
-    raise ValueError(reason)
+    (row,) = db.run(_DAMAGED, ["text", "bigint"], source, id_)
+    collection, literal = row["name"], row["name"].replace("'", "''")
+    db.fail(
+        f'the lexical index of collection "{collection}" is damaged: {source} {id_}: {reason}',
+        "PB002",
+        f"Make it anew: SELECT lexical_rebuild('{literal}')",
+        collection,
+    )
 
 
 def open_index(db: Database, collection_ids: Sequence[int]) -> OpenIndex:

@@ -14,7 +14,14 @@ from pgblend.plpy.session import Database
 
 Span = tuple[int, int, int, int]
 Blocks = dict[tuple[int, int], tuple[Integers, Integers]]
-_BLOCKS = "SELECT * FROM pgblend._posting_blocks($1, $2)"
+# One look-up by key each, analyzed or not: a join might be planned by statistics that an ingest has
+# outrun. NULL for a block that is not there.
+_BLOCKS = """
+    SELECT w.place, (
+        SELECT p.data FROM pgblend_data.posting AS p
+        WHERE p.segment_id = w.segment_id AND p.block = w.block) AS data
+    FROM unnest($1, $2) WITH ORDINALITY AS w (segment_id, block, place)
+"""
 
 
 def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[int, Pair]:

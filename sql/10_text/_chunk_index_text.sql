@@ -62,7 +62,9 @@ BEGIN
         NEW.own_position := 0;
         NEW.own_length := NEW.length;
     ELSE
-        NEW.own_position := pgblend._last_position(repeated_words);
+        NEW.own_position := (
+            SELECT coalesce(max(l.positions[cardinality(l.positions)]), 0)
+            FROM unnest(repeated_words) AS l);
         SELECT coalesce(sum(CASE
             WHEN l.positions[1] > NEW.own_position THEN cardinality(l.positions)
             ELSE (SELECT count(*) FROM unnest(l.positions) AS p WHERE p > NEW.own_position)

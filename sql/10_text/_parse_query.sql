@@ -82,8 +82,12 @@ BEGIN
         WHERE n.name <> '' AND (identifiers = '{}' OR 2 * in_identifiers >= length(words))
     ) AS term;
     FOR query_group IN SELECT g.value FROM jsonb_array_elements(query_groups) AS g LOOP
-        group_condition := pgblend._group_condition(
-            config, query_group, jsonb_array_length(query_groups) > 1);
+        group_condition := pgblend._join_conditions(
+            ARRAY(
+                SELECT CASE WHEN o.excluded THEN !!o.operand ELSE o.operand END
+                FROM pgblend._group_operands(
+                    config, query_group, jsonb_array_length(query_groups) > 1) AS o),
+            false);
         IF group_condition IS NULL THEN
             RETURN;
         END IF;

@@ -154,6 +154,24 @@ def test_the_rules_of_plpy(name: str) -> None:
     assert not defined & set(dir(builtins))
 
 
+TYPED_ROOMS = ("lexical", "filter.candidates", "ports")  # the rest follows
+MOST_LINES = 60
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in MODULES if name.startswith(tuple(f"pgblend.plpy.{room}"
+                                                               for room in TYPED_ROOMS))]
+)  # fmt: skip
+def test_typed_rooms_hide_no_types_and_have_short_functions(name: str) -> None:
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        used = {getattr(node, "id", None), getattr(node, "attr", None)}
+        assert not used & {"Any", "cast", "object"}, node.lineno
+        if isinstance(node, ast.FunctionDef):
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno < MOST_LINES, node.name
+
+
 def test_rooms_import_each_other_without_circles() -> None:
     rooms: dict[str, set[str]] = {}
     for name, path in MODULES.items():

@@ -53,5 +53,5 @@ class FakeDatabase:
     def warn(self, message: str, hint: str) -> None:
         self.warnings.append(f"{message} | {hint}")
 
-    def fail(self, message: str, sqlstate: str, hint: str) -> NoReturn:
+    def fail(self, message: str, sqlstate: str, hint: str, table: str | None = None) -> NoReturn:
         raise FailedError(message, sqlstate, hint)

@@ -2,71 +2,109 @@
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pgblend.plpy.lexical.records import term_ids
 
 Answer = Callable[..., Sequence[dict[str, Any]]]
+ENGLISH = "english"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A chunk's document, its place there, its words and its configuration."""
+
+    document: int
+    words: Sequence[str]
+    index: int = 0
+    config: str = ENGLISH
 
 
 def lexical_answers(
-    chunks: Mapping[int, tuple[int, Sequence[str]]], config: str = "english"
+    chunks: Mapping[int, Chunk], configs: Sequence[str] = (ENGLISH,)
 ) -> dict[str, Answer]:
-    """Return the answers to what the lexical arm asks: (document, words) by chunk id.
+    """Return the answers to what the lexical arm asks of an index of chunks by id.
 
-    A query's words are its lexemes; chunks are the first of their documents.
+    A query's words are its lexemes under each of the configurations.
     """
-    rows = {one: pending_row(one, *of_chunk, config) for one, of_chunk in chunks.items()}
-    vocabulary = {word for _, words in chunks.values() for word in words}
+    rows = {chunk_id: pending_row(chunk_id, chunk) for chunk_id, chunk in chunks.items()}
+    vocabulary = {
+        config: sorted({word for one in chunks.values() if one.config == config
+                        for word in one.words})
+        for config in configs
+    }  # fmt: skip
     state = {
         "segment_ids": [],
         "versions": [],
         "tombstones": None,
         "pending": b"".join(row["key"] for row in rows.values()) or None,
     }
+
+    def known(_: object, of: Sequence[str], lexemes: Sequence[str]) -> list[dict[str, Any]]:
+        pairs = zip(of, lexemes, strict=True)
+        return [{"known": [lexeme in vocabulary[config] for config, lexeme in pairs]}]
+
+    def begun(
+        _: object, config: str, places: Sequence[int], starts: Sequence[str], __: object
+    ) -> list[dict[str, Any]]:
+        return [
+            {"place": place, "lexeme": lexeme}
+            for place, start in zip(places, starts, strict=True)
+            for lexeme in vocabulary[config]
+            if lexeme.startswith(start) and len(lexeme) <= 2 * len(start)
+        ]
+
+    def alike(_: object, config: str, asked: str) -> list[dict[str, Any]]:
+        found = [(likeness(asked, lexeme), lexeme) for lexeme in vocabulary[config]]
+        found.sort(key=lambda pair: (-pair[0], pair[1]))
+        return [{"lexeme": lexeme, "likeness": share} for share, lexeme in found if share > 0][:50]
+
     return {
-        "_query_terms(": lambda query, *_: [parsed(query, config)],
-        "_lexical_state(": lambda _: [state],
+        "_query_terms(": lambda query, *_: [parsed(query, configs)],
+        "dead_digest": lambda _: [state],
         "FROM pgblend_data.segment AS s WHERE s.collection_id": lambda _: [],
         "SELECT EXISTS (": lambda _: [{"found": True}],
-        "_pending_chunks(": lambda ids: [rows[one] for one in ids],
-        "v.lexeme BETWEEN": lambda _, __, lexemes: [
-            {"known": [lexeme in vocabulary for lexeme in lexemes]}
-        ],
+        "octet_length(c.records)": lambda ids: [rows[one] for one in ids],
+        "v.lexeme BETWEEN": known,
         "_words_of_lexemes(": lambda _, __, lexemes: [{"words": lexemes}],
         "to_tsvector(pgblend._regconfig($1), t.text)": lambda _, texts: [
             {"place": place, "lexemes": text.replace(" ", "\n")} for place, text in enumerate(texts)
         ],
-        "v.lexeme >= b.start": lambda *_: [],
-        "_alike_lexemes(": lambda *_: [],
+        "v.lexeme >= b.start": begun,
+        "_alike_lexemes(": alike,
     }
 
 
-def parsed(query: str, config: str) -> dict[str, Any]:
+def likeness(one: str, other: str) -> float:
+    """Return the share of letters that two words have in common."""
+    return len({*one} & {*other}) / len({*one} | {*other})
+
+
+def parsed(query: str, configs: Sequence[str]) -> dict[str, Any]:
     """Return what _query_terms does, of plain words."""
     words = query.replace("_", " ").split()
     lexemes = sorted(set(words))
     boosts = [11 * words.count(lexeme) / (10 + words.count(lexeme)) for lexeme in lexemes]
-    ends = [0, len(lexemes)]
     return {
-        "configs": [config],
-        "lexemes": lexemes,
-        "boosts": boosts,
-        "ends": ends,
-        "conditions": [None],
+        "configs": [*configs],
+        "lexemes": lexemes * len(configs),
+        "boosts": boosts * len(configs),
+        "ends": [len(lexemes) * place for place in range(len(configs) + 1)],
+        "conditions": [None] * len(configs),
     }
 
 
-def pending_row(chunk_id: int, document: int, words: Sequence[str], config: str) -> dict[str, Any]:
-    """Return a chunk as _pending_chunks does; its words are of the body."""
-    lexemes = sorted(set(words))
+def pending_row(chunk_id: int, chunk: Chunk) -> dict[str, Any]:
+    """Return a chunk as index.py reads it; its words are of the body."""
+    lexemes, length = sorted(set(chunk.words)), len(chunk.words)
     records = [
-        struct.pack(">q6B", term, 0, 0, words.count(lexeme), 0, 0, 0)
+        struct.pack(">q6B", term, 0, 0, chunk.words.count(lexeme), 0, 0, 0)
         for lexeme, term in zip(lexemes, term_ids(lexemes), strict=True)
     ]
     return {
         "key": struct.pack(">qI", chunk_id, 700),
-        "text_search_config": config,
-        "head": struct.pack(">q4i", document, 0, len(words), len(words), len(records)),
+        "text_search_config": chunk.config,
+        "head": struct.pack(">q4i", chunk.document, chunk.index, length, length, len(records)),
         "records": b"".join(records),
     }

@@ -1,7 +1,6 @@
 """The engine's pure functions against BM25 as the textbook has it."""
 
 import math
-import re
 import struct
 from collections import Counter
 
@@ -47,7 +46,7 @@ def config_of(chunk):
 
 
 def pending_row(chunk):
-    """Return a pending chunk as _pending_chunks does."""
+    """Return a pending chunk as index.py reads it."""
     records = [struct.pack(">q6B", term, *counts) for term, counts in chunk["words"].items()]
     return {
         "key": pending_key(chunk),
@@ -66,6 +65,14 @@ def pending_row(chunk):
 
 def pending_key(chunk):
     return struct.pack(">qI", chunk["id"], 700)
+
+
+STATEMENTS = {
+    "dead_digest": "state",
+    "SELECT s.*": "segments",
+    "octet_length(c.records)": "pending",
+    "w.block": "blocks",
+}
 
 
 class Index(FakeDatabase):
@@ -90,11 +97,11 @@ class Index(FakeDatabase):
 
     def run(self, statement, _, *values):
         """Answer the statements of open_index and view_postings."""
-        name = re.findall(r"pgblend(?:_data)?\.(\w+)", statement)[0]
+        name = next(name for mark, name in STATEMENTS.items() if mark in statement)
         self.asked.append((name, *values))
         return getattr(self, name)(*values)
 
-    def _lexical_state(self, _):
+    def state(self, _):
         waiting = b"".join(pending_key(chunk) for chunk in reversed(self.waiting.values()))
         return [
             {
@@ -105,13 +112,13 @@ class Index(FakeDatabase):
             }
         ]
 
-    def segment(self, ids):
+    def segments(self, ids):
         return [self.sealed[segment_id][0] for segment_id in ids]
 
-    def _pending_chunks(self, ids):
+    def pending(self, ids):
         return [pending_row(self.waiting[chunk_id]) for chunk_id in ids]
 
-    def _posting_blocks(self, segment_ids, blocks):
+    def blocks(self, segment_ids, blocks):
         pairs = enumerate(zip(segment_ids, blocks, strict=True), 1)
         return [{"place": place, "data": self.sealed[s][1][b]} for place, (s, b) in pairs][::-1]
 
@@ -365,11 +372,11 @@ def test_a_view_keeps_postings_up_to_a_limit(monkeypatch):
     index.asked.clear()
     for terms in ([1], [1, 2], [2, 1, 1], [9], [9]):
         assert [len(rows) for rows, _ in index.postings(terms)] == [3 * (t != 9) for t in terms]
-    assert index.asked == [("_posting_blocks", [7], [0])] * 2  # 9 is in no directory
+    assert index.asked == [("blocks", [7], [0])] * 2  # 9 is in no directory
     assert index.view.kept_postings == 6 + 3 * module.TERM_COST
     monkeypatch.setattr(module, "MOST_POSTINGS", 5)
     index.postings([1, 4])
-    assert index.asked[2:] == [("_posting_blocks", [7], [0])]
+    assert index.asked[2:] == [("blocks", [7], [0])]
     assert index.view.postings.keys() == {1, 4}
     assert index.view.kept_postings == 3 + 2 * module.TERM_COST
 
@@ -379,7 +386,7 @@ def test_what_is_kept_is_not_read_again():
     index.asked.clear()
     assert index.opened.has_read
     assert not open_index(index, [1]).has_read
-    assert [name for name, *_ in index.asked] == ["_lexical_state"]
+    assert [name for name, *_ in index.asked] == ["state"]
 
 
 def test_nothing_is_taken_over_from_another_program():

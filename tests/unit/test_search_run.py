@@ -10,7 +10,7 @@ import pytest
 from pgblend.plpy.search.plan import Request
 from pgblend.plpy.search.run import rank_passages
 from support.fake_database import FailedError, FakeDatabase, StatementError
-from support.fake_index import lexical_answers
+from support.fake_index import Chunk, lexical_answers
 
 SETTINGS: dict[str, Any] = {
     "mode": "fast", "only_arm": None, "search_id": None, "not_run": {}, "strict": False,
@@ -49,7 +49,7 @@ def too_late(*_: object) -> Sequence[dict[str, Any]]:
 
 
 ANSWERS = {
-    **lexical_answers({chunk_id: (chunk_id * 10, words) for chunk_id, words in WORDS.items()}),
+    **lexical_answers({one: Chunk(one * 10, words) for one, words in WORDS.items()}),
     "_vector_arm(": lambda *_: [columns(COSINES)],
     "_is_named(": lambda *_: [{"found": True}],
     "_degrade(": lambda stage, problem, *_: [{"notes": [f"{stage}: {problem}"]}],
@@ -173,7 +173,7 @@ def test_a_list_whose_time_is_over_is_left_out_and_named() -> None:
 @pytest.mark.parametrize(
     ("answers", "options"),
     [
-        ({"_lexical_state(": too_late}, {}),
+        ({"dead_digest": too_late}, {}),
         ({"v.lexeme BETWEEN": too_late}, {"strict": True}),
     ],
 )

@@ -1,0 +1,85 @@
+"""The lexical arm by its port: two nodes answer as one does that has all of their chunks."""
+
+from math import inf
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgblend.plpy.lexical.arm import LexicalArm, Scope
+from pgblend.plpy.lexical.node import Node
+from support.fake_database import FakeDatabase
+from support.fake_index import Chunk, lexical_answers
+from support.two_nodes import Nodes
+
+WORDS = ("wine", "winter", "window", "france", "francs", "sea", "seas", "harbour", "κρασί", "酒")
+MISSPELT = ("wien", "frnace", "harb", "κρασι", "酒神", "nowhere", "==name")
+CONFIGS = ("english", "german")
+CHUNKS = st.lists(
+    st.builds(
+        Chunk,
+        document=st.integers(1, 12),
+        words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=6),
+        index=st.integers(0, 3),
+        config=st.sampled_from(CONFIGS),
+    ),
+    max_size=30,
+    unique_by=lambda chunk: (chunk.document, chunk.index),
+)
+QUERIES = st.lists(st.sampled_from(WORDS + MISSPELT), max_size=5).map(" ".join)
+
+
+def arm(port: Any, configs: tuple[str, ...], **options: Any) -> LexicalArm:
+    scope = Scope(
+        collection_ids=[1], filter=None, language=None, by_document=False, k1=1.2, b=0.75,
+        field_weights=(1.0, 1.0, 1.0), timeout_ms=60_000, deadline=inf, checks_index=False,
+        strict=False, corrects_all=False,
+    )  # fmt: skip
+    fields = {name: getattr(scope, name) for name in Scope.__slots__} | options
+    return LexicalArm(FakeDatabase(lexical_answers({}, configs)), port, Scope(**fields))
+
+
+def node(chunks: dict[int, Chunk], configs: tuple[str, ...]) -> Node:
+    return Node(FakeDatabase(lexical_answers(chunks, configs)))
+
+
+@pytest.mark.parametrize("configs", [CONFIGS[:1], CONFIGS])
+@given(chunks=CHUNKS, query=QUERIES, depth=st.sampled_from([1, 2, 5, 100]))
+@settings(max_examples=60)
+def test_two_nodes_are_one(
+    configs: tuple[str, ...], chunks: list[Chunk], query: str, depth: int
+) -> None:
+    every = {place: chunk for place, chunk in enumerate(chunks, 10) if chunk.config in configs}
+    shards: list[dict[int, Chunk]] = [
+        {place: chunk for place, chunk in every.items() if chunk.document % 2 == number}
+        for number in (0, 1)
+    ]
+    one, two = node(every, configs), Nodes([node(shard, configs) for shard in shards])
+    for options in ({}, {"by_document": True}, {"corrects_all": True}):
+        whole, parted = (arm(port, configs, **options) for port in (one, two))
+        assert parted.words(query, depth) == whole.words(query, depth)
+        assert parted.corrected(query, depth) == whole.corrected(query, depth)
+
+
+def test_misspelt_words_are_put_right_across_nodes() -> None:
+    left = {1: Chunk(1, ["wine", "france"]), 2: Chunk(1, ["wine"], 1)}
+    right = {3: Chunk(2, ["winter", "sea"])}
+    port = Nodes([node(left, CONFIGS[:1]), node(right, CONFIGS[:1])])
+    found = arm(port, CONFIGS[:1]).corrected("wnie frnace", 10)
+    assert found.found.chunk_ids == [1, 2]
+    assert found.corrections[0] == '{"wnie": ["wine"], "frnace": ["france"]}'
+    assert not arm(port, CONFIGS[:1]).corrected("wine sea", 10).found.chunk_ids  # all are known
+
+
+def test_requests_tell_time_as_what_is_left() -> None:
+    asked: list[float] = []
+
+    class Watched(Node):
+        def count(self, request: Any) -> Any:
+            asked.append(request.timeout_ms)
+            return super().count(request)
+
+    port = Watched(FakeDatabase(lexical_answers({1: Chunk(1, ["wine"])})))
+    assert arm(port, CONFIGS[:1], timeout_ms=500).words("wine", 10).every_word
+    assert 0 < asked[0] <= 500
