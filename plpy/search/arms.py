@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from time import monotonic
 from typing import Any
 
@@ -79,9 +80,6 @@ def candidate_arms(
 
 
 _IS_NAMED = "SELECT pgblend._is_named($1, $2) AS found"
-_SPACE = (
-    "SELECT s.name, s.model, s.dimensions FROM pgblend_data.embedding_space AS s WHERE s.name = $1"
-)
 
 
 class Arms:
@@ -103,13 +101,35 @@ class Arms:
 
         `every_word` tells that passages have every word of the text, `named` that the first
         passage's document is called so. Where the time of a list that may be missing is over, it
-        is empty, and named.
+        is empty, and named; where the lexical index is not there, what there is is searched.
         """
+        while kind == "vector" or self.search.has_words:
+            try:
+                return self._found(kind, arm, weight, text, vector)
+            except self.db.Problem as error:
+                state = error_state(error)
+                if self.settings["strict"] or state not in ("PB002", "PB009"):
+                    raise
+                if state == "PB002":
+                    self.search.go_without_index(error)
+                elif arm == "lexical":
+                    self.search.go_without_words(error)
+                else:
+                    self._note_late(kind, arm)
+                    break
+        columns: dict[str, list[object]] = {name: [] for name in (*_COLUMNS, "corrections")}
+        about = {"arm": arm, "kind": kind, "by_vector": False, "weight": weight, "perfect": None}
+        return {**about, **columns, "every_word": False, "named": False}
+
+    def _found(
+        self, kind: str, arm: str, weight: float, text: str | None, vector: str | None
+    ) -> dict[str, Any]:
+        """Ask an arm."""
         warmed = self.db.kept("warmed")
         handed: dict[str, Any] = {
             "columns": None,
             "every_word": False,
-            "deadline": self.search.plan.deadline,
+            "deadline": self.search.deadline,
             "warmed_up": kind not in warmed,
         }
         called_at = monotonic()
@@ -122,10 +142,6 @@ class Arms:
                 "every_word": handed["every_word"] and self.settings["language"] is None,
                 "named": kind == arm == "lexical" and self._is_named(text, found["chunk_ids"]),
             }
-        except self.db.Problem as error:
-            if arm == "lexical" or error_state(error) != "PB009" or self.settings["strict"]:
-                raise
-            return self._too_late(kind, arm, weight)
         finally:
             self.db.session.pop("pgblend_handed", None)
             if handed["warmed_up"] and "ready_at" in handed:
@@ -134,12 +150,13 @@ class Arms:
 
     def _values(self, kind: str, arm: str, text: str | None, vector: str | None) -> list[object]:
         """Return the arguments of an arm's statement."""
-        asked = self.search.plan.for_arm(is_variant=kind != arm)
-        scope = [self.request.collection_ids, self.request.filter, asked]
+        depth = self.search.depth(is_variant=kind != arm)
+        asked = self.search.plan.for_arm(depth, **self.search.lexical_state)
+        scope = [self.search.state.collection_ids, self.search.filter, asked]
         if kind != "vector":
             return [text, *scope]
         binding = self.request.query if self.settings["weights"]["lexical"] > 0 else None
-        return [binding, *scope, vector, self.request.space]
+        return [binding, *scope, vector, self.settings["space"]]
 
     def _is_named(self, text: str | None, chunk_ids: Sequence[int]) -> bool:
         """Tell whether the first chunk is of a document that is called so; a quick look first."""
@@ -149,23 +166,19 @@ class Arms:
         found: bool = self.db.run(_IS_NAMED, ["text", "bigint"], text, chunk_ids[0])[0]["found"]
         return found
 
-    def _too_late(self, kind: str, arm: str, weight: float) -> dict[str, Any]:
-        """Name a list whose time is over, and return it empty."""
-        key = "total" if monotonic() > self.search.plan.deadline else "lexical"
-        outcome = {
-            "problem": f"the time limit of {arm} is over",
-            "hint": f"Raise timeouts_ms, key {key}.",
-        }
-        self.search.degrade("fuzzy" if kind == arm else "expand", outcome)
-        columns: dict[str, list[object]] = {name: [] for name in (*_COLUMNS, "corrections")}
-        about = {"arm": arm, "kind": kind, "by_vector": False, "weight": weight, "perfect": None}
-        return {**about, **columns}
+    def _note_late(self, kind: str, arm: str) -> None:
+        """Name a list whose time is over."""
+        key = "total" if monotonic() > self.search.deadline else "lexical"
+        stage = "fuzzy" if kind == arm else "expand"
+        self.search.note(
+            stage, f"the time limit of {arm} is over", f"Raise timeouts_ms, key {key}."
+        )
 
     def vectors_of(self, outcome: Mapping[str, Any], count: int) -> list[str] | None:
         """Return the vectors in the gateway's answer; None, and named, where there are none."""
         if "answer" in outcome:
-            space = self.db.run(_SPACE, ["text"], self.request.space)[0]
-            vectors = checked_vectors(outcome["answer"], count, space)
+            space = self.search.space
+            vectors = checked_vectors(outcome["answer"], count, asdict(space) if space else None)
             if isinstance(vectors, list):
                 return [json.dumps(vector) for vector in vectors]
             outcome = vectors

@@ -13,14 +13,14 @@ import pytest
 
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
-from pgblend.plpy.search.plan import READ_BY_ARMS
+from pgblend.plpy.search.plan import LEARNT, READ_BY_ARMS
 from pgblend.sql import SourceFile, render, source_files
 from pgblend.sql.program import program_text
 
 SOURCES = source_files()
-# STABLE although it waits for models, so that all it reads is of one snapshot; only _search_page,
-# which is VOLATILE, calls it, once a statement.
-ONE_SNAPSHOT = {"_rank_passages"}
+# STABLE although it waits for models, so that all it reads is of one snapshot; only _search, which
+# is VOLATILE, calls it, once a statement.
+ONE_SNAPSHOT = {"_run_search"}
 FOLDER = Path(str(files("pgblend.plpy")))
 MODULES = {
     ".".join(["pgblend.plpy", *path.relative_to(FOLDER).with_suffix("").parts]): path
@@ -186,7 +186,7 @@ def test_arms_read_only_the_settings_that_they_are_given() -> None:
     }
     for name in arms:
         read = re.findall(r"settings (?:->>?|#>>?) '\{?(\w+)", texts[name])
-        assert {*read} <= {*READ_BY_ARMS, "candidate_depth"}, name
+        assert {*read} <= {*READ_BY_ARMS, *LEARNT, "candidate_depth"}, name
         calls = re.findall(r"blend\.(\w+)\([^;]*?\bsettings[,)]", texts[name])
         assert {*calls} & passed_on <= arms, name
 

@@ -1,26 +1,19 @@
 """A server for unit tests: what the program asks of one, answered from lists."""
 
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 Answer = Callable[..., Sequence[dict[str, Any]]]
-
-
-class FailedError(Exception):
-    """What `fail` ends with."""
-
-    def __init__(self, message: str, sqlstate: str, hint: str) -> None:
-        super().__init__(message)
-        self.sqlstate, self.hint = sqlstate, hint
 
 
 class StatementError(Exception):
     """What a statement ends with; `spidata` has the SQLSTATE as the server's number."""
 
-    def __init__(self, sqlstate: str) -> None:
+    def __init__(self, sqlstate: str, hint: str | None = None, table: str | None = None) -> None:
         super().__init__(sqlstate)
         places = enumerate(sqlstate)
-        self.spidata = (sum((ord(sign) - ord("0")) << 6 * place for place, sign in places),)
+        number = sum((ord(sign) - ord("0")) << 6 * place for place, sign in places)
+        self.spidata = (number, None, hint, None, None, None, table)
 
 
 class FakeDatabase:
@@ -46,8 +39,5 @@ class FakeDatabase:
                 return answer(*values)
         raise AssertionError(f"no answer to {statement}")
 
-    def warn(self, message: str, hint: str) -> None:
-        self.warnings.append(f"{message} | {hint}")
-
-    def fail(self, message: str, sqlstate: str, hint: str) -> NoReturn:
-        raise FailedError(message, sqlstate, hint)
+    def warn(self, message: str, hint: str | None = None) -> None:
+        self.warnings.append(f"{message} | {hint}" if hint else message)
