@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeAlias, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -26,7 +26,8 @@ def keep_value(kept: MutableMapping[Key, Value], key: Key, value: Value, most: i
     return value
 
 
-Rows = Sequence[Mapping[str, Any]]
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
 MOST_PLANS = 100
 
 
@@ -50,13 +51,14 @@ def prepared_statements(
 
 
 def error_state(error: Any) -> str:
-    """Return the SQLSTATE of a plpy.SPIError, "" where it has none.
+    """Return the SQLSTATE of a plpy.SPIError or plpy.Error, "" where it has none.
 
-    Only exceptions of states that PostgreSQL names have an attribute `sqlstate`; ours (PB001 …)
-    have the number that the server holds: five characters of six bits each.
+    A statement's exception has an attribute `sqlstate` where PostgreSQL names the state; of ours
+    (PB001 …) it has the number that the server holds: five characters of six bits each.
     """
-    if getattr(error, "spidata", None) is None:
-        return ""
+    known: str | None = getattr(error, "sqlstate", None)
+    if known or getattr(error, "spidata", None) is None:
+        return known or ""
     number = error.spidata[0]
     return "".join(chr((number >> shift & 0x3F) + ord("0")) for shift in range(0, 30, 6))
 
@@ -67,15 +69,16 @@ def error_message(error: Exception) -> str:
 
 
 def error_fields(error: Any) -> tuple[str, str]:
-    """Return hint and table name of a plpy.SPIError, "" where it has none."""
+    """Return hint and table name of a plpy.SPIError or plpy.Error, "" where it has none."""
     found = tuple(getattr(error, "spidata", None) or ()) + (None,) * 7
-    return found[2] or "", found[6] or ""
+    hint = found[2] or getattr(error, "hint", None)
+    return hint or "", found[6] or getattr(error, "table_name", None) or ""
 
 
 class Database(Protocol):
     """What the program asks of the server."""
 
-    Problem: type[Exception]  # what a statement raises
+    Problem: tuple[type[Exception], ...]  # what statements and `fail` raise
 
     @property
     def session(self) -> MutableMapping[str, Any]:
@@ -90,6 +93,9 @@ class Database(Protocol):
     def warn(self, message: str, hint: str | None = None) -> None:
         """Send a WARNING to the client."""
 
+    def fail(self, message: str, sqlstate: str, hint: str) -> NoReturn:
+        """End with an error."""
+
 
 class Backend:
     """The Database of a PL/Python body, which has its modules plpy and GD."""
@@ -97,7 +103,7 @@ class Backend:
     def __init__(self, server: Any, session: MutableMapping[str, Any]) -> None:
         self.server = server
         self.session = session
-        self.Problem: type[Exception] = server.SPIError
+        self.Problem: tuple[type[Exception], ...] = (server.SPIError, server.Error, UserError)
         self.run = prepared_statements(server.prepare, self.kept("statements"))
 
     def kept(self, name: str) -> dict[Any, Any]:
@@ -123,3 +129,7 @@ class Backend:
             told = {name: text for name, text in more.items() if text}
             self.server.error(error.message, sqlstate=error.sqlstate, **told)
         raise AssertionError("plpy.error came back")
+
+    def fail(self, message: str, sqlstate: str, hint: str) -> NoReturn:
+        """End with an error."""
+        raise UserError(sqlstate, message, hint)

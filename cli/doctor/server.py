@@ -103,7 +103,7 @@ def server_python(connection: Connection) -> Iterator[Check]:
         yield Check(name, "ok", found)
     else:
         mend = "install numpy for the server's Python (Debian: python3-numpy)"
-        yield Check(name, "warning", f"{found} without numpy: lexical search is slow", mend)
+        yield Check(name, "warning", f"{found} without numpy: no lexical search", mend)
 
 
 CHECKS = (server_version, extensions, server_python)

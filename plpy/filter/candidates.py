@@ -1,9 +1,13 @@
 """What a search's candidates must pass: a filter, and a condition on their words."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+
+from pgblend.plpy.session import Database, Row
+
+Ids = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 DOCUMENTS = "pgblend_data.document AS d WHERE d.id = ANY($1) AND {on_document}"
 JOINED = "pgblend_data.chunk AS c INNER JOIN pgblend_data.document AS d ON d.id = c.document_id"
@@ -13,57 +17,59 @@ READ = "pgblend._documents_read(f.on_document, f.alternatives) AS documents_read
 CONDITION = "pgblend._filter_condition(coalesce($1, '{}'), 2) AS f"
 
 
-def candidate_filter(
-    collection_ids: Sequence[int],
-    filter_: str | None,
-    words: str | None,
-    run: Callable[..., Sequence[Mapping[str, Any]]],
-) -> dict[str, Any] | None:
-    """Return how to tell the candidates that pass a filter (JSON) and a tsquery; None where all do.
+@dataclass(frozen=True, slots=True)
+class CandidateFilter:
+    """How to tell the candidates that pass a filter (JSON) and a tsquery.
 
-    The result has the `column` whose ids decide, "document_ids" where nothing else is looked at,
-    else "chunk_ids"; `passing`, which returns those of some ids that pass, ascending; and
-    `look_up`, which returns all that pass the filter, ascending, but None where these are more than
-    a number; and `documents_read`, about how many documents that reads, 0 where an index finds
-    them. `run` executes (statement, types, *values).
+    `column` says whose ids decide, "document_ids" where nothing else is looked at, else
+    "chunk_ids". `documents_read` is about how many documents look_up reads, 0 where an index finds
+    them.
     """
-    if filter_ is None and words is None:
-        return None
-    compiled = run(
-        f"SELECT f.*, {DECIDE}, {READ} FROM {CONDITION}",
-        ["jsonb", "bigint[]"],
-        filter_,
-        collection_ids,
-    )[0]
-    operands = compiled["operands"]
-    name, column, source = "_filter_chunks", "chunk_ids", CHUNKS
-    types, values = ["bigint[]", "text[]", "tsquery"], [operands, words]
-    if words is None and compiled["documents_decide"]:
-        name, column, source = "_filter_documents", "document_ids", DOCUMENTS
-        types, values = ["bigint[]", "text[]"], [operands]
-    statement = (
-        f"SELECT string_agg(int8send({column[0]}.id), '') AS ids FROM {source.format(**compiled)}"
-    )
 
-    def passing(ids: Sequence[int]) -> Any:
-        packed = run(statement, types, sorted(ids), *values)[0]["ids"] or b""
+    db: Database
+    collection_ids: Sequence[int]
+    filter: str | None
+    words: str | None
+    compiled: Row
+    column: str
+
+    @property
+    def documents_read(self) -> float:
+        """Return about how many documents look_up reads."""
+        read: float = self.compiled["documents_read"]
+        return read
+
+    def passing(self, ids: Sequence[int]) -> Ids:
+        """Return those of some ids that pass, ascending."""
+        id_ = "d.id" if self.column == "document_ids" else "c.id"
+        source = DOCUMENTS if self.column == "document_ids" else CHUNKS
+        where = source.format(**self.compiled)
+        statement = f"SELECT string_agg(int8send({id_}), '') AS ids FROM {where}"
+        types, values = ["bigint[]", "text[]"], [sorted(ids), self.compiled["operands"]]
+        if self.column == "chunk_ids":
+            types, values = [*types, "tsquery"], [*values, self.words]
+        packed = self.db.run(statement, types, *values)[0]["ids"] or b""
         return np.sort(np.frombuffer(packed, ">i8").astype(np.int64))
 
-    def look_up(most: int) -> Any | None:
-        if filter_ is None:
+    def look_up(self, most: int) -> Ids | None:
+        """Return all that pass the filter, ascending; None where these are more than `most`."""
+        if self.filter is None:
             return None
-        found = run(
-            f"SELECT pgblend.{name}($1, $2, $3) AS ids",
-            ["jsonb", "bigint[]", "integer"],
-            filter_,
-            collection_ids,
-            most,
-        )[0]["ids"]
+        name = "_filter_documents" if self.column == "document_ids" else "_filter_chunks"
+        statement = f"SELECT pgblend.{name}($1, $2, $3) AS ids"
+        types = ["jsonb", "bigint[]", "integer"]
+        found = self.db.run(statement, types, self.filter, self.collection_ids, most)[0]["ids"]
         return None if found is None else np.sort(np.array(found, np.int64))
 
-    return {
-        "column": column,
-        "passing": passing,
-        "look_up": look_up,
-        "documents_read": compiled["documents_read"],
-    }
+
+def candidate_filter(
+    db: Database, collection_ids: Sequence[int], filter_: str | None, words: str | None
+) -> CandidateFilter | None:
+    """Return how to tell the candidates that pass; None where all do."""
+    if filter_ is None and words is None:
+        return None
+    statement = f"SELECT f.*, {DECIDE}, {READ} FROM {CONDITION}"
+    compiled = db.run(statement, ["jsonb", "bigint[]"], filter_, collection_ids)[0]
+    decide = words is None and compiled["documents_decide"]
+    column = "document_ids" if decide else "chunk_ids"
+    return CandidateFilter(db, collection_ids, filter_, words, compiled, column)

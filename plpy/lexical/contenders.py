@@ -1,10 +1,12 @@
 """The rows that may be among the best, by sums in single precision."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
+
+from pgblend.plpy.lexical.arrays import Floats, Integers
+from pgblend.plpy.lexical.postings import Postings
 
 MANY = 8
 PROBE_SHARE = 16
@@ -15,23 +17,22 @@ HAS_FAST_ADD = np.lib.NumpyVersion(np.__version__) >= "1.25.0"
 
 
 def candidate_rows(
-    postings: Mapping[str, Any],
+    postings: Postings,
     weights: Sequence[float],
-    sums: Any,
+    sums: Floats,
     depth: int,
     drift: float,
     check: Callable[[], None],
-) -> Any:
+) -> Integers:
     """Return the rows, ascending, whose sum of weight · impact may be among the `depth` largest.
 
-    `postings` is what joined_postings returns, with impacts that may be a share of `drift` off;
-    `weights` are those of the terms. Ties and rounding are included, rows with a sum of 0 are not.
-    `sums` is an array of zeros, one a row, and has zeros again afterwards. `check` is called
-    between steps.
+    The impacts of `postings` may be a share of `drift` off; `weights` are those of the terms. Ties
+    and rounding are included, rows with a sum of 0 are not. `sums` is an array of zeros, one a row,
+    and has zeros again afterwards. `check` is called between steps.
     """
     slack = 1 - ROUNDING - 2 * drift
-    counts = np.diff(postings["starts"])
-    values = postings["impacts"] * np.repeat(np.array(weights, np.float32), counts)
+    counts = np.diff(postings.starts)
+    values = postings.impacts * np.repeat(np.array(weights, np.float32), counts)
     if len(values) * MANY < len(sums):
         return gathered(postings, values, sums, depth, slack)
     rows = added_up(postings, values, weights, sums, depth, slack, check)
@@ -41,9 +42,11 @@ def candidate_rows(
     return places if rows is None else rows[places]
 
 
-def gathered(postings: Mapping[str, Any], values: Any, sums: Any, depth: int, slack: float) -> Any:
+def gathered(
+    postings: Postings, values: Floats, sums: Floats, depth: int, slack: float
+) -> Integers:
     """Add up at the rows that occur: nothing here takes time by row of the view."""
-    rows, starts = postings["rows"], postings["starts"]
+    rows, starts = postings.rows, postings.starts
     if len(starts) == 2:
         return rows[largest(values, depth, slack)]
     add_up(sums, rows, values, starts)
@@ -55,7 +58,7 @@ def gathered(postings: Mapping[str, Any], values: Any, sums: Any, depth: int, sl
     return distinct[largest(reached[places[firsts]], depth, slack)]
 
 
-def add_up(sums: Any, rows: Any, values: Any, starts: Sequence[int]) -> None:
+def add_up(sums: Floats, rows: Integers, values: Floats, starts: Sequence[int]) -> None:
     """Add the values to the sums of their rows; a row occurs once between two starts."""
     if HAS_FAST_ADD:
         np.add.at(sums, rows, values)
@@ -64,7 +67,7 @@ def add_up(sums: Any, rows: Any, values: Any, starts: Sequence[int]) -> None:
         sums[rows[start:end]] += values[start:end]
 
 
-def largest(values: Any, count: int, slack: float) -> Any:
+def largest(values: Floats, count: int, slack: float) -> Integers:
     """Return the places of the values that reach a share of `slack` of the `count` largest.
 
     Ascending; values of 0 are left out.
@@ -78,7 +81,7 @@ def largest(values: Any, count: int, slack: float) -> Any:
     return places
 
 
-def kth_of_blocks(values: Any, k: int) -> float:
+def kth_of_blocks(values: Floats, k: int) -> float:
     """Return a lower bound of the k-th largest value: the k-th largest of the maxima of blocks.
 
     Of B blocks, block i has the places i, i + B, i + 2 · B…, so that neighbours, which are often
@@ -93,24 +96,25 @@ def kth_of_blocks(values: Any, k: int) -> float:
 
 
 def added_up(
-    postings: Mapping[str, Any],
-    values: Any,
+    postings: Postings,
+    values: Floats,
     weights: Sequence[float],
-    sums: Any,
+    sums: Floats,
     depth: int,
     slack: float,
     check: Callable[[], None],
-) -> Any | None:
+) -> Integers | None:
     """Add up in `sums`, rarest terms first; return the rows that count, None for all.
 
     Once no row without one of the first terms can reach the best `depth`, the common ones are only
     looked up for the rows that still can.
     """
-    starts, candidates = postings["starts"], None
+    starts = postings.starts
+    candidates: Integers | None = None
     by_count = sorted(range(len(weights)), key=lambda term: starts[term + 1] - starts[term])
     for place, term in enumerate(by_count):
         span = slice(starts[term], starts[term + 1])
-        rows, of_term = postings["rows"][span], values[span]
+        rows, of_term = postings.rows[span], values[span]
         later = sum(weights[other] for other in by_count[place:])
         if (
             candidates is None
@@ -128,7 +132,7 @@ def added_up(
     return candidates
 
 
-def contenders(sums: Any, depth: int, slack: float, bound: float, count: int) -> Any | None:
+def contenders(sums: Floats, depth: int, slack: float, bound: float, count: int) -> Integers | None:
     """Return the rows that can be among the best `depth` when at most `bound` is added to each.
 
     None where that could be rows with a sum of 0, or so many that to look them up takes longer than

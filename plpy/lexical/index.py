@@ -1,40 +1,97 @@
 """What a search reads of the lexical index."""
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
-from pgblend.plpy.lexical.pending import session_pending
-from pgblend.plpy.lexical.segment import unpack_segment
+from pgblend.plpy.lexical.arrays import Floats, Integers, Mask, Pair
+from pgblend.plpy.lexical.pending import Pending, PendingCache
+from pgblend.plpy.lexical.rows import ChunkRows, find_rows, join_rows
+from pgblend.plpy.lexical.segment import Segment, unpack_segment
+from pgblend.plpy.session import Database, Row
 
 
-def find_rows(sorted_values: Any, values: Any) -> Any:
-    """Return the places in `sorted_values` that hold one of `values`; the others are left out."""
-    places = np.searchsorted(sorted_values, values)
-    found = places < len(sorted_values)
-    found[found] = sorted_values[places[found]] == values[found]
-    return places[found]
+@dataclass(slots=True)
+class Live:
+    """Which rows of a view are alive, how many, and their total length.
+
+    `tombstones` are the ids of chunks deleted since the last seal (big-endian int64).
+    """
+
+    tombstones: bytes | None
+    alive: Mask
+    n: int
+    total_length: int
 
 
-def view_rows(view: dict[str, Any], chunk_ids: Any) -> Any:
+@dataclass(slots=True)
+class Norms:
+    """Norms of a view's rows, for a formula's constants and an average length.
+
+    Beside them, `tf` has for each code the occurrences weighted by field.
+    """
+
+    key: tuple[float, float, tuple[float, ...]]
+    live: Live
+    average_length: float
+    norms: Floats
+    tf: Floats
+
+
+@dataclass(slots=True)
+class IndexView:
+    """The arrays of segments, joined: row i of segment s is row offsets[s] + i.
+
+    Segments lie by text search configuration, then id. `bounds` are (first row, after the last) of
+    each, `directories` its (terms, where the postings of each start). `ranges` are the rows of each
+    configuration; `frequencies` has for each code the occurrences in title, headings and body, the
+    chunk's own and those that repeat the chunk before, codes being of `code_type`.
+
+    Segments never change but for deletions, so a session can keep views, and in them what it
+    derived: see the functions that fill these.
+    """
+
+    segment_ids: list[int]
+    offsets: Integers
+    bounds: list[tuple[int, int]]
+    ranges: dict[str, tuple[int, int]]
+    code_offsets: Integers
+    code_counts: Integers
+    code_type: np.dtype[np.integer]
+    code_bytes: list[int]
+    directories: list[tuple[Integers, Integers]]
+    rows: ChunkRows
+    alive: Mask
+    frequencies: Integers
+    live: Live | None = None
+    documents: tuple[Integers, Integers] | None = None
+    postings: dict[int, Pair] = field(default_factory=dict)
+    kept_postings: int = 0
+    norms: Norms | None = None
+    impacts: dict[int, Floats] = field(default_factory=dict)
+    sums: Floats | None = None  # zeros to add scores up in
+    sieve: Mask | None = None
+
+
+def view_rows(view: IndexView, chunk_ids: Integers) -> Integers:
     """Return the rows of the view that hold these chunks (sorted ids), ascending.
 
     Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
     cover a range of their own, so each is only asked for the ids within its range.
     """
-    parts = [np.empty(0, np.intp)]
-    for start, end in view["bounds"]:
-        ids = view["chunk_ids"][start:end]
+    parts: list[Integers] = [np.empty(0, np.intp)]
+    for start, end in view.bounds:
+        ids = view.rows.chunk_ids[start:end]
         first, last = np.searchsorted(chunk_ids, (ids[0], ids[-1] + 1))
         if first < last:
             parts.append(start + find_rows(ids, chunk_ids[first:last]))
     return np.concatenate(parts)
 
 
-def field_counts(packed: Any) -> Any:
+def field_counts(packed: Integers) -> Integers:
     """Return the six counts of packed frequencies: title, headings, body, and those repeated.
 
     They are six bytes of a number, the first the highest of 48 bits.
@@ -42,173 +99,144 @@ def field_counts(packed: Any) -> Any:
     return packed[:, None] >> np.arange(40, -1, -8) & 255
 
 
-def lexical_view(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Join the arrays of segments: row i of segment s becomes row offsets[s] + i.
-
-    Segments lie by text search configuration, then id. The result has by segment `segment_ids`,
-    `offsets`, `bounds` (first row, after the last), `code_offsets`, `code_counts`, `code_bytes` and
-    `directories` (terms, and where the postings of each start); by row
-    `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`; `ranges` of
-    rows by configuration; and `frequencies`: for each code the occurrences in title, headings and
-    body, the chunk's own and those that repeat the chunk before, codes being of `code_type`.
-
-    Segments never change but for deletions, so a session can keep views, and in them what it
-    derived: `live` rows, `documents`, `postings` by term, `norms`, `impacts` by term, `sums`, zeros
-    to add scores up in, and a `sieve` of terms.
-    """
-    ordered = sorted(segments, key=lambda segment: (segment["config"], segment["id"]))
-    starts = np.cumsum([0, *(len(segment["lengths"]) for segment in ordered)])
-    code_starts = np.cumsum([0, *(len(segment["code_book"]) for segment in ordered)])
+def lexical_view(segments: Sequence[Segment]) -> IndexView:
+    """Join the arrays of segments."""
+    ordered = sorted(segments, key=lambda segment: (segment.config, segment.id))
+    starts = np.cumsum([0, *(len(segment.rows) for segment in ordered)])
+    code_starts = np.cumsum([0, *(len(segment.code_book) for segment in ordered)])
     code_type = np.min_scalar_type(code_starts[-1])
     bounds = list(pairwise(starts.tolist()))
     ranges: dict[str, tuple[int, int]] = {}
     for segment, (start, end) in zip(ordered, bounds, strict=True):
-        ranges[segment["config"]] = (ranges.get(segment["config"], (start, end))[0], end)
-
-    def joined(name: str, kind: Any) -> Any:
-        return np.concatenate([np.empty(0, kind), *(segment[name] for segment in ordered)])
-
-    return {
-        "segment_ids": [segment["id"] for segment in ordered],
-        "offsets": starts[:-1],
-        "bounds": bounds,
-        "ranges": ranges,
-        "code_offsets": code_starts[:-1].astype(code_type),
-        "code_counts": np.diff(code_starts),
-        "code_type": code_type,
-        "code_bytes": [segment["code_bytes"] for segment in ordered],
-        "directories": [(segment["terms"], segment["starts"]) for segment in ordered],
-        "chunk_ids": joined("chunk_ids", np.int64),
-        "document_ids": joined("document_ids", np.int64),
-        "chunk_indexes": joined("chunk_indexes", np.int32),
-        "lengths": joined("lengths", np.int32),
-        "own_lengths": joined("own_lengths", np.int32),
-        "alive": joined("alive", np.bool_),
-        "frequencies": field_counts(joined("code_book", np.int64)),
-        "live": None,
-        "documents": None,
-        "postings": {},
-        "kept_postings": 0,
-        "norms": None,
-        "impacts": {},
-        "sums": None,
-        "sieve": None,
-    }
+        ranges[segment.config] = (ranges.get(segment.config, (start, end))[0], end)
+    alive = [np.empty(0, np.bool_), *(segment.alive for segment in ordered)]
+    code_books = [np.empty(0, np.int64), *(segment.code_book for segment in ordered)]
+    return IndexView(
+        segment_ids=[segment.id for segment in ordered],
+        offsets=starts[:-1],
+        bounds=bounds,
+        ranges=ranges,
+        code_offsets=code_starts[:-1].astype(code_type),
+        code_counts=np.diff(code_starts),
+        code_type=code_type,
+        code_bytes=[segment.code_bytes for segment in ordered],
+        directories=[(segment.terms, segment.starts) for segment in ordered],
+        rows=join_rows([segment.rows for segment in ordered]),
+        alive=np.concatenate(alive),
+        frequencies=field_counts(np.concatenate(code_books)),
+    )
 
 
-def live_rows(view: dict[str, Any], tombstones: bytes | None) -> dict[str, Any]:
-    """Return `alive`, a mask of rows, `n`, how many, `total_length` of them, and `tombstones`.
+def live_rows(view: IndexView, tombstones: bytes | None) -> Live:
+    """Return which rows are alive: neither among the tombstones nor hidden by dead lists.
 
-    `tombstones` holds the ids of chunks deleted since the last seal (big-endian int64); those that
-    dead lists hide are not alive either. The view keeps the last result.
+    The view keeps the last result.
     """
-    live: dict[str, Any] | None = view["live"]
-    if live is None or live["tombstones"] != tombstones:
-        alive = view["alive"]
+    live = view.live
+    if live is None or live.tombstones != tombstones:
+        alive = view.alive
         if tombstones:
             alive = alive.copy()
-            alive[view_rows(view, np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64)))] = (
-                False
-            )
-        live = view["live"] = {
-            "tombstones": tombstones,
-            "alive": alive,
-            "n": int(np.count_nonzero(alive)),
-            "total_length": int(view["lengths"][alive].sum()),
-        }
+            deleted = np.sort(np.frombuffer(tombstones, ">i8").astype(np.int64))
+            alive[view_rows(view, deleted)] = False
+        n, total_length = int(np.count_nonzero(alive)), int(view.rows.lengths[alive].sum())
+        live = view.live = Live(tombstones, alive, n, total_length)
     return live
 
 
 MOST_ROWS = 4_000_000
+Version = tuple[tuple[int, str], ...]  # segments with what changes when their deletions do
 
 
-def session_view(
-    collection_ids: Sequence[int],
-    segment_ids: Sequence[int],
-    versions: Sequence[str],
-    cache: MutableMapping[Any, Any],
-    fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
-    unpack: Callable[[Mapping[str, Any]], dict[str, Any]],
-    join: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
-) -> dict[str, Any]:
-    """Return the view of these segments of the collections, from `cache` where it has it.
+@dataclass(slots=True)
+class LexicalCache:
+    """What a session keeps of the lexical index: a view for the same collections."""
 
-    `versions` change with a segment's dead list, and where an id is given anew.
-    `fetch` reads stored segments by id, `unpack` makes arrays of one, `join` a view of several. The
-    cache has one view for the same collections, and is emptied first when it holds more than four
-    million rows (37 bytes each).
-    """
-    owner = tuple(collection_ids)
-    key = tuple(zip(segment_ids, versions, strict=True))
-    kept_key, kept = cache.get(owner, (None, None))
-    if kept_key == key:
-        view: dict[str, Any] = kept
-        return view
-    cache.pop(owner, None)
-    if sum(len(other["lengths"]) for _, other in cache.values()) > MOST_ROWS:
-        cache.clear()
-    view = join([unpack(row) for row in (fetch(list(segment_ids)) if segment_ids else [])])
-    cache[owner] = key, view
-    return view
+    views: dict[tuple[int, ...], tuple[Version, IndexView]] = field(default_factory=dict)
+    pending: PendingCache = field(default_factory=PendingCache)
+
+    def kept_view(self, owner: tuple[int, ...], version: Version) -> IndexView | None:
+        """Return the collections' view where it is of this version; else make room for another.
+
+        All views go where they hold more than four million rows (37 bytes each).
+        """
+        kept = self.views.get(owner)
+        if kept is not None and kept[0] == version:
+            return kept[1]
+        self.views.pop(owner, None)
+        if sum(len(view.rows) for _, view in self.views.values()) > MOST_ROWS:
+            self.views.clear()
+        return None
 
 
-def report_damage(
-    run: Callable[..., Sequence[Mapping[str, Any]]], source: str, id_: int, reason: str
-) -> NoReturn:
+def session_cache(db: Database) -> LexicalCache:
+    """Return what the session keeps; nothing that another version of the program left."""
+    kept = db.kept("lexical")
+    cache = kept.get("cache")
+    if not isinstance(cache, LexicalCache):
+        cache = kept["cache"] = LexicalCache()
+    return cache
+
+
+@dataclass(slots=True)
+class OpenIndex:
+    """The index of some collections under one snapshot; `has_read`: something was not kept."""
+
+    view: IndexView
+    live: Live
+    pending: Pending | None
+    has_read: bool
+
+
+_STATE = "SELECT * FROM pgblend._lexical_state($1)"
+_SEGMENTS = "SELECT s.* FROM pgblend_data.segment AS s WHERE s.id = ANY($1) ORDER BY s.id"
+_PENDING = "SELECT * FROM pgblend._pending_chunks($1)"
+_DAMAGED = "SELECT pgblend._damaged_index($1, $2, $3)"
+
+
+def report_damage(db: Database, source: str, id_: int, reason: str) -> NoReturn:
     """Raise what names the collection and how to mend its index (pgblend._damaged_index).
 
-    `source` is segment or pending, `id_` that of the segment or of the pending chunk. `run`
-    executes (statement, types, *values).
+    `source` is segment or pending, `id_` that of the segment or of the pending chunk.
     """
-    run(
-        "SELECT pgblend._damaged_index($1, $2, $3)", ["text", "bigint", "text"], source, id_, reason
-    )
+    db.run(_DAMAGED, ["text", "bigint", "text"], source, id_, reason)
     raise ValueError(reason)
 
 
-def open_index(
-    run: Callable[..., Sequence[Mapping[str, Any]]],
-    session: MutableMapping[str, Any],
-    collection_ids: Sequence[int],
-    reading: str | None,
-) -> dict[str, Any]:
-    """Return the `view` of the collections' segments, which rows are `live`, and what is `pending`.
+def open_index(db: Database, collection_ids: Sequence[int]) -> OpenIndex:
+    """Return the collections' index as the statement under way sees it.
 
-    `run` executes (statement, types, *values), `session` keeps what was read. Callers with the same
-    `reading`, which is made for one snapshot and told nobody else, get what the first of them read.
-    Where something had to be read, the search's own Python is told: `warmed_up`. What is damaged
-    ends in report_damage.
+    What is damaged ends in report_damage.
     """
+    cache = session_cache(db)
+    state = db.run(_STATE, ["bigint[]"], collection_ids)[0]
+    has_read = False
 
-    def read(routine: str, ids: list[int]) -> Sequence[Mapping[str, Any]]:
-        session.get("pgblend_handed", {})["warmed_up"] = True
-        return run(f"SELECT * FROM pgblend.{routine}($1)", ["bigint[]"], ids)
+    def fetch_pending(ids: list[int]) -> Iterable[Row]:
+        nonlocal has_read
+        has_read = True
+        return db.run(_PENDING, ["bigint[]"], ids)
 
-    def unpack(segment: Mapping[str, Any]) -> dict[str, Any]:
+    def damaged(chunk_id: int, reason: str) -> None:
+        report_damage(db, "pending", chunk_id, reason)
+
+    owner = tuple(collection_ids)
+    version = tuple(zip(state["segment_ids"], state["versions"], strict=True))
+    view = cache.kept_view(owner, version)
+    if view is None:
+        has_read = bool(version)
+        view = lexical_view(read_segments(db, state["segment_ids"]))
+        cache.views[owner] = version, view
+    pending = cache.pending.update(state["pending"], fetch_pending, damaged)
+    return OpenIndex(view, live_rows(view, state["tombstones"]), pending, has_read)
+
+
+def read_segments(db: Database, ids: Sequence[int]) -> list[Segment]:
+    """Return segments by id."""
+    segments = []
+    for row in db.run(_SEGMENTS, ["bigint[]"], ids) if ids else ():
         try:
-            return unpack_segment(segment)
+            segments.append(unpack_segment(row))
         except ValueError as error:
-            report_damage(run, "segment", segment["id"], str(error))
-
-    opened: dict[str, Any] | None = session.get("pgblend_opened")
-    if opened is None or reading is None or opened["reading"] != reading:
-        state = run("SELECT * FROM pgblend._lexical_state($1)", ["bigint[]"], collection_ids)[0]
-        view = session_view(
-            collection_ids,
-            state["segment_ids"],
-            state["versions"],
-            session.setdefault("pgblend_kept_views", {}),
-            partial(read, "_segment_arrays"),
-            unpack,
-            lexical_view,
-        )
-        pending = session_pending(
-            state["pending"],
-            session.setdefault("pgblend_pending", {}),
-            partial(read, "_pending_chunks"),
-            partial(report_damage, run, "pending"),
-        )
-        live = live_rows(view, state["tombstones"])
-        opened = {"reading": reading, "view": view, "live": live, "pending": pending}
-        session["pgblend_opened"] = opened
-    return opened
+            report_damage(db, "segment", row["id"], str(error))
+    return segments

@@ -1,100 +1,120 @@
 """Pending chunks: read, kept in a session, and their postings."""
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate, groupby
-from typing import Any
 
 import numpy as np
 
+from pgblend.plpy.lexical.arrays import Integers
+from pgblend.plpy.lexical.rows import ChunkRows
+from pgblend.plpy.lexical.segment import Source
+from pgblend.plpy.session import Row
 
-def unpack_pending(columns: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return pending chunks as a source of postings, None where there are none.
 
-    `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
-    document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
-    (14 bytes a lexeme, see pack_lexemes). The result has arrays of these names, `alive` (all true)
-    and for each posting `terms`, `ordinals`, `counts` (six: by field, of its own and repeated) and
-    `frequencies` (the same six in one number, the first in the highest byte of 48 bits).
+@dataclass(slots=True)
+class Pending(Source):
+    """Chunks that wait to be sealed, those of one configuration side by side.
+
+    `counts` has the six of each posting: by field, of its own and repeated. `ranges` has (first
+    chunk, after the last) by configuration; `places` remembers terms' postings.
     """
-    if columns["chunk_ids"] is None:
-        return None
-    record = np.dtype(
-        {
-            "names": ["term", "counts", "last_8"],
-            "formats": [">i8", ("u1", 6), ">i8"],
-            "offsets": [0, 8, 6],
-        }
-    )
-    records = np.frombuffer(columns["records"] or b"", record)
-    counts = np.frombuffer(columns["record_counts"], ">i4")
-    return {
-        "chunk_ids": np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
-        "document_ids": np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
-        "chunk_indexes": np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
-        "lengths": np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
-        "own_lengths": np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
-        "alive": np.ones(len(counts), np.bool_),
-        "terms": records["term"].astype(np.int64),
-        "ordinals": np.repeat(np.arange(len(counts)), counts),
-        "counts": records["counts"],
-        "frequencies": records["last_8"].astype(np.int64) & (1 << 48) - 1,
+
+    counts: Integers
+    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
+    places: dict[int, Integers] = field(default_factory=dict)
+
+
+RECORD = np.dtype(
+    {
+        "names": ["term", "counts", "last_8"],
+        "formats": [">i8", ("u1", 6), ">i8"],
+        "offsets": [0, 8, 6],
     }
-
-
+)
 KEY_BYTES = 12
 RECORD_BYTES = 14
 MOST_CHUNKS = 20_000
 
 
-def session_pending(
-    listed: bytes | None,
-    kept: MutableMapping[str, Any],
-    fetch: Callable[[list[int]], Iterable[Mapping[str, Any]]],
-    damaged: Callable[[int, str], object],
-) -> dict[str, Any] | None:
-    """Return the pending chunks that `listed` names, None where there are none.
+def unpack_pending(columns: Row) -> Pending | None:
+    """Return pending chunks as a source of postings, None where there are none.
 
-    `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
-    since an id may be given anew. `kept` remembers chunks, which never change, so that `fetch`
-    reads new ones only: rows of `key`, as in `listed`, text_search_config, `head` (big-endian int64
-    document, int32 index, length, own length and number of records) and `records`. `damaged` is
-    called with a chunk and a reason, and does not return.
-
-    The result is what unpack_pending returns, chunks of one configuration side by side, with
-    `ranges`: (first, after the last) by configuration; and `places`, to remember terms' postings.
+    `columns` has, each as bytes with big-endian entries in the order of chunk ids: chunk_ids and
+    document_ids (int64), chunk_indexes, lengths, own_lengths and record_counts (int32), and records
+    (14 bytes a lexeme, see pack_lexemes).
     """
-    if not listed:
+    if columns["chunk_ids"] is None:
         return None
-    if kept.get("listed") != listed:
-        chunks = kept.setdefault("chunks", {})
-        keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
-        missing = [int.from_bytes(key[:8], "big") for key in keys if key not in chunks]
-        if len(chunks) > len(keys) + MOST_CHUNKS:
-            kept["chunks"] = chunks = {key: chunks[key] for key in keys if key in chunks}
-        for row in fetch(missing) if missing else ():
-            if len(row["records"]) % RECORD_BYTES:
-                damaged(int.from_bytes(row["key"][:8], "big"), "its records are cut off")
-            chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
-        kept["pending"] = joined_chunks({key: chunks[key] for key in sorted(keys)})
-        kept["listed"] = listed
-    pending: dict[str, Any] = kept["pending"]
-    return pending
+    records = np.frombuffer(columns["records"] or b"", RECORD)
+    counts = np.frombuffer(columns["record_counts"], ">i4")
+    return Pending(
+        rows=ChunkRows(
+            np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
+            np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
+            np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
+            np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
+            np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
+        ),
+        alive=np.ones(len(counts), np.bool_),
+        terms=records["term"].astype(np.int64),
+        ordinals=np.repeat(np.arange(len(counts)), counts),
+        counts=records["counts"],
+        frequencies=records["last_8"].astype(np.int64) & (1 << 48) - 1,
+    )
 
 
-def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str, Any]:
+Chunk = tuple[str, bytes, bytes]  # configuration, head, records
+
+
+@dataclass(slots=True)
+class PendingCache:
+    """What a session keeps of pending chunks, which never change."""
+
+    listed: bytes | None = None
+    chunks: dict[bytes, Chunk] = field(default_factory=dict)
+    pending: Pending | None = None
+
+    def update(
+        self,
+        listed: bytes | None,
+        fetch: Callable[[list[int]], Iterable[Row]],
+        damaged: Callable[[int, str], None],
+    ) -> Pending | None:
+        """Return the pending chunks that `listed` names, None where there are none.
+
+        `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
+        since an id may be given anew. `fetch` reads those that are not kept: rows of `key`, as in
+        `listed`, text_search_config, `head` (big-endian int64 document, int32 index, length, own
+        length and number of records) and `records`. `damaged` is called with a chunk and a reason,
+        and does not return.
+        """
+        if not listed:
+            return None
+        if self.listed != listed:
+            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
+            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in self.chunks]
+            if len(self.chunks) > len(keys) + MOST_CHUNKS:
+                self.chunks = {key: self.chunks[key] for key in keys if key in self.chunks}
+            for row in fetch(missing) if missing else ():
+                if len(row["records"]) % RECORD_BYTES:
+                    damaged(int.from_bytes(row["key"][:8], "big"), "its records are cut off")
+                self.chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
+            self.pending = join_chunks({key: self.chunks[key] for key in sorted(keys)})
+            self.listed = listed
+        return self.pending
+
+
+HEAD = np.dtype(
+    [("document", ">i8"), ("index", ">i4"), ("length", ">i4"), ("own", ">i4"), ("records", ">i4")]
+)
+
+
+def join_chunks(chunks: Mapping[bytes, Chunk]) -> Pending:
     """Make arrays of chunks by key."""
     order = sorted(chunks, key=lambda key: chunks[key][0])
     chosen = [chunks[key] for key in order]
-    head = np.frombuffer(
-        b"".join([head for _, head, _ in chosen]),
-        [
-            ("document", ">i8"),
-            ("index", ">i4"),
-            ("length", ">i4"),
-            ("own", ">i4"),
-            ("records", ">i4"),
-        ],
-    )
+    head = np.frombuffer(b"".join([head for _, head, _ in chosen]), HEAD)
     pending = unpack_pending(
         {
             "chunk_ids": b"".join([key[:8] for key in order]),
@@ -107,37 +127,46 @@ def joined_chunks(chunks: Mapping[bytes, tuple[str, bytes, bytes]]) -> dict[str,
         }
     )
     assert pending is not None  # there are chunks
-    pending["ranges"], start = {}, 0
+    start = 0
     for config, group in groupby(config for config, _, _ in chosen):
         end = start + len(list(group))
-        pending["ranges"][config] = (start, end)
+        pending.ranges[config] = (start, end)
         start = end
-    return pending | {"places": {}}
+    return pending
+
+
+@dataclass(slots=True)
+class TermRows:
+    """Postings of terms, one term after the other; rows ascend within a term.
+
+    `codes` are places where frequencies are kept, `starts` those of the terms, with the end of the
+    last at its end.
+    """
+
+    rows: Integers
+    codes: Integers
+    starts: list[int]
 
 
 def pending_postings(
-    pending: dict[str, Any], terms: Sequence[int], start: int, end: int
-) -> dict[str, Any]:
-    """Return the postings of the terms among the chunks start to end, one term after the other.
+    pending: Pending, terms: Sequence[int], start: int, end: int
+) -> tuple[TermRows, Integers]:
+    """Return the postings of the terms among the chunks start to end, and their frequencies.
 
-    The result has `rows`, ascending within a term, `codes`, `starts` of the terms with the end of
-    the last at its end, and `fields`: for each code the occurrences in title, headings and body,
-    the chunk's own and repeated ones.
+    Those are for each code the occurrences in title, headings and body, the chunk's own and
+    repeated ones.
     """
-    kept = pending["places"]
+    kept = pending.places
     places = []
     for term in terms:
         if term not in kept:
-            kept[term] = np.flatnonzero(pending["terms"] == term)
+            kept[term] = np.flatnonzero(pending.terms == term)
         here = kept[term]
-        if start > 0 or end < len(pending["lengths"]):
-            rows = pending["ordinals"][here]
+        if start > 0 or end < len(pending.rows):
+            rows = pending.ordinals[here]
             here = here[(rows >= start) & (rows < end)]
         places.append(here)
     joined = np.concatenate([np.empty(0, np.intp), *places])
-    return {
-        "rows": pending["ordinals"][joined],
-        "codes": np.arange(len(joined)),
-        "starts": [*accumulate(map(len, places), initial=0)],
-        "fields": pending["counts"][joined],
-    }
+    starts = [*accumulate(map(len, places), initial=0)]
+    found = TermRows(pending.ordinals[joined], np.arange(len(joined)), starts)
+    return found, pending.counts[joined]

@@ -1,35 +1,35 @@
 """The sealed postings of a query's terms."""
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any
 
 import numpy as np
 
-from pgblend.plpy.lexical.index import report_damage
+from pgblend.plpy.lexical.arrays import Floats, Integers, Pair
+from pgblend.plpy.lexical.index import IndexView, Norms, report_damage
+from pgblend.plpy.lexical.pending import TermRows
 from pgblend.plpy.lexical.segment import block_size, read_block
+from pgblend.plpy.session import Database
 
 Span = tuple[int, int, int, int]
+Blocks = dict[tuple[int, int], tuple[Integers, Integers]]
+_BLOCKS = "SELECT * FROM pgblend._posting_blocks($1, $2)"
 
 
-def read_postings(
-    view: Mapping[str, Any],
-    terms: Sequence[int],
-    run: Callable[..., Sequence[Mapping[str, Any]]],
-) -> dict[int, tuple[Any, Any]]:
+def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[int, Pair]:
     """Return of each term its (rows, codes) in a view, rows ascending.
 
-    `run` executes (statement, types, *values). A segment's directory says where in the segment's
-    postings those of a term are, and so in which blocks; all blocks are read at once. What does not
-    fit the segment ends in report_damage.
+    A segment's directory says where in the segment's postings those of a term are, and so in which
+    blocks; all blocks are read at once. What does not fit the segment ends in report_damage.
     """
-    spans = term_spans(view["directories"], terms)
-    nothing = np.empty(0, np.intp), np.empty(0, view["code_type"])
-    found: dict[int, tuple[Any, Any]] = dict.fromkeys(terms, nothing)
+    spans = term_spans(view.directories, terms)
+    nothing = np.empty(0, np.intp), np.empty(0, view.code_type)
+    found: dict[int, Pair] = dict.fromkeys(terms, nothing)
     if not spans:
         return found
-    sizes = [block_size(code_bytes) for code_bytes in view["code_bytes"]]
-    blocks = fetch_blocks(view, spans, sizes, run)
+    sizes = [block_size(code_bytes) for code_bytes in view.code_bytes]
+    blocks = fetch_blocks(db, view, spans, sizes)
     ordinals, codes = [], []
     for _, segment, start, end in spans:
         size = sizes[segment]
@@ -40,13 +40,13 @@ def read_postings(
             ordinals.append(of_block[0][part])
             codes.append(of_block[1][part])
     rows = np.concatenate(ordinals).astype(np.intp)
-    all_codes = np.concatenate(codes).astype(view["code_type"])
+    all_codes = np.concatenate(codes).astype(view.code_type)
     segments = np.array([segment for _, segment, _, _ in spans])
     counts = [end - start for _, _, start, end in spans]
-    check_postings(view, np.repeat(segments, counts), rows, all_codes, run)
+    check_postings(db, view, np.repeat(segments, counts), rows, all_codes)
     if len(sizes) > 1:
-        rows += np.repeat(view["offsets"][segments], counts)
-        all_codes += np.repeat(view["code_offsets"][segments], counts)
+        rows += np.repeat(view.offsets[segments], counts)
+        all_codes += np.repeat(view.code_offsets[segments], counts)
     first = last = 0
     for place, (term, _, start, end) in enumerate(spans):
         last += end - start
@@ -56,7 +56,7 @@ def read_postings(
     return found
 
 
-def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> list[Span]:
+def term_spans(directories: Sequence[Pair], terms: Sequence[int]) -> list[Span]:
     """Return (place of the term, place of the segment, first posting, after the last), in order.
 
     A directory has a segment's terms, ascending, and where the postings of each start, with the
@@ -74,11 +74,8 @@ def term_spans(directories: Sequence[tuple[Any, Any]], terms: Sequence[int]) -> 
 
 
 def fetch_blocks(
-    view: Mapping[str, Any],
-    spans: Sequence[Span],
-    sizes: Sequence[int],
-    run: Callable[..., Sequence[Mapping[str, Any]]],
-) -> dict[tuple[int, int], tuple[Any, Any]]:
+    db: Database, view: IndexView, spans: Sequence[Span], sizes: Sequence[int]
+) -> Blocks:
     """Return ordinals and codes of the blocks that have these spans, by segment and block."""
     keys = [
         *dict.fromkeys(
@@ -87,111 +84,104 @@ def fetch_blocks(
             for block in range(start // sizes[segment], (end - 1) // sizes[segment] + 1)
         )
     ]
-    rows = run(
-        "SELECT * FROM pgblend._posting_blocks($1, $2)",
+    rows = db.run(
+        _BLOCKS,
         ["bigint[]", "integer[]"],
-        [view["segment_ids"][segment] for segment, _ in keys],
+        [view.segment_ids[segment] for segment, _ in keys],
         [block for _, block in keys],
     )
-    blocks = {}
+    blocks: Blocks = {}
     for row in rows:
         segment, block = keys[row["place"] - 1]
-        size, code_bytes = sizes[segment], view["code_bytes"][segment]
-        count = min(size, int(view["directories"][segment][1][-1]) - block * size)
+        size, code_bytes = sizes[segment], view.code_bytes[segment]
+        count = min(size, int(view.directories[segment][1][-1]) - block * size)
         expected, data = count * (2 + code_bytes), row["data"]
         if data is None or len(data) != expected:
             reason = f"block {block} has {len(data or b'')} bytes where there should be {expected}"
-            report_damage(run, "segment", view["segment_ids"][segment], reason)
+            report_damage(db, "segment", view.segment_ids[segment], reason)
         blocks[segment, block] = read_block(data, code_bytes)
     return blocks
 
 
 def check_postings(
-    view: Mapping[str, Any],
-    segments: Any,
-    rows: Any,
-    codes: Any,
-    run: Callable[..., Sequence[Mapping[str, Any]]],
+    db: Database, view: IndexView, segments: Integers, rows: Integers, codes: Integers
 ) -> None:
     """Report postings of rows or codes that their segments (a place each) do not have."""
-    row_counts = np.diff([*view["offsets"], len(view["lengths"])])
-    beyond = (rows >= row_counts[segments]) | (codes >= view["code_counts"][segments])
+    row_counts = np.diff([*view.offsets, len(view.rows)])
+    beyond = (rows >= row_counts[segments]) | (codes >= view.code_counts[segments])
     if beyond.any():
-        segment_id = view["segment_ids"][segments[beyond.argmax()]]
-        report_damage(run, "segment", segment_id, "postings of rows or codes that it does not have")
+        segment_id = view.segment_ids[segments[beyond.argmax()]]
+        report_damage(db, "segment", segment_id, "postings of rows or codes that it does not have")
 
 
 MOST_POSTINGS = 1_500_000
 TERM_COST = 40
 
 
-def view_postings(
-    view: dict[str, Any],
-    terms: Sequence[int],
-    run: Callable[..., Sequence[Mapping[str, Any]]],
-) -> list[tuple[Any, Any]]:
+def view_postings(db: Database, view: IndexView, terms: Sequence[int]) -> list[Pair]:
     """Return for each term its (rows, codes), rows ascending; codes are places in `frequencies`.
 
-    `run` executes (statement, types, *values). The view keeps what was read, up to about 1.5
-    million postings (14 bytes each with their impacts, which go with them); a term counts as 40.
+    The view keeps what was read, up to about 1.5 million postings (14 bytes each with their
+    impacts, which go with them); a term counts as 40.
     """
-    kept = view["postings"]
+    kept = view.postings
     missing = [term for term in dict.fromkeys(terms) if term not in kept]
     if missing:
-        if view["kept_postings"] > MOST_POSTINGS:
+        if view.kept_postings > MOST_POSTINGS:
             kept.clear()
-            view["impacts"].clear()
-            view["kept_postings"] = 0
+            view.impacts.clear()
+            view.kept_postings = 0
             missing = list(dict.fromkeys(terms))
-        found = read_postings(view, missing, run)
+        found = read_postings(db, view, missing)
         kept.update(found)
         postings = sum(len(rows) for rows, _ in found.values())
-        view["kept_postings"] += postings + TERM_COST * len(missing)
+        view.kept_postings += postings + TERM_COST * len(missing)
     return [kept[term] for term in terms]
 
 
-def joined_postings(
-    terms: Sequence[int],
-    lists: Sequence[tuple[Any, Any]],
-    kept: MutableMapping[int, Any],
-    norms: Any,
-    frequencies: Any,
-) -> dict[str, Any]:
-    """Return the lists' rows and codes, one term after the other, where each starts, and impacts.
+@dataclass(slots=True)
+class Postings(TermRows):
+    """Postings with their impacts, tf / (tf + norm) in single precision.
 
-    `lists` has of each term the (rows, codes), `frequencies` a tf for each code, `norms` the norm
-    of each row. An impact is tf / (tf + norm) in single precision, 0 for an infinite norm and for a
-    tf of 0; `kept` remembers them by term. The result has `rows`, ascending within a term, `codes`,
-    `impacts` and `starts`, with the end of the last term at its end.
+    0 for an infinite norm and for a tf of 0.
+    """
+
+    impacts: Floats
+
+
+def joined_postings(
+    terms: Sequence[int], lists: Sequence[Pair], kept: dict[int, Floats], norms: Norms
+) -> Postings:
+    """Return the lists' rows and codes, one term after the other, and impacts.
+
+    `lists` has of each term the (rows, codes); `kept` remembers impacts by term.
     """
     starts = [*accumulate((len(rows) for rows, _ in lists), initial=0)]
     if len(lists) == 1:
         rows, codes = lists[0]
     else:
-        rows, codes = (np.concatenate(parts) for parts in zip(*lists, strict=True))
+        rows = np.concatenate([part for part, _ in lists])
+        codes = np.concatenate([part for _, part in lists])
     if all(term in kept for term in terms):
-        impacts = np.concatenate([kept[term] for term in terms])
+        impacts: Floats = np.concatenate([kept[term] for term in terms])
     else:
-        impacts = norms[rows]
-        tf = frequencies.astype(np.float32)[codes]
+        impacts = norms.norms[rows]
+        tf = norms.tf.astype(np.float32)[codes]
         impacts += tf
-        if not frequencies.all():  # words that stand only in fields of weight 0
+        if not norms.tf.all():  # words that stand only in fields of weight 0
             impacts[tf == 0] = 1
         np.divide(tf, impacts, out=impacts)
         for term, (start, end) in zip(terms, pairwise(starts), strict=True):
             kept[term] = impacts[start:end]
-    return {"rows": rows, "codes": codes, "impacts": impacts, "starts": starts}
+    return Postings(rows, codes, starts, impacts)
 
 
-def part_of_postings(
-    postings: Mapping[str, Any], start: int, end: int, wanted: Any | None
-) -> dict[str, Any]:
+def part_of_postings(postings: Postings, start: int, end: int, wanted: Integers | None) -> Postings:
     """Return the postings of rows from `start` to before `end`, counted from the first of them.
 
-    Of those only the ones that `wanted` has (rows in any order), all where it is None. `postings`
-    is what joined_postings returns.
+    Of those only the ones that `wanted` has (rows in any order), all where it is None.
     """
-    rows = postings["rows"]
+    rows = postings.rows
     if wanted is None:
         kept = (rows >= start) & (rows < end)
     else:
@@ -199,9 +189,9 @@ def part_of_postings(
         is_wanted[wanted[(wanted >= start) & (wanted < end)]] = True
         kept = is_wanted[rows]
     before = np.concatenate(([0], np.cumsum(kept)))
-    return {
-        "rows": rows[kept] - start,
-        "codes": postings["codes"][kept],
-        "impacts": postings["impacts"][kept],
-        "starts": before[postings["starts"]].tolist(),
-    }
+    return Postings(
+        rows[kept] - start,
+        postings.codes[kept],
+        before[postings.starts].tolist(),
+        postings.impacts[kept],
+    )

@@ -1,29 +1,39 @@
 """BM25 of chunks."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from pgblend.plpy.filter.candidates import CandidateFilter
+from pgblend.plpy.lexical.arrays import Floats, Integers
 from pgblend.plpy.lexical.contenders import candidate_rows
-from pgblend.plpy.lexical.documents import document_rows
-from pgblend.plpy.lexical.index import find_rows, view_rows
-from pgblend.plpy.lexical.pending import pending_postings
+from pgblend.plpy.lexical.documents import document_places
+from pgblend.plpy.lexical.index import IndexView, Live, Norms, OpenIndex, view_rows
+from pgblend.plpy.lexical.pending import Pending, TermRows, pending_postings
 from pgblend.plpy.lexical.postings import joined_postings, part_of_postings, view_postings
+from pgblend.plpy.lexical.rows import ChunkRows, find_rows
+from pgblend.plpy.ports import Formula
+from pgblend.plpy.session import Database
+
+Columns = tuple[list[int], list[int], list[int], list[float]]
+Scored = tuple[ChunkRows, Integers, Floats]  # rows of some chunks, and their scores
+Allowed = tuple[str, Integers]  # chunk_ids or document_ids, and which of them
 
 
-def best_chunks(
-    found: Sequence[tuple[dict[str, Any], Any, Any]], depth: int
-) -> tuple[list[int], list[int], list[int], list[float]]:
+def best_chunks(found: Sequence[Scored], depth: int) -> Columns:
     """Return chunk ids, document ids, chunk indexes and scores of the best `depth` rows.
 
-    `found` has (source, rows, scores): a source has `chunk_ids`, `document_ids` and
-    `chunk_indexes` by row. Best first; ties by (document id, chunk index).
+    Best first; ties by (document id, chunk index).
     """
     scores = np.concatenate([np.empty(0), *(part for _, _, part in found)])
-    chunk_ids, document_ids, chunk_indexes = (
-        np.concatenate([np.empty(0, np.int64), *(source[name][rows] for source, rows, _ in found)])
-        for name in ("chunk_ids", "document_ids", "chunk_indexes")
+    nothing = np.empty(0, np.int64)
+    chunk_ids = np.concatenate([nothing, *(source.chunk_ids[rows] for source, rows, _ in found)])
+    document_ids = np.concatenate(
+        [nothing, *(source.document_ids[rows] for source, rows, _ in found)]
+    )
+    chunk_indexes = np.concatenate(
+        [nothing, *(source.chunk_indexes[rows] for source, rows, _ in found)]
     )
     order = np.lexsort((chunk_indexes, document_ids, -scores))[:depth]
     return (
@@ -37,68 +47,61 @@ def best_chunks(
 MOST_DRIFT = 0.01
 
 
-def row_norms(
-    view: dict[str, Any],
-    live: dict[str, Any],
-    k1: float,
-    b: float,
-    average_length: float,
-    field_weights: Sequence[float],
-) -> dict[str, Any]:
-    """Return `norms`, k1 · (1 - b + b · length / average length) by row, infinite where not alive.
+def row_norms(view: IndexView, live: Live, formula: Formula) -> tuple[Norms, float]:
+    """Return k1 · (1 - b + b · length / average length) by row, infinite where not alive.
 
-    In single precision, and for an `average_length` that may be up to a hundredth off: that of an
-    earlier search, since it moves with every chunk. `drift` says by how much. Beside them, `tf` has
-    for each code the occurrences weighted by field. The view keeps the result.
+    In single precision, and for an average length that may be up to a hundredth off: that of an
+    earlier search, since it moves with every chunk. The second value, drift, says by how much. The
+    view keeps the result.
     """
-    key = (k1, b, tuple(field_weights))
-    kept: dict[str, Any] | None = view["norms"]
+    key = (formula.k1, formula.b, tuple(formula.field_weights))
+    kept = view.norms
     if (
         kept is None
-        or kept["key"] != key
-        or kept["live"] is not live
-        or abs(average_length / kept["average_length"] - 1) > MOST_DRIFT
+        or kept.key != key
+        or kept.live is not live
+        or abs(formula.average_length / kept.average_length - 1) > MOST_DRIFT
     ):
-        norms = view["lengths"].astype(np.float32)
-        norms *= np.float32(k1 * b / average_length)
-        norms += np.float32(k1 * (1 - b))
-        norms[~live["alive"]] = np.inf
-        kept = view["norms"] = {
-            "key": key,
-            "live": live,
-            "average_length": average_length,
-            "norms": norms,
-            "tf": view["frequencies"] @ np.array([*field_weights] * 2, np.float64),
-        }
-        view["impacts"].clear()
-    return kept | {"drift": abs(average_length / kept["average_length"] - 1)}
+        norms = view.rows.lengths.astype(np.float32)
+        norms *= np.float32(formula.k1 * formula.b / formula.average_length)
+        norms += np.float32(formula.k1 * (1 - formula.b))
+        norms[~live.alive] = np.inf
+        tf = weighted(view.frequencies, formula)
+        kept = view.norms = Norms(key, live, formula.average_length, norms, tf)
+        view.impacts.clear()
+    return kept, abs(formula.average_length / kept.average_length - 1)
+
+
+def weighted(frequencies: Integers, formula: Formula) -> Floats:
+    """Return the occurrences weighted by field, own and repeated ones together."""
+    weights: Floats = np.array([*formula.field_weights] * 2, np.float64)
+    return frequencies @ weights
 
 
 def exact_scores(
-    postings: Mapping[str, Any],
-    frequencies: Any,
+    postings: TermRows,
+    frequencies: Floats,
     idf: Sequence[float],
     k1: float,
-    norms: Any,
-    rows: Any,
-) -> Any:
+    norms: Floats,
+    rows: Integers,
+) -> Floats:
     """Return Σ idf · tf · (k1 + 1) / (tf + norm) of each of `rows`, in double precision.
 
-    Summed in the order of the terms. `postings` has `rows`, ascending within a term, `codes`, which
-    are places in `frequencies`, and `starts` of the terms; `norms` are those of `rows`:
-    k1 · (1 - b + b · length / average length).
+    Summed in the order of the terms. The postings' codes are places in `frequencies`; `norms` are
+    those of `rows`: k1 · (1 - b + b · length / average length).
     """
-    starts = postings["starts"]
+    starts = postings.starts
     scores = np.zeros(len(rows))
     if starts[-1] == 0:
         return scores
     places = np.empty((len(idf), len(rows)), np.intp)
     for term, start in enumerate(starts[:-1]):
-        places[term] = postings["rows"][start : starts[term + 1]].searchsorted(rows)
+        places[term] = postings.rows[start : starts[term + 1]].searchsorted(rows)
     places += np.array(starts[:-1])[:, None]
-    found = postings["rows"].take(places, mode="clip") == rows
+    found = postings.rows.take(places, mode="clip") == rows
     found &= places < np.array(starts[1:])[:, None]
-    tf = frequencies[postings["codes"].take(places, mode="clip")] * found
+    tf = frequencies[postings.codes.take(places, mode="clip")] * found
     parts = np.array(idf)[:, None] * tf
     parts *= k1 + 1
     np.divide(parts, tf + norms, out=parts, where=tf > 0)
@@ -113,150 +116,147 @@ READ_IN_TURN = 5  # documents, while one is checked by its key
 
 
 def passing_best(
-    best: Callable[[int, tuple[str, Any] | None], Sequence[Sequence[Any]]],
-    checked: Mapping[str, Any],
-    depth: int,
-    n: int,
-) -> Sequence[Sequence[Any]]:
-    """Return the first `depth` of `best` that pass, as its columns: chunk ids, document ids….
+    best: Callable[[int, Allowed | None], Columns], checked: CandidateFilter, depth: int, n: int
+) -> Columns:
+    """Return the first `depth` of `best` that pass, as its columns.
 
     `best` returns the columns of a number of chunks, in order, of those alone whose column of a
-    name has one of some ids where it is given both. `checked` is what candidate_filter returns.
+    name has one of some ids where it is given both.
 
     Candidates are checked a part at a time: about as many as the share that passed calls for. To
     check all that are needed, depth / share, takes longer than to look up all that pass, share · n
     of n chunks, where few pass and an index finds them or not too many documents are read for it:
     then these are looked up, once, and scored alone.
     """
-    column = PLACES[checked["column"]]
-    kept: list[tuple[Any, ...]] = []
-    allowed, looked_up = None, False
+    column = PLACES[checked.column]
+    kept: list[tuple[int, int, int, float]] = []
+    allowed: Allowed | None = None
+    looked_up = False
     done, part = 0, max(depth, FIRST_PART)
     wanted = 4 * part
     found = best(wanted, allowed)
     while True:
-        rows = [values[done : done + part] for values in found]
-        passed = set(checked["passing"](rows[column]).tolist())
-        kept += [row for row in zip(*rows, strict=True) if row[column] in passed]
-        done += len(rows[0])
+        end = done + part
+        ids = (found[0] if column == 0 else found[1])[done:end]
+        passed = set(checked.passing(ids).tolist())
+        rows = zip(*(values[done:end] for values in found), strict=True)
+        kept += [row for row, id_ in zip(rows, ids, strict=True) if id_ in passed]
+        done += len(ids)
         missing = depth - len(kept)
         complete = len(found[0]) < wanted
         if missing <= 0 or (complete and done == len(found[0])):
-            return [[row[place] for row in kept[:depth]] for place in range(len(found))]
+            return columns_of(kept[:depth])
         share = max(len(kept), 0.5) / done
         part = int(1.25 * missing / share) + 1
         needed = min(part, len(found[0]) - done) if complete else part
-        read = checked["documents_read"] / READ_IN_TURN
+        read = checked.documents_read / READ_IN_TURN
         if not looked_up and max(share * n, read) < needed:
             looked_up = True
-            ids = checked["look_up"](int(2 * (depth * n) ** 0.5))
-            if ids is not None:
+            looked = checked.look_up(int(2 * (depth * n) ** 0.5))
+            if looked is not None:
                 kept, done, part, wanted = [], 0, depth, depth
-                allowed = checked["column"], ids
+                allowed = checked.column, looked
                 found = best(wanted, allowed)
         elif done + part > len(found[0]) and not complete:
             wanted = max(4 * wanted, done + part)
             found = best(wanted, allowed)
 
 
-def score_index(
-    opened: Mapping[str, Any],
-    config: str,
-    terms: Sequence[int],
-    idf: Sequence[float],
-    formula: Mapping[str, Any],
-    depth: int,
-    checked: Mapping[str, Any] | None,
-    run: Callable[..., Sequence[Mapping[str, Any]]],
-    check: Callable[[], None],
-) -> Sequence[Sequence[Any]]:
-    """Return chunk ids, document ids, chunk indexes and scores of the best `depth` chunks.
+def columns_of(rows: Sequence[tuple[int, int, int, float]]) -> Columns:
+    """Return the columns of rows."""
+    return (
+        [row[0] for row in rows],
+        [row[1] for row in rows],
+        [row[2] for row in rows],
+        [row[3] for row in rows],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """BM25 of the chunks of one text search configuration that have any of some terms.
 
     score = Σ idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)), summed in the
-    order of the terms; `formula` has k1, b, average_length and field_weights, which make tf of the
-    occurrences in title, headings and body. `opened` is what open_index returns. Only chunks that
-    pass what candidate_filter returned, `checked`, count, all where it is None. `run` executes
-    (statement, types, *values), `check` is called between steps.
+    order of the terms; the field weights make tf of the occurrences in title, headings and body.
+    `check` is called between steps.
     """
-    arguments = (config, terms, idf, formula)
 
-    def best(count: int, allowed: tuple[str, Any] | None) -> Sequence[Sequence[Any]]:
-        found = []
-        if config in opened["view"]["ranges"]:
-            found.append(best_sealed(opened, *arguments, count, allowed, run, check))
-        if opened["pending"] is not None and config in opened["pending"]["ranges"]:
-            found.append(all_pending(opened["pending"], *arguments, allowed))
-        check()
+    db: Database
+    opened: OpenIndex
+    config: str
+    terms: Sequence[int]
+    idf: Sequence[float]
+    formula: Formula
+    check: Callable[[], None]
+
+    def best(self, count: int, allowed: Allowed | None = None) -> Columns:
+        """Return the best chunks, of those alone that are allowed."""
+        opened = self.opened
+        found: list[Scored] = []
+        if self.config in opened.view.ranges:
+            found.append(best_sealed(self, count, allowed))
+        if opened.pending is not None and self.config in opened.pending.ranges:
+            found.append(all_pending(self, opened.pending, allowed))
+        self.check()
         return best_chunks(found, count)
 
-    if checked is None:
-        return best(depth, None)
-    return passing_best(best, checked, depth, opened["live"]["n"])
+    def best_passing(self, checked: CandidateFilter | None, depth: int) -> Columns:
+        """Return the best chunks of those that pass, all where `checked` is None."""
+        if checked is None:
+            return self.best(depth)
+        return passing_best(self.best, checked, depth, self.opened.live.n)
 
 
-def best_sealed(
-    opened: Mapping[str, Any],
-    config: str,
-    terms: Sequence[int],
-    idf: Sequence[float],
-    formula: Mapping[str, Any],
-    depth: int,
-    allowed: tuple[str, Any] | None,
-    run: Callable[..., Sequence[Mapping[str, Any]]],
-    check: Callable[[], None],
-) -> tuple[dict[str, Any], Any, Any]:
-    """Return the view, and rows and scores of its best chunks, more than `depth` with ties."""
-    view = opened["view"]
-    postings = view_postings(view, terms, run)
-    check()
+def best_sealed(scoring: Scoring, depth: int, allowed: Allowed | None) -> Scored:
+    """Return the view's rows, and the best of them with scores, more than `depth` with ties."""
+    view, terms, idf = scoring.opened.view, scoring.terms, scoring.idf
+    formula = scoring.formula
+    postings = view_postings(scoring.db, view, terms)
+    scoring.check()
     if not terms:
-        return view, np.empty(0, np.intp), np.empty(0)
-    norms = row_norms(view, opened["live"], **formula)
-    joined = joined_postings(terms, postings, view["impacts"], norms["norms"], norms["tf"])
-    start, end = view["ranges"][config]
-    if allowed is not None or end - start < len(view["lengths"]):
+        return view.rows, np.empty(0, np.intp), np.empty(0)
+    norms, drift = row_norms(view, scoring.opened.live, formula)
+    joined = joined_postings(terms, postings, view.impacts, norms)
+    start, end = view.ranges[scoring.config]
+    if allowed is not None or end - start < len(view.rows):
         wanted = None if allowed is None else allowed_rows(view, *allowed)
         joined = part_of_postings(joined, start, end, wanted)
-    sums = view["sums"] if view["sums"] is not None else np.zeros(len(view["lengths"]), np.float32)
-    view["sums"] = None  # lost where a step fails before they are zeros again
-    k1 = formula["k1"]
-    weights = [value * (k1 + 1) for value in idf]
-    rows = candidate_rows(joined, weights, sums[: end - start], depth, norms["drift"], check)
-    view["sums"] = sums
-    exact = exact_norms(view["lengths"][start + rows], formula)
-    return view, start + rows, exact_scores(joined, norms["tf"], idf, k1, exact, rows)
+    sums = view.sums if view.sums is not None else np.zeros(len(view.rows), np.float32)
+    view.sums = None  # lost where a step fails before they are zeros again
+    weights = [value * (formula.k1 + 1) for value in idf]
+    rows = candidate_rows(joined, weights, sums[: end - start], depth, drift, scoring.check)
+    view.sums = sums
+    exact = exact_norms(view.rows.lengths[start + rows], formula)
+    return view.rows, start + rows, exact_scores(joined, norms.tf, idf, formula.k1, exact, rows)
 
 
-def allowed_rows(view: dict[str, Any], column: str, ids: Any) -> Any:
+def allowed_rows(view: IndexView, column: str, ids: Integers) -> Integers:
     """Return the rows that have one of some sorted ids in a column: of chunks, or of documents."""
     if column == "chunk_ids":
         return view_rows(view, ids)
-    documents, places = document_rows(view, None)
+    documents, places = document_places(view, None)
     passing = np.zeros(len(documents), np.bool_)
     passing[find_rows(documents, ids)] = True
     return np.flatnonzero(passing[places])
 
 
-def exact_norms(lengths: Any, formula: Mapping[str, Any]) -> Any:
+def exact_norms(lengths: Integers | Floats, formula: Formula) -> Floats:
     """Return k1 · (1 - b + b · length / average length)."""
-    k1, b = formula["k1"], formula["b"]
-    return k1 * (1 - b + b * lengths / formula["average_length"])
+    k1, b = formula.k1, formula.b
+    norms: Floats = k1 * (1 - b + b * lengths / formula.average_length)
+    return norms
 
 
-def all_pending(
-    pending: dict[str, Any],
-    config: str,
-    terms: Sequence[int],
-    idf: Sequence[float],
-    formula: Mapping[str, Any],
-    allowed: tuple[str, Any] | None,
-) -> tuple[dict[str, Any], Any, Any]:
+def all_pending(scoring: Scoring, pending: Pending, allowed: Allowed | None) -> Scored:
     """Return the pending chunks, and rows and scores of those that have any of the terms."""
-    postings = pending_postings(pending, terms, *pending["ranges"][config])
-    frequencies = postings["fields"] @ np.array([*formula["field_weights"]] * 2, np.float64)
-    rows = np.unique(postings["rows"][frequencies > 0])
+    formula = scoring.formula
+    postings, counts = pending_postings(pending, scoring.terms, *pending.ranges[scoring.config])
+    frequencies = weighted(counts, formula)
+    rows: Integers = np.unique(postings.rows[frequencies > 0])
     if allowed is not None:
         column, ids = allowed
-        rows = rows[np.isin(pending[column][rows], ids)]
-    norms = exact_norms(pending["lengths"][rows], formula)
-    return pending, rows, exact_scores(postings, frequencies, idf, formula["k1"], norms, rows)
+        owners = pending.rows.chunk_ids if column == "chunk_ids" else pending.rows.document_ids
+        rows = rows[np.isin(owners[rows], ids)]
+    norms = exact_norms(pending.rows.lengths[rows], formula)
+    scores = exact_scores(postings, frequencies, scoring.idf, formula.k1, norms, rows)
+    return pending.rows, rows, scores

@@ -1,9 +1,64 @@
 """Sealed segments: read, merged and written."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+
+from pgblend.plpy.lexical.arrays import Integers, Mask
+from pgblend.plpy.lexical.rows import ChunkRows, join_rows
+from pgblend.plpy.session import Row
+
+
+@dataclass(slots=True)
+class Segment:
+    """A segment as it is stored; its postings are in blocks of their own.
+
+    `code_bytes` is the size of a code in the postings: 2 where there are more than 256 distinct
+    frequencies. `terms` ascend, `starts` says where the postings of each start, with the end of the
+    last at its end.
+    """
+
+    id: int
+    config: str
+    rows: ChunkRows
+    alive: Mask
+    code_book: Integers
+    code_bytes: int
+    terms: Integers
+    starts: Integers
+
+
+@dataclass(slots=True)
+class Source:
+    """Rows with their postings, to be merged into a segment.
+
+    `alive` has one entry a row. Of each posting there are the term, the row (ordinal) and six
+    counts in one number (frequency), the first in the highest byte of 48 bits.
+    """
+
+    rows: ChunkRows
+    alive: Mask
+    terms: Integers
+    ordinals: Integers
+    frequencies: Integers
+
+
+@dataclass(slots=True)
+class Merged:
+    """The arrays of one new segment: rows in the order of chunk ids, then one entry a term.
+
+    `starts` of the terms are places in `ordinals` (uint16) and `codes` (uint8, or uint16 where
+    there are more than 256 distinct frequencies), which are places in the `code_book`.
+    """
+
+    rows: ChunkRows
+    code_book: Integers
+    terms: Integers
+    starts: Integers
+    counts: Integers
+    ordinals: Integers
+    codes: Integers
 
 
 def block_size(code_bytes: int) -> int:
@@ -11,13 +66,13 @@ def block_size(code_bytes: int) -> int:
     return {1: 2688, 2: 2016}[code_bytes]
 
 
-def read_block(data: bytes, code_bytes: int) -> tuple[Any, Any]:
+def read_block(data: bytes, code_bytes: int) -> tuple[Integers, Integers]:
     """Return the ordinals and the codes of a block (see posting_blocks)."""
     count = len(data) // (2 + code_bytes)
     return np.frombuffer(data, "<u2", count), np.frombuffer(data, f"<u{code_bytes}", -1, 2 * count)
 
 
-def posting_blocks(ordinals: Any, codes: Any) -> list[bytes]:
+def posting_blocks(ordinals: Integers, codes: Integers) -> list[bytes]:
     """Return blocks of ordinals (uint16) and codes (uint8 or uint16), which are parallel arrays.
 
     A block has the ordinals, then the codes, of the same postings; all but the last have the same
@@ -30,106 +85,93 @@ def posting_blocks(ordinals: Any, codes: Any) -> list[bytes]:
     ]
 
 
-ROW_ARRAYS = {
-    "chunk_ids": "<i8",
-    "document_ids": "<i8",
-    "chunk_indexes": "<i4",
-    "lengths": "<i4",
-    "own_lengths": "<i4",
-}
-
-
-def unpack_segment(columns: Mapping[str, Any]) -> dict[str, Any]:
+def unpack_segment(stored: Row) -> Segment:
     """Return a segment's arrays from its stored bytes (little-endian).
 
-    `alive` is a mask of the rows that are not deleted, `code_bytes` the size of a code in
-    the segment's postings: 2 where there are more than 256 distinct frequencies. `terms` ascend,
-    `starts` says where the postings of each start, with the end of the last at its end. Bytes that
-    do not fit each other raise a ValueError.
+    Bytes that do not fit each other raise a ValueError.
     """
-    rows = {name: np.frombuffer(columns[name], kind) for name, kind in ROW_ARRAYS.items()}
-    code_book = np.frombuffer(columns["code_book"], "<i8")
-    df = np.frombuffer(columns["document_frequencies"], "<u2").astype(np.int64) + 1
-    terms = np.frombuffer(columns["terms"], "<i8")
-    dead = np.frombuffer(columns["dead"], "<i4")
-    for name, values in rows.items():
-        if len(values) != columns["n"]:
-            raise ValueError(f"{len(values)} {name} where there should be {columns['n']}")
+    rows = ChunkRows(
+        np.frombuffer(stored["chunk_ids"], "<i8"),
+        np.frombuffer(stored["document_ids"], "<i8"),
+        np.frombuffer(stored["chunk_indexes"], "<i4"),
+        np.frombuffer(stored["lengths"], "<i4"),
+        np.frombuffer(stored["own_lengths"], "<i4"),
+    )
+    code_book = np.frombuffer(stored["code_book"], "<i8")
+    df = np.frombuffer(stored["document_frequencies"], "<u2").astype(np.int64) + 1
+    terms = np.frombuffer(stored["terms"], "<i8")
+    dead = np.frombuffer(stored["dead"], "<i4")
+    check_segment(rows, df, terms, dead, stored["n"])
+    alive = np.ones(stored["n"], np.bool_)
+    alive[dead] = False
+    return Segment(
+        id=stored["id"],
+        config=stored["text_search_config"],
+        rows=rows,
+        alive=alive,
+        code_book=code_book,
+        code_bytes=1 if len(code_book) <= 256 else 2,
+        terms=terms,
+        starts=np.concatenate(([0], np.cumsum(df))),
+    )
+
+
+def check_segment(rows: ChunkRows, df: Integers, terms: Integers, dead: Integers, n: int) -> None:
+    """Raise a ValueError where the arrays of a segment of `n` rows do not fit each other."""
+    for name in ChunkRows.__slots__:
+        if len(getattr(rows, name)) != n:
+            raise ValueError(f"{len(getattr(rows, name))} {name} where there should be {n}")
     if len(terms) != len(df):
         raise ValueError(f"{len(df)} document_frequencies where there should be {len(terms)}")
-    for name, ids in (("chunk_ids", rows["chunk_ids"]), ("terms", terms)):
+    for name, ids in (("chunk_ids", rows.chunk_ids), ("terms", terms)):
         if not (ids[1:] > ids[:-1]).all():
             raise ValueError(f"{name} do not ascend")
-    if ((dead < 0) | (dead >= columns["n"])).any():
-        raise ValueError(f"dead has rows that are none of {columns['n']}")
-    alive = np.ones(columns["n"], np.bool_)
-    alive[dead] = False
-    return {
-        "id": columns["id"],
-        "config": columns["text_search_config"],
-        **rows,
-        "code_book": code_book,
-        "code_bytes": 1 if len(code_book) <= 256 else 2,
-        "terms": terms,
-        "starts": np.concatenate(([0], np.cumsum(df))),
-        "alive": alive,
-    }
+    if ((dead < 0) | (dead >= n)).any():
+        raise ValueError(f"dead has rows that are none of {n}")
 
 
-def add_postings(segment: dict[str, Any], blocks: Sequence[bytes]) -> dict[str, Any]:
-    """Return an unpacked segment with `terms`, `ordinals` and `frequencies` of each posting.
+def add_postings(segment: Segment, blocks: Sequence[bytes]) -> Source:
+    """Return a segment with its postings.
 
     `blocks` are all of the segment's, in order. Bytes that do not fit the segment raise a
     ValueError.
     """
-    pairs = [read_block(data, segment["code_bytes"]) for data in blocks or [b""]]
-    ordinals, codes = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-    counts = np.diff(segment["starts"])
+    pairs = [read_block(data, segment.code_bytes) for data in blocks or [b""]]
+    ordinals = np.concatenate([part for part, _ in pairs])
+    codes = np.concatenate([part for _, part in pairs])
+    counts = np.diff(segment.starts)
     if not len(ordinals) == len(codes) == counts.sum():
         raise ValueError(f"{len(ordinals)} postings where there should be {counts.sum()}")
-    if (ordinals >= len(segment["alive"])).any() or (codes >= len(segment["code_book"])).any():
+    if (ordinals >= len(segment.alive)).any() or (codes >= len(segment.code_book)).any():
         raise ValueError("postings of rows or codes that it does not have")
-    return {
-        **segment,
-        "terms": np.repeat(segment["terms"], counts),
-        "ordinals": ordinals,
-        "frequencies": segment["code_book"][codes],
-    }
+    return Source(
+        segment.rows,
+        segment.alive,
+        terms=np.repeat(segment.terms, counts),
+        ordinals=ordinals,
+        frequencies=segment.code_book[codes],
+    )
 
 
-def merge_postings(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Merge sources into the arrays of one new segment, leaving out rows that are not alive.
-
-    A source has `chunk_ids`, `document_ids`, `chunk_indexes`, `lengths`, `own_lengths` and `alive`
-    (one entry a row), and for each posting `terms`, `ordinals` (the row) and `frequencies` (six
-    counts in one number, as unpack_pending has them).
-
-    Returns the rows' arrays in the order of chunk_ids, the `code_book` of distinct frequencies and,
-    one entry a term, `terms`, `counts` and `starts` into `ordinals` (uint16) and `codes` (uint8, or
-    uint16 where there are more than 256 distinct frequencies).
-    """
-    alive = [np.flatnonzero(source["alive"]) for source in sources]
-    row_arrays = {
-        name: np.concatenate(
-            [source[name][rows] for source, rows in zip(sources, alive, strict=True)]
-        )
-        for name in ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths")
-    }
-    by_chunk = np.argsort(row_arrays["chunk_ids"], kind="stable")
+def merge_postings(sources: Sequence[Source]) -> Merged:
+    """Merge sources into the arrays of one new segment, leaving out rows that are not alive."""
+    alive = [np.flatnonzero(source.alive) for source in sources]
+    rows = join_rows([source.rows.take(some) for source, some in zip(sources, alive, strict=True)])
+    by_chunk = np.argsort(rows.chunk_ids, kind="stable")
     ordinal_of_row = np.empty(len(by_chunk), np.int64)
     ordinal_of_row[by_chunk] = np.arange(len(by_chunk))
 
     terms, ordinals, frequencies = [], [], []
     offset = 0
-    for source, rows in zip(sources, alive, strict=True):
-        new_row = np.full(len(source["chunk_ids"]), -1)
-        new_row[rows] = ordinal_of_row[offset : offset + len(rows)]
-        offset += len(rows)
-        moved = new_row[source["ordinals"]]
+    for source, some in zip(sources, alive, strict=True):
+        new_row = np.full(len(source.rows), -1)
+        new_row[some] = ordinal_of_row[offset : offset + len(some)]
+        offset += len(some)
+        moved = new_row[source.ordinals]
         kept = moved >= 0
-        terms.append(source["terms"][kept])
+        terms.append(source.terms[kept])
         ordinals.append(moved[kept])
-        frequencies.append(source["frequencies"][kept])
+        frequencies.append(source.frequencies[kept])
     all_terms = np.concatenate(terms)
     all_ordinals = np.concatenate(ordinals)
     by_term = np.lexsort((all_ordinals, all_terms))
@@ -137,15 +179,15 @@ def merge_postings(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
     code_book = np.unique(all_frequencies)
     codes = code_book.searchsorted(all_frequencies)
     distinct, starts, counts = np.unique(all_terms[by_term], return_index=True, return_counts=True)
-    return {
-        **{name: values[by_chunk] for name, values in row_arrays.items()},
-        "code_book": code_book,
-        "terms": distinct,
-        "starts": starts,
-        "counts": counts,
-        "ordinals": all_ordinals[by_term].astype("<u2"),
-        "codes": codes.astype("u1" if len(code_book) <= 256 else "<u2"),
-    }
+    return Merged(
+        rows=rows.take(by_chunk),
+        code_book=code_book,
+        terms=distinct,
+        starts=starts,
+        counts=counts,
+        ordinals=all_ordinals[by_term].astype("<u2"),
+        codes=codes.astype("u1" if len(code_book) <= 256 else "<u2"),
+    )
 
 
 FANOUT = 4
@@ -187,24 +229,23 @@ def tier(rows: int) -> int:
     return result
 
 
-def segment_arguments(merged: dict[str, Any]) -> list[Any]:
+def segment_arguments(merged: Merged) -> tuple[list[int], list[bytes], list[bytes]]:
     """Return [rows, length], the arrays of the segment and the blocks of its postings, as bytes.
 
-    `merged` is what merge_postings returns; the arrays are little-endian, in the order of the
-    table's columns.
+    The arrays are little-endian, in the order of the table's columns.
     """
     row_arrays = [
-        merged["chunk_ids"].astype("<i8").tobytes(),
-        merged["document_ids"].astype("<i8").tobytes(),
-        merged["chunk_indexes"].astype("<i4").tobytes(),
-        merged["lengths"].astype("<i4").tobytes(),
-        merged["own_lengths"].astype("<i4").tobytes(),
-        merged["code_book"].astype("<i8").tobytes(),
-        merged["terms"].astype("<i8").tobytes(),
-        (merged["counts"] - 1).astype("<u2").tobytes(),
+        merged.rows.chunk_ids.astype("<i8").tobytes(),
+        merged.rows.document_ids.astype("<i8").tobytes(),
+        merged.rows.chunk_indexes.astype("<i4").tobytes(),
+        merged.rows.lengths.astype("<i4").tobytes(),
+        merged.rows.own_lengths.astype("<i4").tobytes(),
+        merged.code_book.astype("<i8").tobytes(),
+        merged.terms.astype("<i8").tobytes(),
+        (merged.counts - 1).astype("<u2").tobytes(),
     ]
-    return [
-        [len(merged["chunk_ids"]), int(merged["lengths"].sum())],
+    return (
+        [len(merged.rows), int(merged.rows.lengths.sum())],
         row_arrays,
-        posting_blocks(merged["ordinals"], merged["codes"]),
-    ]
+        posting_blocks(merged.ordinals, merged.codes),
+    )

@@ -2,60 +2,31 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from time import monotonic
 from typing import Any
 
 from pgblend.plpy.models.embedding import checked_vectors
+from pgblend.plpy.search.lexical import COLUMNS, WordLists
 from pgblend.plpy.search.stages import Search
-from pgblend.plpy.session import error_state
+from pgblend.plpy.session import Database, error_state
 
-_NAMED_SPACE = "(SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = $6)"
-_ASKED = ["text", "bigint[]", "jsonb", "jsonb"]
-_STATEMENT = "SELECT a.* FROM pgblend.{} AS a"
-_COLUMNS = ("chunk_ids", "document_ids", "chunk_indexes", "scores")
-_ARMS = {
-    "lexical": (_STATEMENT.format("_lexical_arm($1, $2, $3, $4)"), _ASKED),
-    "vector": (
-        _STATEMENT.format(f"_vector_arm($5, {_NAMED_SPACE}, $2, $1, $3, $4)"),
-        [*_ASKED, "vector", "text"],
-    ),
-    "fuzzy": (_STATEMENT.format("_fuzzy_arm($1, $2, $3, $4)"), _ASKED),
-}
+_VECTOR = (
+    "SELECT a.* FROM pgblend._vector_arm($3, (SELECT s FROM pgblend_data.embedding_space AS s"
+    " WHERE s.name = $4), $2, $1, $5, $6) AS a"
+)
+_VECTOR_TYPES = ["text", "bigint[]", "vector", "text", "jsonb", "jsonb"]
 
 
-def arm_list(
-    run: Callable[..., Sequence[Mapping[str, Any]]],
-    kind: str,
-    arm: str,
-    weight: float,
-    values: Sequence[object],
-    handed: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return the candidates of one arm (lexical, vector, fuzzy), best first, as columns.
+def vector_list(db: Database, *values: object) -> dict[str, Any]:
+    """Return the columns of the vector arm's list; there is no perfect cosine among them.
 
-    `run` executes (statement, types, *values); `values` are query (for vectors the one whose
-    phrases and exclusions bind, or None), collection ids, filter and settings, for vectors also the
-    vector and the space's name. `arm` is what the list is called (an expanded query has several of
-    a kind) and `weight` what it counts in fusion. Where the arm has put its `columns` into
-    `handed`, what the statement gives is left aside: numbers that Python has need not be written
-    and read. The list has `chunk_ids`, `document_ids`, `chunk_indexes` and `scores`; `perfect`,
-    what no passage can reach, is None for cosines.
+    `values` are the query whose phrases and exclusions bind, or None, collection ids, the vector,
+    the space's name, the filter and what the arm reads of the settings.
     """
-    row = run(*_ARMS[kind], *values)[0]
-    if handed["columns"] is None:
-        columns = {name: value or [] for name, value in row.items() if name != "perfect_score"}
-    else:
-        columns = dict(zip(_COLUMNS, handed["columns"], strict=True))
-    return {
-        "arm": arm,
-        "kind": kind,
-        "by_vector": kind == "vector",
-        "weight": weight,
-        "perfect": row.get("perfect_score"),
-        **columns,
-    }
+    row = db.run(_VECTOR, _VECTOR_TYPES, *values)[0]
+    return {**{name: value or [] for name, value in row.items()}, "perfect": None}
 
 
 def candidate_arms(
@@ -88,6 +59,14 @@ class Arms:
     def __init__(self, search: Search) -> None:
         self.search = search
         self.db, self.request, self.settings = search.db, search.request, search.settings
+        self.by_words = self._word_lists()
+
+    def _word_lists(self) -> WordLists:
+        """Return the lists by words, with what was learnt of the lexical index."""
+        search = self.search
+        settings = {**self.settings, **search.lexical_state}
+        ids = search.state.collection_ids
+        return WordLists(self.db, ids, search.filter, settings, search.deadline)
 
     def find(
         self,
@@ -97,66 +76,69 @@ class Arms:
         text: str | None = None,
         vector: str | None = None,
     ) -> dict[str, Any]:
-        """Return the list of an arm for a text or a vector (arm_list).
+        """Return the candidates of one arm (lexical, vector, fuzzy), best first, as columns.
 
-        `every_word` tells that passages have every word of the text, `named` that the first
-        passage's document is called so. Where the time of a list that may be missing is over, it
-        is empty, and named; where the lexical index is not there, what there is is searched.
+        `arm` is what the list is called (an expanded query has several of a kind) and `weight` what
+        it counts in fusion. The list has `chunk_ids`, `document_ids`, `chunk_indexes` and `scores`;
+        `perfect`, what no passage can reach, is None for cosines. `every_word` tells that passages
+        have every word of the text, `named` that the first passage's document is called so. Where
+        the time of a list that may be missing is over, it is empty, and named.
         """
-        while kind == "vector" or self.search.has_words:
+        about = {"arm": arm, "kind": kind, "by_vector": kind == "vector", "weight": weight}
+        if kind == "vector":
+            found = self._by_vector(vector, is_variant=kind != arm)
+            return {**about, **found, "every_word": False, "named": False}
+        while True:
             try:
-                return self._found(kind, arm, weight, text, vector)
+                return {**about, **self._by_words(kind, arm, text)}
             except self.db.Problem as error:
-                state = error_state(error)
-                if self.settings["strict"] or state not in ("PB002", "PB009"):
-                    raise
-                if state == "PB002":
-                    self.search.go_without_index(error)
-                elif arm == "lexical":
-                    self.search.go_without_words(error)
-                else:
-                    self._note_late(kind, arm)
-                    break
-        columns: dict[str, list[object]] = {name: [] for name in (*_COLUMNS, "corrections")}
-        about = {"arm": arm, "kind": kind, "by_vector": False, "weight": weight, "perfect": None}
-        return {**about, **columns, "every_word": False, "named": False}
+                if not self._goes_on(kind, arm, error):
+                    columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
+                    more = {"corrections": [], "every_word": False, "named": False}
+                    return {**about, **columns, **more, "perfect": None}
 
-    def _found(
-        self, kind: str, arm: str, weight: float, text: str | None, vector: str | None
-    ) -> dict[str, Any]:
-        """Ask an arm."""
-        warmed = self.db.kept("warmed")
-        handed: dict[str, Any] = {
-            "columns": None,
-            "every_word": False,
-            "deadline": self.search.deadline,
-            "warmed_up": kind not in warmed,
-        }
+    def _by_words(self, kind: str, arm: str, text: str | None) -> dict[str, Any]:
+        """Return the list of a text."""
         called_at = monotonic()
-        if kind != "vector":
-            self.db.session["pgblend_handed"] = handed
         try:
-            values = self._values(kind, arm, text, vector)
-            found = arm_list(self.db.run, kind, arm, weight, values, handed)
-            return found | {
-                "every_word": handed["every_word"] and self.settings["language"] is None,
-                "named": kind == arm == "lexical" and self._is_named(text, found["chunk_ids"]),
-            }
+            found = self.by_words.find(kind, text, self.search.depth(is_variant=kind != arm))
         finally:
-            self.db.session.pop("pgblend_handed", None)
-            if handed["warmed_up"] and "ready_at" in handed:
-                warmed[kind] = True
-                self.search.warm(handed["ready_at"] - called_at)
+            self._tell_warm_up(kind, called_at)
+        is_whole = found.get("every_word", False) and self.settings["language"] is None
+        is_named = kind == arm == "lexical" and self._is_named(text, found["chunk_ids"])
+        return {**found, "every_word": is_whole, "named": is_named}
 
-    def _values(self, kind: str, arm: str, text: str | None, vector: str | None) -> list[object]:
-        """Return the arguments of an arm's statement."""
-        depth = self.search.depth(is_variant=kind != arm)
-        asked = self.search.plan.for_arm(depth, **self.search.lexical_state)
-        scope = [self.search.state.collection_ids, self.search.filter, asked]
-        if kind != "vector":
-            return [text, *scope]
-        binding = self.request.query if self.settings["weights"]["lexical"] > 0 else None
-        return [binding, *scope, vector, self.settings["space"]]
+    def _goes_on(self, kind: str, arm: str, error: Exception) -> bool:
+        """Name what an arm failed for; tell whether it is to be asked once more, or is left out."""
+        state = error_state(error)
+        is_needed = state == "PB013" and self.search.plan.only_arm is not None
+        if self.settings["strict"] or is_needed or state not in ("PB002", "PB009", "PB013"):
+            raise error
+        if state == "PB009" and arm != "lexical":
+            self._note_late(kind, arm)
+            return False
+        if state == "PB002":
+            self.search.go_without_index(error)
+        else:
+            self.search.go_without_words(error, state)
+        self.by_words = self._word_lists()
+        return True
+
+    def _by_vector(self, vector: str | None, is_variant: bool) -> dict[str, Any]:
+        """Return the list of a vector; the query's phrases and exclusions bind it."""
+        request = self.request
+        binding = request.query if self.settings["weights"]["lexical"] > 0 else None
+        asked = self.search.plan.for_arm(self.search.depth(is_variant))
+        ids, space = self.search.state.collection_ids, self.settings["space"]
+        return vector_list(self.db, binding, ids, vector, space, self.search.filter, asked)
+
+    def _tell_warm_up(self, kind: str, called_at: float) -> None:
+        """Tell what a session does once apart: it reads what is new of the index."""
+        warmed = self.db.kept("warmed")
+        ready_at, has_read = self.by_words.warmed_up()
+        if ready_at is not None and ready_at > called_at and (has_read or kind not in warmed):
+            warmed[kind] = True
+            self.search.warm(ready_at - called_at)
 
     def _is_named(self, text: str | None, chunk_ids: Sequence[int]) -> bool:
         """Tell whether the first chunk is of a document that is called so; a quick look first."""

@@ -13,13 +13,7 @@ from pgblend.plpy.settings.layers import Layers, as_mapping
 MOST_PLANS = 50
 LONGEST = 4000
 MOST_DEPTHS = 10
-READ_BY_ARMS = (
-    *("b", "k1", "title_weight", "heading_weight", "level", "language"),
-    *("lexical_method", "fuzzy", "fuzzy_method"),
-    *("ef_search", "vector_scan", "rescore_factor"),
-    *("strict", "timeouts_ms"),
-)
-LEARNT = ("lexical_index", "damaged")  # of the lexical index, on the way
+READ_BY_ARMS = ("language", "ef_search", "vector_scan", "rescore_factor")
 _FROM_CURSOR = "Take details -> 'cursor' of the last row of the page before."
 _ON = {"on": True, True: True, "off": False, False: False}
 
@@ -44,17 +38,13 @@ class Plan:
     no_rerank: str
     by_depth: MutableMapping[int, str] = field(default_factory=dict)
 
-    def for_arm(self, depth: int, **state: Json) -> str:
-        """Return as JSON what an arm reads of the settings, to find `depth` candidates.
-
-        `state` is what the search has learnt of the lexical index.
-        """
-        text = None if state else self.by_depth.get(depth)
+    def for_arm(self, depth: int) -> str:
+        """Return as JSON what the vector arm reads of the settings, to find `depth` candidates."""
+        text = self.by_depth.get(depth)
         if text is None:
             read = {name: getattr(self.settings, name) for name in READ_BY_ARMS}
-            text = json.dumps({**read, "candidate_depth": depth, **state})
-            if not state:
-                keep_value(self.by_depth, depth, text, MOST_DEPTHS)
+            text = json.dumps({**read, "candidate_depth": depth})
+            keep_value(self.by_depth, depth, text, MOST_DEPTHS)
         return text
 
 

@@ -57,7 +57,7 @@ def rank(search: Search) -> Found:
     page = cut_page(search, pool, ranking, stored)
     rows = page_rows(search, gathered, pool, ranking, page, stored)
     search.done("fetch", len(rows))
-    count = len(pool.fused["order"]) if search.has_words else None
+    count = len(pool.fused["order"]) if search.had_time else None
     return Found(pool, page, ranking, stored, rows, count)
 
 

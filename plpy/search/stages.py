@@ -18,8 +18,6 @@ from pgblend.plpy.settings.layers import as_mapping
 
 _FILTER = "SELECT pgblend._search_filter($1, $2)::text AS filter"
 _UNDEFINED_TABLE = "42P01"
-_HAS_NUMPY = "SELECT pgblend._has_numpy() AS found"
-_NO_NUMPY = "lexical: scored from tsvectors, slowly: the server's Python has no numpy"
 _BUILDING = "SELECT EXISTS (SELECT FROM unnest($1) AS id WHERE pgblend._is_building(id)) AS found"
 _SEES_ALL = "SELECT pg_has_role('pgblend_admin', 'USAGE') AS found"
 _NO_SPACE = "pgblend ingest makes and fills one where a model gateway runs"
@@ -123,8 +121,6 @@ class Search:
             options = self.plan.options
             if options.get("mode") is not None or options.get(stage) is not None:
                 self.note(stage, problem, "the mode fast does without", "PB010")
-        if settings.weights["lexical"] > 0 and not self.db.run(_HAS_NUMPY, [])[0]["found"]:
-            self.degraded.append(_NO_NUMPY)
         self.settings = self._settings()
 
     def _check_collections(self) -> None:
@@ -225,16 +221,16 @@ class Search:
         message = "the lexical index was not there when this search began"
         raise UserError("PB012", message, "Search again.", tries.write())
 
-    def go_without_words(self, error: Exception) -> None:
-        """Name that the time of the lexical arm is over: no arm by words is run any more."""
-        self.tries = replace(self.tries, attempts=self.tries.attempts + 1, problem="PB009")
-        self.note("lexical", error_message(error), error_fields(error)[0], "PB009")
+    def go_without_words(self, error: Exception, sqlstate: str) -> None:
+        """Name why no arm by words is run any more: no time (PB009), or no numpy (PB013)."""
+        self.tries = replace(self.tries, attempts=self.tries.attempts + 1, problem=sqlstate)
+        self.note("lexical", error_message(error), error_fields(error)[0], sqlstate)
         self.lexical_state["lexical_index"] = "none"
 
     @property
-    def has_words(self) -> bool:
-        """Tell whether the lexical arm may still be asked."""
-        return self.lexical_state.get("lexical_index") != "none"
+    def had_time(self) -> bool:
+        """Tell whether the lexical arm had the time that it needed."""
+        return self.tries.problem != "PB009"
 
     def degrade(self, stage: str, outcome: Mapping[str, Any]) -> None:
         """Name what a model failed to give; fail where rows need it."""

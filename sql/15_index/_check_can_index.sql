@@ -13,7 +13,7 @@ BEGIN
             USING ERRCODE = '25001', HINT = 'Use a transaction at READ COMMITTED.';
     ELSIF NOT pgblend._has_numpy() THEN
         RAISE NOTICE 'nothing is sealed: the server''s Python has no numpy'
-            USING HINT = 'Install it there (Debian: python3-numpy). Searches work without, slowly.';
+            USING HINT = 'Install it there (Debian: python3-numpy). What waits is sealed then.';
         RETURN false;
     END IF;
     RETURN true;

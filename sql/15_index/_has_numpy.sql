@@ -1,5 +1,5 @@
 -- _has_numpy: whether the server's Python has numpy; looked up once a session.
--- Without it nothing is sealed and searches score from tsvectors: slower, with the same result.
+-- Without it chunks wait unsealed, and there is no lexical search.
 CREATE OR REPLACE FUNCTION pgblend._has_numpy()
 RETURNS boolean
 LANGUAGE plpython3u

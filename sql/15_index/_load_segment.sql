@@ -32,23 +32,23 @@ document_of = {
 }
 try:
     segment = unpack_segment(saved)
-    segment["alive"] &= np.array([
+    segment.alive &= np.array([
         document_of.get(chunk_id) == document_id
         for chunk_id, document_id in zip(
-            segment["chunk_ids"].tolist(), segment["document_ids"].tolist())
+            segment.rows.chunk_ids.tolist(), segment.rows.document_ids.tolist())
     ])
     merged = merge_postings([add_postings(segment, blocks or [])])
 except ValueError as error:
     plpy.error(
         f"a saved segment is damaged: {error}", sqlstate="22023",
         hint="Save it again, or make it anew: lexical_rebuild.")
-if len(merged["chunk_ids"]):
+if len(merged.rows):
     plpy.execute(
         plpy.prepare(
             "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
             ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"]),
         [collection_id, saved["text_search_config"], *segment_arguments(merged)])
-return len(merged["chunk_ids"])
+return len(merged.rows)
 $python$;
 
 COMMENT ON FUNCTION pgblend._load_segment(

@@ -12,8 +12,8 @@ SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $python$
 import numpy as np
-from pgblend.plpy.lexical.index import find_rows
 from pgblend.plpy.lexical.pending import unpack_pending
+from pgblend.plpy.lexical.rows import find_rows
 from pgblend.plpy.lexical.segment import (
     add_postings, choose_merge, merge_postings, segment_arguments, unpack_segment)
 
@@ -45,15 +45,15 @@ live = [segment["live"] for segment in segments]
 if tombstones:
     buried = np.frombuffer(tombstones, ">i8")
     for place, segment in enumerate(map(stored, ids)):
-        found = find_rows(segment["chunk_ids"], buried)
+        found = find_rows(segment.rows.chunk_ids, buried)
         if len(found):
-            segment["alive"][found] = False
-            dead = np.flatnonzero(~segment["alive"]).astype("<i4")
-            live[place] = len(segment["alive"]) - len(dead)
+            segment.alive[found] = False
+            dead = np.flatnonzero(~segment.alive).astype("<i4")
+            live[place] = len(segment.alive) - len(dead)
             run("UPDATE pgblend_data.segment SET dead = $2 WHERE id = $1", ["bigint", "bytea"],
                 ids[place], dead.tobytes())
 
-new_rows = 0 if pending is None else len(pending["chunk_ids"])
+new_rows = 0 if pending is None else len(pending.rows)
 chosen = choose_merge([segment["n"] for segment in segments], live, new_rows)
 sources = [with_postings(ids[place]) for place in chosen]
 sources += [] if pending is None else [pending]
@@ -63,7 +63,7 @@ merged = merge_postings(sources)
 old_ids = [ids[place] for place in chosen]
 run("DELETE FROM pgblend_data.posting WHERE segment_id = ANY($1)", ["bigint[]"], old_ids)
 run("DELETE FROM pgblend_data.segment WHERE id = ANY($1)", ["bigint[]"], old_ids)
-if len(merged["chunk_ids"]):
+if len(merged.rows):
     run(
         "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
         ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"],

@@ -3,13 +3,14 @@
 -- own text search configuration (_websearch_query); score is ts_rank_cd, ties by (document, chunk
 -- index). What only lacks the excluded words ranks nothing and is no candidate. It reads tsvectors,
 -- by their GIN index where no row security forbids it: for the literal profile three_arm, and for
--- small collections. Arrays as _lexical_arm gives them. ts_rank_cd has no bound, so perfect_score
--- is the best candidate's.
+-- small collections. `language` is the one configuration to search, NULL for all. ts_rank_cd has no
+-- bound, so perfect_score is the best candidate's.
 CREATE OR REPLACE FUNCTION pgblend._cover_density_arm(
     query text,
     collection_ids bigint[],
     filter jsonb,
-    settings jsonb,
+    language text,
+    depth integer,
     OUT chunk_ids bigint[],
     OUT document_ids bigint[],
     OUT chunk_indexes integer[],
@@ -28,7 +29,7 @@ BEGIN ATOMIC
             FROM pgblend_data.collection_language AS i
             WHERE
                 i.collection_id = ANY(collection_ids)
-                AND i.text_search_config = coalesce(settings ->> 'language', i.text_search_config)
+                AND i.text_search_config = coalesce(language, i.text_search_config)
         ) AS l
     ),
 
@@ -60,10 +61,10 @@ BEGIN ATOMIC
         FROM candidate AS c
         WHERE c.cover_density > 0
         ORDER BY c.cover_density DESC, c.document_id ASC, c.chunk_index ASC
-        LIMIT (settings ->> 'candidate_depth')::integer
+        LIMIT depth
     ) AS b;
 END;
 
-COMMENT ON FUNCTION pgblend._cover_density_arm(text, bigint[], jsonb, jsonb) IS
+COMMENT ON FUNCTION pgblend._cover_density_arm(text, bigint[], jsonb, text, integer) IS
 'Candidates by websearch_to_tsquery, ranked by ts_rank_cd (Clarke, Cormack and Tudhope 1999), as '
 'arrays, best first, ties by (document, chunk index). perfect_score is the best candidate''s.';

@@ -1,12 +1,14 @@
 -- _trigram_arm: candidates by the likeness of the query's words to a passage's, in trigrams.
 -- score is word_similarity(words, content), from 0.3 on; ties by (document, chunk index). It reads
 -- every content, so it is slow: for the literal profile three_arm, and for small collections.
--- Phrases and exclusions must hold. Arrays as _fuzzy_arm gives them; perfect_score is 1.
+-- Phrases and exclusions must hold. `language` is the one configuration to search, NULL for all.
+-- perfect_score is 1, corrections are NULL.
 CREATE OR REPLACE FUNCTION pgblend._trigram_arm(
     query text,
     collection_ids bigint[],
     filter jsonb,
-    settings jsonb,
+    language text,
+    depth integer,
     OUT chunk_ids bigint[],
     OUT document_ids bigint[],
     OUT chunk_indexes integer[],
@@ -36,7 +38,7 @@ BEGIN ATOMIC
         LEFT JOIN binding AS b ON c.text_search_config = b.config_name
         WHERE
             c.collection_id = ANY(collection_ids)
-            AND c.text_search_config = coalesce(settings ->> 'language', c.text_search_config)
+            AND c.text_search_config = coalesce(_trigram_arm.language, c.text_search_config)
             AND coalesce(c.lexemes @@ b.condition, true)
             AND (
                 filter IS NULL
@@ -56,10 +58,10 @@ BEGIN ATOMIC
         FROM candidate AS c
         WHERE c.likeness >= 0.3::real
         ORDER BY c.likeness DESC, c.document_id ASC, c.chunk_index ASC
-        LIMIT (settings ->> 'candidate_depth')::integer
+        LIMIT depth
     ) AS b;
 END;
 
-COMMENT ON FUNCTION pgblend._trigram_arm(text, bigint[], jsonb, jsonb) IS
+COMMENT ON FUNCTION pgblend._trigram_arm(text, bigint[], jsonb, text, integer) IS
 'Candidates by the likeness of the query''s words to a passage''s in trigrams: word_similarity '
 'from 0.3 on, as arrays, best first, ties by (document, chunk index). It reads every content.';

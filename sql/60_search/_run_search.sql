@@ -22,6 +22,7 @@ CREATE OR REPLACE FUNCTION pgblend._run_search(
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.search.request import Request, Tries
 from pgblend.plpy.search.run import search

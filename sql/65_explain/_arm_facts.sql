@@ -42,7 +42,7 @@ BEGIN
             CONTINUE;
         END IF;
         place := pgblend._place_in_arm(
-            arm, document_id, query, query_embedding, space, collection_ids, filter, settings);
+            arm, document_id, query, query_embedding, space.name, collection_ids, filter, settings);
         facts := facts || jsonb_build_object(arm, jsonb_build_object(
             'ran', true,
             'candidates', stage -> 'rows',

@@ -26,6 +26,7 @@ from psycopg.conninfo import make_conninfo
 from timing import milliseconds, summary
 
 from pgblend.migrations import runner
+from support.word_lists import add_word_lists
 
 DIMENSIONS = 384
 QUERIES = 40
@@ -37,7 +38,7 @@ FILTERS = {
 ARMS = {
     "vector": "SELECT * FROM pgblend._vector_arm(%(vector)s, pgblend._active_space(),"
     " %(collections)s, NULL, %(filter)s, %(settings)s)",
-    "lexical": "SELECT * FROM pgblend._lexical_arm(%(query)s, %(collections)s, %(filter)s,"
+    "lexical": "SELECT * FROM word_list('lexical', %(query)s, %(collections)s, %(filter)s,"
     " %(settings)s)",
     "collect": "SELECT cardinality(pgblend._filter_chunks(%(filter)s, %(collections)s, 10000))",
 }
@@ -75,6 +76,7 @@ def make_database(url: str, name: str, passages: int) -> None:
     own = make_conninfo(url, dbname=name)
     runner.upgrade(own)
     with psycopg.connect(own) as connection:
+        add_word_lists(connection)
         connection.execute("SET maintenance_work_mem = '1GB'")
         connection.execute("SELECT blend.add_collection('c', 'simple')")
         connection.execute(

@@ -23,16 +23,18 @@ import figures
 from timing import milliseconds, summary
 
 from support.typo import misspell
+from support.word_lists import add_word_lists
 
 QUERIES = 200
 PATIENT = {"timeouts_ms": {"lexical": 60000}}
-ARM = "SELECT * FROM pgblend.{}(%s, ARRAY[%s]::bigint[], NULL, %s)"
+ARM = "SELECT * FROM word_list(%s, %s, ARRAY[%s]::bigint[], NULL, %s)"
 
 
 def main(url: str, collection: str, queries_file: str) -> None:
     """Measure, and print one line a case."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET search_path = public, blend")
+        add_word_lists(connection)
         row = connection.execute(
             "SELECT id, chunks FROM blend.collections WHERE name = %s", [collection]
         ).fetchone()
@@ -40,14 +42,13 @@ def main(url: str, collection: str, queries_file: str) -> None:
             sys.exit(f"there is no collection {collection}")
         collection_id, chunks = row
 
-        def arm(name: str, fuzzy: str) -> Callable[[str], object]:
+        def arm(kind: str, fuzzy: str) -> Callable[[str], object]:
             settings = connection.execute(
                 "SELECT pgblend._search_settings(%s, NULL, ARRAY[%s]::bigint[])::text",
                 [json.dumps(PATIENT | {"fuzzy": fuzzy}), collection_id],
             ).fetchone()[0]
-            statement = ARM.format(name)
             return lambda query: connection.execute(
-                statement, [query, collection_id, settings]
+                ARM, [kind, query, collection_id, settings]
             ).fetchall()
 
         chance = random.Random(1)
@@ -56,9 +57,9 @@ def main(url: str, collection: str, queries_file: str) -> None:
         dirty = [misspell(query, chance) for query in clean]
         words = sum(len(re.findall(r"[^\W\d_]{5,}", query)) for query in clean) / len(clean)
         cases = {
-            "lexical, clean": (arm("_lexical_arm", "off"), clean),
-            "fuzzy auto, clean": (arm("_fuzzy_arm", "auto"), clean),
-            "fuzzy on, one typo a long word": (arm("_fuzzy_arm", "on"), dirty),
+            "lexical, clean": (arm("lexical", "off"), clean),
+            "fuzzy auto, clean": (arm("fuzzy", "auto"), clean),
+            "fuzzy on, one typo a long word": (arm("fuzzy", "on"), dirty),
         }
         times: dict[str, list[float]] = {name: [] for name in cases}
         for place in range(-20, len(clean)):  # the first twenty warm the session up

@@ -27,20 +27,23 @@ from systems.langchain import Langchain
 from systems.server_database import measured_server
 from timing import in_turn, several_clients, summary_of
 
+from support.word_lists import add_word_lists
+
 SIZES = (50_000,)
 GROWTH = (10_000, 100_000, 500_000)
 SECONDS = 15
 CLIENTS = 8
 ARM = (
-    "SELECT u.* FROM pgblend.{} AS a, unnest(a.chunk_ids, a.document_ids, a.chunk_indexes,"
+    "SELECT u.* FROM {} AS a, unnest(a.chunk_ids, a.document_ids, a.chunk_indexes,"
     " a.scores) WITH ORDINALITY AS u (chunk_id, document_id, chunk_index, score, rank)"
 )
 ARMS = {
-    "lexical": ARM.format("_lexical_arm(%(query)s, %(ids)s, NULL, %(settings)s)"),
+    "lexical": ARM.format("word_list('lexical', %(query)s, %(ids)s, NULL, %(settings)s)"),
     "vector": ARM.format(
-        "_vector_arm(%(vector)s, pgblend._active_space(), %(ids)s, %(query)s, NULL, %(settings)s)"
+        "pgblend._vector_arm(%(vector)s, pgblend._active_space(), %(ids)s, %(query)s, NULL,"
+        " %(settings)s)"
     ),
-    "fuzzy": ARM.format("_fuzzy_arm(%(query)s, %(ids)s, NULL, %(settings)s)"),
+    "fuzzy": ARM.format("word_list('fuzzy', %(query)s, %(ids)s, NULL, %(settings)s)"),
 }
 BARE_INDEX = f"""
     SELECT e.chunk_id FROM pgblend_data.embedding_{SPACE} AS e
@@ -60,6 +63,7 @@ class Bench:
         if self.langchain:
             self.langchain.load(self.corpus)
         self.connection = self.blend.connection
+        add_word_lists(self.connection)
         self.connection.execute(f"SET hnsw.ef_search = {DEPTH}")  # for the bare index
         row = self.connection.execute("SELECT array_agg(id) FROM blend.collections").fetchone()
         self.ids = row and row[0]

@@ -27,11 +27,12 @@ from timing import in_turn, milliseconds, summary, summary_of
 
 from pgblend.cli.database import connect
 from pgblend.migrations import runner
+from support.word_lists import add_word_lists
 
 ROOT = Path("build/bench/postgresql-18")
 REPORT = Path("build/bench/lexical_report.json")
 ROWS = 20
-ARM = "SELECT unnest(chunk_ids) FROM pgblend._lexical_arm(%s, %s::bigint[], %s::jsonb, %s::jsonb)"
+ARM = "SELECT unnest(chunk_ids) FROM word_list('lexical', %s, %s::bigint[], %s::jsonb, %s::jsonb)"
 TEXTSEARCH = f"SELECT id FROM peer ORDER BY content <@> to_bm25query(%s, 'peer_bm25') LIMIT {ROWS}"
 TS_RANK = f"""
     SELECT c.id FROM pgblend_data.chunk AS c, pgblend._lexeme_tsquery(%s) AS query
@@ -61,6 +62,7 @@ def load(url: str, corpus: Corpus) -> None:
         server.execute(f"CREATE DATABASE {corpus.name}_new")
     runner.upgrade(f"{url}/{corpus.name}_new")
     with psycopg.connect(f"{url}/{corpus.name}_new", autocommit=True) as connection:
+        add_word_lists(connection)
         connection.execute(
             "CREATE EXTENSION pg_textsearch; CREATE TABLE peer (id int, content text)"
         )

@@ -222,19 +222,6 @@ def test_without_results_the_warnings_are_still_told(
     assert context["degraded"] == envelope["degraded"]
 
 
-def test_without_results_a_table_tells_what_it_went_without(
-    pgblend: Pgblend, connection: psycopg.Connection
-) -> None:
-    """What is named and no warning, as no row is there to say."""
-    connection.execute(
-        "CREATE OR REPLACE FUNCTION pgblend._has_numpy() RETURNS boolean LANGUAGE sql"
-        " STABLE PARALLEL SAFE AS 'SELECT false'"
-    )
-    result = pgblend("search", "xylophone")
-    assert "pgblend: note: lexical: " in result.stderr
-    assert "numpy" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("command", "mode"),
     [(["query"], "bm25_only"), (["search"], "bm25"), (["search", "--fuzzy"], "fuzzy")],

@@ -13,7 +13,7 @@ import pytest
 
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
-from pgblend.plpy.search.plan import LEARNT, READ_BY_ARMS
+from pgblend.plpy.search.plan import READ_BY_ARMS
 from pgblend.sql import SourceFile, render, source_files
 from pgblend.sql.program import program_text
 
@@ -175,18 +175,15 @@ def test_only_bodies_that_import_load_the_program() -> None:
         assert not importing or (label and label[1] == "UNSAFE"), file.name
 
 
-def test_arms_read_only_the_settings_that_they_are_given() -> None:
-    arms = {
-        *("_cover_density_arm", "_fuzzy_arm", "_fuzzy_terms", "_lexical_arm", "_trigram_arm"),
-        "_vector_arm",
-    }
+def test_the_vector_arm_reads_only_the_settings_that_it_is_given() -> None:
+    arms = {"_vector_arm"}
     texts = {file.name: file.text for file in SOURCES}
     passed_on = {
         name for name, text in texts.items() if re.search(r"^    settings jsonb", text, re.M)
     }
     for name in arms:
         read = re.findall(r"settings (?:->>?|#>>?) '\{?(\w+)", texts[name])
-        assert {*read} <= {*READ_BY_ARMS, *LEARNT, "candidate_depth"}, name
+        assert {*read} <= {*READ_BY_ARMS, "candidate_depth"}, name
         calls = re.findall(r"blend\.(\w+)\([^;]*?\bsettings[,)]", texts[name])
         assert {*calls} & passed_on <= arms, name
 

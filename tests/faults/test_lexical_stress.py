@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 
 from pgblend.cli.database import connect
 from support.sessions import run_sessions
+from support.word_lists import add_word_lists
 
 SECONDS = 12
 WORDS = [f"word{n}" for n in range(40)]
@@ -16,8 +17,8 @@ INGEST = "SELECT ingest_document('stress', %s, 'x', chunks => %s, content_hash =
 # One statement, so one snapshot: what the arm finds beside what the chunks say.
 COMPARE = """
     WITH found AS (
-        SELECT u.chunk_id, u.score FROM pgblend._lexical_arm(
-            %(word)s, '{1}', NULL, pgblend._search_settings(
+        SELECT u.chunk_id, u.score FROM word_list(
+            'lexical', %(word)s, '{1}', NULL, pgblend._search_settings(
                 '{"candidate_depth": 10000, "timeouts_ms": {"lexical": 60000}}', NULL, '{1}')) AS a,
             unnest(a.chunk_ids, a.scores) AS u (chunk_id, score)
     ), expected AS (
@@ -28,8 +29,11 @@ COMPARE = """
         (SELECT count(DISTINCT chunk_id) FROM found),
         (SELECT count(*) FROM found FULL JOIN expected AS e ON e.id = found.chunk_id
             WHERE e.id IS NULL OR found.chunk_id IS NULL),
-        (SELECT s::text FROM pgblend._lexical_statistics('{1}', ARRAY[%(word)s]) AS s),
-        (SELECT s::text FROM pgblend._tsvector_statistics('{1}', ARRAY[%(word)s]) AS s)
+        (SELECT concat_ws(' ', c.n, c.total_length, c.df[1])
+            FROM lexical_counts('{1}', '{simple}', ARRAY[%(word)s], false) AS c),
+        (SELECT concat_ws(' ', count(*), coalesce(sum(c.length), 0),
+            count(*) FILTER (WHERE %(word)s = ANY(tsvector_to_array(c.lexemes))))
+            FROM pgblend_data.chunk AS c WHERE c.collection_id = 1)
 """
 
 
@@ -90,6 +94,7 @@ def test_concurrent_sessions_never_miss_nor_double_a_chunk(
     database_url: str, connection: psycopg.Connection
 ) -> None:
     assert connection.execute("SELECT add_collection('stress', 'simple')").fetchone() == (1,)
+    add_word_lists(connection)
     steps = (write, write, write, seal, read, read, read_again)
     done = run_sessions(database_url, steps, SECONDS, least=6)
     connection.execute("SELECT lexical_seal('stress')")
@@ -104,6 +109,7 @@ def test_a_snapshot_outlives_seals_and_rebuilds(
     database_url: str, connection: psycopg.Connection, isolation: str
 ) -> None:
     connection.execute("SELECT add_collection('stress', 'simple')")
+    add_word_lists(connection)
     write_all = "SELECT ingest_document('stress', n::text, 'word1 word' || n)"
     connection.execute(f"{write_all} FROM generate_series(1, 300) AS n")
     with connect(database_url) as reader, reader.transaction():

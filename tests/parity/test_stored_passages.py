@@ -1,22 +1,20 @@
 """What stages of a search read, as plain Python over the statements that the server runs."""
 
-import re
+import json
 from collections.abc import Callable
-from typing import Any, LiteralString, cast
+from math import inf
+from typing import Any, cast
 
-import psycopg
 import pytest
-from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from pgblend.plpy.fusion.lists import fuse_lists
 from pgblend.plpy.graph.fuse import graph_stage
-from pgblend.plpy.lexical.index import open_index
-from pgblend.plpy.lexical.records import term_ids
-from pgblend.plpy.lexical.statistics import count_languages
-from pgblend.plpy.search.arms import arm_list
+from pgblend.plpy.search.arms import vector_list
+from pgblend.plpy.search.lexical import WordLists
 from pgblend.plpy.search.passages import stored_passages
 from support.database import Database, add_documents, add_space, stage
+from support.served_database import ServedDatabase
 
 Run = Callable[..., list[dict[str, Any]]]
 KEYS = ["deploy", "wine", "sea"]
@@ -24,21 +22,9 @@ COSINES = {"deploy": [1.0, 0.0], "wine": [0.6, 0.8], "sea": None}
 QUERY = "[2,0]"
 
 
-def runs_on(connection: psycopg.Connection) -> Run:
-    """Return what executes (statement, types, *values), as prepared statements do."""
-
-    def run(statement: str, types: list[str], *values: Any) -> list[dict[str, Any]]:
-        typed = re.sub(r"\$(\d+)", lambda mark: f"{mark[0]}::{types[int(mark[1]) - 1]}", statement)
-        with psycopg.RawCursor(connection, row_factory=dict_row) as cursor:
-            cursor.execute(cast(LiteralString, typed), values)
-            return cursor.fetchall()
-
-    return run
-
-
 @pytest.fixture
 def run(db: Database) -> Run:
-    return runs_on(db.connection)
+    return ServedDatabase(db.connection).run
 
 
 @pytest.fixture
@@ -70,9 +56,11 @@ def searched(db: Database, run: Run, kind: str, query: str) -> dict[str, Any]:
         "SELECT pgblend._search_settings(%s, NULL, '{}')::text",
         Jsonb({"candidate_depth": 2, "fuzzy": "on"}),
     )
-    more = [QUERY, "s"] if kind == "vector" else []
-    values = [query, collections(db), None, settings, *more]
-    return arm_list(run, kind, kind, 3, values, {"columns": None})
+    ids = collections(db)
+    if kind == "vector":
+        return vector_list(ServedDatabase(db.connection), query, ids, QUERY, "s", None, settings)
+    read = json.loads(settings)
+    return WordLists(ServedDatabase(db.connection), ids, None, read, inf).find(kind, query, 2)
 
 
 def test_lists_of_arms(db: Database, run: Run, chunks: dict[str, int]) -> None:
@@ -81,23 +69,16 @@ def test_lists_of_arms(db: Database, run: Run, chunks: dict[str, int]) -> None:
     assert words["document_ids"] == [documents(db)[key] for key in ("wine", "deploy")]
     assert words["chunk_indexes"] == [0, 0]
     assert words["perfect"] > words["scores"][0] > words["scores"][1] > 0
-    assert (words["arm"], words["kind"], words["weight"]) == ("lexical", "lexical", 3)
+    assert words["every_word"]
     vectors = searched(db, run, "vector", "wine")
     assert vectors["chunk_ids"] == [chunks["deploy"], chunks["wine"]]
     assert vectors["scores"] == pytest.approx([1, 0.6])
-    assert (vectors["by_vector"], vectors["perfect"]) == (True, None)
+    assert vectors["perfect"] is None
     fuzzy = searched(db, run, "fuzzy", "seaa")
     assert fuzzy["chunk_ids"] == [chunks["sea"]]
     assert len(fuzzy["corrections"]) == 1
     nothing = searched(db, run, "lexical", "zebra")
     assert nothing["chunk_ids"] == nothing["scores"] == []
-
-
-def test_an_arm_may_hand_its_columns_over(db: Database, run: Run) -> None:
-    columns = [7, 8], [5, 6], [0, 1], [0.5, 0.25]
-    found = arm_list(run, "lexical", "lexical", 1, ["", [], None, "{}"], {"columns": columns})
-    names = ("chunk_ids", "document_ids", "chunk_indexes", "scores")
-    assert tuple(found[name] for name in names) == columns
 
 
 def test_texts_and_ages(db: Database, run: Run, chunks: dict[str, int]) -> None:
@@ -170,7 +151,8 @@ SETTINGS: dict[str, Any] = {
 def test_the_stage_of_the_graph(db: Database, run: Run, chunks: dict[str, int]) -> None:
     for source, target in (("wine", "deploy"), ("deploy", "sea")):
         db.rows("SELECT add_edge(graph_node('c', %s), graph_node('c', %s))", source, target)
-    lists = [searched(db, run, "lexical", "wine")]
+    about = {"arm": "lexical", "kind": "lexical", "by_vector": False, "weight": 3}
+    lists = [about | searched(db, run, "lexical", "wine")]
     stored = stored_passages(run, None, "s")
     told: list[tuple[Any, ...]] = []
     tools = {name: lambda *said, name=name: told.append((name, *said)) for name in ("done", "warn")}
@@ -199,17 +181,3 @@ def test_the_stage_of_the_graph(db: Database, run: Run, chunks: dict[str, int]) 
     assert told[0][:2] == (
         "warn", "the graph has more than 3 nodes in reach: those of the heaviest edges are taken",
     )  # fmt: skip
-
-
-def test_how_many_have_a_word_by_language(db: Database, run: Run, chunks: dict[str, int]) -> None:
-    assert len(chunks) == 3
-    db.rows("SELECT add_collection('d', 'simple')")
-    add_documents(db, "d", [("wien", "", "wine wine")])
-    lexemes, configs = ["wine", "wine", "sea", "zebra"], ["english", "simple", "simple", "english"]
-    expected = ([3, 1, 1, 3], [2, 1, 0, 0])
-    for by_document in (False, True):
-        opened = open_index(run, {}, collections(db), None)
-        found = count_languages(opened, configs, term_ids(lexemes), by_document, run)
-        assert found == expected
-        query = "SELECT * FROM pgblend._language_statistics(%s, %s, %s, %s)"
-        assert db.row(query, collections(db), configs, lexemes, by_document) == expected

@@ -6,10 +6,10 @@ from collections import Counter
 from typing import Any
 
 import bm25s
-import psycopg
 import pytest
 
 from support.database import Database, add_space, embed_waiting, vector_of
+from support.word_lists import add_word_lists
 
 NAMES = "apple banana cherry date elder fig grape hazel iris juniper kiwi lemon mango"
 WORDS = NAMES.split()
@@ -25,7 +25,9 @@ OPTIONS = {
     "candidate_depth": 1000,
     "dedup": "off",
 }
-STATISTICS = "SELECT * FROM pgblend._document_statistics(ARRAY[%s::bigint], %s)"
+STATISTICS = """
+    SELECT n, total_length, df FROM lexical_counts(ARRAY[%s::bigint], '{simple}', %s, true)
+"""
 Chunk = tuple[str | None, list[str], list[str]]  # heading, overlap, own words
 
 
@@ -149,28 +151,10 @@ def test_statistics_count_documents(
         sum(map(len, words)),
         [sum(lexeme in one for one in words) for lexeme in lexemes],
     )
-    by_tsvectors = STATISTICS.replace("_document", "_tsvector_document")
+    add_word_lists(db.connection)
     assert db.rows(STATISTICS, number, lexemes) == [expected]
-    assert db.rows(by_tsvectors, number, lexemes) == [expected]
     db.rows("SELECT lexical_seal('docs')")
     assert db.rows(STATISTICS, number, lexemes) == [expected]
-
-
-def test_without_numpy_the_same_documents_and_chunks(committed: Database) -> None:
-    fill(committed)
-    rows = "SELECT chunk_id, score, degraded FROM lexical_search(%s, 1000, options => %s)"
-    with psycopg.connect(committed.url, autocommit=True) as connection:
-        other = Database(connection)
-        other.rows("DO $do$\nimport sys\nsys.modules['numpy'] = None\n$do$ LANGUAGE plpython3u")
-        for query in (*QUERIES, '"grape tree" apple', "apple -mango"):
-            for weights in ({}, {"title_weight": 3, "heading_weight": 2.5}):
-                options = json.dumps(OPTIONS | weights)
-                expected = committed.rows(rows, query, options)
-                found = other.rows(rows, query, options)
-                assert [row[0] for row in found] == [row[0] for row in expected] != []
-                scores = [row[1] for row in expected]
-                assert [row[1] for row in found] == pytest.approx(scores, rel=1e-12)
-                assert all("no numpy" in row[2][0] for row in found)
 
 
 def test_a_document_is_shown_by_its_best_chunk(db: Database) -> None:
@@ -243,6 +227,7 @@ def test_languages_share_one_bm25(db: Database) -> None:
             "SELECT ingest_document('docs', %s, 'houses of wine', language => %s)", key, language
         )
     number = db.value("SELECT id FROM pgblend_data.collection")
+    add_word_lists(db.connection)
     for _ in range(2):
         assert db.rows(STATISTICS, number, ["hous", "houses"]) == [(3, 7, [2, 1])]
         assert [key for key, _ in search(db, "houses")] == ["b", "a", "c"]

@@ -1,4 +1,4 @@
-"""Title and headings weigh more than the body; both scorers agree."""
+"""Title and headings weigh more than the body."""
 
 import json
 
@@ -52,29 +52,3 @@ def test_out_of_range(library: Database, value: object) -> None:
         "SELECT * FROM lexical_search('x', options => %s)", json.dumps({"title_weight": value})
     )
     assert error.sqlstate == "22023"
-
-
-@pytest.mark.parametrize(
-    "weights", [[1.0, 1.0, 1.0], [3.0, 2.0, 1.0], [2.5, 0.5, 1.0], [0.0, 4.0, 1.0]]
-)
-@pytest.mark.parametrize("sealed", [False, True])
-def test_both_scorers_agree(library: Database, weights: list[float], sealed: bool) -> None:
-    if sealed:
-        library.rows("SELECT blend.lexical_seal('c')")
-    ids = library.column("SELECT id FROM pgblend_data.collection")
-    lexemes = ["=err-1042", "apple", "cherry", "plum"]
-    idf = [4.0, 0.5, 1.25, 0.125]
-    common = (ids, lexemes, idf, weights)
-    segments = library.rows(
-        "SELECT u.* FROM pgblend._segment_score(%s, 'simple', %s, %s, 3.5, 1.2, 0.75, %s, 100) AS s"
-        " CROSS JOIN unnest(s.chunk_ids, s.scores) AS u",
-        *common,
-    )
-    vectors = library.rows(
-        "SELECT chunk_id, score FROM pgblend._tsvector_score(%s, 'simple', %s, NULL, %s, 3.5, 1.2,"
-        " 0.75, %s, NULL, 100)",
-        *common,
-    )
-    assert len(segments) == 5
-    assert [row[0] for row in segments] == [row[0] for row in vectors]
-    assert [row[1] for row in segments] == pytest.approx([row[1] for row in vectors], rel=1e-6)

@@ -75,15 +75,6 @@ def test_first_by_its_name(library: Database, sealed: bool) -> None:
         assert library.column(found, query, options) == [key]
 
 
-def test_without_numpy_as_well(library: Database) -> None:
-    library.rows(
-        "CREATE OR REPLACE FUNCTION pgblend._has_numpy() RETURNS boolean LANGUAGE sql"
-        " STABLE PARALLEL SAFE AS 'SELECT false'"
-    )
-    for query, key in ASKED:
-        assert library.column("SELECT source_key FROM lexical_search(%s, 1)", query) == [key]
-
-
 def test_among_several_languages(library: Database) -> None:
     library.rows("SELECT ingest_document('c', 'x.md', 'Ein deutscher Text.', language => 'german')")
     for query, key in [*ASKED, ("x.md", "x.md")]:

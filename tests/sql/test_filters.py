@@ -11,11 +11,11 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from psycopg.rows import dict_row
 
-from pgblend.plpy.filter.candidates import candidate_filter
+from pgblend.plpy.filter.candidates import CandidateFilter, candidate_filter
 from support.database import Database
 from support.filter_model import Passage, passes
+from support.served_database import ServedDatabase
 
 # key: (document's metadata, chunk's metadata, modified_at)
 LIBRARY: dict[str, tuple[dict[str, Any], dict[str, Any], str | None]] = {
@@ -80,20 +80,10 @@ def library(module_connection: psycopg.Connection) -> Iterator[Database]:
     db.rows("SELECT remove_collection('docs'), remove_collection('notes')")
 
 
-def checked_by(db: Database, text: str | None, words: str | None = None) -> dict[str, Any]:
-    """Return the words' arm's check of its candidates."""
-    cursor = psycopg.ClientCursor(db.connection, row_factory=dict_row)
-
-    def run(statement: str, types: list[str], *values: Any) -> list[dict[str, Any]]:
-        cursor.execute(f"PREPARE checked ({', '.join(types)}) AS {statement}".encode())
-        rows = cursor.execute(
-            f"EXECUTE checked ({', '.join(['%s'] * len(types))})".encode(), values
-        )
-        found = rows.fetchall()
-        cursor.execute("DEALLOCATE checked")
-        return found
-
-    check = candidate_filter(db.column("SELECT id FROM pgblend_data.collection"), text, words, run)
+def checked_by(db: Database, text: str | None, words: str | None = None) -> CandidateFilter:
+    """Return the lexical arm's check of its candidates."""
+    ids = db.column("SELECT id FROM pgblend_data.collection")
+    check = candidate_filter(ServedDatabase(db.connection), ids, text, words)
     assert check is not None
     return check
 
@@ -124,11 +114,11 @@ def passing(db: Database, conditions: dict[str, Any]) -> list[str]:
     )
     assert collected == checked
     check = checked_by(db, json.dumps(conditions))
-    table = check["column"].removesuffix("_ids")
+    table = check.column.removesuffix("_ids")
     every = db.column(f"SELECT id FROM pgblend_data.{table} ORDER BY id DESC")
-    for found in (check["passing"](every), check["look_up"](6)):
+    for found in (check.passing(every), check.look_up(6)):
         assert sorted(found.tolist()) == found.tolist()
-        assert keys_of(db, check["column"], found.tolist()) == collected
+        assert keys_of(db, check.column, found.tolist()) == collected
     return collected
 
 
@@ -310,16 +300,16 @@ def test_at_most_so_many(library: Database) -> None:
 
 def test_candidates_are_checked_on_documents_where_these_decide(library: Database) -> None:
     by_uri, by_key = '{"$uri": {"prefix": "notes"}}', '{"n": 1}'
-    assert checked_by(library, by_uri)["column"] == "document_ids"
-    assert checked_by(library, by_uri)["look_up"](1) is None
-    assert checked_by(library, by_key)["column"] == "chunk_ids"
+    assert checked_by(library, by_uri).column == "document_ids"
+    assert checked_by(library, by_uri).look_up(1) is None
+    assert checked_by(library, by_key).column == "chunk_ids"
     for text, expected in (('{"$uri": {"prefix": "docs/b"}}', [B]), (None, [A, B, C])):
         check = checked_by(library, text, "'doc'")
         ids = library.column("SELECT id FROM pgblend_data.chunk")
-        assert keys_of(library, check["column"], check["passing"](ids).tolist()) == expected
-        assert check["passing"]([]).tolist() == []
-    assert check["look_up"](6) is None
-    assert candidate_filter([], None, None, library.rows) is None
+        assert keys_of(library, check.column, check.passing(ids).tolist()) == expected
+        assert check.passing([]).tolist() == []
+    assert check.look_up(6) is None
+    assert candidate_filter(ServedDatabase(library.connection), [], None, None) is None
 
 
 def test_how_many_documents_are_read_for_a_filter(library: Database) -> None:
@@ -327,15 +317,15 @@ def test_how_many_documents_are_read_for_a_filter(library: Database) -> None:
     with library.connection.transaction(force_rollback=True):
         library.rows("UPDATE pg_class SET reltuples = 20000 WHERE relname = 'document'")
         read = {
-            text: checked_by(library, text)["documents_read"]
+            text: checked_by(library, text).documents_read
             for text in (by_range, '{"$uri": {"prefix": "docs"}}', '{"n": 1}')
         }
         assert list(read.values()) == [20000, 0, 0]
         library.rows("UPDATE pg_class SET reltuples = -1 WHERE relname = 'document'")
-        assert checked_by(library, by_range)["documents_read"] == 0
+        assert checked_by(library, by_range).documents_read == 0
         library.rows("UPDATE pg_class SET reltuples = 20000 WHERE relname = 'document'")
         library.rows("CREATE INDEX ON pgblend_data.document ((metadata -> 'n'))")
-        assert checked_by(library, by_range)["documents_read"] == 0
+        assert checked_by(library, by_range).documents_read == 0
 
 
 def test_documents_are_looked_up_where_these_decide(library: Database) -> None:

@@ -195,11 +195,7 @@ def test_a_reader_knows_the_words_of_its_collections_only(two_collections: Any) 
                 assert (word in found) == sees
         ids = two_collections.admin.column("SELECT id FROM collections")
         assert word not in two_collections.reader.column(
-            "SELECT candidate"
-            " FROM pgblend._similar_lexemes(%s, 'english', ARRAY[%s], ARRAY[%s], NULL)",
-            ids,
-            word + "x",
-            word + "x",
+            "SELECT lexeme FROM pgblend._alike_lexemes(%s, 'english', %s)", ids, word + "x"
         )
         query = "SELECT source_key, score, arms FROM fuzzy_search(%s, options => %s)"
         arguments = (word + "x", json.dumps(PATIENT))

@@ -4,13 +4,16 @@ import math
 from itertools import product
 from typing import Any
 
-import psycopg
 import pytest
 
+from pgblend.plpy.lexical.idf import language_idf, query_idf
+from pgblend.plpy.ports import Counts
 from support.database import Database
+from support.word_lists import add_word_lists
 
-IDF = "SELECT pgblend._language_idf(%s, %s, %s, %s, %s)"
-STATISTICS = "SELECT * FROM pgblend._language_statistics(ARRAY[%s::bigint], %s, %s, %s)"
+STATISTICS = """
+    SELECT language_n, language_df FROM lexical_counts(ARRAY[%s::bigint], %s, %s, %s)
+"""
 
 
 def idf(n: float, df: float) -> float:
@@ -41,8 +44,18 @@ def idf(n: float, df: float) -> float:
         ((["english", "german"], 20, [0, 0], [10, 10], [0, 0]), [idf(20, 0)] * 2),
     ],
 )
-def test_idf(db: Database, arguments: Any, expected: list[float]) -> None:
-    assert db.value(IDF, *arguments) == pytest.approx(expected, rel=1e-12)
+def test_idf(arguments: Any, expected: list[float]) -> None:
+    configs, n, *counted = arguments
+    lexemes = [f"word{place}" for place in range(len(configs))]
+    found = language_idf(configs, lexemes, Counts(n, n, *counted))
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_name_says_nothing_of_the_language_and_is_as_rare_as_can_be() -> None:
+    counts = Counts(20, 90, [4, 2, 3], [10] * 3, [4, 1, 0])
+    found = query_idf(["english", "english", "german"], ["fox", "==fox", "==fox"], counts)
+    assert found[1:] == [idf(20, 1), 0.0]
+    assert found[0] == idf(20, (4 + 20) / 110 * 20)  # all of its language's one word
 
 
 def fill(db: Database) -> int:
@@ -64,6 +77,7 @@ def fill(db: Database) -> int:
 @pytest.mark.parametrize("by_document", [False, True])
 def test_statistics_of_a_language(db: Database, by_document: bool) -> None:
     number = fill(db)
+    add_word_lists(db.connection)
     arguments = (
         number,
         ["english", "english", "german", "german", "greek"],
@@ -73,15 +87,12 @@ def test_statistics_of_a_language(db: Database, by_document: bool) -> None:
     chunks = ([6, 6, 6, 6, 0], [2, 4, 2, 2, 0])
     documents = ([3, 3, 3, 3, 0], [2, 3, 2, 2, 0])
     expected = documents if by_document else chunks
-    by_tsvectors = STATISTICS.replace("_language", "_tsvector_language")
-    assert db.row(by_tsvectors, *arguments) == expected
     assert db.row(STATISTICS, *arguments) == expected
     db.rows("SELECT lexical_seal('docs')")
     assert db.row(STATISTICS, *arguments) == expected
     db.rows("SELECT delete_document('docs', '0')")
     ((left, with_it),) = db.rows(STATISTICS, *arguments)
     assert (left[0], with_it[0]) == ((2, 1) if by_document else (4, 1))
-    assert db.row(by_tsvectors, *arguments) == (left, with_it)
 
 
 def test_the_query_in_a_language_finds_that_translation(db: Database) -> None:
@@ -96,17 +107,3 @@ def test_the_query_in_a_language_finds_that_translation(db: Database) -> None:
         options = f'{{"level": "{level}"}}'
         assert db.column(search, "Which company did Tesla found", options) == ["en", "de"]
         assert db.column(search, "Welche Firma gründete Tesla", options) == ["de", "en"]
-
-
-def test_without_numpy_the_same_scores(committed: Database) -> None:
-    fill(committed)
-    rows = "SELECT chunk_id, score FROM lexical_search(%s, options => %s)"
-    with psycopg.connect(committed.url, autocommit=True) as connection:
-        other = Database(connection)
-        other.rows("DO $do$\nimport sys\nsys.modules['numpy'] = None\n$do$ LANGUAGE plpython3u")
-        for query, level in product(("house wine", "Haus", "nowhere"), ("chunk", "document")):
-            expected = committed.rows(rows, query, f'{{"level": "{level}"}}')
-            found = other.rows(rows, query, f'{{"level": "{level}"}}')
-            assert [row[0] for row in found] == [row[0] for row in expected]
-            scores = [row[1] for row in expected]
-            assert [row[1] for row in found] == pytest.approx(scores, rel=1e-12)

@@ -9,6 +9,7 @@ import bm25s
 import pytest
 
 from support.database import Database
+from support.word_lists import add_word_lists
 
 LANGUAGES = ("english", "german", "simple")
 TEXT = (
@@ -21,7 +22,9 @@ SEARCH = """
     FROM lexical_search(
         %s, 10000, options => '{"candidate_depth": 10000, "title_weight": 1, "dedup": "off"}')
 """
-STATISTICS = "SELECT * FROM pgblend._lexical_statistics(ARRAY[%s::bigint], %s)"
+STATISTICS = """
+    SELECT n, total_length, df FROM lexical_counts(ARRAY[%s::bigint], '{simple}', %s, false)
+"""
 QUERIES = ("apple", "houses of running wine", "deploy the server to production", "42 über Paris")
 
 
@@ -61,7 +64,7 @@ def collection(db: Database) -> int:
 
 
 def by_tsvectors(db: Database, number: int, lexemes: list[str]) -> tuple[Any, ...]:
-    """Count what _lexical_statistics should say, from the tsvectors."""
+    """Count what lexical_counts should say, from the tsvectors."""
     ((n, total),) = db.rows(
         "SELECT count(*), coalesce(sum(length), 0)::bigint FROM pgblend_data.chunk"
         " WHERE collection_id = %s",
@@ -124,6 +127,7 @@ def test_sealed_or_not_the_same_rows_and_bits(db: Database) -> None:
 
 def test_statistics_follow_every_change(db: Database) -> None:
     number = collection(db)
+    add_word_lists(db.connection)
     chance = random.Random(5)
     lexemes = ["appl", "apple", "hous", "wine", "nowhere", "42"]
     for step in range(40):
@@ -140,6 +144,7 @@ def test_statistics_follow_every_change(db: Database) -> None:
 
 def test_languages_share_one_bm25(db: Database) -> None:
     number = collection(db)
+    add_word_lists(db.connection)
     for key, language in enumerate(LANGUAGES):
         ingest(db, ["houses houses of wine", "sea"], 2 * key, language)
     scores = [score for _, score in db.rows(SEARCH, "houses")]

@@ -1,11 +1,10 @@
-import random
 from collections import Counter
 from math import log, sqrt
 
 import pytest
 
-from pgblend.plpy.lexical.statistics import bm25_idf
 from support.database import Database, add_documents
+from support.word_lists import add_word_lists
 
 ENGLISH = [
     ("a", "", "apple apple banana"),
@@ -27,7 +26,7 @@ def library(db: Database) -> None:
 def bm25(terms: dict[str, list[str]], k1: float, b: float) -> dict[str, float]:
     """Score each text by the textbook; `terms` gives the query's lexemes per configuration.
 
-    With the idf of several languages: see _language_idf.
+    With the idf of several languages: see language_idf.
     """
     texts = {key: ("simple", text.split()) for key, _, text in SIMPLE}
     stems = {"apple": "appl", "cherry": "cherri", "elderberry": "elderberri"}
@@ -145,7 +144,9 @@ def test_an_empty_document_is_not_found(db: Database) -> None:
     assert db.value("SELECT chunk_count FROM ingest_document('c', 'blank', E' \\n ')") == 0
     db.rows("""SELECT ingest_document('c', 'empty', '', chunks => '[{"content": ""}]')""")
     assert db.rows("SELECT * FROM lexical_search('x')") == []
-    assert db.row("SELECT * FROM pgblend._lexical_statistics('{0}', '{x}')") == (0, 0, [0])
+    add_word_lists(db.connection)
+    counts = "SELECT n, total_length, df FROM lexical_counts('{0}', '{english}', '{x}', false)"
+    assert db.row(counts) == (0, 0, [0])
 
 
 def test_the_answer_has_all_of_the_row(db: Database) -> None:
@@ -201,27 +202,17 @@ def test_passages_without_text_are_no_repetitions(db: Database) -> None:
     assert sorted(found) == ["a", "b"]
 
 
-def test_known_words_weigh_in_the_fuzzy_arm_as_they_do_in_the_words_arm(db: Database) -> None:
+def test_known_words_weigh_in_the_fuzzy_list_as_they_do_in_the_lexical_one(db: Database) -> None:
     library(db)
+    add_word_lists(db.connection)
     arm = (
-        "SELECT u.chunk_id, u.score, a.perfect_score FROM pgblend.{}($1, (SELECT array_agg(id) FROM"
-        ' collections), NULL, (SELECT pgblend._search_settings(\'{{"fuzzy": "on"}}\', NULL,'
+        "SELECT u.chunk_id, u.score, a.perfect FROM word_list(%s, %s, (SELECT array_agg(id) FROM"
+        ' collections), NULL, (SELECT pgblend._search_settings(\'{"fuzzy": "on"}\', NULL,'
         " array_agg(id)) FROM collections)) AS a,"
         " unnest(a.chunk_ids, a.scores) AS u (chunk_id, score)"
     )
     for query in ("apple cherry lemon", "grape", "banana banana fig"):
-        words, fuzzy = (
-            db.rows(arm.format(name).replace("$1", "%s"), query)
-            for name in ("_lexical_arm", "_fuzzy_arm")
-        )
+        words, fuzzy = (db.rows(arm, kind, query) for kind in ("lexical", "fuzzy"))
         assert len(words) > 0
         for one, other in zip(words, fuzzy, strict=True):
             assert other == pytest.approx(one, rel=1e-12)
-
-
-def test_the_idf_of_both_languages_has_the_same_bits(db: Database) -> None:
-    chance = random.Random(5)
-    for _ in range(200):
-        n = chance.randrange(1, 10 ** chance.randrange(1, 9))
-        df = chance.randrange(n + 1)
-        assert db.value("SELECT pgblend._bm25_idf(%s, %s)", n, df) == bm25_idf(n, df)

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from support.database import Database, add_documents, add_space, embed_waiting, stage, vector_of
+from support.word_lists import add_word_lists
 
 VECTOR = vector_of("deploy to production")
 BY_INDEX = '{{"vector_scan": "index"}}'
@@ -64,17 +65,21 @@ def test_no_table_shows_a_row_of_a_hidden_collection(two_collections: Any) -> No
 
 def test_statistics_are_of_visible_rows(two_collections: Any) -> None:
     ids = "(SELECT array_agg(id) FROM pgblend_data.collection)"
-    query = f"SELECT * FROM pgblend._lexical_statistics({ids}, '{{deploy,product,wine}}')"
+    for database in (two_collections.admin, two_collections.only_open):
+        add_word_lists(database.connection)
+    lexemes = "'{{english}}', '{{deploy,product,wine}}'"
+    counts = f"SELECT c::text FROM lexical_counts({{}}, {lexemes}, false) AS c"
+    query = counts.format(ids)
     assert two_collections.reader.row(query) == two_collections.only_open.row(query)
-    everything = "SELECT * FROM pgblend._lexical_statistics('{1,2,3,4}', '{deploy,product,wine}')"
+    everything = counts.format("'{1,2,3,4}'")
     assert two_collections.reader.row(everything) == two_collections.only_open.row(everything)
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        "SELECT count(*) FROM pgblend._lexical_score('{1,2,3,4}', 'english', '{deploy}', NULL,"
-        " '{1}', 1, 1, 1, '{1,1,1}', NULL, 100)",
+        "SELECT chunk_ids FROM word_list('lexical', 'deploy', '{1,2,3,4}', NULL,"
+        " pgblend._search_settings('{}', NULL, NULL))",
         "SELECT count(*) FROM (SELECT array_agg(i) AS ids FROM generate_series(1, 99) AS i) AS a,"
         " pgblend._fetch_page(a.ids, a.ids::int[], NULL, NULL, NULL, NULL, NULL, NULL)",
         f"SELECT chunk_ids FROM pgblend._vector_arm('{VECTOR}', pgblend._active_space(),"
@@ -85,6 +90,8 @@ def test_statistics_are_of_visible_rows(two_collections: Any) -> None:
     ],
 )
 def test_internal_functions_see_no_more(two_collections: Any, call: str) -> None:
+    for database in (two_collections.admin, two_collections.only_open):
+        add_word_lists(database.connection)
     assert two_collections.reader.value(call) == two_collections.only_open.value(call)
 
 

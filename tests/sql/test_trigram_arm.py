@@ -6,6 +6,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from support.database import Database, add_documents
+from support.word_lists import add_word_lists
 
 DOCUMENTS = [
     ("deploy", "", "How to deploy to production: run make deploy and wait."),
@@ -19,12 +20,13 @@ OPTIONS = {"fuzzy": "on", "fuzzy_method": "word_similarity"}
 def library(db: Database) -> Database:
     db.rows("SELECT add_collection('c')")
     add_documents(db, "c", DOCUMENTS)
+    add_word_lists(db.connection)
     return db
 
 
 def found(db: Database, query: str, **more: Any) -> list[tuple[str, float]]:
     rows = db.rows(
-        "SELECT d.source_key, u.score FROM pgblend._fuzzy_arm(%s, (SELECT array_agg(c.id) FROM"
+        "SELECT d.source_key, u.score FROM word_list('fuzzy', %s, (SELECT array_agg(c.id) FROM"
         " collections AS c), %s, pgblend._search_settings(%s, NULL, '{}')) AS a,"
         " unnest(a.document_ids, a.scores) WITH ORDINALITY AS u (document_id, score, rank)"
         " JOIN documents AS d USING (document_id) ORDER BY u.rank",

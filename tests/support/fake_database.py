@@ -1,7 +1,9 @@
 """A server for unit tests: what the program asks of one, answered from lists."""
 
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
+
+from pgblend.plpy.session import UserError
 
 Answer = Callable[..., Sequence[dict[str, Any]]]
 
@@ -11,15 +13,18 @@ class StatementError(Exception):
 
     def __init__(self, sqlstate: str, hint: str | None = None, table: str | None = None) -> None:
         super().__init__(sqlstate)
-        places = enumerate(sqlstate)
-        number = sum((ord(sign) - ord("0")) << 6 * place for place, sign in places)
-        self.spidata = (number, None, hint, None, None, None, table)
+        self.spidata = (spidata_of(sqlstate)[0], None, hint, None, None, None, table)
+
+
+def spidata_of(sqlstate: str) -> tuple[int]:
+    """Return what PL/Python tells of an error: first its SQLSTATE as the server's number."""
+    return (sum((ord(sign) - ord("0")) << 6 * place for place, sign in enumerate(sqlstate)),)
 
 
 class FakeDatabase:
     """Answers a statement by the first of `answers` whose key is a part of it."""
 
-    Problem: type[Exception] = StatementError
+    Problem: tuple[type[Exception], ...] = (StatementError, UserError)
 
     def __init__(self, answers: dict[str, Answer]) -> None:
         self.answers = answers
@@ -41,3 +46,6 @@ class FakeDatabase:
 
     def warn(self, message: str, hint: str | None = None) -> None:
         self.warnings.append(f"{message} | {hint}" if hint else message)
+
+    def fail(self, message: str, sqlstate: str, hint: str) -> NoReturn:
+        raise UserError(sqlstate, message, hint)

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from pgblend.plpy.lexical.pending import Pending
+from pgblend.plpy.lexical.rows import ChunkRows
+
 OWN = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 40))
 REPEATED = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 9))
 FIELDS = st.tuples(OWN, REPEATED).map(lambda both: both[0] + both[1]).filter(any)
@@ -30,7 +33,18 @@ def with_ids(chunks: Iterable[Chunk]) -> list[Chunk]:
     ]
 
 
-def as_source(chunks: Sequence[Chunk]) -> dict[str, Any]:
+def rows_of(chunks: Sequence[Chunk]) -> ChunkRows:
+    """Return chunks as rows."""
+    return ChunkRows(
+        np.array([chunk["id"] for chunk in chunks], np.int64),
+        np.array([chunk["document"] for chunk in chunks], np.int64),
+        np.array([chunk["index"] for chunk in chunks], np.int32),
+        np.array([length(chunk) for chunk in chunks], np.int32),
+        np.array([own_length(chunk) for chunk in chunks], np.int32),
+    )
+
+
+def as_source(chunks: Sequence[Chunk]) -> Pending:
     """Return chunks as a source of merge_postings, as unpack_pending does."""
     postings = [
         (term, ordinal, *counts)
@@ -39,18 +53,14 @@ def as_source(chunks: Sequence[Chunk]) -> dict[str, Any]:
     ]
     terms, ordinals, *columns = np.array(postings, np.int64).reshape(-1, 8).T
     counts = np.column_stack(columns).astype("u1")
-    return {
-        "chunk_ids": np.array([chunk["id"] for chunk in chunks], np.int64),
-        "document_ids": np.array([chunk["document"] for chunk in chunks], np.int64),
-        "chunk_indexes": np.array([chunk["index"] for chunk in chunks], np.int32),
-        "lengths": np.array([length(chunk) for chunk in chunks], np.int32),
-        "own_lengths": np.array([own_length(chunk) for chunk in chunks], np.int32),
-        "alive": np.ones(len(chunks), np.bool_),
-        "terms": terms,
-        "ordinals": ordinals,
-        "counts": counts,
-        "frequencies": np.array([packed(row) for row in counts.tolist()], np.int64),
-    }
+    return Pending(
+        rows=rows_of(chunks),
+        alive=np.ones(len(chunks), np.bool_),
+        terms=terms,
+        ordinals=ordinals,
+        counts=counts,
+        frequencies=np.array([packed(row) for row in counts.tolist()], np.int64),
+    )
 
 
 def length(chunk: Chunk) -> int:

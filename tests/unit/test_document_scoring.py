@@ -6,12 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.documents import (
+    DocumentRows,
     chunks_of_documents,
     count_documents,
-    document_rows,
+    document_places,
     score_documents,
 )
-from support.lexical_chunks import CHUNKS, as_source, own_length, with_ids
+from pgblend.plpy.lexical.index import lexical_view
+from pgblend.plpy.lexical.rows import ChunkRows
+from support.lexical_chunks import CHUNKS, as_source, own_length, rows_of, with_ids
 
 K1, B = 1.2, 0.75
 WEIGHTS = (3.0, 1.5, 1.0)
@@ -27,19 +30,31 @@ class Rows:
         waiting = [c for c in chunks if c["place"] == "pending" and c["fate"] == "alive"]
         rows = sealed + waiting
         self.chunks = [chunk for chunk in rows if chunk["fate"] == "alive"]
-        view = as_source(sealed) | {"documents": None}
-        self.ids, self.documents = document_rows(view, as_source(waiting) if waiting else None)
-        self.alive = np.array([chunk["fate"] == "alive" for chunk in rows], np.bool_)
-        self.own_lengths = as_source(rows)["own_lengths"]
-        self.indexes = np.array([chunk["index"] for chunk in rows], np.int32)
+        ids, documents = document_places(
+            view_of(rows_of(sealed)), as_source(waiting) if waiting else None
+        )
         self.keys = [(chunk["document"], chunk["index"]) for chunk in rows]
-        counts, self.postings = [], []
+        counts, postings = [], []
         for term in terms:
             places = [place for place, chunk in enumerate(rows) if term in chunk["words"]]
             codes = len(counts) + np.arange(len(places))
             counts += [rows[place]["words"][term] for place in places]
-            self.postings.append((np.array(places, np.intp), codes))
-        self.counts = np.array(counts, np.int64).reshape(-1, 6)
+            postings.append((np.array(places, np.intp), codes))
+        self.found = DocumentRows(
+            rows=rows_of(rows),
+            ids=ids,
+            documents=documents,
+            alive=np.array([chunk["fate"] == "alive" for chunk in rows], np.bool_),
+            postings=postings,
+            counts=np.array(counts, np.int64).reshape(-1, 6),
+        )
+
+
+def view_of(rows):
+    """Return a view of some rows."""
+    view = lexical_view([])
+    view.rows = rows
+    return view
 
 
 def by_hand(chunks, terms, idf, average):
@@ -70,37 +85,21 @@ def by_hand(chunks, terms, idf, average):
 @settings(max_examples=80)
 def test_the_best_documents_are_those_of_bm25_by_hand(chunks, terms, idf, depth):
     rows = Rows(chunks, terms)
-    lengths = np.bincount(rows.documents, rows.own_lengths * rows.alive, len(rows.ids))
+    found = rows.found
+    own_lengths = found.rows.own_lengths * found.alive
+    lengths = np.bincount(found.documents, own_lengths, len(found.ids))
     average = max(1, lengths.sum()) / max(1, len({c["document"] for c in rows.chunks}))
     idf = idf[: len(terms)]
-    places, scores = score_documents(
-        rows.postings,
-        rows.counts,
-        WEIGHTS,
-        idf,
-        K1,
-        K1 * (1 - B + B * lengths / average),
-        rows.documents,
-        rows.alive,
-        depth,
-    )
+    norms = K1 * (1 - B + B * lengths / average)
+    places, scores = score_documents(found, WEIGHTS, idf, K1, norms, depth)
     expected, parts = by_hand(rows.chunks, terms, idf, average)
-    found = sorted(zip((-scores).tolist(), rows.ids[places].tolist(), strict=True))[:depth]
-    assert found == sorted((-score, key) for key, score in expected.items())[:depth]
-    wanted = [rows.ids.tolist().index(key) for _, key in found]
-    chosen, order = chunks_of_documents(
-        rows.postings,
-        rows.counts,
-        WEIGHTS,
-        idf,
-        K1,
-        rows.documents,
-        rows.alive,
-        rows.indexes,
-        np.array(wanted, np.intp),
-    )
+    best = sorted(zip((-scores).tolist(), found.ids[places].tolist(), strict=True))[:depth]
+    assert best == sorted((-score, key) for key, score in expected.items())[:depth]
+    wanted = [found.ids.tolist().index(key) for _, key in best]
+    places = np.array(wanted, np.intp)
+    chosen, order = chunks_of_documents(found, WEIGHTS, idf, K1, places)
     assert order.tolist() == sorted(order.tolist())
-    for place, (_, key) in enumerate(found):
+    for place, (_, key) in enumerate(best):
         of_document = [rows.keys[row] for row in chosen[order == place]]
         assert of_document[0][1] in [
             index for score, index in parts[key] if score == pytest.approx(min(parts[key])[0])
@@ -111,20 +110,26 @@ def test_the_best_documents_are_those_of_bm25_by_hand(chunks, terms, idf, depth)
 @given(chunks=CHUNKS.map(with_ids), terms=TERMS)
 def test_statistics_count_documents_once(chunks, terms):
     rows = Rows(chunks, terms)
-    assert count_documents(rows.postings, rows.documents, rows.alive, rows.own_lengths) == (
+    assert count_documents(rows.found) == (
         len({chunk["document"] for chunk in rows.chunks}),
         sum(map(own_length, rows.chunks)),
         [len({c["document"] for c in rows.chunks if term in c["words"]}) for term in terms],
     )
 
 
+def documents_alone(*ids):
+    nothing = np.zeros(len(ids), np.int64)
+    return ChunkRows(nothing, np.array(ids), nothing, nothing, nothing)
+
+
 def test_pending_chunks_join_their_documents():
-    view = {"document_ids": np.array([5, 5, 9]), "documents": None}
-    pending = {"document_ids": np.array([9, 7, 5, 7, 12])}
-    ids, places = document_rows(view, pending)
+    view = view_of(documents_alone(5, 5, 9))
+    pending = as_source([])
+    pending.rows = documents_alone(9, 7, 5, 7, 12)
+    ids, places = document_places(view, pending)
     assert ids[places].tolist() == [5, 5, 9, 9, 7, 5, 7, 12]
     assert len(set(ids.tolist())) == len(ids) == 4
-    ids, places = document_rows(view, None)
+    ids, places = document_places(view, None)
     assert ids[places].tolist() == [5, 5, 9]
 
 
@@ -133,7 +138,6 @@ def test_the_check_is_called_for_each_term():
         raise TimeoutError
 
     rows, one = np.arange(3), np.ones((1, 6), int)
+    found = DocumentRows(documents_alone(1, 2, 3), rows, rows, rows >= 0, [(rows, rows * 0)], one)
     with pytest.raises(TimeoutError):
-        score_documents(
-            [(rows, rows * 0)], one, WEIGHTS, [1], K1, np.ones(3), rows, rows >= 0, 1, stop
-        )
+        score_documents(found, WEIGHTS, [1], K1, np.ones(3), 1, stop)

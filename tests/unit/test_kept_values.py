@@ -51,11 +51,11 @@ def test_what_may_change_or_is_long_is_not_kept(options: dict[str, Any]) -> None
 
 
 def test_what_arms_read_is_written_once() -> None:
-    plan = plan_of(FakeDatabase({}), {"k1": 2})
+    plan = plan_of(FakeDatabase({}), {"ef_search": 80})
     text = plan.for_arm(20)
     assert json.loads(text).keys() == {*READ_BY_ARMS, "candidate_depth"}
     assert plan.for_arm(20) is text
-    assert json.loads(plan.for_arm(20, damaged=["c"]))["damaged"] == ["c"]
+    assert json.loads(text)["ef_search"] == 80
     for depth in range(MOST_DEPTHS + 1):
         assert json.loads(plan.for_arm(depth))["candidate_depth"] == depth
         assert len(plan.by_depth) <= MOST_DEPTHS

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from pgblend.plpy.lexical.deadline import arm_deadline, deadline_check
+from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.pending import unpack_pending
 from pgblend.plpy.lexical.records import pack_lexemes, term_ids
 from pgblend.plpy.lexical.segment import (
@@ -17,6 +17,8 @@ from pgblend.plpy.lexical.segment import (
     segment_arguments,
     unpack_segment,
 )
+from pgblend.plpy.session import UserError
+from support.fake_database import FakeDatabase
 
 A, B, D = 3 << 14, 2 << 14, 0
 ARRAYS = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths", "code_book")
@@ -86,13 +88,13 @@ def test_what_repeats_the_chunk_before_is_counted_apart():
 def test_pending_chunks_read_back():
     found = unpack_pending(pending(vector(("a", [A | 1, D | 2])), vector(), vector(("b", [D | 1]))))
     assert found is not None
-    assert found["chunk_ids"].tolist() == [10, 11, 12]
-    assert found["terms"].tolist() == term_ids(["a", "b"])
-    assert found["ordinals"].tolist() == [0, 2]
-    assert found["counts"].tolist() == [[1, 0, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0]]
-    assert found["frequencies"].tolist() == [1 << 40 | 1 << 24, 1 << 24]
-    assert found["own_lengths"].tolist() == [3, 3, 3]
-    assert found["alive"].all()
+    assert found.rows.chunk_ids.tolist() == [10, 11, 12]
+    assert found.terms.tolist() == term_ids(["a", "b"])
+    assert found.ordinals.tolist() == [0, 2]
+    assert found.counts.tolist() == [[1, 0, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0]]
+    assert found.frequencies.tolist() == [1 << 40 | 1 << 24, 1 << 24]
+    assert found.rows.own_lengths.tolist() == [3, 3, 3]
+    assert found.alive.all()
 
 
 def test_nothing_pending_is_none():
@@ -130,14 +132,14 @@ def test_a_segment_survives_writing_and_reading():
         unpack_segment(stored | {"chunk_ids": stored["chunk_ids"][:8] * 2})
     with pytest.raises(ValueError, match="dead has rows that are none of 2"):
         unpack_segment(stored | {"dead": struct.pack("<i", 2)})
-    assert segment["alive"].tolist() == [False, True]
-    postings = zip(segment["terms"], segment["ordinals"], segment["frequencies"], strict=True)
+    assert segment.alive.tolist() == [False, True]
+    postings = zip(segment.terms, segment.ordinals, segment.frequencies, strict=True)
     a, b = term_ids(["a", "b"])
     assert sorted((int(t), int(o), int(f)) for t, o, f in postings) == sorted(
         [(a, 0, 1 << 40), (b, 0, 2 << 24), (b, 1, 1 << 24)]
     )
-    assert np.array_equal(segment["lengths"], [4, 4])
-    assert np.array_equal(segment["own_lengths"], [3, 3])
+    assert np.array_equal(segment.rows.lengths, [4, 4])
+    assert np.array_equal(segment.rows.own_lengths, [3, 3])
 
 
 @pytest.mark.parametrize(("distinct", "size"), [(256, 2688), (300, 2016)])
@@ -153,23 +155,19 @@ def test_blocks_fill_a_page_and_read_back(distinct, size):
     assert np.array_equal(np.concatenate([pair[1] for pair in pairs]), codes)
 
 
-def test_a_deadline_fails_once_it_is_past():
-    def fail(message: str, **_: str) -> None:
-        raise TimeoutError(message)
+def test_a_deadline_fails_once_it_is_past() -> None:
+    db = FakeDatabase({})
+    Deadline(db, float("inf")).check()
+    with pytest.raises(UserError, match="lexical arm") as failed:
+        Deadline(db, time.monotonic() - 1).check()
+    assert failed.value.sqlstate == "PB009"
 
-    deadline_check(float("inf"), fail)()
-    with pytest.raises(TimeoutError, match="time limit"):
-        deadline_check(time.monotonic() - 1, fail)()
 
-
-def test_an_arm_has_no_more_time_than_the_whole_search():
-    def fail(message: str, **_: str) -> None:
-        raise TimeoutError(message)
-
-    handed: dict = {}
-    deadline = arm_deadline(5000, handed, fail)
-    assert deadline == handed["ready_at"] + 5
-    soon = {"deadline": time.monotonic() + 3}
-    assert arm_deadline(5000, soon, fail) == soon["deadline"]
-    with pytest.raises(TimeoutError, match="whole search"):
-        arm_deadline(5000, {"deadline": time.monotonic() - 1}, fail)
+def test_an_arm_has_no_more_time_than_the_whole_search() -> None:
+    db, now = FakeDatabase({}), time.monotonic()
+    deadline = arm_deadline(db, 5000, float("inf"))
+    assert now + 5 <= deadline.at <= time.monotonic() + 5
+    assert deadline.left_ms() <= 5000
+    assert arm_deadline(db, 5000, now + 3).at == now + 3
+    with pytest.raises(UserError, match="whole search"):
+        arm_deadline(db, 5000, now - 1)

@@ -16,15 +16,18 @@ SIZES = st.lists(
 
 
 def same(left, right):
-    return left.keys() == right.keys() and all(
-        np.array_equal(left[name], right[name]) and left[name].dtype == right[name].dtype
-        for name in left
-    )
+    pairs = [
+        (getattr(part, name), getattr(other, name))
+        for part, other in ((left, right), (left.rows, right.rows))
+        for name in part.__slots__
+        if name != "rows"
+    ]
+    return all(np.array_equal(one, two) and one.dtype == two.dtype for one, two in pairs)
 
 
 def with_fate(chunks):
     source = as_source(chunks)
-    source["alive"] = np.array([chunk["fate"] != "dead" for chunk in chunks], np.bool_)
+    source.alive = np.array([chunk["fate"] != "dead" for chunk in chunks], np.bool_)
     return source
 
 
@@ -38,14 +41,11 @@ def test_a_merge_equals_sealing_all_at_once(chunks, cuts):
     assert same(merged, merge_postings(sources[::-1]))
     alive = [chunk for chunk in chunks if chunk["fate"] != "dead"]
     assert same(merged, merge_postings([as_source(alive)]))
-    assert merged["chunk_ids"].tolist() == sorted(chunk["id"] for chunk in alive)
+    assert merged.rows.chunk_ids.tolist() == sorted(chunk["id"] for chunk in alive)
+    chunk_ids, frequencies = merged.rows.chunk_ids[merged.ordinals], merged.code_book[merged.codes]
     restored = {
-        (int(term), int(merged["chunk_ids"][merged["ordinals"][at]])): int(
-            merged["code_book"][merged["codes"][at]]
-        )
-        for term, start, count in zip(
-            merged["terms"], merged["starts"], merged["counts"], strict=True
-        )
+        (int(term), int(chunk_ids[at])): int(frequencies[at])
+        for term, start, count in zip(merged.terms, merged.starts, merged.counts, strict=True)
         for at in range(start, start + count)
     }
     assert restored == {

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.lexical import contenders as engine
 from pgblend.plpy.lexical import score as filtering
-from pgblend.plpy.lexical.index import open_index
-from pgblend.plpy.lexical.pending import session_pending
+from pgblend.plpy.lexical.index import Norms, open_index
+from pgblend.plpy.lexical.pending import PendingCache
 from pgblend.plpy.lexical.postings import joined_postings, view_postings
-from pgblend.plpy.lexical.score import score_index
+from pgblend.plpy.lexical.score import Scoring
 from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
-from pgblend.plpy.lexical.statistics import count_lexemes, known_terms
+from pgblend.plpy.lexical.statistics import count_chunks, known_terms
+from pgblend.plpy.ports import Formula
+from support.fake_database import FakeDatabase
 from support.lexical_chunks import CHUNKS, as_source, length, own_length, with_ids
 
 K1, B = 1.2, 0.75
@@ -66,10 +68,11 @@ def pending_key(chunk):
     return struct.pack(">qI", chunk["id"], 700)
 
 
-class Index:
+class Index(FakeDatabase):
     """Chunks in two segments and pending, as a search finds them in the tables."""
 
     def __init__(self, chunks):
+        super().__init__({})
         parts = {
             place: [chunk for chunk in chunks if chunk["place"] == place]
             for place in ("segment", "other segment", "pending")
@@ -82,14 +85,12 @@ class Index:
         self.waiting = {c["id"]: c for c in parts["pending"] if c["fate"] == "alive"}
         self.buried = [c["id"] for c in chunks if c["fate"] == "buried" and c["place"] != "pending"]
         self.alive = [chunk for chunk in chunks if chunk["fate"] == "alive"]
-        self.session = {}
-        self.asked = []
-        self.opened = open_index(self.run, self.session, [1], None)
-        self.view = self.opened["view"]
+        self.opened = open_index(self, [1])
+        self.view = self.opened.view
 
     def run(self, statement, _, *values):
         """Answer the statements of open_index and view_postings."""
-        name = re.findall(r"pgblend\.(\w+)", statement)[0]
+        name = re.findall(r"pgblend(?:_data)?\.(\w+)", statement)[0]
         self.asked.append((name, *values))
         return getattr(self, name)(*values)
 
@@ -104,7 +105,7 @@ class Index:
             }
         ]
 
-    def _segment_arrays(self, ids):
+    def segment(self, ids):
         return [self.sealed[segment_id][0] for segment_id in ids]
 
     def _pending_chunks(self, ids):
@@ -115,14 +116,29 @@ class Index:
         return [{"place": place, "data": self.sealed[s][1][b]} for place, (s, b) in pairs][::-1]
 
     def postings(self, terms):
-        return view_postings(self.view, terms, self.run)
+        return view_postings(self, self.view, terms)
 
     def search(self, terms, idf, average, depth, config="simple", checked=None):
-        formula = {"k1": K1, "b": B, "average_length": average, "field_weights": WEIGHTS}
-        found = score_index(
-            self.opened, config, terms, idf, formula, depth, checked, self.run, lambda: None
-        )
-        return list(zip(*found, strict=True))
+        scoring = self.scoring(terms, idf, average, config)
+        return list(zip(*scoring.best_passing(checked, depth), strict=True))
+
+    def scoring(self, terms, idf, average, config="simple", check=lambda: None):
+        formula = Formula(K1, B, average, WEIGHTS)
+        return Scoring(self, self.opened, config, terms, idf, formula, check)
+
+
+class Checked:
+    """What candidate_filter returns, of some ids that pass."""
+
+    def __init__(self, column, ids, most, documents_read):
+        self.column, self.ids, self.most = column, ids, most
+        self.documents_read = documents_read
+
+    def passing(self, some):
+        return np.array(sorted(self.ids.intersection(some)), np.int64)
+
+    def look_up(self, _):
+        return np.array(sorted(self.ids), np.int64) if len(self.ids) <= self.most else None
 
 
 def by_hand(chunks, terms, idf, average, depth):
@@ -203,12 +219,7 @@ def test_only_chunks_of_the_configuration_that_pass(
     index = Index(chunks)
     name = {"chunk": "id", "document": "document"}[column]
     ids = {chunk[name] for place, chunk in enumerate(chunks) if place in (allowed or ())}
-    checked = {
-        "column": f"{column}_ids",
-        "passing": lambda some: np.array(sorted(ids.intersection(some)), np.int64),
-        "look_up": lambda _: np.array(sorted(ids), np.int64) if len(ids) <= most else None,
-        "documents_read": documents_read,
-    }
+    checked = Checked(f"{column}_ids", ids, most, documents_read)
     for config in ("german", "simple", "french"):
         passing = [
             chunk
@@ -226,8 +237,7 @@ def test_only_chunks_of_the_configuration_that_pass(
 def test_statistics_are_exact(chunks, terms):
     index = Index(chunks)
     df = Counter(term for chunk in index.alive for term in chunk["words"])
-    live, pending = index.opened["live"], index.opened["pending"]
-    assert count_lexemes(live, index.postings(terms), pending, terms) == (
+    assert count_chunks(index, index.opened, terms) == (
         len(index.alive),
         sum(map(length, index.alive)),
         [df[term] for term in terms],
@@ -251,7 +261,7 @@ def test_large_collections_take_every_path(distinct):
         for _ in range(20_000)
     )
     index = Index(chunks)
-    assert set(index.view["code_bytes"]) == {1 if distinct == 40 else 2}
+    assert set(index.view.code_bytes) == {1 if distinct == 40 else 2}
     assert len(index.sealed[7][1]) > 5
     average = sum(map(length, index.alive)) / len(index.alive)
     for terms in ([1, 2, 3, 4, 5], [1, 4], [5], [1], [4, 5], [2, 3, 6]):
@@ -261,6 +271,10 @@ def test_large_collections_take_every_path(distinct):
         for depth in (1, 10, 100, 5000):
             found = index.search(terms, idf, average, depth)
             assert found == expected[:depth], (terms, depth)
+
+
+def norms_of(rows, codes):
+    return Norms((K1, B, WEIGHTS), None, 1.0, np.ones(rows, np.float32), np.ones(codes))
 
 
 def test_common_words_are_looked_up_once_a_rare_one_decides(monkeypatch):
@@ -274,7 +288,7 @@ def test_common_words_are_looked_up_once_a_rare_one_decides(monkeypatch):
     rare = np.arange(0, 100_000, 1000)
     lists = [(rows, np.zeros_like(rows)) for rows in (common, rare)]
     sums = np.zeros(100_000, np.float32)
-    postings = joined_postings([1, 2], lists, {}, np.ones(100_000, np.float32), np.ones(1))
+    postings = joined_postings([1, 2], lists, {}, norms_of(100_000, 1))
     rows = engine.candidate_rows(postings, [0.1, 9], sums, 10, 0, lambda: None)
     assert rows.tolist() == rare.tolist()
     assert [found.tolist() for found in limits] == [rare.tolist()]
@@ -286,25 +300,24 @@ def test_the_check_is_called_and_may_raise():
         raise TimeoutError
 
     rows = np.arange(5)
-    postings = joined_postings([1], [(rows, rows)], {}, np.ones(5, np.float32), np.ones(5))
+    postings = joined_postings([1], [(rows, rows)], {}, norms_of(5, 5))
     with pytest.raises(TimeoutError):
         engine.candidate_rows(postings, [1], np.zeros(5, np.float32), 1, 0, stop)
 
 
 def test_a_search_that_was_stopped_leaves_no_sums_behind():
     index = Index(with_ids([{"words": {1: ONCE}, "place": "segment", "fate": "alive"}] * 3))
-    formula = {"k1": K1, "b": B, "average_length": 1, "field_weights": WEIGHTS}
     calls = []
 
     def stop():
-        calls.append(index.view["sums"])
+        calls.append(index.view.sums)
         if len(calls) > 1:
             raise TimeoutError
 
-    index.view["sums"] = np.ones(3, np.float32)
+    index.view.sums = np.ones(3, np.float32)
     with pytest.raises(TimeoutError):
-        score_index(index.opened, "simple", [1], [1.0], formula, 3, None, index.run, stop)
-    assert index.view["sums"] is None
+        index.scoring([1], [1.0], 1, check=stop).best(3)
+    assert index.view.sums is None
     assert len(index.search([1], [1.0], 1, 3)) == 3
 
 
@@ -313,9 +326,9 @@ def test_words_of_weight_0_find_nothing():
     places = ("segment", "pending")
     chunks = [{"words": words, "place": place, "fate": "alive"} for place in places]
     index = Index(with_ids(chunks))
-    formula = {"k1": 0.0, "b": B, "average_length": 1, "field_weights": (0.0, 1.0, 1.0)}
+    formula = Formula(0.0, B, 1, (0.0, 1.0, 1.0))
     found = [
-        score_index(index.opened, "simple", [term], [2.0], formula, 9, None, index.run, int)[3]
+        Scoring(index, index.opened, "simple", [term], [2.0], formula, lambda: None).best(9)[3]
         for term in (1, 2)
     ]
     assert found == [[], [2.0, 2.0]]
@@ -353,27 +366,26 @@ def test_a_view_keeps_postings_up_to_a_limit(monkeypatch):
     for terms in ([1], [1, 2], [2, 1, 1], [9], [9]):
         assert [len(rows) for rows, _ in index.postings(terms)] == [3 * (t != 9) for t in terms]
     assert index.asked == [("_posting_blocks", [7], [0])] * 2  # 9 is in no directory
-    assert index.view["kept_postings"] == 6 + 3 * module.TERM_COST
+    assert index.view.kept_postings == 6 + 3 * module.TERM_COST
     monkeypatch.setattr(module, "MOST_POSTINGS", 5)
     index.postings([1, 4])
     assert index.asked[2:] == [("_posting_blocks", [7], [0])]
-    assert index.view["postings"].keys() == {1, 4}
-    assert index.view["kept_postings"] == 3 + 2 * module.TERM_COST
+    assert index.view.postings.keys() == {1, 4}
+    assert index.view.kept_postings == 3 + 2 * module.TERM_COST
 
 
-def test_what_a_reading_found_serves_the_same_reading_only():
+def test_what_is_kept_is_not_read_again():
     index = Index(with_ids([{"words": {1: ONCE}, "place": "pending", "fate": "alive"}]))
+    index.asked.clear()
+    assert index.opened.has_read
+    assert not open_index(index, [1]).has_read
+    assert [name for name, *_ in index.asked] == ["_lexical_state"]
 
-    def read(reading):
-        index.asked.clear()
-        return open_index(index.run, index.session, [1], reading), len(index.asked)
 
-    first, asked = read("a")
-    assert asked == 1
-    assert read("a") == (first, 0)
-    assert read("b")[1] == 1
-    assert read("a")[1] == 1  # only the last one is kept
-    assert [read(None)[1] for _ in range(2)] == [1, 1]
+def test_nothing_is_taken_over_from_another_program():
+    index = Index(with_ids([{"words": {1: ONCE}, "place": "segment", "fate": "alive"}]))
+    index.kept("lexical")["cache"] = {"views": "of another version"}
+    assert open_index(index, [1]).has_read
 
 
 def fail(*_):
@@ -383,14 +395,14 @@ def fail(*_):
 def test_pending_chunks_are_read_once():
     chunks = with_ids([{"words": {1: ONCE}, "place": "pending", "fate": "alive"}] * 4)
     rows = {chunk["id"]: pending_row(chunk) for chunk in chunks}
-    asked, kept = [], {}
+    asked, kept = [], PendingCache()
 
     def read(*places):
         listed = b"".join(pending_key(chunks[place]) for place in places)
-        pending = session_pending(
-            listed, kept, lambda ids: asked.append(ids) or [rows[key] for key in ids], fail
+        pending = kept.update(
+            listed, lambda ids: asked.append(ids) or [rows[key] for key in ids], fail
         )
-        return pending and pending["chunk_ids"].tolist()
+        return pending and pending.rows.chunk_ids.tolist()
 
     ids = [chunk["id"] for chunk in chunks]
     assert read(0, 1) == ids[:2]
@@ -403,38 +415,33 @@ def test_pending_chunks_are_read_once():
 
 def test_an_id_given_anew_is_another_chunk():
     (chunk,) = with_ids([{"words": {1: ONCE}, "place": "pending", "fate": "alive"}])
-    kept = {}
+    kept = PendingCache()
     for transaction, text in ((700, 1), (701, 2)):
         key = struct.pack(">qI", chunk["id"], transaction)
         row = pending_row({**chunk, "words": {text: ONCE}}) | {"key": key}
-        pending = session_pending(key, kept, lambda _, row=row: [row], fail)
-        assert pending["terms"].tolist() == [text]
+        pending = kept.update(key, lambda _, row=row: [row], fail)
+        assert pending.terms.tolist() == [text]
 
 
 def test_a_view_is_made_anew_when_a_segment_changes(monkeypatch):
     from pgblend.plpy.lexical import index as module
 
-    cache, fetched = {}, []
+    places = ("segment", "other segment")
+    index = Index(
+        with_ids([{"words": {1: ONCE}, "place": place, "fate": "alive"} for place in places])
+    )
+    views = module.session_cache(index).views
 
-    def view(collections, ids, versions):
-        return module.session_view(
-            collections,
-            ids,
-            versions,
-            cache,
-            lambda ids: fetched.append(ids) or ids,
-            lambda row: row,
-            lambda rows: {"lengths": rows},
-        )
+    def view(*collections):
+        return open_index(index, list(collections)).view
 
-    first = view([7], [1, 2], ["a", "b"])
-    assert view([7], [1, 2], ["a", "b"]) is first
-    assert view([7], [1, 2], ["a", "c"]) is not first
-    assert len(cache) == 1  # the one before is not kept
-    assert view([8], [], []) == {"lengths": []}
-    assert view([7, 8], [1, 2], ["a", "c"]) == first
-    assert fetched == [[1, 2]] * 3
-    assert len(cache) == 3
+    first = view(1)
+    assert view(1) is first
+    index.sealed[7], index.sealed[9] = index.sealed[4], index.sealed.pop(7)
+    assert view(1) is not first
+    assert len(views) == 1  # the one before is not kept
+    view(2), view(1, 2)
+    assert list(views) == [(1,), (2,), (1, 2)]
     monkeypatch.setattr(module, "MOST_ROWS", 3)
-    view([9], [3], ["a"])
-    assert list(cache) == [(9,)]
+    view(9)
+    assert list(views) == [(9,)]

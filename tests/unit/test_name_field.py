@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgblend.plpy.lexical.statistics import lexeme_idf
+from pgblend.plpy.lexical.idf import lexeme_idf
 from pgblend.plpy.text.names import name_field, whole_name
 
 

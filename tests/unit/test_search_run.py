@@ -13,9 +13,11 @@ from pgblend.plpy.search.rows import Row
 from pgblend.plpy.search.run import search
 from pgblend.plpy.session import UserError
 from support.fake_database import Answer, FakeDatabase, StatementError
+from support.fake_index import lexical_answers
 
 OPTIONS: dict[str, Any] = {
-    "mode": "fast", "candidate_depth": 50, "fusion": "convex",
+    "mode": "fast", "candidate_depth": 50, "fusion": "convex", "fuzzy": "on",
+    "title_weight": 1, "heading_weight": 1,
     "weights": {"lexical": 1, "vector": 1, "fuzzy": 0.5},
     "timeouts_ms": {"total": 60_000, "lexical": 60_000, "embed": 60_000, "rerank": 60_000},
     "strong_signal": {"score": 0.85, "gap": 0.15, "center": 0, "scale": 0},
@@ -28,7 +30,7 @@ SPACE = {
     "table_name": "embedding_space", "table_id": 1, "is_waiting": False,
 }  # fmt: skip
 TEXTS = {1: "red fox", 2: "blue fox", 3: "red fox", 4: "wine"}
-LEXICAL = {1: 3.0, 2: 2.0, 3: 1.0}
+WORDS = {1: ["red", "fox"], 2: ["fox", "fox"], 3: ["red", *["and"] * 9]}
 COSINES = {4: 0.9, 2: 0.8, 1: 0.1}
 
 
@@ -42,10 +44,6 @@ def columns(scores: dict[int, float]) -> dict[str, Any]:
     }
 
 
-def words(*_: object) -> Sequence[dict[str, Any]]:
-    return [{**columns(LEXICAL), "perfect_score": 5.0}]
-
-
 def failing(sqlstate: str, hint: str | None = None) -> Answer:
     def fail(*_: object) -> Sequence[dict[str, Any]]:
         raise StatementError(sqlstate, hint)
@@ -54,12 +52,9 @@ def failing(sqlstate: str, hint: str | None = None) -> Answer:
 
 
 ANSWERS = {
-    "_lexical_arm(": words,
     "_vector_arm(": lambda *_: [columns(COSINES)],
-    "_fuzzy_arm(": lambda *_: [{**words()[0], "corrections": [None] * 3}],
     "_is_named(": lambda *_: [{"found": True}],
     "_asking_role()": lambda: [{"role": "ann", "most_ms": 1e9}],
-    "_has_numpy()": lambda: [{"found": True}],
     "pgblend.purpose": lambda: [{"purpose": "search"}],
     "LIMIT 0": lambda _: [{"held": 1, "found": False}],
     "_is_building(": lambda _: [{"found": False}],
@@ -70,6 +65,7 @@ ANSWERS = {
         {"chunk_id": one, "value": f"[{one == 4:d}, {one != 4:d}, 0.1]"} for one in ids
     ],
     "ts_headline": lambda _, __, texts, ___: [{"marked": texts}],
+    **lexical_answers({one: (one * 10, words) for one, words in WORDS.items()}),
 }  # fmt: skip
 
 
@@ -139,7 +135,7 @@ def test_a_page_of_two_arms() -> None:
     assert [row.snippet for row in page.rows] == ["blue fox", "red fox", "wine"]
     assert page.rows[0].source_key == "2"
     assert (page.degraded, page.trace, page.report) == ([], None, None)
-    hit = {"rank": 2, "score": 2.0}
+    hit = {"rank": 2, "score": pytest.approx(0.77, abs=0.001)}
     assert page.arms[0] == {
         "lexical": hit,
         "vector": {"rank": 2, "score": 0.8},
@@ -222,29 +218,28 @@ def test_documents_are_shown_once_and_age() -> None:
 
 
 def test_a_list_whose_time_is_over_is_left_out_and_named() -> None:
-    db, page = found({"_fuzzy_arm(": failing("PB009")}, fuzzy="on")
+    _, page = found({"v.lexeme BETWEEN": failing("PB009")})
     assert page.degraded == [
         "fuzzy: the time limit of fuzzy is over; Raise timeouts_ms, key lexical."
     ]
-    assert "handed" not in str(db.session.keys())
 
 
 def test_words_that_are_too_late_are_left_to_the_vectors() -> None:
-    db, page = found({"_lexical_arm(": failing("PB009", "Raise it.")}, fuzzy="on")
+    db, page = found({"_lexical_state(": failing("PB009", "Raise it.")})
     assert page.ids == [4, 2, 1]
     assert page.degraded == ["lexical: PB009; Raise it."]
     assert json.loads(db.session["pgblend_last_search"][2])["candidates"] is None
-    assert "_fuzzy_arm(" not in db.asked
+    assert "v.lexeme BETWEEN" not in db.asked
 
 
-@pytest.mark.parametrize("arm", ["_lexical_arm(", "_fuzzy_arm("])
+@pytest.mark.parametrize("arm", ["_lexical_state(", "v.lexeme BETWEEN"])
 def test_words_that_are_too_late_end_a_strict_search(arm: str) -> None:
     with pytest.raises(StatementError, match="PB009"):
-        found({arm: failing("PB009")}, fuzzy="on", strict=True)
+        found({arm: failing("PB009")}, strict=True)
 
 
 def test_an_index_that_is_not_there_may_be_by_another_snapshot() -> None:
-    missing = {"_lexical_arm(": failing("PB002", "Make it.")}
+    missing = {"_lexical_state(": failing("PB002", "Make it.")}
     again = []
     request = asked()
     for building in (False, True, True):
@@ -261,33 +256,38 @@ def test_an_index_that_is_not_there_may_be_by_another_snapshot() -> None:
         search(db, request)
 
 
+def once(error: StatementError) -> Answer:
+    """Return what ends with an error the first time, then says what the index has."""
+    errors = [error]
+
+    def answer(*values: Any) -> Sequence[dict[str, Any]]:
+        if errors:
+            raise errors.pop()
+        return ANSWERS["_lexical_state("](*values)
+
+    return answer
+
+
 def test_what_there_is_of_an_index_is_searched() -> None:
-    incomplete: list[str] = []
-
-    def lexical(*values: Any) -> Any:
-        if "lexical_index" not in values[3]:
-            raise StatementError("PB002", "Make it.")
-        incomplete.append(values[3])
-        return words()
-
-    db = FakeDatabase({"_lexical_arm(": lexical, **state(log_address="x"), **ANSWERS})
-    db.answers["_lexical_arm("] = lexical
+    missing = {"_lexical_state(": once(StatementError("PB002", "Make it."))}
+    db = FakeDatabase({**missing, **state(log_address="x"), **ANSWERS, **missing})
     page = Page(search(db, replace(asked(), tries=Tries(attempts=2, looked_again=True))))
-    assert len(incomplete) == 1
     assert page.degraded == ["lexical: PB002; Make it."]
     assert (page.report["trace"]["bm25_status"], page.report["trace"]["attempts"]) == (
         "uninitialized", 3
     )  # fmt: skip
+    assert page.ids == [2, 1, 4]
 
 
 def test_a_damaged_index_is_left_out() -> None:
-    def lexical(*values: Any) -> Any:
-        if '"damaged": ["c"]' not in values[3]:
-            raise StatementError("PB002", "Make it anew.", table="c")
-        return words()
-
-    _, page = found({"_lexical_arm(": lexical})
+    left: list[Any] = []
+    damaged: Any = {
+        "_lexical_state(": once(StatementError("PB002", "Make it anew.", table="c")),
+        "c.name <> ALL": lambda *values: left.append(values) or [{"ids": [1]}],
+    }
+    _, page = found(damaged)
     assert page.degraded == ["lexical: PB002; Make it anew."]
+    assert left == [([1], ["c"])]
     assert page.ids == [2, 1, 4]
 
 
@@ -327,11 +327,10 @@ def test_vectors_of_the_gateway(embedding: list[Any], degraded: list[str]) -> No
 
 def test_words_that_found_nothing_are_left_to_the_vectors() -> None:
     nowhere: Any = {
-        "_lexical_arm(": lambda *_: [{**columns({}), "perfect_score": None}],
         "_binding_conditions(": lambda *_: [{"found": True}],
         "_request_model(": lambda *_: [{"sent": '{"problem": "no gateway", "hint": "Start one."}'}],
     }
-    db, page = found(nowhere, only_arm="lexical", vector=None)
+    db, page = found(nowhere, "zzz", only_arm="lexical", vector=None)
     assert page.rows == []  # no gateway gives the query's vector
     assert [note.partition(":")[0] for note in json.loads(last(db))["degraded"]] == ["vector"]
 
@@ -349,7 +348,6 @@ def test_nearest_by_vectors_say_so() -> None:
         def abandon(self) -> None: ...
 
     nowhere: Any = {
-        "_lexical_arm(": lambda *_: [{**columns({}), "perfect_score": None}],
         "_binding_conditions(": lambda *_: [{"found": True}],
         "_request_model(": lambda *_: [{"sent": '{"call": "1"}'}],
         "FROM pgblend_data.chunk AS c WHERE c.collection_id": lambda _: [{"found": True}],
@@ -368,7 +366,6 @@ def test_nearest_by_vectors_say_so() -> None:
 )
 def test_vectors_do_not_always_stand_in(space: Any, words_bind: bool) -> None:
     nowhere: Any = {
-        "_lexical_arm(": lambda *_: [{**columns({}), "perfect_score": None}],
         "_binding_conditions(": lambda *_: [{"found": not words_bind}],
     }
     db = FakeDatabase({**nowhere, **state(space), **ANSWERS, **nowhere})
@@ -392,7 +389,7 @@ def test_a_page_behind_a_row_and_beyond_the_depth() -> None:
         ({"after": {"score": 1}}, "expected score, document_id and chunk_index"),
         ({"after": {"depth": 1.5}}, "expected a whole number from 1 to 10000"),
         ({"after": {"depth": 7}}, 'but "after" is of pages of depth 7'),
-        ({"weights": {"lexical": 0, "vector": 0}}, "are all 0"),
+        ({"weights": {"lexical": 0, "vector": 0, "fuzzy": 0}}, "are all 0"),
         ({"k1": -1}, '"k1" is -1'),
         ({"space": "other"}, 'no embedding space "other"'),
         (
@@ -459,9 +456,8 @@ def test_a_blank_query_asks_for_nothing() -> None:
 
 
 def test_what_a_search_is_without_is_named() -> None:
-    bare = {**state(None), "_has_numpy()": lambda: [{"found": False}]}
-    _, page = found(bare)
-    assert [note.partition(":")[0] for note in page.degraded] == ["vector", "lexical"]
+    _, page = found(state(None))
+    assert page.degraded[0].startswith("vector: no embedding space yet; ")
     waiting = state({**SPACE, "is_waiting": True})
     assert found(waiting)[1].degraded[0].startswith("vector: some passages have no vector yet")
     no_models = state(expansion_model=None, rerank_model=None)
@@ -508,7 +504,7 @@ def test_a_role_without_any_grant() -> None:
 def test_dates_are_a_filter() -> None:
     asked_for: list[Any] = []
     answers: Any = {
-        "_search_filter(": lambda *values: asked_for.append(values) or [{"filter": "{}"}],
+        "_search_filter(": lambda *values: asked_for.append(values) or [{"filter": None}],
         "_iso_timestamp(": lambda _: [{"found": True}],
     }
     found(answers, since="2026-01-01")

@@ -1,0 +1,305 @@
+"""The lexical arm: BM25 of a query's words, and of what misspelt ones may stand for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from pgblend.plpy.lexical.corrections import (
+    Guess,
+    Lexeme,
+    chosen_guesses,
+    corrected_weights,
+    guesses_of,
+    told_corrections,
+)
+from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
+from pgblend.plpy.lexical.idf import own_df, query_idf
+from pgblend.plpy.lexical.terms import (
+    QueryTerms,
+    document_operands,
+    query_terms,
+    words_of_lexemes,
+)
+from pgblend.plpy.ports import (
+    CandidateList,
+    CountRequest,
+    Counts,
+    Formula,
+    KnownRequest,
+    LexicalPort,
+    ListRequest,
+    Part,
+    SimilarRequest,
+)
+from pgblend.plpy.session import Database
+
+NOTHING = CandidateList([], [], [], [], [], None)
+MOST_UNKNOWN = 64
+LENGTHS = range(3, 61)  # letters of lexemes that may stand for others
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What all lists of one search have in common.
+
+    `deadline` is that of the whole search, on the monotonic clock. Unless `checks_index` is false,
+    a collection without a lexical index is an error, and so are, if `strict`, collections without
+    chunks. `corrects_all`: the fuzzy list is made though no word is unknown.
+    """
+
+    collection_ids: Sequence[int]
+    filter: str | None
+    language: str | None
+    by_document: bool
+    k1: float
+    b: float
+    field_weights: Sequence[float]
+    timeout_ms: float
+    deadline: float
+    checks_index: bool
+    strict: bool
+    corrects_all: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WordList:
+    """Candidates by words.
+
+    `every_word`: passages have every word of the query, names aside; not looked at for documents
+    and several languages. `corrections` of each row say in JSON what stands for which lexeme.
+    """
+
+    found: CandidateList
+    every_word: bool = False
+    corrections: Sequence[str | None] = ()
+
+
+class LexicalArm:
+    """The lists of one search by words.
+
+    `ready_at` is when the session was ready for the last of them, on the monotonic clock; None
+    before. `has_read` tells whether the index had to be read for it.
+    """
+
+    def __init__(self, db: Database, port: LexicalPort, scope: Scope) -> None:
+        self.db, self.port, self.scope = db, port, scope
+        self.ready_at: float | None = None
+        self.has_read = False
+        self._parsed: dict[str, QueryTerms] = {}
+
+    def words(self, query: str, depth: int) -> WordList:
+        """Return the best candidates for a query's words; none for a query without lexemes.
+
+        PB002 where an index is missing or damaged, PB003 where strict finds no chunks, PB009 where
+        the time is over.
+        """
+        scope, terms = self.scope, self._terms(query)
+        configs, lexemes = terms.configs, terms.lexemes
+        if not lexemes:
+            self._check_index()
+            return WordList(NOTHING)
+        deadline = self._begin()
+        counts = self._count(configs, lexemes, scope.by_document, deadline)
+        # A single collection in which words were counted has an index.
+        if not counts.total_length or len(scope.collection_ids) > 1:
+            self._check_index()
+        if not counts.total_length:
+            return WordList(NOTHING)
+        idf = iter(query_idf(configs, lexemes, counts))
+        parts = [
+            Part(
+                part.config,
+                part.lexemes,
+                [next(idf) * boost for boost in part.boosts],
+                part.condition,
+                document_operands(self.db, query, part) if scope.by_document else (),
+            )
+            for part in terms.parts
+        ]
+        found = self._find(parts, counts, scope.by_document, depth, deadline)
+        is_one = len(terms.parts) == 1 and not scope.by_document
+        return WordList(found, is_one and has_every_word(lexemes, counts))
+
+    def corrected(self, query: str, depth: int) -> WordList:
+        """Return the candidates of a query whose misspelt and unfinished words are put right.
+
+        A lexeme that the searched collections' vocabulary lacks stands for up to three that it has;
+        each counts by how likely it is, known ones count as they are. None where no lexeme is
+        unknown or none stands for another, unless the scope corrects all. Errors as of `words`.
+        """
+        self._check_index()
+        deadline = self._begin()
+        terms = self._terms(query)
+        unknown = self._unknown(terms)
+        if not terms.lexemes or not (self.scope.corrects_all or any(unknown)):
+            return WordList(NOTHING)
+        guesses = self._guesses(terms, unknown, deadline)
+        if not (self.scope.corrects_all or guesses):
+            return WordList(NOTHING)
+        wanted = dict.fromkeys(
+            [*((one.config, one.candidate) for one in guesses),
+             *zip(terms.configs, terms.lexemes, strict=True)]
+        )  # fmt: skip
+        configs, lexemes = [config for config, _ in wanted], [lexeme for _, lexeme in wanted]
+        counts = self._count(configs, lexemes, False, deadline)
+        if not counts.total_length:
+            return WordList(NOTHING)
+        numbers = zip(own_df(counts), query_idf(configs, lexemes, counts), strict=True)
+        frequencies = dict(zip(wanted, numbers, strict=True))
+        chosen = chosen_guesses(guesses, frequencies)
+        parts = corrected_parts(terms, chosen, frequencies)
+        found = self._find(parts, counts, False, depth, deadline)
+        told = [told_corrections(part.config, chosen) for part in parts]
+        return WordList(found, corrections=[told[place] for place in found.parts])
+
+    def _terms(self, query: str) -> QueryTerms:
+        if query not in self._parsed:
+            scope = self.scope
+            self._parsed[query] = query_terms(self.db, query, scope.collection_ids, scope.language)
+        return self._parsed[query]
+
+    def _begin(self) -> Deadline:
+        """Make the session ready, which counts against no limit, then start the clock."""
+        self.has_read = self.port.make_ready(self.scope.collection_ids)
+        self.ready_at = monotonic()
+        return arm_deadline(self.db, self.scope.timeout_ms, self.scope.deadline)
+
+    def _count(
+        self, configs: Sequence[str], lexemes: Sequence[str], by_document: bool, deadline: Deadline
+    ) -> Counts:
+        ids = self.scope.collection_ids
+        return self.port.count(CountRequest(ids, configs, lexemes, by_document, deadline.left_ms()))
+
+    def _find(
+        self,
+        parts: Sequence[Part],
+        counts: Counts,
+        by_document: bool,
+        depth: int,
+        deadline: Deadline,
+    ) -> CandidateList:
+        scope = self.scope
+        average = counts.total_length / counts.n
+        formula = Formula(scope.k1, scope.b, average, scope.field_weights)
+        return self.port.find(
+            ListRequest(
+                scope.collection_ids,
+                parts,
+                formula,
+                scope.filter,
+                by_document,
+                depth,
+                deadline.left_ms(),
+            )
+        )
+
+    def _unknown(self, terms: QueryTerms) -> list[list[str]]:
+        """Return the lexemes of each part that are not known; identifiers are exact."""
+        asked = [
+            (place, part.config, lexeme)
+            for place, part in enumerate(terms.parts)
+            for lexeme in part.lexemes
+            if not lexeme.startswith("=")
+        ]
+        request = KnownRequest(
+            self.scope.collection_ids,
+            [config for _, config, _ in asked],
+            [lexeme for _, _, lexeme in asked],
+        )
+        unknown: list[list[str]] = [[] for _ in terms.parts]
+        for (place, _, lexeme), is_known in zip(
+            asked, self.port.known(request) if asked else (), strict=True
+        ):
+            if not is_known:
+                unknown[place].append(lexeme)
+        return [lexemes[:MOST_UNKNOWN] for lexemes in unknown]
+
+    def _guesses(
+        self, terms: QueryTerms, unknown: Sequence[Sequence[str]], deadline: Deadline
+    ) -> list[Guess]:
+        """Return what the unknown lexemes may stand for."""
+        guesses: list[Guess] = []
+        for part, lexemes in zip(terms.parts, unknown, strict=True):
+            if not lexemes:
+                continue
+            words = words_of_lexemes(self.db, terms.query, part.config, lexemes)
+            pairs = [
+                (word, lexeme)
+                for word, lexeme in zip(words, lexemes, strict=True)
+                if len(lexeme) in LENGTHS and len(word) <= LENGTHS[-1]
+            ]
+            if not pairs:
+                continue
+            similar = self.port.similar(
+                SimilarRequest(
+                    self.scope.collection_ids,
+                    part.config,
+                    [word for word, _ in pairs],
+                    [lexeme for _, lexeme in pairs],
+                    deadline.left_ms(),
+                )
+            )
+            for place, (word, lexeme) in enumerate(pairs):
+                of_lexeme = [one for one in similar if one.place == place]
+                guesses += guesses_of(part.config, word, lexeme, of_lexeme)
+        deadline.check()
+        return guesses
+
+    def _check_index(self) -> None:
+        if self.scope.checks_index:
+            check_index(self.db, self.scope.collection_ids, self.scope.strict)
+
+
+def has_every_word(lexemes: Sequence[str], counts: Counts) -> bool:
+    """Tell whether passages have every lexeme, names of documents aside."""
+    pairs = zip(lexemes, counts.df, strict=True)
+    return all(df for lexeme, df in pairs if not lexeme.startswith("=="))
+
+
+def corrected_parts(
+    terms: QueryTerms,
+    chosen: dict[Lexeme, list[tuple[str, float]]],
+    frequencies: dict[Lexeme, tuple[int, float]],
+) -> list[Part]:
+    """Return what to look for once misspelt words are put right."""
+    parts = []
+    for part in terms.parts:
+        weights = corrected_weights(part.config, part.lexemes, part.boosts, chosen, frequencies)
+        if weights:
+            parts.append(Part(part.config, [*weights], [*weights.values()], part.condition))
+    return parts
+
+
+_UNINDEXED = """
+    SELECT c.name
+    FROM pgblend_data.collection AS c
+    WHERE c.id = ANY($1)
+        AND NOT EXISTS (SELECT FROM pgblend_data.segment AS s WHERE s.collection_id = c.id)
+        AND NOT EXISTS (SELECT FROM pgblend_data.pending AS p WHERE p.collection_id = c.id)
+        AND EXISTS (SELECT FROM pgblend_data.chunk AS h WHERE h.collection_id = c.id)
+    ORDER BY c.name
+    LIMIT 1
+"""
+_HAS_CHUNKS = """
+    SELECT EXISTS (
+        SELECT FROM pgblend_data.chunk AS c WHERE c.collection_id = ANY($1)) AS found
+"""
+
+
+def check_index(db: Database, collection_ids: Sequence[int], is_strict: bool) -> None:
+    """End with PB002 where a collection has chunks and no lexical index.
+
+    If strict, with PB003 where there are no chunks at all.
+    """
+    for row in db.run(_UNINDEXED, ["bigint[]"], collection_ids):
+        db.fail(
+            f'collection "{row["name"]}" has no lexical index',
+            "PB002",
+            "Make it: lexical_rebuild, or pgblend reindex --rebuild",
+        )
+    if is_strict and not db.run(_HAS_CHUNKS, ["bigint[]"], collection_ids)[0]["found"]:
+        db.fail(
+            "there are no chunks to search: the lexical index is empty",
+            "PB003",
+            "Ingest documents first.",
+        )

@@ -1,0 +1,189 @@
+"""The lexical port of one node: its own index, in process."""
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+import numpy as np
+
+from pgblend.plpy.filter.candidates import CandidateFilter, candidate_filter
+from pgblend.plpy.lexical.deadline import Deadline
+from pgblend.plpy.lexical.documents import (
+    DocumentRows,
+    chunks_of_documents,
+    count_documents,
+    joined_rows,
+    score_documents,
+)
+from pgblend.plpy.lexical.index import OpenIndex, open_index
+from pgblend.plpy.lexical.merge import merge_columns
+from pgblend.plpy.lexical.records import term_ids
+from pgblend.plpy.lexical.score import Columns, Scoring, columns_of, exact_norms
+from pgblend.plpy.lexical.statistics import count_chunks, count_languages
+from pgblend.plpy.lexical.vocabulary import known_lexemes, similar_lexemes
+from pgblend.plpy.ports import (
+    CandidateList,
+    CountRequest,
+    Counts,
+    KnownRequest,
+    ListRequest,
+    Operand,
+    Part,
+    SimilarLexeme,
+    SimilarRequest,
+)
+from pgblend.plpy.session import Database
+
+Check = Callable[[], None]
+
+
+class Node:
+    """Answers from this database, under the snapshot of the statement under way."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+        self._opened: dict[tuple[int, ...], OpenIndex] = {}
+
+    def make_ready(self, collection_ids: Sequence[int]) -> bool:
+        """Read what is new of the index; tell whether any was."""
+        key = tuple(collection_ids)
+        if key in self._opened:
+            return False
+        self._opened[key] = opened = open_index(self.db, collection_ids)
+        return opened.has_read
+
+    def count(self, request: CountRequest) -> Counts:
+        """Count what BM25 needs to know; PB009 where the time is over."""
+        opened, check = self._begin(request.collection_ids, request.timeout_ms)
+        terms = term_ids(request.lexemes)
+        check()
+        if request.by_document:
+            n, length, df = count_documents(joined_rows(self.db, opened, None, terms))
+        else:
+            n, length, df = count_chunks(self.db, opened, terms)
+        check()
+        if len(set(request.configs)) <= 1:
+            return Counts(n, length, df)
+        of_languages = count_languages(self.db, opened, request.configs, terms, request.by_document)
+        return Counts(n, length, df, *of_languages)
+
+    def find(self, request: ListRequest) -> CandidateList:
+        """Find the best candidates; PB009 where the time is over."""
+        opened, check = self._begin(request.collection_ids, request.timeout_ms)
+        find = self._documents if request.by_document else self._chunks
+        lists = [find(opened, request, part, check) for part in request.parts]
+        totals = [sum(part.weights) * (request.formula.k1 + 1) for part in request.parts]
+        if len(lists) == 1:
+            perfect = totals[0] if lists[0][0] or not request.by_document else None
+            return CandidateList(*lists[0], [0] * len(lists[0][0]), perfect)
+        found = [total for total, columns in zip(totals, lists, strict=True) if columns[0]]
+        return merge_columns(lists, request.depth, max(found, default=None))
+
+    def known(self, request: KnownRequest) -> Sequence[bool]:
+        """Tell of each lexeme whether the vocabulary has it."""
+        return known_lexemes(self.db, request)
+
+    def similar(self, request: SimilarRequest) -> Sequence[SimilarLexeme]:
+        """Find lexemes that others may stand for; PB009 where the time is over."""
+        opened, check = self._begin(request.collection_ids, request.timeout_ms)
+        check()
+        return similar_lexemes(self.db, opened, request)
+
+    def _begin(self, collection_ids: Sequence[int], timeout_ms: float) -> tuple[OpenIndex, Check]:
+        """Return the open index, and what checks that the time of a request is not over."""
+        self.make_ready(collection_ids)
+        deadline = Deadline(self.db, monotonic() + timeout_ms / 1000)
+        return self._opened[tuple(collection_ids)], deadline.check
+
+    def _chunks(self, opened: OpenIndex, request: ListRequest, part: Part, check: Check) -> Columns:
+        """Return the best chunks of one part."""
+        checked = candidate_filter(self.db, request.collection_ids, request.filter, part.condition)
+        terms, formula = term_ids(part.lexemes), request.formula
+        scoring = Scoring(self.db, opened, part.config, terms, part.weights, formula, check)
+        return scoring.best_passing(checked, request.depth)
+
+    def _documents(
+        self, opened: OpenIndex, request: ListRequest, part: Part, check: Check
+    ) -> Columns:
+        """Return the best documents of one part, each with its best chunk that passes the filter.
+
+        Phrases, exclusions and filters are checked on the best documents, at each turn four times
+        as many, until enough pass or none are left.
+        """
+        checked = candidate_filter(self.db, request.collection_ids, request.filter, None)
+        found = joined_rows(self.db, opened, part.config, term_ids(part.lexemes))
+        check()
+        if checked is None and not part.operands:
+            return best_documents(found, request, part, request.depth, False, check)
+        wanted = request.depth
+        while True:
+            wanted = 4 * wanted
+            columns = best_documents(found, request, part, wanted, True, check)
+            passed = passing_documents(self.db, columns, checked, part.operands)
+            if len(passed) >= request.depth or len(set(columns[1])) < wanted:
+                return columns_of(passed[: request.depth])
+
+
+def best_documents(
+    found: DocumentRows,
+    request: ListRequest,
+    part: Part,
+    depth: int,
+    every_chunk: bool,
+    check: Check,
+) -> Columns:
+    """Return the best documents with every chunk that has a term, or with the best one alone."""
+    formula = request.formula
+    weights, k1 = formula.field_weights, formula.k1
+    own_lengths = found.rows.own_lengths * found.alive
+    lengths = np.bincount(found.documents, own_lengths, len(found.ids))
+    norms = exact_norms(lengths, formula)
+    places, scores = score_documents(found, weights, part.weights, k1, norms, depth, check)
+    best = np.lexsort((found.ids[places], -scores))[:depth]
+    chunks, order = chunks_of_documents(found, weights, part.weights, k1, places[best])
+    if not every_chunk:
+        firsts = np.unique(order, return_index=True)[1]
+        chunks, order = chunks[firsts], order[firsts]
+    rows = found.rows
+    return (
+        rows.chunk_ids[chunks].tolist(),
+        rows.document_ids[chunks].tolist(),
+        rows.chunk_indexes[chunks].tolist(),
+        scores[best][order].tolist(),
+    )
+
+
+# A document passes an alternative when some chunk has each phrase and none has what it excludes.
+_PASSING = """
+    SELECT d.id FROM unnest($1) AS d (id) WHERE EXISTS (
+        SELECT FROM unnest($2, $3, $4) AS o (alternative, operand, excluded)
+        GROUP BY o.alternative
+        HAVING bool_and(o.excluded <> EXISTS (
+            SELECT FROM pgblend_data.chunk AS c
+            WHERE c.document_id = d.id AND c.lexemes @@ o.operand)))
+"""
+
+
+def passing_documents(
+    db: Database, columns: Columns, checked: CandidateFilter | None, operands: Sequence[Operand]
+) -> list[tuple[int, int, int, float]]:
+    """Return the rows of the documents that pass, each with its first chunk that does."""
+    rows = list(zip(*columns, strict=True))
+    if checked is not None:
+        by_document = checked.column == "document_ids"
+        ids = columns[1] if by_document else columns[0]
+        passing = set(checked.passing(list(dict.fromkeys(ids))).tolist())
+        rows = [row for row, id_ in zip(rows, ids, strict=True) if id_ in passing]
+    firsts = {row[1]: row for row in reversed(rows)}
+    kept = list(dict.fromkeys(row[1] for row in rows))
+    if operands:
+        found = db.run(
+            _PASSING,
+            ["bigint[]", "bigint[]", "tsquery[]", "boolean[]"],
+            kept,
+            [one.alternative for one in operands],
+            [one.operand for one in operands],
+            [one.excluded for one in operands],
+        )
+        passed = {row["id"] for row in found}
+        kept = [document_id for document_id in kept if document_id in passed]
+    return [firsts[document_id] for document_id in kept]

@@ -1,0 +1,115 @@
+"""Lexemes of the vocabulary: which are known, and which are similar to others."""
+
+from collections.abc import Iterator, Sequence
+
+from pgblend.plpy.lexical.index import OpenIndex
+from pgblend.plpy.lexical.records import term_ids
+from pgblend.plpy.lexical.spelling import closest_lexemes, single_edits
+from pgblend.plpy.lexical.statistics import known_terms
+from pgblend.plpy.ports import KnownRequest, SimilarLexeme, SimilarRequest
+from pgblend.plpy.session import Database
+
+# BETWEEN a word and itself is = for which the trigram index, slow for that, is no way. One look
+# into the index for each, analyzed or not.
+_KNOWN = (
+    "SELECT array_agg((SELECT true FROM pgblend_data.vocabulary AS v"
+    " WHERE v.collection_id = ANY($1) AND v.text_search_config = u.config_name"
+    " AND v.lexeme BETWEEN u.lexeme AND u.lexeme LIMIT 1) IS NOT NULL ORDER BY u.place) AS known"
+    " FROM unnest($2, $3) WITH ORDINALITY AS u (config_name, lexeme, place)"
+)
+_STEMS = (
+    "SELECT t.place::integer - 1 AS place, array_to_string("
+    "tsvector_to_array(to_tsvector(pgblend._regconfig($1), t.text)), E'\\n') AS lexemes"
+    " FROM unnest($2) WITH ORDINALITY AS t (text, place)"
+)
+_BEGUN = (
+    "SELECT b.place, known.lexeme FROM unnest($3, $4, $5) AS b (place, start, beyond)"
+    " CROSS JOIN LATERAL (SELECT v.lexeme FROM pgblend_data.vocabulary AS v"
+    " WHERE v.collection_id = ANY($1) AND v.text_search_config = $2"
+    " AND v.lexeme >= b.start AND v.lexeme < b.beyond"
+    " AND char_length(v.lexeme) <= 2 * char_length(b.start)"
+    " ORDER BY v.lexeme LIMIT 50) AS known"
+)
+_ALIKE = "SELECT a.lexeme, a.likeness FROM pgblend._alike_lexemes($1, $2, $3) AS a"
+LEAST_BEGUN = 4
+
+
+def known_lexemes(db: Database, request: KnownRequest) -> Sequence[bool]:
+    """Tell of each lexeme whether the vocabulary has it; a word of deleted chunks is known."""
+    types = ["bigint[]", "text[]", "text[]"]
+    values = [request.collection_ids, request.configs, request.lexemes]
+    known: Sequence[bool] | None = db.run(_KNOWN, types, *values)[0]["known"]
+    return known or []
+
+
+def similar_lexemes(
+    db: Database, opened: OpenIndex, request: SimilarRequest
+) -> list[SimilarLexeme]:
+    """Return lexemes that those of the request may stand for.
+
+    At first whatever one edit of the word gives, stemmed (a stemmer cuts a misspelt ending
+    elsewhere than the right one): cost 1 each; and the lexemes that go on where word or lexeme of
+    four letters and more end, for an ending's cost. Where there are none of these, or the alphabet
+    is another, the 50 most alike by trigrams.
+    """
+    edits = [" ".join(single_edits(word)) for word in request.words]
+    found = [*edited_lexemes(db, opened, request, edits), *begun_lexemes(db, request, edits)]
+    near = {one.place for one in found}
+    for place, lexeme in enumerate(request.lexemes):
+        if place not in near:
+            found += alike_lexemes(db, request, place, lexeme)
+    return found
+
+
+def edited_lexemes(
+    db: Database, opened: OpenIndex, request: SimilarRequest, edits: Sequence[str]
+) -> Iterator[SimilarLexeme]:
+    """Find the stems of edited words by the segments' directories and the pending chunks.
+
+    Some thousand words are looked for at once, for which look-ups in the vocabulary would take
+    three times as long.
+    """
+    rows = db.run(_STEMS, ["text", "text[]"], request.config, edits)
+    pairs = [(row["place"], lexeme) for row in rows for lexeme in row["lexemes"].split("\n")]
+    ids = term_ids([lexeme for _, lexeme in pairs])
+    known = known_terms(opened, request.config, ids)
+    for (place, lexeme), term in zip(pairs, ids, strict=True):
+        if term in known:
+            yield SimilarLexeme(place, lexeme, 1.0)
+
+
+def begun_lexemes(
+    db: Database, request: SimilarRequest, edits: Sequence[str]
+) -> Iterator[SimilarLexeme]:
+    """Find the lexemes that begin as a word or its lexeme does."""
+    starts = [
+        (place, start)
+        for place, pair in enumerate(zip(request.words, request.lexemes, strict=True))
+        for start in sorted(set(pair))
+        if len(start) >= LEAST_BEGUN and edits[place]
+    ]
+    if not starts:
+        return
+    rows = db.run(
+        _BEGUN,
+        ["bigint[]", "text", "integer[]", "text[]", "text[]"],
+        request.collection_ids,
+        request.config,
+        [place for place, _ in starts],
+        [start for _, start in starts],
+        [start[:-1] + chr(ord(start[-1]) + 1) for _, start in starts],
+    )
+    for row in rows:
+        place = row["place"]
+        word, lexeme = request.words[place], request.lexemes[place]
+        for candidate, cost in closest_lexemes(word, lexeme, [row["lexeme"]], 1):
+            yield SimilarLexeme(place, candidate, cost)
+
+
+def alike_lexemes(
+    db: Database, request: SimilarRequest, place: int, lexeme: str
+) -> Iterator[SimilarLexeme]:
+    """Find the lexemes most alike by trigrams."""
+    types = ["bigint[]", "text", "text"]
+    for row in db.run(_ALIKE, types, request.collection_ids, request.config, lexeme):
+        yield SimilarLexeme(place, row["lexeme"], 0.0, True, row["likeness"])

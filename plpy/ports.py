@@ -1,0 +1,160 @@
+"""What a search asks of the nodes that hold passages, as typed requests and answers.
+
+A search talks to a port. On one node it is answered in process; a coordinator would ask its shards
+and merge their answers (merge.py). Times travel as milliseconds that are left, never as a clock's
+reading. A request has nothing that must be trusted: whoever may search may make one, and a node
+answers by the rights of its own session.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+# The lexical arm: statistics and lists, known and similar lexemes.
+
+
+@dataclass(frozen=True, slots=True)
+class CountRequest:
+    """Which lexemes to count: `configs` has the text search configuration of each.
+
+    Documents are counted instead of chunks where `by_document`.
+    """
+
+    collection_ids: Sequence[int]
+    configs: Sequence[str]
+    lexemes: Sequence[str]
+    by_document: bool
+    timeout_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Exact integers over visible, live chunks (or documents): those of two nodes add up.
+
+    `total_length` is in lexeme occurrences; `df` says how many have each lexeme. Where the lexemes
+    are of several configurations, `language_n` and `language_df` say the same of the chunks of each
+    lexeme's own one; else they are empty.
+    """
+
+    n: int
+    total_length: int
+    df: Sequence[int]
+    language_n: Sequence[int] = ()
+    language_df: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A phrase that must stand in some chunk of a document, or an exclusion in none."""
+
+    alternative: int
+    operand: str  # a tsquery
+    excluded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is looked for in the chunks of one text search configuration.
+
+    `weights` are the idf of the lexemes, times their boosts: statistics come with the request. A
+    chunk must hold the `condition`, a tsquery; a document one of the alternatives of `operands`.
+    """
+
+    config: str
+    lexemes: Sequence[str]
+    weights: Sequence[float]
+    condition: str | None
+    operands: Sequence[Operand] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """BM25's constants; field_weights are those of title, headings and body."""
+
+    k1: float
+    b: float
+    average_length: float
+    field_weights: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class ListRequest:
+    """Which candidates to find: the best `depth` of all parts, of those that pass the filter."""
+
+    collection_ids: Sequence[int]
+    parts: Sequence[Part]
+    formula: Formula
+    filter: str | None
+    by_document: bool
+    depth: int
+    timeout_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateList:
+    """Candidates as columns, best first, ties by (document, chunk index).
+
+    `parts` has the place of the request's part that each is from. `perfect` is what none can reach;
+    None where several parts were asked for and none found anything.
+    """
+
+    chunk_ids: Sequence[int]
+    document_ids: Sequence[int]
+    chunk_indexes: Sequence[int]
+    scores: Sequence[float]
+    parts: Sequence[int]
+    perfect: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRequest:
+    """Which of some lexemes, each of a configuration, does the vocabulary have?"""
+
+    collection_ids: Sequence[int]
+    configs: Sequence[str]
+    lexemes: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarRequest:
+    """Which lexemes of a configuration may some stand for; `words` is what they were made from."""
+
+    collection_ids: Sequence[int]
+    config: str
+    words: Sequence[str]
+    lexemes: Sequence[str]
+    timeout_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarLexeme:
+    """A lexeme of the vocabulary that the one at a `place` of the request may stand for.
+
+    Found by edits of the word, with their `cost`; or, where that found nothing for this word,
+    `is_alike`: by trigrams, with the `likeness` by which the nodes' lists are cut.
+    """
+
+    place: int
+    lexeme: str
+    cost: float
+    is_alike: bool = False
+    likeness: float = 0.0
+
+
+class LexicalPort(Protocol):
+    """Where the lexical arm finds lexemes and passages."""
+
+    def make_ready(self, collection_ids: Sequence[int]) -> bool:
+        """Read what is new of the index, which counts against no limit; tell whether any was."""
+
+    def count(self, request: CountRequest) -> Counts:
+        """Count what BM25 needs to know."""
+
+    def find(self, request: ListRequest) -> CandidateList:
+        """Find the best candidates by statistics that the request has."""
+
+    def known(self, request: KnownRequest) -> Sequence[bool]:
+        """Tell of each lexeme whether the vocabulary has it."""
+
+    def similar(self, request: SimilarRequest) -> Sequence[SimilarLexeme]:
+        """Find lexemes that others may stand for, those of one place side by side."""

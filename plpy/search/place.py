@@ -1,0 +1,68 @@
+"""Where an arm has a document in its whole list."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from pgblend.plpy.search.arms import vector_list
+from pgblend.plpy.search.lexical import WordLists
+from pgblend.plpy.search.plan import READ_BY_ARMS
+from pgblend.plpy.session import Database
+
+_CHUNKS = (
+    "SELECT greatest(count(*), 1) AS n FROM pgblend_data.chunk AS c WHERE c.collection_id = ANY($1)"
+)
+LONG_MS = 600_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What _place_in_arm is called with; JSON and vectors are texts."""
+
+    arm: str
+    document_id: int
+    query: str
+    query_embedding: str | None
+    space: str | None
+    collection_ids: Sequence[int]
+    filter: str | None
+    settings: str
+
+
+def place_in_arm(db: Database, asked: Asked) -> tuple[int | None, float | None]:
+    """Return rank and score of a document's best passage; None where the arm lacks it.
+
+    The arm itself is run, to the depth of all passages that there are, without a deadline of its
+    own, and vectors are compared exactly: what an approximate index misses is found here. Operators
+    bind the vectors where words count, as in a search.
+    """
+    settings = json.loads(asked.settings)
+    depth = db.run(_CHUNKS, ["bigint[]"], asked.collection_ids)[0]["n"]
+    found = whole_list(db, asked, settings, depth)
+    for place, (document_id, score) in enumerate(
+        zip(found["document_ids"], found["scores"], strict=True), 1
+    ):
+        if document_id == asked.document_id:
+            return place, score
+    return None, None
+
+
+def whole_list(
+    db: Database, asked: Asked, settings: Mapping[str, Any], depth: int
+) -> Mapping[str, Any]:
+    """Return the columns of an arm's list."""
+    ids = asked.collection_ids
+    if asked.arm == "vector":
+        read = {name: settings[name] for name in READ_BY_ARMS if name in settings}
+        text = json.dumps({**read, "vector_scan": "exact", "candidate_depth": depth})
+        binding = asked.query if settings["weights"]["lexical"] > 0 else None
+        vector = asked.query_embedding
+        return vector_list(db, binding, ids, vector, asked.space, asked.filter, text)
+    everything = {
+        **settings,
+        "timeouts_ms": {**settings["timeouts_ms"], "lexical": LONG_MS},
+        "lexical_index": settings.get("lexical_index", "incomplete"),
+    }
+    return WordLists(db, ids, asked.filter, everything, inf).find(asked.arm, asked.query, depth)
