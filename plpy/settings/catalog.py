@@ -222,15 +222,9 @@ class SearchSettings:
         "before. Its depth is the candidate_depth of the first page, and holds for all.",
     )
     answer_tokens: int = setting(
-        500,
-        Number(1, 100000, whole=True),
-        "Most tokens of an answer (ask).",
+        500, Number(1, 100000, whole=True), "Most tokens of an answer (ask)."
     )
-    b: float = setting(
-        0.75,
-        Number(0, 1),
-        "BM25: how much a passage's length counts.",
-    )
+    b: float = setting(0.75, Number(0, 1), "BM25: how much a passage's length counts.")
     blend: Blend = setting(
         {
             "kind": "tiers",
@@ -278,9 +272,7 @@ class SearchSettings:
         "spans of one document that overlap; near: also texts that are almost the same.",
     )
     dedup_overlap: float = setting(
-        0.5,
-        Number(0.01, 1),
-        "Spans overlap from this share of the shorter one on.",
+        0.5, Number(0.01, 1), "Spans overlap from this share of the shorter one on."
     )
     dedup_similarity: float = setting(
         0.8,
@@ -365,11 +357,7 @@ class SearchSettings:
         " an expanded query; or query: it alone is asked for, and is joined to the query for "
         "the vectors' arm.",
     )
-    k1: float = setting(
-        1.2,
-        Number(0, 100),
-        "BM25: how soon repeated words stop counting.",
-    )
+    k1: float = setting(1.2, Number(0, 100), "BM25: how soon repeated words stop counting.")
     language: str | None = setting(
         None,
         CONFIGURATION,
@@ -397,21 +385,11 @@ class SearchSettings:
         Number(1, 10000000, whole=True),
         "Most tokens of one part of a context; a longer passage is cut.",
     )
-    max_tokens: int = setting(
-        4000,
-        Number(1, 10000000, whole=True),
-        "Most tokens of a context.",
-    )
+    max_tokens: int = setting(4000, Number(1, 10000000, whole=True), "Most tokens of a context.")
     min_relevance: float | None = setting(
-        None,
-        Number(-1, 1),
-        "Leave out rows below this relevance; rows without one as well.",
+        None, Number(-1, 1), "Leave out rows below this relevance; rows without one as well."
     )
-    min_score: float = setting(
-        0,
-        Number(0, 1),
-        "Leave out rows below this score.",
-    )
+    min_score: float = setting(0, Number(0, 1), "Leave out rows below this score.")
     mmr: Mmr = setting(
         {"pool": 50, "lambda": 1},
         MMR,
@@ -436,11 +414,7 @@ class SearchSettings:
         "zscore, cut at 3; logistic, with center and scale by arm (else the list's own); "
         "spread: minmax, and a list counts the more, the further apart its scores are.",
     )
-    offset: int = setting(
-        0,
-        Number(0, 10000, whole=True),
-        "Rows to skip, for pages.",
-    )
+    offset: int = setting(0, Number(0, 10000, whole=True), "Rows to skip, for pages.")
     over_fetch: dict[str, float] = setting(
         {"factor": 0},
         Numbers(["factor", "minimum", "rerank_factor", "variant_factor"], 0, 10000),
@@ -448,9 +422,7 @@ class SearchSettings:
         "place of candidate_depth; 0 is off.",
     )
     per_document: int | None = setting(
-        None,
-        Number(1, 10000, whole=True),
-        "Most rows of one document.",
+        None, Number(1, 10000, whole=True), "Most rows of one document."
     )
     recency_half_life_days: float | None = setting(
         None,
@@ -487,9 +459,7 @@ class SearchSettings:
         "Tokens of a context that are kept for passages of a kind, until no more of them are left.",
     )
     rrf_k: float = setting(
-        60,
-        Number(0, 100000),
-        "Reciprocal rank fusion: the constant added to each rank.",
+        60, Number(0, 100000), "Reciprocal rank fusion: the constant added to each rank."
     )
     since: str | None = setting(
         None,
@@ -498,15 +468,9 @@ class SearchSettings:
         "a timestamp of ISO 8601, without a zone in UTC.",
     )
     space: str | None = setting(
-        None,
-        Text(),
-        "Embedding space to search in, by its name; null is the active one.",
+        None, Text(), "Embedding space to search in, by its name; null is the active one."
     )
-    strict: bool = setting(
-        False,
-        Flag(),
-        "Fail instead of going on without an arm.",
-    )
+    strict: bool = setting(False, Flag(), "Fail instead of going on without an arm.")
     strong_signal: dict[str, float] = setting(
         {"gap": 0.14, "scale": 0, "score": 0.5, "center": 0},
         Numbers(["center", "gap", "scale", "score"], 0, 1000),
@@ -565,15 +529,9 @@ class CollectionSettings:
     """What may be given by a collection and for the whole database."""
 
     chunk_overlap_tokens: int = setting(
-        80,
-        Number(0, 10000, whole=True),
-        "Tokens that a chunk repeats from the one before.",
+        80, Number(0, 10000, whole=True), "Tokens that a chunk repeats from the one before."
     )
-    chunk_size_tokens: int = setting(
-        400,
-        Number(8, 100000, whole=True),
-        "Most tokens of a chunk.",
-    )
+    chunk_size_tokens: int = setting(400, Number(8, 100000, whole=True), "Most tokens of a chunk.")
     embedding_prefix: str = setting(
         "title",
         Text(["title", "summary", "none"]),
@@ -593,9 +551,7 @@ class CollectionSettings:
         " alias (link_mentions).",
     )
     min_chunk_size_tokens: int = setting(
-        40,
-        Number(0, 100000, whole=True),
-        "A smaller piece is joined to its neighbour.",
+        40, Number(0, 100000, whole=True), "A smaller piece is joined to its neighbour."
     )
     summaries: bool = setting(
         False,
@@ -610,24 +566,16 @@ class ServerSettings:
     """What may be given for the whole database only."""
 
     answer_model: str | None = setting(
-        None,
-        Text(),
-        "Chat model that answers questions from passages; null: passages only.",
+        None, Text(), "Chat model that answers questions from passages; null: passages only."
     )
-    default_profile: str = setting(
-        "balanced",
-        PROFILE,
-        "Profile of a search that names none.",
-    )
+    default_profile: str = setting("balanced", PROFILE, "Profile of a search that names none.")
     embedding_max_attempts: int = setting(
         5,
         Number(1, 100, whole=True),
         "How often a text that the model refuses is tried before it is a dead letter.",
     )
     embedding_model: str = setting(
-        "local/all-minilm-l6-v2",
-        Text(),
-        "Model that the first embedding space is made with.",
+        "local/all-minilm-l6-v2", Text(), "Model that the first embedding space is made with."
     )
     embedding_retry_seconds: float = setting(
         10,
@@ -645,14 +593,10 @@ class ServerSettings:
         "Chat model that finds the things which documents speak of; null: no entities.",
     )
     expansion_model: str | None = setting(
-        None,
-        Text(),
-        "Chat model that expands queries; null: queries are not expanded.",
+        None, Text(), "Chat model that expands queries; null: queries are not expanded."
     )
     gateway_url: str | None = setting(
-        None,
-        URL,
-        "Where the model gateway listens: http://host:port or unix:/path.",
+        None, URL, "Where the model gateway listens: http://host:port or unix:/path."
     )
     limits: dict[str, int] = setting(
         {
@@ -711,14 +655,10 @@ class ServerSettings:
         "model; null: passages keep their fused order.",
     )
     summary_model: str | None = setting(
-        None,
-        Text(),
-        "Chat model that sums documents up at ingest; null: no summaries.",
+        None, Text(), "Chat model that sums documents up at ingest; null: no summaries."
     )
     vision_model: str | None = setting(
-        None,
-        Text(),
-        "Chat model that reads pictures at ingest; null: pictures are left out.",
+        None, Text(), "Chat model that reads pictures at ingest; null: pictures are left out."
     )
 
 
@@ -748,11 +688,7 @@ class Setting:
 
 
 def _settings() -> Iterator[Setting]:
-    scopes = {
-        "search": SearchSettings,
-        "collection": CollectionSettings,
-        "server": ServerSettings,
-    }
+    scopes = {"search": SearchSettings, "collection": CollectionSettings, "server": ServerSettings}
     for scope, described in scopes.items():
         for one in fields(described):
             yield Setting(one.name, scope, **one.metadata)

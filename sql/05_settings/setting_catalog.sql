@@ -24,7 +24,7 @@ BEGIN ATOMIC
         c.name,
         c.scope,
         c.value_type,
-        coalesce(c.default_value, 'null'),
+        coalesce(c.default_value, 'null') AS default_value,
         c.minimum,
         c.maximum,
         c.allowed_values,

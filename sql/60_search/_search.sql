@@ -38,7 +38,9 @@ DECLARE
     tried text[] := '{}';
     next_tries text;
 BEGIN
-    PERFORM pgblend._check_result_limit(result_limit);
+    IF (result_limit BETWEEN 0 AND 10000) IS NOT TRUE THEN
+        PERFORM pgblend._check_result_limit(result_limit);  -- which says so
+    END IF;
     IF length(query) > 100 THEN
         PERFORM pgblend._check_query(query);
     END IF;
@@ -54,7 +56,7 @@ BEGIN
             EXIT;
         EXCEPTION WHEN SQLSTATE 'PB012' OR serialization_failure OR deadlock_detected THEN
             GET STACKED DIAGNOSTICS next_tries = PG_EXCEPTION_DETAIL;
-            IF next_tries LIKE '{%' THEN
+            IF left(next_tries, 1) = '{' THEN
                 tries := next_tries;
                 IF (tries ->> 'pause_s')::double precision > 0 THEN
                     PERFORM pg_sleep((tries ->> 'pause_s')::double precision);

@@ -1,8 +1,8 @@
 -- _send_report: send a search's report, with the gateway's token, to an address: once for a search
 -- that the session noted as it ran (_run_search) for the role that asks, else not at all.
--- Role, query, collections and times are those noted. query is, by `log_queries`, its text, its sha256 or null. It never waits
--- or fails, and whether anybody receives it is not known. `address` is host:port, with a number for
--- the host (or localhost), or unix:/path.
+-- Role, query, collections and times are those noted. query is, by `log_queries`, its text, its
+-- sha256 or null. It never waits or fails, and whether anybody receives it is not known. `address`
+-- is host:port, with a number for the host (or localhost), or unix:/path.
 CREATE OR REPLACE FUNCTION pgblend._send_report(
     report jsonb,
     asking_role text,
