@@ -18,14 +18,13 @@ from pgblend.plpy.models.rerank import checked_scores
 _PLAN: LiteralString = """
     SELECT
         pgblend._search_plan(
-            %(options)s::jsonb, l.of_database, l.of_profile, l.of_collection, NULL, 'none'
+            %(options)s::jsonb, %(profile)s::text, %(collections)s::text[]
         ) AS settings,
         to_jsonb(a) AS space,
         blend.get_setting('expansion_model') #>> '{}' AS expansion_model,
         blend.get_setting('rerank_model') #>> '{}' AS rerank_model,
         blend.get_setting('gateway_url') #>> '{}' AS gateway_url
-    FROM (SELECT pgblend._searched_collections(%(collections)s::text[]) AS ids) AS i
-    CROSS JOIN LATERAL pgblend._setting_layers(%(profile)s::text, i.ids) AS l
+    FROM (SELECT) AS one
     LEFT JOIN pgblend_data.embedding_space AS a ON a.active
 """
 _CANDIDATES: LiteralString = """

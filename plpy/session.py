@@ -1,10 +1,29 @@
 """The server as the program sees it, and what a session keeps."""
 
+import re
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeAlias, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+Arguments = ParamSpec("Arguments")
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
+
+class UserError(Exception):
+    """A mistake of the caller, or what is missing, as the server is to raise it."""
+
+    def __init__(
+        self,
+        sqlstate: str,
+        message: str,
+        hint: str,
+        detail: str | None = None,
+        table_name: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.sqlstate, self.message, self.hint = sqlstate, message, hint
+        self.detail, self.table_name = detail, table_name
 
 
 def keep_value(kept: MutableMapping[Key, Value], key: Key, value: Value, most: int) -> Value:
@@ -52,6 +71,18 @@ def error_state(error: Any) -> str:
     return "".join(chr((number >> shift & 0x3F) + ord("0")) for shift in range(0, 30, 6))
 
 
+def error_message(error: Exception) -> str:
+    """Return an error's message without the classes that PL/Python puts in front."""
+    return re.sub(r"^((plpy|spiexceptions)\.\w+: )+", "", str(error))
+
+
+def error_fields(error: Any) -> tuple[str, str]:
+    """Return hint and table name of a plpy.SPIError or plpy.Error, "" where it has none."""
+    found = tuple(getattr(error, "spidata", None) or ()) + (None,) * 7
+    hint = found[2] or getattr(error, "hint", None)
+    return hint or "", found[6] or getattr(error, "table_name", None) or ""
+
+
 class Database(Protocol):
     """What the program asks of the server."""
 
@@ -67,7 +98,7 @@ class Database(Protocol):
     def run(self, statement: str, types: list[str], *values: object) -> Rows:
         """Run a statement, prepared once a session, and return its rows."""
 
-    def warn(self, message: str, hint: str) -> None:
+    def warn(self, message: str, hint: str | None = None) -> None:
         """Send a WARNING to the client."""
 
     def fail(self, message: str, sqlstate: str, hint: str, table: str | None = None) -> NoReturn:
@@ -80,7 +111,7 @@ class Backend:
     def __init__(self, server: Any, session: MutableMapping[str, Any]) -> None:
         self.server = server
         self.session = session
-        self.Problem: tuple[type[Exception], ...] = (server.SPIError, server.Error)
+        self.Problem: tuple[type[Exception], ...] = (server.SPIError, server.Error, UserError)
         self.run = prepared_statements(server.prepare, self.kept("statements"))
 
     def kept(self, name: str) -> dict[Any, Any]:
@@ -88,12 +119,25 @@ class Backend:
         kept: dict[Any, Any] = self.session.setdefault(f"pgblend_{name}", {})
         return kept
 
-    def warn(self, message: str, hint: str) -> None:
+    def warn(self, message: str, hint: str | None = None) -> None:
         """Send a WARNING to the client."""
-        self.server.warning(message, hint=hint)
+        self.server.warning(message, **({} if hint is None else {"hint": hint}))
+
+    def answer(
+        self,
+        function: Callable[Concatenate["Backend", Arguments], Value],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Value:
+        """Call a function of the program with this and its arguments; raise its errors."""
+        try:
+            return function(self, *arguments, **named)
+        except UserError as error:
+            more = {"hint": error.hint, "detail": error.detail, "table_name": error.table_name}
+            told = {name: text for name, text in more.items() if text}
+            self.server.error(error.message, sqlstate=error.sqlstate, **told)
+        raise AssertionError("plpy.error came back")
 
     def fail(self, message: str, sqlstate: str, hint: str, table: str | None = None) -> NoReturn:
         """End with an error, about a table if one is named."""
-        about = {"table_name": table} if table else {}
-        self.server.error(message, sqlstate=sqlstate, hint=hint, **about)
-        raise AssertionError("plpy.error came back")
+        raise UserError(sqlstate, message, hint, table_name=table)

@@ -24,6 +24,7 @@ _PUBLIC_BODY = re.compile(
     r"(\n\$function\$;)",
     re.DOTALL,
 )
+_SHELL = "_search"  # of all searches, which the CLI calls as well
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 
 _DECLARED = re.compile(r"-- Calls in text: ([^(]*)\(")
@@ -80,7 +81,7 @@ def _code(text: str) -> str:
 
 def _with_errors(file: SourceFile, errors: str) -> str:
     """Wrap the body of a public routine; one that a parallel worker runs cannot catch anything."""
-    if file.name.startswith("_"):
+    if file.name.startswith("_") and file.name != _SHELL:
         return file.text
     return _PUBLIC_BODY.sub(
         lambda found: f"{found[1]}{found[2]}BEGIN\n{found[3]}\n{errors}END;{found[4]}", file.text

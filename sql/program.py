@@ -5,6 +5,7 @@ it in one transaction, and refuses another text.
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -12,6 +13,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from pgblend.plpy.program import MARK, PACKAGE
+from pgblend.plpy.settings.catalog import CATALOG
 
 _BODY = re.compile(r"(AS \$python\$\n)(?=(?:(?!\$python\$).)*?^from pgblend\.)", re.DOTALL | re.M)
 
@@ -36,9 +38,15 @@ def _modules(folder: Traversable, package: str) -> Iterator[tuple[str, str]]:
             yield f"{package}.{name}", entry.read_text(encoding="utf-8")
 
 
+def catalog_json() -> str:
+    """Return the rows of setting_catalog as JSON."""
+    return json.dumps([setting.row() for setting in CATALOG.values()], ensure_ascii=False)
+
+
 def with_program(text: str, program: str) -> str:
     """Put the program into its own routine, and what loads it before bodies that import from it."""
     load = (files(__name__.rpartition(".")[0]) / "load_program.txt").read_text(encoding="utf-8")
+    text = text.replace("#catalog", catalog_json())
     text = _BODY.sub(lambda found: found[1] + load, text)
     return text.replace("#digest", _digest(program)).replace("#program", program)
 

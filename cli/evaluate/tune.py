@@ -15,6 +15,7 @@ from pgblend.cli.evaluate.fuse_again import mean_ndcg, ndcg
 from pgblend.cli.evaluate.run import RunRequest, evaluate
 from pgblend.cli.evaluate.significance import compare_paired
 from pgblend.cli.ingest.progress import StartBar
+from pgblend.plpy.settings.catalog import CATALOG, NORMALIZATION_METHODS
 
 METRIC = "nDCG@10"
 LEAST_QUERIES = 10
@@ -22,12 +23,6 @@ LEAST_QUERIES = 10
 MOST_CHANCE = 0.2
 TUNED = ("fusion", "weights", "rrf_k", "normalization", "feedback", "bonus")
 _IN_FORCE = "SELECT pgblend._search_settings('{}', %(profile)s, '{}')"
-_CHOICES = """
-    SELECT jsonb_build_object(
-        'fusion', (SELECT c.allowed_values FROM blend.setting_catalog() AS c
-            WHERE c.name = 'fusion'),
-        'method', pgblend._setting_schema('normalization') #> '{keys,method,allowed}')
-"""
 _VALUES = """
     SELECT jsonb_object_agg(e.query_key, e.ndcg_10)
     FROM blend.evaluation_queries AS e WHERE e.run_id = %(run)s
@@ -60,7 +55,10 @@ def tune(connection: Connection, request: TuneRequest, start_bar: StartBar) -> d
     real searches, for queries that no trial has seen.
     """
     start = fetch_value(connection, _IN_FORCE, {"profile": request.profile})
-    choices = fetch_value(connection, _CHOICES)
+    choices = {
+        "fusion": CATALOG["fusion"].row()["allowed_values"],
+        "method": NORMALIZATION_METHODS,
+    }
     pools = read_pools(
         connection,
         request.judged_set,

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from time import monotonic
 from typing import Any
 
@@ -50,9 +51,6 @@ def candidate_arms(
 
 
 _IS_NAMED = "SELECT pgblend._is_named($1, $2) AS found"
-_SPACE = (
-    "SELECT s.name, s.model, s.dimensions FROM pgblend_data.embedding_space AS s WHERE s.name = $1"
-)
 
 
 class Arms:
@@ -61,13 +59,14 @@ class Arms:
     def __init__(self, search: Search) -> None:
         self.search = search
         self.db, self.request, self.settings = search.db, search.request, search.settings
-        self.by_words = WordLists(
-            self.db,
-            self.request.collection_ids,
-            self.request.filter,
-            self.settings,
-            search.plan.deadline,
-        )
+        self.by_words = self._word_lists()
+
+    def _word_lists(self) -> WordLists:
+        """Return the lists by words, with what was learnt of the lexical index."""
+        search = self.search
+        settings = {**self.settings, **search.lexical_state}
+        ids = search.state.collection_ids
+        return WordLists(self.db, ids, search.filter, settings, search.deadline)
 
     def find(
         self,
@@ -89,27 +88,49 @@ class Arms:
         if kind == "vector":
             found = self._by_vector(vector, is_variant=kind != arm)
             return {**about, **found, "every_word": False, "named": False}
+        while True:
+            try:
+                return {**about, **self._by_words(kind, arm, text)}
+            except self.db.Problem as error:
+                if not self._goes_on(kind, arm, error):
+                    columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
+                    more = {"corrections": [], "every_word": False, "named": False}
+                    return {**about, **columns, **more, "perfect": None}
+
+    def _by_words(self, kind: str, arm: str, text: str | None) -> dict[str, Any]:
+        """Return the list of a text."""
         called_at = monotonic()
         try:
-            depth = self.search.plan.depth_of(is_variant=kind != arm)
-            found = self.by_words.find(kind, text, depth)
-            is_whole = found.get("every_word", False) and self.settings["language"] is None
-            is_named = kind == arm == "lexical" and self._is_named(text, found["chunk_ids"])
-            return {**about, **found, "every_word": is_whole, "named": is_named}
-        except self.db.Problem as error:
-            if arm == "lexical" or error_state(error) != "PB009" or self.settings["strict"]:
-                raise
-            return {**about, **self._too_late(kind, arm)}
+            found = self.by_words.find(kind, text, self.search.depth(is_variant=kind != arm))
         finally:
             self._tell_warm_up(kind, called_at)
+        is_whole = found.get("every_word", False) and self.settings["language"] is None
+        is_named = kind == arm == "lexical" and self._is_named(text, found["chunk_ids"])
+        return {**found, "every_word": is_whole, "named": is_named}
+
+    def _goes_on(self, kind: str, arm: str, error: Exception) -> bool:
+        """Name what an arm failed for; tell whether it is to be asked once more, or is left out."""
+        state = error_state(error)
+        is_needed = state == "PB013" and self.search.plan.only_arm is not None
+        if self.settings["strict"] or is_needed or state not in ("PB002", "PB009", "PB013"):
+            raise error
+        if state == "PB009" and arm != "lexical":
+            self._note_late(kind, arm)
+            return False
+        if state == "PB002":
+            self.search.go_without_index(error)
+        else:
+            self.search.go_without_words(error, state)
+        self.by_words = self._word_lists()
+        return True
 
     def _by_vector(self, vector: str | None, is_variant: bool) -> dict[str, Any]:
         """Return the list of a vector; the query's phrases and exclusions bind it."""
         request = self.request
         binding = request.query if self.settings["weights"]["lexical"] > 0 else None
-        asked = self.search.plan.for_arm(is_variant)
-        ids = request.collection_ids
-        return vector_list(self.db, binding, ids, vector, request.space, request.filter, asked)
+        asked = self.search.plan.for_arm(self.search.depth(is_variant))
+        ids, space = self.search.state.collection_ids, self.settings["space"]
+        return vector_list(self.db, binding, ids, vector, space, self.search.filter, asked)
 
     def _tell_warm_up(self, kind: str, called_at: float) -> None:
         """Tell what a session does once apart: it reads what is new of the index."""
@@ -127,22 +148,19 @@ class Arms:
         found: bool = self.db.run(_IS_NAMED, ["text", "bigint"], text, chunk_ids[0])[0]["found"]
         return found
 
-    def _too_late(self, kind: str, arm: str) -> dict[str, Any]:
-        """Name a list whose time is over, and return it empty."""
-        key = "total" if monotonic() > self.search.plan.deadline else "lexical"
-        outcome = {
-            "problem": f"the time limit of {arm} is over",
-            "hint": f"Raise timeouts_ms, key {key}.",
-        }
-        self.search.degrade("fuzzy" if kind == arm else "expand", outcome)
-        columns: dict[str, list[object]] = {name: [] for name in (*COLUMNS, "corrections")}
-        return {**columns, "perfect": None}
+    def _note_late(self, kind: str, arm: str) -> None:
+        """Name a list whose time is over."""
+        key = "total" if monotonic() > self.search.deadline else "lexical"
+        stage = "fuzzy" if kind == arm else "expand"
+        self.search.note(
+            stage, f"the time limit of {arm} is over", f"Raise timeouts_ms, key {key}."
+        )
 
     def vectors_of(self, outcome: Mapping[str, Any], count: int) -> list[str] | None:
         """Return the vectors in the gateway's answer; None, and named, where there are none."""
         if "answer" in outcome:
-            space = self.db.run(_SPACE, ["text"], self.request.space)[0]
-            vectors = checked_vectors(outcome["answer"], count, space)
+            space = self.search.space
+            vectors = checked_vectors(outcome["answer"], count, asdict(space) if space else None)
             if isinstance(vectors, list):
                 return [json.dumps(vector) for vector in vectors]
             outcome = vectors

@@ -8,20 +8,12 @@ MOST_CHARACTERS = 4000
 
 
 def searched_facts(
-    report: dict[str, Any],
-    noted: dict[str, Any],
-    since_ms: float,
-    statement_ms: float,
-    log_queries: str,
+    report: dict[str, Any], noted: dict[str, Any], log_queries: str
 ) -> dict[str, Any]:
     """Return query, collections, ms, stages and trace of a report, by what was noted as it ran.
 
-    `noted` has query, collections, ms and stages of the ranking, which ended `since_ms` ago; the
-    statement began `statement_ms` ago. The report may say how long all of it and the fetch of its
-    rows took, but no more than can be.
+    `noted` has query, collections, ms and stages of the search.
     """
-    took = max(noted["ms"], min(number(report, "ms"), max(noted["ms"] + since_ms, statement_ms)))
-    fetch = {"name": "fetch", "ms": min(number(report, "fetch_ms"), since_ms)}
     query = {
         "on": noted["query"][:MOST_CHARACTERS],
         "hash": sha256(noted["query"].encode("utf-8", "replace")).hexdigest(),
@@ -30,16 +22,11 @@ def searched_facts(
     return {
         "query": query.get(log_queries),
         "collections": noted["collections"],
-        "ms": took,
-        "stages": [*noted["stages"], fetch | {"rows": report.get("rows")}],
-        "trace": (trace if isinstance(trace, dict) else {}) | {"time_to_first_result_ms": took},
+        "ms": noted["ms"],
+        "stages": noted["stages"],
+        "trace": (trace if isinstance(trace, dict) else {})
+        | {"time_to_first_result_ms": noted["ms"]},
     }
-
-
-def number(report: dict[str, Any], name: str) -> float:
-    """Return a number of a report, 0 where there is none or it is below 0."""
-    value = report.get(name)
-    return max(0.0, float(value)) if isinstance(value, int | float) else 0.0
 
 
 def send_datagram(address: str, content: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.stages import Search
+from pgblend.plpy.session import UserError
 
 
 def page_start(
@@ -50,12 +51,12 @@ def start_of(
 
 def cut_page(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassages) -> Page:
     """Return the page that was asked for; warn where it reaches beyond the depth."""
-    settings, limit, depth = search.settings, search.request.result_limit, search.plan.depth
+    settings, limit, depth = search.settings, search.request.result_limit, search.depth()
     start = start_of(search, pool, ranking.best, ranking.points)
     if start is None:
-        search.db.fail(
-            "the row of the option after is no longer found",
+        raise UserError(
             "22023",
+            "the row of the option after is no longer found",
             "Begin again without after, or use offset.",
         )
     start += settings["offset"]

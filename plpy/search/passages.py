@@ -3,10 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-_TEXT_COLUMNS = "c.id, c.content, c.text_search_config, c.start_offset, c.end_offset"
-_TEXTS = f"SELECT {_TEXT_COLUMNS} FROM pgblend_data.chunk AS c WHERE c.id = ANY($1)"
 _DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
-# OFFSET 0 keeps each document a look-up by its key (see _fetch_page).
+# OFFSET 0 keeps each row a look-up by its key: statistics that call the tables empty, as ANALYZE
+# makes them beside a long transaction, would make it a join of all rows with all.
+_ROWS = " ".join(
+    [
+        "SELECT c.id, c.content, c.text_search_config, c.start_offset, c.end_offset, c.start_line,",
+        "c.end_line, c.pages, (d.metadata || c.metadata)::text AS metadata, c.document_id,",
+        "o.name AS collection, d.source_key, d.uri, d.title",
+        "FROM unnest($1) AS u (chunk_id)",
+        "CROSS JOIN LATERAL",
+        "(SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id OFFSET 0) AS c",
+        f"CROSS JOIN LATERAL ({_DOCUMENT}) AS d",
+        "INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id",
+    ]
+)
 _HOLDERS = " ".join(
     [
         "SELECT c.id AS chunk_id, c.content, d.id AS document_id, o.name AS collection,",
@@ -58,11 +69,11 @@ class StoredPassages:
         self.known_texts: dict[int, Mapping[str, Any]] = {}
 
     def texts(self, chunk_ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
-        """Return content, text_search_config, start_offset and end_offset by chunk id."""
+        """Return the passages that are there by chunk id: texts, offsets and a row's columns."""
         known = self.known_texts
         unread = [chunk_id for chunk_id in chunk_ids if chunk_id not in known]
         if unread:
-            known.update((row["id"], row) for row in self.run(_TEXTS, ["bigint[]"], unread))
+            known.update((row["id"], row) for row in self.run(_ROWS, ["bigint[]"], unread))
         return known
 
     def holders(

@@ -1,46 +1,51 @@
-"""What a search is to do: what was asked, its settings, how deep it looks and until when."""
+"""What a search is to do: the settings in force, and which stages run or why they do not."""
 
 import json
-from collections.abc import Hashable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
-from time import monotonic, time
-from typing import Any
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
 
-from pgblend.plpy.session import Database, keep_value
+from pgblend.plpy.search.state import State
+from pgblend.plpy.session import Database, Json, UserError, keep_value
+from pgblend.plpy.settings.catalog import Cursor, SearchSettings
+from pgblend.plpy.settings.check import check_settings, check_size, read_json, write_json
+from pgblend.plpy.settings.layers import Layers, as_mapping
 
-Parsed = tuple[Mapping[str, Any], dict[int, str]]
-MOST_SETTINGS = 50
-LONGEST = 8000
-
-
-def parsed_settings(kept: MutableMapping[Hashable, Parsed], text: str) -> Parsed:
-    """Return the object that a JSON text stands for, and a place to keep what is made of it.
-
-    Nobody may change the object. `kept` is where the session keeps fifty at most, and none of a
-    long text (scores, vectors).
-    """
-    parsed = kept.get(text)
-    if parsed is None:
-        parsed = json.loads(text), {}
-        if len(text) <= LONGEST:
-            keep_value(kept, text, parsed, MOST_SETTINGS)
-    return parsed
-
-
-READ_BY_ARMS = ("language", "ef_search", "vector_scan", "rescore_factor")
+MOST_PLANS = 50
+LONGEST = 4000
 MOST_DEPTHS = 10
+READ_BY_ARMS = ("language", "ef_search", "vector_scan", "rescore_factor")
+_FROM_CURSOR = "Take details -> 'cursor' of the last row of the page before."
+_ON = {"on": True, True: True, "off": False, False: False}
 
 
-def arm_settings(kept: MutableMapping[int, str], settings: Mapping[str, Any], depth: int) -> str:
-    """Return as JSON what the vector arm reads of the settings, to find `depth` candidates.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a search runs by.
 
-    It parses them, so the rest is left out. `kept` has the texts for these settings by depth.
+    `not_run` says why stages that are wanted do not run: {stage: why}. `needs_vectors`: the search
+    fails without them. `is_kept` by a session for searches with the same options and settings.
     """
-    text = kept.get(depth)
-    if text is None:
-        read = {name: settings[name] for name in READ_BY_ARMS if name in settings}
-        text = keep_value(kept, depth, json.dumps({**read, "candidate_depth": depth}), MOST_DEPTHS)
-    return text
+
+    settings: SearchSettings
+    layers: Layers
+    options: Mapping[str, Json]
+    only_arm: str | None
+    expands: bool
+    reranks: bool
+    needs_vectors: bool
+    not_run: Mapping[str, str]
+    no_expansion: str
+    no_rerank: str
+    by_depth: MutableMapping[int, str] = field(default_factory=dict)
+
+    def for_arm(self, depth: int) -> str:
+        """Return as JSON what the vector arm reads of the settings, to find `depth` candidates."""
+        text = self.by_depth.get(depth)
+        if text is None:
+            read = {name: getattr(self.settings, name) for name in READ_BY_ARMS}
+            text = json.dumps({**read, "candidate_depth": depth})
+            keep_value(self.by_depth, depth, text, MOST_DEPTHS)
+        return text
 
 
 def arm_depth(
@@ -67,70 +72,156 @@ def arm_depth(
     return int(min(max(over_fetch.get("minimum", 1), factor * wanted, 1), 10_000))
 
 
-@dataclass(frozen=True)
-class Request:
-    """What _rank_passages is called with; JSON and vectors are texts, times seconds since 1970.
+def search_plan(
+    db: Database, state: State, options: str | None, only_arm: str | None, reranks: bool
+) -> Plan:
+    """Return what a search with these options (JSON) runs by; 22023 where they are wrong.
 
-    `traced` is none, page, pool or rerank.
+    A plan follows from its arguments, so a session keeps fifty; not those of long options, which
+    seldom come again, nor of options that name what may be dropped. `reranks` in any case.
     """
-
-    query: str
-    result_limit: int
-    query_embedding: str | None
-    space: str | None
-    collection_ids: Sequence[int]
-    filter: str | None
-    settings: str
-    started_at: float
-    traced: str
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A search's settings in force, and what follows from them.
-
-    `depth` and `depth_of_variants` are how many candidates an arm, and a list of an expanded query,
-    is asked for; `wanted` is offset + limit; `deadline` is on the monotonic clock.
-    """
-
-    settings: Mapping[str, Any]
-    arm_texts: MutableMapping[int, str]
-    wanted: int
-    depth: int
-    depth_of_variants: int
-    deadline: float
-
-    def depth_of(self, is_variant: bool) -> int:
-        """Return how many candidates a list is asked for."""
-        return self.depth_of_variants if is_variant else self.depth
-
-    def for_arm(self, is_variant: bool) -> str:
-        """Return as JSON what the vector arm reads of the settings."""
-        return arm_settings(self.arm_texts, self.settings, self.depth_of(is_variant))
+    plans: dict[tuple[str | bool | None, ...], Plan] = db.kept("plans")
+    of_state = state.of_database, state.of_profile, state.of_collection
+    key = (options, *of_state, only_arm, reranks)
+    plan = plans.get(key)
+    if plan is None:
+        plan = make_plan(db, state.layers(), options or "{}", only_arm, reranks)
+        text = options or ""
+        if len(text) <= LONGEST and '"language"' not in text:
+            keep_value(plans, key, plan, MOST_PLANS)
+    return plan
 
 
-def search_plan(db: Database, request: Request) -> Plan:
-    """Read a request's settings; 22023 where the option after is not whole."""
-    parsed, arm_texts = parsed_settings(db.kept("settings"), request.settings)
-    traced = request.traced != "none" and request.traced
-    settings = {**parsed, "space": request.space, "traced": traced, "filter": request.filter}
-    after = settings["after"]
-    if after and not after.keys() >= {"score", "document_id", "chunk_index"}:
-        db.fail(
-            f'options: "after" is {json.dumps(after)}: expected score, document_id and chunk_index',
-            "22023",
-            "Take details -> 'cursor' of the last row of the page before.",
-        )
-    wanted = settings["offset"] + request.result_limit
-    depth_of_variants, depth = (
-        arm_depth(
-            settings["over_fetch"],
-            settings["candidate_depth"],
-            wanted,
-            settings["stages"]["rerank"],
-            is_variant,
-        )
-        for is_variant in (True, False)
+def make_plan(db: Database, layers: Layers, text: str, only_arm: str | None, reranks: bool) -> Plan:
+    """Check options, put them over the layers, and decide which stages run."""
+    check_size(layers.server("limits"), "options_bytes", "options", len(text.encode()), "bytes")
+    given = read_json(text)
+    check_settings(db, given, ["search"], "options")
+    options: Mapping[str, Json] = given or {}
+    settings = with_cursor_depth(SearchSettings(**layers.resolved(options)), options)
+    settings = of_arm(settings, only_arm)
+    check_weights(settings)
+    asked = settings
+    if only_arm is not None:  # nothing is expanded, and reranked only where the call says so
+        asked = replace(settings, mode=str(options.get("mode") or "fast"), expand="off")
+    given_stages = {"expand": bool(settings.expansion), "rerank": bool(settings.rerank_scores)}
+    wanted = {stage: is_wanted(stage, asked, is_given) for stage, is_given in given_stages.items()}
+    models = {"expand": "expansion_model", "rerank": "rerank_model"}
+    not_run = {
+        stage: "no model is set for it"
+        for stage, model in models.items()
+        if wanted[stage] and not given_stages[stage] and layers.server(model) is None
+    }
+    is_sum = settings.graph["combine"] == "sum"
+    return Plan(
+        settings,
+        layers,
+        options,
+        only_arm,
+        expands=wanted["expand"] and "expand" not in not_run,
+        reranks=reranks or (wanted["rerank"] and "rerank" not in not_run),
+        needs_vectors=only_arm == "vector" or (only_arm is None and is_sum),
+        not_run=not_run,
+        no_expansion=not_run.get("expand") or why_not("expand", settings),
+        no_rerank=not_run.get("rerank") or why_not("rerank", settings),
     )
-    seconds = request.started_at - time() + settings["timeouts_ms"]["total"] / 1000
-    return Plan(settings, arm_texts, wanted, depth, depth_of_variants, monotonic() + seconds)
+
+
+def checked_options(db: Database, layers: Layers, text: str) -> Mapping[str, Json]:
+    """Return the options of a call, which are a JSON text; 22023 where they are wrong."""
+    size = len(text.encode())
+    check_size(layers.server("limits"), "options_bytes", "options", size, "bytes")
+    options = read_json(text)
+    check_settings(db, options, ["search"], "options")
+    return options or {}
+
+
+def of_arm(settings: SearchSettings, arm: str | None) -> SearchSettings:
+    """Return the settings of a search by one arm (lexical, vector, fuzzy), or as they are."""
+    if arm is None:
+        return settings
+    return replace(
+        settings,
+        weights={"lexical": 0, "vector": 0, "fuzzy": 0, arm: 1},
+        graph={**settings.graph, "weight": 0},
+        fuzzy="on" if arm == "fuzzy" else "off",
+    )
+
+
+def check_weights(settings: SearchSettings) -> None:
+    """Raise 22023 where no arm would run."""
+    weights = settings.weights
+    if weights["lexical"] == 0 == weights["vector"] and not (
+        settings.fuzzy == "on" and weights["fuzzy"] > 0
+    ):
+        raise UserError(
+            "22023",
+            'options: "weights" are all 0: expected one above 0',
+            "An arm of weight 0 is not run.",
+        )
+
+
+def is_wanted(stage: str, settings: SearchSettings, is_given: bool) -> bool:
+    """Tell whether a stage that asks models (expand, rerank) is wanted.
+
+    By the setting of its name; where that is auto, what the caller passes in is wanted, else the
+    mode decides: fast, api and tool want neither, default wants rerank, thorough and agent both.
+    """
+    asked = settings.expand if stage == "expand" else settings.rerank
+    modes = ("thorough", "agent") if stage == "expand" else ("default", "thorough", "agent")
+    return _ON.get(asked, is_given or settings.mode in modes)
+
+
+def why_not(stage: str, settings: SearchSettings) -> str:
+    """Return why a stage that asks models is not wanted, for people."""
+    asked = settings.expand if stage == "expand" else settings.rerank
+    return f"by the setting {stage}" if _ON.get(asked) is False else f"by the mode {settings.mode}"
+
+
+def with_cursor_depth(settings: SearchSettings, options: Mapping[str, Json]) -> SearchSettings:
+    """Return the settings with the candidate_depth that the cursor (option after) has.
+
+    A cursor leads through one order, which candidate_depth decides: that of the first page holds,
+    whatever is set since. 22023 for another one in the call, and for none from 1 to 10,000.
+    """
+    depth = settings.after.get("depth")
+    if depth is None:
+        return settings
+    if not 1 <= depth <= 10_000 or depth % 1 != 0:
+        raise UserError(
+            "22023",
+            f'options: "after" has depth {write_json(depth)[:200]}: expected a whole number from 1'
+            " to 10000",
+            _FROM_CURSOR,
+        )
+    if options.get("candidate_depth") not in (None, depth):
+        raise UserError(
+            "22023",
+            f'options: "candidate_depth" is {options["candidate_depth"]}, but "after" is of pages'
+            f" of depth {depth}",
+            "Another depth is another order: begin again without after.",
+        )
+    return replace(settings, candidate_depth=int(depth))
+
+
+def check_cursor(after: Cursor) -> None:
+    """Raise 22023 where a cursor is not whole."""
+    if after and not after.keys() >= {"score", "document_id", "chunk_index"}:
+        raise UserError(
+            "22023",
+            f'options: "after" is {json.dumps(after)}: expected score, document_id and chunk_index',
+            _FROM_CURSOR,
+        )
+
+
+def told_plan(db: Database, state: State, options: str | None) -> str:
+    """Return as JSON the settings in force, and which stages run, for those who ask models."""
+    plan = search_plan(db, state, options, None, reranks=False)
+    stages = {"expand": plan.expands, "rerank": plan.reranks}
+    return write_json({**as_mapping(plan.settings), "stages": stages})
+
+
+def told_settings(db: Database, state: State, options: str | None) -> str:
+    """Return as JSON the settings in force."""
+    layers = state.layers()
+    return write_json(layers.resolved(checked_options(db, layers, options or "{}")))

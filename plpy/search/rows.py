@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from pgblend.plpy.context.around import text_around
 from pgblend.plpy.search.lists import corrected_query
 from pgblend.plpy.search.page import Page, copies_on_page
 from pgblend.plpy.search.passages import StoredPassages
@@ -11,18 +13,49 @@ from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.text.snippets import page_snippets
 
-_NO_TEXT = {"content": "", "text_search_config": ""}
+_NO_TEXT: Mapping[str, Any] = {"content": "", "text_search_config": ""}
+_OF_PASSAGE = (
+    *("document_id", "collection", "uri", "title", "content", "start_line", "end_line", "pages"),
+    *("metadata", "source_key"),
+)
+_AROUND = "SELECT pgblend._chunks_around($1, $2)::text AS chunks"
 
 
-def page_columns(
+@dataclass(slots=True)
+class Row:
+    """A row of blend.search_result; JSON is text."""
+
+    rank: int
+    score: float
+    relevance: float | None
+    document_id: int
+    chunk_id: int
+    collection: str
+    uri: str | None
+    title: str | None
+    snippet: str
+    content: str
+    start_line: int | None
+    end_line: int | None
+    pages: Sequence[int] | None
+    metadata: str
+    source_key: str
+    context_before: str | None
+    context_after: str | None
+    arms: str
+    degraded: Sequence[str]
+    details: str
+
+
+def page_rows(
     search: Search,
     gathered: Mapping[str, Any],
     pool: Pool,
     ranking: Ranking,
     page: Page,
     stored: StoredPassages,
-) -> dict[str, Any]:
-    """Return the columns of _rank_passages but trace, rows in the page's order."""
+) -> list[Row]:
+    """Return the rows of a page; a passage that is not there, or is not to be seen, gives none."""
     chunk_ids = pool.chunk_ids(page.items)
     arms = ranking.arms_of(page.items, pool, search.settings["fused_scale"])
     texts = stored.texts(chunk_ids)
@@ -33,17 +66,50 @@ def page_columns(
         [corrected_query(search.request.query, one) for one in arms],
         [text["text_search_config"] for text in shown],
     )
-    return {
-        "chunk_ids": chunk_ids,
-        "ranks": list(range(page.start + 1, page.start + 1 + len(page.items))),
-        "scores": [ranking.points[item] for item in page.items],
-        "relevances": page.relevances,
-        "snippets": snippets,
-        "arms": json.dumps(arms),
-        "details": json.dumps(page_details(search, gathered, pool, ranking, page, shown, stored)),
-        "candidate_count": len(pool.fused["order"]),
-        "degraded": search.degraded,
-    }
+    details = page_details(search, gathered, pool, ranking, page, shown, stored)
+    rows = [
+        Row(
+            rank=page.start + place,
+            score=ranking.points[item],
+            relevance=relevance,
+            chunk_id=text["id"],
+            snippet=snippet,
+            context_before=None,
+            context_after=None,
+            arms=json.dumps(of_item),
+            degraded=search.degraded,
+            details=json.dumps(of_details),
+            **{name: text[name] for name in _OF_PASSAGE},
+        )
+        for place, (item, relevance, text, snippet, of_item, of_details) in enumerate(
+            zip(page.items, page.relevances, shown, snippets, arms, details, strict=True), 1
+        )
+        if text is not _NO_TEXT
+    ]
+    return with_text_around(search, rows)
+
+
+def with_text_around(search: Search, rows: list[Row]) -> list[Row]:
+    """Return the rows with as much text before and after each passage as context_chars says.
+
+    With 0 a column stays None. Where a passage is the first or last of its document, the text is
+    empty. All neighbours are read by one statement.
+    """
+    sizes = search.settings["context_chars"]
+    before, after = int(sizes["before"]), int(sizes["after"])
+    if not rows or not before + after:
+        return rows
+    values = [row.chunk_id for row in rows], json.dumps({"context_chars": sizes})
+    found = json.loads(search.db.run(_AROUND, ["bigint[]", "jsonb"], *values)[0]["chunks"])
+    chunks: dict[int, list[Mapping[str, Any]]] = {}
+    index_of = {chunk["chunk_id"]: chunk["chunk_index"] for chunk in found}
+    for chunk in found:
+        chunks.setdefault(chunk["document_id"], []).append(chunk)
+    for row in rows:
+        around = text_around(chunks[row.document_id], index_of[row.chunk_id], before, after)
+        row.context_before = around[0] if before > 0 else None
+        row.context_after = around[1] if after > 0 else None
+    return rows
 
 
 def page_details(

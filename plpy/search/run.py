@@ -10,25 +10,44 @@ from pgblend.plpy.models.rerank import rerank_stage
 from pgblend.plpy.refine.choose import choose_passages
 from pgblend.plpy.refine.diversity import diverse_items
 from pgblend.plpy.search.arms import Arms
+from pgblend.plpy.search.found import Found
 from pgblend.plpy.search.lists import gathered_lists
-from pgblend.plpy.search.page import cut_page, start_of
+from pgblend.plpy.search.page import Page, cut_page, start_of
 from pgblend.plpy.search.passages import StoredPassages, stored_passages
-from pgblend.plpy.search.plan import Request
 from pgblend.plpy.search.pool import Pool, Ranking
-from pgblend.plpy.search.rows import page_columns
+from pgblend.plpy.search.report import search_report
+from pgblend.plpy.search.request import Request
+from pgblend.plpy.search.rows import page_rows
 from pgblend.plpy.search.stages import Search
-from pgblend.plpy.search.told import told_trace
-from pgblend.plpy.session import Database
+from pgblend.plpy.search.told import last_facts, note_last, note_logged, told_trace
+from pgblend.plpy.session import Database, UserError
 
-_NO_WORDS = {
-    "problem": "no passage was found by its words",
-    "hint": "these rows are the nearest by vectors; the option strict leaves them out",
-}
+_MAY_STAND_IN = (
+    "SELECT EXISTS (SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($2))"
+    " AND NOT EXISTS (SELECT FROM pgblend._binding_conditions($1, $2)) AS found"
+)
 
 
-def rank_passages(db: Database, request: Request) -> dict[str, Any]:
-    """Return one page of a search, as the columns of _rank_passages."""
+def search(db: Database, request: Request) -> dict[str, Any]:
+    """Return one search from its arguments to its rows, as the columns of _run_search."""
     search = Search(db, request)
+    found = nothing(search)
+    is_asked = not request.is_blank or (
+        search.plan.needs_vectors and request.query_embedding is not None
+    )
+    if is_asked:
+        search.begin()
+        found = with_fallback(search, rank(search))
+    trace, report = told_trace(search, found), None
+    if search.search_id and request.traced != "rerank" and not request.is_blank:
+        note_logged(search)
+        report = search_report(search, found)
+    note_last(db, search.name, search.state.role, last_facts(search, found))
+    return {"results": found.rows, "trace": trace, "report": report}
+
+
+def rank(search: Search) -> Found:
+    """Rank all candidates of all arms, and return one page of them."""
     gathered = gather(search)
     stored = read_candidates(search, gathered)
     pool = fuse(search, gathered["lists"], stored)
@@ -36,13 +55,52 @@ def rank_passages(db: Database, request: Request) -> dict[str, Any]:
     ranking = refine(search, pool, stored)
     ranking = diversify(search, pool, ranking, stored)
     page = cut_page(search, pool, ranking, stored)
-    trace = told_trace(search, pool, ranking, page, stored)
-    return {**page_columns(search, gathered, pool, ranking, page, stored), "trace": trace}
+    rows = page_rows(search, gathered, pool, ranking, page, stored)
+    search.done("fetch", len(rows))
+    count = len(pool.fused["order"]) if search.had_time else None
+    return Found(pool, page, ranking, stored, rows, count)
+
+
+def nothing(search: Search) -> Found:
+    """Return what a search without a query finds."""
+    stored = stored_passages(search.db.run, None, None)
+    return Found(Pool([], {"order": []}), Page(0, [], []), None, stored)
+
+
+def with_fallback(search: Search, found: Found) -> Found:
+    """Return the nearest by vectors for words alone that are nowhere; else what was found."""
+    settings = search.plan.settings
+    if (
+        search.plan.only_arm != "lexical"
+        or found.candidate_count != 0
+        or search.request.result_limit == 0
+        or settings.strict
+    ):
+        return found
+    space = search.state.space(settings.space)
+    if space is None:
+        return found
+    values = search.request.query, search.state.collection_ids
+    statement = _MAY_STAND_IN.format(table=space.table_name)
+    if not search.db.run(statement, ["text", "bigint[]"], *values)[0]["found"]:
+        return found
+    before, stages = list(search.degraded), list(search.stages)
+    search.look_for_vectors(is_required=False)
+    search.by_vector()
+    nearest = rank(search)
+    if nearest.candidate_count:
+        nearest.by_vector = True
+        return nearest
+    search.stages[:] = stages
+    new = search.degraded[len(before) :]
+    search.degraded[:] = [*before, *(note for note in new if note.startswith("vector: "))]
+    return found
 
 
 def gather(search: Search) -> dict[str, Any]:
     """Ask every arm for its list, and models meanwhile (gathered_lists)."""
     arms, request = Arms(search), search.request
+    vector = request.query_embedding if search.words_found else None
     tools: dict[str, Callable[..., Any]] = {
         "search": arms.find,
         "vectors_of": arms.vectors_of,
@@ -52,19 +110,18 @@ def gather(search: Search) -> dict[str, Any]:
     }
     with search.models() as models:
         try:
-            gathered = gathered_lists(
-                request.query, request.query_embedding, search.settings, models, tools
-            )
+            gathered = gathered_lists(request.query or "", vector, search.settings, models, tools)
         except ValueError as error:
-            search.db.fail(str(error), "22023", "expand_query gives the texts.")
-    if gathered["vector"] is not None and not search.settings.get("words_found", True):
-        search.degrade("lexical", _NO_WORDS)
+            raise UserError("22023", str(error), "expand_query gives the texts.") from None
+    if gathered["vector"] is not None and not search.words_found:
+        hint = "these rows are the nearest by vectors; the option strict leaves them out"
+        search.note("lexical", "no passage was found by its words", hint)
     return gathered
 
 
 def read_candidates(search: Search, gathered: dict[str, Any]) -> StoredPassages:
     """Return what reads candidates by their ids; cosines of the vectors' arm are known."""
-    stored = stored_passages(search.db.run, gathered["vector"], search.request.space)
+    stored = stored_passages(search.db.run, gathered["vector"], search.settings["space"])
     for of_list in gathered["lists"]:
         if of_list["arm"] == "vector":
             stored.known_cosines.update(zip(of_list["chunk_ids"], of_list["scores"], strict=True))
@@ -83,7 +140,7 @@ def fuse(search: Search, lists: list[dict[str, Any]], stored: StoredPassages) ->
         )
         return found
 
-    fused = fuse_lists(lists, settings, search.plan.depth, moved_cosines, stored.ages_days)
+    fused = fuse_lists(lists, settings, search.depth(), moved_cosines, stored.ages_days)
     feedback = fused["feedback"]
     search.done(
         "fuse", len(fused["order"]), **({"details": {"feedback": feedback}} if feedback else {})
@@ -99,7 +156,7 @@ def add_graph(search: Search, pool: Pool, stored: StoredPassages) -> Pool:
         "warn": search.db.warn,
     }
     lists, fused, place = graph_stage(
-        pool.lists, pool.fused, search.settings, stored, search.request.collection_ids, tools
+        pool.lists, pool.fused, search.settings, stored, search.state.collection_ids, tools
     )
     return Pool(lists, fused, place)
 
@@ -109,7 +166,7 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
     settings, fused = search.settings, pool.fused
     start = start_of(search, pool, fused["order"], fused["points"])
     spare = settings["mmr"]["pool"] if settings["mmr"]["lambda"] < 1 else 0
-    needed = search.plan.wanted + max(start or 0, spare)
+    needed = search.wanted + max(start or 0, spare)
     with search.models() as models:
         tools: dict[str, Callable[..., Any]] = {
             "texts_of": stored.texts,
@@ -117,7 +174,7 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
             "done": search.done,
             "degrade": search.degrade,
         }
-        reranker = rerank_stage(search.request.query, fused, settings, models, tools)
+        reranker = rerank_stage(search.request.query or "", fused, settings, models, tools)
         ranking = Ranking(reranker)
         chosen = choose_passages(
             fused,

@@ -1,16 +1,34 @@
 """What the stages of one search share."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from time import monotonic, perf_counter, time
 from typing import Any
+from uuid import uuid4
 
 from pgblend.plpy.models.stages import ModelStages, model_stages
-from pgblend.plpy.search.plan import Request, search_plan
+from pgblend.plpy.search.degraded import go_on_without
+from pgblend.plpy.search.plan import arm_depth, check_cursor, of_arm, search_plan
+from pgblend.plpy.search.request import Request, Tries
+from pgblend.plpy.search.state import Space, read_state
 from pgblend.plpy.search.trace import stage_log
-from pgblend.plpy.session import Database
+from pgblend.plpy.session import Database, UserError, error_fields, error_message, error_state
+from pgblend.plpy.settings.layers import as_mapping
 
-_DEGRADE = "SELECT pgblend._degrade($1, $2, 'PB008', $3, $4) AS notes"
-_DEGRADE_TYPES = ["text", "text", "text", "jsonb"]
+_FILTER = "SELECT pgblend._search_filter($1, $2)::text AS filter"
+_UNDEFINED_TABLE = "42P01"
+_BUILDING = "SELECT EXISTS (SELECT FROM unnest($1) AS id WHERE pgblend._is_building(id)) AS found"
+_SEES_ALL = "SELECT pg_has_role('pgblend_admin', 'USAGE') AS found"
+_NO_SPACE = "pgblend ingest makes and fills one where a model gateway runs"
+_WAITING = "vector: some passages have no vector yet (pgblend ingest makes them)"
+_HOLD = " ".join(
+    [
+        "SELECT to_regclass('pgblend_data.{table}')::oid::bigint AS held, EXISTS (",
+        "SELECT FROM pgblend_data.{table} AS e WHERE e.collection_id = ANY($1) LIMIT {most}",
+        ") AS found",
+    ]
+)
 
 
 class Search:
@@ -27,21 +45,222 @@ class Search:
         )
         warmed["search"] = True
         self.db, self.request = db, request
-        self.plan = search_plan(db, request)
-        self.settings = self.plan.settings
+        self.name = str(uuid4())
+        self.state = read_state(db, request.profile, request.collections, last_search=self.name)
+        reranks = request.traced == "rerank"
+        self.plan = search_plan(db, self.state, request.options, request.only_arm, reranks)
+        self.asked = self.plan.settings
         self.degraded: list[str] = []
+        self.tries = request.tries
+        self.space: Space | None = None
+        self.lexical_state: dict[str, Any] = {}  # what was learnt of the lexical index
+        self.words_found = True
+        is_logged = self.plan.layers.of_database.get("log_address") is not None
+        self.search_id = str(uuid4()) if is_logged else None
+        self.filter = self._filter()
+        seconds = request.started_at - time() + self.plan.settings.timeouts_ms["total"] / 1000
+        self.deadline = monotonic() + seconds
+        self.settings = self._settings()
+
+    def _filter(self) -> str | None:
+        """Return the filter to apply: the caller's, checked, with the settings since and until."""
+        since, until = self.plan.settings.since, self.plan.settings.until
+        if self.request.filter is None and since is None and until is None:
+            return None
+        dates = json.dumps({"since": since, "until": until})
+        values = self.request.filter, dates
+        found: str | None = self.db.run(_FILTER, ["jsonb", "jsonb"], *values)[0]["filter"]
+        return found
+
+    @property
+    def wanted(self) -> int:
+        """Return how many rows are wanted from the first on: offset + limit."""
+        return self.plan.settings.offset + self.request.result_limit
+
+    def depth(self, is_variant: bool = False) -> int:
+        """Return how many candidates an arm, or a list of an expanded query, is asked for."""
+        settings = self.plan.settings
+        return arm_depth(
+            settings.over_fetch,
+            settings.candidate_depth,
+            self.wanted,
+            self.plan.reranks,
+            is_variant,
+        )
+
+    def by_vector(self) -> None:
+        """Go on by vectors alone, for words that are nowhere."""
+        self.plan = replace(self.plan, settings=of_arm(self.plan.settings, "vector"))
+        self.words_found = False
+        self.stages.clear()
+        self.settings = self._settings()
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings by name, with what stages decide by."""
+        plan, traced = self.plan, self.request.traced
+        return {
+            **as_mapping(plan.settings),
+            "space": self.space and self.space.name,
+            "traced": traced != "none" and traced,
+            "filter": self.filter,
+            "stages": {"expand": plan.expands, "rerank": plan.reranks},
+            "not_run": plan.not_run,
+            "no_expansion": plan.no_expansion,
+            "no_rerank": plan.no_rerank,
+            "search_id": self.search_id,
+        }
+
+    def begin(self) -> None:
+        """Find out where vectors are, and name what the search does without from the start."""
+        settings = self.plan.settings
+        check_cursor(settings.after)
+        self._check_collections()
+        if settings.weights["vector"] > 0:
+            self.look_for_vectors(self.plan.needs_vectors)
+        for stage, problem in self.plan.not_run.items():
+            options = self.plan.options
+            if options.get("mode") is not None or options.get(stage) is not None:
+                self.note(stage, problem, "the mode fast does without", "PB010")
+        self.settings = self._settings()
+
+    def _check_collections(self) -> None:
+        """Name that a role without any grant searches; nothing of one that sees all."""
+        if self.state.collection_ids or self.db.run(_SEES_ALL, [])[0]["found"]:
+            return
+        role = self.state.role
+        quoted = self.db.run("SELECT format('%I', $1) AS i, format('%L', $1) AS l", ["text"], role)
+        problem = f"role {quoted[0]['i']} may read no collection"
+        grant = f"SELECT grant_collection(NAME, {quoted[0]['l']})"
+        hint = f"A member of pgblend_admin grants one: {grant}."
+        if self.plan.needs_vectors:
+            raise UserError("PB001", f"VECTORS_UNAVAILABLE: {problem}", hint)
+        if self.plan.settings.strict:
+            raise UserError("42501", problem, hint)
+        self.db.warn(problem, hint)
+        self.degraded.append(f"collections: {problem}; {hint}")
+
+    def look_for_vectors(self, is_required: bool) -> None:
+        """Find the space to search, and hold it; name that there are none, or not all of them."""
+        space = self.state.space(self.plan.settings.space)
+        problem, hint = "no embedding space yet", _NO_SPACE
+        if space is None and is_required:
+            hint += ".\nlexical_search needs no vectors."
+            raise UserError("PB001", f"VECTORS_UNAVAILABLE: {problem}", hint)
+        if space is None:
+            self.note("vector", problem, hint, "PB001")
+            return
+        has_vectors = self._held(space, is_required)
+        self.space = space
+        check_vector(self.request.query_embedding, space)
+        if is_required and not has_vectors:
+            problem = "VECTORS_UNAVAILABLE: no passage searched has a vector"
+            raise UserError(
+                "PB001", problem, "Run pgblend ingest with a model gateway to make them."
+            )
+        if space.is_waiting:
+            self.degraded.append(_WAITING)
+
+    def _held(self, space: Space, is_asked: bool) -> bool:
+        """Keep a space from being dropped before the transaction ends.
+
+        Returns whether, where that `is_asked`, any passage searched has a vector.
+        """
+        statement = _HOLD.format(table=space.table_name, most=int(is_asked))
+        try:
+            row = self.db.run(statement, ["bigint[]"], self.state.collection_ids)[0]
+        except self.db.Problem as error:
+            if error_state(error) != _UNDEFINED_TABLE:
+                raise
+            row = {"held": None}
+        if row["held"] != space.table_id:
+            raise UserError(
+                "40001",
+                f'embedding space "{space.name}" was dropped meanwhile',
+                "Search again, in a new transaction.",
+            )
+        found: bool = row["found"]
+        return found
+
+    def note(self, stage: str, problem: str, hint: str | None, sqlstate: str = "PB008") -> None:
+        """Name what the search goes on without; by the setting strict it fails."""
+        strict = self.plan.settings.strict
+        self.degraded.append(go_on_without(self.db, stage, problem, hint, sqlstate, strict))
+
+    def go_without_index(self, error: Exception) -> None:
+        """Name what of the lexical index is not there, and search what there is.
+
+        One that is not there at all may be by another snapshot: then the search begins again, first
+        after pauses where another session builds it.
+        """
+        hint, damaged = error_fields(error)
+        if not damaged and self.lexical_state.get("lexical_index"):
+            raise error
+        status = "error" if damaged else "uninitialized"
+        ids = self.state.collection_ids
+        if not damaged and self.db.run(_BUILDING, ["bigint[]"], ids)[0]["found"]:
+            status = "building"
+        tries = replace(
+            self.tries, attempts=self.tries.attempts + 1, problem="PB002", status=status
+        )
+        if not damaged and tries.waits and (status == "building" or not tries.looked_again):
+            self._begin_again(tries, status == "building")
+        self.tries = tries
+        self.note("lexical", error_message(error), hint, "PB002")
+        if damaged:
+            self.lexical_state["damaged"] = [*self.lexical_state.get("damaged", []), damaged]
+        else:
+            self.lexical_state["lexical_index"] = "incomplete"
+
+    def _begin_again(self, tries: Tries, waits: bool) -> None:
+        """End this attempt; _search begins another one."""
+        if waits:
+            pause_s, *left = tries.waits
+            tries = replace(tries, pause_s=pause_s, waits=left)
+        else:
+            tries = replace(tries, pause_s=0.0, looked_again=True)
+        message = "the lexical index was not there when this search began"
+        raise UserError("PB012", message, "Search again.", tries.write())
+
+    def go_without_words(self, error: Exception, sqlstate: str) -> None:
+        """Name why no arm by words is run any more: no time (PB009), or no numpy (PB013)."""
+        self.tries = replace(self.tries, attempts=self.tries.attempts + 1, problem=sqlstate)
+        self.note("lexical", error_message(error), error_fields(error)[0], sqlstate)
+        self.lexical_state["lexical_index"] = "none"
+
+    @property
+    def had_time(self) -> bool:
+        """Tell whether the lexical arm had the time that it needed."""
+        return self.tries.problem != "PB009"
 
     def degrade(self, stage: str, outcome: Mapping[str, Any]) -> None:
-        """Name what the search goes on without; fail by strict, or where rows need the vector."""
+        """Name what a model failed to give; fail where rows need it."""
         problem, hint = outcome["problem"], outcome["hint"]
-        needs_vector = self.settings["only_arm"] == "vector"
-        if stage == "vector" and (needs_vector or self.settings["graph"].get("combine") == "sum"):
+        if stage == "vector" and self.plan.needs_vectors:
             hint = f"{hint}\nlexical_search needs no vectors."
-            self.db.fail(f"VECTORS_UNAVAILABLE: {problem}", "PB008", hint)
-        values = [stage, problem, hint, self.request.settings]
-        self.degraded += self.db.run(_DEGRADE, _DEGRADE_TYPES, *values)[0]["notes"]
+            raise UserError("PB008", f"VECTORS_UNAVAILABLE: {problem}", hint)
+        self.note(stage, problem, hint)
 
     def models(self) -> ModelStages:
         """Return what asks models; leaving its `with` block ends calls that are under way."""
         calls, limits = self.db.kept("calls"), self.settings["timeouts_ms"]
-        return model_stages(self.db.run, calls, limits, self.plan.deadline, monotonic)
+        return model_stages(self.db.run, calls, limits, self.deadline, monotonic)
+
+
+def check_vector(vector: str | None, space: Space) -> None:
+    """Raise 22023 for a query's vector that cannot be compared in a space."""
+    if vector is None:
+        return
+    dimensions = vector.count(",") + 1
+    if dimensions != space.dimensions:
+        raise UserError(
+            "22023",
+            f'query_embedding has {dimensions} dimensions, embedding space "{space.name}" holds'
+            f" {space.dimensions}",
+            f'Embed the query with the model "{space.model}".',
+        )
+    if not set("123456789") & set(vector):
+        raise UserError(
+            "22023",
+            "query_embedding is the zero vector, which has no direction",
+            "Leave it NULL to have the query embedded.",
+        )

@@ -1,78 +1,167 @@
 """What a search tells of itself to those who ask."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import asdict
 from time import monotonic, time
 from typing import Any
 
-from pgblend.plpy.search.page import Page
-from pgblend.plpy.search.passages import StoredPassages
-from pgblend.plpy.search.pool import Pool, Ranking
+from pgblend.plpy.search.found import Found
+from pgblend.plpy.search.rows import Row
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.search.trace import search_trace
-from pgblend.plpy.session import keep_value
+from pgblend.plpy.session import Database, Json, keep_value
 
 _MOST_NOTED = 50
+_NOT_TOLD = {"content", "metadata", "context_before", "context_after", "degraded"}
 _RAN = (
-    "SELECT pgblend._asking_role()::text AS role, ARRAY(SELECT left(c.name, 100)"
-    " FROM pgblend_data.collection AS c WHERE c.id = ANY($1) ORDER BY c.name LIMIT 50) AS names,"
+    "SELECT pgblend._asking_role()::text AS role,"
     " pgblend._milliseconds(statement_timestamp(), clock_timestamp()) AS most_ms"
 )
 
 
-def told_trace(
-    search: Search, pool: Pool, ranking: Ranking, page: Page, stored: StoredPassages
-) -> str | None:
-    """Return the trace as JSON; None where nobody asks for one.
+def told_trace(search: Search, found: Found) -> str | None:
+    """Return as JSON what the search did, for those who ask; None where nobody does.
 
     `traced` rerank tells what a reranker reads, page how each row came to its place, pool how each
-    candidate did; the log asks for the stages alone.
+    candidate did.
     """
-    traced, settings, reranker = search.request.traced, search.settings, ranking.reranker
+    traced, request = search.request.traced, search.request
     if traced == "rerank":
-        targets = reranker.targets or []
-        passages = zip(pool.chunk_ids(targets), reranker.passages(targets), strict=True)
-        return json.dumps(
-            {"passages": [{"chunk_id": one, "passage": passage} for one, passage in passages]}
-        )
-    if traced == "none" and not settings["search_id"]:
+        return json.dumps({"passages": read_passages(found)})
+    if traced == "none":
         return None
-    if settings["search_id"]:
-        note_search(search)
-    end_ms = (time() - search.request.started_at) * 1000
-    trace: dict[str, Any] = {"stages": search.stages, "end_ms": end_ms}
-    if traced in ("page", "pool"):
-        trace |= search_trace(
-            page.items,
-            pool.lists,
-            pool.fused,
-            (ranking.points, reranker.addends),
-            settings["rrf_k"],
-            ranking.places,
-            lambda items: ranking.arms_of(items, pool, settings["fused_scale"]),
-            (stored.known_cosines, ranking.dropped) if traced == "pool" else None,
-        )
-    return json.dumps(trace)
-
-
-def note_search(search: Search) -> None:
-    """Keep for the log what was searched (_send_report): nobody can write here by SQL."""
-    ended = monotonic()
-    ran = search.db.run(_RAN, ["bigint[]"], search.request.collection_ids)[0]
-    stages = [  # warm_up depends on started_at, which is the caller's word
+    plan, state = search.plan, search.state
+    sources = plan.layers.sources(plan.options)
+    trace = page_trace(search, found)
+    rows = trace.pop("rows", [])
+    return json.dumps(
         {
-            "name": stage["name"],
-            "ms": max(0, min(stage["ms"], ran["most_ms"])),
-            "rows": stage.get("rows"),
+            "query": request.query,
+            "profile": state.profile,
+            "mode": plan.settings.mode,
+            "meta": search_meta(search),
+            "collections": sorted(state.collections),
+            "settings": {
+                name: {"value": getattr(plan.settings, name), "source": source}
+                for name, source in sources.items()
+            },
+            "degraded": search.degraded,
+            "total_ms": since(request.started_at),
+            "results": [told_row(row) | rows[row.rank - found.rows[0].rank] for row in found.rows],
+            "stages": search.stages,
+            **trace,
         }
-        for stage in search.stages
-        if "skipped" not in stage
-    ]
-    noted = {
-        "role": ran["role"],
-        "query": search.request.query,
-        "collections": ran["names"],
-        "ended": ended,
-        "ms": (ended - search.began) * 1000,
-        "stages": stages,
+    )
+
+
+def since(started_at: float) -> float:
+    """Return the milliseconds since a time."""
+    return (time() - started_at) * 1000
+
+
+def whole(number: float | None) -> float | None:
+    """Return a whole number without a point, as the server writes it."""
+    return int(number) if number is not None and number == int(number) else number
+
+
+def told_row(row: Row) -> dict[str, Any]:
+    """Return the columns of a row that explanations show."""
+    told = {name: value for name, value in asdict(row).items() if name not in _NOT_TOLD}
+    numbers = {"score": whole(row.score), "relevance": whole(row.relevance)}
+    return told | numbers | {"details": json.loads(row.details)}
+
+
+def read_passages(found: Found) -> list[dict[str, Any]]:
+    """Return the passages that a reranker reads, best fused score first."""
+    if found.ranking is None:
+        return []
+    reranker = found.ranking.reranker
+    targets = reranker.targets or []
+    passages = zip(found.pool.chunk_ids(targets), reranker.passages(targets), strict=True)
+    return [{"chunk_id": chunk_id, "passage": passage} for chunk_id, passage in passages]
+
+
+def page_trace(search: Search, found: Found) -> dict[str, Any]:
+    """Return {rows} of the page and, of a pool, {candidates}: how each came to its place."""
+    ranking, pool, settings = found.ranking, found.pool, search.settings
+    if ranking is None:
+        return {}
+    pool_facts = None
+    if search.request.traced == "pool":
+        pool_facts = found.stored.known_cosines, ranking.dropped
+    return search_trace(
+        found.page.items,
+        pool.lists,
+        pool.fused,
+        (ranking.points, ranking.reranker.addends),
+        settings["rrf_k"],
+        ranking.places,
+        lambda items: ranking.arms_of(items, pool, settings["fused_scale"]),
+        pool_facts,
+    )
+
+
+def ran(search: Search) -> dict[str, Any]:
+    """Return the stages that ran, by name."""
+    return {stage["name"]: stage for stage in search.stages if "skipped" not in stage}
+
+
+def search_meta(search: Search) -> dict[str, Json]:
+    """Return what a search was, in four facts: {mode, expanded, reranked, vectorsUsed}.
+
+    mode is bm25, vector or fuzzy of one arm alone, else hybrid, or bm25_only where no vectors were
+    searched.
+    """
+    stages, arm = ran(search), search.plan.only_arm
+    mode = "bm25" if arm == "lexical" else arm
+    return {
+        "mode": mode or ("hybrid" if "vector" in stages else "bm25_only"),
+        "expanded": stages.get("expand", {}).get("rows", 0) > 0,
+        "reranked": stages.get("rerank", {}).get("rows", 0) > 0,
+        "vectorsUsed": "vector" in stages,
     }
-    keep_value(search.db.kept("searched"), search.settings["search_id"], noted, _MOST_NOTED)
+
+
+def note_logged(search: Search) -> None:
+    """Keep for the log what was searched (_send_report): nobody can write here by SQL."""
+    stated = search.db.run(_RAN, [])[0]
+    noted = {
+        "role": stated["role"],
+        "query": search.request.query,
+        "collections": [name[:100] for name in sorted(search.state.collections)[:50]],
+        "ms": (monotonic() - search.began) * 1000,
+        "stages": [  # warm_up depends on started_at, which is the caller's word
+            {
+                "name": stage["name"],
+                "ms": max(0, min(stage["ms"], stated["most_ms"])),
+                "rows": stage.get("rows"),
+            }
+            for stage in search.stages
+            if "skipped" not in stage
+        ],
+    }
+    keep_value(search.db.kept("searched"), search.search_id, noted, _MOST_NOTED)
+
+
+def note_last(db: Database, name: str, role: str, report: Mapping[str, Json]) -> None:
+    """Keep what a search did for last_search, to the end of the transaction.
+
+    `name` is that of the parameter pgblend.last_search, which the transaction, or the savepoint,
+    ends: so nobody finds it later.
+    """
+    db.session["pgblend_last_search"] = (name, role, json.dumps(report))
+
+
+def last_facts(search: Search, found: Found) -> dict[str, Json]:
+    """Return what last_search tells of a search."""
+    return {
+        "mode": search.plan.settings.mode,
+        "arm": search.plan.only_arm,
+        "rows": len(found.rows),
+        "candidates": found.candidate_count,
+        "degraded": search.degraded,
+        "not_run": search.plan.not_run,
+        "search_id": search.search_id,
+        "ms": since(search.request.started_at),
+    }

@@ -1,18 +1,21 @@
--- _search_settings: every search setting in force for a call (_setting_layers, _merge_layers).
+-- _search_settings: every search setting in force for a call: call > collection > profile >
+-- database > default.
+-- A collection's settings count when it is the only one of collection_ids. A NULL profile is
+-- default_profile. 22023 for wrong options and an unknown profile.
 CREATE OR REPLACE FUNCTION pgblend._search_settings(
     options jsonb,
     profile text,
     collection_ids bigint[]
 )
 RETURNS jsonb
-LANGUAGE plpgsql
+LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
-AS $function$
-DECLARE
-    layers record := pgblend._setting_layers(profile, collection_ids);
-BEGIN
-    RETURN pgblend._merge_layers(
-        options, layers.of_database, layers.of_profile, layers.of_collection);
-END;
-$function$;
+AS $python$
+from pgblend.plpy.search.plan import told_settings
+from pgblend.plpy.search.state import read_state
+from pgblend.plpy.session import Backend
+
+return Backend(plpy, GD).answer(
+    lambda db: told_settings(db, read_state(db, profile, None, collection_ids or []), options))
+$python$;

@@ -45,12 +45,11 @@ DECLARE
         ELSE jsonb_build_object('and', jsonb_build_array(
             jsonb_build_object('$language', settings -> 'language'), coalesce(filter, '{}')))
     END;
-    everywhere boolean := NOT EXISTS (
-        SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids));
+    everywhere boolean;
     embeddings regclass := format('pgblend_data.%I', space.table_name);
-    vectors real := (SELECT c.reltuples FROM pg_catalog.pg_class AS c WHERE c.oid = embeddings);
+    vectors real;
     small CONSTANT integer := 10000;
-    few integer := greatest(2000, sqrt(depth * greatest(vectors, 0)));
+    few integer;
     passing bigint[];
     compiled record;
     operands text[];
@@ -58,6 +57,11 @@ DECLARE
     configs text[];
     phrases tsquery[];
 BEGIN
+    SELECT
+        NOT EXISTS (SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(collection_ids)),
+        (SELECT c.reltuples FROM pg_catalog.pg_class AS c WHERE c.oid = embeddings)
+    INTO everywhere, vectors;
+    few := greatest(2000, sqrt(depth * greatest(vectors, 0)));
     IF NOT everywhere THEN  -- else row security restricts already
         conditions := ' AND e.collection_id = ANY($2)';
     END IF;

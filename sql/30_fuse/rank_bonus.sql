@@ -16,7 +16,7 @@ STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    problem text := pgblend._setting_error(bonus, 'bonus', NULL, NULL, NULL);
+    problem text := pgblend._setting_error('bonus', bonus);
 BEGIN
     PERFORM pgblend._check_size('ranks', cardinality(ranks), 'items', 'array_items');
     IF problem IS NOT NULL THEN

@@ -22,7 +22,7 @@ AS $function$
 DECLARE
     given jsonb := coalesce(nullif(blend, 'null'), (
         SELECT c.default_value FROM blend.setting_catalog() AS c WHERE c.name = 'blend'));
-    problem text := pgblend._setting_error(given, 'blend', NULL, NULL, NULL);
+    problem text := pgblend._setting_error('blend', given);
 BEGIN
     IF problem IS NOT NULL THEN
         RAISE EXCEPTION 'blend is %: %', left(given::text, 200), problem

@@ -16,7 +16,6 @@ DECLARE
 BEGIN
     PERFORM pgblend._send_report(
         report, pgblend._asking_role(),
-        pgblend._milliseconds(statement_timestamp(), clock_timestamp()),
         in_force ->> 'log_queries', in_force ->> 'log_address', current_setting('data_directory'));
 END;
 $function$;

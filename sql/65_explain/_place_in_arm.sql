@@ -24,5 +24,5 @@ from pgblend.plpy.search.place import Asked, place_in_arm
 from pgblend.plpy.session import Backend
 
 asked = Asked(arm, document_id, query, query_embedding, space, collection_ids, filter, settings)
-return place_in_arm(Backend(plpy, GD), asked)
+return Backend(plpy, GD).answer(place_in_arm, asked)
 $python$;

@@ -125,6 +125,7 @@ blend.vector_search
 TO pgblend_reader;
 GRANT EXECUTE ON FUNCTION
 pgblend._active_space,
+pgblend._search_plan,
 pgblend._summary_counts
 TO pgblend_reader;
 

@@ -18,9 +18,9 @@ from pgblend.sql import SourceFile, render, source_files
 from pgblend.sql.program import program_text
 
 SOURCES = source_files()
-# STABLE although it waits for models, so that all it reads is of one snapshot; only _search_page,
-# which is VOLATILE, calls it, once a statement.
-ONE_SNAPSHOT = {"_rank_passages"}
+# STABLE although it waits for models, so that all it reads is of one snapshot; only _search, which
+# is VOLATILE, calls it, once a statement.
+ONE_SNAPSHOT = {"_run_search"}
 FOLDER = Path(str(files("pgblend.plpy")))
 MODULES = {
     ".".join(["pgblend.plpy", *path.relative_to(FOLDER).with_suffix("").parts]): path

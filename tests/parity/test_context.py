@@ -37,19 +37,8 @@ CHUNKS = [
         (0, 0, 8, ("", "Second")),
     ],
 )
-def test_text_around(
-    module_connection: psycopg.Connection,
-    index: int,
-    before: int,
-    after: int,
-    expected: tuple[str, str],
-) -> None:
+def test_text_around(index: int, before: int, after: int, expected: tuple[str, str]) -> None:
     assert text_around(CHUNKS, index, before, after) == expected
-    row = module_connection.execute(
-        "SELECT * FROM pgblend._text_around(%s, %s, %s, %s)",
-        [json.dumps(CHUNKS), index, before, after],
-    ).fetchone()
-    assert row == expected
 
 
 @pytest.mark.parametrize("shape", ["json", "markdown", "messages"])

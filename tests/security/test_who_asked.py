@@ -220,36 +220,6 @@ def test_a_superuser_reads_for_nobody_else(tenants: Tenants) -> None:
     assert tenants.admin.value("SELECT app.read(%s)", search_id) is None
 
 
-def test_a_plan_is_no_other_role_s(tenants: Tenants) -> None:
-    """A tenant that keeps a plan in the session gives it to nobody else."""
-    tenants.become("bob")
-    rows = found(tenants.pooler.rows(SEARCH, "fox", FAST))
-    tenants.become("alice")
-    tenants.pooler.rows(
-        """SELECT pgblend._kept_plan(
-            %s, l.of_database, l.of_profile, l.of_collection, NULL, 'none', p.plan || %s)
-        FROM pgblend._setting_layers(NULL, ARRAY(
-            SELECT c.id FROM pgblend_data.collection AS c WHERE c.name = 'of bob')) AS l
-        CROSS JOIN LATERAL (SELECT pgblend._search_plan(
-            %s, l.of_database, l.of_profile, '{}', NULL, 'none') AS plan) AS p""",
-        Jsonb(json.loads(FAST)),
-        Jsonb({"min_score": 1}),
-        Jsonb(json.loads(FAST)),
-    )
-    settings = "SELECT (pgblend._setting_layers(NULL, '{}')).*"
-    of_bob = tenants.admin.value(
-        "SELECT settings FROM pgblend_data.collection WHERE name = 'of bob'"
-    )
-    layers = tenants.pooler.row(settings)
-    tenants.pooler.rows(
-        "SELECT pgblend._kept_plan(%s, %s, %s, %s, NULL, 'none', %s)",
-        *map(Jsonb, (json.loads(FAST), layers[0], layers[1], of_bob)),
-        Jsonb({"min_score": 1}),
-    )
-    tenants.become("bob")
-    assert found(tenants.pooler.rows(SEARCH, "fox", FAST)) == rows
-
-
 def test_a_report_cannot_be_forged(tenants: Tenants) -> None:
     """A report of no search is not sent; of a search, what was searched is told, and once."""
     tenants.become("alice")
@@ -282,23 +252,14 @@ def test_a_report_cannot_be_forged(tenants: Tenants) -> None:
 def test_times_of_a_search_are_those_it_took(tenants: Tenants) -> None:
     """Whoever calls the routines themselves cannot say when a search began."""
     tenants.become("alice")
-    settings = tenants.pooler.value(
-        """SELECT pgblend._search_plan(
-            %s, l.of_database, l.of_profile, l.of_collection, NULL, 'none')
-        FROM pgblend._setting_layers(NULL, '{}') AS l""",
-        FAST,
+    ran = tenants.pooler.value(
+        """SELECT r.report FROM pgblend._run_search('fox', 10, NULL, NULL, NULL, %s, NULL, NULL,
+            'none', date_part('epoch', now()) - 1e6, NULL) AS r""",
+        FAST.replace("}", ', "timeouts_ms": {"total": 600000}}'),
     )
-    search_id = "00000000-0000-0000-0000-000000000002"
-    long = dict.fromkeys(settings["timeouts_ms"], 2 * 10**9)
+    times = {"ms": 1e12, "fetch_ms": 1e12, "rows": 0, "trace": {}}
     tenants.pooler.rows(
-        """SELECT pgblend._rank_passages('fox', 10, NULL, NULL, ARRAY(
-            SELECT c.id FROM pgblend_data.collection AS c), NULL, %s,
-            date_part('epoch', now()) - 1e6, 'none')""",
-        Jsonb(settings | {"search_id": search_id, "timeouts_ms": long}),
-    )
-    times = {"ms": 1e12, "fetch_ms": 1e12, "rows": 0}
-    tenants.pooler.rows(
-        "SELECT pgblend._report_search(%s)", Jsonb({**times, "search_id": search_id, "trace": {}})
+        "SELECT pgblend._report_search(%s)", Jsonb({**times, "search_id": ran["search_id"]})
     )
     told = tenants.logged()
     assert all(0 <= stage["ms"] < 1e6 for stage in told["stages"])

@@ -288,7 +288,7 @@ def test_a_reader_gives_no_feedback_and_reads_no_log(committed: Database, connec
     for statement in (
         "SELECT feedback(gen_random_uuid(), 1, 1)",
         "SELECT pgblend._logged_search(gen_random_uuid())",
-        "SELECT pgblend._send_report('{}', 'x', 1, 'on', '127.0.0.1:9', '/')",
+        "SELECT pgblend._send_report('{}', 'x', 'on', '127.0.0.1:9', '/')",
         "SELECT * FROM pgblend_data.search_log",
     ):
         assert Database(reader).error(statement).sqlstate == "42501"

@@ -1,16 +1,11 @@
 """What a search runs by: made once for the same options and settings, and never out of date."""
 
-import json
 from typing import Any
 
 import pytest
 from psycopg.types.json import Jsonb
 
 from support.database import Database, add_documents
-
-KEPT = "SELECT pgblend._kept_plan(%s, %s, %s, %s, %s, %s, %s)"
-ARGUMENTS: list[Any] = ['{"k1": 1}', "{}", '{"b": 1}', None, None, "none"]
-OTHERS: list[Any] = ['{"k1": 2}', '{"b": 0}', "{}", '{"b": 1}', "lexical", "page"]
 
 
 @pytest.fixture
@@ -23,36 +18,6 @@ def library(db: Database) -> Database:
 def found(db: Database, **options: Any) -> list[str]:
     search = "SELECT source_key FROM hybrid_search('wine', collections => '{c}', options => %s)"
     return db.column(search, Jsonb({"mode": "fast"} | options))
-
-
-def kept(db: Database, arguments: list[Any], made: str | None = None) -> Any:
-    return db.value(KEPT, *arguments, made)
-
-
-def test_a_plan_belongs_to_all_that_it_follows_from(db: Database) -> None:
-    assert kept(db, ARGUMENTS) is None
-    assert kept(db, ARGUMENTS, '{"plan": 1}') == {"plan": 1}
-    assert kept(db, ARGUMENTS) == {"plan": 1}
-    for place, other in enumerate(OTHERS):
-        assert kept(db, [*ARGUMENTS[:place], other, *ARGUMENTS[place + 1 :]]) is None
-
-
-def test_a_session_keeps_no_more_than_fifty(db: Database) -> None:
-    first, *others = ([json.dumps({"b": n}), *ARGUMENTS[1:]] for n in range(51))
-    kept(db, first, "{}")
-    assert kept(db, first) == {}
-    for plan in others:
-        kept(db, plan, "{}")
-    assert (kept(db, first), kept(db, others[-1])) == (None, {})
-
-
-@pytest.mark.parametrize(
-    "options", [{"language": "english"}, {"rerank_scores": {str(n): 1 for n in range(1000)}}]
-)
-def test_what_may_change_or_is_long_is_not_kept(db: Database, options: dict[str, Any]) -> None:
-    arguments = [json.dumps(options), *ARGUMENTS[1:]]
-    assert kept(db, arguments, "{}") == {}
-    assert kept(db, arguments) is None
 
 
 @pytest.mark.parametrize("table", ["profile", "collection", "setting"])

@@ -155,20 +155,25 @@ def test_no_search_sees_a_mixture(library: Database, database_url: str) -> None:
     errors: list[BaseException] = []
     seen: list[tuple[list[float], int]] = []
     done = threading.Event()
+    searched = threading.Semaphore(0)
 
     def look() -> None:
         try:
             with connect(database_url) as connection:
                 while not done.is_set():
                     seen.append(Database(connection).row(search))
+                    searched.release()
         except BaseException as error:
             errors.append(error)
+            searched.release(1000)
 
     threads = [threading.Thread(target=look) for _ in range(2)]
     for thread in threads:
         thread.start()
     try:
         for active, idle, vector in [("b", "a", [1, 0, 0]), ("a", "b", [0, 1, 0])] * 4:
+            assert searched.acquire(timeout=60)
+            assert searched.acquire(timeout=60)
             library.rows("SELECT switch_embedding_space(%s)", active)
             assert library.value("SELECT drop_embedding_space(%s)", idle) is True
             space_of(library, idle, [float(value) for value in vector])

@@ -3,23 +3,17 @@
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, NoReturn
 
+from pgblend.plpy.session import UserError
+
 Answer = Callable[..., Sequence[dict[str, Any]]]
-
-
-class FailedError(Exception):
-    """What `fail` ends with."""
-
-    def __init__(self, message: str, sqlstate: str, hint: str) -> None:
-        super().__init__(message)
-        self.sqlstate, self.hint = sqlstate, hint
 
 
 class StatementError(Exception):
     """What a statement ends with; `spidata` has the SQLSTATE as the server's number."""
 
-    def __init__(self, sqlstate: str) -> None:
+    def __init__(self, sqlstate: str, hint: str | None = None, table: str | None = None) -> None:
         super().__init__(sqlstate)
-        self.spidata = spidata_of(sqlstate)
+        self.spidata = (spidata_of(sqlstate)[0], None, hint, None, None, None, table)
 
 
 def spidata_of(sqlstate: str) -> tuple[int]:
@@ -30,7 +24,7 @@ def spidata_of(sqlstate: str) -> tuple[int]:
 class FakeDatabase:
     """Answers a statement by the first of `answers` whose key is a part of it."""
 
-    Problem: tuple[type[Exception], ...] = (StatementError, FailedError)
+    Problem: tuple[type[Exception], ...] = (StatementError, UserError)
 
     def __init__(self, answers: dict[str, Answer]) -> None:
         self.answers = answers
@@ -50,8 +44,8 @@ class FakeDatabase:
                 return answer(*values)
         raise AssertionError(f"no answer to {statement}")
 
-    def warn(self, message: str, hint: str) -> None:
-        self.warnings.append(f"{message} | {hint}")
+    def warn(self, message: str, hint: str | None = None) -> None:
+        self.warnings.append(f"{message} | {hint}" if hint else message)
 
     def fail(self, message: str, sqlstate: str, hint: str, table: str | None = None) -> NoReturn:
-        raise FailedError(message, sqlstate, hint)
+        raise UserError(sqlstate, message, hint, table_name=table)

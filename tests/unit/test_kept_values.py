@@ -3,17 +3,16 @@
 import json
 from typing import Any
 
-from pgblend.plpy.search.plan import (
-    LONGEST,
-    MOST_DEPTHS,
-    MOST_SETTINGS,
-    arm_settings,
-    parsed_settings,
-)
-from pgblend.plpy.session import MOST_PLANS, keep_value, prepared_statements
+import pytest
+
+from pgblend.plpy.search.plan import MOST_DEPTHS, MOST_PLANS, READ_BY_ARMS, Plan, search_plan
+from pgblend.plpy.search.state import State
+from pgblend.plpy.session import MOST_PLANS as MOST_STATEMENTS
+from pgblend.plpy.session import keep_value, prepared_statements
+from support.fake_database import FakeDatabase
 
 
-class Plan:
+class Statement:
     def execute(self, values: list[object]) -> list[list[object]]:
         return [values]
 
@@ -26,43 +25,49 @@ def test_a_full_store_is_emptied_first() -> None:
     assert kept == {"ccc": 3}
 
 
-def test_settings_are_parsed_once() -> None:
-    kept: dict[Any, Any] = {}
-    parsed = parsed_settings(kept, '{"k1": 1}')
-    assert parsed == ({"k1": 1}, {})
-    assert parsed_settings(kept, '{"k1": 1}') is parsed
-    assert parsed_settings(kept, '{"k1": 2}') == ({"k1": 2}, {})
-    for number in range(MOST_SETTINGS + 1):
-        parsed_settings(kept, json.dumps({"number": number}))
-        assert len(kept) <= MOST_SETTINGS
+def plan_of(db: FakeDatabase, options: dict[str, Any], **of_database: Any) -> Plan:
+    state = State([1], ["c"], "{}", json.dumps(of_database), "{}", "balanced", "ann", [])
+    return search_plan(db, state, json.dumps(options), None, reranks=False)
 
 
-def test_long_settings_are_not_kept() -> None:
-    kept: dict[Any, Any] = {}
-    for characters, count in ((LONGEST, 1), (LONGEST + 1, 1)):
-        text = json.dumps("x" * (characters - 2))
-        assert parsed_settings(kept, text) == ("x" * (characters - 2), {})
-        assert len(kept) == count
+def test_a_plan_is_made_once_for_all_that_it_follows_from() -> None:
+    db = FakeDatabase({})
+    plan = plan_of(db, {"k1": 2})
+    assert plan_of(db, {"k1": 2}) is plan
+    assert plan_of(db, {"k1": 2}, b=0.5).settings.b == 0.5
+    assert plan_of(db, {"k1": 3}).settings.k1 == 3
+    for number in range(MOST_PLANS + 1):
+        plan_of(db, {"k1": number / 100})
+        assert len(db.kept("plans")) <= MOST_PLANS
+
+
+@pytest.mark.parametrize(
+    "options", [{"language": "english"}, {"rerank_scores": {str(n): 1 for n in range(1000)}}]
+)
+def test_what_may_change_or_is_long_is_not_kept(options: dict[str, Any]) -> None:
+    db = FakeDatabase({"_regconfig(": lambda _: [{"found": True}]})
+    plan_of(db, options)
+    assert db.kept("plans") == {}
 
 
 def test_what_arms_read_is_written_once() -> None:
-    kept: dict[int, str] = {}
-    settings = {"ef_search": 80, "mmr": {"lambda": 1}, "candidate_depth": 100, "language": None}
-    text = arm_settings(kept, settings, 20)
-    assert json.loads(text) == {"ef_search": 80, "language": None, "candidate_depth": 20}
-    assert arm_settings(kept, settings, 20) is text
+    plan = plan_of(FakeDatabase({}), {"ef_search": 80})
+    text = plan.for_arm(20)
+    assert json.loads(text).keys() == {*READ_BY_ARMS, "candidate_depth"}
+    assert plan.for_arm(20) is text
+    assert json.loads(text)["ef_search"] == 80
     for depth in range(MOST_DEPTHS + 1):
-        assert json.loads(arm_settings(kept, settings, depth))["candidate_depth"] == depth
-        assert len(kept) <= MOST_DEPTHS
+        assert json.loads(plan.for_arm(depth))["candidate_depth"] == depth
+        assert len(plan.by_depth) <= MOST_DEPTHS
 
 
 def test_statements_are_prepared_once() -> None:
     made: list[Any] = []
     kept: dict[Any, Any] = {}
-    run = prepared_statements(lambda *args: made.append(args) or Plan(), kept)
+    run = prepared_statements(lambda *args: made.append(args) or Statement(), kept)
     assert run("SELECT $1", ["text"], "a") == [["a"]]
     assert run("SELECT $1", ["text"], "b") == [["b"]]
     assert made == [("SELECT $1", ["text"])]
-    for number in range(MOST_PLANS + 1):
+    for number in range(MOST_STATEMENTS + 1):
         run(f"SELECT {number}", [])
-        assert len(kept) <= MOST_PLANS
+        assert len(kept) <= MOST_STATEMENTS

@@ -2,32 +2,32 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from time import time
 from typing import Any
 
 import pytest
 
-from pgblend.plpy.search.plan import Request
-from pgblend.plpy.search.run import rank_passages
-from support.fake_database import FailedError, FakeDatabase, StatementError
+from pgblend.plpy.search.request import Request, Tries
+from pgblend.plpy.search.rows import Row
+from pgblend.plpy.search.run import search
+from pgblend.plpy.session import UserError
+from support.fake_database import Answer, FakeDatabase, StatementError
 from support.fake_index import Chunk, lexical_answers
 
-SETTINGS: dict[str, Any] = {
-    "mode": "fast", "only_arm": None, "search_id": None, "not_run": {}, "strict": False,
-    "stages": {"expand": False, "rerank": False}, "no_expansion": "by the mode",
-    "no_rerank": "by the mode", "weights": {"lexical": 1, "vector": 1, "fuzzy": 0.5},
-    "offset": 0, "after": {}, "over_fetch": {"factor": 0}, "candidate_depth": 50,
+OPTIONS: dict[str, Any] = {
+    "mode": "fast", "candidate_depth": 50, "fusion": "convex", "fuzzy": "on",
+    "title_weight": 1, "heading_weight": 1,
+    "weights": {"lexical": 1, "vector": 1, "fuzzy": 0.5},
     "timeouts_ms": {"total": 60_000, "lexical": 60_000, "embed": 60_000, "rerank": 60_000},
-    "k1": 1.2, "b": 0.75, "title_weight": 1, "heading_weight": 1, "lexical_method": "bm25",
-    "language": None, "level": "chunk", "fuzzy": "on", "fuzzy_method": "vocabulary",
-    "fusion": "convex", "normalization": {"method": "minmax"}, "rrf_k": 60,
-    "feedback": {"passages": 0, "weight": 0.5}, "bonus": {"kind": "none"},
-    "fused_scale": "attainable", "recency_half_life_days": None, "expansion": {}, "hyde": "list",
     "strong_signal": {"score": 0.85, "gap": 0.15, "center": 0, "scale": 0},
-    "graph": {"weight": 0}, "dedup": "exact", "dedup_overlap": 0.5, "dedup_similarity": 0.9,
-    "per_document": None, "mmr": {"lambda": 1, "pool": 50}, "min_score": 0,
-    "min_relevance": None, "rerank_depth": 10, "rerank_scores": {},
+    "dedup_similarity": 0.9, "rerank_depth": 10,
     "blend": {"kind": "position", "rerank": 0.5, "fused": 0.3, "position": 0.2},
+}  # fmt: skip
+MODELS = {"expansion_model": "m", "rerank_model": "m"}
+SPACE = {
+    "name": "space", "model": "m", "dimensions": 1, "is_active": True,
+    "table_name": "embedding_space", "table_id": 1, "is_waiting": False,
 }  # fmt: skip
 TEXTS = {1: "red fox", 2: "blue fox", 3: "red fox", 4: "wine"}
 WORDS = {1: ["red", "fox"], 2: ["fox", "fox"], 3: ["red", *["and"] * 9]}
@@ -44,37 +44,81 @@ def columns(scores: dict[int, float]) -> dict[str, Any]:
     }
 
 
-def too_late(*_: object) -> Sequence[dict[str, Any]]:
-    raise StatementError("PB009")
+def failing(sqlstate: str, hint: str | None = None) -> Answer:
+    def fail(*_: object) -> Sequence[dict[str, Any]]:
+        raise StatementError(sqlstate, hint)
+
+    return fail
 
 
 ANSWERS = {
-    **lexical_answers({one: Chunk(one * 10, words) for one, words in WORDS.items()}),
     "_vector_arm(": lambda *_: [columns(COSINES)],
     "_is_named(": lambda *_: [{"found": True}],
-    "_degrade(": lambda stage, problem, *_: [{"notes": [f"{stage}: {problem}"]}],
-    "_asking_role()": lambda _: [{"role": "ann", "names": ["c"], "most_ms": 1e9}],
+    "_asking_role()": lambda: [{"role": "ann", "most_ms": 1e9}],
+    "pgblend.purpose": lambda: [{"purpose": "search"}],
+    "LIMIT 0": lambda _: [{"held": 1, "found": False}],
+    "_is_building(": lambda _: [{"found": False}],
     "c.content = ANY": lambda *_: [],
-    "SELECT c.id, c.content": lambda ids: [
-        {"id": one, "content": TEXTS[one], "text_search_config": "english",
-         "start_offset": 0, "end_offset": 9}
-        for one in ids
-    ],
+    "c.start_line": lambda ids: [passage(one) for one in ids],
     "1 - (e.embedding": lambda ids, _: [{"chunk_id": one, "value": 0.5} for one in ids],
     "e.embedding::text": lambda ids: [
         {"chunk_id": one, "value": f"[{one == 4:d}, {one != 4:d}, 0.1]"} for one in ids
     ],
     "ts_headline": lambda _, __, texts, ___: [{"marked": texts}],
+    **lexical_answers({one: Chunk(one * 10, words) for one, words in WORDS.items()}),
 }  # fmt: skip
 
 
-def search(
-    *, limit: int = 3, traced: str = "none", answers: dict[str, Any] | None = None, **options: Any
-) -> tuple[FakeDatabase, dict[str, Any]]:
-    db = FakeDatabase({**(answers or {}), **ANSWERS, **(answers or {})})  # theirs come first
-    settings = json.dumps(SETTINGS | options)
-    request = Request("red fox", limit, "[1]", "space", [1], None, settings, time(), traced)
-    return db, rank_passages(db, request)
+def passage(chunk_id: int) -> dict[str, Any]:
+    return {
+        "id": chunk_id, "content": TEXTS[chunk_id], "text_search_config": "english",
+        "start_offset": 0, "end_offset": 9, "start_line": 1, "end_line": 1, "pages": None,
+        "metadata": "{}", "document_id": chunk_id * 10, "collection": "c",
+        "source_key": str(chunk_id), "uri": None, "title": "",
+    }  # fmt: skip
+
+
+def state(space: dict[str, Any] | None = SPACE, **of_database: Any) -> dict[str, Answer]:
+    row = {
+        "ids": [1], "names": ["c"], "of_collection": "{}", "of_profile": "{}",
+        "of_database": json.dumps(MODELS | of_database), "profile": "balanced", "role": "ann",
+        "spaces": [json.dumps(space)] if space else [],
+    }  # fmt: skip
+    return {"WITH searched": lambda *_: [row]}
+
+
+def asked(
+    query: str | None = "red fox",
+    *,
+    limit: int = 3,
+    vector: str | None = "[1]",
+    only_arm: str | None = None,
+    traced: str = "none",
+    **options: Any,
+) -> Request:
+    texts = json.dumps(OPTIONS | options)
+    return Request(query, limit, None, None, None, texts, vector, only_arm, traced, time(), Tries())
+
+
+class Page:
+    """What a search gave."""
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        self.rows: list[Row] = found["results"]
+        self.trace = json.loads(found["trace"] or "null")
+        self.report = json.loads(found["report"] or "null")
+        self.ids = [row.chunk_id for row in self.rows]
+        self.arms = [json.loads(row.arms) for row in self.rows]
+        self.details = [json.loads(row.details) for row in self.rows]
+        self.degraded = list(self.rows[0].degraded) if self.rows else []
+
+
+def found(
+    answers: dict[str, Any] | None = None, query: str | None = "red fox", **more: Any
+) -> tuple[FakeDatabase, Page]:
+    mine = answers or {}
+    db = FakeDatabase({**mine, **state(), **ANSWERS, **mine})  # theirs come first
+    return db, Page(search(db, asked(query, **more)))
 
 
 def names(stages: list[dict[str, Any]], *, done: bool) -> list[str]:
@@ -82,51 +126,63 @@ def names(stages: list[dict[str, Any]], *, done: bool) -> list[str]:
 
 
 def test_a_page_of_two_arms() -> None:
-    db, page = search()
-    assert page["chunk_ids"] == [2, 1, 4]  # 3 repeats 1
-    assert page["ranks"] == [1, 2, 3]
-    assert page["scores"] == sorted(page["scores"], reverse=True)
-    assert page["relevances"] == [0.8, 0.1, 0.9]
-    assert page["snippets"] == ["blue fox", "red fox", "wine"]
-    assert page["candidate_count"] == 4
-    assert page["degraded"] == []
-    assert page["trace"] is None
-    arms = json.loads(page["arms"])
-    found = {"rank": 2, "score": pytest.approx(0.77, abs=0.001)}
-    assert arms[0] == {
-        "lexical": found,
+    db, page = found()
+    assert page.ids == [2, 1, 4]  # 3 repeats 1
+    assert [row.rank for row in page.rows] == [1, 2, 3]
+    scores = [row.score for row in page.rows]
+    assert scores == sorted(scores, reverse=True)
+    assert [row.relevance for row in page.rows] == [0.8, 0.1, 0.9]
+    assert [row.snippet for row in page.rows] == ["blue fox", "red fox", "wine"]
+    assert page.rows[0].source_key == "2"
+    assert (page.degraded, page.trace, page.report) == ([], None, None)
+    hit = {"rank": 2, "score": pytest.approx(0.77, abs=0.001)}
+    assert page.arms[0] == {
+        "lexical": hit,
         "vector": {"rank": 2, "score": 0.8},
-        "fuzzy": found | {"method": "vocabulary"},
+        "fuzzy": hit | {"method": "vocabulary"},
     }
-    details = json.loads(page["details"])[0]
-    assert details["relevance_basis"] == "cosine"
-    assert details["cursor"]["document_id"] == 20
+    assert page.details[0]["relevance_basis"] == "cosine"
+    assert page.details[0]["cursor"]["document_id"] == 20
     assert db.warnings == []
+    name, role, told = db.session["pgblend_last_search"]
+    assert (role, json.loads(told)["candidates"], bool(name)) == ("ann", 4, True)
+
+
+def test_a_passage_that_is_gone_gives_no_row() -> None:
+    gone = {"c.start_line": lambda ids: [passage(one) for one in ids if one != 1]}
+    _, page = found(gone, dedup="off")
+    assert [(row.rank, row.chunk_id) for row in page.rows] == [(1, 2), (3, 4)]
 
 
 def test_the_stages_are_told_in_their_order() -> None:
-    _, page = search(traced="page")
-    stages = json.loads(page["trace"])["stages"]
+    _, page = found(traced="page")
+    stages = page.trace["stages"]
     assert names(stages, done=True) == [
         *("warm_up", "lexical", "fuzzy", "strong_signal", "vector", "fuse", "dedup", "page"),
+        "fetch",
     ]
     assert names(stages, done=False) == ["expand", "embed", "graph", "rerank", "blend", "mmr"]
     dedup = next(stage for stage in stages if stage["name"] == "dedup")
     assert dedup["details"] == {"looked_at": 4, "dropped": 1}
+    assert page.trace["meta"]["mode"] == "hybrid"
+    assert page.trace["settings"]["k1"] == {"value": 1.2, "source": "default"}
+    assert page.trace["settings"]["weights"]["source"] == "call"
+    assert [row["chunk_id"] for row in page.trace["results"]] == page.ids
 
 
 def test_a_session_warms_up_once() -> None:
-    db, _ = search(traced="page")
-    request = Request("x", 1, None, None, [1], None, json.dumps(SETTINGS), time(), "page")
-    second = json.loads(rank_passages(db, request)["trace"])
-    assert "warm_up" not in names(second["stages"], done=True)
+    db, _ = found(traced="page")
+    second = Page(
+        search(db, asked("x", limit=1, vector=None, weights={"vector": 0}, traced="page"))
+    )
+    assert "warm_up" not in names(second.trace["stages"], done=True)
 
 
 def test_the_pool_tells_why_a_candidate_is_not_there() -> None:
-    _, page = search(traced="pool")
+    _, page = found(traced="pool")
     dropped = {
         row["chunk_id"]: row["dropped"]["reason"]
-        for row in json.loads(page["trace"])["candidates"]
+        for row in page.trace["candidates"]
         if "dropped" in row
     }
     assert set(dropped) == {3}
@@ -134,71 +190,125 @@ def test_the_pool_tells_why_a_candidate_is_not_there() -> None:
 
 def test_scores_that_are_given_rerank() -> None:
     given = {"4": 1.0, "2": 0.1, "1": 0.0}
-    stages = {"expand": False, "rerank": True}
-    _, page = search(stages=stages, rerank_scores=given, traced="page", fused_scale="reached")
-    assert page["chunk_ids"][0] == 4
-    assert page["relevances"][0] == 1.0
-    assert json.loads(page["arms"])[0].keys() == {"vector", "rerank", "fused"}
-    assert json.loads(page["details"])[0]["relevance_basis"] == "rerank"
-    done = names(json.loads(page["trace"])["stages"], done=True)
-    assert done[-4:] == ["dedup", "rerank", "blend", "page"]
+    _, page = found(rerank_scores=given, traced="page", fused_scale="minmax")
+    assert page.ids[0] == 4
+    assert page.rows[0].relevance == 1.0
+    assert page.arms[0].keys() == {"vector", "rerank", "fused"}
+    assert page.details[0]["relevance_basis"] == "rerank"
+    done = names(page.trace["stages"], done=True)
+    assert done[-5:] == ["dedup", "rerank", "blend", "page", "fetch"]
 
 
 def test_what_a_reranker_would_read() -> None:
-    stages = {"expand": False, "rerank": True}
-    _, page = search(stages=stages, traced="rerank")
-    passages = json.loads(page["trace"])["passages"]
-    assert [row["passage"] for row in passages] == ["blue fox", "red fox", "wine"]
+    _, page = found(traced="rerank")
+    assert [row["passage"] for row in page.trace["passages"]] == ["blue fox", "red fox", "wine"]
 
 
 def test_diversity_reorders() -> None:
-    _, plain = search()
-    _, diverse = search(mmr={"lambda": 0.1, "pool": 50}, traced="page")
-    assert sorted(diverse["chunk_ids"]) == sorted(plain["chunk_ids"])
-    assert "mmr" in names(json.loads(diverse["trace"])["stages"], done=True)
+    _, plain = found()
+    _, diverse = found(mmr={"lambda": 0.1, "pool": 50}, traced="page")
+    assert sorted(diverse.ids) == sorted(plain.ids)
+    assert "mmr" in names(diverse.trace["stages"], done=True)
 
 
 def test_documents_are_shown_once_and_age() -> None:
     ages = {"_document_ages(": lambda ids: [{"ages": [1.0] * len(ids)}]}
-    _, page = search(level="document", recency_half_life_days=1, answers=ages)
-    assert json.loads(page["details"])[0]["recency"] == 0.5
+    _, page = found(ages, level="document", recency_half_life_days=1)
+    assert page.details[0]["recency"] == 0.5
 
 
 def test_a_list_whose_time_is_over_is_left_out_and_named() -> None:
-    db, page = search(answers={"v.lexeme BETWEEN": too_late})
-    assert page["degraded"] == ["fuzzy: the time limit of fuzzy is over"]
-    assert "handed" not in str(db.session.keys())
+    _, page = found({"v.lexeme BETWEEN": failing("PB009")})
+    assert page.degraded == [
+        "fuzzy: the time limit of fuzzy is over; Raise timeouts_ms, key lexical."
+    ]
 
 
-@pytest.mark.parametrize(
-    ("answers", "options"),
-    [
-        ({"dead_digest": too_late}, {}),
-        ({"v.lexeme BETWEEN": too_late}, {"strict": True}),
-    ],
-)
-def test_words_that_are_too_late_end_the_search(answers: Any, options: Any) -> None:
+def test_words_that_are_too_late_are_left_to_the_vectors() -> None:
+    db, page = found({"dead_digest": failing("PB009", "Raise it.")})
+    assert page.ids == [4, 2, 1]
+    assert page.degraded == ["lexical: PB009; Raise it."]
+    assert json.loads(db.session["pgblend_last_search"][2])["candidates"] is None
+    assert "v.lexeme BETWEEN" not in db.asked
+
+
+@pytest.mark.parametrize("arm", ["dead_digest", "v.lexeme BETWEEN"])
+def test_words_that_are_too_late_end_a_strict_search(arm: str) -> None:
     with pytest.raises(StatementError, match="PB009"):
-        search(answers=answers, **options)
+        found({arm: failing("PB009")}, strict=True)
+
+
+def test_an_index_that_is_not_there_may_be_by_another_snapshot() -> None:
+    missing = {"dead_digest": failing("PB002", "Make it.")}
+    again = []
+    request = asked()
+    for building in (False, True, True):
+        answers = {"_is_building(": lambda _, now=building: [{"found": now}]}
+        db = FakeDatabase({**missing, **answers, **state(), **ANSWERS, **missing, **answers})
+        with pytest.raises(UserError) as failed:
+            search(db, request)
+        assert failed.value.sqlstate == "PB012"
+        again.append(failed.value.detail)
+        request = replace(request, tries=Tries.read(again[-1]))
+    pauses = [(told["pause_s"], told["status"]) for told in map(json.loads, again)]
+    assert pauses == [(0.0, "uninitialized"), (0.05, "building"), (0.1, "building")]
+    with pytest.raises(StatementError, match="PB002"):  # nor is what there is to be read
+        search(db, request)
+
+
+def once(error: StatementError) -> Answer:
+    """Return what ends with an error the first time, then says what the index has."""
+    errors = [error]
+
+    def answer(*values: Any) -> Sequence[dict[str, Any]]:
+        if errors:
+            raise errors.pop()
+        return ANSWERS["dead_digest"](*values)
+
+    return answer
+
+
+def test_what_there_is_of_an_index_is_searched() -> None:
+    missing = {"dead_digest": once(StatementError("PB002", "Make it."))}
+    db = FakeDatabase({**missing, **state(log_address="x"), **ANSWERS, **missing})
+    page = Page(search(db, replace(asked(), tries=Tries(attempts=2, looked_again=True))))
+    assert page.degraded == ["lexical: PB002; Make it."]
+    assert (page.report["trace"]["bm25_status"], page.report["trace"]["attempts"]) == (
+        "uninitialized", 3
+    )  # fmt: skip
+    assert page.ids == [2, 1, 4]
+
+
+def test_a_damaged_index_is_left_out() -> None:
+    left: list[Any] = []
+    damaged: Any = {
+        "dead_digest": once(StatementError("PB002", "Make it anew.", table="c")),
+        "c.name <> ALL": lambda *values: left.append(values) or [{"ids": [1]}],
+    }
+    _, page = found(damaged)
+    assert page.degraded == ["lexical: PB002; Make it anew."]
+    assert left == [([1], ["c"])]
+    assert page.ids == [2, 1, 4]
 
 
 def test_vectors_that_fail() -> None:
     outcome = {"problem": "no gateway", "hint": "Start one."}
     sent = {"_request_model(": lambda *_: [{"sent": json.dumps(outcome)}]}
-    db = FakeDatabase({**ANSWERS, **sent})
-    request = Request("red_fox", 3, None, "space", [1], None, json.dumps(SETTINGS), time(), "none")
-    page = rank_passages(db, request)
-    assert page["degraded"] == ["vector: no gateway"]
-    assert json.loads(page["details"])[0]["relevance_basis"] is None
-    alone = json.dumps(SETTINGS | {"only_arm": "vector"})
-    with pytest.raises(FailedError, match="VECTORS_UNAVAILABLE: no gateway") as failed:
-        rank_passages(db, Request("x", 3, None, "space", [1], None, alone, time(), "none"))
+    _, page = found(sent, "red_fox", vector=None)
+    assert page.degraded == ["vector: no gateway; Start one."]
+    assert page.details[0]["relevance_basis"] is None
+    with pytest.raises(UserError, match="VECTORS_UNAVAILABLE: no gateway") as failed:
+        found(
+            {**sent, "LIMIT 1": lambda _: [{"held": 1, "found": True}]},
+            vector=None,
+            only_arm="vector",
+        )
     assert failed.value.sqlstate == "PB008"
 
 
 @pytest.mark.parametrize(
     ("embedding", "degraded"),
-    [([1.0, 0.0], []), (["a", 0], ["vector: "])],
+    [([1.0], []), (["a"], ["vector: "]), ([1.0, 0.0], ["vector: "])],
 )
 def test_vectors_of_the_gateway(embedding: list[Any], degraded: list[str]) -> None:
     class Call:
@@ -207,81 +317,207 @@ def test_vectors_of_the_gateway(embedding: list[Any], degraded: list[str]) -> No
 
         def abandon(self) -> None: ...
 
-    space = {"name": "space", "model": "m", "dimensions": 2}
-    db = FakeDatabase({
-        "_request_model(": lambda *_: [{"sent": '{"call": "1"}'}],
-        "FROM pgblend_data.embedding_space AS s WHERE s.name = $1": lambda _: [space],
-        **ANSWERS,
-    })  # fmt: skip
-    # The vectors' arm names the space within its own statement.
-    db.answers = {"_vector_arm(": ANSWERS["_vector_arm("], **db.answers}
+    sent = {"_request_model(": lambda *_: [{"sent": '{"call": "1"}'}]}
+    db = FakeDatabase({**sent, **state(), **ANSWERS})
     db.kept("calls")["1"] = Call()
-    settings = json.dumps(SETTINGS)
-    page = rank_passages(db, Request("fox", 3, None, "space", [1], None, settings, time(), "none"))
-    assert [note[: len("vector: ")] for note in page["degraded"]] == degraded
+    page = Page(search(db, asked("fox", vector=None)))
+    assert [note[: len("vector: ")] for note in page.degraded] == degraded
     assert db.kept("calls") == {}
 
 
-def test_words_that_found_nothing_are_named() -> None:
-    _, page = search(words_found=False)
-    assert page["degraded"] == ["lexical: no passage was found by its words"]
+def test_words_that_found_nothing_are_left_to_the_vectors() -> None:
+    nowhere: Any = {
+        "_binding_conditions(": lambda *_: [{"found": True}],
+        "_request_model(": lambda *_: [{"sent": '{"problem": "no gateway", "hint": "Start one."}'}],
+    }
+    db, page = found(nowhere, "zzz", only_arm="lexical", vector=None)
+    assert page.rows == []  # no gateway gives the query's vector
+    assert [note.partition(":")[0] for note in json.loads(last(db))["degraded"]] == ["vector"]
+
+
+def last(db: FakeDatabase) -> str:
+    told: str = db.session["pgblend_last_search"][2]
+    return told
+
+
+def test_nearest_by_vectors_say_so() -> None:
+    class Call:
+        def answer(self) -> dict[str, Any]:
+            return {"answer": {"data": [{"embedding": [1.0]}]}}
+
+        def abandon(self) -> None: ...
+
+    nowhere: Any = {
+        "_binding_conditions(": lambda *_: [{"found": True}],
+        "_request_model(": lambda *_: [{"sent": '{"call": "1"}'}],
+        "FROM pgblend_data.chunk AS c WHERE c.collection_id": lambda _: [{"found": True}],
+    }
+    db = FakeDatabase({**nowhere, **state(log_address="x"), **ANSWERS, **nowhere})
+    db.kept("calls")["1"] = Call()
+    page = Page(search(db, asked("zzz", vector=None, only_arm="lexical")))
+    assert page.ids == [4, 2, 1]
+    assert page.degraded[0].startswith("lexical: no passage was found by its words;")
+    assert page.report["trace"]["fallback_used"] is True
+    assert (page.report["trace"]["bm25_len"], page.report["trace"]["dense_len"]) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("space", "words_bind"), [(None, False), (SPACE, True)], ids=["no space", "operators"]
+)
+def test_vectors_do_not_always_stand_in(space: Any, words_bind: bool) -> None:
+    nowhere: Any = {
+        "_binding_conditions(": lambda *_: [{"found": not words_bind}],
+    }
+    db = FakeDatabase({**nowhere, **state(space), **ANSWERS, **nowhere})
+    assert Page(search(db, asked("-zzz", only_arm="lexical"))).rows == []
 
 
 def test_a_page_behind_a_row_and_beyond_the_depth() -> None:
-    _, first = search(limit=1)
-    cursor = json.loads(first["details"])[0]["cursor"]
-    db, second = search(limit=60, after=cursor)
-    assert second["chunk_ids"] == [1, 4]
-    assert second["ranks"] == [2, 3]
+    _, first = found(limit=1)
+    db, second = found(limit=60, after=first.details[0]["cursor"])
+    assert second.ids == [1, 4]
+    assert [row.rank for row in second.rows] == [2, 3]
     assert db.warnings == [
         "rows beyond candidate_depth (50) are not found: offset 1 + limit 60 asks for more"
         " | Raise the option candidate_depth and begin again without after."
     ]
 
 
-def test_a_row_that_is_gone_has_no_place_among_diverse_ones() -> None:
-    gone = {"score": 0.5, "document_id": 99, "chunk_index": 0}
-    with pytest.raises(FailedError, match="no longer found") as failed:
-        search(after=gone, mmr={"lambda": 0.1, "pool": 50})
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"after": {"score": 1}}, "expected score, document_id and chunk_index"),
+        ({"after": {"depth": 1.5}}, "expected a whole number from 1 to 10000"),
+        ({"after": {"depth": 7}}, 'but "after" is of pages of depth 7'),
+        ({"weights": {"lexical": 0, "vector": 0, "fuzzy": 0}}, "are all 0"),
+        ({"k1": -1}, '"k1" is -1'),
+        ({"space": "other"}, 'no embedding space "other"'),
+        (
+            {"after": {"score": 0.5, "document_id": 99, "chunk_index": 0}, "mmr": {"lambda": 0.1}},
+            "no longer found",
+        ),
+    ],
+)
+def test_options_that_are_wrong(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message) as failed:
+        found(**options)
     assert failed.value.sqlstate == "22023"
 
 
-def test_an_after_that_is_not_whole() -> None:
-    with pytest.raises(FailedError, match="expected score, document_id and chunk_index"):
-        search(after={"score": 1})
+@pytest.mark.parametrize(
+    ("vector", "message"), [("[1,2]", "has 2 dimensions"), ("[0]", "is the zero vector")]
+)
+def test_vectors_that_cannot_be_compared(vector: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        found(vector=vector)
 
 
 def test_an_expansion_that_does_not_fit() -> None:
     given = {"lexicalQueries": [], "vectorQueries": ["a"], "hyde": None, "embeddings": [[1], [2]]}
-    with pytest.raises(FailedError, match="2 embeddings for 1 texts") as failed:
-        search(expansion=given, stages={"expand": True, "rerank": False})
+    with pytest.raises(UserError, match="2 embeddings for 1 texts") as failed:
+        found(expansion=given)
     assert failed.value.hint == "expand_query gives the texts."
 
 
-def test_a_logged_search_is_noted_once() -> None:
-    db, page = search(search_id="s-1")
-    noted = db.kept("searched")["s-1"]
+def test_a_logged_search_is_noted_and_reported() -> None:
+    db, page = found(state(log_address="localhost:1"))
+    assert page.details[0]["search_id"] == page.report["search_id"]
+    noted = db.kept("searched")[page.report["search_id"]]
     assert (noted["role"], noted["query"], noted["collections"]) == ("ann", "red fox", ["c"])
-    assert "page" in [stage["name"] for stage in noted["stages"]]
-    assert json.loads(page["details"])[0]["search_id"] == "s-1"
-    assert set(json.loads(page["trace"])) == {"stages", "end_ms"}
+    assert noted["stages"][-1]["name"] == "fetch"
+    assert [row["chunk_id"] for row in page.report["results"]] == page.ids
+    assert page.report["trace"]["strategy"] == "hybrid"
+    assert page.report["trace"]["dedup_ratio"] == 0.25
 
 
 def test_feedback_moves_the_vector() -> None:
     ids = [1, 2, 4]
     moved = {"WITH moved AS": lambda *_: [
         {"chunk_ids": ids, "own": [0.1, 0.8, 0.9], "moved": [0.95, 0.9, 0.2]}]}  # fmt: skip
-    _, page = search(
-        feedback={"passages": 1, "weight": 0.5}, answers=moved, traced="page", dedup="off"
-    )
-    stages = {stage["name"]: stage for stage in json.loads(page["trace"])["stages"]}
+    feedback = {"passages": 1, "weight": 0.5}
+    _, page = found(moved, feedback=feedback, traced="page", dedup="off")
+    stages = {stage["name"]: stage for stage in page.trace["stages"]}
     assert stages["fuse"]["details"] == {"feedback": [2]}
     assert stages["dedup"] == {"name": "dedup", "skipped": "by the setting dedup"}
-    assert 3 in search(dedup="off", limit=4)[1]["chunk_ids"]
+    assert 3 in found(dedup="off", limit=4)[1].ids
 
 
 def test_copies_are_named() -> None:
     about = {"document_id": 30, "collection": "c", "source_key": "k", "uri": None, "title": ""}
     holders = {"c.content = ANY": lambda *_: [{"chunk_id": 3, "content": "red fox", **about}]}
-    _, page = search(answers=holders)
-    assert [row.get("copies") for row in json.loads(page["details"])] == [None, [about], None]
+    _, page = found(holders)
+    assert [row.get("copies") for row in page.details] == [None, [about], None]
+
+
+def test_a_blank_query_asks_for_nothing() -> None:
+    db, page = found(query=" ", traced="page")
+    assert (page.rows, page.trace["stages"]) == ([], [{**page.trace["stages"][0]}])
+    assert db.asked == ["WITH searched"]
+
+
+def test_what_a_search_is_without_is_named() -> None:
+    _, page = found(state(None))
+    assert page.degraded[0].startswith("vector: no embedding space yet; ")
+    waiting = state({**SPACE, "is_waiting": True})
+    assert found(waiting)[1].degraded[0].startswith("vector: some passages have no vector yet")
+    no_models = state(expansion_model=None, rerank_model=None)
+    thorough = found(no_models, mode="thorough")[1]
+    assert [note.partition(":")[0] for note in thorough.degraded] == ["expand", "rerank"]
+    assert thorough.details[0]["not_run"].keys() == {"expand", "rerank"}
+
+
+@pytest.mark.parametrize(
+    "held", [failing("42P01"), lambda _: [{"held": 2}]], ids=["dropped", "made anew"]
+)
+def test_a_space_that_was_dropped_meanwhile(held: Answer) -> None:
+    with pytest.raises(UserError, match="was dropped meanwhile") as failed:
+        found({"LIMIT 0": held})
+    assert failed.value.sqlstate == "40001"
+
+
+@pytest.mark.parametrize(
+    ("only_arm", "space", "message"),
+    [("vector", None, "no embedding space yet"), ("vector", SPACE, "no passage searched has")],
+)
+def test_vectors_that_are_needed(only_arm: str, space: Any, message: str) -> None:
+    with pytest.raises(UserError, match=f"VECTORS_UNAVAILABLE: {message}"):
+        found(
+            {**state(space), "LIMIT 1": lambda _: [{"held": 1, "found": False}]}, only_arm=only_arm
+        )
+
+
+def test_a_role_without_any_grant() -> None:
+    row = state()["WITH searched"]()[0] | {"ids": [], "names": []}
+    none: Any = {
+        "WITH searched": lambda *_: [row],
+        "pg_has_role": lambda: [{"found": False}],
+        "format('%I'": lambda name: [{"i": name, "l": f"'{name}'"}],
+    }
+    db, _ = found(none)
+    assert db.warnings[0].startswith("role ann may read no collection | A member of pgblend_admin")
+    for options, sqlstate in (({"strict": True}, "42501"), ({"only_arm": "vector"}, "PB001")):
+        with pytest.raises(UserError, match="may read no collection") as failed:
+            found(none, **options)
+        assert failed.value.sqlstate == sqlstate
+
+
+def test_dates_are_a_filter() -> None:
+    asked_for: list[Any] = []
+    answers: Any = {
+        "_search_filter(": lambda *values: asked_for.append(values) or [{"filter": None}],
+        "_iso_timestamp(": lambda _: [{"found": True}],
+    }
+    found(answers, since="2026-01-01")
+    assert asked_for == [(None, '{"since": "2026-01-01", "until": null}')]
+
+
+def test_text_around_the_passages() -> None:
+    chunk = {"own_start": 0, "start_offset": None, "end_offset": None, "start_line": 1,
+             "end_line": 1}  # fmt: skip
+    chunks = [
+        {**chunk, "chunk_id": one, "document_id": one * 10, "chunk_index": 0, "content": TEXTS[one]}
+        for one in TEXTS
+    ]
+    around = {"_chunks_around(": lambda *_: [{"chunks": json.dumps(chunks)}]}
+    _, page = found(around, context_chars={"before": 10, "after": 0})
+    assert [(row.context_before, row.context_after) for row in page.rows] == [("", None)] * 3

@@ -1,39 +1,39 @@
-"""What is wrong with a nested value: the module, and what is deployed of it."""
+"""What is wrong with a value of a setting."""
 
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from psycopg.types.json import Jsonb
 
-from pgblend.plpy.settings.schema import schema_error
-from support.database import Database
+from pgblend.plpy.settings.rules import (
+    Fields,
+    Flag,
+    Items,
+    Kinds,
+    Nullable,
+    Number,
+    Numbers,
+    Rule,
+    Scores,
+    Text,
+    shown,
+)
 
-WHOLE = {"type": "integer", "minimum": 1, "maximum": 5}
-SHARE = {"type": "number", "minimum": 0, "maximum": 1}
-TEXT = {"type": "text", "most": 3}
-METHOD = {"type": "text", "allowed": ["minmax", "zscore"]}
-WORDS = {"type": "array", "most": 2, "items": TEXT}
-TIER = {
-    "type": "object",
-    "required": ["amount"],
-    "keys": {"amount": SHARE, "max_rank": {**WHOLE, "nullable": True}},
-}
-TIERS = {"type": "array", "rise": "max_rank", "items": TIER}
-BONUS = {
-    "type": "object",
-    "kinds": {
-        "none": {"keys": {}},
-        "tiers": {"keys": {"tiers": TIERS}, "required": ["tiers"]},
-    },
-}
+WHOLE = Number(1, 5, whole=True)
+SHARE = Number(0, 1)
+TEXT = Text(most=3)
+METHOD = Text(["minmax", "zscore"])
+WORDS = Items(TEXT, most=2)
+TIER = Fields({"amount": SHARE, "max_rank": Nullable(WHOLE)}, required=["amount"])
+TIERS = Items(TIER, rise="max_rank")
+BONUS = Kinds({"none": Fields({}), "tiers": Fields({"tiers": TIERS}, required=["tiers"])})
 ONE_TO_FIVE = "expected a whole number from 1 to 5"
 AN_OBJECT = "expected an object with keys amount, max_rank"
 
 
 @pytest.mark.parametrize(
-    ("value", "schema", "error"),
+    ("value", "rule", "error"),
     [
         (1, WHOLE, None),
         (5, WHOLE, None),
@@ -43,13 +43,13 @@ AN_OBJECT = "expected an object with keys amount, max_rank"
         ("2", WHOLE, ONE_TO_FIVE),
         (True, WHOLE, ONE_TO_FIVE),
         (None, WHOLE, ONE_TO_FIVE),
-        (None, {**WHOLE, "nullable": True}, None),
+        (None, Nullable(WHOLE), None),
         (1, SHARE, None),
         (0.5, SHARE, None),
         (1.01, SHARE, "expected a number from 0 to 1"),
         (False, SHARE, "expected a number from 0 to 1"),
-        (False, {"type": "boolean"}, None),
-        (0, {"type": "boolean"}, "expected true or false"),
+        (False, Flag(), None),
+        (0, Flag(), "expected true or false"),
         ("abc", TEXT, None),
         ("äöü", TEXT, None),
         ("", TEXT, None),
@@ -90,18 +90,15 @@ AN_OBJECT = "expected an object with keys amount, max_rank"
          'lacks the key "tiers[1].amount": expected amount'),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(db: Database, value: Any, schema: Any, error: str | None) -> None:
-    assert schema_error(value, schema, "") == error
-    query = "SELECT pgblend._schema_error(%s, %s)"
-    assert db.value(query, Jsonb(value), Jsonb(schema)) == error
+def test_what_is_wrong_is_named(value: Any, rule: Rule, error: str | None) -> None:
+    found = rule.problem(value, "at")
+    assert found is None if error is None else found in places(error)
 
 
-def test_the_path_says_where_it_stands() -> None:
-    assert schema_error(9, WHOLE, "bonus") == f"bonus: {ONE_TO_FIVE}"
-    assert schema_error({"amount": 9}, TIER, "t") == "t.amount: expected a number from 0 to 1"
-    assert schema_error({"x": 9}, TIER, "t") == 'has no key "t.x": expected amount, max_rank'
-    two = [{"amount": 1}, {"amount": 1}]
-    assert schema_error(two, TIERS, "t") == "t: expected rising max_rank, none only in the last"
+def places(error: str) -> set[str]:
+    """The ways an error within an object tells where it stands."""
+    quoted = error.replace('key "', 'key "at.')
+    return {f"at: {error}", f"at.{error}", f"at{error}", quoted}
 
 
 ANYTHING = st.recursive(
@@ -116,7 +113,36 @@ ANYTHING = st.recursive(
 
 @given(value=ANYTHING)
 def test_any_value_has_an_answer(value: Any) -> None:
-    for schema in (WHOLE, SHARE, TEXT, METHOD, WORDS, TIER, TIERS, BONUS):
-        error = schema_error(value, schema, "here")
+    for rule in (WHOLE, SHARE, TEXT, METHOD, WORDS, TIER, TIERS, BONUS):
+        error = rule.problem(value, "here")
         assert error is None or "expected" in error
         assert value is not None or error is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "rule", "error"),
+    [
+        ("1", WHOLE, "expected a whole number without a decimal point from 1 to 5"),
+        (7, METHOD, "expected a string"),
+        ({"a": 1}, Numbers(["a"], 0, 1), None),
+        (1, Numbers(["a"], 0, 1), "expected an object with keys a"),
+        ({"b": 1}, Numbers(["a"], 0, 1), 'has no key "b": expected a'),
+        ({"a": 2}, Numbers(["a"], 0, 1), '"a": expected a number from 0 to 1'),
+        (1, Numbers(["a"], 0, 1, one_for_all=True), None),
+        ("1", Numbers(["a"], 0, 1, one_for_all=True), "expected a number or an object with keys a"),
+        ({"1": 0.5}, Scores(0, 1), None),
+        ({"x": 0.5}, Scores(0, 1), '"x": expected a chunk id with a number from 0 to 1'),
+        ([], Scores(0, 1), "expected an object with a score from 0 to 1 for each chunk id"),
+    ],
+)
+def test_a_setting_itself(value: Any, rule: Rule, error: str | None) -> None:
+    assert rule.problem(value, "") == error
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (0.5, "0.5"), (1e-06, "1e-06"), (1000000000, "1000000000"),
+     (9007199254740991, "9.007199254740991e+15"), (2.0**63, "9.223372036854776e+18")],
+)  # fmt: skip
+def test_a_limit_is_shown_as_the_server_writes_it(number: float, text: str) -> None:
+    assert shown(number) == text

@@ -1,0 +1,105 @@
+"""What the search log gets of a search."""
+
+import json
+from typing import Any
+
+from pgblend.plpy.search.found import Found
+from pgblend.plpy.search.stages import Search
+from pgblend.plpy.search.told import ran, since
+
+_MOST_RESULTS = 10
+_MOST_NOTES, _LONGEST_NOTE = 10, 300
+_PURPOSE = (
+    "SELECT left(coalesce(nullif(current_setting('pgblend.purpose', true), ''), 'search'), 40)"
+    " AS purpose"
+)
+_HAS_CHUNKS = (
+    "SELECT EXISTS (SELECT FROM pgblend_data.chunk AS c WHERE c.collection_id = ANY($1)) AS found"
+)
+
+
+def search_report(search: Search, found: Found) -> str:
+    """Return the report as JSON, short enough for a datagram.
+
+    {"search_id", "profile", "mode", "rows", "degraded", "top_score", "results": [the first ten:
+    {"rank", "chunk_id", "document_id", "score"}], "purpose", "trace"}. _report_search adds who
+    searched, for what, where and when, which are not the caller's word. purpose is the parameter
+    pgblend.purpose: evaluations set it, and views leave out what is no search of a user. It is the
+    caller's word on the caller's own row.
+    """
+    rows = found.rows
+    return json.dumps(
+        {
+            "search_id": search.search_id,
+            "profile": search.state.profile,
+            "mode": search.plan.settings.mode,
+            "rows": len(rows),
+            "ms": since(search.request.started_at),
+            "degraded": [note[:_LONGEST_NOTE] for note in search.degraded[:_MOST_NOTES]],
+            "top_score": rows[0].score if rows else None,
+            "results": [
+                {
+                    "rank": row.rank,
+                    "chunk_id": row.chunk_id,
+                    "document_id": row.document_id,
+                    "score": row.score,
+                }
+                for row in rows[:_MOST_RESULTS]
+            ],
+            "purpose": search.db.run(_PURPOSE, [])[0]["purpose"],
+            "trace": search_fields(search, found),
+        }
+    )
+
+
+def search_fields(search: Search, found: Found) -> dict[str, Any]:
+    """Return what the log says of a search by S4's names, each where it is known.
+
+    query_len (characters), top_k, strategy (dense, sparse, fuzzy or hybrid), strict, rrf_k and
+    mmr_lambda where they are in force, files_touched (different documents), dedup_ratio (the share
+    of what dedup looked at that it left out), time_to_first_result_ms. Where the words were
+    searched: bm25_status (uninitialized, building, error, empty or ready), timeout_ms, attempts,
+    bm25_results; by vectors: dense_results. fallback_used says that vectors stand in for words that
+    found nothing or could not be searched, with bm25_len and dense_len then.
+    """
+    settings, stages = search.asked, ran(search)
+    by_words, by_vectors = settings.weights["lexical"] > 0, settings.weights["vector"] > 0
+    strategy = "hybrid" if by_words and by_vectors else "sparse" if by_words else "dense"
+    if not (by_words or by_vectors):
+        strategy = "fuzzy"
+    words = stages.get("lexical", {}).get("rows", 0) if by_words else None
+    dense = stages.get("vector", {}).get("rows")
+    dedup = stages.get("dedup", {}).get("details", {})
+    lacked = search.tries.problem is not None and words == 0 and (dense or 0) > 0
+    fallback_used = found.by_vector or lacked
+    fields = {
+        "query_len": len(search.request.query or ""),
+        "top_k": search.request.result_limit,
+        "strategy": strategy,
+        "strict": settings.strict,
+        "rrf_k": settings.rrf_k if strategy == "hybrid" and settings.fusion == "rrf" else None,
+        "mmr_lambda": settings.mmr["lambda"] if settings.mmr["lambda"] != 1 else None,
+        "files_touched": len({row.document_id for row in found.rows}),
+        "dedup_ratio": dedup["dropped"] / dedup["looked_at"] if dedup.get("looked_at") else None,
+        "time_to_first_result_ms": since(search.request.started_at),
+        "dense_results": dense,
+        "fallback_used": fallback_used,
+        "bm25_len": words if fallback_used else None,
+        "dense_len": dense if fallback_used else None,
+    }
+    if by_words:
+        fields |= {
+            "bm25_status": search.tries.status or index_status(search, words),
+            "timeout_ms": settings.timeouts_ms["lexical"],
+            "attempts": search.tries.attempts,
+            "bm25_results": words,
+        }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def index_status(search: Search, words: int | None) -> str:
+    """Return empty where there is nothing to search, else ready."""
+    if words:
+        return "ready"
+    ids = search.state.collection_ids
+    return "ready" if search.db.run(_HAS_CHUNKS, ["bigint[]"], ids)[0]["found"] else "empty"

@@ -1,0 +1,147 @@
+"""What a search finds set when it begins: read by one statement, so that a change holds at once."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pgblend.plpy.session import Database, UserError
+from pgblend.plpy.settings.catalog import CATALOG
+from pgblend.plpy.settings.check import read_json
+from pgblend.plpy.settings.layers import Layers
+
+# $1 names of collections, or $2 their ids; neither: all that the caller may read.
+_READ = """
+WITH searched AS MATERIALIZED (
+    SELECT
+        coalesce(array_agg(c.id ORDER BY c.id), '{}') AS ids,
+        coalesce(array_agg(c.name ORDER BY c.id), '{}') AS names,
+        CASE count(*) WHEN 1 THEN min(c.settings::text) END AS of_collection
+    FROM pgblend_data.collection AS c
+    WHERE CASE WHEN $2 IS NULL THEN $1 IS NULL OR c.name = ANY($1) ELSE c.id = ANY($2) END
+),
+
+whole AS MATERIALIZED (
+    SELECT jsonb_object_agg(v.name, v.value) AS settings FROM pgblend._setting_values AS v
+),
+
+wanted AS MATERIALIZED (
+    SELECT coalesce($3, w.settings ->> 'default_profile', $4) AS profile FROM whole AS w
+)
+
+SELECT
+    s.ids,
+    s.names,
+    coalesce(s.of_collection, '{}') AS of_collection,
+    coalesce(w.settings::text, '{}') AS of_database,
+    p.settings::text AS of_profile,
+    n.profile,
+    ARRAY(
+        SELECT json_build_object(
+            'name', e.name, 'model', e.model, 'dimensions', e.dimensions, 'is_active', e.active,
+            'table_name', e.table_name, 'table_id', (
+                SELECT t.oid::bigint FROM pg_catalog.pg_class AS t
+                WHERE t.relname = e.table_name
+                    AND t.relnamespace = 'pgblend_data'::regnamespace),
+            'is_waiting', EXISTS (
+                SELECT FROM pgblend_data.embedding_queue AS q
+                WHERE q.space = e.name AND q.collection_id = ANY(s.ids)))::text
+        FROM pgblend_data.embedding_space AS e
+    ) AS spaces,
+    CASE WHEN $5 IS NOT NULL THEN set_config('pgblend.last_search', $5, true) END AS noted,
+    current_user::text AS role
+FROM searched AS s
+CROSS JOIN whole AS w
+CROSS JOIN wanted AS n
+LEFT JOIN pgblend_data.profile AS p ON p.name = n.profile
+"""
+_TYPES = ["text[]", "bigint[]", "text", "text", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """An embedding space; `is_waiting`: passages that are searched still need a vector in it.
+
+    `table_id` is what the snapshot sees: another one may have the name since.
+    """
+
+    name: str
+    model: str
+    dimensions: int
+    is_active: bool
+    table_name: str
+    table_id: int
+    is_waiting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is set, and where is searched; settings are JSON texts, as keys of what follows."""
+
+    collection_ids: Sequence[int]
+    collections: Sequence[str]
+    of_collection: str
+    of_database: str
+    of_profile: str
+    profile: str
+    role: str
+    spaces: Sequence[Space]
+
+    def layers(self) -> Layers:
+        """Return the settings of database, profile and the only collection searched."""
+        texts = self.of_database, self.of_profile, self.of_collection
+        return Layers(*map(read_json, texts))
+
+    def space(self, name: str | None) -> Space | None:
+        """Return the embedding space of this name, None: the active one; 22023 for no such name."""
+        for space in self.spaces:
+            if space.is_active if name is None else space.name == name:
+                return space
+        if name is None:
+            return None
+        raise UserError(
+            "22023",
+            f'there is no embedding space "{name[:200]}"',
+            "SELECT name FROM blend.embedding_spaces; the setting space names it.",
+        )
+
+
+def read_state(
+    db: Database,
+    profile: str | None,
+    collections: Sequence[str | None] | None,
+    collection_ids: Sequence[int] | None = None,
+    last_search: str | None = None,
+) -> State:
+    """Return what is set for a search of some collections; `last_search` names it (last_search).
+
+    42704 for a collection that is not there or that the caller may not read (the two cannot be told
+    apart), 22023 for an unknown profile.
+    """
+    default = CATALOG["default_profile"].default
+    values = collections, collection_ids, profile, default, last_search
+    row = db.run(_READ, _TYPES, *values)[0]
+    found = set(row["names"])
+    for name in collections or ():
+        if name not in found:
+            shown = "NULL" if name is None else name[:200]
+            raise UserError(
+                "42704",
+                f'there is no collection "{shown}" that {row["role"]} may read',
+                "SELECT name FROM blend.collections",
+            )
+    if row["of_profile"] is None:
+        raise UserError(
+            "22023",
+            f'there is no profile "{row["profile"][:200]}"',
+            "SELECT name FROM blend.profiles",
+        )
+    return State(
+        row["ids"],
+        row["names"],
+        row["of_collection"],
+        row["of_database"],
+        row["of_profile"],
+        row["profile"],
+        row["role"],
+        [Space(**json.loads(text)) for text in row["spaces"]],
+    )

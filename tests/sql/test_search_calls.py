@@ -1,0 +1,63 @@
+"""How much a warm search asks of the server: routines that it calls, statements that it runs."""
+
+import pytest
+
+from support.database import Database, add_documents, add_space, embed_waiting, vector_of
+
+MOST_CALLS, MOST_STATEMENTS = 9, 14
+SEARCH = "SELECT source_key FROM hybrid_search(%s, options => %s, query_embedding => %s)"
+CALLED = """
+    SELECT p.proname, pg_stat_get_xact_function_calls(p.oid) AS calls
+    FROM pg_proc AS p
+    WHERE p.pronamespace IN ('blend'::regnamespace, 'pgblend'::regnamespace)
+        AND pg_stat_get_xact_function_calls(p.oid) > 0
+"""
+OPTIONS = [
+    '{"mode": "fast"}',
+    '{"mode": "fast", "fusion": "rrf"}',
+    '{"mode": "fast", "fuzzy": "off", "dedup": "off"}',
+]
+
+
+@pytest.fixture
+def library(committed: Database) -> Database:
+    committed.rows("SELECT add_collection('c', 'english')")
+    texts = [f"a red fox and {number} hounds" for number in range(30)]
+    add_documents(committed, "c", [(str(n), "", text) for n, text in enumerate(texts)])
+    add_space(committed)
+    embed_waiting(committed)
+    committed.rows("ANALYZE")
+    return committed
+
+
+def search(library: Database, query: str, options: str) -> None:
+    assert len(library.rows(SEARCH, query, options, vector_of(query))) == 10
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_warm_search_calls_few_routines(library: Database, options: str) -> None:
+    library.rows("SET track_functions = 'all'")
+    for _ in range(3):
+        search(library, "red hounds", options)
+    with library.connection.transaction():
+        before = dict(library.rows(CALLED))
+        search(library, "red fox", options)
+        called = {name: calls - before.get(name, 0) for name, calls in library.rows(CALLED)}
+    assert min(called[name] for name in ("hybrid_search", "_search", "_run_search")) == 1
+    assert sum(called.values()) <= MOST_CALLS, called
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_warm_search_runs_few_statements(library: Database, options: str) -> None:
+    """Each statement, of the program and of PL bodies, is told by auto_explain."""
+    for _ in range(3):
+        search(library, "red hounds", options)
+    for setting in ("log_min_duration = 0", "log_nested_statements = on", "log_level = notice"):
+        library.rows(f"LOAD 'auto_explain'; SET auto_explain.{setting}")
+    library.notices.clear()
+    search(library, "red fox", options)
+    told = [message for _, message in library.notices if message and message.startswith("duration")]
+    nested = [message for message in told if "FROM hybrid_search(" not in message]
+    assert len(told) == len(nested) + 1  # the search itself
+    nested = [" ".join(one.partition("Query Text:")[2].split()[:9]) for one in nested]
+    assert 0 < len(nested) <= MOST_STATEMENTS, "\n".join(nested)
