@@ -16,7 +16,7 @@ BEGIN
     END LOOP;
 END
 $do$;
-DROP TYPE pgblend_data.attached_row, blend.search_result;
+DROP TYPE pgblend_data.attached_row, pgblend_data.given_chunk, blend.search_result;
 DROP SCHEMA blend, pgblend;
 
 -- Roles belong to the whole server: another database may still use them, and then they stay.

@@ -47,14 +47,26 @@ _FORMAT = {
     "type": "json_schema",
     "json_schema": {"name": "entities", "strict": True, "schema": _SCHEMA},
 }
+# Each text once.
 _TEXTS = """
-    SELECT * FROM pgblend._entity_texts(
-        %(collection_id)s::bigint, %(version)s::text, %(limit)s::integer)
-    WHERE content_hash <> ALL (%(failed)s::text[])
+    SELECT DISTINCT ON (c.content_hash) c.content_hash, d.title, c.content
+    FROM pgblend_data.chunk AS c
+    JOIN pgblend_data.document AS d ON d.id = c.document_id
+    WHERE c.collection_id = %(collection_id)s
+        AND btrim(c.content) <> ''
+        AND c.content_hash <> ALL (%(failed)s::text[])
+        AND NOT EXISTS (
+            SELECT FROM pgblend_data.entity_extraction AS x
+            WHERE x.collection_id = c.collection_id AND x.content_hash = c.content_hash
+                AND x.version = %(version)s)
+    ORDER BY c.content_hash, c.id
+    LIMIT %(limit)s
 """
+# One that is there already stays: another session asked too.
 _STORE = """
-    SELECT pgblend._store_extraction(
-        %(collection_id)s::bigint, %(content_hash)s::text, %(version)s::text, %(result)s::jsonb)
+    INSERT INTO pgblend_data.entity_extraction (collection_id, content_hash, version, result)
+    VALUES (%(collection_id)s, %(content_hash)s, %(version)s, %(result)s::jsonb)
+    ON CONFLICT DO NOTHING
 """
 _LINK = "SELECT pgblend._link_entities(%(collection_id)s::bigint, %(version)s::text)"
 
@@ -87,7 +99,7 @@ def extract_entities(
     failed: list[str] = []
     in_a_row = 0
     while in_a_row < _MOST_FAILURES:
-        asked = parameters | {"limit": _BATCH + len(failed), "failed": failed}
+        asked = parameters | {"limit": _BATCH, "failed": failed}
         texts = fetch_rows(connection, _TEXTS, asked)
         if not texts:
             break
@@ -103,7 +115,7 @@ def extract_entities(
             else:
                 problem = None
                 stored = {"content_hash": text["content_hash"], "result": json.dumps(result)}
-                fetch_value(connection, _STORE, parameters | stored)
+                connection.execute(_STORE, parameters | stored)
                 done.asked += 1
                 in_a_row = 0
             advance(1)

@@ -1,11 +1,22 @@
-"""What goes from a parsing process to the database: a document's part as JSON."""
+"""What goes from a parsing process to the database: a document's part as rows for COPY."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pgblend.cli.ingest.copy_rows import copy_row
 from pgblend.cli.ingest.document import Document, storable_text
 from pgblend.cli.ingest.frames import encode_json
 from pgblend.cli.ingest.sources import Candidate
+
+# Columns of the tables in which they are staged (store.py).
+DOCUMENT_COLUMNS = (
+    *("place", "expected_hash", "source_key", "title", "uri", "metadata", "language"),
+    *("content_hash", "media_type", "modified_at", "links"),
+)
+CHUNK_COLUMNS = (
+    *("document", "content", "heading", "kind", "own_start", "start_offset", "end_offset"),
+    *("start_line", "end_line", "pages", "token_count", "piece_tokens", "metadata"),
+)
 
 
 @dataclass(frozen=True)
@@ -27,27 +38,43 @@ def document_payload(
     document: Document,
     language: str | None,
     chunks: list[dict[str, Any]],
+    place: int,
     part: int,
     stored: Stored | None = None,
 ) -> bytes:
-    """Write a part as the JSON that is staged; the first has what is known of the document."""
-    about: dict[str, Any] = {"chunks": chunks}
+    """Write a part as the rows that are staged; the first begins with that of the document.
+
+    `place` is the document's in its batch.
+    """
+    rows = [chunk_row(place, chunk) for chunk in chunks]
     if part == 0:
-        about |= {
+        about = {
+            "place": place,
             "expected_hash": stored.content_hash if stored else None,
             "source_key": document.source_key,
-            # Chunks and hash are given, so the text itself is not needed once more.
-            "content": "",
             "title": document.title,
             "uri": document.uri,
-            "metadata": document.metadata,
+            "metadata": encode_json(document.metadata),
             "language": language,
             "content_hash": candidate.content_hash,
             "media_type": document.media_type,
             "modified_at": candidate.modified_at.isoformat(),
-            "links": link_list(document),
+            "links": encode_json(link_list(document)),
         }
-    return encode_json(about).encode()
+        rows.insert(0, document_row(about))
+    return "".join(rows).encode()
+
+
+def document_row(about: dict[str, Any]) -> str:
+    """Write the row of a document from its columns; those that are not there are NULL."""
+    return copy_row([about.get(column) for column in DOCUMENT_COLUMNS])
+
+
+def chunk_row(place: int, chunk: dict[str, Any]) -> str:
+    """Write the row of a chunk, which is as ingest_document takes it."""
+    metadata = chunk.get("metadata")
+    row = chunk | {"document": place, "metadata": metadata and encode_json(metadata)}
+    return copy_row([row.get(column) for column in CHUNK_COLUMNS])
 
 
 def link_list(document: Document) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ class Batch:
         self._spool = tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES)  # noqa: SIM115
 
     def add(self, place: int, part: int, payload: bytes) -> None:
-        """Add a part of a document, as JSON."""
+        """Add a part of a document, as rows for COPY."""
         self._parts.append((place, part, self._spool.write(payload)))
 
     def finish(self, place: int, chunks: int, tokens: int) -> None:

@@ -6,58 +6,26 @@ from datetime import datetime
 
 from pgblend.cli.database import Connection, translate
 from pgblend.cli.errors import UserError
+from pgblend.cli.ingest.payload import CHUNK_COLUMNS
 from pgblend.cli.ingest.settings import ChunkSettings
 from pgblend.cli.ingest.spool import Batch
 
-# One row per document, more for a large one: COPY takes the bulk, one statement stores it.
+# COPY takes the bulk, typed; one statement stores it.
 _STAGE = """
-    CREATE TEMP TABLE IF NOT EXISTS ingest_stage (place integer, part integer, payload jsonb)
+    CREATE TEMP TABLE IF NOT EXISTS document_stage (
+        place integer, expected_hash text, source_key text, title text, uri text, metadata jsonb,
+        language text, content_hash text, media_type text, modified_at timestamptz, links jsonb)
+    ON COMMIT DELETE ROWS;
+    CREATE TEMP TABLE IF NOT EXISTS chunk_stage (
+        LIKE pgblend_data.given_chunk, number bigint GENERATED ALWAYS AS IDENTITY)
     ON COMMIT DELETE ROWS
 """
-_STORE = """
-    WITH target AS MATERIALIZED (
-        SELECT pgblend._named_collection(%s) AS collection
-    ), staged AS MATERIALIZED (
-        SELECT t.collection, s.place, p.*
-        FROM target AS t
-        CROSS JOIN pg_temp.ingest_stage AS s
-        CROSS JOIN LATERAL jsonb_to_record(s.payload) AS p (
-            expected_hash text, source_key text, content text, title text, uri text,
-            metadata jsonb, language text, content_hash text, media_type text,
-            modified_at timestamptz, chunks jsonb, links jsonb)
-        WHERE s.part = 0
-    ), new_text AS (
-        SELECT
-            s.collection,
-            array_agg(s.place ORDER BY s.place) AS places,
-            array_agg(pgblend._document_row(
-                s.collection, s.source_key, s.content, s.title, s.uri, s.metadata, s.language,
-                s.content_hash, s.media_type, s.modified_at) ORDER BY s.place) AS documents,
-            array_agg(s.content ORDER BY s.place) AS contents,
-            array_agg(s.chunks ORDER BY s.place) AS chunks,
-            array_agg(s.links ORDER BY s.place) AS links
-        FROM staged AS s
-        WHERE s.expected_hash IS NULL
-        GROUP BY s.collection
-    )
-    SELECT n.places[stored.place], stored.status, stored.chunk_count, stored.document_id
-    FROM new_text AS n
-    CROSS JOIN LATERAL pgblend._store_documents(
-        n.collection, n.documents, n.contents, n.chunks, n.links) AS stored
-    UNION ALL
-    SELECT s.place, CASE WHEN g.added > 0 THEN 'appended' ELSE 'unchanged' END, g.added,
-        g.document_id
-    FROM staged AS s
-    CROSS JOIN LATERAL pgblend._append_document(
-        (s.collection).name, s.source_key, s.expected_hash, s.content_hash, s.modified_at,
-        s.chunks) AS g
-    WHERE s.expected_hash IS NOT NULL
-"""
+_COPY_DOCUMENTS = "COPY pg_temp.document_stage FROM STDIN"
+_COPY_CHUNKS = f"COPY pg_temp.chunk_stage ({', '.join(CHUNK_COLUMNS)}) FROM STDIN"
+_STORE = "SELECT place, document_id, status, chunk_count FROM pgblend._store_staged(%s)"
 # A statement for each part: what the server holds in memory does not grow with the document.
-_APPEND = """
-    SELECT pgblend._append_chunks(%s, s.payload -> 'chunks')
-    FROM pg_temp.ingest_stage AS s WHERE s.place = %s AND s.part = %s
-"""
+_CLEAR = "DELETE FROM pg_temp.chunk_stage"
+_APPEND = "SELECT pgblend._append_staged(%s, %s)"
 # Hashes, since a key may be longer than an index takes: its document then fails alone, later.
 _SEEN = """
     CREATE TEMP TABLE IF NOT EXISTS ingest_seen (key_hash uuid PRIMARY KEY, owner_hash uuid)
@@ -229,22 +197,35 @@ def _store_alone(connection: Connection, collection: str, batch: Batch, place: i
 def _store_together(
     connection: Connection, collection: str, batch: Batch, only: int | None = None
 ) -> list[Outcome]:
-    later_parts = []
     with connection.transaction(), connection.cursor() as cursor:
-        with cursor.copy("COPY pg_temp.ingest_stage (place, part, payload) FROM STDIN") as copy:
-            for place, part, payload in batch.parts(only):
-                # JSON has no control characters; a backslash is all that COPY would misread.
-                copy.write(b"%d\t%d\t%b\n" % (place, part, payload.replace(b"\\", rb"\\")))
-                if part > 0:
-                    later_parts.append((place, part))
-        rows = {row[0]: row for row in cursor.execute(_STORE, [collection]).fetchall()}
-        counts = {place: row[2] for place, row in rows.items()}
-        for place, part in later_parts:
-            _, status, _, document_id = rows[place]
-            if status in ("added", "replaced", "appended"):
-                added = cursor.execute(_APPEND, [document_id, place, part]).fetchone()
-                counts[place] += added[0] if added else 0
-    return [Outcome(batch.labels[place], row[1], counts[place]) for place, row in rows.items()]
+        with cursor.copy(_COPY_DOCUMENTS) as copy:
+            for _, part, rows in batch.parts(only):
+                if part == 0:
+                    copy.write(rows[: rows.index(b"\n") + 1])
+        with cursor.copy(_COPY_CHUNKS) as copy:
+            for _, part, rows in batch.parts(only):
+                if part == 0:
+                    copy.write(rows[rows.index(b"\n") + 1 :])
+        stored = {row[0]: row for row in cursor.execute(_STORE, [collection]).fetchall()}
+        counts = {place: count for place, _, _, count in stored.values()}
+        for place, part, rows in batch.parts(only):
+            _, document_id, status, _ = stored[place]
+            if part > 0 and status in ("added", "replaced", "appended"):
+                counts[place] += _append(connection, document_id, place, rows)
+    return [
+        Outcome(batch.labels[place], status, counts[place])
+        for place, _, status, _ in stored.values()
+    ]
+
+
+def _append(connection: Connection, document_id: int, place: int, rows: bytes) -> int:
+    """Store a later part of a large document; return how many chunks it has."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CLEAR)
+        with cursor.copy(_COPY_CHUNKS) as copy:
+            copy.write(rows)
+        row = cursor.execute(_APPEND, [document_id, place]).fetchone()
+        return row[0] if row else 0
 
 
 def _explain(connection: Connection, error: Exception) -> UserError:

@@ -182,7 +182,13 @@ class Worker:
             payload = b""
             if not self._dry_run and (some or not part):
                 payload = document_payload(
-                    wanted.candidate, document, wanted.language, some, part, wanted.stored
+                    wanted.candidate,
+                    document,
+                    wanted.language,
+                    some,
+                    wanted.index,
+                    part,
+                    wanted.stored,
                 )
             self._send(message, payload, flush=False)
             part += 1

@@ -16,7 +16,11 @@ _STAGE = """
     CREATE TEMP TABLE IF NOT EXISTS embedding_stage (chunk_id bigint, embedding vector)
     ON COMMIT DELETE ROWS
 """
-_UNCOUNTED = "SELECT chunk_id, content, own_start FROM pgblend._uncounted_chunks(%s)"
+# The database estimates where it splits a text itself: it has no tokenizer.
+_UNCOUNTED = """
+    SELECT id, content, own_start FROM pgblend_data.chunk
+    WHERE id = ANY(%s::bigint[]) AND piece_tokens IS NULL ORDER BY id
+"""
 _STORE_COUNTS = "SELECT pgblend._store_token_counts(%s::jsonb)"
 _COPY = "COPY pg_temp.embedding_stage (chunk_id, embedding) FROM STDIN (FORMAT binary)"
 

@@ -21,7 +21,6 @@ BEFORE_ROUTINES = (
     "tables/96_row_types.sql",
 )
 AFTER_ROUTINES = (
-    "triggers.sql",
     "from_0010/chunks.sql",
     "from_0010/entities.sql",
     "from_0010/check_keys.sql",

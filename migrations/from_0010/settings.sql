@@ -1,7 +1,7 @@
 -- Settings that 0.0.1 had and the next version does not know.
 
--- The history is of what people change: a release says what it changes itself. Made again after the
--- routines.
+-- The history is of what people change: a release says what it changes itself. The file of the
+-- trigger's function makes it again.
 DROP TRIGGER profile_10_record_history ON pgblend_data.profile;
 UPDATE pgblend_data.profile
 SET settings = settings #- '{feedback,pool}' WHERE settings #> '{feedback,pool}' IS NOT NULL;

@@ -18,7 +18,7 @@ def upgrade() -> None:
     connection = op.get_bind()
     execute_script(connection, read_tables())
     replace_routines(connection, snapshot(revision), None)
-    execute_script(connection, read_script("triggers.sql"))
+    execute_script(connection, read_script("constraint_triggers.sql"))
 
 
 def downgrade() -> None:

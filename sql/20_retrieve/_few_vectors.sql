@@ -13,6 +13,7 @@ AS $function$
 DECLARE
     few boolean;
 BEGIN
+    -- Calls in text: none (a space's table).
     EXECUTE format(
         'SELECT count(*) <= $2 FROM (
             SELECT FROM pgblend_data.%I AS e WHERE e.collection_id = ANY($1) LIMIT $2::bigint + 1

@@ -11,6 +11,7 @@ DECLARE
     passing bigint[];
 BEGIN
     SELECT f.* INTO compiled FROM pgblend._filter_condition(filter, 2) AS f;
+    -- Calls in text: _iso_timestamp (a filter's conditions).
     EXECUTE format(
         'SELECT coalesce(array_agg(c.id ORDER BY u.place), ''{}'')
         FROM unnest($1) WITH ORDINALITY AS u (chunk_id, place)

@@ -55,6 +55,7 @@ BEGIN
             by_document, contains, '(c.metadata @> ANY($5)) IS NOT TRUE AND ', compiled.on_chunk,
             ' UNION ALL ', by_chunk, 'c.metadata @> ANY($5) AND ', compiled.on_chunk);
     END IF;
+    -- Calls in text: _iso_timestamp (a filter's conditions).
     EXECUTE format(
         'SELECT coalesce(array_agg(p.id), ''{}'') FROM (%s LIMIT $6) AS p', statement)
     INTO passing

@@ -29,6 +29,7 @@ BEGIN
         statement := statement || 'd.metadata @> ANY($3) AND ';
     END IF;
     statement := concat(statement, compiled.on_document);
+    -- Calls in text: _iso_timestamp (a filter's conditions).
     EXECUTE format(
         'SELECT coalesce(array_agg(p.id), ''{}'') FROM (%s LIMIT $4) AS p', statement)
     INTO passing

@@ -28,6 +28,7 @@ BEGIN
         RETURN NULL;
     END IF;
     percent := least(100, 100 * greatest(500 / documents, 20.0 / pages));
+    -- Calls in text: _iso_timestamp (a filter's conditions).
     EXECUTE format(
         'SELECT count(*) FROM pgblend_data.document AS d TABLESAMPLE SYSTEM ($3) REPEATABLE (0)
         WHERE d.collection_id = ANY($1) AND %s', on_document)

@@ -22,6 +22,7 @@ BEGIN
         END IF;
         last_seen := held.name;
         BEGIN
+            -- Calls in text: none (a space's table).
             EXECUTE format('LOCK TABLE pgblend_data.%I IN ACCESS SHARE MODE', held.table_name);
             RETURN held;
         EXCEPTION WHEN undefined_table THEN

@@ -108,6 +108,7 @@ BEGIN
         PERFORM
             set_config('hnsw.ef_search', least(list_size + 1, 1000)::text, true),
             set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
+        -- Calls in text: _iso_timestamp (a filter's conditions).
         EXECUTE pgblend._vector_scan(space, conditions, scan = 'exact')
         INTO chunk_ids, document_ids, chunk_indexes, scores
         USING query_embedding, collection_ids, operands, depth, passing, configs, phrases, rescored;

@@ -23,6 +23,7 @@ BEGIN
     ELSIF NOT FOUND THEN
         RETURN;
     END IF;
+    -- Calls in text: none (a space's table).
     RETURN QUERY EXECUTE format(
         'SELECT e.chunk_id, e.embedding::vector FROM pgblend_data.%I AS e
         WHERE e.chunk_id = ANY($1)', target.table_name)

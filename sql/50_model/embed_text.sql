@@ -16,6 +16,7 @@ SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target pgblend_data.embedding_space;
+    checked jsonb;
 BEGIN
     PERFORM pgblend._check_timeout(timeout_ms);
     PERFORM pgblend._check_size('texts', cardinality(texts), 'items', 'array_items');
@@ -31,9 +32,16 @@ BEGIN
         RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
             USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
     END IF;
-    RETURN pgblend._answered_vectors(
+    checked := pgblend._checked_vectors(
         pgblend._model_answer('embed', jsonb_build_object('input', texts), target.name, timeout_ms),
         cardinality(texts), target);
+    IF checked ? 'problem' THEN
+        RAISE EXCEPTION '%', checked ->> 'problem'
+            USING ERRCODE = 'PB008', HINT = checked ->> 'hint';
+    END IF;
+    RETURN (
+        SELECT array_agg(v.value::text::vector ORDER BY v.place)
+        FROM jsonb_array_elements(checked -> 'vectors') WITH ORDINALITY AS v (value, place));
 END;
 $function$;
 

@@ -11,6 +11,7 @@ AS $function$
 DECLARE
     found_any boolean;
 BEGIN
+    -- Calls in text: none (a space's table).
     EXECUTE format(
         'SELECT EXISTS (SELECT FROM pgblend_data.%I AS e WHERE e.collection_id = ANY($1))',
         space.table_name)

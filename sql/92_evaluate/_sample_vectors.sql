@@ -16,6 +16,7 @@ DECLARE
     sample vector[];
 BEGIN
     IF sampled.name IS NOT NULL THEN
+        -- Calls in text: none (a space's table).
         EXECUTE format(
             'SELECT array_agg(p.middle) FROM (
                 SELECT l2_normalize(e.embedding::vector)

@@ -19,6 +19,7 @@ AS $function$
 DECLARE
     target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set);
     wanted pgblend_data.evaluation_run;
+    space pgblend_data.embedding_space;
     run_id bigint;
 BEGIN
     IF arm IS NULL OR arm NOT IN ('hybrid', 'lexical', 'vector', 'fuzzy') THEN
@@ -35,7 +36,24 @@ BEGIN
             || coalesce(options -> 'timeouts_ms', '{}'));
     wanted.settings := pgblend._search_settings(
         wanted.options, wanted.profile, array_remove(ARRAY[target.collection_id], NULL));
-    wanted.versions := pgblend._run_versions(target, wanted.settings ->> 'space');
+    space := pgblend._searched_space(wanted.settings ->> 'space');
+    -- What the figures depend on beside the settings; a set on all collections counts what the
+    -- caller may read.
+    wanted.versions := jsonb_build_object(
+        'postgresql', current_setting('server_version'),
+        'pgvector', (
+            SELECT e.extversion FROM pg_catalog.pg_extension AS e WHERE e.extname = 'vector'),
+        'embedding_space', space.name,
+        'embedding_model', space.model,
+        'documents', (
+            SELECT count(*) FROM pgblend_data.document AS d
+            WHERE target.collection_id IS NULL OR d.collection_id = target.collection_id),
+        'queries', (
+            SELECT count(*) FROM pgblend_data.judged_query AS q WHERE q.set_id = target.id),
+        'judgements', (
+            SELECT count(*) FROM pgblend_data.judgement AS j
+            INNER JOIN pgblend_data.judged_query AS q ON q.id = j.query_id
+            WHERE q.set_id = target.id));
     SELECT r.id INTO run_id FROM pgblend_data.evaluation_run AS r
     WHERE r.set_id = target.id AND r.state = 'running' AND r.arm = _start_run.arm
         AND r.profile IS NOT DISTINCT FROM wanted.profile AND r.options = wanted.options

@@ -1,4 +1,5 @@
--- _writable_judged_set: the judged set of that name; an error where the caller may not write to it.
+-- _writable_judged_set: the judged set of that name; an error where the caller sees none, or may
+-- not write to it.
 CREATE OR REPLACE FUNCTION pgblend._writable_judged_set(judged_set text)
 RETURNS pgblend_data.judged_set
 LANGUAGE plpgsql
@@ -6,8 +7,15 @@ STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    target pgblend_data.judged_set := pgblend._judged_set(judged_set);
+    target pgblend_data.judged_set;
 BEGIN
+    SELECT s.* INTO target FROM pgblend_data.judged_set AS s WHERE s.name = judged_set;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no judged set % that % may read',
+            coalesce('"' || left(judged_set, 200) || '"', 'NULL'), current_user
+            USING ERRCODE = '42704',
+            HINT = 'SELECT name FROM blend.judged_sets; pgblend eval import makes one.';
+    END IF;
     IF NOT pgblend._may_write(target.collection_id) THEN
         RAISE EXCEPTION '% may not write to judged set "%"', current_user, target.name
             USING ERRCODE = '42501',

@@ -59,7 +59,11 @@ BEGIN
         SELECT run.id, judged.id, run.collection_id, f.source_keys, f.scores,
             cardinality(passages), latency_ms,
             ARRAY(SELECT jsonb_array_elements_text(blend.last_search() -> 'degraded')),
-            pgblend._passage_metrics(passages)
+            (SELECT jsonb_build_object(
+                'documents@10', count(DISTINCT p.document_id),
+                'duplicates@10', coalesce(
+                    1 - count(DISTINCT p.content)::double precision / nullif(count(*), 0), 0))
+                FROM unnest(passages) AS p WHERE p.rank <= 10)
         FROM pgblend._found_documents(passages, judged.id) AS f
         ON CONFLICT DO NOTHING;  -- another session was faster
         done := done + 1;

@@ -75,7 +75,8 @@ def payloads_of(
             continue
         chunks = timed("split", partial(split_document, document, ChunkSettings()))
         language = timed("language", partial(language_of, document.text))
-        write = partial(document_payload, candidate, document, language, chunks, 0)
+        place = len(payloads) % BATCH
+        write = partial(document_payload, candidate, document, language, chunks, place, 0)
         payloads.append(timed("write out", write))
         chunk_count += len(chunks)
     return payloads, chunk_count, seconds

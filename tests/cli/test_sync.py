@@ -5,6 +5,10 @@ import os
 
 import pytest
 
+from pgblend.cli.ingest.payload import chunk_row, document_row
+from pgblend.cli.ingest.spool import Batch
+from pgblend.cli.ingest.store import Outcome, store
+
 
 @pytest.fixture
 def sync(pgblend, parse_valid):
@@ -159,17 +163,21 @@ def test_files_are_replaced_and_pruned(sync, connection, tmp_path):
     assert connection.execute("SELECT source_key FROM blend.documents").fetchall() == [("a.txt",)]
 
 
+def grown(expected_hash: str) -> Batch:
+    """A document of new messages, whose content hash is taken for that."""
+    about = {"place": 0, "source_key": "k", "content_hash": "after", "expected_hash": expected_hash}
+    rows = [chunk_row(0, {"content": text}) for text in ("more", "and more")]
+    batch = Batch(["k"])
+    batch.add(0, 0, "".join([document_row(about), *rows]).encode())
+    batch.finish(0, 2, 0)
+    return batch
+
+
 def test_a_document_that_changed_meanwhile_is_not_appended_to(connection):
     connection.execute("SELECT blend.add_collection('c')")
     connection.execute("SELECT blend.ingest_document('c', 'k', 'text', content_hash => 'now')")
-    with pytest.raises(Exception, match=r'document "k" was changed or deleted meanwhile'):
-        connection.execute(
-            "SELECT pgblend._append_document('c', 'k', 'before', 'after', now(), '[]')"
-        )
-    added = connection.execute(
-        "SELECT added FROM pgblend._append_document('c', 'k', 'now', 'after', now(), %s)",
-        ['[{"content": "more"}, {"content": "and more"}]'],
-    ).fetchone()
-    assert added == (2,)
+    (outcome,) = store(connection, "c", grown("before"))
+    assert 'document "k" was changed or deleted meanwhile' in outcome.error
+    assert store(connection, "c", grown("now")) == [Outcome("k", "appended", 2)]
     indexes = connection.execute("SELECT chunk_index, content FROM blend.chunks ORDER BY 1")
     assert indexes.fetchall() == [(0, "text"), (1, "more"), (2, "and more")]

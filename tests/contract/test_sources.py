@@ -36,9 +36,9 @@ CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 # Why each lock is safe though any role can take its key.
 ADVISORY = re.compile(r"\bpg_(?:try_)?advisory_\w+")
 ADVISORY_LOCKS = {
-    "90_ingest/_start_worker": "a random key, made with the row: nobody holds it before; it counts"
-    " for the process alone that the row names, and nothing waits for it",
-    "90_ingest/_stop_worker": "gives that one back",
+    "74_embedding/_start_worker": "a random key, made with the row: nobody holds it before; it"
+    " counts for the process alone that the row names, and nothing waits for it",
+    "74_embedding/_stop_worker": "gives that one back",
     "migrations/runner.py": "stops migrations alone; who holds it and is no superuser is named",
 }
 
@@ -60,6 +60,36 @@ def test_a_file_uses_its_own_and_lower_stages_only(file: SourceFile) -> None:
     stages = {other.name: other.stage for other in SOURCES}
     assert file.name == "access" or file.calls <= stages.keys()
     assert all(stages[name] <= file.stage for name in file.calls & stages.keys())
+
+
+def test_statements_built_as_text_say_what_they_call_and_why() -> None:
+    """A line above the first of them: what else is called is read from the code."""
+    declared = re.compile(r"^ *-- Calls in text: (none|_\w+(?:, _\w+)*) \(.+\)\.$", re.M)
+    in_filters = set(
+        re.findall(r"\bpgblend\.(_\w+)", MODULES["pgblend.plpy.filter.compile"].read_text())
+    )
+    for file in SOURCES:
+        code = re.sub(r"--[^\n]*", "", file.text)
+        builds = file.name != "access" and re.search(r"\bEXECUTE (?!FUNCTION\b|ON\b)", code)
+        found = declared.findall(file.text)
+        assert len(found) == (1 if builds else 0), file.name
+        called = {*", ".join(found).split(", ")} - {"none", ""}
+        assert called <= {other.name for other in SOURCES}, file.name
+        if builds and re.search(r"\bon_(?:chunk|document)\b", code):
+            assert in_filters <= called, file.name
+
+
+def test_triggers_stand_beside_their_functions() -> None:
+    """But constraint triggers, which no statement replaces, and those on users' tables."""
+    made = re.compile(
+        r"^CREATE OR REPLACE TRIGGER [^;]*? EXECUTE FUNCTION pgblend\.(\w+)\(\);", re.M
+    )
+    alone = {file.name for file in SOURCES if "\nRETURNS trigger\n" in file.text}
+    for file in SOURCES:
+        for name in made.findall(file.text):
+            assert name == file.name
+            alone.discard(name)
+    assert alone == {"_chunk_seal", "_table_changed", "_table_truncated"}
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=identify)

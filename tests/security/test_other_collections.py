@@ -112,8 +112,9 @@ def attack(committed: Database, connect_as: Callable[..., psycopg.Connection]) -
             collection,
         )
         committed.rows(
-            "SELECT pgblend._store_extraction(collection_id, content_hash, 'v', %s)"
-            " FROM pgblend_data.chunk WHERE collection_id = %s AND content ~ 'walrus'",
+            "INSERT INTO pgblend_data.entity_extraction"
+            " SELECT collection_id, content_hash, 'v', %s FROM pgblend_data.chunk"
+            " WHERE collection_id = %s AND content ~ 'walrus'",
             '{"entities": [{"name": "walrus", "type": "x"}]}',
             collection,
         )

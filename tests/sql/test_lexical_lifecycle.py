@@ -21,7 +21,7 @@ FILL = """
     SELECT pgblend._store_documents(
         c, array_agg(pgblend._document_row(
             c, 'more' || n, 'bulk ' || n, NULL, NULL, NULL, 'english', NULL, NULL, NULL)),
-        array_agg('bulk ' || n), array_agg(NULL::jsonb), array_agg(NULL::jsonb))
+        array_agg('bulk ' || n), NULL, NULL)
     FROM pgblend._named_collection('library') AS c, generate_series(1, %s) AS n
     GROUP BY c
 """

@@ -118,7 +118,6 @@ def test_a_hidden_collection_is_like_a_missing_one(two_collections: Any, search:
         "SELECT set_metadata(1, '{}')",
         "SELECT pgblend._next_embeddings('test_space', 1)",
         "SELECT pgblend._store_embeddings('test_space')",
-        "SELECT pgblend._call_gateway('/x', '{}', 10)",
         "SELECT pgblend._post_to_gateway('{}')",
         "SELECT pgblend._create_embedding_table('x')",
         "SELECT * FROM setting_changes",
@@ -276,7 +275,6 @@ def test_an_admin_is_no_superuser(library: Database, connect_as: Connect) -> Non
     admin = Database(connect_as("pgblend_admin"))
     for statement in (
         "SELECT pgblend._post_to_gateway('{}')",
-        "SELECT pgblend._call_gateway('/x', '{}', 10)",
         "DROP TABLE pgblend_data.document",
         "DELETE FROM pgblend_data.setting_history",
         "CREATE FUNCTION blend.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",

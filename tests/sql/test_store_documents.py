@@ -16,8 +16,11 @@ STORE = """
             NULL, NULL, NULL, NULL)
             FROM jsonb_to_recordset(%s::jsonb)
                 AS d (key text, content text, title text, metadata jsonb)),
-        ARRAY(SELECT d ->> 'content' FROM jsonb_array_elements(%s::jsonb) AS d),
-        ARRAY(SELECT d -> 'chunks' FROM jsonb_array_elements(%s::jsonb) AS d),
+        ARRAY(SELECT CASE WHEN NOT d ? 'chunks' THEN d ->> 'content' END
+            FROM jsonb_array_elements(%s::jsonb) AS d),
+        ARRAY(SELECT jsonb_populate_record(c, jsonb_build_object('document', place))
+            FROM jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS e (d, place),
+            unnest(pgblend._read_chunks(d -> 'chunks')) AS c),
         ARRAY(SELECT d -> 'links' FROM jsonb_array_elements(%s::jsonb) AS d)) AS s
     ORDER BY s.place
 """

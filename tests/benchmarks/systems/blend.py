@@ -9,6 +9,7 @@ from corpora import DIMENSIONS, Corpus, Document, Question
 from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.database import Connection, connect
+from pgblend.cli.ingest.payload import chunk_row, document_row
 from pgblend.cli.ingest.spool import Batch
 from pgblend.cli.ingest.store import store
 from pgblend.migrations import runner
@@ -142,7 +143,7 @@ def store_corpus(connection: Connection, corpus: Corpus) -> None:
     for documents in batched(corpus.documents(), BATCH):
         with closing(Batch([document.key for document in documents])) as batch:
             for place, document in enumerate(documents):
-                batch.add(place, 0, payload(document))
+                batch.add(place, 0, payload(place, document))
                 batch.finish(place, 1, 0)
             store(connection, COLLECTION, batch)
         with connection.cursor().copy("COPY given FROM STDIN (FORMAT binary)") as copy:
@@ -151,16 +152,16 @@ def store_corpus(connection: Connection, corpus: Corpus) -> None:
                 copy.write_row((document.key, document.vector))
 
 
-def payload(document: Document) -> bytes:
+def payload(place: int, document: Document) -> bytes:
     """Return a document of one chunk as ingest hands it over."""
-    columns = {
+    about = {
+        "place": place,
         "source_key": document.key,
-        "content": "",
         "title": document.title,
         "content_hash": "given",
-        "chunks": [{"content": document.text or document.title}],
     }
-    return json.dumps(columns).encode()
+    chunk = {"content": document.text or document.title}
+    return (document_row(about) + chunk_row(place, chunk)).encode()
 
 
 def batched(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:

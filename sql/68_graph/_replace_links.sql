@@ -1,0 +1,36 @@
+-- _replace_links: put links in place of those that documents' texts had: an array of them for each
+-- document.
+CREATE OR REPLACE FUNCTION pgblend._replace_links(document_ids bigint[], links jsonb[])
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+#variable_conflict use_column
+DECLARE
+    targets bigint[];
+BEGIN
+    PERFORM pgblend._check_links(g.links) FROM unnest(_replace_links.links) AS g (links);
+    WITH gone AS (
+        DELETE FROM pgblend_data.link AS l
+        WHERE l.document_id = ANY(document_ids) AND l.origin = 'text'
+        RETURNING l.target_document_id
+    )
+
+    SELECT array_agg(DISTINCT g.target_document_id) INTO targets
+    FROM gone AS g WHERE g.target_document_id IS NOT NULL;
+    IF targets IS NOT NULL THEN
+        PERFORM pgblend._link_edges(document_ids, targets);
+    END IF;
+    PERFORM pgblend._insert_links(
+        d.collection_id, array_agg(d.id ORDER BY g.ordinality),
+        array_agg(g.links ORDER BY g.ordinality), 'text')
+    FROM unnest(document_ids, _replace_links.links) WITH ORDINALITY AS g (id, links)
+    INNER JOIN pgblend_data.document AS d ON d.id = g.id
+    WHERE g.links <> '[]'
+    GROUP BY d.collection_id;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._replace_links(bigint[], jsonb[]) IS
+'Put links in place of those that documents'' texts had: an array of them for each document.';

@@ -1,0 +1,86 @@
+-- add_edge: join two nodes by an edge; true where it is new, false where weight and metadata of one
+-- that is there were set.
+-- The edge dies with either node, and stays when a document's text is replaced. The caller must be
+-- allowed to write to the collections of both. An unknown node, a loop, a weight outside 0 to
+-- 1,000,000 and metadata that is no object are errors.
+CREATE OR REPLACE FUNCTION blend.add_edge(
+    source text,
+    target text,
+    edge_type text DEFAULT 'link',
+    weight real DEFAULT 1,
+    metadata jsonb DEFAULT '{}'
+)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    source_node bigint := pgblend._node_id(add_edge.source);
+    target_node bigint := pgblend._node_id(add_edge.target);
+    missing bigint;
+    collection_name text;
+    is_new boolean;
+BEGIN
+    IF source_node IS NULL OR target_node IS NULL OR source_node = target_node THEN
+        RAISE EXCEPTION 'an edge from % to %: expected two different nodes',
+            coalesce(pgblend._node_name(source_node), 'NULL'),
+            coalesce(pgblend._node_name(target_node), 'NULL')
+            USING ERRCODE = '22023',
+            HINT = 'graph_node(collection, source_key) gives the node of a document.';
+    ELSIF coalesce(edge_type, '') = '' OR octet_length(edge_type) > 200 THEN
+        RAISE EXCEPTION 'edge_type is %: expected a text of 1 to 200 bytes',
+            coalesce('"' || left(edge_type, 100) || '"', 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: cites';
+    ELSIF weight IS NULL OR weight NOT BETWEEN 0 AND 1000000 THEN
+        RAISE EXCEPTION 'weight is %: expected a number from 0 to 1000000',
+            coalesce(weight::text, 'NULL')
+            USING ERRCODE = '22023', HINT = 'The default is 1.';
+    ELSIF jsonb_typeof(metadata) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'metadata is %: expected a JSON object',
+            coalesce(left(metadata::text, 200), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: {"page": 3}';
+    END IF;
+    SELECT n INTO missing FROM unnest(ARRAY[source_node, target_node]) AS n
+    WHERE NOT EXISTS (SELECT FROM pgblend._node_facts(ARRAY[n]));
+    IF FOUND THEN
+        RAISE EXCEPTION 'there is no node %', pgblend._node_name(missing)
+            USING ERRCODE = '42704',
+            HINT = 'graph_node(collection, source_key) gives the node of a document.';
+    END IF;
+    SELECT c.name INTO collection_name
+    FROM pgblend._node_facts(ARRAY[source_node, target_node]) AS f
+    INNER JOIN pgblend_data.collection AS c ON c.id = f.collection_id
+    WHERE NOT pgblend._may_write(f.collection_id);
+    IF FOUND THEN
+        RAISE EXCEPTION '% may not write to collection "%"', current_user, collection_name
+            USING ERRCODE = '42501',
+            HINT = 'An admin grants it: grant_collection(collection, role, ''write'')';
+    END IF;
+    WITH stored AS (
+        INSERT INTO pgblend_data.edge AS e (
+            node, is_reverse, neighbour, edge_type, origin, collection_id,
+            neighbour_collection_id, bucket, weight, metadata)
+        SELECT own.node, way.is_reverse, other.node, add_edge.edge_type, 'hand',
+            own.collection_id, other.collection_id, own.bucket, add_edge.weight,
+            add_edge.metadata
+        FROM (VALUES (false, source_node, target_node), (true, target_node, source_node))
+            AS way (is_reverse, node, neighbour)
+        INNER JOIN pgblend._node_facts(ARRAY[source_node, target_node]) AS own
+            ON own.node = way.node
+        INNER JOIN pgblend._node_facts(ARRAY[source_node, target_node]) AS other
+            ON other.node = way.neighbour
+        ON CONFLICT ON CONSTRAINT edge_pkey
+        DO UPDATE SET weight = excluded.weight, metadata = excluded.metadata
+        RETURNING e.xmax = 0 AS is_new
+    )
+
+    SELECT bool_and(s.is_new) INTO is_new FROM stored AS s;
+    RETURN is_new;
+END;
+$function$;
+
+COMMENT ON FUNCTION blend.add_edge(text, text, text, real, jsonb) IS
+'Join two nodes (document:ID, chunk:ID, entity:ID) by an edge; true where it is new, false where '
+'one that is there was given weight and metadata.';

@@ -1,0 +1,58 @@
+-- _store_staged: store the documents of the temporary tables document_stage and chunk_stage; a row
+-- for each, by its place, with its status and how many chunks it has.
+-- The client fills them by COPY (cli/ingest/store.py). A document with an expected_hash gets its
+-- chunks beside those that it has (appended, or unchanged without new ones). Where it has another
+-- content hash by now, somebody else appended meanwhile: that is an error, as an unknown document
+-- is.
+CREATE OR REPLACE FUNCTION pgblend._store_staged(collection text)
+RETURNS TABLE (place integer, document_id bigint, status text, chunk_count integer)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.collection := pgblend._named_collection(collection);
+    staged record;
+BEGIN
+    SELECT array_agg(s.place ORDER BY s.place) AS places,
+        array_agg(pgblend._document_row(
+            target, s.source_key, NULL, s.title, s.uri, s.metadata, s.language,
+            s.content_hash, s.media_type, s.modified_at) ORDER BY s.place) AS documents,
+        array_agg(s.links ORDER BY s.place) AS links
+    INTO staged
+    FROM pg_temp.document_stage AS s
+    WHERE s.expected_hash IS NULL;
+    RETURN QUERY
+    SELECT staged.places[n.place], n.document_id, n.status, n.chunk_count
+    FROM pgblend._store_documents(
+        target, staged.documents, NULL, pgblend._staged_chunks(staged.places), staged.links) AS n;
+    FOR staged IN
+        SELECT s.* FROM pg_temp.document_stage AS s
+        WHERE s.expected_hash IS NOT NULL
+        ORDER BY s.source_key COLLATE "C"
+    LOOP
+        UPDATE pgblend_data.document AS d
+        SET content_hash = staged.content_hash,
+            modified_at = greatest(d.modified_at, staged.modified_at),
+            ingested_at = now()
+        WHERE d.collection_id = target.id
+            AND d.source_key = staged.source_key
+            AND d.content_hash = staged.expected_hash
+        RETURNING d.id INTO document_id;
+        IF document_id IS NULL THEN
+            RAISE EXCEPTION 'document "%" was changed or deleted meanwhile',
+                left(staged.source_key, 200)
+                USING ERRCODE = '40001', HINT = 'Run it again.';
+        END IF;
+        place := staged.place;
+        chunk_count := pgblend._append_staged(document_id, place);
+        status := CASE WHEN chunk_count > 0 THEN 'appended' ELSE 'unchanged' END;
+        RETURN NEXT;
+    END LOOP;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._store_staged(text) IS
+'Store the documents of the temporary tables document_stage and chunk_stage; a row for each, by '
+'its place, with its status and how many chunks it has.';

@@ -1,0 +1,30 @@
+-- revoke_collection: take a grant on a collection back; revoking read takes write as well.
+-- An unknown collection, role or privilege is an error; returns whether there was a grant.
+CREATE OR REPLACE FUNCTION blend.revoke_collection(
+    collection text,
+    role_name name,
+    privilege text DEFAULT 'read'
+)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+BEGIN
+    DELETE FROM pgblend_data.collection_grant AS g
+    WHERE g.collection_id = (pgblend._named_collection(revoke_collection.collection)).id
+        AND g.role_name = revoke_collection.role_name
+        AND g.privilege = ANY(CASE revoke_collection.privilege
+            WHEN 'read' THEN '{read,write}'::text[] WHEN 'write' THEN '{write}' END);
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    PERFORM pgblend._check_grant(revoke_collection.role_name, revoke_collection.privilege);
+    RETURN false;
+END;
+$function$;
+
+COMMENT ON FUNCTION blend.revoke_collection(text, name, text) IS
+'Take a grant on a collection back; revoking read takes write as well. Returns whether there was '
+'one.';

@@ -1,0 +1,76 @@
+-- _next_embeddings: chunks that wait for a vector in a space, with the text to embed, claimed for a
+-- worker.
+-- A claim holds no row lock, so a chunk can be deleted while the model thinks; it ends with
+-- _store_embeddings, _fail_embeddings, _release_embeddings, or the worker's session. Without a
+-- worker the rows are locked for this transaction instead. Rows of other workers are skipped, as
+-- are those to be tried later and dead letters; no rows mean that there is nothing to take now. A
+-- NULL batch_size takes all; an unknown space has none. embedding_texts_per_minute bounds what all
+-- workers take together. Chunks to be embedded with a summary that a model makes wait for it once:
+-- a model that failed for a document holds nothing up, and without one (summary_model) none waits.
+CREATE OR REPLACE FUNCTION pgblend._next_embeddings(
+    space text,
+    batch_size integer,
+    worker integer DEFAULT NULL
+)
+RETURNS TABLE (chunk_id bigint, input text)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 100
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    chunk_ids bigint[];
+    with_summary bigint[] := ARRAY(
+        SELECT c.id
+        FROM pgblend_data.collection AS c
+        CROSS JOIN LATERAL pgblend._collection_settings(c.settings) AS s (settings)
+        WHERE s.settings ->> 'embedding_prefix' = 'summary'
+            AND (s.settings ->> 'summaries')::boolean
+            AND blend.get_setting('summary_model') <> 'null');
+BEGIN
+    IF worker IS NOT NULL THEN
+        batch_size := pgblend._embedding_allowance(_next_embeddings.space, batch_size);
+    END IF;
+    WITH batch AS MATERIALIZED (
+        SELECT q.chunk_id
+        FROM pgblend_data.embedding_queue AS q
+        WHERE q.space = _next_embeddings.space
+            AND q.dead_at IS NULL
+            AND (q.not_before IS NULL OR q.not_before <= clock_timestamp())
+            AND (q.collection_id <> ALL(with_summary) OR NOT EXISTS (
+                SELECT FROM pgblend_data.document_summary AS m
+                WHERE m.document_id = q.document_id AND m.summary IS NULL AND m.failures = 0))
+            AND (q.worker IS NULL OR q.worker <> ALL((SELECT pgblend._live_workers())::integer[]))
+        ORDER BY q.chunk_id
+        LIMIT batch_size
+        FOR UPDATE SKIP LOCKED
+    ), claim AS (
+        UPDATE pgblend_data.embedding_queue AS q
+        SET worker = _next_embeddings.worker
+        FROM batch AS b
+        WHERE q.space = _next_embeddings.space AND q.chunk_id = b.chunk_id
+            AND _next_embeddings.worker IS NOT NULL
+    )
+    SELECT array_agg(b.chunk_id) INTO chunk_ids FROM batch AS b;
+    IF worker IS NOT NULL AND chunk_ids IS NOT NULL THEN
+        PERFORM pgblend._take_allowance(_next_embeddings.space, cardinality(chunk_ids));
+    END IF;
+    RETURN QUERY
+    SELECT
+        c.id,
+        pgblend._embedding_input(
+            pgblend._collection_settings(collection.settings) ->> 'embedding_prefix',
+            d.title, c.heading, c.content, m.summary)
+    FROM pgblend_data.chunk AS c
+    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
+    INNER JOIN pgblend_data.collection AS collection ON d.collection_id = collection.id
+    LEFT JOIN pgblend_data.document_summary AS m ON m.document_id = d.id
+    WHERE c.id = ANY(chunk_ids)
+    ORDER BY c.id;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._next_embeddings(text, integer, integer) IS
+'Chunks that wait for a vector in a space, with the text to embed: claimed for a worker, or '
+'without one locked for this transaction.';

@@ -1,0 +1,34 @@
+-- _probe_model: the vector that a model gives for the probe text, asked through the gateway.
+-- PB008 where the gateway fails or its answer holds no vector. Runs with its owner's rights, like
+-- _request_model; only admins may call it, who choose the models anyway.
+CREATE OR REPLACE FUNCTION pgblend._probe_model(model text, timeout_ms integer)
+RETURNS real[]
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+COST 100000
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    outcome jsonb := pgblend._post_to_gateway(pgblend._gateway_request(
+        '/v1/embeddings',
+        jsonb_build_object('model', model, 'input', jsonb_build_array(pgblend._probe_text())),
+        timeout_ms));
+BEGIN
+    IF outcome ? 'answer' THEN
+        outcome := pgblend._checked_vectors(outcome -> 'answer', 1, NULL);
+    END IF;
+    IF outcome ? 'problem' THEN
+        RAISE EXCEPTION '%', outcome ->> 'problem'
+            USING ERRCODE = 'PB008', HINT = outcome ->> 'hint';
+    END IF;
+    RETURN ARRAY(
+        SELECT e.value::real
+        FROM jsonb_array_elements_text(outcome #> '{vectors,0}') WITH ORDINALITY AS e (value, place)
+        ORDER BY e.place);
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._probe_model(text, integer) IS
+'The vector that a model gives for the probe text, asked through the gateway. Raises PB008 where '
+'there is none.';

@@ -1,0 +1,54 @@
+-- count_vectors: of one embedding space, or with NULL of each, how far it is filled and its size.
+-- Counts what the caller may read; bytes are of all collections, and NULL but for admins. dead are
+-- chunks that were given up; missing ones neither have a vector nor wait for one, and
+-- queue_missing_vectors queues them. An unknown space gives no row.
+CREATE OR REPLACE FUNCTION blend.count_vectors(space text DEFAULT NULL)
+RETURNS TABLE (
+    name text,
+    chunks bigint,
+    vectors bigint,
+    waiting bigint,
+    dead bigint,
+    missing bigint,
+    table_bytes bigint,
+    index_bytes bigint
+)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 2
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    counted pgblend_data.embedding_space;
+BEGIN
+    FOR counted IN
+        SELECT s.* FROM pgblend_data.embedding_space AS s
+        WHERE s.name = coalesce(count_vectors.space, s.name)
+        ORDER BY s.name
+    LOOP
+        name := counted.name;
+        -- Calls in text: none (a space's table).
+        EXECUTE format(
+            'SELECT count(*), count(e.chunk_id),
+                count(*) FILTER (WHERE e.chunk_id IS NULL AND NOT EXISTS (
+                    SELECT FROM pgblend_data.embedding_queue AS q
+                    WHERE q.space = $1 AND q.chunk_id = c.id))
+            FROM pgblend_data.chunk AS c
+            LEFT JOIN pgblend_data.%I AS e ON e.chunk_id = c.id', counted.table_name)
+        INTO chunks, vectors, missing USING counted.name;
+        SELECT count(*) FILTER (WHERE q.dead_at IS NULL), count(q.dead_at) INTO waiting, dead
+        FROM pgblend_data.embedding_queue AS q WHERE q.space = counted.name;
+        IF pg_has_role('pgblend_admin', 'USAGE') THEN
+            table_bytes := pg_table_size(format('pgblend_data.%I', counted.table_name)::regclass);
+            index_bytes := pg_indexes_size(format('pgblend_data.%I', counted.table_name)::regclass);
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END;
+$function$;
+
+COMMENT ON FUNCTION blend.count_vectors(text) IS
+'Of each embedding space how many chunks there are, have a vector, wait for one, were given '
+'up (dead), and neither have nor wait (missing), of collections that the caller may read; for '
+'admins also the bytes of its table and indexes.';

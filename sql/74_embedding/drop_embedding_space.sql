@@ -1,0 +1,59 @@
+-- drop_embedding_space: delete an embedding space with its vectors; false where there is none to
+-- delete.
+-- The space that searches use is refused (55006) unless even_active is true. Waits for searches in
+-- it: short times, over and over, so that nobody waits behind it for long and no deadlock hits
+-- others; 55P03 after 10 s. Runs with its owner's rights, since the table belongs to whoever owns
+-- the others; a check constraint makes sure that the registry names embedding tables only.
+CREATE OR REPLACE FUNCTION blend.drop_embedding_space(
+    name text,
+    even_active boolean DEFAULT false
+)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '200ms'
+AS $function$
+#variable_conflict use_column
+DECLARE
+    dropped pgblend_data.embedding_space;
+    gives_up_at timestamptz := clock_timestamp() + interval '10 s';
+BEGIN
+    SELECT s.* INTO dropped FROM pgblend_data.embedding_space AS s
+    WHERE s.name = drop_embedding_space.name;
+    IF NOT FOUND THEN
+        RETURN false;
+    ELSIF dropped.active AND NOT coalesce(even_active, false) THEN
+        RAISE EXCEPTION 'embedding space "%" is the one that searches use', dropped.name
+            USING ERRCODE = '55006',
+            HINT = 'Switch to another first (switch_embedding_space), or say even_active => true.';
+    END IF;
+    LOOP
+        BEGIN
+            -- Calls in text: none (a space's table).
+            EXECUTE format(
+                'LOCK TABLE pgblend_data.%I, pgblend_data.chunk IN ACCESS EXCLUSIVE MODE',
+                dropped.table_name);
+            EXIT;
+        EXCEPTION
+            WHEN undefined_table THEN
+                RETURN false;  -- somebody else was faster
+            WHEN lock_not_available THEN
+                IF clock_timestamp() > gives_up_at THEN
+                    RAISE EXCEPTION 'embedding space "%" is in use', dropped.name
+                        USING ERRCODE = '55P03',
+                        HINT = 'A search or an ingest holds it: try again when that is over.';
+                END IF;
+        END;
+        PERFORM pg_sleep(0.05);
+    END LOOP;
+    DELETE FROM pgblend_data.embedding_space AS s WHERE s.name = dropped.name;
+    EXECUTE format('DROP TABLE pgblend_data.%I', dropped.table_name);
+    RETURN true;
+END;
+$function$;
+
+COMMENT ON FUNCTION blend.drop_embedding_space(text, boolean) IS
+'Delete an embedding space with its vectors; false where there is none to delete. The active one '
+'only where even_active is true. For members of pgblend_admin.';

@@ -1,0 +1,22 @@
+-- _collection_follow_settings: trigger that has vectors and summaries follow a collection's
+-- settings.
+CREATE OR REPLACE FUNCTION pgblend._collection_follow_settings()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+BEGIN
+    PERFORM pgblend._follow_settings(
+        new.id, pgblend._collection_settings(old.settings),
+        pgblend._collection_settings(new.settings));
+    RETURN NULL;
+END;
+$function$;
+
+COMMENT ON FUNCTION pgblend._collection_follow_settings() IS
+'Trigger that has vectors and summaries follow a collection''s settings.';
+
+CREATE OR REPLACE TRIGGER collection_20_follow_settings AFTER UPDATE OF settings
+ON pgblend_data.collection
+FOR EACH ROW EXECUTE FUNCTION pgblend._collection_follow_settings();

@@ -1,0 +1,58 @@
+"""Which private routines the command line calls: these, and no others.
+
+Public ones (blend.…) it may call as anybody may. Each name here is a promise between cli/ and sql/:
+its arguments and rows cannot change on one side alone.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+CLI = Path(__file__).resolve().parents[2] / "cli"
+ROUTINES = {
+    "ingest and sync": {"_append_staged", "_collection_settings", "_store_staged"},
+    "graph": {
+        *("_find_document", "_import_links", "_link_entities", "_neighbours", "_node_facts"),
+        *("_node_id", "_node_name", "_searched_collections"),
+        "_writable_collection",
+    },
+    "worker": {
+        *("_fail_embeddings", "_fail_summary", "_next_embeddings", "_next_summaries"),
+        *("_note_probe", "_probe_text", "_release_embeddings", "_renew_summaries"),
+        *("_seal_waiting", "_start_worker", "_stop_worker", "_store_embeddings"),
+        *("_store_summary", "_store_token_counts", "_summary_counts"),
+    },
+    "reindex --load": {"_load_segments"},
+    "search with models": {"_search", "_search_plan", "_setting_layers"},
+    "ask": {"_answer_reply", "_ask_passages", "_context_settings"},
+    "eval": {
+        *("_finish_run", "_judged_search", "_plain_query", "_search_settings"),
+        *("_setting_schema", "_start_run"),
+    },
+    "doctor": {"_load_program"},
+}
+
+
+def statements(path: Path) -> str:
+    """The texts of a module, without its documentation."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return "\n".join(
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone
+    )
+
+
+def test_the_command_line_calls_the_routines_named_here() -> None:
+    called = {
+        name
+        for path in CLI.rglob("*.py")
+        for name in re.findall(r"\bpgblend\.(_\w+)", statements(path))
+    }
+    assert called == set().union(*ROUTINES.values())
+
+
+def test_a_routine_is_named_once() -> None:
+    names = [name for group in ROUTINES.values() for name in group]
+    assert len(names) == len(set(names))
