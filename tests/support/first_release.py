@@ -9,7 +9,7 @@ from support.catalogue import run_client
 
 DUMP = Path(__file__).parent.parent / "upgrade" / "release_0.0.1.sql"
 # A dump has no roles, and they are the server's.
-_ROLES = """
+ROLES = """
 DO $do$
 DECLARE
     made name;
@@ -31,7 +31,7 @@ $do$;
 
 def install_first_release(url: str) -> None:
     """Make a database what `pgblend migrate up` of 0.0.1 made of it."""
-    script = _ROLES + DUMP.read_text(encoding="utf-8")
+    script = ROLES + DUMP.read_text(encoding="utf-8")
     run_client("psql", url, "--quiet", "--set", "ON_ERROR_STOP=1", stdin=script)
 
 
