@@ -286,3 +286,26 @@ def test_metadata_replaced_by_hand_stay_as_they_are(db: Database) -> None:
     assert db.value("SELECT metadata FROM documents") == {"a": 3}
     error = db.error("SELECT reset_metadata(-1)")
     assert (error.sqlstate, error.message_primary) == ("42704", "there is no document -1")
+
+
+def test_a_small_document_takes_few_statements(db: Database) -> None:
+    run: list[str | None] = []
+    db.connection.add_notice_handler(lambda notice: run.append(notice.message_primary))
+    db.rows(
+        "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0;"
+        " SET auto_explain.log_nested_statements = on; SET auto_explain.log_level = notice"
+    )
+    db.rows(f"{INGEST}('c', 'warm', 'some words')")
+    for status, most in (("added", 28), ("unchanged", 14)):
+        run.clear()
+        assert db.row(f"{INGEST}('c', 'k', 'other words')")[1] == status
+        assert 5 < len(run) <= most
+
+
+def test_a_wrong_chunk_is_refused_also_where_nothing_changed(db: Database) -> None:
+    db.rows(f"{INGEST}('c', 'k', 'text')")
+    error = db.error(f"{INGEST}('c', 'k', 'text', chunks => '[{{\"content\": 1}}]')")
+    assert (error.sqlstate, error.message_primary) == (
+        "22023",
+        'chunk 0 is {"content": 1}: "content": expected a string',
+    )

@@ -6,6 +6,11 @@ import psycopg
 import pytest
 
 from pgblend.cli.database import connect
+from pgblend.cli.ingest.frames import encode_json
+from pgblend.cli.ingest.payload import chunk_row, document_row
+from pgblend.cli.ingest.spool import Batch as CopyBatch
+from pgblend.cli.ingest.store import Outcome
+from pgblend.cli.ingest.store import store as store_batch
 from support.database import Database
 
 STORE = """
@@ -97,6 +102,25 @@ def test_rows_written_by_hand_are_indexed_too(filled: Database) -> None:
     )
     assert len(filled.rows("SELECT chunk_id FROM lexical_search('xylophone', 20)")) == 12
     assert len(filled.rows("SELECT chunk_id FROM fuzzy_search('xylofone', 20)")) == 12
+
+
+def test_texts_are_staged_as_they_are(filled: Database) -> None:
+    """COPY has characters of its own, and \\N for NULL."""
+    text = "\\N a\tb\nc\rd \\. \\t {\"é\", 漢} \u2028 'e'"
+    about = {"place": 0, "source_key": "k\t", "title": "\\N", "content_hash": "h"}
+    about |= {"metadata": encode_json({"a\\": "\n\t"})}
+    chunk = {"content": text, "pages": [1, 3], "piece_tokens": [], "metadata": {"m": text}}
+    batch = CopyBatch(["k"])
+    batch.add(0, 0, (document_row(about) + chunk_row(0, chunk)).encode())
+    batch.finish(0, 1, 0)
+    assert store_batch(filled.connection, "c", batch) == [Outcome("k", "added", 1)]
+    stored = filled.row(
+        "SELECT d.title, d.metadata, d.uri, c.content, c.pages, c.piece_tokens, c.metadata, c.kind"
+        " FROM pgblend_data.document AS d JOIN pgblend_data.chunk AS c ON c.document_id = d.id"
+        " WHERE d.source_key = %s",
+        "k\t",
+    )
+    assert stored == ("\\N", {"a\\": "\n\t"}, None, text, [1, 3], [], {"m": text}, "doc")
 
 
 def rows_read(db: Database) -> dict[str, int]:
