@@ -3,6 +3,9 @@ VENV := .venv
 PGBLEND := $(VENV)/bin/pgblend
 PYTEST := $(VENV)/bin/python -m pytest
 
+# Set, each process of a test run would rewrite the assertions of all tests, each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install-size setup setup-run demo test test-slow faults relevance bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs golden clean
 

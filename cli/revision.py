@@ -4,6 +4,9 @@ from importlib.resources import files
 
 from pgblend.cli.errors import ExitCode, UserError
 
+# Of 0.0.1; what it left is brought up by migrations/from_0010.
+FIRST_RELEASE = "0010"
+
 
 def known_revisions() -> list[str]:
     """Name the revisions of migrations/versions, oldest first."""
@@ -15,10 +18,13 @@ def known_revisions() -> list[str]:
 def check_revision(found: str) -> None:
     """Refuse a database of a newer or an older version: its routines take and give other things."""
     known = known_revisions()
-    if found not in known:
+    if found not in (FIRST_RELEASE, *known):
+        is_newer = found > known[-1]
         raise UserError(
             f"the database is at revision {found}, which this version of pgblend does not know",
-            hint="a newer pgblend has migrated it: install that version",
+            hint="a newer pgblend has migrated it: install that version"
+            if is_newer
+            else "it is older than the first release: ingest into a new database",
             exit_code=ExitCode.DATABASE,
         )
     if found != known[-1]:

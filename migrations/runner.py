@@ -20,8 +20,8 @@ from sqlalchemy.exc import DBAPIError
 
 from pgblend.cli.database import connect
 from pgblend.cli.errors import UserError
-from pgblend.cli.revision import check_revision, known_revisions
-from pgblend.migrations import public_schema, search_path
+from pgblend.cli.revision import FIRST_RELEASE, check_revision, known_revisions
+from pgblend.migrations import from_0010, public_schema, search_path
 from pgblend.migrations.extensions import drop_created
 from pgblend.migrations.preflight import EXTENSIONS, prepare_server
 from pgblend.migrations.replace_routines import (
@@ -35,10 +35,6 @@ from pgblend.sql import render
 
 _FOLDER = Path(str(files("pgblend.migrations")))
 _RELEASED = _FOLDER / "snapshots" / "released.sha256"
-_MADE_CONFIGURATIONS = text(
-    "SELECT format('pgblend.%I', cfgname) FROM pg_ts_config"
-    " WHERE cfgnamespace = to_regnamespace('pgblend') AND cfgname LIKE '%\\_unaccent'"
-)
 _ROLES = text(
     "SELECT rolname FROM pg_roles WHERE rolname IN"
     " ('pgblend_admin', 'pgblend_gateway', 'pgblend_reader', 'pgblend_writer') ORDER BY rolname"
@@ -71,17 +67,20 @@ class Status(TypedDict):
 def upgrade(database_url: str, revision: str = "head") -> None:
     """Apply revisions up to `revision`, then put what is public on the database's search_path."""
     with _session(database_url) as connection:
-        _current(connection)
+        current = _current(connection)
+        target = _known(revision)
         public_schema.refuse_foreign(connection)
         prepare_server(connection)
         connection.execute(text("CREATE SCHEMA IF NOT EXISTS pgblend_data"))
+        if current == FIRST_RELEASE:
+            from_0010.upgrade(connection)
         connection.commit()
-        command.upgrade(_config(connection), _known(revision))
+        command.upgrade(_config(connection), target)
         if _current(connection) == _head() and differs(connection, render()):
             _replace_newest(connection)
         if _current(connection) == _head():
             compile_program(connection)
-        search_path.add(connection, public_schema.current(connection))
+        search_path.add(connection, public_schema.PUBLIC)
         connection.commit()
 
 
@@ -92,14 +91,15 @@ def downgrade(database_url: str, revision: str) -> list[str]:
     """
     stay: list[str] = []
     with _session(database_url) as connection:
-        if _current(connection) is None:
+        current, target = _current(connection), _known(revision)
+        if current is None:
             return stay
+        if current == FIRST_RELEASE:
+            check_revision(current)
         prepare_server(connection)
-        if _known(revision) == "base":
-            _drop_made_configurations(connection)
-        command.downgrade(_config(connection), revision)
+        command.downgrade(_config(connection), target)
         if _current(connection) is None:
-            search_path.remove(connection, public_schema.PRIVATE)
+            search_path.remove(connection, public_schema.PUBLIC)
             connection.execute(text("DROP TABLE pgblend_data.alembic_version"))
             connection.execute(text("DROP SCHEMA pgblend_data"))
             stay += drop_created(connection, EXTENSIONS)
@@ -111,22 +111,16 @@ def downgrade(database_url: str, revision: str) -> list[str]:
     return stay
 
 
-def _drop_made_configurations(connection: Connection) -> None:
-    """Drop what create_unaccent_config made: the schema goes away."""
-    for name in connection.execute(_MADE_CONFIGURATIONS).scalars().all():
-        connection.exec_driver_sql(f"DROP TEXT SEARCH CONFIGURATION {name}")
-    connection.commit()
-
-
 def status(database_url: str) -> Status:
     """Compare the database with the newest revision and with sql/."""
     with _session(database_url) as connection:
         current = _current(connection)
         scripts = ScriptDirectory(str(_FOLDER))
         head = _head()
+        done = "base" if current in (None, FIRST_RELEASE) else current
         pending = [
             script.revision
-            for script in scripts.iterate_revisions(head, current or "base")
+            for script in scripts.iterate_revisions(head, done)
             if script.revision != current
         ]
         drift = current == head and differs(connection, render())
@@ -250,6 +244,11 @@ def _known(revision: str) -> str:
     names = known_revisions()
     if revision in {"head", "base", *names}:
         return revision
+    if revision == FIRST_RELEASE:
+        raise UserError(
+            f"there is no way to revision {revision}, that of pgblend 0.0.1",
+            hint="restore a dump that was made before `pgblend migrate up`, with that version",
+        )
     raise UserError(
         f"there is no revision {revision!r}", hint=f"revisions: base, {', '.join(names)}, head"
     )
@@ -259,6 +258,6 @@ def _current(connection: Connection) -> str | None:
     options = {"version_table_schema": "pgblend_data"}
     current = MigrationContext.configure(connection, opts=options).get_current_revision()
     connection.commit()
-    if current is not None and current not in known_revisions():
+    if current is not None and current not in (FIRST_RELEASE, *known_revisions()):
         check_revision(current)
     return current

@@ -255,5 +255,8 @@ def test_a_revision_that_is_not_released_has_the_routines_of_sql() -> None:
 
 
 def test_released_snapshots_never_change() -> None:
+    folder = files("pgblend.migrations.snapshots")
+    frozen = {entry.name for entry in folder.iterdir() if entry.name.endswith(".sql")}
+    assert frozen == {f"{revision}.sql" for revision in runner.released()}
     for revision, sha in runner.released().items():
         assert digest(snapshot(revision)) == sha

@@ -1,7 +1,7 @@
-"""Revision 0011 moves what is public from pgblend to the schema blend, and down again back."""
+"""What is public moves from pgblend, where 0.0.1 had it, to the schema blend."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
@@ -11,7 +11,7 @@ from pgblend.migrations import runner
 from support.catalogue import schema, settings_of
 from support.database import Database, add_documents
 
-# What users build on functions, views and types; 0010 calls them by the name pgblend as well.
+# What users build on functions, views and types.
 BUILT = """
 CREATE VIEW public.found AS
 SELECT h.source_key, h.score FROM pgblend.hybrid_search('words') AS h;
@@ -48,10 +48,9 @@ PLACES = """
 
 
 @pytest.fixture
-def at_0010(empty: str) -> Iterator[Database]:
+def old(first_release_url: str) -> Iterator[Database]:
     """A database of the first release with a document, seen by a session that stays open."""
-    runner.upgrade(empty, "0010")
-    with psycopg.connect(empty, autocommit=True) as connection:
+    with psycopg.connect(first_release_url, autocommit=True) as connection:
         db = Database(connection)
         db.rows("SELECT add_collection('c')")
         add_documents(db, "c", [("k", "Title", "some words")])
@@ -59,21 +58,21 @@ def at_0010(empty: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def app(server, at_0010: Database) -> Iterator[Database]:  # type: ignore[no-untyped-def]
+def app(server, old: Database) -> Iterator[Database]:  # type: ignore[no-untyped-def]
     """A user's role that is a member of none of ours, with rights on a function and a view."""
     role = f"pgblend_test_app_{os.getpid()}"
-    database = at_0010.connection.info.dbname
-    at_0010.rows(f"CREATE ROLE {role} LOGIN PASSWORD 'secret'")
-    at_0010.rows(f"GRANT USAGE ON SCHEMA pgblend TO {role}")
-    at_0010.rows(f"GRANT EXECUTE ON FUNCTION pgblend.graph_score TO {role}")
-    at_0010.rows(f"GRANT SELECT ON pgblend.documents TO {role}")
+    database = old.connection.info.dbname
+    old.rows(f"CREATE ROLE {role} LOGIN PASSWORD 'secret'")
+    old.rows(f"GRANT USAGE ON SCHEMA pgblend TO {role}")
+    old.rows(f"GRANT EXECUTE ON FUNCTION pgblend.graph_score TO {role}")
+    old.rows(f"GRANT SELECT ON pgblend.documents TO {role}")
     try:
         with psycopg.connect(server.url(database, user=role, password="secret")) as connection:
             connection.autocommit = True
             yield Database(connection)
     finally:
-        at_0010.rows(f"DROP OWNED BY {role}")
-        at_0010.rows(f"DROP ROLE {role}")
+        old.rows(f"DROP OWNED BY {role}")
+        old.rows(f"DROP ROLE {role}")
 
 
 def again(db: Database) -> Database:
@@ -85,70 +84,53 @@ def answers(db: Database) -> list[object]:
     return [db.rows(query) for query in ANSWERS]
 
 
-def test_what_users_built_stays(empty: str, at_0010: Database) -> None:
-    at_0010.rows(BUILT)
-    assert at_0010.row(INSERT, 1) == (0.5, "k", "k")
-    before, dump = answers(at_0010), schema(empty)
-    for place, move in (
-        ("blend", lambda: runner.upgrade(empty)),
-        ("pgblend", lambda: runner.downgrade(empty, "0010")),
-        ("blend", lambda: runner.upgrade(empty)),
-    ):
-        move()
-        session = again(at_0010)
-        assert session.value(PLACES) == [place]
-        assert answers(session) == before
-        session.rows("REFRESH MATERIALIZED VIEW all_keys")
-        with session.connection.transaction(force_rollback=True):
-            assert session.row(INSERT, 2) == (0.5, "k", "k")
-        session.connection.close()
-        if place == "pgblend":
-            assert schema(empty) == dump
+def test_what_users_built_stays(old: Database) -> None:
+    old.rows(BUILT)
+    assert old.row(INSERT, 1) == (0.5, "k", "k")
+    before = answers(old)
+    runner.upgrade(old.url)
+    session = again(old)
+    assert session.value(PLACES) == ["blend"]
+    assert answers(session) == before
+    session.rows("REFRESH MATERIALIZED VIEW all_keys")
+    assert session.row(INSERT, 2) == (0.5, "k", "k")
+    session.connection.close()
 
 
-def test_rights_of_users_roles_stay(empty: str, app: Database) -> None:
-    view = "SELECT has_table_privilege('documents', 'SELECT')"
-    for move in (runner.upgrade, lambda url: runner.downgrade(url, "0010")):
-        move(empty)
-        session = again(app)
-        assert session.value("SELECT graph_score(0.5, 0)") == 1.5
-        assert session.value(view) is True
-        assert session.error("SELECT * FROM hybrid_search('words')").sqlstate == "42501"
-        assert session.value("SELECT has_schema_privilege(current_schema, 'CREATE')") is False
-        session.connection.close()
+def test_rights_of_users_roles_stay(first_release_url: str, app: Database) -> None:
+    runner.upgrade(first_release_url)
+    session = again(app)
+    assert session.value("SELECT graph_score(0.5, 0)") == 1.5
+    assert session.value("SELECT has_table_privilege('documents', 'SELECT')") is True
+    assert session.error("SELECT * FROM hybrid_search('words')").sqlstate == "42501"
+    assert session.value("SELECT has_schema_privilege(current_schema, 'CREATE')") is False
+    session.connection.close()
 
 
-def test_prepared_statements_stay(empty: str, at_0010: Database) -> None:
+def test_prepared_statements_stay(old: Database) -> None:
     """One on a view runs on; one on our names does once its session has the new search_path."""
-    at_0010.rows("CREATE VIEW public.found AS SELECT source_key FROM hybrid_search('words')")
-    at_0010.rows("PREPARE on_view AS SELECT * FROM public.found")
-    at_0010.rows("PREPARE on_function AS SELECT source_key FROM hybrid_search($1)")
-    at_0010.rows("PREPARE on_documents AS SELECT source_key FROM documents")
+    old.rows("CREATE VIEW public.found AS SELECT source_key FROM hybrid_search('words')")
+    old.rows("PREPARE on_view AS SELECT * FROM public.found")
+    old.rows("PREPARE on_function AS SELECT source_key FROM hybrid_search($1)")
+    old.rows("PREPARE on_documents AS SELECT source_key FROM documents")
     run = ("EXECUTE on_view", "EXECUTE on_function('words')", "EXECUTE on_documents")
-    for place, move in (
-        ("blend", runner.upgrade),
-        ("pgblend", lambda url: runner.downgrade(url, "0010")),
-    ):
-        move(empty)
-        assert at_0010.column(run[0]) == ["k"]
-        assert at_0010.error(run[1]).sqlstate == "42883"
-        at_0010.rows(f"SET search_path = public, {place}")
-        assert [at_0010.column(statement) for statement in run] == [["k"]] * 3
+    runner.upgrade(old.url)
+    assert old.column(run[0]) == ["k"]
+    assert old.error(run[1]).sqlstate == "42883"
+    old.rows("SET search_path = public, blend")
+    assert [old.column(statement) for statement in run] == [["k"]] * 3
 
 
-def test_the_database_s_search_path_has_it_in_the_same_place(empty: str) -> None:
-    runner.upgrade(empty, "0010")
-    with psycopg.connect(empty, autocommit=True) as connection:
+def test_the_database_s_search_path_has_it_in_the_same_place(first_release_url: str) -> None:
+    with psycopg.connect(first_release_url, autocommit=True) as connection:
         name = connection.info.dbname
         connection.execute(f'ALTER DATABASE "{name}" SET search_path = app, pgblend, public')  # type: ignore[call-overload]
-    runner.upgrade(empty)
-    assert settings_of(empty) == ["search_path=app, blend, public"]
-    runner.downgrade(empty, "0010")
-    assert settings_of(empty) == ["search_path=app, pgblend, public"]
+    runner.upgrade(first_release_url)
+    assert settings_of(first_release_url) == ["search_path=app, blend, public"]
 
 
 def test_routines_of_users_that_say_the_old_name_are_named(
-    empty: str, at_0010: Database, capfd: pytest.CaptureFixture[str]
+    old: Database, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for name, body in {
         "old": "SELECT count(*) FROM pgblend.hybrid_search(''x'')",
@@ -156,20 +138,18 @@ def test_routines_of_users_that_say_the_old_name_are_named(
         "parameter": "SELECT current_setting(''pgblend.purpose'', true)",
         "unqualified": "SELECT count(*) FROM hybrid_search(''x'')",
     }.items():
-        at_0010.rows(f"CREATE FUNCTION public.{name}() RETURNS text LANGUAGE sql AS '{body}'")
-    runner.upgrade(empty)
+        old.rows(f"CREATE FUNCTION public.{name}() RETURNS text LANGUAGE sql AS '{body}'")
+    runner.upgrade(old.url)
     (line,) = capfd.readouterr().err.splitlines()
     assert "schema blend; routines that say pgblend: " in line
     assert " old(), old_view() (create them anew" in line
 
 
-@pytest.mark.parametrize("revision", [None, "0010"])
+@pytest.mark.parametrize("is_new", [True, False])
 def test_a_schema_of_somebody_else_is_refused(
-    new_database, connect_as, revision: str | None
+    new_database: Callable[..., str], first_release_url: str, connect_as, is_new: bool
 ) -> None:
-    url = new_database()
-    if revision:
-        runner.upgrade(url, revision)
+    url = new_database() if is_new else first_release_url
     owner = connect_as("pgblend_reader").info.user
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA blend AUTHORIZATION {owner}")  # type: ignore[call-overload]
@@ -191,37 +171,23 @@ def test_a_schema_of_somebody_else_is_refused(
         connection.execute("DROP SCHEMA coffee_blends CASCADE")  # its owner's role goes away
 
 
-def test_another_superuser_may_migrate(empty: str, server) -> None:  # type: ignore[no-untyped-def]
-    runner.upgrade(empty, "0010")
+def test_another_superuser_may_migrate(first_release_url: str, server) -> None:  # type: ignore[no-untyped-def]
     other = f"pgblend_test_other_{os.getpid()}"
-    with psycopg.connect(empty, autocommit=True) as connection:
+    with psycopg.connect(first_release_url, autocommit=True) as connection:
         db = Database(connection)
         owner = db.value("SELECT current_user::text")
         db.rows(f"CREATE ROLE {other} SUPERUSER LOGIN PASSWORD 'secret'")
         try:
             url = server.url(connection.info.dbname, user=other, password="secret")
             runner.upgrade(url)
-            runner.upgrade(empty)
+            runner.upgrade(first_release_url)
             owners = "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'blend'"
             assert db.value(owners) == owner
-            assert settings_of(empty) == ['search_path="$user", public, blend']
+            assert settings_of(first_release_url) == ['search_path="$user", public, blend']
         finally:
             db.rows(f"REASSIGN OWNED BY {other} TO {owner}")
             db.rows(f"DROP OWNED BY {other}")
             db.rows(f"DROP ROLE {other}")
-
-
-def test_a_view_on_what_goes_away_is_named(empty: str, at_0010: Database) -> None:
-    """embedding_spaces has fewer columns in 0010, so it cannot be replaced by what it was."""
-    runner.upgrade(empty)
-    at_0010.rows("CREATE VIEW public.spaces AS SELECT name FROM blend.embedding_spaces")
-    with pytest.raises(UserError, match=r"view spaces depends on view .*embedding_spaces") as told:
-        runner.downgrade(empty, "0010")
-    assert "create them anew" in told.value.hint
-    assert runner.status(empty)["current"] == runner.status(empty)["head"]
-    at_0010.rows("DROP VIEW public.spaces")
-    runner.downgrade(empty, "0010")
-    assert runner.status(empty)["current"] == "0010"
 
 
 def test_the_role_of_up_makes_nothing_in_a_schema_of_ours(empty: str) -> None:

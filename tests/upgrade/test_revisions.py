@@ -13,188 +13,23 @@ from pgblend.sql import render
 from support.catalogue import revisions, run_client, schema, settings_of
 from support.database import Database
 
-FIRST_RELEASE = "0010"
-FOUND = "SELECT source_key FROM lexical_search(%s)"
-ENTITIES = "SELECT array_agg(name ORDER BY name) FROM entities"
-LEXEMES = (
-    "SELECT d.source_key, c.text_search_config, c.lexemes::text, c.length, c.own_length"
-    " FROM pgblend_data.chunk AS c INNER JOIN pgblend_data.document AS d ON d.id = c.document_id"
-    " ORDER BY c.id"
-)
 
-
-def slow_before_the_first_release(names: list[str]) -> list[object]:
-    """Mark revisions as slow that no installation ever stopped at."""
-    return [
-        pytest.param(name, marks=pytest.mark.slow) if name < FIRST_RELEASE else name
-        for name in names
-    ]
-
-
-@pytest.mark.parametrize("revision", slow_before_the_first_release(revisions()))
-def test_from_every_revision_to_the_newest(
-    empty: str, fresh_schema: str, fill, revision: str
-) -> None:
-    runner.upgrade(empty, revision)
-    kept = fill(empty, revision)
-    runner.upgrade(empty)
-    with psycopg.connect(empty) as connection:
-        db = Database(connection)
-        assert [db.value(query) for query in kept] == [1] * len(kept)
-        db.rows("SELECT drop_embedding_space('test_space', true)")  # where there is one
-    assert schema(empty) == fresh_schema
-    status = runner.status(empty)
-    assert (status["current"], status["pending"], status["drift"]) == (revisions()[-1], [], False)
-
-
-def test_what_is_stored_follows_an_upgrade(empty: str) -> None:
-    """Languages are told, Korean is found, passages leave entities that they do not name.
-
-    Chunks keep their ids; documents whose language was named keep it.
-    """
-    runner.upgrade(empty, "0010")
-    stored = {
-        "ko": ("서울은 대한민국의 수도이다", None),
-        "zh": ("北京大学的 databases", "simple"),
-        "quoted": ("One word of Korean, 서울은, in an English text about a city", None),
-        "named": ("東京都は大きい", "german"),
-        "plain": ("Some words", None),
-    }
-    with psycopg.connect(empty, autocommit=True) as connection:
-        db = Database(connection)
-        db.rows("SELECT add_collection('c')")
-        for key, (text, language) in stored.items():
-            db.rows("SELECT ingest_document('c', %s, %s, language => %s)", key, text, language)
-            if key == "zh":
-                db.rows("SELECT lexical_seal('c')")
-        db.rows(
-            "SELECT pgblend._store_extraction(collection_id, content_hash, 'v', %s)"
-            " FROM pgblend_data.chunk WHERE content = 'Some words'",
-            '{"entities": [{"name": "words", "type": "x"}, {"name": "Napoleon", "type": "x"}]}',
-        )
-        db.rows("SELECT pgblend._link_entities(id, 'v') FROM pgblend_data.collection")
-        before = db.rows("SELECT id, content FROM pgblend_data.chunk ORDER BY id")
-        assert db.value(ENTITIES) == ["Napoleon", "words"]
-        old_found = db.column(FOUND, "서울")
-        old_words = db.rows(LEXEMES)
-    assert old_found == []
-    runner.upgrade(empty)
-    with psycopg.connect(empty, autocommit=True) as connection:
-        db = Database(connection)
-        assert db.rows("SELECT id, content FROM pgblend_data.chunk ORDER BY id") == before
-        assert dict(db.rows("SELECT source_key, language FROM documents")) == {
-            "ko": "ko",
-            "zh": "zh",
-            "quoted": "english",
-            "named": "german",
-            "plain": "english",
-        }
-        assert set(db.column(FOUND, "서울")) == {"ko", "quoted"}
-        assert db.column(FOUND, "databases") == ["zh"]  # as it is written: no English stem
-        assert set(db.column(FOUND, "word")) == {"quoted", "plain"}
-        assert db.rows("SELECT status, pending FROM lexical_status()") == [("ready", 0)]
-        assert db.value(ENTITIES) == ["words"]
-        fresh = db.rows(LEXEMES)
-        db.rows("SELECT lexical_rebuild('c')")
-        assert db.rows(LEXEMES) == fresh
-    runner.downgrade(empty, "0010")
-    with psycopg.connect(empty, autocommit=True) as connection:
-        db = Database(connection)
-        assert db.rows(LEXEMES) == [
-            (key, "simple" if key == "ko" else config, *others)
-            for key, config, *others in old_words
-        ]
-        assert db.rows("SELECT id, content FROM pgblend_data.chunk ORDER BY id") == before
-        assert set(db.column(FOUND, "서울은")) == {"ko", "quoted"}
-
-
-@pytest.mark.parametrize("revision", ["base", *slow_before_the_first_release(revisions())])
-def test_down_and_up_again(database_url: str, fresh_schema: str, fill, revision: str) -> None:
-    fill(database_url, revisions()[-1])
-    runner.downgrade(database_url, revision)
+def test_down_and_up_again(database_url: str, fresh_schema: str, fill) -> None:
+    fill(database_url)
+    runner.downgrade(database_url, "base")
     runner.upgrade(database_url)
-    with psycopg.connect(database_url) as connection:
-        Database(connection).rows("SELECT drop_embedding_space('test_space', true)")
     assert schema(database_url) == fresh_schema
-
-
-def test_each_step_down_is_the_step_up(empty: str) -> None:
-    states = {}
-    for revision in revisions():
-        runner.upgrade(empty, revision)
-        states[revision] = schema(empty)
-    for revision in revisions()[-2::-1]:
-        runner.downgrade(empty, revision)
-        assert schema(empty) == states[revision]
 
 
 def test_base_leaves_nothing(empty: str, fill) -> None:
     before = schema(empty), settings_of(empty)
     runner.upgrade(empty)
-    fill(empty, revisions()[-1])
+    fill(empty)
     assert schema(empty) != before[0]
     runner.downgrade(empty, "base")
     assert (schema(empty), settings_of(empty)) == before
     assert runner.status(empty)["current"] is None
     runner.downgrade(empty, "base")  # again: nothing to do
-
-
-def test_documents_of_0010_are_found_by_their_names(empty: str) -> None:
-    lexemes = "SELECT source_key, chunk_index, lexemes, length FROM pgblend_data.chunk AS c JOIN"
-    lexemes += " pgblend_data.document AS d ON d.id = c.document_id ORDER BY 1, 2"
-    search = "SELECT source_key FROM lexical_search('old-memo.pdf')"
-    texts = (("docs/old-memo.pdf", "It's ERR-1042 in C:\\\\tmp."), ("other", "See old-memo.pdf."))
-    runner.upgrade(empty, "0010")
-    with psycopg.connect(empty, autocommit=True) as connection:
-        db = Database(connection)
-        db.rows("SELECT add_collection('c')")
-        for key, text in texts:
-            db.rows("SELECT ingest_document('c', %s, %s, title => 'T')", key, text)
-        db.rows("SELECT lexical_seal('c')")
-        db.rows("SELECT ingest_document('c', 'a/pending.md', 'text', title => 'T')")
-        before = db.rows(lexemes)
-        assert db.column(search) == ["other"]
-    for _ in range(2):
-        runner.upgrade(empty)
-        with psycopg.connect(empty, autocommit=True) as connection:
-            db = Database(connection)
-            assert db.column(search) == ["docs/old-memo.pdf", "other"]
-            found = "SELECT source_key FROM lexical_search('pending.md')"
-            assert db.column(found) == ["a/pending.md"]
-            after = db.rows(lexemes)
-            for key, text in texts:  # as a new document of the same text has them
-                db.rows("SELECT delete_document('c', %s)", key)
-                db.rows("SELECT ingest_document('c', %s, %s, title => 'T')", key, text)
-            assert db.rows(lexemes) == after
-        runner.downgrade(empty, "0010")
-        with psycopg.connect(empty, autocommit=True) as connection:
-            db = Database(connection)
-            assert db.rows(lexemes) == before
-            assert db.column(search) == ["other"]
-
-
-def test_the_pool_of_feedback_goes_from_what_was_set(empty: str) -> None:
-    """It is no key any more, and would make every search that reads it fail."""
-    runner.upgrade(empty, "0010")
-    given = '{"feedback": {"passages": 3, "pool": 20}}'
-    with psycopg.connect(empty, autocommit=True) as connection:
-        db = Database(connection)
-        db.rows("SELECT add_collection('c', settings => %s)", given)
-        db.rows("SELECT set_profile('mine', settings => %s)", given)
-        db.rows("SELECT set_setting('feedback', %s::jsonb -> 'feedback')", given)
-    runner.upgrade(empty)
-    with psycopg.connect(empty, autocommit=True) as connection:
-        db = Database(connection)
-        left = {"passages": 3}
-        assert db.value("SELECT settings -> 'feedback' FROM pgblend_data.collection") == left
-        assert db.value("SELECT value FROM pgblend_data.setting WHERE name = 'feedback'") == left
-        mine = "SELECT settings -> 'feedback' FROM pgblend_data.profile WHERE name = 'mine'"
-        assert db.value(mine) == left
-        db.rows("SELECT * FROM hybrid_search('x', profile => 'mine')")
-    runner.downgrade(empty, "0010")
-    with psycopg.connect(empty) as connection:
-        balanced = "SELECT settings -> 'feedback' FROM pgblend_data.profile WHERE name = 'balanced'"
-        assert Database(connection).value(balanced) == {"passages": 2, "weight": 0.5}
 
 
 def test_roles_stay_while_another_database_uses_them(empty: str, template: str) -> None:
@@ -249,7 +84,7 @@ def test_extensions_may_live_in_a_schema_of_their_own(new_database: Callable[...
 
 def test_dump_and_restore(empty: str, new_database: Callable[..., str], fill) -> None:
     runner.upgrade(empty)
-    kept = fill(empty, revisions()[-1])
+    kept = fill(empty)
     target = new_database()
     run_client("psql", target, "-v", "ON_ERROR_STOP=1", stdin=run_client("pg_dump", empty))
     assert schema(target) == schema(empty)
@@ -266,14 +101,14 @@ def test_dump_and_restore(empty: str, new_database: Callable[..., str], fill) ->
 
 
 def test_a_users_view_on_a_routine_stops_the_migration(empty: str) -> None:
-    runner.upgrade(empty, "0010")  # the revision whose undoing drops all routines
+    runner.upgrade(empty)
     with psycopg.connect(empty, autocommit=True) as connection:
         connection.execute("CREATE VIEW mine AS SELECT rrf('{1}') AS fused")
     before = schema(empty)
     with pytest.raises(Exception, match="mine"):
         runner.downgrade(empty, "base")
     assert schema(empty) == before
-    assert runner.status(empty)["current"] == "0010"
+    assert runner.status(empty)["current"] == revisions()[-1]
 
 
 def test_up_replaces_routines_that_differ_from_those_of_the_newest_revision(empty: str) -> None:
@@ -389,10 +224,9 @@ def test_a_database_of_a_newer_pgblend_is_left_alone(empty: str) -> None:
     assert schema(empty) == before
 
 
-def test_apply_needs_the_newest_revision(empty: str) -> None:
-    runner.upgrade(empty, "0001")
+def test_apply_needs_the_newest_revision(first_release_url: str) -> None:
     with pytest.raises(UserError, match="apply needs"):
-        runner.apply(empty)
+        runner.apply(first_release_url)
 
 
 def test_roles_that_are_not_superusers_are_told(connect_as, database_url: str) -> None:

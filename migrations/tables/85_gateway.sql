@@ -1,19 +1,9 @@
-"""What the gateway writes: the log of searches, the ledger of model calls, kept answers."""
+-- What the gateway writes: the log of searches, the ledger of model calls, kept answers. No foreign
+-- key leads to the store. Backends write none of them (a search in a read only transaction, on a
+-- standby or one that is rolled back is logged too): the gateway does, with the role
+-- pgblend_gateway, which may do nothing else. Only admins read them, for a search's query and
+-- results belong to whoever searched. In model_answer is nothing that was made of a document.
 
-from alembic import op
-
-from pgblend.migrations.replace_routines import execute_script
-
-revision = "0007"
-down_revision = "0006"
-branch_labels = None
-depends_on = None
-
-# Front tables: no foreign key leads to the store. Backends write none of them (a search in a read
-# only transaction, on a standby or one that is rolled back is logged too): the gateway does, with
-# the role pgblend_gateway, which may do nothing else. Only admins read them, for a search's query
-# and results belong to whoever searched. In model_answer is nothing that was made of a document.
-TABLES = """
 CREATE TABLE pgblend_data.search_log (
     search_id uuid NOT NULL,
     searched_at timestamptz NOT NULL,
@@ -29,6 +19,7 @@ CREATE TABLE pgblend_data.search_log (
     top_score double precision,
     results jsonb NOT NULL,
     trace jsonb NOT NULL,
+    purpose text NOT NULL DEFAULT 'search',
     CONSTRAINT search_log_pkey PRIMARY KEY (search_id)
 );
 CREATE INDEX search_log_searched_at_btree
@@ -36,6 +27,8 @@ ON pgblend_data.search_log USING btree (searched_at);
 COMMENT ON TABLE pgblend_data.search_log IS
 'One row a search: stages is [{"name", "ms", "rows"}, …], results the first ten as [{"rank", '
 '"chunk_id", "document_id", "score"}, …], query its text, its digest or NULL (log_queries).';
+COMMENT ON COLUMN pgblend_data.search_log.purpose IS
+'search, or what the session said of it (pgblend.purpose): evaluation. Views have searches alone.';
 
 CREATE TABLE pgblend_data.model_call (
     id bigint GENERATED ALWAYS AS IDENTITY,
@@ -68,16 +61,3 @@ CREATE INDEX model_answer_created_at_btree
 ON pgblend_data.model_answer USING btree (created_at);
 COMMENT ON TABLE pgblend_data.model_answer IS
 'Expansions that models have given, by the sha256 of prompt version, model, query and language.';
-"""
-
-DROP_TABLES = """
-DROP TABLE pgblend_data.model_answer, pgblend_data.model_call, pgblend_data.search_log;
-"""
-
-
-def upgrade() -> None:
-    execute_script(op.get_bind(), TABLES)
-
-
-def downgrade() -> None:
-    execute_script(op.get_bind(), DROP_TABLES)

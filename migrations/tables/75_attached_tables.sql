@@ -1,17 +1,7 @@
-"""Users' tables that the index follows."""
+-- Users' tables that the index follows. Tables and columns are kept by name: a regclass follows a
+-- renamed table and survives a dump, and a column that is gone is to be reported. One table a
+-- collection, since its keys are source keys.
 
-from alembic import op
-
-from pgblend.migrations.replace_routines import execute_script
-
-revision = "0009"
-down_revision = "0008"
-branch_labels = None
-depends_on = None
-
-# Tables and columns are kept by name: a regclass follows a renamed table and survives a dump, and
-# a column that is gone is to be reported. One table a collection, since its keys are source keys.
-TABLES = """
 CREATE TABLE pgblend_data.attached_table (
     id integer GENERATED ALWAYS AS IDENTITY,
     relation regclass NOT NULL,
@@ -29,7 +19,8 @@ CREATE TABLE pgblend_data.attached_table (
     filled_to text[],
     filled boolean NOT NULL DEFAULT false,
     problem text,
-    attached_by name NOT NULL DEFAULT session_user,
+    attached_by name NOT NULL
+    DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user),
     attached_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT attached_table_pkey PRIMARY KEY (id),
     CONSTRAINT attached_table_relation_key UNIQUE (relation),
@@ -60,8 +51,8 @@ CREATE TABLE pgblend_data.key_reference (
     target_columns text[] NOT NULL,
     target_key text NOT NULL,
     CONSTRAINT key_reference_pkey PRIMARY KEY (document_id, constraint_name),
-    CONSTRAINT key_reference_document_id_fkey FOREIGN KEY (document_id)
-    REFERENCES pgblend_data.document (id) ON DELETE CASCADE
+    CONSTRAINT key_reference_document_fkey FOREIGN KEY (document_id, collection_id)
+    REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE
 );
 CREATE INDEX key_reference_target_btree
 ON pgblend_data.key_reference USING btree (target, target_key);
@@ -72,26 +63,3 @@ COMMENT ON COLUMN pgblend_data.key_reference.target_columns IS
 'The referenced columns: an edge needs them to be the key_columns of the attached table.';
 COMMENT ON COLUMN pgblend_data.key_reference.target_key IS
 'The source key that the document of the referenced row has.';
-"""
-
-SECURE_TABLE = """
-CREATE POLICY {table}_read ON pgblend_data.{table} FOR SELECT USING (
-    collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
-);
-CREATE POLICY {table}_admin ON pgblend_data.{table}
-USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
-ALTER TABLE pgblend_data.{table} ENABLE ROW LEVEL SECURITY;
-"""
-
-
-def upgrade() -> None:
-    connection = op.get_bind()
-    execute_script(connection, TABLES)
-    for table in ("attached_table", "key_reference"):
-        execute_script(connection, SECURE_TABLE.format(table=table))
-
-
-def downgrade() -> None:
-    execute_script(
-        op.get_bind(), "DROP TABLE pgblend_data.key_reference, pgblend_data.attached_table;"
-    )

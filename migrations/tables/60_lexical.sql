@@ -1,17 +1,7 @@
-"""The lexical index: pending chunks, segments, postings, tombstones, vocabulary."""
+-- The lexical index: pending chunks, segments, postings, tombstones, vocabulary. Derived from
+-- chunk.lexemes and rebuilt from it at any time. A term is the 64-bit BLAKE2b of its lexeme; arrays
+-- are little-endian.
 
-from alembic import op
-
-from pgblend.migrations.replace_routines import execute_script
-
-revision = "0003"
-down_revision = "0002"
-branch_labels = None
-depends_on = None
-
-# Derived from chunk.lexemes and rebuilt from it at any time. A term is the 64-bit BLAKE2b of its
-# lexeme; arrays are little-endian.
-TABLES = """
 CREATE TABLE pgblend_data.pending (
     chunk_id bigint NOT NULL,
     document_id bigint NOT NULL,
@@ -108,38 +98,3 @@ CREATE TABLE pgblend_data.lexical_failure (
 );
 COMMENT ON TABLE pgblend_data.lexical_failure IS
 'Why the last seal of a collection failed; the next one that succeeds deletes it.';
-"""
-
-SECURED_TABLES = ("pending", "segment", "posting", "tombstone", "vocabulary", "lexical_failure")
-
-SECURE_TABLE = """
-CREATE POLICY {table}_read ON pgblend_data.{table} FOR SELECT USING (
-    collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
-);
-CREATE POLICY {table}_write ON pgblend_data.{table} USING (
-    collection_id IN (
-        SELECT g.collection_id FROM pgblend_data.collection_grant AS g
-        WHERE g.privilege = 'write'
-    )
-);
-CREATE POLICY {table}_admin ON pgblend_data.{table}
-USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
-ALTER TABLE pgblend_data.{table} ENABLE ROW LEVEL SECURITY;
-"""
-
-DROP_TABLES = """
-DROP TABLE
-pgblend_data.lexical_failure, pgblend_data.vocabulary, pgblend_data.tombstone,
-pgblend_data.posting, pgblend_data.segment, pgblend_data.pending;
-"""
-
-
-def upgrade() -> None:
-    connection = op.get_bind()
-    execute_script(connection, TABLES)
-    for table in SECURED_TABLES:
-        execute_script(connection, SECURE_TABLE.format(table=table))
-
-
-def downgrade() -> None:
-    execute_script(op.get_bind(), DROP_TABLES)

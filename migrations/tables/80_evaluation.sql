@@ -1,26 +1,17 @@
-"""Judged sets, their queries and judgements, evaluation runs and what they found."""
+-- Judged sets, their queries and judgements, evaluation runs and what they found. Documents are
+-- named by their source keys, so no foreign key leads to the store, and judgements outlive a
+-- document's removal and its next ingest. collection_id stands in every row for row security, and
+-- double keys keep it the set's own; without one a set spans all collections, and only admins see
+-- it.
 
-from alembic import op
-
-from pgblend.migrations.replace_routines import execute_script
-
-revision = "0005"
-down_revision = "0004"
-branch_labels = None
-depends_on = None
-
-# Front tables: documents are named by their source keys, so no foreign key leads to the store, and
-# judgements outlive a document's removal and its next ingest. collection_id stands in every row for
-# row security, and double keys keep it the set's own; without one a set spans all collections, and
-# only admins see it.
-TABLES = """
 CREATE TABLE pgblend_data.judged_set (
     id bigint GENERATED ALWAYS AS IDENTITY,
     name text NOT NULL,
     collection_id bigint,
     description text NOT NULL DEFAULT '',
     embedding_model text,
-    created_by name NOT NULL DEFAULT session_user,
+    created_by name NOT NULL
+    DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user),
     created_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT judged_set_pkey PRIMARY KEY (id),
     CONSTRAINT judged_set_name_key UNIQUE (name),
@@ -58,7 +49,8 @@ CREATE TABLE pgblend_data.judgement (
     source_key text NOT NULL,
     collection_id bigint,
     grade integer NOT NULL,
-    judged_by name NOT NULL DEFAULT session_user,
+    judged_by name NOT NULL
+    DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user),
     judged_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT judgement_pkey PRIMARY KEY (query_id, source_key),
     CONSTRAINT judgement_query_id_fkey FOREIGN KEY (query_id)
@@ -81,7 +73,8 @@ CREATE TABLE pgblend_data.evaluation_run (
     versions jsonb NOT NULL,
     state text NOT NULL DEFAULT 'running',
     metrics jsonb,
-    started_by name NOT NULL DEFAULT session_user,
+    started_by name NOT NULL
+    DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user),
     started_at timestamptz NOT NULL DEFAULT now(),
     finished_at timestamptz,
     CONSTRAINT evaluation_run_pkey PRIMARY KEY (id),
@@ -121,65 +114,3 @@ CREATE INDEX evaluation_result_query_id_btree
 ON pgblend_data.evaluation_result USING btree (query_id);
 COMMENT ON TABLE pgblend_data.evaluation_result IS
 'What one query found in a run: documents by source key, best first, and its metrics.';
-"""
-
-# Chosen on ten judged sets; the figures are in DECISIONS.md.
-BALANCED = """
-UPDATE pgblend_data.profile SET
-description =
-'The default: words and vectors by convex fusion, each counting the more, the further apart its '
-'scores are; the query''s vector is moved towards the first two passages.',
-settings = '{
-    "fusion": "convex", "normalization": {"method": "spread"},
-    "weights": {
-        "lexical": 1, "vector": 2, "fuzzy": 1,
-        "lexical_variant": 0.5, "vector_variant": 1, "hyde": 1.4},
-    "feedback": {"passages": 2, "weight": 0.5}
-}'
-WHERE name = 'balanced';
-"""
-
-RRF = """
-UPDATE pgblend_data.profile SET
-description = 'The default: reciprocal rank fusion of words and vectors, equal weights.',
-settings = '{}'
-WHERE name = 'balanced';
-"""
-
-SECURED_TABLES = (
-    "judged_set",
-    "judged_query",
-    "judgement",
-    "evaluation_run",
-    "evaluation_result",
-)
-
-# As the tables of documents have it (0002). A NULL collection_id is in no list: admins only.
-SECURE_TABLE = """
-CREATE POLICY {table}_read ON pgblend_data.{table} FOR SELECT USING (
-    collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
-);
-CREATE POLICY {table}_write ON pgblend_data.{table} USING (
-    collection_id IN (
-        SELECT g.collection_id FROM pgblend_data.collection_grant AS g
-        WHERE g.privilege = 'write'
-    )
-);
-CREATE POLICY {table}_admin ON pgblend_data.{table}
-USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
-ALTER TABLE pgblend_data.{table} ENABLE ROW LEVEL SECURITY;
-"""
-
-
-def upgrade() -> None:
-    connection = op.get_bind()
-    execute_script(connection, TABLES)
-    for table in SECURED_TABLES:
-        execute_script(connection, SECURE_TABLE.format(table=table))
-    execute_script(connection, BALANCED)
-
-
-def downgrade() -> None:
-    execute_script(op.get_bind(), RRF)
-    tables = ", ".join(f"pgblend_data.{table}" for table in reversed(SECURED_TABLES))
-    execute_script(op.get_bind(), f"DROP TABLE {tables};")

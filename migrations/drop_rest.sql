@@ -1,0 +1,30 @@
+-- What is left of pgblend once its routines and tables are gone, but for the table of alembic.
+-- Nothing is dropped with CASCADE: what users built on it stops this, and is named.
+
+-- Languages of tables/, and what create_unaccent_config made.
+DO $do$
+DECLARE
+    configuration name;
+BEGIN
+    FOR configuration IN
+        SELECT t.cfgname FROM pg_catalog.pg_ts_config AS t
+        WHERE t.cfgnamespace = 'pgblend'::regnamespace
+            AND (t.cfgname LIKE '%\_unaccent'
+                OR t.cfgname IN ('ja', 'km', 'ko', 'lo', 'my', 'th', 'zh'))
+    LOOP
+        EXECUTE format('DROP TEXT SEARCH CONFIGURATION pgblend.%I', configuration);
+    END LOOP;
+END
+$do$;
+DROP TYPE pgblend_data.attached_row, pgblend_data.given_chunk, blend.search_result;
+DROP SCHEMA blend, pgblend;
+
+-- Roles belong to the whole server: another database may still use them, and then they stay.
+DROP OWNED BY pgblend_reader, pgblend_writer, pgblend_admin, pgblend_gateway;
+DO $do$
+BEGIN
+    DROP ROLE pgblend_admin, pgblend_writer, pgblend_reader, pgblend_gateway;
+EXCEPTION WHEN dependent_objects_still_exist THEN
+    RAISE NOTICE 'the roles pgblend_reader, _writer, _admin and _gateway stay: %', SQLERRM;
+END
+$do$;

@@ -1,0 +1,152 @@
+-- Tables of 0.0.1 (revision 0010) become those of migrations/tables.
+
+-- Who did it is the role in force.
+ALTER TABLE pgblend_data.setting ALTER COLUMN changed_by
+SET DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user);
+ALTER TABLE pgblend_data.setting_history ALTER COLUMN changed_by
+SET DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user);
+ALTER TABLE pgblend_data.collection_grant ALTER COLUMN granted_by
+SET DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user);
+ALTER TABLE pgblend_data.profile ALTER COLUMN changed_by
+SET DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user);
+ALTER TABLE pgblend_data.judged_set ALTER COLUMN created_by
+SET DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user);
+ALTER TABLE pgblend_data.judgement ALTER COLUMN judged_by
+SET DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user);
+ALTER TABLE pgblend_data.evaluation_run ALTER COLUMN started_by
+SET DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user);
+ALTER TABLE pgblend_data.attached_table ALTER COLUMN attached_by
+SET DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user);
+ALTER TABLE pgblend_data.embedding_worker ALTER COLUMN started_by SET DEFAULT current_user;
+
+-- The search log tells searches from evaluations.
+ALTER TABLE pgblend_data.search_log ADD COLUMN purpose text NOT NULL DEFAULT 'search';
+COMMENT ON COLUMN pgblend_data.search_log.purpose IS
+'search, or what the session said of it (pgblend.purpose): evaluation. Views have searches alone.';
+
+-- How the index of a space is walked, as measured on its vectors (tune_embedding_space).
+ALTER TABLE pgblend_data.embedding_space
+ADD COLUMN ef_search integer CONSTRAINT embedding_space_ef_search_check
+CHECK (ef_search BETWEEN 1 AND 1000),
+ADD COLUMN recall double precision,
+ADD COLUMN tuned_at timestamptz;
+COMMENT ON COLUMN pgblend_data.embedding_space.ef_search IS
+'Search list of the index for searches that set none; NULL: not tuned, 100.';
+COMMENT ON COLUMN pgblend_data.embedding_space.recall IS
+'Share of the nearest passages that the index found so.';
+COMMENT ON COLUMN pgblend_data.embedding_space.tuned_at IS 'When that was measured.';
+
+-- Workers are known by a lock of their own.
+ALTER TABLE pgblend_data.embedding_worker
+ADD COLUMN backend integer NOT NULL DEFAULT pg_backend_pid(),
+ADD COLUMN life_lock bigint NOT NULL DEFAULT hashtextextended(gen_random_uuid()::text, 0),
+ADD COLUMN waits boolean NOT NULL DEFAULT false;
+COMMENT ON TABLE pgblend_data.embedding_worker IS
+'Sessions that make vectors and summaries. One lives as long as it holds the lock of its row; what '
+'a dead one had claimed is free.';
+COMMENT ON COLUMN pgblend_data.embedding_worker.backend IS
+'Process id of its session: nobody else holds its lock.';
+COMMENT ON COLUMN pgblend_data.embedding_worker.life_lock IS
+'Key of the advisory lock that it holds while it lives; random, so that nobody holds it before.';
+COMMENT ON COLUMN pgblend_data.embedding_worker.waits IS
+'Whether it waits to be told of work (NOTIFY pgblend_embedding).';
+ALTER TABLE pgblend_data.document_summary ADD COLUMN worker integer;
+COMMENT ON COLUMN pgblend_data.document_summary.worker IS
+'Who has it summed up (embedding_worker.id); NULL or a dead worker''s: nobody.';
+
+-- What score is where MMR chooses.
+COMMENT ON COLUMN pgblend.search_result.score IS
+'In [0, 1], falling with rank: what the stages gave, divided by what a perfect match would get. '
+'Where MMR chooses rows for variety (setting mmr) it is the score before that, and may rise: rank '
+'is the order.';
+
+-- Every row of a document names its collection. Keys are checked at the end (check_keys.sql).
+ALTER TABLE pgblend_data.document
+ADD CONSTRAINT document_id_collection_id_key UNIQUE (id, collection_id);
+DROP INDEX pgblend_data.chunk_document_id_btree;
+ALTER TABLE pgblend_data.chunk
+ADD CONSTRAINT chunk_document_id_collection_id_id_key UNIQUE (document_id, collection_id, id),
+DROP CONSTRAINT chunk_document_id_chunk_index_key,
+ADD CONSTRAINT chunk_document_id_chunk_index_key UNIQUE (document_id, chunk_index, collection_id);
+ALTER TABLE pgblend_data.document_summary
+DROP CONSTRAINT document_summary_pkey,
+ADD CONSTRAINT document_summary_pkey PRIMARY KEY (document_id, collection_id);
+ALTER TABLE pgblend_data.embedding_queue
+DROP CONSTRAINT embedding_queue_pkey,
+ADD CONSTRAINT embedding_queue_pkey PRIMARY KEY (space, chunk_id, collection_id);
+ALTER TABLE pgblend_data.document_name
+DROP CONSTRAINT document_name_pkey,
+ADD CONSTRAINT document_name_pkey
+PRIMARY KEY (document_id, collection_id, name, kind, full_name);
+DROP INDEX pgblend_data.link_document_id_btree;
+CREATE INDEX link_document_id_btree
+ON pgblend_data.link USING btree (document_id, collection_id);
+DROP INDEX pgblend_data.embedding_queue_chunk_id_btree;
+CREATE INDEX embedding_queue_chunk_id_btree
+ON pgblend_data.embedding_queue USING btree (chunk_id, document_id, collection_id);
+ALTER TABLE pgblend_data.chunk
+DROP CONSTRAINT chunk_document_id_fkey,
+ADD CONSTRAINT chunk_document_fkey FOREIGN KEY (document_id, collection_id)
+REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE NOT VALID;
+ALTER TABLE pgblend_data.document_name
+DROP CONSTRAINT document_name_document_id_fkey,
+ADD CONSTRAINT document_name_document_fkey FOREIGN KEY (document_id, collection_id)
+REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE NOT VALID;
+ALTER TABLE pgblend_data.document_summary
+DROP CONSTRAINT document_summary_document_id_fkey,
+ADD CONSTRAINT document_summary_document_fkey FOREIGN KEY (document_id, collection_id)
+REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE NOT VALID;
+ALTER TABLE pgblend_data.key_reference
+DROP CONSTRAINT key_reference_document_id_fkey,
+ADD CONSTRAINT key_reference_document_fkey FOREIGN KEY (document_id, collection_id)
+REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE NOT VALID;
+ALTER TABLE pgblend_data.link
+DROP CONSTRAINT link_document_id_fkey,
+ADD CONSTRAINT link_document_fkey FOREIGN KEY (document_id, collection_id)
+REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE NOT VALID;
+ALTER TABLE pgblend_data.edge
+DROP CONSTRAINT edge_pkey,
+ADD CONSTRAINT edge_pkey PRIMARY KEY (
+    node, is_reverse, neighbour, edge_type, origin, document_id, chunk_id,
+    collection_id, neighbour_collection_id
+) INCLUDE (weight);
+-- A passage's row names its document as well. As pgblend._create_embedding_table makes them.
+DO $do$
+DECLARE
+    tied name;
+BEGIN
+    FOR tied IN
+        SELECT 'embedding_queue'
+        UNION ALL SELECT s.table_name FROM pgblend_data.embedding_space AS s
+    LOOP
+        EXECUTE format(
+            'ALTER TABLE pgblend_data.%1$I DROP CONSTRAINT %2$I,
+            ADD CONSTRAINT %3$I FOREIGN KEY (chunk_id, document_id, collection_id)
+            REFERENCES pgblend_data.chunk (id, document_id, collection_id)
+            ON DELETE CASCADE NOT VALID',
+            tied, tied || '_chunk_id_fkey', tied || '_chunk_fkey');
+        IF tied <> 'embedding_queue' THEN
+            EXECUTE format(
+                'CREATE POLICY %2$I ON pgblend_data.%1$I AS RESTRICTIVE USING (true) WITH CHECK (
+                    (document_id, collection_id) = (
+                        SELECT c.document_id, c.collection_id FROM pgblend_data.chunk AS c
+                        WHERE c.id = chunk_id))',
+                tied, tied || '_own');
+        END IF;
+    END LOOP;
+END
+$do$;
+
+-- Rights come by column now (99_access), so that nobody takes the id of a row to come; the lexical
+-- index is written by routines of its owner.
+REVOKE INSERT, UPDATE, DELETE ON
+pgblend_data.embedding_allowance, pgblend_data.pending, pgblend_data.posting, pgblend_data.segment,
+pgblend_data.tombstone, pgblend_data.vocabulary
+FROM pgblend_writer;
+REVOKE INSERT ON
+pgblend_data.chunk, pgblend_data.document, pgblend_data.embedding_worker, pgblend_data.entity,
+pgblend_data.evaluation_run, pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.link
+FROM pgblend_writer;
+REVOKE INSERT ON pgblend_data.setting_history FROM pgblend_admin;
+-- Given anew, so that rights stand in the order of a new database's.
+REVOKE SELECT ON pgblend_data.entity, pgblend_data.link FROM pgblend_reader;

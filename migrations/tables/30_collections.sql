@@ -1,0 +1,43 @@
+-- Collections, who may read or write them, and their languages. Small: they would be copied to
+-- every shard, as embedding_space would. document, chunk, embedding_queue and the embedding tables
+-- are the store: each row carries collection, document and bucket, and no foreign key leaves a
+-- document.
+
+CREATE TABLE pgblend_data.collection (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    name text NOT NULL,
+    text_search_config text NOT NULL,
+    settings jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT collection_pkey PRIMARY KEY (id),
+    CONSTRAINT collection_name_key UNIQUE (name),
+    CONSTRAINT collection_name_check CHECK (name <> '' AND name = btrim(name)),
+    CONSTRAINT collection_settings_object_check CHECK (jsonb_typeof(settings) = 'object')
+);
+COMMENT ON TABLE pgblend_data.collection IS
+'A collection of documents: the boundary for visibility and for word statistics.';
+
+CREATE TABLE pgblend_data.collection_grant (
+    collection_id bigint NOT NULL,
+    role_name name NOT NULL,
+    privilege text NOT NULL,
+    granted_by name NOT NULL
+    DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user),
+    granted_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT collection_grant_pkey PRIMARY KEY (collection_id, role_name, privilege),
+    CONSTRAINT collection_grant_collection_id_fkey FOREIGN KEY (collection_id)
+    REFERENCES pgblend_data.collection (id) ON DELETE CASCADE,
+    CONSTRAINT collection_grant_privilege_check CHECK (privilege IN ('read', 'write'))
+);
+COMMENT ON TABLE pgblend_data.collection_grant IS
+'Who may read or write a collection; the row security of all tables follows it.';
+
+CREATE TABLE pgblend_data.collection_language (
+    collection_id bigint NOT NULL,
+    text_search_config text NOT NULL,
+    CONSTRAINT collection_language_pkey PRIMARY KEY (collection_id, text_search_config),
+    CONSTRAINT collection_language_collection_id_fkey FOREIGN KEY (collection_id)
+    REFERENCES pgblend_data.collection (id) ON DELETE CASCADE
+);
+COMMENT ON TABLE pgblend_data.collection_language IS
+'Text search configurations that a collection''s documents use: a query is parsed once for each.';

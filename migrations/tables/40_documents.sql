@@ -1,0 +1,136 @@
+-- Documents, their summaries and their chunks. What belongs to a document belongs to its
+-- collection: keys tie them. What is unique names the collection, so that no conflict tells of
+-- hidden rows before a key refuses. Indexes begin with the columns of a key, so that a cascade
+-- finds its rows before there are statistics.
+
+CREATE TABLE pgblend_data.document (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    collection_id bigint NOT NULL,
+    bucket smallint NOT NULL,
+    source_key text NOT NULL,
+    uri text,
+    title text NOT NULL,
+    text_search_config text NOT NULL,
+    media_type text,
+    metadata jsonb NOT NULL,
+    set_metadata jsonb,
+    source_metadata jsonb,
+    content_hash text NOT NULL,
+    modified_at timestamptz,
+    ingested_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT document_pkey PRIMARY KEY (id),
+    CONSTRAINT document_collection_id_source_key_key UNIQUE (collection_id, source_key),
+    CONSTRAINT document_id_collection_id_key UNIQUE (id, collection_id),
+    CONSTRAINT document_collection_id_fkey FOREIGN KEY (collection_id)
+    REFERENCES pgblend_data.collection (id),
+    CONSTRAINT document_bucket_check CHECK (bucket BETWEEN 0 AND 4095),
+    CONSTRAINT document_metadata_object_check CHECK (jsonb_typeof(metadata) = 'object')
+);
+-- Indexes for filters. Row security lets a reader use the b-trees and the SP-GiST one, whose
+-- operators are leakproof. A b-tree would refuse URIs of more than 2,700 bytes.
+CREATE INDEX document_metadata_gin
+ON pgblend_data.document USING gin (metadata jsonb_path_ops);
+CREATE INDEX document_modified_at_btree
+ON pgblend_data.document USING btree (collection_id, modified_at);
+CREATE INDEX document_language_btree
+ON pgblend_data.document USING btree (collection_id, text_search_config);
+CREATE INDEX document_uri_spgist
+ON pgblend_data.document USING spgist (uri);
+COMMENT ON TABLE pgblend_data.document IS
+'One source: a file, a record, a row. Its text is in its chunks.';
+COMMENT ON COLUMN pgblend_data.document.metadata IS
+'What filters see: the source''s metadata, and over it what was set by hand.';
+COMMENT ON COLUMN pgblend_data.document.set_metadata IS
+'What was set by hand, a JSON null for a key taken away; NULL where nothing was.';
+COMMENT ON COLUMN pgblend_data.document.source_metadata IS
+'What the source says, where something else was set over it; NULL where nothing was set, or all '
+'was replaced by hand.';
+
+CREATE TABLE pgblend_data.document_summary (
+    document_id bigint NOT NULL,
+    collection_id bigint NOT NULL,
+    bucket smallint NOT NULL,
+    summary text,
+    key text,
+    made_by text,
+    outdated boolean NOT NULL DEFAULT false,
+    failures integer NOT NULL DEFAULT 0,
+    reason text,
+    made_at timestamptz,
+    worker integer,
+    CONSTRAINT document_summary_pkey PRIMARY KEY (document_id, collection_id),
+    CONSTRAINT document_summary_document_fkey FOREIGN KEY (document_id, collection_id)
+    REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE
+);
+CREATE INDEX document_summary_due_btree
+ON pgblend_data.document_summary USING btree (failures, document_id)
+WHERE (summary IS NULL OR outdated) AND failures < 3;
+CREATE INDEX document_summary_collection_id_btree
+ON pgblend_data.document_summary USING btree (collection_id);
+CREATE INDEX document_summary_key_btree
+ON pgblend_data.document_summary USING btree (key) WHERE key IS NOT NULL;
+COMMENT ON TABLE pgblend_data.document_summary IS
+'Summaries of documents; NULL while one waits for it. The key is a digest of model, prompt and '
+'text, so that nothing is summed up twice; NULL where it was set by hand.';
+COMMENT ON COLUMN pgblend_data.document_summary.made_by IS
+'The model, and a digest of the prompt.';
+COMMENT ON COLUMN pgblend_data.document_summary.outdated IS
+'Whether another one is wanted; this one serves until it comes.';
+COMMENT ON COLUMN pgblend_data.document_summary.worker IS
+'Who has it summed up (embedding_worker.id); NULL or a dead worker''s: nobody.';
+
+CREATE TABLE pgblend_data.chunk (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    document_id bigint NOT NULL,
+    chunk_index integer NOT NULL,
+    collection_id bigint NOT NULL,
+    bucket smallint NOT NULL,
+    content text NOT NULL,
+    content_hash text GENERATED ALWAYS AS (md5(content)) STORED,
+    heading text,
+    kind text NOT NULL,
+    own_start integer NOT NULL,
+    start_offset integer,
+    end_offset integer,
+    start_line integer,
+    end_line integer,
+    pages integer[],
+    token_count integer NOT NULL,
+    piece_tokens smallint[],
+    metadata jsonb NOT NULL,
+    text_search_config text NOT NULL,
+    lexemes tsvector NOT NULL,
+    length integer NOT NULL,
+    own_position integer NOT NULL,
+    own_length integer NOT NULL,
+    CONSTRAINT chunk_pkey PRIMARY KEY (id),
+    CONSTRAINT chunk_document_id_collection_id_id_key UNIQUE (document_id, collection_id, id),
+    CONSTRAINT chunk_document_id_chunk_index_key UNIQUE (document_id, chunk_index, collection_id),
+    CONSTRAINT chunk_document_fkey FOREIGN KEY (document_id, collection_id)
+    REFERENCES pgblend_data.document (id, collection_id) ON DELETE CASCADE,
+    CONSTRAINT chunk_kind_check CHECK (kind IN ('code', 'doc', 'signature', 'metadata')),
+    CONSTRAINT chunk_own_start_check CHECK (own_start BETWEEN 0 AND char_length(content)),
+    CONSTRAINT chunk_metadata_object_check CHECK (jsonb_typeof(metadata) = 'object')
+);
+CREATE INDEX chunk_lexemes_gin ON pgblend_data.chunk USING gin (lexemes);
+CREATE INDEX chunk_collection_id_length_btree
+ON pgblend_data.chunk USING btree (collection_id) INCLUDE (length);
+-- Most chunks have no metadata of their own, so the indexes hold only those that do.
+CREATE INDEX chunk_metadata_gin
+ON pgblend_data.chunk USING gin (metadata jsonb_path_ops) WHERE metadata <> '{}';
+CREATE INDEX chunk_own_metadata_btree
+ON pgblend_data.chunk USING btree (collection_id) WHERE metadata <> '{}';
+COMMENT ON TABLE pgblend_data.chunk IS
+'A passage of a document, with the lexemes of its title, heading and text. Immutable: an update is '
+'a delete and an insert with a new id.';
+COMMENT ON COLUMN pgblend_data.chunk.own_start IS
+'Character of content where the chunk''s own text begins, after the overlap with the one before.';
+COMMENT ON COLUMN pgblend_data.chunk.piece_tokens IS
+'Tokens (cl100k_base) of each piece of content: a line, or a part of a long one; NULL where they '
+'were not counted.';
+COMMENT ON COLUMN pgblend_data.chunk.length IS
+'Number of lexeme occurrences: the document length of BM25.';
+COMMENT ON COLUMN pgblend_data.chunk.own_position IS
+'Last position in lexemes that repeats the chunk before: its title, heading and end.';
+COMMENT ON COLUMN pgblend_data.chunk.own_length IS
+'Number of lexeme occurrences after own_position: what the chunk adds to its document''s length.';

@@ -1,0 +1,67 @@
+-- Who sees and changes which rows. Rights on tables are given in sql/99_access.
+
+-- A grant of either kind lets a role see; pg_has_role makes members of a granted role see as well.
+-- Role names are compared by name, so that grants survive dump and restore.
+CREATE POLICY collection_grant_own ON pgblend_data.collection_grant FOR SELECT USING (
+    role_name IN (SELECT r.rolname FROM pg_catalog.pg_roles AS r WHERE pg_has_role(r.oid, 'USAGE'))
+);
+CREATE POLICY collection_grant_admin ON pgblend_data.collection_grant
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
+ALTER TABLE pgblend_data.collection_grant ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY collection_read ON pgblend_data.collection FOR SELECT USING (
+    id IN (SELECT g.collection_id FROM pgblend_data.collection_grant AS g)
+);
+CREATE POLICY collection_admin ON pgblend_data.collection
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
+ALTER TABLE pgblend_data.collection ENABLE ROW LEVEL SECURITY;
+
+-- Rows that belong to a collection. Without one (evaluation) they are in no list: admins only.
+-- Embedding tables get the same policies when made (pgblend._create_embedding_table).
+DO $do$
+DECLARE
+    secured name;
+BEGIN
+    FOREACH secured IN ARRAY ARRAY[
+        'attached_table', 'chunk', 'collection_language', 'document', 'document_name',
+        'document_summary', 'embedding_queue', 'entity', 'entity_extraction', 'evaluation_result',
+        'evaluation_run', 'judged_query', 'judged_set', 'judgement', 'key_reference',
+        'lexical_failure', 'link', 'pending', 'posting', 'segment', 'tombstone', 'vocabulary']
+    LOOP
+        EXECUTE format(
+            'CREATE POLICY %2$I ON pgblend_data.%1$I FOR SELECT USING (
+                collection_id IN (SELECT c.id FROM pgblend_data.collection AS c))',
+            secured, secured || '_read');
+        EXECUTE format(
+            'CREATE POLICY %2$I ON pgblend_data.%1$I
+            USING ((SELECT pg_has_role(''pgblend_admin'', ''USAGE'')))',
+            secured, secured || '_admin');
+        -- Attached tables are followed by routines of the owner alone.
+        IF secured NOT IN ('attached_table', 'key_reference') THEN
+            EXECUTE format(
+                'CREATE POLICY %2$I ON pgblend_data.%1$I USING (
+                    collection_id IN (
+                        SELECT g.collection_id FROM pgblend_data.collection_grant AS g
+                        WHERE g.privilege = ''write''))',
+                secured, secured || '_write');
+        END IF;
+        EXECUTE format('ALTER TABLE pgblend_data.%I ENABLE ROW LEVEL SECURITY', secured);
+    END LOOP;
+END
+$do$;
+
+-- An edge tells that its other end exists, so both ends must be visible.
+CREATE POLICY edge_read ON pgblend_data.edge FOR SELECT USING (
+    collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
+    AND neighbour_collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
+);
+CREATE POLICY edge_write ON pgblend_data.edge USING (
+    collection_id IN (
+        SELECT g.collection_id FROM pgblend_data.collection_grant AS g
+        WHERE g.privilege = 'write'
+    )
+    AND neighbour_collection_id IN (SELECT c.id FROM pgblend_data.collection AS c)
+);
+CREATE POLICY edge_admin ON pgblend_data.edge
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
+ALTER TABLE pgblend_data.edge ENABLE ROW LEVEL SECURITY;

@@ -1,0 +1,30 @@
+"""The tables of 0.1, and the routines on them."""
+
+from alembic import op
+from sqlalchemy import text
+
+from pgblend.migrations.replace_routines import execute_script, replace_routines, snapshot
+from pgblend.migrations.scripts import read_script, read_tables, table_names
+
+revision = "0011"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+SPACES = text("SELECT format('pgblend_data.%I', table_name) FROM pgblend_data.embedding_space")
+
+
+def upgrade() -> None:
+    connection = op.get_bind()
+    execute_script(connection, read_tables())
+    replace_routines(connection, snapshot(revision), None)
+    execute_script(connection, read_script("constraint_triggers.sql"))
+
+
+def downgrade() -> None:
+    connection = op.get_bind()
+    execute_script(connection, read_script("drop_callers.sql"))
+    replace_routines(connection, None, snapshot(revision))
+    tables = [*table_names(), *connection.execute(SPACES).scalars()]
+    execute_script(connection, f"DROP TABLE {', '.join(tables)};")
+    execute_script(connection, read_script("drop_rest.sql"))
