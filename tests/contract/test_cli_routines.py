@@ -23,11 +23,11 @@ ROUTINES = {
         *("_store_summary", "_store_token_counts", "_summary_counts"),
     },
     "reindex --load": {"_load_segments"},
-    "search with models": {"_search", "_search_plan", "_setting_layers"},
+    "search with models": {"_search", "_search_plan"},
     "ask": {"_answer_reply", "_ask_passages", "_context_settings"},
     "eval": {
         *("_finish_run", "_judged_search", "_plain_query", "_search_settings"),
-        *("_setting_schema", "_start_run"),
+        *("_start_run"),
     },
     "doctor": {"_load_program"},
 }
