@@ -12,6 +12,3 @@ from pgblend.plpy.settings.check import check_settings, read_json
 
 Backend(plpy, GD).answer(check_settings, read_json(settings or "{}"), scopes, place)
 $python$;
-
-COMMENT ON FUNCTION pgblend._check_settings(jsonb, text[], text) IS
-'Raise 22023 for the first setting that is unknown, out of scope, of a wrong type or out of range.';

@@ -19,6 +19,3 @@ from pgblend.plpy.session import Backend
 return Backend(plpy, GD).answer(
     lambda db: told_settings(db, read_state(db, profile, None, collection_ids or []), options))
 $python$;
-
-COMMENT ON FUNCTION pgblend._search_settings(jsonb, text, bigint[]) IS
-'Every search setting in force for a call: call > collection > profile > database > default.';

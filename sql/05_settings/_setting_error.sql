@@ -13,6 +13,3 @@ from pgblend.plpy.settings.check import read_json, value_problem
 
 return value_problem(Backend(plpy, GD), CATALOG[name], read_json(value))
 $python$;
-
-COMMENT ON FUNCTION pgblend._setting_error(text, jsonb) IS
-'What is wrong with a value for the setting of this name, NULL where nothing is.';

@@ -40,7 +40,3 @@ BEGIN ATOMIC
         description text
     );
 END;
-
-COMMENT ON FUNCTION blend.setting_catalog() IS
-'Every setting and search option, with its type, default, range and meaning. Scopes: search (per '
-'call, collection, profile and database), collection, server.';

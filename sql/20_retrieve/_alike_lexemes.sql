@@ -28,6 +28,3 @@ BEGIN
     LIMIT 50;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._alike_lexemes(bigint[], text, text) IS
-'The up to 50 lexemes of a configuration most alike to one by trigrams, the most alike first.';

@@ -17,6 +17,3 @@ BEGIN ATOMIC
         pgblend._regconfig(config_name), g.query_group, jsonb_array_length(q.groups) > 1
     ) AS o;
 END;
-
-COMMENT ON FUNCTION pgblend._document_operands(text, text) IS
-'A query''s phrases and exclusions for whole documents, by alternative; no rows where it has none.';

@@ -61,7 +61,3 @@ BEGIN ATOMIC
         LIMIT depth
     ) AS b;
 END;
-
-COMMENT ON FUNCTION pgblend._trigram_arm(text, bigint[], jsonb, text, integer) IS
-'Candidates by the likeness of the query''s words to a passage''s in trigrams: word_similarity '
-'from 0.3 on, as arrays, best first, ties by (document, chunk index). It reads every content.';

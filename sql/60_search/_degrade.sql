@@ -20,6 +20,3 @@ from pgblend.plpy.session import Backend
 strict = bool(json.loads(settings).get("strict"))
 return [Backend(plpy, GD).answer(go_on_without, stage, problem, hint, problem_code, strict)]
 $python$;
-
-COMMENT ON FUNCTION pgblend._degrade(text, text, text, text, jsonb) IS
-'Note that a search goes on without a stage: a WARNING, and the text for degraded.';

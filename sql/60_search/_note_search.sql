@@ -16,6 +16,3 @@ role = db.run(
     ["text"], name)[0]["role"]
 note_last(db, name, role, json.loads(report))
 $python$;
-
-COMMENT ON FUNCTION pgblend._note_search(jsonb) IS
-'Keep what a search did for last_search, to the end of the transaction.';

@@ -32,8 +32,3 @@ return Backend(plpy, GD).answer(search, Request(
     query, result_limit, collections, filter, profile, options, query_embedding, only_arm, traced,
     started_at, Tries.read(tries)))
 $python$;
-
-COMMENT ON FUNCTION pgblend._run_search(
-    text, integer, text[], jsonb, text, jsonb, vector, text, text, double precision, jsonb
-) IS
-'One search as the program runs it (search/run.py), all of it under one snapshot.';

@@ -73,9 +73,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._search(
-    text, integer, text[], jsonb, text, jsonb, vector, text, text, boolean
-) IS
-'One search from its arguments to its rows: the shell of the program, around which all search '
-'functions are made.';

@@ -14,6 +14,3 @@ from pgblend.plpy.session import Backend
 return Backend(plpy, GD).answer(
     lambda db: told_plan(db, read_state(db, profile, collections), options))
 $python$;
-
-COMMENT ON FUNCTION pgblend._search_plan(jsonb, text, text[]) IS
-'The search settings in force for a call, and which of expand and rerank run.';

@@ -26,9 +26,3 @@ from pgblend.plpy.session import Backend
 asked = Asked(arm, document_id, query, query_embedding, space, collection_ids, filter, settings)
 return Backend(plpy, GD).answer(place_in_arm, asked)
 $python$;
-
-COMMENT ON FUNCTION pgblend._place_in_arm(
-    text, bigint, text, vector, text, bigint[], jsonb, jsonb
-) IS
-'The rank and score of a document''s best passage in an arm''s whole list, compared exactly and to '
-'any depth; NULL where the arm does not find it.';
