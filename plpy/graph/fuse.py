@@ -28,19 +28,12 @@ def graph_list(
     A row has `chunk_id`, `document_id`, `chunk_index`, `distance` from the nearest seed but itself,
     `score`, 1 / (1 + distance), and `near`, the best seed's points over the distance from it.
     """
-    ids, documents, points = pool["chunk_ids"], pool["document_ids"], pool["points"]
-    seed_of: dict[int, int] = {}
-    for item in seeds:
-        seed_of.setdefault(ids[item] * 4 + 1, item)
-        seed_of.setdefault(documents[item] * 4, item)
+    ids, documents = pool["chunk_ids"], pool["document_ids"]
     item_of: dict[int, int] = {}
     for item in pool["order"]:
         item_of.setdefault(documents[item] * 4, item)
         item_of[ids[item] * 4 + 1] = item
-    reached: dict[int, list[tuple[int, float]]] = {}
-    for node, distance, seed in walk(list(seed_of), WALK_SOURCES):
-        if distance and seed not in (node, *_own_nodes(pool, item_of.get(node))):
-            reached.setdefault(node, []).append((distance, points[seed_of[seed]]))
+    reached = _reached(pool, seeds, item_of, walk)
     rows: dict[int, dict[str, Any]] = {}
 
     def add(node: int, chunk_id: int, document_id: int, chunk_index: int) -> None:
@@ -76,11 +69,46 @@ def graph_list(
     return order, gone
 
 
+def _reached(
+    pool: Mapping[str, Any],
+    seeds: Sequence[int],
+    item_of: Mapping[int, int],
+    walk: Callable[..., Sequence[tuple[int, int, int]]],
+) -> dict[int, list[tuple[int, float]]]:
+    """Return (distance, points of the seed) of the ways to each node, but from itself."""
+    ids, documents, points = pool["chunk_ids"], pool["document_ids"], pool["points"]
+    seed_of: dict[int, int] = {}
+    for item in seeds:
+        seed_of.setdefault(ids[item] * 4 + 1, item)
+        seed_of.setdefault(documents[item] * 4, item)
+    reached: dict[int, list[tuple[int, float]]] = {}
+    for node, distance, seed in walk(list(seed_of), WALK_SOURCES):
+        if distance and seed not in (node, *_own_nodes(pool, item_of.get(node))):
+            reached.setdefault(node, []).append((distance, points[seed_of[seed]]))
+    return reached
+
+
 def _own_nodes(pool: Mapping[str, Any], item: int | None) -> tuple[int, ...]:
     """Return the nodes that a passage of the pool stands for."""
     if item is None:
         return ()
     return pool["chunk_ids"][item] * 4 + 1, pool["document_ids"][item] * 4
+
+
+def _list_of(rows: Sequence[Mapping[str, Any]], weight: float) -> dict[str, Any]:
+    """Return the rows of graph_list as one more list."""
+    return {
+        "arm": "graph",
+        "kind": "graph",
+        "by_vector": False,
+        "weight": weight,
+        "perfect": 0.5,
+        "scores": [row["score"] for row in rows],
+        "notes": {rank: {"distance": row["distance"]} for rank, row in enumerate(rows, 1)},
+        "chunk_ids": [row["chunk_id"] for row in rows],
+        "document_ids": [row["document_id"] for row in rows],
+        "chunk_indexes": [row["chunk_index"] for row in rows],
+    }
 
 
 def fuse_graph(
@@ -101,19 +129,7 @@ def fuse_graph(
     total = sum(fused["weights"]) or 1.0
     is_sum, by_ranks = graph["combine"] == "sum", fused["normal"] is None
     weight = graph["weight"] * (1.0 if is_sum else total)
-    of_graph = {
-        "arm": "graph",
-        "kind": "graph",
-        "by_vector": False,
-        "weight": weight,
-        "perfect": 0.5,
-        "scores": [row["score"] for row in rows],
-        "notes": {rank: {"distance": row["distance"]} for rank, row in enumerate(rows, 1)},
-        **{
-            f"{name}{'es' if name.endswith('x') else 's'}": [row[name] for row in rows]
-            for name in ("chunk_id", "document_id", "chunk_index")
-        },
-    }
+    of_graph = _list_of(rows, weight)
     old = dict(zip(fused["chunk_ids"], range(len(fused["chunk_ids"])), strict=True))
     pool = merge_lists([*lists, of_graph])
     place = [old.get(chunk_id) for chunk_id in pool["chunk_ids"]]

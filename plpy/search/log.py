@@ -1,31 +1,42 @@
 """One datagram of the search log, sent or not."""
 
 import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+
+from pgblend.plpy.session import Json
 
 MOST_CHARACTERS = 4000
 
 
-def searched_facts(
-    report: dict[str, Any], noted: dict[str, Any], log_queries: str
-) -> dict[str, Any]:
-    """Return query, collections, ms, stages and trace of a report, by what was noted as it ran.
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What was searched, by whom, how long and in which stages, as the session itself saw it."""
 
-    `noted` has query, collections, ms and stages of the search.
-    """
+    role: str
+    query: str
+    collections: list[str]
+    ms: float
+    stages: list[Mapping[str, Json]]
+
+
+def searched_facts(
+    report: Mapping[str, Json], noted: Noted, log_queries: str
+) -> Mapping[str, Json]:
+    """Return query, collections, ms, stages and trace of a report, by what was noted as it ran."""
     query = {
-        "on": noted["query"][:MOST_CHARACTERS],
-        "hash": sha256(noted["query"].encode("utf-8", "replace")).hexdigest(),
+        "on": noted.query[:MOST_CHARACTERS],
+        "hash": sha256(noted.query.encode("utf-8", "replace")).hexdigest(),
     }
     trace = report.get("trace")
     return {
         "query": query.get(log_queries),
-        "collections": noted["collections"],
-        "ms": noted["ms"],
-        "stages": noted["stages"],
-        "trace": (trace if isinstance(trace, dict) else {})
-        | {"time_to_first_result_ms": noted["ms"]},
+        "collections": noted.collections,
+        "ms": noted.ms,
+        "stages": noted.stages,
+        "trace": (dict(trace) if isinstance(trace, Mapping) else {})
+        | {"time_to_first_result_ms": noted.ms},
     }
 
 

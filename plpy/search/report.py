@@ -1,11 +1,11 @@
 """What the search log gets of a search."""
 
 import json
-from typing import Any
 
 from pgblend.plpy.search.found import Found
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.search.told import ran, since
+from pgblend.plpy.session import Json
 
 _MOST_RESULTS = 10
 _MOST_NOTES, _LONGEST_NOTE = 10, 300
@@ -52,7 +52,7 @@ def search_report(search: Search, found: Found) -> str:
     )
 
 
-def search_fields(search: Search, found: Found) -> dict[str, Any]:
+def search_fields(search: Search, found: Found) -> dict[str, Json]:
     """Return what the log says of a search by S4's names, each where it is known.
 
     query_len (characters), top_k, strategy (dense, sparse, fuzzy or hybrid), strict, rrf_k and
@@ -72,7 +72,7 @@ def search_fields(search: Search, found: Found) -> dict[str, Any]:
     dedup = stages.get("dedup", {}).get("details", {})
     lacked = search.tries.problem is not None and words == 0 and (dense or 0) > 0
     fallback_used = found.by_vector or lacked
-    fields = {
+    fields: dict[str, Json] = {
         "query_len": len(search.request.query or ""),
         "top_k": search.request.result_limit,
         "strategy": strategy,

@@ -7,6 +7,7 @@ from time import monotonic, time
 from typing import Any
 
 from pgblend.plpy.search.found import Found
+from pgblend.plpy.search.log import Noted
 from pgblend.plpy.search.rows import Row
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.search.trace import search_trace
@@ -126,12 +127,12 @@ def search_meta(search: Search) -> dict[str, Json]:
 def note_logged(search: Search) -> None:
     """Keep for the log what was searched (_send_report): nobody can write here by SQL."""
     stated = search.db.run(_RAN, [])[0]
-    noted = {
-        "role": stated["role"],
-        "query": search.request.query,
-        "collections": [name[:100] for name in sorted(search.state.collections)[:50]],
-        "ms": (monotonic() - search.began) * 1000,
-        "stages": [  # warm_up depends on started_at, which is the caller's word
+    noted = Noted(
+        role=stated["role"],
+        query=search.request.query or "",
+        collections=[name[:100] for name in sorted(search.state.collections)[:50]],
+        ms=(monotonic() - search.began) * 1000,
+        stages=[  # warm_up depends on started_at, which is the caller's word
             {
                 "name": stage["name"],
                 "ms": max(0, min(stage["ms"], stated["most_ms"])),
@@ -140,7 +141,7 @@ def note_logged(search: Search) -> None:
             for stage in search.stages
             if "skipped" not in stage
         ],
-    }
+    )
     keep_value(search.db.kept("searched"), search.search_id, noted, _MOST_NOTED)
 
 

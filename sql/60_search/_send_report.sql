@@ -23,7 +23,7 @@ from pgblend.plpy.search.log import searched_facts, send_datagram
 
 given = json.loads(report)
 noted, search_id = GD.get("pgblend_searched", {}), str(given.get("search_id"))
-if noted.get(search_id, {}).get("role") == asking_role:
+if search_id in noted and noted[search_id].role == asking_role:
     facts = noted.pop(search_id)
     content = given | searched_facts(given, facts, log_queries)
     content |= {"role": asking_role, "at": datetime.now(timezone.utc).isoformat()}

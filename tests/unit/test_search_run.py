@@ -423,8 +423,8 @@ def test_a_logged_search_is_noted_and_reported() -> None:
     db, page = found(state(log_address="localhost:1"))
     assert page.details[0]["search_id"] == page.report["search_id"]
     noted = db.kept("searched")[page.report["search_id"]]
-    assert (noted["role"], noted["query"], noted["collections"]) == ("ann", "red fox", ["c"])
-    assert noted["stages"][-1]["name"] == "fetch"
+    assert (noted.role, noted.query, noted.collections) == ("ann", "red fox", ["c"])
+    assert noted.stages[-1]["name"] == "fetch"
     assert [row["chunk_id"] for row in page.report["results"]] == page.ids
     assert page.report["trace"]["strategy"] == "hybrid"
     assert page.report["trace"]["dedup_ratio"] == 0.25

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.search.log import MOST_CHARACTERS, searched_facts
+from pgblend.plpy.search.log import MOST_CHARACTERS, Noted, searched_facts
 
 NOTED = {"query": "a fox", "collections": ["c"], "ms": 5.0, "stages": [{"name": "page", "ms": 4}]}
 
 
 def facts(report: dict[str, Any], log_queries: str = "on", **noted: Any) -> dict[str, Any]:
-    return searched_facts(report, NOTED | noted, log_queries)
+    return searched_facts(report, Noted("ann", **(NOTED | noted)), log_queries)
 
 
 @pytest.mark.parametrize("trace", [{"top_k": 1}, "none", None])
