@@ -26,9 +26,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._owner_record_history() IS
-'Trigger that keeps every change of a profile''s or collection''s settings.';
-
 CREATE OR REPLACE TRIGGER profile_10_record_history AFTER INSERT OR UPDATE OR DELETE
 ON pgblend_data.profile
 FOR EACH ROW EXECUTE FUNCTION pgblend._owner_record_history();

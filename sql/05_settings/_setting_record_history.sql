@@ -15,9 +15,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._setting_record_history() IS
-'Trigger that keeps every change of a setting.';
-
 CREATE OR REPLACE TRIGGER setting_10_record_history AFTER INSERT OR UPDATE OR DELETE
 ON pgblend_data.setting
 FOR EACH ROW EXECUTE FUNCTION pgblend._setting_record_history();

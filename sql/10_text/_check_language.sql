@@ -11,9 +11,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._check_language() IS
-'Trigger that refuses a text search configuration that does not exist.';
-
 CREATE OR REPLACE TRIGGER collection_05_check_language
 BEFORE INSERT OR UPDATE OF text_search_config ON pgblend_data.collection
 FOR EACH ROW EXECUTE FUNCTION pgblend._check_language();

@@ -22,8 +22,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._chunk_immutable() IS
-'Trigger that lets a chunk''s metadata and counts of tokens change, and nothing else.';
-
 CREATE OR REPLACE TRIGGER chunk_20_immutable BEFORE UPDATE ON pgblend_data.chunk
 FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_immutable();

@@ -81,9 +81,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._chunk_index_text() IS
-'Trigger that fills a new chunk''s lexemes from title (weight A), heading (B), text (D) and the '
-'identifiers in them (C), its first one also from the document''s names.';
-
 CREATE OR REPLACE TRIGGER chunk_10_index_text BEFORE INSERT ON pgblend_data.chunk
 FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_index_text();

@@ -20,9 +20,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._document_record_language() IS
-'Trigger that notes which text search configurations a collection uses.';
-
 CREATE OR REPLACE TRIGGER document_10_record_language AFTER INSERT ON pgblend_data.document
 REFERENCING NEW TABLE AS new_document
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_record_language();

@@ -19,9 +19,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._chunk_add_pending() IS
-'Trigger that makes new chunks findable by their words in the same transaction.';
-
 CREATE OR REPLACE TRIGGER chunk_40_index_pending AFTER INSERT ON pgblend_data.chunk
 REFERENCING NEW TABLE AS new_chunk
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_add_pending();

@@ -50,9 +50,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._chunk_add_words() IS
-'Trigger that puts the words of new chunks into the vocabulary, in the same transaction.';
-
 CREATE OR REPLACE TRIGGER chunk_45_add_words AFTER INSERT ON pgblend_data.chunk
 REFERENCING NEW TABLE AS new_chunk
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_add_words();

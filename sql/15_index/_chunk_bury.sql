@@ -24,9 +24,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._chunk_bury() IS
-'Trigger that takes deleted chunks out of the lexical index.';
-
 CREATE OR REPLACE TRIGGER chunk_50_bury AFTER DELETE ON pgblend_data.chunk
 REFERENCING OLD TABLE AS old_chunk
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_bury();

@@ -12,8 +12,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._chunk_clear_index() IS
-'Trigger that empties the lexical index when the chunks are truncated.';
-
 CREATE OR REPLACE TRIGGER chunk_60_clear_index AFTER TRUNCATE ON pgblend_data.chunk
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_clear_index();

@@ -14,8 +14,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._collection_add_locks() IS
-'Trigger that makes the rows that stand for a new collection''s locks.';
-
 CREATE OR REPLACE TRIGGER collection_30_add_locks AFTER INSERT ON pgblend_data.collection
 FOR EACH ROW EXECUTE FUNCTION pgblend._collection_add_locks();

@@ -47,6 +47,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_links(jsonb) IS
-'Raise unless links is an array of links as add_links takes them.';

@@ -21,9 +21,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._chunk_drop_edges() IS
-'Trigger that takes deleted chunks'' edges away, and those that they told of.';
-
 CREATE OR REPLACE TRIGGER chunk_80_drop_edges AFTER DELETE ON pgblend_data.chunk
 REFERENCING OLD TABLE AS old_chunk
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_drop_edges();

@@ -11,8 +11,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._document_clear_edges() IS
-'Trigger that empties the graph when the documents are truncated.';
-
 CREATE OR REPLACE TRIGGER document_40_clear_edges AFTER TRUNCATE ON pgblend_data.document
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_clear_edges();

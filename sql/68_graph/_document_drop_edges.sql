@@ -25,10 +25,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._document_drop_edges() IS
-'Trigger that takes deleted documents'' edges away; links to them dangle, or lead to another '
-'document of the name.';
-
 CREATE OR REPLACE TRIGGER document_30_drop_edges AFTER DELETE ON pgblend_data.document
 REFERENCING OLD TABLE AS old_document
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_drop_edges();

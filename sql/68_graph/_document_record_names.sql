@@ -65,9 +65,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._document_record_names() IS
-'Trigger that notes the names of documents, and has links of those names resolved.';
-
 CREATE OR REPLACE TRIGGER document_20_record_names AFTER INSERT ON pgblend_data.document
 REFERENCING NEW TABLE AS new_document
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._document_record_names();

@@ -50,10 +50,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._edge_check_ends() IS
-'Trigger that refuses edges (42501) of which an end is not of the collection that the edge names '
-'for it, or what says so is of neither.';
-
 CREATE OR REPLACE TRIGGER edge_10_check_ends AFTER INSERT ON pgblend_data.edge
 REFERENCING NEW TABLE AS new_edge
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._edge_check_ends();

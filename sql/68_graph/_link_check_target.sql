@@ -28,9 +28,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._link_check_target() IS
-'Trigger that refuses links (42501) to documents of another collection.';
-
 CREATE OR REPLACE TRIGGER link_10_check_target AFTER INSERT ON pgblend_data.link
 REFERENCING NEW TABLE AS new_link
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._link_check_target();

@@ -14,6 +14,3 @@ BEGIN
             WHERE c.document_id = _append_staged.document_id));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._append_staged(bigint, integer) IS
-'Add the staged chunks of a place to those that a document has; returns how many.';

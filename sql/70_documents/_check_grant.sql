@@ -17,6 +17,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_grant(name, text) IS
-'Raise unless the privilege is read or write, and there is a role of that name.';

@@ -32,6 +32,3 @@ BEGIN
     RETURN added;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._insert_chunks(bigint[], pgblend_data.given_chunk[], integer) IS
-'Add chunks to documents, in the order given; returns how many.';

@@ -52,6 +52,3 @@ BEGIN
         ORDER BY e.place);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._read_chunks(jsonb) IS
-'Chunks of one document as ingest_document takes them, typed; NULL for NULL.';

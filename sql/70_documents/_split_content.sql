@@ -24,6 +24,3 @@ chunks = split_text(
 unknown = dict.fromkeys(("heading", "kind", "pages", "piece_tokens", "metadata"))
 return [unknown | chunk | {"document": document} for chunk in chunks]
 $python$;
-
-COMMENT ON FUNCTION pgblend._split_content(integer, text, jsonb) IS
-'Split a text into chunks, with approximate token counts.';

@@ -18,6 +18,3 @@ BEGIN
         ORDER BY s.number);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._staged_chunks(integer[]) IS
-'Chunks of the temporary table chunk_stage, of the documents in some places.';

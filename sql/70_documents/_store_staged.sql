@@ -52,7 +52,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._store_staged(text) IS
-'Store the documents of the temporary tables document_stage and chunk_stage; a row for each, by '
-'its place, with its status and how many chunks it has.';

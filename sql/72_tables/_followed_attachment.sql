@@ -34,6 +34,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._followed_attachment(integer, oid) IS
-'The attachment that a trigger on a table (or a partition) serves, and SQL over its rows.';

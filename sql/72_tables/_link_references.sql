@@ -88,7 +88,3 @@ BEGIN
     WHERE e.metadata <> excluded.metadata;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._link_references(pgblend_data.attached_table, text[], jsonb[]) IS
-'Note what the foreign keys of some rows of an attached table reference, and make the edges of '
-'foreign keys from and to these rows.';

@@ -17,9 +17,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._chunk_enqueue() IS
-'Trigger that queues new chunks for a vector in every embedding space.';
-
 CREATE OR REPLACE TRIGGER chunk_30_enqueue AFTER INSERT ON pgblend_data.chunk
 REFERENCING NEW TABLE AS new_chunk
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_enqueue();

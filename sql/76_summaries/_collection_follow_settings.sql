@@ -14,9 +14,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._collection_follow_settings() IS
-'Trigger that has vectors and summaries follow a collection''s settings.';
-
 CREATE OR REPLACE TRIGGER collection_20_follow_settings AFTER UPDATE OF settings
 ON pgblend_data.collection
 FOR EACH ROW EXECUTE FUNCTION pgblend._collection_follow_settings();

@@ -24,8 +24,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._document_want_summary() IS
-'Trigger that lets a new text wait for a summary, where its collection has summaries.';
-
 CREATE OR REPLACE TRIGGER document_50_want_summary AFTER INSERT OR UPDATE ON pgblend_data.document
 FOR EACH ROW EXECUTE FUNCTION pgblend._document_want_summary();

@@ -24,8 +24,5 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION pgblend._setting_follow() IS
-'Trigger that has vectors and summaries follow the settings of the database.';
-
 CREATE OR REPLACE TRIGGER setting_20_follow AFTER INSERT OR UPDATE OR DELETE ON pgblend_data.setting
 FOR EACH ROW EXECUTE FUNCTION pgblend._setting_follow();
