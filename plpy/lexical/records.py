@@ -13,15 +13,6 @@ def term_ids(lexemes: Collection[str]) -> list[int]:
     return list(struct.unpack(f">{len(digests)}q", b"".join(digests)))
 
 
-def array_record(arrays: Sequence[Sequence[float]], *numbers: float) -> str:
-    """Return the text of a row of arrays of numbers, and of numbers after them.
-
-    PL/Python takes a microsecond for each element of a list, a quarter of it this way.
-    """
-    columns = ['"{' + str(list(values))[1:-1] + '}"' for values in arrays]
-    return "(" + ",".join(columns + [str(number) for number in numbers]) + ")"
-
-
 TITLE, HEADING = 3, 2  # setweight's A and B in a tsvector's binary form; D is 0
 IDENTIFIER = ord("=")
 IDENTIFIER_COUNTS = bytes((0, 0, 255, 0, 0, 0))

@@ -27,7 +27,7 @@ ROUTINES = {
     "ask": {"_answer_reply", "_ask_passages", "_context_settings"},
     "eval": {
         *("_finish_run", "_judged_search", "_plain_query", "_search_settings"),
-        *("_start_run"),
+        "_start_run",
     },
     "doctor": {"_load_program"},
 }
