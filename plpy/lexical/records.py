@@ -3,7 +3,7 @@
 import hashlib
 import re
 import struct
-from collections.abc import Collection, MutableMapping, Sequence
+from collections.abc import Collection, MutableMapping
 from hashlib import blake2b
 
 
