@@ -4,7 +4,7 @@ PGBLEND := $(VENV)/bin/pgblend
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help install-size setup setup-run demo test test-slow faults relevance bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs golden clean
+.PHONY: help install-size setup setup-run demo test test-slow faults relevance bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -38,7 +38,7 @@ bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--
 	docker/environment.sh $(VENV) dev,bench
 	$(VENV)/bin/python tests/benchmarks/bench.py $(BENCH)
 
-bench-publish: ## Write README's figures from the last make bench
+bench-publish: ## Write the figures of README and docs/benchmarks.md from the last make bench
 	$(VENV)/bin/python tests/benchmarks/publish.py
 
 bench-hybrid: ## hybrid_search beside its arms, SQL by hand and langchain-postgres, 1 and 8 clients (an hour)
@@ -53,13 +53,12 @@ bench-lexical: setup ## The lexical arm beside pg_textsearch, ts_rank_cd and bm2
 install-size: setup ## What `pip install pgblend` brings, plain and with each extra: fails above 150 MB (five minutes)
 	$(VENV)/bin/python tests/benchmarks/install_sizes.py
 
-lint: setup ## ruff, mypy, sqlfluff, shellcheck, and whether generated files are up to date
+lint: setup ## ruff, mypy, sqlfluff and shellcheck
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/sqlfluff lint --disable-progress-bar --processes 2 sql
 	$(VENV)/bin/shellcheck docker/*.sh .ci/run
-	$(VENV)/bin/cog --check COMMANDS.md
 
 format: ## Format the Python code
 	$(VENV)/bin/ruff check --fix
@@ -74,8 +73,11 @@ down: ## Stop them
 freeze: ## Freeze the newest revision for a release
 	$(PGBLEND) migrate freeze
 
-docs: ## Write COMMANDS.md from the commands' own help
-	$(VENV)/bin/cog -r COMMANDS.md
+docs: ## Write docs/reference/ from commands, settings, functions and views as they are now
+	$(PYTEST) tests/contract/test_references.py --update-golden
+
+site: setup ## Build docs/ as a site in build/site; fails on a link that leads nowhere
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
 
 golden: ## Write tests/golden/ from the code as it is now; look at the difference
 	$(PYTEST) tests/contract --update-golden

@@ -1,4 +1,4 @@
-"""The command reference: every command's own help as Markdown (COMMANDS.md, `make docs`)."""
+"""The command reference: every command's own help as Markdown (docs/reference/commands.md, `make docs`)."""
 
 from collections.abc import Iterator
 
