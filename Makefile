@@ -4,7 +4,7 @@ PGBLEND := $(VENV)/bin/pgblend
 PYTEST := $(VENV)/bin/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help install-size setup setup-run demo test test-slow faults relevance bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
+.PHONY: help install-size setup setup-run demo test quick faults clients scale relevance all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -21,17 +21,30 @@ setup-run: ## Install what running needs, and no more
 demo: setup-run ## Search the PostgreSQL manual: server, gateway, ingest, three queries
 	docker/demo.sh $(PGBLEND)
 
-test: setup ## All tests but the slow ones, three at a time, with coverage of cli/ and plpy/
+test: quick ## The same as quick
+
+quick: setup ## Tier 1, in CI: all but slow tests, three at a time, with coverage (fifteen minutes)
 	$(PYTEST) -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder --cov --cov-report=term
+	@echo "Not run: slow tests, scale, all sets of relevance (make all, scale, relevance)"
 
-test-slow: setup ## The tests that need minutes
-	$(PYTEST) -m slow
-
-faults: setup ## Everything that may go wrong, and a table of what held (an hour)
+faults: setup ## Tier 2: everything that may go wrong, and a table of what held (an hour)
 	$(PYTEST) -m fault --fault-table
 
-relevance: setup ## nDCG and recall on all judged collections, stable expansions: fails where a figure falls (twenty minutes)
+clients: setup ## Tier 3: BI drivers, pages in a browser, the documentation's programs (ten minutes)
+	$(PYTEST) tests/contract/test_pickers.py tests/browser tests/docs
+	@echo "A client that is not here was skipped, and is named above"
+
+scale: ## Tier 4: time and size at 10,000 to 500,000 passages (an hour; shows no quality)
+	docker/provision.sh
+	docker/environment.sh $(VENV) dev,bench
+	$(VENV)/bin/python tests/benchmarks/bench.py --growth
+
+relevance: setup ## Tier 5: nDCG and recall on all judged collections: fails where a figure falls (twenty minutes)
 	$(PYTEST) tests/relevance
+
+all: setup ## Every test there is, slow ones too, and the table of faults (two hours); scale apart
+	$(PYTEST) --fault-table
+	@echo "Not run: scale (make scale)"
 
 bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--growth …" for more)
 	docker/provision.sh

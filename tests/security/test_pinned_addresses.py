@@ -39,7 +39,9 @@ def pin(connection: psycopg.Connection) -> Iterator[Callable[..., None]]:
         )
 
 
-def test_the_documented_statements_pin_both(connection: psycopg.Connection, pin: Callable[..., None]) -> None:
+def test_the_documented_statements_pin_both(
+    connection: psycopg.Connection, pin: Callable[..., None]
+) -> None:
     written = re.search(r"```sql\n(ALTER ROLE ALL .*?)```", PAGE.read_text(), re.S)
     assert written
     connection.execute(written[1])  # type: ignore[call-overload]
