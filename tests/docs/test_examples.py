@@ -1,13 +1,11 @@
 """Every example of README and docs/ runs, and prints what its page shows."""
 
 import re
-import shlex
 from pathlib import Path
 
-import click
 import pytest
 
-from pgblend.cli.main import cli
+from support.command_lines import unknown_parts
 from support.documentation import ROOT, Example, clean, examples, matches, pages
 from support.shell import Shell
 
@@ -61,20 +59,5 @@ COMMANDS = [
 def test_commands_and_their_options_are_there() -> None:
     """Also those of examples that no test runs."""
     assert len(COMMANDS) > 20
-    for text in COMMANDS:
-        _, *words = shlex.split(text)
-        command: click.Command = cli
-        options = {"-h", "--help"}
-        while True:
-            options |= {name for p in command.params for name in (*p.opts, *p.secondary_opts)}
-            given = {word.partition("=")[0] for word in words if word.startswith("-")}
-            if not isinstance(command, click.Group) or not words:
-                break
-            context = click.Context(command)
-            name = next((w for w in words if command.get_command(context, w)), None)
-            if name is None:
-                break
-            words.remove(name)
-            command = command.get_command(context, name)  # type: ignore[assignment]
-        if command.name != "psql":  # its options are psql's own
-            assert given <= options, text
+    for line in COMMANDS:
+        assert not unknown_parts(line), line
