@@ -7,7 +7,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install-size setup setup-run demo test test-slow faults relevance bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs golden clean
+.PHONY: help install-size setup setup-run demo test quick faults clients scale relevance all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -24,24 +24,37 @@ setup-run: ## Install what running needs, and no more
 demo: setup-run ## Search the PostgreSQL manual: server, gateway, ingest, three queries
 	docker/demo.sh $(PGBLEND)
 
-test: setup ## All tests but the slow ones, three at a time, with coverage of cli/ and plpy/
+test: quick ## The same as quick
+
+quick: setup ## Tier 1, in CI: all but slow tests, three at a time, with coverage (fifteen minutes)
 	$(PYTEST) -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder --cov --cov-report=term
+	@echo "Not run: slow tests, scale, all sets of relevance (make all, scale, relevance)"
 
-test-slow: setup ## The tests that need minutes
-	$(PYTEST) -m slow
-
-faults: setup ## Everything that may go wrong, and a table of what held (an hour)
+faults: setup ## Tier 2: everything that may go wrong, and a table of what held (an hour)
 	$(PYTEST) -m fault --fault-table
 
-relevance: setup ## nDCG and recall on all judged collections, stable expansions: fails where a figure falls (twenty minutes)
+clients: setup ## Tier 3: BI drivers, pages in a browser, the documentation's programs (ten minutes)
+	$(PYTEST) tests/contract/test_pickers.py tests/browser tests/docs
+	@echo "A client that is not here was skipped, and is named above"
+
+scale: ## Tier 4: time and size at 10,000 to 500,000 passages (an hour; shows no quality)
+	docker/provision.sh
+	docker/environment.sh $(VENV) dev,bench
+	$(VENV)/bin/python tests/benchmarks/bench.py --growth
+
+relevance: setup ## Tier 5: nDCG and recall on all judged collections: fails where a figure falls (twenty minutes)
 	$(PYTEST) tests/relevance
+
+all: setup ## Every test there is, slow ones too, and the table of faults (two hours); scale apart
+	$(PYTEST) --fault-table
+	@echo "Not run: scale (make scale)"
 
 bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--growth …" for more)
 	docker/provision.sh
 	docker/environment.sh $(VENV) dev,bench
 	$(VENV)/bin/python tests/benchmarks/bench.py $(BENCH)
 
-bench-publish: ## Write README's figures from the last make bench
+bench-publish: ## Write the figures of README and docs/benchmarks.md from the last make bench
 	$(VENV)/bin/python tests/benchmarks/publish.py
 
 bench-hybrid: ## hybrid_search beside its arms, SQL by hand and langchain-postgres, 1 and 8 clients (an hour)
@@ -56,13 +69,12 @@ bench-lexical: setup ## The lexical arm beside pg_textsearch, ts_rank_cd and bm2
 install-size: setup ## What `pip install pgblend` brings, plain and with each extra: fails above 150 MB (five minutes)
 	$(VENV)/bin/python tests/benchmarks/install_sizes.py
 
-lint: setup ## ruff, mypy, sqlfluff, shellcheck, and whether generated files are up to date
+lint: setup ## ruff, mypy, sqlfluff and shellcheck
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/sqlfluff lint --disable-progress-bar --processes 2 sql
 	$(VENV)/bin/shellcheck docker/*.sh .ci/run
-	$(VENV)/bin/cog --check COMMANDS.md
 
 format: ## Format the Python code
 	$(VENV)/bin/ruff check --fix
@@ -77,8 +89,11 @@ down: ## Stop them
 freeze: ## Freeze the newest revision for a release
 	$(PGBLEND) migrate freeze
 
-docs: ## Write COMMANDS.md from the commands' own help
-	$(VENV)/bin/cog -r COMMANDS.md
+docs: ## Write docs/reference/ from commands, settings, functions and views as they are now
+	$(PYTEST) tests/contract/test_references.py --update-golden
+
+site: setup ## Build docs/ as a site in build/site; fails on a link that leads nowhere
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
 
 golden: ## Write tests/golden/ from the code as it is now; look at the difference
 	$(PYTEST) tests/contract --update-golden

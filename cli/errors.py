@@ -7,7 +7,7 @@ import click
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the command `pgblend`; README lists them."""
+    """Exit codes of the command `pgblend`; docs/errors.md lists them."""
 
     OK = 0
     ERROR = 1

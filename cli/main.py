@@ -7,37 +7,48 @@ import click
 
 from pgblend.cli.errors import ExitCode, UserError
 
-# Name -> short help. Written down here so that `pgblend --help` imports none of the modules;
-# a test holds both to what the modules say.
-COMMANDS = {
-    "up": "Start the private PostgreSQL server and the model gateway.",
-    "down": "Stop the private server and the gateway; the data stay.",
-    "status": "Show what runs, where, and in which version.",
-    "psql": "Open psql on the database; all arguments go to psql.",
-    "migrate": "Create, upgrade or remove pgblend's database objects.",
-    "gateway": "Run the model gateway.",
-    "ingest": "Read files and put their text into a collection.",
-    "sync": "Bring in what is new: files that changed, messages that came.",
-    "table": "Let collections follow tables, a document each row.",
-    "worker": "Give vectors to the chunks that wait for one, as they come.",
-    "reindex": "Bring the lexical index up to date, and show it.",
-    "document": "List, show, change and delete documents.",
-    "collection": "List, add, remove and share collections.",
-    "space": "Embedding spaces: make one, fill, compare, switch, tune, drop.",
-    "search": "Search by words (BM25).",
-    "vsearch": "Search by meaning (vectors).",
-    "query": "Search by words and meaning together.",
-    "ask": "Answer a question from passages, with citations.",
-    "context": "Gather passages within a budget of tokens.",
-    "facets": "Count values over all candidates of a search.",
-    "graph": "What links to what, and searches that follow it.",
-    "eval": "Measure search quality on judged queries, inside the database.",
-    "diagnose": "Say why a document is or is not found.",
-    "models": "Show, test and choose the models that serve each task.",
-    "config": "Show and change settings in the database.",
-    "profile": "List, show, make and drop profiles: named ranking recipes.",
-    "doctor": "Check every part, and say how to mend what is broken.",
+# Commands by what people do: name -> short help. Written down here so that `pgblend --help` imports
+# none of the modules; a test holds both to what the modules say.
+GROUPS = {
+    "Search": {
+        "query": "Search by words and meaning together.",
+        "search": "Search by words (BM25).",
+        "vsearch": "Search by meaning (vectors).",
+        "facets": "Count values over all candidates of a search.",
+        "graph": "What links to what, and searches that follow it.",
+        "diagnose": "Say why a document is or is not found.",
+    },
+    "Bring in": {
+        "ingest": "Read files and put their text into a collection.",
+        "sync": "Bring in what is new: files that changed, messages that came.",
+        "table": "Let collections follow tables, a document each row.",
+        "document": "List, show, change and delete documents.",
+        "collection": "List, add, remove and share collections.",
+        "worker": "Give vectors to the chunks that wait for one, as they come.",
+        "space": "Embedding spaces: make one, fill, compare, switch, tune, drop.",
+        "reindex": "Bring the lexical index up to date, and show it.",
+    },
+    "Ask": {
+        "ask": "Answer a question from passages, with citations.",
+        "context": "Gather passages within a budget of tokens.",
+    },
+    "Measure": {
+        "eval": "Measure search quality on judged queries, inside the database.",
+    },
+    "Run": {
+        "up": "Start the private PostgreSQL server and the model gateway.",
+        "down": "Stop the private server and the gateway; the data stay.",
+        "status": "Show what runs, where, and in which version.",
+        "psql": "Open psql on the database; all arguments go to psql.",
+        "doctor": "Check every part, and say how to mend what is broken.",
+        "models": "Show, test and choose the models that serve each task.",
+        "config": "Show and change settings in the database.",
+        "profile": "List, show, make and drop profiles: named ranking recipes.",
+        "gateway": "Run the model gateway.",
+        "migrate": "Create, upgrade or remove pgblend's database objects.",
+    },
 }
+COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
 
 
 class LazyGroup(click.Group):
@@ -66,9 +77,11 @@ class LazyGroup(click.Group):
             raise click.NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """List the commands by group, without importing them."""
+        width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what fails in the database becomes one line and an exit code."""
@@ -106,6 +119,12 @@ def _database_error(error: Exception) -> UserError | None:
 @click.pass_context
 def cli(ctx: click.Context, database_url: str | None) -> None:
     """Hybrid search that lives inside PostgreSQL.
+
+    \b
+    Begin:
+      pgblend up
+      pgblend ingest FOLDER --collection docs
+      pgblend query 'a question'
 
     Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 error,
     2 wrong usage, 3 database unreachable or not migrated, 4 done in part, 5 no vectors to search,

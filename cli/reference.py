@@ -1,4 +1,4 @@
-"""The command reference: every command's own help as Markdown (COMMANDS.md, `make docs`)."""
+"""The command reference: every command's own help as Markdown, for docs/reference/commands.md."""
 
 from collections.abc import Iterator
 

@@ -42,6 +42,11 @@ def command(
 
     Every quotation is looked up word for word, and a sentence that no passage bears out is
     dropped. On a terminal the answer is shown as it comes, marked as unchecked until it is.
+
+    \b
+    Examples:
+      pgblend ask 'how do I deploy?'
+      pgblend ask 'how do I deploy?' --no-answer -n 3
     """
     named = {"max_tokens": max_tokens, "answer_tokens": answer_tokens}
     given = [(name, value) for name, value in named.items() if value is not None]

@@ -23,14 +23,25 @@ _COLUMNS = (
 
 @click.group()
 def command() -> None:
-    """List, add, remove and share collections."""
+    """List, add, remove and share collections.
+
+    \b
+    Examples:
+      pgblend collection add docs
+      pgblend collection grant docs alice
+    """
 
 
 @command.command("list")
 @output.output_options("json", "csv", "md")
 @click.pass_obj
 def list_collections(database_url: str | None, output_format: str) -> None:
-    """List the collections that you may read."""
+    """List the collections that you may read.
+
+    \b
+    Examples:
+      pgblend collection list
+    """
     with open_database(database_url) as connection:
         rows = fetch_rows(connection, "SELECT * FROM blend.collections ORDER BY name")
     output.echo_list("collections", rows, _COLUMNS, output_format)
@@ -50,7 +61,12 @@ def list_collections(database_url: str | None, output_format: str) -> None:
 def add(
     database_url: str | None, name: str, text_config: str, setting: tuple[tuple[str, Any], ...]
 ) -> None:
-    """Make a collection."""
+    """Make a collection.
+
+    \b
+    Examples:
+      pgblend collection add docs --setting chunk_size_tokens=200
+    """
     call(
         database_url,
         "SELECT blend.add_collection(%(name)s::text, %(config)s::text, %(settings)s::jsonb)",
@@ -64,7 +80,12 @@ def add(
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def remove(database_url: str | None, name: str, yes: bool) -> None:
-    """Delete a collection with all its documents."""
+    """Delete a collection with all its documents.
+
+    \b
+    Examples:
+      pgblend collection remove docs --yes
+    """
     if not yes:
         click.confirm(f"Delete collection {name} with all its documents?", abort=True, err=True)
     sql = "SELECT blend.remove_collection(%(name)s::text)"
@@ -88,7 +109,12 @@ _privilege_option = click.option(
 @_privilege_option
 @click.pass_obj
 def grant(database_url: str | None, name: str, role: str, privilege: str) -> None:
-    """Let a database role read or write a collection."""
+    """Let a database role read or write a collection.
+
+    \b
+    Examples:
+      pgblend collection grant docs alice --privilege write
+    """
     call(
         database_url,
         "SELECT blend.grant_collection(%(name)s::text, %(role)s::name, %(privilege)s::text)",
@@ -103,7 +129,12 @@ def grant(database_url: str | None, name: str, role: str, privilege: str) -> Non
 @_privilege_option
 @click.pass_obj
 def revoke(database_url: str | None, name: str, role: str, privilege: str) -> None:
-    """Take a grant on a collection back; taking read takes write as well."""
+    """Take a grant on a collection back; taking read takes write as well.
+
+    \b
+    Examples:
+      pgblend collection revoke docs alice
+    """
     was_granted = call(
         database_url,
         "SELECT blend.revoke_collection(%(name)s::text, %(role)s::name, %(privilege)s::text)",

@@ -59,7 +59,13 @@ _EXPORT = """
 
 @click.group()
 def command() -> None:
-    """Show and change settings in the database."""
+    """Show and change settings in the database.
+
+    \b
+    Examples:
+      pgblend config list
+      pgblend config set candidate_depth 200
+    """
 
 
 def _collection_option(function: Callable[..., None]) -> Callable[..., None]:
@@ -76,7 +82,12 @@ def _collection_option(function: Callable[..., None]) -> Callable[..., None]:
 @output.output_options("json", "csv", "md")
 @click.pass_obj
 def list_settings(database_url: str | None, output_format: str) -> None:
-    """List every setting with its value and meaning."""
+    """List every setting with its value and meaning.
+
+    \b
+    Examples:
+      pgblend config list --md
+    """
     with open_database(database_url) as connection:
         rows = fetch_rows(connection, _LIST)
     output.echo_list("settings", rows, _COLUMNS, output_format)
@@ -87,7 +98,12 @@ def list_settings(database_url: str | None, output_format: str) -> None:
 @output.output_options("json")
 @click.pass_obj
 def get(database_url: str | None, name: str, output_format: str) -> None:
-    """Print the value of a setting; nothing where it has none."""
+    """Print the value of a setting; nothing where it has none.
+
+    \b
+    Examples:
+      pgblend config get candidate_depth
+    """
     value = call(database_url, _GET, {"name": name})
     if output_format == "json":
         output.echo_json({"name": name, "value": value})
@@ -104,6 +120,11 @@ def set_value(database_url: str | None, name: str, value: str, collection: str |
     """Set a value, live at once.
 
     VALUE is JSON; text that is not JSON stands for itself, so strings need no quotes.
+
+    \b
+    Examples:
+      pgblend config set weights '{"vector": 2}'
+      pgblend config set chunk_size_tokens 200 -c docs
     """
     try:
         parsed = json_or_text(value)
@@ -118,7 +139,12 @@ def set_value(database_url: str | None, name: str, value: str, collection: str |
 @_collection_option
 @click.pass_obj
 def reset(database_url: str | None, name: str, collection: str | None) -> None:
-    """Put a setting back to its default, or a collection's to the database's."""
+    """Put a setting back to its default, or a collection's to the database's.
+
+    \b
+    Examples:
+      pgblend config reset candidate_depth
+    """
     _store(database_url, {name: None}, collection)
     click.echo(f"{name} is back to its default{_of(collection)}", err=True)
 
@@ -148,6 +174,10 @@ def history(
     """List who changed what and when, latest last.
 
     Of the database, collections and profiles; NAME restricts it to one setting.
+
+    \b
+    Examples:
+      pgblend config history candidate_depth
     """
     if collection and profile:
         raise click.UsageError("--collection and --profile exclude each other")
@@ -167,7 +197,12 @@ def history(
 @output.output_options("json")
 @click.pass_obj
 def export_settings(database_url: str | None, output_format: str) -> None:
-    """Print what was set as YAML: settings, profiles of your own, collections' settings."""
+    """Print what was set as YAML: settings, profiles of your own, collections' settings.
+
+    \b
+    Examples:
+      pgblend config export > pgblend.yaml
+    """
     from pgblend.cli.settings_file import write_settings_file
 
     sections = call(database_url, _EXPORT, {})
@@ -188,6 +223,11 @@ def import_settings(database_url: str | None, file: Path | None, env: bool, dry_
     """Set what FILE (.yaml, .toml or .json) says, all of it or nothing.
 
     FILE has what `config export` prints. What it does not name stays; null puts a default back.
+
+    \b
+    Examples:
+      pgblend config import pgblend.yaml --dry-run
+      PGBLEND_SETTING_RRF_K=20 pgblend config import --env
     """
     from pgblend.cli.settings_file import read_settings_environment, read_settings_file
 

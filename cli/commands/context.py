@@ -60,6 +60,11 @@ def command(
 
     Searches as `pgblend query` does, drops what repeats, joins neighbouring passages, and stops
     at the budget: for a language model, or for reading. Tokens are those of cl100k_base.
+
+    \b
+    Examples:
+      pgblend context 'how do I deploy' --max-tokens 2000 --md
+      pgblend context 'how do I deploy' --reserve code=500 --messages
     """
     named = {
         "max_tokens": max_tokens,

@@ -34,6 +34,10 @@ def command(
 
     Runs the search that `pgblend query` runs with the same options, and follows DOCUMENT (an id,
     a source key or a URI) through its stages: where it was lost, and what it would have needed.
+
+    \b
+    Examples:
+      pgblend diagnose 'how do I undo everything' sql-rollback.html
     """
     parameters = request.parameters() | {"document": document, "profile": profile}
     diagnosis = call(database_url, _DIAGNOSE, parameters)

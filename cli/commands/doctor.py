@@ -21,6 +21,11 @@ def command(ctx: click.Context, output_format: str) -> None:
     """Check every part, and say how to mend what is broken.
 
     Ends with exit code 1 when there is a problem; warnings alone end with 0.
+
+    \b
+    Examples:
+      pgblend doctor
+      pgblend doctor --json
     """
     checks = run_checks(resolve_database_url(ctx.obj))
     has_problem = any(check.status == "problem" for check in checks)

@@ -43,7 +43,13 @@ _MAXIMUM_ID = 2**63 - 1
 
 @click.group()
 def command() -> None:
-    """List, show, change and delete documents."""
+    """List, show, change and delete documents.
+
+    \b
+    Examples:
+      pgblend document list -c docs
+      pgblend document show deploy.md -c docs
+    """
 
 
 @command.command("list")
@@ -78,7 +84,12 @@ def list_documents(
     offset: int,
     output_format: str,
 ) -> None:
-    """List documents, oldest first."""
+    """List documents, oldest first.
+
+    \b
+    Examples:
+      pgblend document list -c docs -n 10
+    """
     parameters = {"collections": list(collection) or None, "limit": limit + 1, "offset": offset}
     with open_database(database_url) as connection:
         rows = fetch_rows(connection, _LIST, parameters)
@@ -136,7 +147,13 @@ def _number(document: str) -> int | None:
 def show(
     database_url: str | None, document: str, collection: str | None, output_format: str
 ) -> None:
-    """Show a document and its chunks."""
+    """Show a document and its chunks.
+
+    \b
+    Examples:
+      pgblend document show deploy.md -c docs
+      pgblend document show 42
+    """
     with open_database(database_url) as connection:
         row = _find(connection, document, collection)
         chunks = fetch_rows(connection, _CHUNKS, {"id": row["document_id"]})
@@ -156,7 +173,12 @@ def show(
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def delete(database_url: str | None, document: str, collection: str | None, yes: bool) -> None:
-    """Delete a document with its chunks and vectors."""
+    """Delete a document with its chunks and vectors.
+
+    \b
+    Examples:
+      pgblend document delete deploy.md -c docs --yes
+    """
     with open_database(database_url) as connection:
         row = _find(connection, document, collection)
         name = f"document {row['document_id']} ({output.one_line(row['source_key'])})"
@@ -183,6 +205,10 @@ def set_metadata(
     METADATA is a JSON object. Its keys are merged into those that are there; null removes a key.
     The new metadata is printed. What is set stays when the document's source changes and is
     ingested again; reset-metadata forgets it.
+
+    \b
+    Examples:
+      pgblend document set-metadata deploy.md '{"team": "web"}' -c docs
     """
     parameters = {"metadata": json.dumps(metadata), "merge": not replace}
     with open_database(database_url) as connection:
@@ -198,6 +224,10 @@ def reset_metadata(database_url: str | None, document: str, collection: str | No
     """Forget what set-metadata set: the source's metadata are the document's again.
 
     The new metadata is printed. Where all was replaced, it stays until the source changes.
+
+    \b
+    Examples:
+      pgblend document reset-metadata deploy.md -c docs
     """
     with open_database(database_url) as connection:
         row = _find(connection, document, collection)

@@ -13,6 +13,10 @@ def command(directory: Path) -> None:
     """Stop the private server and the gateway; the data stay.
 
     Running statements end, what was committed is kept.
+
+    \b
+    Examples:
+      pgblend down
     """
     from pgblend.cli.server.cluster import Cluster
     from pgblend.cli.server.gateway_process import GatewayProcess

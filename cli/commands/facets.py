@@ -42,6 +42,10 @@ def command(
     QUERY is that of `pgblend query`. Counted are passages, and the documents that they are in, of
     the whole pool that pages are cut from (the option candidate_depth), not of one page. --limit
     is the most values of each key; passages without one are counted last.
+
+    \b
+    Examples:
+      pgblend facets vacuum --key year --key '$language'
     """
     parameters = request.parameters() | {"keys": list(keys), "profile": profile}
     with open_database(database_url) as connection:

@@ -107,6 +107,11 @@ def command(
     A server of one's own that speaks OpenAI's API (Ollama, vLLM, llama.cpp, TEI) has its address
     there too: with PGBLEND_MODEL_SERVER_OLLAMA=http://127.0.0.1:11434/v1 its models are
     ollama/NAME, and PGBLEND_MODEL_SERVER_OLLAMA_KEY is its key, where it wants one.
+
+    \b
+    Examples:
+      pgblend gateway --preload
+      pgblend gateway --port 8766 --env-file keys.env --fallback expansion=openai/gpt-4o-mini
     """
     if click.get_current_context().invoked_subcommand:
         return
@@ -153,6 +158,10 @@ def restart(directory: Path) -> None:
     """Start the private server's gateway anew: it reads gateway.env again.
 
     Like `pgblend up`, it gets the environment of this command.
+
+    \b
+    Examples:
+      pgblend gateway restart
     """
     from pgblend.cli.server.bring_up import bring_up_gateway
     from pgblend.cli.server.cluster import Cluster

@@ -53,7 +53,13 @@ _STAGE = """
 
 @click.group()
 def command() -> None:
-    """What links to what, and searches that follow it."""
+    """What links to what, and searches that follow it.
+
+    \b
+    Examples:
+      pgblend graph neighbors deploy.md -c docs
+      pgblend graph show deploy.md -c docs --svg around.svg
+    """
 
 
 def _walk_options(depth: int, limit: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -121,6 +127,10 @@ def neighbors(
     """List the nodes within some steps of a node, nearest first.
 
     NODE is a document (its source key, URI or docid), or document:ID, chunk:ID or entity:ID.
+
+    \b
+    Examples:
+      pgblend graph neighbors deploy.md -c docs --depth 2
     """
     with open_database(database_url) as connection:
         parameters = {
@@ -159,6 +169,11 @@ def search(
     With --seed: near these nodes (document:ID, or a source key), score
     1 / (1 + depth). With QUERY: what it finds by its vector, and what that leads to, score cosine +
     1 / (1 + depth).
+
+    \b
+    Examples:
+      pgblend graph search 'how do I deploy' --depth 2
+      pgblend graph search --seed document:42
     """
     only = collection[0] if len(collection) == 1 else None
     graph = {"direction": direction, "edge_types": list(edge_types) or None}
@@ -213,6 +228,10 @@ def show(
 
     The node stands in the middle, the others on rings by their distance, and arrows run from source
     to target. --svg writes the picture, --html a page with it; without either its edges are listed.
+
+    \b
+    Examples:
+      pgblend graph show deploy.md -c docs --svg around.svg
     """
     from pgblend.cli.graph.page import render_page
     from pgblend.cli.graph.picture import draw
@@ -246,6 +265,10 @@ def import_links(
     FILE is TSV or CSV (also .xz, .gz, .bz2) whose first line names the columns: src and dst, which
     are source keys, and perhaps type, weight and metadata. A target that is not there yet is found
     when it arrives; a source that is not there is left out and told.
+
+    \b
+    Examples:
+      pgblend graph import links.tsv -c docs
     """
     from pgblend.cli.graph.link_file import read_links
 
@@ -295,7 +318,12 @@ def edges(
     limit: int,
     output_format: str,
 ) -> None:
-    """List what documents link to, as it is written, and what that means."""
+    """List what documents link to, as it is written, and what that means.
+
+    \b
+    Examples:
+      pgblend graph edges -c docs
+    """
     parameters = {
         "collections": list(collection) or None,
         "edge_types": list(edge_types) or None,
@@ -315,6 +343,10 @@ def entities(database_url: str | None, collection: str) -> None:
 
     The setting entity_model names the model and gateway_url the gateway. Only text that it was not
     asked about before costs anything. Passages are joined to the entities that they name.
+
+    \b
+    Examples:
+      pgblend graph entities -c docs
     """
     from pgblend.cli.graph.entity_step import run_entities
 
@@ -337,6 +369,10 @@ def mentions(database_url: str | None, collection: str) -> None:
 
     A document whose text has another one's title or alias gets an edge of type mentions to it. The
     collection's setting mentions does this at every ingest.
+
+    \b
+    Examples:
+      pgblend graph mentions -c docs
     """
     with open_database(database_url) as connection:
         statement = "SELECT blend.link_mentions(%(collection)s::text)"

@@ -83,6 +83,12 @@ def command(
     Slack (ZIP or folder), Linear (JSON) and mail (mbox) each channel, issue or thread becomes a
     document. A file that did not change is passed over, one that did replaces its document. After
     an interruption the same command finishes the rest. Exit code 4: some inputs failed.
+
+    \b
+    Examples:
+      pgblend ingest docs/ --collection docs
+      pgblend ingest . -c code --include '*.py' --prune
+      pgblend ingest docs/ -c docs --dry-run
     """
     request = IngestRequest(
         paths,

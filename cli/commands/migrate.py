@@ -8,14 +8,26 @@ from pgblend.cli.database import resolve_database_url
 
 @click.group()
 def command() -> None:
-    """Create, upgrade or remove pgblend's database objects."""
+    """Create, upgrade or remove pgblend's database objects.
+
+    \b
+    Examples:
+      pgblend migrate status
+      pgblend migrate up
+    """
 
 
 @command.command()
 @click.argument("revision", default="head")
 @click.pass_obj
 def up(database_url: str | None, revision: str) -> None:
-    """Upgrade the database, to the newest revision unless one is named."""
+    """Upgrade the database, to the newest revision unless one is named.
+
+    \b
+    Examples:
+      pgblend migrate up
+      pgblend --database-url postgresql://me@host/db migrate up
+    """
     from pgblend.migrations import runner
 
     url = resolve_database_url(database_url)
@@ -28,7 +40,12 @@ def up(database_url: str | None, revision: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def down(database_url: str | None, revision: str, yes: bool) -> None:
-    """Undo revisions down to the one named; `base` removes everything, documents included."""
+    """Undo revisions down to the one named; `base` removes everything, documents included.
+
+    \b
+    Examples:
+      pgblend migrate down base --yes
+    """
     from pgblend.migrations import runner
 
     url = resolve_database_url(database_url)
@@ -45,7 +62,12 @@ def down(database_url: str | None, revision: str, yes: bool) -> None:
 @output.output_options("json")
 @click.pass_obj
 def status(database_url: str | None, output_format: str) -> None:
-    """Show the database's revision and what is still to be applied."""
+    """Show the database's revision and what is still to be applied.
+
+    \b
+    Examples:
+      pgblend migrate status --json
+    """
     from pgblend.migrations import runner
 
     found = runner.status(resolve_database_url(database_url))
@@ -61,7 +83,12 @@ def status(database_url: str | None, output_format: str) -> None:
 @command.command()
 @click.pass_obj
 def apply(database_url: str | None) -> None:
-    """Replace the routines by those of the working tree, while developing."""
+    """Replace the routines by those of the working tree, while developing.
+
+    \b
+    Examples:
+      pgblend migrate apply
+    """
     from pgblend.migrations import runner
 
     runner.apply(resolve_database_url(database_url))
@@ -70,7 +97,12 @@ def apply(database_url: str | None) -> None:
 
 @command.command()
 def freeze() -> None:
-    """Freeze the newest revision for a release: its routines, as a snapshot, never change again."""
+    """Freeze the newest revision for a release: its routines, as a snapshot, never change again.
+
+    \b
+    Examples:
+      pgblend migrate freeze
+    """
     from pgblend.migrations import runner
 
     click.echo(runner.freeze())
@@ -79,7 +111,12 @@ def freeze() -> None:
 @command.command()
 @click.argument("message")
 def revise(message: str) -> None:
-    """Make a new revision after a released one, and print its path."""
+    """Make a new revision after a released one, and print its path.
+
+    \b
+    Examples:
+      pgblend migrate revise 'add shards'
+    """
     from pgblend.migrations import runner
 
     click.echo(runner.revise(message))

@@ -24,7 +24,13 @@ _task = click.Choice(list(TASKS))
 
 @click.group()
 def command() -> None:
-    """Show, test and choose the models that serve each task."""
+    """Show, test and choose the models that serve each task.
+
+    \b
+    Examples:
+      pgblend models list
+      pgblend models set answer openai/gpt-4o-mini
+    """
 
 
 @command.command("list")
@@ -34,6 +40,10 @@ def list_models(database_url: str | None, output_format: str) -> None:
     """List each task with the model that serves it.
 
     For embedding that is the model of the space in use, once there is one.
+
+    \b
+    Examples:
+      pgblend models list
     """
     with open_database(database_url) as connection:
         rows = assigned_models(connection)
@@ -57,6 +67,11 @@ def test(
     """Ask the model of each task (default: all that have one) for something small.
 
     The calls are real ones, through the gateway, and cost what such calls cost.
+
+    \b
+    Examples:
+      pgblend models test
+      pgblend models test rerank --timeout 10
     """
     from pgblend.cli.model_probe import probe_models
 
@@ -78,6 +93,11 @@ def set_model(database_url: str | None, task: str, model: str, no_test: bool) ->
     """Let MODEL serve TASK, if it answers a first call; `none` takes the task's model away.
 
     Name a hosted model as provider/model: openai/gpt-4o-mini, cohere/rerank-v3.5.
+
+    \b
+    Examples:
+      pgblend models set rerank cohere/rerank-v3.5
+      pgblend models set rerank none
     """
     from pgblend.cli.model_probe import probe_models
 

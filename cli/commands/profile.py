@@ -19,14 +19,25 @@ _DROP = "SELECT blend.drop_profile(%(name)s::text)"
 
 @click.group()
 def command() -> None:
-    """List, show, make and drop profiles: named ranking recipes."""
+    """List, show, make and drop profiles: named ranking recipes.
+
+    \b
+    Examples:
+      pgblend profile list
+      pgblend profile set mine --from balanced --setting 'weights={"vector": 3}'
+    """
 
 
 @command.command("list")
 @output.output_options("json", "csv", "md")
 @click.pass_obj
 def list_profiles(database_url: str | None, output_format: str) -> None:
-    """List the profiles."""
+    """List the profiles.
+
+    \b
+    Examples:
+      pgblend profile list
+    """
     with open_database(database_url) as connection:
         rows = fetch_rows(connection, _LIST)
     output.echo_list("profiles", rows, _COLUMNS, output_format)
@@ -37,7 +48,12 @@ def list_profiles(database_url: str | None, output_format: str) -> None:
 @output.output_options("json")
 @click.pass_obj
 def show(database_url: str | None, name: str, output_format: str) -> None:
-    """Show a profile: its text and its settings."""
+    """Show a profile: its text and its settings.
+
+    \b
+    Examples:
+      pgblend profile show balanced
+    """
     with open_database(database_url) as connection:
         row = _find(connection, name)
     if output_format == "json":
@@ -63,7 +79,12 @@ def set_profile(
     base: str | None,
     setting: tuple[tuple[str, Any], ...],
 ) -> None:
-    """Make a profile, or replace its settings, live at once."""
+    """Make a profile, or replace its settings, live at once.
+
+    \b
+    Examples:
+      pgblend profile set mine --from balanced --setting rrf_k=20
+    """
     with open_database(database_url) as connection:
         settings = _find(connection, base)["settings"] if base else {}
         settings |= merge_pairs(setting)
@@ -81,7 +102,12 @@ def set_profile(
 @click.argument("name")
 @click.pass_obj
 def drop(database_url: str | None, name: str) -> None:
-    """Delete a profile of your own."""
+    """Delete a profile of your own.
+
+    \b
+    Examples:
+      pgblend profile drop mine
+    """
     if not call(database_url, _DROP, {"name": name}):
         raise UserError(f"there is no profile {shorten(name)}", hint="run: pgblend profile list")
     click.echo(f"dropped profile {name}", err=True)

@@ -21,6 +21,11 @@ def command(database_url: str | None, arguments: tuple[str, ...]) -> None:
     """Open psql on the database; all arguments go to psql.
 
     With --database-url before `psql` on that one, else on the private server.
+
+    \b
+    Examples:
+      pgblend psql
+      pgblend psql -c "SELECT title FROM hybrid_search('wine')"
     """
     from pgblend.cli.server.binaries import find_psql
 

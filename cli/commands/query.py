@@ -42,6 +42,12 @@ def command(
 
     QUERY may be a question, words, "quoted phrases" and -excluded words. Without vectors the
     words answer alone, and a warning says why.
+
+    \b
+    Examples:
+      pgblend query 'how do I deploy'
+      pgblend query 'how do I deploy' -n 3 -c docs --explain
+      pgblend query vacuum --filter '{"year": {"gte": 2024}}' --json
     """
     run_search(
         database_url, request, presentation, _SEARCH, profile=profile, client_models=client_models

@@ -58,6 +58,11 @@ def command(
     What was ingested is found at once; sealing makes it faster, and happens by itself. --rebuild
     makes the index anew, --save and --load keep one in a file. Searches go on meanwhile, and a
     failure leaves the index as it was.
+
+    \b
+    Examples:
+      pgblend reindex --status
+      pgblend reindex -c docs --rebuild
     """
     if rebuild + status + (save is not None) + (load is not None) > 1:
         raise click.UsageError("--rebuild, --status, --save and --load exclude each other")

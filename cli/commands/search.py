@@ -30,6 +30,11 @@ def command(
     """Search by words (BM25).
 
     QUERY takes words, "quoted phrases" and -excluded words.
+
+    \b
+    Examples:
+      pgblend search 'ERR-1042'
+      pgblend search '"row level security" -trigger' -c docs
     """
     if fuzzy:
         run_search(database_url, request, presentation, _FUZZY, only_arm="fuzzy")

@@ -54,6 +54,11 @@ def command() -> None:
 
     An embedding space holds the vectors of one model. Searches use the active one; another can be
     filled beside it, compared with it on judged queries, and take its place at once.
+
+    \b
+    Examples:
+      pgblend space list
+      pgblend space create second --model openai/text-embedding-3-small
     """
 
 
@@ -61,7 +66,12 @@ def command() -> None:
 @output.output_options("json", "csv", "md")
 @click.pass_obj
 def list_spaces(database_url: str | None, output_format: str) -> None:
-    """List the embedding spaces, how far they are filled, and their size in bytes."""
+    """List the embedding spaces, how far they are filled, and their size in bytes.
+
+    \b
+    Examples:
+      pgblend space list
+    """
     with open_database(database_url) as connection:
         rows = fetch_rows(connection, _SPACES)
     output.echo_list("spaces", rows, _COLUMNS, output_format)
@@ -103,6 +113,10 @@ def create(
     """Make an embedding space and queue all chunks for it.
 
     The first one becomes active; others wait for `pgblend space switch`.
+
+    \b
+    Examples:
+      pgblend space create second --model openai/text-embedding-3-large --storage halfvec
     """
     found = call(
         database_url,
@@ -132,6 +146,10 @@ def fill(database_url: str | None, name: str, output_format: str) -> None:
 
     Interrupted, it continues where it was. `pgblend worker` does the same for all spaces in the
     background.
+
+    \b
+    Examples:
+      pgblend space fill second
     """
     from pgblend.cli.ingest.fill_space import fill_space
     from pgblend.cli.ingest.progress import progress_bars
@@ -191,6 +209,10 @@ def compare(
 
     Runs the set's queries in each, by vectors alone and by the default profile. The runs are kept:
     `pgblend eval compare` shows them query by query.
+
+    \b
+    Examples:
+      pgblend space compare default second --set mine
     """
     require("eval")
     from pgblend.cli.evaluate.compare_spaces import compare_spaces
@@ -221,7 +243,12 @@ def compare(
 @click.option("--even-incomplete", is_flag=True, help="Also while chunks wait for their vector.")
 @click.pass_obj
 def switch(database_url: str | None, name: str, even_incomplete: bool) -> None:
-    """Let searches use another space, all at once; the old one stays."""
+    """Let searches use another space, all at once; the old one stays.
+
+    \b
+    Examples:
+      pgblend space switch second
+    """
     before = call(database_url, _SWITCH, {"name": name, "even_incomplete": even_incomplete})
     click.echo(f"searches use {name}{_instead(before, name)}", err=True)
 
@@ -242,6 +269,10 @@ def tune(database_url: str | None, name: str | None, sample: int, output_format:
 
     Ever larger search lists (ef_search) are tried until the index finds 99 percent of the passages
     that a search asks it for. The last is kept, for searches that set none themselves.
+
+    \b
+    Examples:
+      pgblend space tune
     """
     from pgblend.cli.evaluate.options import rounded
 
@@ -258,7 +289,12 @@ def tune(database_url: str | None, name: str | None, sample: int, output_format:
 @click.option("--even-active", is_flag=True, help="Also the space that searches use.")
 @click.pass_obj
 def drop(database_url: str | None, name: str, yes: bool, even_active: bool) -> None:
-    """Delete a space with all its vectors."""
+    """Delete a space with all its vectors.
+
+    \b
+    Examples:
+      pgblend space drop second --yes
+    """
     if not yes:
         click.confirm(f"Delete embedding space {name} with its vectors?", abort=True, err=True)
     if not call(database_url, _DROP, {"name": name, "even_active": even_active}):

@@ -19,6 +19,11 @@ def command(ctx: click.Context, directory: Path, output_format: str) -> None:
 
     Describes the server of --database-url where one is named, else the private one. Ends with
     exit code 3 when the database does not run.
+
+    \b
+    Examples:
+      pgblend status
+      pgblend status --json
     """
     from pgblend.cli.server.report import report_named_server, report_private_server
 

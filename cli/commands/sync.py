@@ -34,6 +34,10 @@ def command(
     lacks are appended, and nothing of it is deleted or embedded twice; messages that were changed
     or deleted at their source stay. Files whose document has their time are not read. The view
     blend.conversations tells up to when each conversation is in: what to export since.
+
+    \b
+    Examples:
+      pgblend sync slack-export.zip --collection chat
     """
     request = IngestRequest(
         paths,

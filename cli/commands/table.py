@@ -52,7 +52,13 @@ class Names(click.ParamType[list[str]]):
 
 @click.group()
 def command() -> None:
-    """Let collections follow tables, a document each row."""
+    """Let collections follow tables, a document each row.
+
+    \b
+    Examples:
+      pgblend table attach articles --text body --title title
+      pgblend table list
+    """
 
 
 @command.command()
@@ -77,6 +83,10 @@ def attach(database_url: str | None, /, table: str, **columns: Any) -> None:
 
     Writers of the table are not stopped meanwhile. A table that is attached already is attached
     anew, with other columns. Vectors follow by pgblend worker.
+
+    \b
+    Examples:
+      pgblend table attach articles --text body,notes --title title --metadata author
     """
     with open_database(database_url) as connection:
         (attached,) = fetch_rows(connection, _ATTACH, {"table": table, **columns})
@@ -89,7 +99,12 @@ def attach(database_url: str | None, /, table: str, **columns: Any) -> None:
 @click.option("--anew", is_flag=True, help="Look at all rows again; what is right is left alone.")
 @click.pass_obj
 def fill(database_url: str | None, table: str, anew: bool) -> None:
-    """Bring in rows that are not indexed yet, and take away what is gone."""
+    """Bring in rows that are not indexed yet, and take away what is gone.
+
+    \b
+    Examples:
+      pgblend table fill articles --anew
+    """
     with open_database(database_url) as connection:
         _fill(connection, table, anew=anew)
 
@@ -99,7 +114,12 @@ def fill(database_url: str | None, table: str, anew: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def detach(database_url: str | None, table: str, yes: bool) -> None:
-    """Follow a table no more, and forget its rows; the table itself stays as it is."""
+    """Follow a table no more, and forget its rows; the table itself stays as it is.
+
+    \b
+    Examples:
+      pgblend table detach articles --yes
+    """
     if not yes:
         click.confirm(f"Forget the documents of {table}?", abort=True, err=True)
     with open_database(database_url) as connection:
@@ -113,7 +133,12 @@ def detach(database_url: str | None, table: str, yes: bool) -> None:
 @output.output_options("json", "csv", "md")
 @click.pass_obj
 def list_tables(database_url: str | None, output_format: str) -> None:
-    """List the tables that collections follow."""
+    """List the tables that collections follow.
+
+    \b
+    Examples:
+      pgblend table list --md
+    """
     with open_database(database_url) as connection:
         rows = fetch_rows(connection, _LIST)
     output.echo_list("tables", rows, _COLUMNS, output_format)

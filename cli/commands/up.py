@@ -8,6 +8,11 @@ from pgblend.cli.errors import ExitCode, UserError
 from pgblend.cli.gateway.json_log import LOG_LEVELS
 from pgblend.cli.server.options import data_directory_option
 
+_NEXT = """pgblend: try next:
+  pgblend ingest FOLDER --collection docs
+  pgblend query 'a question'
+  pgblend doctor"""
+
 
 @click.command()
 @data_directory_option
@@ -32,6 +37,11 @@ def command(
     Makes them at the first call, and brings the database to the newest revision. Prints the
     connection URL. What runs already is left alone. The gateway gets the environment of this
     command, and the keys in the file gateway.env (mode 0600) of the data folder.
+
+    \b
+    Examples:
+      pgblend up
+      pgblend up --port 5433 --log-level info
     """
     from pgblend.cli.server.bring_up import bring_up_gateway, bring_up_schema, bring_up_server
     from pgblend.cli.server.cluster import Cluster
@@ -51,6 +61,7 @@ def command(
                 _say("the database is up, without vectors; mend that and run again: pgblend up")
                 _say(f"hint: {error.hint or 'the log is ' + str(directory / 'gateway.log')}")
                 ctx.exit(ExitCode.PARTIAL)
+    click.echo(_NEXT, err=True)
     if ctx.obj:
         _say("warning: other commands use the database of --database-url (PGBLEND_DATABASE_URL)")
 

@@ -27,5 +27,9 @@ def command(database_url: str | None, request: SearchRequest, presentation: Pres
 
     Ends with VECTORS_UNAVAILABLE and exit code 5 where there are no vectors, or where the model
     gateway gives none for the query.
+
+    \b
+    Examples:
+      pgblend vsearch 'what to do after a crash' -n 5
     """
     run_search(database_url, request, presentation, _SEARCH, only_arm="vector")

@@ -82,6 +82,11 @@ def command(
     later, and given up after embedding_max_attempts; where the model does not answer, the worker
     waits for it. It also seals the lexical index. On SIGTERM or Ctrl-C the batches at the model
     are finished. Exit code 4: texts were given up (--once, --drain).
+
+    \b
+    Examples:
+      pgblend worker
+      pgblend worker --drain
     """
     if ctx.invoked_subcommand is None:
         if once and drain:
@@ -130,7 +135,12 @@ def _stop_on_signals(stop: Callable[[], None]) -> None:
 @click.option("--space", metavar="NAME", help="This embedding space only.")
 @click.pass_obj
 def retry(database_url: str | None, space: str | None) -> None:
-    """Queue what was given up, or waits to be tried again, anew."""
+    """Queue what was given up, or waits to be tried again, anew.
+
+    \b
+    Examples:
+      pgblend worker retry
+    """
     count = call(database_url, "SELECT blend.retry_embeddings(%(space)s::text)", {"space": space})
     click.echo(f"queued {count:,} chunks", err=True)
 
@@ -139,7 +149,12 @@ def retry(database_url: str | None, space: str | None) -> None:
 @output.output_options("json", "csv", "md")
 @click.pass_obj
 def status(database_url: str | None, output_format: str) -> None:
-    """Show how far each embedding space is, and how fast it goes."""
+    """Show how far each embedding space is, and how fast it goes.
+
+    \b
+    Examples:
+      pgblend worker status
+    """
     with open_database(database_url) as connection:
         rows = fetch_rows(connection, _PROGRESS)
     output.echo_list("spaces", rows, _COLUMNS, output_format)
@@ -150,7 +165,12 @@ def status(database_url: str | None, output_format: str) -> None:
 @output.output_options("json", "csv", "md")
 @click.pass_obj
 def dead(database_url: str | None, limit: int, output_format: str) -> None:
-    """List chunks that were given up, the last first, and why."""
+    """List chunks that were given up, the last first, and why.
+
+    \b
+    Examples:
+      pgblend worker dead --limit 5
+    """
     with open_database(database_url) as connection:
         rows = fetch_rows(connection, _DEAD_LETTERS, {"limit": limit})
     output.echo_list("dead_letters", rows, _DEAD_COLUMNS, output_format)
@@ -172,6 +192,10 @@ def summaries(
 
     The old ones serve until a worker, or the next ingest, has the new ones; what is embedded with
     its summary is embedded anew then. Those set by hand stay.
+
+    \b
+    Examples:
+      pgblend worker summaries --renew -c docs
     """
     from pgblend.cli.summary_counts import COUNTS, summaries_by_collection, summary_maker
 

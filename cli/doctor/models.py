@@ -75,11 +75,15 @@ def health(url: str) -> Check:
     """Ask a gateway for its health."""
     import httpx
 
+    from pgblend.cli.server.gateway_token import token_for
+
+    token = token_for(url)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     transport, base_url = None, url
     if url.startswith("unix:"):
         transport, base_url = httpx.HTTPTransport(uds=url.removeprefix("unix:")), "http://gateway"
     try:
-        with httpx.Client(transport=transport, timeout=_TIMEOUT_SECONDS) as client:
+        with httpx.Client(transport=transport, timeout=_TIMEOUT_SECONDS, headers=headers) as client:
             response = client.get(f"{base_url.rstrip('/')}/health").raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return Check(

@@ -93,7 +93,7 @@ def first_lists(
     """Return the lists of the words' and the fuzzy arm, where they run.
 
     `search` gives the list of an arm (arm_list). An arm of weight 0 does not run, nor the fuzzy arm
-    by the setting fuzzy (off, or auto with the words' arm not running, or where that tells that
+    by the setting fuzzy (off, or auto with the lexical arm not running, or where that tells that
     passages have every word of the query: `every_word`). A fuzzy arm that finds nothing to put
     right gives no list: a passage cannot be missing there. Where it did, it has all that the words'
     arm has and more, which then only breaks ties, by an eighth of its weight. Where the first
@@ -134,7 +134,7 @@ def variant_arms(
     By the setting hyde 'query' there are none: its text takes the query's place instead. A list of
     weight 0 is not made, nor one of a way of searching whose own weight is 0. Phrases and
     exclusions bind all lists: a variant by words that lacks one of the query's is left out, while
-    the vectors' arm takes them from the query.
+    the vector arm takes them from the query.
     """
     if settings["hyde"] == "query":
         return []
@@ -200,7 +200,7 @@ class ListSearch:
             self.models.begin("embed", {"input": [self.query]}, self.settings["space"])
 
     def is_strong(self, words: List | None) -> bool:
-        """Tell whether the words' arm has found the answer."""
+        """Tell whether the lexical arm has found the answer."""
         told = self.settings["traced"] or "expand" in self.settings["not_run"]
         if words is None or not (self.expands or told):
             return False

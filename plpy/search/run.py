@@ -120,7 +120,7 @@ def gather(search: Search) -> dict[str, Any]:
 
 
 def read_candidates(search: Search, gathered: dict[str, Any]) -> StoredPassages:
-    """Return what reads candidates by their ids; cosines of the vectors' arm are known."""
+    """Return what reads candidates by their ids; cosines of the vector arm are known."""
     stored = stored_passages(search.db.run, gathered["vector"], search.settings["space"])
     for of_list in gathered["lists"]:
         if of_list["arm"] == "vector":

@@ -355,7 +355,7 @@ class SearchSettings:
         Text(["list", "query"]),
         "What a hypothetical answer (HyDE) is for: a list of its own beside other variants of"
         " an expanded query; or query: it alone is asked for, and is joined to the query for "
-        "the vectors' arm.",
+        "the vector arm.",
     )
     k1: float = setting(1.2, Number(0, 100), "BM25: how soon repeated words stop counting.")
     language: str | None = setting(

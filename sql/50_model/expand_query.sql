@@ -1,5 +1,5 @@
 -- expand_query: a query in other words, by the model of the setting expansion_model.
--- {"lexicalQueries": [for the words' arm], "vectorQueries": [for the vectors' arm], "hyde": a
+-- {"lexicalQueries": [for the lexical arm], "vectorQueries": [for the vector arm], "hyde": a
 -- passage that might answer it or null, "notes", "queryLanguage", "promptVersion", "cached"}: what
 -- the option expansion of a search takes. `language` is an ISO code, NULL lets the gateway detect
 -- it; with `hyde_only` only that passage is asked for, and the lists are empty. NULL timeout_ms

@@ -1,5 +1,5 @@
 -- _query_words: the words of a query that rank, and whether a document has them.
--- Parsed as the words' arm does it, in the document's language. Words that become the same lexeme
+-- Parsed as the lexical arm does it, in the document's language. Words that become the same lexeme
 -- are one.
 CREATE OR REPLACE FUNCTION pgblend._query_words(
     query text,

@@ -1,9 +1,10 @@
-"""What README shows of the benches, written from their JSON and by nothing else.
+"""What README and docs/benchmarks.md show of the benches, written from their JSON alone.
 
     python tests/benchmarks/publish.py [build/bench]
 
-Takes report.json, report.md and the pictures of the last `make bench` into tests/benchmarks/results
-and writes README's part between its two comments anew. A test holds README to the JSON.
+Takes report.json and report.md of the last `make bench` into tests/benchmarks/results, its pictures
+into docs/images, and writes the pages' parts between their two comments anew. A test holds the
+pages to the JSON.
 """
 
 import json
@@ -18,21 +19,53 @@ import figures
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path("tests/benchmarks/results")
-FILES = ("report.json", "report.md", "quality.png", "growth.png")
+PICTURES = Path("docs/images")
+FILES = {
+    "report.json": RESULTS,
+    "report.md": RESULTS,
+    "quality.png": PICTURES,
+    "growth.png": PICTURES,
+}
 BEGIN, END = "<!-- benchmarks: written by `make bench-publish` -->", "<!-- end of benchmarks -->"
 SHOWN = {
     "peers": "The same questions to each system in turn; ratio is to pgblend's median.",
     "hybrid": "`hybrid_search` beside its own arms and hand-written SQL.",
     "growth": "Time by number of passages; ratio is to the system's own at the first size.",
 }
+SUMMARY = ("system", "nDCG@10", "p50", "p95", "megabytes")
 KEYS = (
     *("case", "system", "nDCG@10", "p50", "p95", "ratio", "searches_a_second"),
     *("chunks_a_second", "peak_mb", "megabytes", "error"),
 )
 
 
+def summary(report: dict[str, Any]) -> str:
+    """Return README's part: pgblend and its peers on the set with judgements and most passages."""
+    rows = [row for row in report["rows"] if row["bench"] == "peers" and "nDCG@10" in row]
+    largest = max(rows, key=lambda row: _passages(row["case"]))["case"]
+    kept = [row for row in rows if row["case"] == largest and "words only" not in row["system"]]
+    machine = report["machine"]
+    name, _, passages = largest.partition(", ")
+    return "\n\n".join(
+        [
+            f"{passages} passages ({name}) on {machine['processors']} processors, in milliseconds;"
+            " the same documents, vectors\nand questions for each. The rest, and what it does not"
+            " show: [benchmarks](docs/benchmarks.md).",
+            figures.table(
+                [{key: row[key] for key in SUMMARY if key in row} for row in kept],
+                ("system",),
+            ),
+        ]
+    )
+
+
+def _passages(case: str) -> int:
+    """Return the number in "mixed, 36,335"."""
+    return int(case.partition(", ")[2].replace(",", "") or 0)
+
+
 def section(report: dict[str, Any]) -> str:
-    """Return README's part: where and how the figures were made, a table for each bench shown."""
+    """Return where and how the figures were made, and a table for each bench shown."""
     machine = dict(report["machine"])
     command = machine.pop("command")
     facts = ", ".join(f"{key} {value}" for key, value in machine.items())
@@ -41,38 +74,40 @@ def section(report: dict[str, Any]) -> str:
         if bench in SHOWN:
             parts.append(SHOWN[bench])
             parts.append(figures.table(map(shown, rows), ("case", "system")))
-    links = [f"[All figures]({RESULTS}/report.md)"]
-    if any("nDCG@10" in row for row in report["rows"]):
-        links.append(f"[quality against time]({RESULTS}/quality.png)")
-    if any(row["bench"] == "growth" for row in report["rows"]):
-        links.append(f"[time against size]({RESULTS}/growth.png)")
-    return "\n\n".join([*parts, ", ".join(links)])
+    return "\n\n".join(parts)
 
 
 def shown(row: figures.Row) -> figures.Row:
-    """Return what README has of a row."""
+    """Return what docs/benchmarks.md has of a row."""
     return {key: row[key] for key in KEYS if key in row}
 
 
-def written(readme: str, report: dict[str, Any]) -> str:
-    """Return README with its part about the benches as the report has it."""
-    before, begin, rest = readme.partition(BEGIN)
+# Each page, and what stands between its comments.
+PAGES = {Path("README.md"): summary, Path("docs/benchmarks.md"): section}
+
+
+def written(page: str, part: str) -> str:
+    """Return a page with its part about the benches put in."""
+    before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"README.md lacks the lines {BEGIN!r} and {END!r}: put them in")
-    return f"{before}{BEGIN}\n{section(report)}\n{END}{after}"
+        raise SystemExit(f"the page lacks the lines {BEGIN!r} and {END!r}: put them in")
+    return f"{before}{BEGIN}\n{part}\n{END}{after}"
 
 
 def publish(made: Path, root: Path) -> None:
-    """Take a bench's files into the repository, and write README."""
+    """Take a bench's files into the repository, and write the pages."""
     report = json.loads((made / "report.json").read_text(encoding="utf-8"))
-    readme = root / "README.md"
-    text = written(readme.read_text(encoding="utf-8"), report)
-    (root / RESULTS).mkdir(parents=True, exist_ok=True)
-    for name in FILES:
+    texts = {
+        page: written((root / page).read_text(encoding="utf-8"), part(report))
+        for page, part in PAGES.items()
+    }
+    for name, folder in FILES.items():
         if (made / name).exists():
-            shutil.copy(made / name, root / RESULTS / name)
-    readme.write_text(text, encoding="utf-8")
+            (root / folder).mkdir(parents=True, exist_ok=True)
+            shutil.copy(made / name, root / folder / name)
+    for page, text in texts.items():
+        (root / page).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from pgblend.cli.main import COMMANDS, cli
+from support.command_lines import unknown_parts
 
 MAIN = (sys.executable, "-m", "pgblend.cli.main")
 HEAVY = {
@@ -66,6 +67,19 @@ def test_every_command_and_every_option_has_help() -> None:
         for parameter in command.params:
             if isinstance(parameter, click.Option):
                 assert parameter.help, f"{path} {parameter.opts}"
+
+
+@pytest.mark.parametrize(("path", "command"), list(_commands(cli))[1:], ids=str)
+def test_every_help_text_ends_with_examples_of_its_own(path: str, command: click.Command) -> None:
+    _, found, examples = str(command.help).partition("Examples:\n")
+    assert found
+    lines = examples.strip().splitlines()
+    for line in lines:
+        shown = line.strip().removeprefix("PGBLEND_SETTING_RRF_K=20 ").partition(" > ")[0]
+        assert shown.startswith("pgblend ")
+        assert not unknown_parts(shown), line
+        assert path.split()[0] in shown.split()
+    assert lines
 
 
 GROUPS = {path: command for path, command in _commands(cli) if isinstance(command, click.Group)}

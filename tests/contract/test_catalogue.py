@@ -117,7 +117,7 @@ def test_views_show_what_their_reader_may_see(catalogue: psycopg.Connection) -> 
         f" WHERE {RELATIONS} AND relkind = 'v'"
         " AND NOT coalesce(reloptions, '{}') @> '{security_invoker=true}'"
     )
-    # Those that ask themselves what their reader may see (DECISIONS.md).
+    # Those that ask themselves what their reader may see (docs/decisions/security.md).
     assert catalogue.execute(f"{query} ORDER BY 1").fetchall() == [
         ("_document_containing", ["security_barrier=true"]),
         ("_similar_lexeme", ["security_barrier=true"]),

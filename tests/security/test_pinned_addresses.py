@@ -1,4 +1,4 @@
-"""The server's configuration pins gateway_url and log_address, as README says."""
+"""The server's configuration pins gateway_url and log_address, as docs/security.md says."""
 
 import re
 import socket
@@ -13,7 +13,7 @@ from pgblend.cli.database import connect
 from support.database import Database, add_documents
 from support.raw_server import RawServer
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 NAMES = ("gateway_url", "log_address")
 VALUE = "SELECT get_setting(%s) #>> '{}'"
 
@@ -39,8 +39,10 @@ def pin(connection: psycopg.Connection) -> Iterator[Callable[..., None]]:
         )
 
 
-def test_readme_pins_both(connection: psycopg.Connection, pin: Callable[..., None]) -> None:
-    written = re.search(r"```postgresql\n(ALTER ROLE ALL .*?)```", README.read_text(), re.S)
+def test_the_documented_statements_pin_both(
+    connection: psycopg.Connection, pin: Callable[..., None]
+) -> None:
+    written = re.search(r"```sql\n(ALTER ROLE ALL .*?)```", PAGE.read_text(), re.S)
     assert written
     connection.execute(written[1])  # type: ignore[call-overload]
     values = [Database(connection).value(VALUE, name) for name in NAMES]

@@ -1,4 +1,4 @@
-"""The time limit of the words' arms: what it counts, and what happens when it is over.
+"""The time limit of the lexical arms: what it counts, and what happens when it is over.
 
 A session waits for a table that is locked: longer than its limit, however fast the machine is.
 """

@@ -1,4 +1,4 @@
-"""The pipeline that README shows, word for word."""
+"""The pipeline that docs/pipelines.md shows, word for word."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +18,8 @@ DOCUMENTS = [
 ]
 
 
-def test_readme_shows_it() -> None:
-    assert PIPELINE.strip() in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_documentation_shows_it() -> None:
+    assert PIPELINE.strip() in (ROOT / "docs/pipelines.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

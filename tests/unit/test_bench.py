@@ -100,41 +100,49 @@ def test_quality_and_time_come_from_the_same_searches(load: Any, server: Any) ->
     assert json.dumps([ours, theirs, missing])
 
 
-def test_readme_shows_what_was_measured_and_nothing_else(load: Any, tmp_path: Path) -> None:
+def test_pages_show_what_was_measured_and_nothing_else(load: Any, tmp_path: Path) -> None:
     publish = load("publish")
     made = tmp_path / "made"
     made.mkdir()
     rows = [
-        {"bench": "peers", "case": "scifact", "system": "pgblend", "nDCG@10": 0.74, "p50": 4.0,
-         "ratio": 1.0, "cpu": 3.0},
-        {"bench": "peers", "case": "scifact", "system": "peer", "error": "not there"},
+        {"bench": "peers", "case": "scifact, 5,183", "system": "pgblend", "nDCG@10": 0.74,
+         "p50": 4.0, "ratio": 1.0, "cpu": 3.0},
+        {"bench": "peers", "case": "scifact, 5,183", "system": "peer", "error": "not there"},
+        {"bench": "peers", "case": "small, 9", "system": "pgblend", "nDCG@10": 0.5, "p50": 7.0},
         {"bench": "fuzzy", "case": "typos", "system": "pgblend", "p50": 9.0},
     ]  # fmt: skip
     machine = {"command": "make bench", "processors": 2}
     (made / "report.json").write_text(json.dumps({"machine": machine, "rows": rows}))
     (made / "report.md").write_text("all")
-    readme = tmp_path / "README.md"
+    (made / "growth.png").write_text("a picture")
+    readme, benchmarks = (tmp_path / page for page in publish.PAGES)
+    benchmarks.parent.mkdir()
     readme.write_text("# before\n")
     with pytest.raises(SystemExit, match="lacks the lines"):
         publish.publish(made, tmp_path)
     assert not (tmp_path / publish.RESULTS).exists()
-    readme.write_text(f"# before\n{publish.BEGIN}\nolder\n{publish.END}\nafter\n")
+    for page in (readme, benchmarks):
+        page.write_text(f"# before\n{publish.BEGIN}\nolder\n{publish.END}\nafter\n")
     for _ in range(2):
         publish.publish(made, tmp_path)
-        text = readme.read_text()
-        assert text.startswith(f"# before\n{publish.BEGIN}\n`make bench` (processors 2)")
-        assert text.endswith(f"{publish.END}\nafter\n")
-        assert "| scifact | pgblend | 0.740   | 4.00 | 1.00x |" in text
-        assert "FAILED: not there" in text
-        assert "[quality against time](tests/benchmarks/results/quality.png)" in text
-        assert "growth.png" not in text
-        assert "older" not in text
-        assert "9.00" not in text
+        for text in (readme.read_text(), benchmarks.read_text()):
+            assert text.startswith(f"# before\n{publish.BEGIN}\n")
+            assert text.endswith(f"{publish.END}\nafter\n")
+            assert "older" not in text
+            assert "9.00" not in text
+        assert "5,183 passages (scifact) on 2 processors" in readme.read_text()
+        assert "| pgblend | 0.740   | 4.00 |" in readme.read_text()
+        assert "7.00" not in readme.read_text()
+        assert "`make bench` (processors 2)" in benchmarks.read_text()
+        assert "| scifact, 5,183 | pgblend | 0.740   | 4.00 | 1.00x |" in benchmarks.read_text()
+        assert "FAILED: not there" in benchmarks.read_text()
     assert (tmp_path / publish.RESULTS / "report.md").read_text() == "all"
+    assert (tmp_path / publish.PICTURES / "growth.png").read_text() == "a picture"
 
 
-def test_readme_has_the_figures_of_the_published_report(load: Any) -> None:
+def test_pages_have_the_figures_of_the_published_report(load: Any) -> None:
     publish = load("publish")
     report = json.loads((publish.ROOT / publish.RESULTS / "report.json").read_text("utf-8"))
-    readme = (publish.ROOT / "README.md").read_text("utf-8")
-    assert publish.written(readme, report) == readme
+    for name, part in publish.PAGES.items():
+        page = (publish.ROOT / name).read_text("utf-8")
+        assert publish.written(page, part(report)) == page

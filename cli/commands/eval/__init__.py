@@ -18,7 +18,14 @@ from pgblend.cli.commands.eval import (
 
 @click.group()
 def command() -> None:
-    """Measure search quality on judged queries, inside the database."""
+    """Measure search quality on judged queries, inside the database.
+
+    \b
+    Examples:
+      pgblend eval import beir/scifact --set scifact
+      pgblend eval run --set scifact
+      pgblend eval compare 1 2
+    """
 
 
 for _module in (import_set, run, gate, compare, explain, report, tune, audit, list_runs, show):

@@ -64,7 +64,12 @@ def command(
     option: tuple[tuple[str, Any], ...],
     output_format: str,
 ) -> None:
-    """Check how many of the nearest passages the vector index finds."""
+    """Check how many of the nearest passages the vector index finds.
+
+    \b
+    Examples:
+      pgblend eval audit --json
+    """
     parameters = {
         "collections": list(collection) or None,
         "sample": sample,

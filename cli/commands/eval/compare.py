@@ -50,6 +50,10 @@ def command(
 
     p is two-sided, by a paired randomisation test; the interval holds the difference with 95 %
     confidence.
+
+    \b
+    Examples:
+      pgblend eval compare 1 2 --metric R@100
     """
     require("eval")
     from pgblend.cli.evaluate.compare import compare as compare_runs

@@ -40,6 +40,10 @@ def command(
 
     QUERY is the query's key in its judged set. Profile, options and vector are the run's;
     settings are those of now.
+
+    \b
+    Examples:
+      pgblend eval explain 2 q7 --explain-html page.html
     """
     from pgblend.cli.evaluate.explain import explain_query
 

@@ -82,6 +82,10 @@ def command(
     Exit code 6 where a figure misses what is required, 0 where all hold; other codes mean that it
     could not be measured. The run is stored as any other, so `pgblend eval compare` and `explain`
     show what changed.
+
+    \b
+    Examples:
+      pgblend eval gate --set mine --min ndcg@10=0.7 --max-p95-ms 500
     """
     require("eval")
     from pgblend.cli.evaluate.gate import STABILITY, run_gate

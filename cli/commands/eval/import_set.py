@@ -70,6 +70,10 @@ def command(
     FOLDER holds corpus.jsonl, queries.jsonl and qrels.tsv (or a BEIR folder, or TREC's topics and
     qrels), plain, .xz or .gz. All files are checked before anything is stored; run it again to
     continue an interrupted import.
+
+    \b
+    Examples:
+      pgblend eval import beir/scifact --set scifact --vectors scifact.npz
     """
     require("eval")
     from pgblend.cli.evaluate.import_set import ImportRequest, import_set

@@ -35,7 +35,12 @@ _RUNS = """
 def command(
     database_url: str | None, judged_set: str | None, runs: bool, output_format: str
 ) -> None:
-    """List judged sets, or the runs on them."""
+    """List judged sets, or the runs on them.
+
+    \b
+    Examples:
+      pgblend eval list --runs
+    """
     with open_database(database_url) as connection:
         if runs or judged_set:
             rows = fetch_rows(connection, _RUNS, {"set": judged_set})

@@ -38,6 +38,10 @@ def command(
     """Write a page about the newest run of each way to search: metrics, pictures, worst queries.
 
     The pages of --explain go to a folder beside it, FILE without its ending and "-explained".
+
+    \b
+    Examples:
+      pgblend eval report --set mine -o quality.html --explain
     """
     require("eval")
     from pgblend.cli.evaluate.report import read_runs, render_report, write_explanations

@@ -41,6 +41,10 @@ def command(
 
     Without --profile and --arm it is the default profile. An interrupted run continues where it
     was. With --json each run is one object on a line of its own.
+
+    \b
+    Examples:
+      pgblend eval run --set mine --profile balanced --arm lexical --arm vector
     """
     require("eval")
     from pgblend.cli.evaluate.run import RunRequest, evaluate

@@ -29,7 +29,12 @@ _QUERIES = """
 @output.output_options("json")
 @click.pass_obj
 def command(database_url: str | None, run_id: int, limit: int, output_format: str) -> None:
-    """Show a run: its metrics, what it searched with, and its worst queries."""
+    """Show a run: its metrics, what it searched with, and its worst queries.
+
+    \b
+    Examples:
+      pgblend eval show 2
+    """
     with open_database(database_url) as connection:
         rows = fetch_rows(connection, _RUN, {"run": run_id})
         queries = fetch_rows(connection, _QUERIES, {"run": run_id, "limit": limit})

@@ -60,6 +60,10 @@ def command(
     after (b), the difference with 95 % confidence, and the same against each arm alone. Trials
     fuse what words and vectors find; the fuzzy arm, which has its say where a word is misspelt,
     takes part in what is reported and has no weight of its own to tune.
+
+    \b
+    Examples:
+      pgblend eval tune --set mine --trials 100 --save tuned
     """
     require("eval")
     from pgblend.cli.evaluate.tune import TuneRequest

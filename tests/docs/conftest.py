@@ -1,0 +1,71 @@
+"""Where the documentation's examples run: a folder, a home and a database for each page."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from psycopg import sql
+
+from pgblend.cli.database import connect
+from support.documentation import HANDBOOK
+from support.model_provider import GatewayProcess, ModelProvider
+from support.shell import Shell
+
+PATIENT = '{"embed": 60000, "expand": 60000, "rerank": 60000, "lexical": 60000, "total": 60000}'
+
+
+@pytest.fixture(scope="session")
+def provided_gateway() -> Iterator[GatewayProcess]:
+    """A gateway with the local embedding model, and a provider for all other models."""
+    with ModelProvider() as provider, GatewayProcess("--preload", provider=provider) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def handbook_template(
+    server, template: str, provided_gateway: GatewayProcess, tmp_path_factory
+) -> Iterator[str]:
+    """A database with the handbook and its vectors, to clone from."""
+    name = f"pgblend_handbook_{os.getpid()}"
+    janitor = server.janitor(name, template_dbname=template, as_template=True)
+    janitor.init()
+    url = server.url(name)
+    with connect(url) as admin:
+        admin.execute("SELECT blend.set_setting('gateway_url', %s)", [f'"{provided_gateway.url}"'])
+        admin.execute(f'ALTER DATABASE {name} SET search_path = "$user", public, blend')
+    shell = Shell(tmp_path_factory.mktemp("handbook"), PGBLEND_DATABASE_URL=url)
+    shutil.copytree(HANDBOOK, shell.folder / "handbook")
+    shell.do("pgblend ingest handbook --collection handbook")
+    yield name
+    janitor.drop()
+
+
+@pytest.fixture
+def shell_in_database(
+    request: pytest.FixtureRequest, new_database: Callable[..., str], tmp_path: Path
+) -> Shell:
+    """A shell whose database has the handbook, with the handbook's files beside it."""
+    url = new_database(request.getfixturevalue("handbook_template"))
+    with connect(url) as admin:  # the tests' role may be called pgblend, as a schema is
+        name = sql.Identifier(admin.info.dbname)
+        admin.execute(sql.SQL("ALTER DATABASE {} SET search_path = public, blend").format(name))
+    shell = Shell(tmp_path, PGBLEND_DATABASE_URL=url)
+    shutil.copytree(HANDBOOK, shell.folder / "handbook")
+    return shell
+
+
+@pytest.fixture
+def shell_of_a_stranger() -> Iterator[Shell]:
+    """A shell in an empty folder; its private server has the handbook, and patience."""
+    with tempfile.TemporaryDirectory(prefix="pgblend-docs-") as name:
+        Path(name).chmod(0o755)  # the server's account goes through it
+        shell = Shell(Path(name))
+        try:
+            shell.do(f"pgblend up && pgblend config set timeouts_ms '{PATIENT}'")
+            shell.do(f"pgblend ingest {HANDBOOK} --collection handbook")
+            yield shell
+        finally:
+            shell.do("pgblend down")
