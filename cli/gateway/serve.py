@@ -63,7 +63,11 @@ class _Server(uvicorn.Server):
         """Take no more connections; answer what those that are open still send, then close."""
         for server in self.servers:
             server.close()
-        self.server_state.default_headers = [*self.server_state.default_headers, _LAST_WORD]
+        last_headers = [*self.server_state.default_headers, _LAST_WORD]
+        self.server_state.default_headers = last_headers
+        for connection in self.server_state.connections:
+            if connection.cycle:  # a call that runs
+                connection.cycle.default_headers = last_headers
         end = self._service.drain_seconds
         while end > 0 and self.server_state.connections and not self.force_exit:
             await asyncio.sleep(_DRAIN_STEP_SECONDS)

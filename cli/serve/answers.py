@@ -56,6 +56,7 @@ async def answer_events(
         return
     checked = CheckedSentences(found["parts"])
     reason: str | None = None
+    has_failed = False
     try:
         async for text, ended in door.gateway.stream(_call(row)):
             reason = ended or reason
@@ -65,11 +66,11 @@ async def answer_events(
             raise AnswerError("the model said nothing")
     except AnswerError as error:
         _degrade(caller, found, str(error), strict=settings["strict"])
-        reason = "length"  # what was said until then is not taken back
+        reason, has_failed = "length", True  # what was told until then is not taken back
     reply = {"model": row["model"], "text": checked.text, "finish_reason": reason}
     for piece in checked.end():
         yield piece
-    yield ask_document(found, reply if checked.text.strip() else None)
+    yield ask_document(found, reply if checked.has_told or not has_failed else None)
 
 
 def _call(row: dict[str, Any]) -> ModelCall:

@@ -19,6 +19,11 @@ class CheckedSentences:
         self._line: int | None = None  # of the last sentence that was told
         self.text = ""
 
+    @property
+    def has_told(self) -> bool:
+        """Whether anything was told."""
+        return self._line is not None
+
     def add(self, piece: str) -> Iterator[str]:
         """Take a piece of the model's text; yield what is settled by it."""
         self.text += piece

@@ -70,6 +70,7 @@ class Pool:
 
     def __init__(self, url: str, size: int, timeout_seconds: float) -> None:
         self._url = url
+        self._is_away = False
         self._settings = {
             "application_name": _APPLICATION,
             "connect_timeout": _CONNECT_SECONDS,
@@ -149,26 +150,38 @@ class Pool:
         except _Failed as failed:
             if not failed.is_lost:
                 raise
+        self._is_away = True
         return await self._run_once(queries)
 
     async def _run_once(
         self, queries: Sequence[Query]
     ) -> tuple[list[list[dict[str, Any]]], list[str]]:
+        if self._is_away:
+            await self._check_back()
         try:
             async with self._pool.connection() as connection:
                 return await _transaction(connection, queries)
         except (PoolTimeout, TooManyRequests, PoolClosed) as error:
             raise await self._no_connection(error) from None
 
+    async def _check_back(self) -> None:
+        """Raise a Problem at once while the database is away; else drop connections it ended."""
+        try:
+            async with await _Connection.connect(self._url, **self._settings):
+                pass
+        except psycopg.Error as reason:
+            self._is_away = True
+            raise database_away(translate(reason) or UserError(str(reason))) from None
+        await self._pool.check()
+        self._is_away = False
+
     async def _no_connection(self, error: Exception) -> Problem:
         """Say why the pool gave no connection: the database is away, or all are busy."""
         if isinstance(error, PoolTimeout):
             try:
-                async with await _Connection.connect(self._url, **self._settings):
-                    pass
-            except psycopg.Error as reason:
-                advice = translate(reason)
-                return database_away(advice or UserError(str(reason)))
+                await self._check_back()
+            except Problem as problem:
+                return problem
         detail = "all connections to the database are busy"
         return Problem(503, "busy", detail, retry_after="1")
 

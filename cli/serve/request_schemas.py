@@ -8,7 +8,7 @@ _MOST_DIMENSIONS = 16_000
 _MOST_ID = 2**63 - 1
 
 _SEARCH: dict[str, Schema] = {
-    "query": {"type": "string", "maxLength": 100_000, "description": "A question, or words."},
+    "query": {"type": "string", "description": "A question, or words."},
     "limit": {
         "type": "integer",
         "minimum": 1,

@@ -95,9 +95,12 @@ def test_an_admin_makes_no_token_for_a_role_of_others(door: Any, server: Server)
                 " expires_at) VALUES ('x', sha256('x'), %s, '{search}', now() + '1 day')",
                 [door.roles["secret"]],
             )
-    with login_role(server, database, "pgblend_reader") as url, psycopg.connect(url) as reader:
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            reader.execute("SELECT * FROM pgblend_data.access_token")
+    with (
+        login_role(server, database, "pgblend_reader") as url,
+        psycopg.connect(url) as reader,
+        pytest.raises(psycopg.errors.InsufficientPrivilege),
+    ):
+        reader.execute("SELECT * FROM pgblend_data.access_token")
 
 
 def test_the_login_may_do_nothing_by_itself(door: Any) -> None:
