@@ -11,7 +11,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from pgblend.cli.database import translate
-from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.errors import UserError
 from pgblend.cli.search_models import Query
 from pgblend.cli.serve.database_problems import database_away, problem_of
 from pgblend.cli.serve.problems import Problem
@@ -28,14 +28,14 @@ _PATH: LiteralString = """
     INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace
     WHERE e.extname = 'vector'
 """
-_BEGIN: LiteralString = "BEGIN"
-_SERVE: LiteralString = "SET LOCAL ROLE pgblend_serve"
+_SERVE: LiteralString = "SELECT pg_catalog.set_config('role', 'pgblend_serve', true)"
 _TAKE_ROLE: LiteralString = """
     SELECT pg_catalog.set_config('role', t.role_name, true)
     FROM pgblend_data.access_token AS t
     WHERE t.digest = %(digest)s AND t.expires_at > pg_catalog.now() AND %(scope)s = ANY (t.scopes)
 """
-_COMMIT: LiteralString = "COMMIT"
+# Where PostgreSQL refuses a role: no other setting is changed by its name alone.
+_SETTING_REFUSED = "call_string_check_hook"
 _FIND_TOKEN: LiteralString = """
     SELECT t.role_name, t.scopes, t.expires_at <= pg_catalog.now() AS is_expired
     FROM pgblend_data.access_token AS t WHERE t.digest = %(digest)s
@@ -119,26 +119,27 @@ class Pool:
         try:
             results, warnings = await self._run([*head, *queries])
         except _Failed as failed:
-            if failed.done == 1:  # the role could not be taken
+            if failed.error.diag.source_function == _SETTING_REFUSED:
                 raise _no_role(failed.error) from failed.error
-            if failed.done > 1 and not failed.results[1]:
-                raise await self._refusal(digest, scope) from None
-            raise _problem(failed.error) from failed.error
+            refusal = None if failed.is_lost else await self._refusal(digest, scope)
+            raise refusal or _problem(failed.error) from failed.error
         if not results[1]:
-            raise await self._refusal(digest, scope)
+            raise await self._refusal(digest, scope) or _unknown()
         return results[2:], warnings
 
-    async def _refusal(self, digest: dict[str, bytes], scope: str) -> Problem:
-        """Say why a token is not good for a scope."""
+    async def _refusal(self, digest: dict[str, bytes], scope: str) -> Problem | None:
+        """Say why a token is not good for a scope; None where it is."""
         try:
             (_, found), _ = await self._run([Query(_SERVE, {}), Query(_FIND_TOKEN, dict(digest))])
         except _Failed as failed:
             return _problem(failed.error)
         if not found:
-            return Problem(401, "invalid-token", "the token is unknown, or was revoked")
+            return _unknown()
         if found[0]["is_expired"]:
             hint = "have a new one made: pgblend serve token make"
             return Problem(401, "invalid-token", "the token has expired", hint=hint)
+        if scope in found[0]["scopes"]:
+            return None
         scopes = ", ".join(found[0]["scopes"])
         detail = f"the token is not good for {scope}, only for {scopes}"
         return Problem(403, "missing-scope", detail)
@@ -187,42 +188,37 @@ class Pool:
 
 
 class _Failed(Exception):
-    """A transaction that failed, the results until then, and what the server said."""
+    """A transaction that failed: what the server said, and whether the connection is gone."""
 
-    def __init__(
-        self, error: psycopg.Error, results: list[list[dict[str, Any]]], is_lost: bool
-    ) -> None:
+    def __init__(self, error: psycopg.Error, is_lost: bool) -> None:
         super().__init__(str(error))
         self.error = error
-        self.results = results
-        self.done = len(results)
         self.is_lost = is_lost
 
 
 async def _transaction(
     connection: _Connection, queries: Sequence[Query]
 ) -> tuple[list[list[dict[str, Any]]], list[str]]:
-    """Send a transaction's statements together, and return their rows and the warnings."""
+    """Send a transaction's statements as one message; return their rows and the warnings.
+
+    A message of several statements is a transaction. Each that is sent by itself would wake the
+    server's session once more, which costs more than the statement.
+    """
     connection.warnings = []
-    cursors: list[psycopg.AsyncCursor[DictRow]] = []
     try:
-        async with connection.pipeline():
-            await connection.execute(_BEGIN)
-            for query in queries:
-                cursors.append(await connection.execute(query.sql, query.parameters or None))
-            await connection.execute(_COMMIT)
-        return [await _rows(cursor) for cursor in cursors], connection.warnings
+        async with psycopg.AsyncClientCursor(connection) as cursor:
+            script = ";".join(cursor.mogrify(q.sql, q.parameters or None) for q in queries)
+            await cursor.execute(script.encode())
+            results = [await cursor.fetchall()]
+            while cursor.nextset():
+                results.append(await cursor.fetchall())
+            return results, connection.warnings
     except psycopg.Error as error:
-        results = []
-        for cursor in cursors:
-            if cursor.pgresult is None:
-                break
-            results.append(await _rows(cursor))
-        raise _Failed(error, results, connection.broken) from error
+        raise _Failed(error, connection.broken) from error
 
 
-async def _rows(cursor: psycopg.AsyncCursor[DictRow]) -> list[dict[str, Any]]:
-    return await cursor.fetchall() if cursor.description else []
+def _unknown() -> Problem:
+    return Problem(401, "invalid-token", "the token is unknown, or was revoked")
 
 
 def _problem(error: psycopg.Error) -> Problem:
@@ -232,7 +228,6 @@ def _problem(error: psycopg.Error) -> Problem:
 def _no_role(error: psycopg.Error) -> Problem:
     """Return the problem of a token whose role the door may not take."""
     advice = translate(error)
-    if advice is None or advice.exit_code == ExitCode.DATABASE:
-        return _problem(error)
     hint = "GRANT the token's role TO the role that serve connects as, or revoke the token"
-    return Problem(403, "role-not-granted", advice.message, hint=hint, sqlstate=error.sqlstate)
+    detail = advice.message if advice else str(error)
+    return Problem(403, "role-not-granted", detail, hint=hint, sqlstate=error.sqlstate)
