@@ -16,7 +16,7 @@ COMMANDS = {
     "psql": "Open psql on the database; all arguments go to psql.",
     "migrate": "Create, upgrade or remove pgblend's database objects.",
     "gateway": "Run the model gateway.",
-    "serve": "Let applications search and ask over HTTP, each as a role of its own.",
+    "serve": "Let applications search over HTTP, each as a role of its own.",
     "ingest": "Read files and put their text into a collection.",
     "sync": "Bring in what is new: files that changed, messages that came.",
     "table": "Let collections follow tables, a document each row.",

@@ -114,7 +114,7 @@ def command(
     log_level: str,
     **limits: Any,
 ) -> None:
-    """Let applications search and ask over HTTP, each as a role of its own.
+    """Let applications search over HTTP, each as a role of its own.
 
     POST /v1/search, /v1/context, /v1/ask, /v1/facets, /v1/explain, /v1/diagnose, /v1/feedback;
     GET /v1/documents/ID, /health, /metrics, /openapi.json. Chat clients ask through

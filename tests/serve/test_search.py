@@ -1,6 +1,7 @@
 """POST /v1/search and its siblings: what comes back is what SQL and the command line give."""
 
 import json
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -137,3 +138,30 @@ def test_health_and_metrics(door: Any, client: httpx.Client) -> None:
     text = client.get("/metrics").text
     assert 'pgblend_serve_requests_total{path="/v1/search",status="200"}' in text
     assert "pgblend_serve_pool_size 2.0" in text
+
+
+def test_feedback_is_a_judgement_of_the_caller(door: Any, client: httpx.Client) -> None:
+    search_id = str(uuid.uuid4())
+    role, admin = door.roles["open"], door.admin
+    admin.rows(
+        "INSERT INTO pgblend_data.search_log (search_id, searched_at, role_name, query,"
+        " collections, result_count, milliseconds, stages, degraded, results, trace)"
+        " VALUES (%s, now(), %s, 'wine of france', '{open}', 1, 1, '[]', '{}', '[]', '{}')",
+        search_id,
+        role,
+    )
+    chunk = admin.value("SELECT chunk_id FROM blend.chunks WHERE content LIKE '%%wine in France%%'")
+    body = {"search_id": search_id, "chunk_id": chunk, "grade": 2}
+    assert client.post("/v1/feedback", json=body).status_code == 403  # a reader
+    admin.rows(f"GRANT pgblend_writer TO {role}")
+    admin.rows("SELECT grant_collection('open', %s, 'write')", role)
+    answer = client.post("/v1/feedback", json=body)
+    assert answer.status_code == 200, answer.text
+    told = admin.rows(
+        "SELECT j.grade, j.judged_by FROM pgblend_data.judgement AS j WHERE j.query_id = %s",
+        answer.json()["judged_query"],
+    )
+    assert told == [(2, role)]
+    assert answer.json()["degraded"] == []
+    admin.rows("SELECT revoke_collection('open', %s, 'write')", role)
+    admin.rows(f"REVOKE pgblend_writer FROM {role}")
