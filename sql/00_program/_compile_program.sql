@@ -19,6 +19,3 @@ plpy.execute(
     " IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $function$\n"
     f"SELECT '\\x{(MAGIC_NUMBER + found['digest'] + checksum + code).hex()}'::bytea\n$function$")
 $python$;
-
-COMMENT ON FUNCTION pgblend._compile_program() IS
-'Replace _program_code by what the server''s Python makes of the program.';

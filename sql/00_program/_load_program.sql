@@ -46,7 +46,3 @@ scope["Program"](modules).install()
 GD["pgblend_program"] = DIGEST
 return is_compiled
 $python$;
-
-COMMENT ON FUNCTION pgblend._load_program(text) IS
-'Load the program with this sha256 into the session; returns whether compiled code was taken. '
-'PB012 for another program than the routines were made with.';

@@ -10,6 +10,3 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 SELECT $program$#program$program$::text
 $function$;
-
-COMMENT ON FUNCTION pgblend._program() IS
-'The program of the backend: the sources of plpy/ as one text, which a session loads once.';

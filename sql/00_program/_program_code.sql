@@ -9,6 +9,3 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 SELECT NULL::bytea
 $function$;
-
-COMMENT ON FUNCTION pgblend._program_code() IS
-'The program compiled by the server''s Python; NULL until _compile_program made it.';

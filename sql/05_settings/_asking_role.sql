@@ -11,6 +11,3 @@ BEGIN
     RETURN coalesce(nullif(current_setting('role'), 'none')::name, session_user);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._asking_role() IS
-'Who asks: the role in force at the outermost call, also within definer functions.';

@@ -19,6 +19,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_chunk_sizes(jsonb) IS
-'Raise 22023 unless overlap and minimum are below the chunk size.';

@@ -22,6 +22,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_own_profile(text) IS
-'Raise 22023 unless a profile of that name may be made, changed or dropped.';

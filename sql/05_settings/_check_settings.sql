@@ -40,6 +40,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_settings(jsonb, text[], text) IS
-'Raise 22023 for the first setting that is unknown, out of scope, of a wrong type or out of range.';

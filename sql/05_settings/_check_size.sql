@@ -27,6 +27,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_size(text, bigint, text, text) IS
-'Raise 22023 unless an argument is within a limit of the setting limits.';

@@ -14,6 +14,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_text_search_config(text) IS
-'Raise 22023 unless there is a text search configuration of that name.';

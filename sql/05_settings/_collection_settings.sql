@@ -15,6 +15,3 @@ BEGIN
         WHERE c.scope = 'collection');
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._collection_settings(jsonb) IS
-'Every setting of scope collection in force: the collection''s own > database > default.';

@@ -23,7 +23,3 @@ RETURN CASE
             END
         )::timestamptz
 END;
-
-COMMENT ON FUNCTION pgblend._iso_timestamp(text) IS
-'The point in time that an ISO 8601 text gives (without a zone, UTC; a date is its midnight); NULL '
-'for any other text.';

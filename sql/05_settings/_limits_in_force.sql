@@ -11,6 +11,3 @@ BEGIN
         (SELECT nullif(s.value, 'null') FROM pgblend_data.setting AS s WHERE s.name = 'limits'));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._limits_in_force() IS
-'How large what callers pass, and what a gateway answers, may be: the setting limits.';

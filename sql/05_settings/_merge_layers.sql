@@ -32,6 +32,3 @@ BEGIN
     RETURN in_force;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._merge_layers(jsonb, jsonb, jsonb, jsonb) IS
-'Every search setting in force: call > collection > profile > database > default.';

@@ -18,6 +18,3 @@ BEGIN
         WHERE e.value <> 'null' AND in_force ? e.key), '{}');
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._merge_settings(jsonb, jsonb) IS
-'Settings in force with those of a stronger layer over them.';

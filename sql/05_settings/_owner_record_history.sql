@@ -25,6 +25,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._owner_record_history() IS
-'Trigger that keeps every change of a profile''s or collection''s settings.';

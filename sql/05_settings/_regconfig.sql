@@ -14,6 +14,3 @@ BEGIN
         WHERE c.cfgname = config_name AND pg_ts_config_is_visible(c.oid));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._regconfig(text) IS
-'The visible text search configuration of that name, NULL where there is none.';

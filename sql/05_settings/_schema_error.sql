@@ -14,6 +14,3 @@ try:
 except RecursionError:
     return "is nested too deeply: expected a few levels"
 $python$;
-
-COMMENT ON FUNCTION pgblend._schema_error(jsonb, jsonb) IS
-'What is wrong with a nested value, NULL where nothing is (see _setting_schema).';

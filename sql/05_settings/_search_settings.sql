@@ -16,6 +16,3 @@ BEGIN
         options, layers.of_database, layers.of_profile, layers.of_collection);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._search_settings(jsonb, text, bigint[]) IS
-'Every search setting in force: call > collection > profile > database > default.';

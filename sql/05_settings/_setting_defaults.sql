@@ -9,6 +9,3 @@ BEGIN ATOMIC
     FROM blend.setting_catalog() AS c
     WHERE c.scope = _setting_defaults.scope;
 END;
-
-COMMENT ON FUNCTION pgblend._setting_defaults(text) IS
-'The defaults of every setting of a scope, as one object.';

@@ -94,7 +94,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._setting_error(
-    jsonb, text, double precision, double precision, text[]
-) IS 'What is wrong with a value for a setting, NULL where nothing is.';

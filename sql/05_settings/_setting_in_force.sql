@@ -15,7 +15,3 @@ RETURN CASE
             ELSE coalesce(value, '{}') END
     ELSE coalesce(value, default_value)
 END;
-
-COMMENT ON FUNCTION pgblend._setting_in_force(jsonb, jsonb) IS
-'A default with the value that was set over it; objects without a "kind" are merged key by key, '
-'and a number stands for each key.';

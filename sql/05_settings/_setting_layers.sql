@@ -36,6 +36,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._setting_layers(text, bigint[]) IS
-'What is set for the database, by a profile and for the only collection searched.';

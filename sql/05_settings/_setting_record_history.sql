@@ -14,6 +14,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._setting_record_history() IS
-'Trigger that keeps every change of a setting.';

@@ -11,7 +11,3 @@ BEGIN ATOMIC
         'allowed_values', c.allowed_values::text))
     FROM blend.setting_catalog() AS c;
 END;
-
-COMMENT ON FUNCTION pgblend._setting_rules() IS
-'What a value of each setting must be, by name: {name: {scope, value_type, minimum, maximum, '
-'allowed_values}}.';

@@ -67,7 +67,3 @@ RETURN CASE value_type
             "lexical": {"type": "number", "minimum": 0.000001, "maximum": 1000000},
             "vector": {"type": "number", "minimum": 0.000001, "maximum": 1000000}}}}}'::jsonb
 END;
-
-COMMENT ON FUNCTION pgblend._setting_schema(text) IS
-'What a nested setting (blend, bonus, expansion, feedback, graph, mmr, normalization) looks like '
-'inside; NULL for other types.';

@@ -31,6 +31,3 @@ BEGIN
     WHERE c.scope = 'search';
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._setting_sources(jsonb, text, bigint[]) IS
-'Where each search setting in force comes from: call, collection, profile, database or default.';

@@ -40,9 +40,6 @@ SELECT
 FROM pgblend_data.setting AS s
 WHERE s.name NOT IN (SELECT p.name FROM pinned AS p);
 
-COMMENT ON VIEW pgblend._setting_values IS
-'What is set for the whole database, with pins of the server''s configuration in the place of what '
-'was stored.';
 COMMENT ON COLUMN pgblend._setting_values.name IS 'Setting.';
 COMMENT ON COLUMN pgblend._setting_values.value IS 'Its value.';
 COMMENT ON COLUMN pgblend._setting_values.source IS 'server where it is pinned, else database.';

@@ -27,6 +27,3 @@ BEGIN
     RETURN settings || jsonb_build_object('candidate_depth', depth);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._with_cursor_depth(jsonb, jsonb) IS
-'A search''s settings with the candidate_depth that its cursor (option after) has, if it has one.';

@@ -1,5 +1,5 @@
 -- drop_profile: delete a profile; false where there is none of that name.
--- A built-in profile and the one in force by default are errors.
+-- A built-in profile and the one in force by default are errors. Members of pgblend_admin may.
 CREATE OR REPLACE FUNCTION blend.drop_profile(name text)
 RETURNS boolean
 LANGUAGE plpgsql
@@ -17,6 +17,3 @@ BEGIN
     RETURN FOUND;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.drop_profile(text) IS
-'Delete a profile; false where there is none. Members of pgblend_admin may.';

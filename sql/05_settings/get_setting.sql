@@ -1,6 +1,7 @@
 -- get_setting: the value in force for the whole database, the default where none was set.
 -- An unknown name is an error. Of an object, keys that were not set have their defaults.
--- Definer-rights functions call it: nothing that others can write to is on its search_path.
+-- Definer-rights functions call it: nothing that others can write to is on its search_path. NULL
+-- where it has no default either.
 CREATE OR REPLACE FUNCTION blend.get_setting(name text)
 RETURNS jsonb
 LANGUAGE plpgsql
@@ -22,7 +23,3 @@ BEGIN
     RETURN nullif(found_value, 'null');
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.get_setting(text) IS
-'The value in force for the whole database, the default where none was set; NULL where that is not '
-'set either. An unknown name raises 22023.';

@@ -10,5 +10,3 @@ BEGIN
     PERFORM blend.set_setting(reset_setting.name, NULL);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.reset_setting(text) IS 'Put the default of a setting back.';

@@ -1,6 +1,7 @@
 -- set_profile: make a profile or replace its settings; it holds from the next search on.
 -- A NULL description leaves the one there is (none for a new profile); NULL settings are none.
--- Names that are no names, built-in profiles, unknown settings and wrong values are errors.
+-- Names that are no names, built-in profiles, unknown settings and wrong values are errors. Members
+-- of pgblend_admin may.
 CREATE OR REPLACE FUNCTION blend.set_profile(
     name text,
     description text DEFAULT NULL,
@@ -25,7 +26,3 @@ BEGIN
         settings = excluded.settings, changed_by = DEFAULT, changed_at = DEFAULT;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.set_profile(text, text, jsonb) IS
-'Make a profile, or replace its settings (scope search), live at once; a NULL description leaves '
-'the one there is. Unknown settings and wrong values raise 22023. Members of pgblend_admin may.';

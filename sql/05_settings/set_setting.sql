@@ -1,5 +1,6 @@
 -- set_setting: set a value for the whole database; it holds from the next search on.
--- A SQL NULL or JSON null puts the default back. Unknown names and wrong values are errors.
+-- A SQL NULL or JSON null puts the default back. Unknown names and wrong values are errors. Members
+-- of pgblend_admin may.
 CREATE OR REPLACE FUNCTION blend.set_setting(name text, value jsonb)
 RETURNS void
 LANGUAGE plpgsql
@@ -15,7 +16,3 @@ BEGIN
         jsonb_build_object(set_setting.name, coalesce(set_setting.value, 'null')));
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.set_setting(text, jsonb) IS
-'Set a value for the whole database, live at once; NULL puts the default back. Unknown names and '
-'wrong values raise 22023. Members of pgblend_admin may.';

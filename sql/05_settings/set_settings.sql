@@ -2,7 +2,7 @@
 -- next search on.
 -- A JSON null puts the default back. Unknown names, wrong values and chunk sizes that do not fit
 -- together are errors, and names that the server's configuration pins (_setting_values). NULL and
--- {} change nothing.
+-- {} change nothing. Members of pgblend_admin may.
 CREATE OR REPLACE FUNCTION blend.set_settings(settings jsonb)
 RETURNS void
 LANGUAGE plpgsql
@@ -33,7 +33,3 @@ BEGIN
     PERFORM pgblend._check_chunk_sizes(pgblend._collection_settings('{}'));
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.set_settings(jsonb) IS
-'Set several values for the whole database at once, all or none; null puts a default back. Unknown '
-'names and wrong values raise 22023. Members of pgblend_admin may.';

@@ -280,7 +280,3 @@ BEGIN ATOMIC
         name, scope, value_type, default_value, minimum, maximum, allowed_values, description
     );
 END;
-
-COMMENT ON FUNCTION blend.setting_catalog() IS
-'Every setting and search option, with its type, default, range and meaning. Scopes: search (per '
-'call, collection, profile and database), collection, server.';

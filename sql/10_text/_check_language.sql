@@ -10,6 +10,3 @@ BEGIN
     RETURN NEW;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_language() IS
-'Trigger that refuses a text search configuration that does not exist.';

@@ -19,6 +19,3 @@ BEGIN
     PERFORM pgblend._check_size('the query', size.words, 'different words', 'query_words');
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_query(text) IS
-'Raise 22023 unless a query is within the setting limits.';

@@ -21,6 +21,3 @@ BEGIN
     RETURN NEW;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._chunk_immutable() IS
-'Trigger that lets a chunk''s metadata and counts of tokens change, and nothing else.';

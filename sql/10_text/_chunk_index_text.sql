@@ -80,7 +80,3 @@ BEGIN
     RETURN NEW;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._chunk_index_text() IS
-'Trigger that fills a new chunk''s lexemes from title (weight A), heading (B), text (D) and the '
-'identifiers in them (C), its first one also from the document''s names.';

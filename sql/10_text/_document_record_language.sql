@@ -19,6 +19,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._document_record_language() IS
-'Trigger that notes which text search configurations a collection uses.';

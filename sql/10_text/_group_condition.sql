@@ -18,6 +18,3 @@ BEGIN
         false);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._group_condition(regconfig, jsonb, boolean) IS
-'What must hold of a passage for one alternative of a query: phrases, exclusions, words.';

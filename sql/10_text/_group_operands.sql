@@ -44,6 +44,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._group_operands(regconfig, jsonb, boolean) IS
-'What must hold of a passage for one alternative of a query: phrases, words, and what it excludes.';

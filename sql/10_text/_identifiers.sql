@@ -10,7 +10,3 @@ from pgblend.plpy.text.identifiers import identifiers
 
 return identifiers(content, with_parts)
 $python$;
-
-COMMENT ON FUNCTION pgblend._identifiers(text, boolean) IS
-'The identifiers and codes of a text (ERR-1042, foo.bar(), /etc/fstab, CamelCase), case-folded; '
-'with_parts adds the names within them that are identifiers as well.';

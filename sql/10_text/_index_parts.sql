@@ -16,7 +16,3 @@ from pgblend.plpy.text.words import index_parts
 
 return index_parts(title, heading, content, own_start)
 $python$;
-
-COMMENT ON FUNCTION pgblend._index_parts(text, text, text, integer) IS
-'Title, heading, content and its part before own_start as the parser gets them, and the '
-'identifiers of all as a tsvector''s text: weight C, "=" before each.';

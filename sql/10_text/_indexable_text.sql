@@ -17,7 +17,3 @@ RETURN CASE
         THEN pgblend._spaced_bigrams(translate(content, '<>/\-', '     '))
     ELSE translate(content, '<>/\-', '     ')
 END;
-
-COMMENT ON FUNCTION pgblend._indexable_text(text) IS
-'Text as the parser gets it, for chunks and queries alike: < > / \ - are spaces, and '
-'scripts without word spaces are written as pairs of syllables.';

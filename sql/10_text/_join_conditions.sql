@@ -24,6 +24,3 @@ BEGIN
     RETURN conditions[1];
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._join_conditions(tsquery[], boolean) IS
-'Conditions joined into one: all of which must hold, or any of them.';

@@ -8,6 +8,3 @@ BEGIN ATOMIC
     SELECT coalesce(max(l.positions[cardinality(l.positions)]), 0)
     FROM unnest(_last_position.lexemes) AS l;
 END;
-
-COMMENT ON FUNCTION pgblend._last_position(tsvector) IS
-'The largest position in a tsvector; 0 where it has none.';

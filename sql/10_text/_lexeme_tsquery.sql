@@ -11,6 +11,3 @@ BEGIN ATOMIC
     )::tsquery
     FROM unnest(_lexeme_tsquery.lexemes) AS l (lexeme);
 END;
-
-COMMENT ON FUNCTION pgblend._lexeme_tsquery(text[]) IS
-'A tsquery that matches any of the lexemes, which are taken as they are.';

@@ -10,7 +10,3 @@ from pgblend.plpy.text.names import name_field
 
 return name_field(source_key)
 $python$;
-
-COMMENT ON FUNCTION pgblend._name_field(text) IS
-'The words of a source key, and then the names that a document is asked for by: the whole key, its '
-'file''s name, and that without its suffix.';

@@ -30,7 +30,3 @@ BEGIN
         'C');
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._name_lexemes(regconfig, text, tsvector) IS
-'The lexemes of a document''s names, for its first chunk: whole names with "==" before them, and '
-'words that the title lacks.';

@@ -97,7 +97,3 @@ BEGIN
     condition := pgblend._join_conditions(group_conditions, true);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._parse_query(text, text, text[]) IS
-'What a query means under one text search configuration: lexemes that rank, any of them, how much '
-'more than its idf each weighs, and a condition (phrases, exclusions), NULL where there is none.';

@@ -12,7 +12,3 @@ from pgblend.plpy.text.query import query_groups
 
 return json.dumps(query_groups(query))
 $python$;
-
-COMMENT ON FUNCTION pgblend._query_groups(text) IS
-'A query''s words, phrases and exclusions, as alternatives between or: {"words": text, "groups": '
-'[{"words", "phrases", "excluded"}]}, by the operators of websearch_to_tsquery.';

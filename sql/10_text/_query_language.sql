@@ -47,7 +47,3 @@ SELECT coalesce(
         WHEN query ~ '[\u4e00-\u9fff]' THEN 'zh'
         ELSE 'und' END);
 END;
-
-COMMENT ON FUNCTION pgblend._query_language(text) IS
-'The language that a query is probably in, as its ISO 639-1 code: the one that most of its words '
-'are stop words of; und where that cannot be told.';

@@ -12,6 +12,3 @@ from pgblend.plpy.text.query import query_size
 
 return query_size(query)
 $python$;
-
-COMMENT ON FUNCTION pgblend._query_size(text) IS
-'How many different words a query has, and how many operators: phrases, exclusions, alternatives.';

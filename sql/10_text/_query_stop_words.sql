@@ -28,7 +28,3 @@ BEGIN
         ), '{}'));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._query_stop_words(text, text[]) IS
-'The query''s stop words in the language that it is probably in: the configuration that takes most '
-'of its words for stop words.';

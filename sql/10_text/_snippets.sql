@@ -19,6 +19,3 @@ from pgblend.plpy.text.snippets import page_snippets
 run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
 return page_snippets(run, contents, queries, config_names)
 $python$;
-
-COMMENT ON FUNCTION pgblend._snippets(text[], text[], text[]) IS
-'The best part of each passage as HTML: text escaped, words that match its query in <mark>.';

@@ -10,7 +10,3 @@ from pgblend.plpy.text.words import spaced_bigrams
 
 return spaced_bigrams(content)
 $python$;
-
-COMMENT ON FUNCTION pgblend._spaced_bigrams(text) IS
-'Text whose runs of scripts without word spaces (Chinese, Japanese, Thai, Lao, Khmer, Myanmar) are '
-'written as overlapping pairs of syllables.';

@@ -16,7 +16,3 @@ BEGIN
         '(''([^'']|'''')*'')', '\1:D', 'g')::tsquery;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._websearch_query(text, text) IS
-'A query as websearch_to_tsquery reads it under a text search configuration, asking the bodies of '
-'passages alone.';

@@ -10,6 +10,3 @@ from pgblend.plpy.text.query import websearch_text
 
 return websearch_text(query)
 $python$;
-
-COMMENT ON FUNCTION pgblend._websearch_text(text) IS
-'A query for websearch_to_tsquery, with its words as the parser got them of passages.';

@@ -10,6 +10,3 @@ from pgblend.plpy.text.names import whole_name
 
 return whole_name(name)
 $python$;
-
-COMMENT ON FUNCTION pgblend._whole_name(text) IS
-'A name as a whole, in one case and with single spaces; empty for what is too long for a name.';

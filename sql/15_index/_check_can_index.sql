@@ -19,6 +19,3 @@ BEGIN
     RETURN true;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_can_index() IS
-'Whether this session can write segments: false, with a NOTICE, without numpy.';

@@ -20,6 +20,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_index_claim(bigint) IS
-'Raise 42501 unless this transaction claimed a collection''s lexical index (_claim_index).';

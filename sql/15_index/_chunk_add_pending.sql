@@ -18,6 +18,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._chunk_add_pending() IS
-'Trigger that makes new chunks findable by their words in the same transaction.';

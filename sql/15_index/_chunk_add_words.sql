@@ -49,6 +49,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._chunk_add_words() IS
-'Trigger that puts the words of new chunks into the vocabulary, in the same transaction.';

@@ -23,6 +23,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._chunk_bury() IS
-'Trigger that takes deleted chunks out of the lexical index.';

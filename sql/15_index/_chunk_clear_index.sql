@@ -11,6 +11,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._chunk_clear_index() IS
-'Trigger that empties the lexical index when the chunks are truncated.';

@@ -31,6 +31,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._chunk_seal() IS
-'Trigger that seals at commit, once 1,000 chunks of a collection wait for it.';

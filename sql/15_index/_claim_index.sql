@@ -27,7 +27,3 @@ BEGIN
     RETURN false;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._claim_index(bigint) IS
-'Become the one who writes a collection''s lexical index until the transaction ends; false where '
-'another session is, 42501 unless the caller may write to the collection.';

@@ -13,6 +13,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._collection_add_locks() IS
-'Trigger that makes the rows that stand for a new collection''s locks.';

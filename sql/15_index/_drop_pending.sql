@@ -20,7 +20,3 @@ BEGIN
         FOR UPDATE SKIP LOCKED));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._drop_pending(bigint, bigint[]) IS
-'Take chunks of a collection off pending, NULL: all, but those that another transaction is '
-'deleting; the caller brings them into a segment.';

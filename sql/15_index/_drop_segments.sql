@@ -20,6 +20,3 @@ BEGIN ATOMIC
     USING dropped AS d
     WHERE p.segment_id = d.id;
 END;
-
-COMMENT ON FUNCTION pgblend._drop_segments(bigint) IS
-'Delete a collection''s segments; its chunks are then missing from the index.';

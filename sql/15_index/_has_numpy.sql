@@ -13,6 +13,3 @@ if "found" not in SD:
         SD["found"] = False
 return SD["found"]
 $python$;
-
-COMMENT ON FUNCTION pgblend._has_numpy() IS
-'Whether the server''s Python has numpy; looked up once a session.';

@@ -31,7 +31,3 @@ EXCEPTION
         RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._index_collection(bigint, text, integer) IS
-'Seal or rebuild a collection; a failure becomes a WARNING and a row of lexical_failure, and the '
-'result is NULL.';

@@ -24,6 +24,3 @@ for segment in segments:
         return f"segment {segment['id']}: {error}"
 return None
 $python$;
-
-COMMENT ON FUNCTION pgblend._index_damage(bigint) IS
-'What is wrong with a collection''s sealed segments: reads them all; NULL for nothing.';

@@ -28,6 +28,3 @@ BEGIN ATOMIC
         END
     );
 END;
-
-COMMENT ON FUNCTION pgblend._is_building(bigint) IS
-'Whether another session writes a collection''s segments just now.';

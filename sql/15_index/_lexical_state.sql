@@ -29,6 +29,3 @@ BEGIN ATOMIC
         WHERE g.collection_id = ANY(_lexical_state.collection_ids)
     ) AS s;
 END;
-
-COMMENT ON FUNCTION pgblend._lexical_state(bigint[]) IS
-'What a search has to look at, as one row: segments, deleted chunks, pending chunks.';

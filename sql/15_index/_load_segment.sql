@@ -50,9 +50,3 @@ if len(merged["chunk_ids"]):
         [collection_id, saved["text_search_config"], *segment_arguments(merged)])
 return len(merged["chunk_ids"])
 $python$;
-
-COMMENT ON FUNCTION pgblend._load_segment(
-    bigint, pgblend_data.segment, bytea[], bigint[]
-) IS
-'Write a segment that was saved, without the chunks that are not to be in it; returns how many '
-'chunks it holds.';

@@ -13,7 +13,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._lock_segments(bigint) IS
-'Become the one who writes a collection''s segments until the transaction ends; 55P03 where '
-'another session is.';

@@ -11,6 +11,3 @@ BEGIN ATOMIC
             WHERE g.collection_id = _may_write.collection_id AND g.privilege = 'write'
         );
 END;
-
-COMMENT ON FUNCTION pgblend._may_write(bigint) IS
-'Whether the caller may write to a collection, as its row security has it.';

@@ -15,6 +15,3 @@ BEGIN
         USING HINT = 'The old segments go on serving; see lexical_status().';
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._note_failure(bigint, text) IS
-'Keep why a collection''s segments could not be written, and warn.';

@@ -5,7 +5,3 @@ RETURNS bytea
 LANGUAGE sql
 IMMUTABLE PARALLEL UNSAFE
 RETURN pgblend._pack_vector(tsvectorsend(lexemes), own_position);
-
-COMMENT ON FUNCTION pgblend._pack_lexemes(tsvector, integer) IS
-'A chunk''s lexemes as records of 14 bytes: term, occurrences in title, heading and body, its own '
-'and those that repeat the chunk before.';

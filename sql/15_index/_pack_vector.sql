@@ -17,6 +17,3 @@ if len(counts) > 100:
     counts.clear()
 return pack_lexemes(vector, own_position, term_ids, counts.setdefault(own_position, {}))
 $python$;
-
-COMMENT ON FUNCTION pgblend._pack_vector(bytea, integer) IS
-'The records of a tsvector in its binary form (tsvectorsend).';

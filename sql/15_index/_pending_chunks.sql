@@ -15,6 +15,3 @@ BEGIN ATOMIC
     FROM pgblend_data.pending AS c
     WHERE c.chunk_id = ANY(chunk_ids);
 END;
-
-COMMENT ON FUNCTION pgblend._pending_chunks(bigint[]) IS
-'Pending chunks by id, as plpy/lexical/pending.py reads them.';

@@ -15,6 +15,3 @@ BEGIN ATOMIC
         ) AS data
     FROM unnest(segment_ids, blocks) WITH ORDINALITY AS w (segment_id, block, place);
 END;
-
-COMMENT ON FUNCTION pgblend._posting_blocks(bigint[], integer[]) IS
-'Blocks of segments'' postings, each with its place in the arguments, from 1; in any order.';

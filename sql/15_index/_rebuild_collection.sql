@@ -23,7 +23,3 @@ BEGIN
     RETURN total + pgblend._seal_collection(_rebuild_collection.collection_id, 1);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._rebuild_collection(bigint) IS
-'Make a collection''s segments anew from the chunks'' tsvectors; returns how many chunks they '
-'hold.';

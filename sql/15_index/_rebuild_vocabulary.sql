@@ -27,7 +27,3 @@ BEGIN
     WHERE c.collection_id = _rebuild_vocabulary.collection_id AND l.lexeme NOT LIKE '==%';
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._rebuild_vocabulary(bigint) IS
-'Make a collection''s vocabulary anew from the chunks'' tsvectors, without words that no chunk has '
-'any more; left as it is while somebody adds chunks.';

@@ -70,7 +70,3 @@ if len(merged["chunk_ids"]):
         collection_id, config_name, *segment_arguments(merged))
 return new_rows
 $python$;
-
-COMMENT ON FUNCTION pgblend._seal_batch(bigint, text) IS
-'Move a batch of pending chunks of one language into a segment, merging small ones; returns how '
-'many chunks. The caller holds the collection''s seal lock.';

@@ -41,7 +41,3 @@ BEGIN
     RETURN sealed;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._seal_collection(bigint, integer) IS
-'Seal all pending chunks of a collection; returns how many, 0 where somebody else seals or fewer '
-'than at_least are pending.';

@@ -51,7 +51,3 @@ while rows := list(cursor.fetch(BATCH)):
         write, [collection_id, config_name, *segment_arguments(merge_postings([source]))])
 return total
 $python$;
-
-COMMENT ON FUNCTION pgblend._seal_missing(bigint, text, bigint[]) IS
-'Make segments, from their tsvectors, of a collection''s chunks of one language that are neither '
-'pending nor present; returns how many. The caller holds the collection''s seal lock.';

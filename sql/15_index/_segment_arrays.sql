@@ -9,6 +9,3 @@ BEGIN ATOMIC
     WHERE s.id = ANY(segment_ids)
     ORDER BY s.id;
 END;
-
-COMMENT ON FUNCTION pgblend._segment_arrays(bigint[]) IS
-'The stored arrays of segments (see plpy/lexical/segment.py).';

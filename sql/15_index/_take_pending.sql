@@ -39,6 +39,3 @@ BEGIN ATOMIC
         string_agg(t.records, '' ORDER BY t.chunk_id) AS records
     FROM taken AS t;
 END;
-
-COMMENT ON FUNCTION pgblend._take_pending(bigint, text) IS
-'Delete up to 20,000 pending chunks and return them as one row of arrays (see unpack_pending.py).';

@@ -16,6 +16,3 @@ BEGIN ATOMIC
     SELECT string_agg(int8send(t.chunk_id), '' ORDER BY t.chunk_id)
     FROM taken AS t;
 END;
-
-COMMENT ON FUNCTION pgblend._take_tombstones(bigint, text) IS
-'Delete a collection''s tombstones of one language; their ids as sorted int64, NULL for none.';

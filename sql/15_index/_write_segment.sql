@@ -33,6 +33,3 @@ BEGIN ATOMIC
     FROM segment AS s
     CROSS JOIN unnest(blocks) WITH ORDINALITY AS b (data, place);
 END;
-
-COMMENT ON FUNCTION pgblend._write_segment(bigint, text, bigint[], bytea[], bytea[]) IS
-'Store one segment and its postings, as plpy/lexical/segment.py makes them.';

@@ -13,6 +13,3 @@ BEGIN
     RETURN space;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._active_space() IS
-'The embedding space that searches use; a NULL row where there is none.';

@@ -17,6 +17,3 @@ BEGIN ATOMIC
     CROSS JOIN LATERAL pgblend._parse_query(query, l.text_search_config) AS p
     WHERE p.condition IS NOT NULL;
 END;
-
-COMMENT ON FUNCTION pgblend._binding_conditions(text, bigint[]) IS
-'A query''s phrases and exclusions, under each text search configuration in use.';

@@ -8,6 +8,3 @@ RETURN ln(
     1 + (n - document_frequency + 0.5::double precision)
     / (document_frequency + 0.5::double precision)
 );
-
-COMMENT ON FUNCTION pgblend._bm25_idf(bigint, bigint) IS
-'Inverse document frequency as Lucene has it: ln(1 + (n - df + 0.5) / (df + 0.5)), above 0.';

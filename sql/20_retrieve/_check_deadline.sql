@@ -10,6 +10,3 @@ from pgblend.plpy.lexical.deadline import deadline_check
 
 deadline_check(deadline, plpy.error)()
 $python$;
-
-COMMENT ON FUNCTION pgblend._check_deadline(double precision) IS
-'Raise PB009 once a time on the session''s monotonic clock is over.';

@@ -31,7 +31,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_lexical_index(bigint[], boolean) IS
-'Raise PB002 where a collection has chunks and no lexical index, and, when strict, PB003 where '
-'there are no chunks at all.';

@@ -63,7 +63,3 @@ BEGIN ATOMIC
         LIMIT (settings ->> 'candidate_depth')::integer
     ) AS b;
 END;
-
-COMMENT ON FUNCTION pgblend._cover_density_arm(text, bigint[], jsonb, jsonb) IS
-'Candidates by websearch_to_tsquery, ranked by ts_rank_cd (Clarke, Cormack and Tudhope 1999), as '
-'arrays, best first, ties by (document, chunk index). perfect_score is the best candidate''s.';

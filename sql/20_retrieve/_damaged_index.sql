@@ -25,7 +25,3 @@ BEGIN
         HINT = format('Make it anew: SELECT lexical_rebuild(%L)', damaged);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._damaged_index(text, bigint, text) IS
-'Raise PB002: what the lexical index holds cannot be read; it names the collection and how to mend '
-'it.';

@@ -19,7 +19,3 @@ BEGIN ATOMIC
     FROM unnest(document_ids) WITH ORDINALITY AS u (document_id, place)
     LEFT JOIN pgblend_data.document AS d ON u.document_id = d.id;
 END;
-
-COMMENT ON FUNCTION pgblend._document_ages(bigint[], timestamptz) IS
-'The ages of documents in days at a time, in the order given; NULL for one that is not there. The '
-'date is modified_at, else metadata''s date, else ingested_at.';

@@ -90,10 +90,3 @@ BEGIN
     LIMIT depth;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._document_candidates(
-    text, bigint[], text, text[], double precision[], double precision, double precision,
-    double precision, double precision[], jsonb, integer, double precision, uuid
-) IS
-'BM25 of the documents of one text search configuration that pass the query''s phrases and '
-'exclusions and the filter, each with its best chunk; at most depth rows, best first.';

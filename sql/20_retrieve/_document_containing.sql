@@ -20,8 +20,5 @@ WHERE
         )
     );
 
-COMMENT ON VIEW pgblend._document_containing IS
-'The documents, of collections that the caller may read, whose metadata contain one of the JSON '
-'objects in the parameter pgblend.filter_alternatives.';
 COMMENT ON COLUMN pgblend._document_containing.document_id IS 'The document.';
 COMMENT ON COLUMN pgblend._document_containing.collection_id IS 'Its collection.';

@@ -18,6 +18,3 @@ BEGIN ATOMIC
     ) AS o
     WHERE (SELECT p.condition FROM pgblend._parse_query(query, config_name) AS p) IS NOT NULL;
 END;
-
-COMMENT ON FUNCTION pgblend._document_operands(text, text) IS
-'A query''s phrases and exclusions for whole documents, by alternative; no rows where it has none.';

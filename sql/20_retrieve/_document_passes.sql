@@ -21,7 +21,3 @@ BEGIN ATOMIC
         ))
     );
 END;
-
-COMMENT ON FUNCTION pgblend._document_passes(bigint, bigint[], tsquery[], boolean[]) IS
-'Whether a document passes one of a query''s alternatives: some chunk has each phrase, and none '
-'has what it excludes.';

@@ -56,11 +56,3 @@ return (
     rows["chunk_ids"][chunks].tolist(), rows["document_ids"][chunks].tolist(),
     rows["chunk_indexes"][chunks].tolist(), scores[best][order].tolist())
 $python$;
-
-COMMENT ON FUNCTION pgblend._document_score(
-    bigint[], text, text[], double precision[], double precision, double precision,
-    double precision, double precision[], integer, boolean, double precision, uuid
-) IS
-'BM25 of the documents of one text search configuration that have any of the lexemes: at most '
-'depth documents, best first, ties by id, each with its best chunk, or with every_chunk all that '
-'have a lexeme.';

@@ -31,8 +31,3 @@ rows = joined_rows(opened, None, term_ids(lexemes), run)
 check()
 return count_documents(rows["postings"], rows["documents"], rows["alive"], rows["own_lengths"])
 $python$;
-
-COMMENT ON FUNCTION pgblend._document_statistics(bigint[], text[], double precision, uuid) IS
-'What BM25 of whole documents needs to know of the collections: n documents that have chunks, '
-'their total length, and per lexeme the number of documents that have it. Exact integers over '
-'visible, live chunks.';

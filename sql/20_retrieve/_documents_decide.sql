@@ -15,6 +15,3 @@ RETURN on_document !~ '\mc\.' AND (
         WHERE c.collection_id = ANY(collection_ids) AND c.metadata <> '{}'
     )
 );
-
-COMMENT ON FUNCTION pgblend._documents_decide(text, text[], bigint[]) IS
-'Whether a filter can be checked on documents alone, without their chunks.';

@@ -18,6 +18,3 @@ RETURN CASE
         SELECT greatest(c.reltuples, 0) FROM pg_catalog.pg_class AS c
         WHERE c.oid = 'pgblend_data.document'::regclass)
 END;
-
-COMMENT ON FUNCTION pgblend._documents_read(text, jsonb[]) IS
-'About how many documents are read to find those that pass a filter: all, or 0 by an index.';

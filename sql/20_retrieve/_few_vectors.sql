@@ -21,6 +21,3 @@ BEGIN
     RETURN few;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._few_vectors(pgblend_data.embedding_space, bigint[], integer) IS
-'Whether the caller sees at most so many vectors of the collections in a space.';

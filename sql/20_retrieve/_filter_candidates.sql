@@ -21,6 +21,3 @@ BEGIN
     RETURN passing;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._filter_candidates(bigint[], jsonb) IS
-'Those of some chunks that pass a filter, in the order given; a NULL filter lets all pass.';

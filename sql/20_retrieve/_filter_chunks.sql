@@ -63,6 +63,3 @@ BEGIN
     RETURN CASE WHEN most IS NULL OR cardinality(passing) <= most THEN passing END;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._filter_chunks(jsonb, bigint[], integer) IS
-'The chunks of collections that pass a filter, in no order; NULL where more than a number do.';

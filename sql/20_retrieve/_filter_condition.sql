@@ -40,7 +40,3 @@ on_chunk, operands = compile_filter(tree, parameter, False)
 on_document, _ = compile_filter(tree, parameter, True)
 return on_chunk, on_document, operands, *filter_alternatives(tree), None, None
 $python$;
-
-COMMENT ON FUNCTION pgblend._filter_condition(jsonb, integer) IS
-'A filter as SQL conditions on document d and chunk c that refer to a parameter, with the operands '
-'of that parameter, the metadata keys looked at and what GIN indexes can look for.';

@@ -36,7 +36,3 @@ BEGIN
     RETURN CASE WHEN cardinality(passing) <= most THEN passing END;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._filter_documents(jsonb, bigint[], integer) IS
-'The documents of collections that pass a filter which documents decide, in no order; NULL where '
-'more than a number do.';

@@ -35,7 +35,3 @@ BEGIN
     RETURN CASE WHEN passing >= 10 THEN passing * (100 / percent) * (chunks / documents) END;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._filter_estimate(text, text[], bigint[]) IS
-'About how many chunks of collections pass a filter, from a sample of documents; NULL where that '
-'says little.';

@@ -66,7 +66,3 @@ BEGIN
     ) AS r;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._fuzzy_arm(text, bigint[], jsonb, jsonb) IS
-'Candidates of a query whose misspelt and unfinished words are put right by the vocabulary, as '
-'arrays, best first: BM25 as in _lexical_arm. perfect_score is what no passage can reach.';

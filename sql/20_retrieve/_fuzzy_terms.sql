@@ -167,9 +167,3 @@ BEGIN
     );
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._fuzzy_terms(
-    text, bigint[], jsonb, double precision, uuid
-) IS
-'What the fuzzy arm looks for: per text search configuration the lexemes, their idf, and which '
-'corrections they are; NULL where there is nothing to do.';

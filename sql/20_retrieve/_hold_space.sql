@@ -30,7 +30,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._hold_space(text) IS
-'The embedding space that a search uses, held to the end of the transaction, so that nobody drops '
-'it meanwhile.';

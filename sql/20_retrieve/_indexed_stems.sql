@@ -32,7 +32,3 @@ ids = term_ids([lexeme for _, lexeme in pairs])
 known = known_terms(opened, config_name, ids)
 return [pair for pair, term in zip(pairs, ids) if term in known]
 $python$;
-
-COMMENT ON FUNCTION pgblend._indexed_stems(bigint[], text, text[], uuid) IS
-'The lexemes of some texts that chunks of a text search configuration have, each with the place of '
-'its text.';

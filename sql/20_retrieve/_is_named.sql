@@ -14,6 +14,3 @@ BEGIN ATOMIC
     CROSS JOIN LATERAL pgblend._parse_query(_is_named.query, c.text_search_config) AS p
     WHERE c.id = _is_named.chunk_id;
 END;
-
-COMMENT ON FUNCTION pgblend._is_named(text, bigint) IS
-'Whether a chunk''s document has a name that the query asks for.';

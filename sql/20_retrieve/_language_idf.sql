@@ -46,7 +46,3 @@ BEGIN ATOMIC
     ), '{}')
     FROM weighed AS w;
 END;
-
-COMMENT ON FUNCTION pgblend._language_idf(text[], bigint, bigint[], bigint[], bigint[]) IS
-'Inverse document frequencies where several text search configurations are searched: by how often '
-'a word is in its own language, weighed by how many of the query''s lexemes that language has.';

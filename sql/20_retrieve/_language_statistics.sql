@@ -27,9 +27,3 @@ opened = open_index(run, GD, collection_ids, reading)
 deadline_check(deadline, plpy.error)()
 return count_languages(opened, config_names, term_ids(lexemes), by_document, run)
 $python$;
-
-COMMENT ON FUNCTION pgblend._language_statistics(
-    bigint[], text[], text[], boolean, double precision, uuid
-) IS
-'Of each lexeme, how many chunks, or documents, of its text search configuration there are, and '
-'how many of them have it. Exact integers over visible, live chunks.';

@@ -124,7 +124,3 @@ BEGIN
     ) AS r;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._lexical_arm(text, bigint[], jsonb, jsonb) IS
-'The words'' candidates as arrays, best first: one BM25 over all text search configurations in '
-'use, with statistics of the searched collections. perfect_score is what no passage can reach.';

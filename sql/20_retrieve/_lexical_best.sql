@@ -58,10 +58,3 @@ if "columns" in handed:
     handed["columns"], best = best, ([], [], [], [])
 return array_record(best, sum(idf) * (k1 + 1), length)
 $python$;
-
-COMMENT ON FUNCTION pgblend._lexical_best(
-    bigint[], text, text[], double precision[], double precision, double precision,
-    double precision[], jsonb, tsquery, integer, integer
-) IS
-'The best chunks for lexemes of one text search configuration by BM25, with statistics of the '
-'collections: one reading of the index. At most depth, best first, ties by document and chunk.';

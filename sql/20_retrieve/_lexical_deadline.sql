@@ -32,7 +32,3 @@ if run("SELECT pgblend._has_numpy() AS found", [])[0]["found"]:
         collection_ids, reading)
 return arm_deadline(timeout_ms, handed, plpy.error)
 $python$;
-
-COMMENT ON FUNCTION pgblend._lexical_deadline(bigint[], integer, text, uuid) IS
-'Make the session ready for an arm that searches by words, then start the arm''s clock: when '
-'timeout_ms are over, or the whole search is, in seconds of the session''s monotonic clock.';

@@ -45,11 +45,3 @@ BEGIN
     CROSS JOIN unnest(s.chunk_ids, s.document_ids, s.chunk_indexes, s.scores) AS u;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._lexical_score(
-    bigint[], text, text[], tsquery, double precision[],
-    double precision, double precision, double precision, double precision[], jsonb, integer,
-    double precision, uuid
-) IS
-'BM25 of the chunks of one text search configuration that pass condition and filter; at most depth '
-'rows, best first, ties by (document, chunk index).';

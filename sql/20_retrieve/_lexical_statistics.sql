@@ -35,7 +35,3 @@ postings = view_postings(opened["view"], terms, run)
 check()
 return count_lexemes(opened["live"], postings, opened["pending"], terms)
 $python$;
-
-COMMENT ON FUNCTION pgblend._lexical_statistics(bigint[], text[], double precision, uuid) IS
-'What BM25 needs to know of the collections: n chunks, their total length in lexeme occurrences, '
-'and per lexeme the number of chunks that have it. Exact integers over visible, live chunks.';

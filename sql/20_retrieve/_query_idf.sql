@@ -71,9 +71,3 @@ BEGIN
         ORDER BY u.place);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._query_idf(
-    bigint[], text[], text[], boolean, double precision, uuid
-) IS
-'Inverse document frequencies of lexemes, and what else BM25 needs to know of the collections: n '
-'chunks or documents, their total length, and how many of a lexeme''s language have it.';

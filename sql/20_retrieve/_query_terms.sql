@@ -48,7 +48,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._query_terms(text, bigint[], text) IS
-'What a query means in the text search configurations that collections use: lexemes that rank, of '
-'one configuration after the other, their weights, and conditions that must hold.';

@@ -23,7 +23,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._rehearse_arm(text) IS
-'Call on nothing what an arm that searches by words is made of, so that the session has it '
-'compiled: chunk, document or fuzzy.';

@@ -22,6 +22,3 @@ BEGIN
         jsonb_build_object('$date', dates), coalesce(filter, '{}')));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._search_filter(jsonb, jsonb) IS
-'The filter that a search applies: the caller''s, checked, with the settings since and until.';

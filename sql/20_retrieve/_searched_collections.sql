@@ -31,6 +31,3 @@ BEGIN
     RETURN ids;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._searched_collections(text[]) IS
-'Ids of the collections to search: those named, or all that the caller may read.';

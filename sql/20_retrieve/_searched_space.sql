@@ -21,6 +21,3 @@ BEGIN
     RETURN named;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._searched_space(text) IS
-'The embedding space of this name; NULL is the active one, a NULL row where there is none.';

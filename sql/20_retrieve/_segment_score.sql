@@ -47,12 +47,3 @@ checked = candidate_filter(collection_ids, filter, condition, run)
 return array_record(score_index(
     opened, config_name, term_ids(lexemes), idf, formula, depth, checked, run, check))
 $python$;
-
-COMMENT ON FUNCTION pgblend._segment_score(
-    bigint[], text, text[], double precision[],
-    double precision, double precision, double precision, double precision[], integer,
-    double precision, jsonb, tsquery, uuid
-) IS
-'BM25 of the chunks of one text search configuration that have any of the lexemes (Robertson and '
-'Zaragoza 2009, idf of Lucene, fields weighted as in BM25F). Statistics are arguments. At most '
-'depth rows, best first, ties by (document, chunk index).';

@@ -23,9 +23,6 @@ WHERE
         )
     );
 
-COMMENT ON VIEW pgblend._similar_lexeme IS
-'The indexed lexemes, of collections that the caller may read, that are similar to the text in the '
-'parameter pgblend.fuzzy_lexeme.';
 COMMENT ON COLUMN pgblend._similar_lexeme.collection_id IS 'The collection.';
 COMMENT ON COLUMN pgblend._similar_lexeme.text_search_config IS 'The language.';
 COMMENT ON COLUMN pgblend._similar_lexeme.lexeme IS 'The lexeme.';

@@ -89,7 +89,3 @@ return [
     for candidate, cost in (
         sorted(near.items(), key=lambda item: item[::-1])[:MOST] if near else alike(word, lexeme))]
 $python$;
-
-COMMENT ON FUNCTION pgblend._similar_lexemes(bigint[], text, text[], text[], uuid) IS
-'For each lexeme that is not in the index up to 24 that are and that it may stand for, with the '
-'cost of the edits, the least first.';

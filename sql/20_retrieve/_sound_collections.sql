@@ -9,6 +9,3 @@ BEGIN ATOMIC
     FROM pgblend_data.collection AS c
     WHERE c.id = ANY(collection_ids) AND NOT coalesce(damaged ? c.name, false);
 END;
-
-COMMENT ON FUNCTION pgblend._sound_collections(bigint[], jsonb) IS
-'Those of some collections whose lexical index is not known as damaged.';

@@ -59,7 +59,3 @@ BEGIN ATOMIC
         LIMIT (settings ->> 'candidate_depth')::integer
     ) AS b;
 END;
-
-COMMENT ON FUNCTION pgblend._trigram_arm(text, bigint[], jsonb, jsonb) IS
-'Candidates by the likeness of the query''s words to a passage''s in trigrams: word_similarity '
-'from 0.3 on, as arrays, best first, ties by (document, chunk index). It reads every content.';

@@ -125,11 +125,3 @@ BEGIN ATOMIC
     ORDER BY s.score DESC, s.document_id ASC
     LIMIT depth;
 END;
-
-COMMENT ON FUNCTION pgblend._tsvector_document_score(
-    bigint[], text, text[], bigint[], tsquery[], boolean[], double precision[],
-    double precision, double precision, double precision, double precision[], jsonb, integer
-) IS
-'BM25 of the documents of one text search configuration that have any of the lexemes, each with '
-'its best chunk, from tsvectors. Statistics are arguments. At most depth rows, best first, ties by '
-'document.';

@@ -30,8 +30,3 @@ BEGIN ATOMIC
     FROM pgblend_data.chunk AS c
     WHERE c.collection_id = ANY(collection_ids);
 END;
-
-COMMENT ON FUNCTION pgblend._tsvector_document_statistics(bigint[], text[]) IS
-'What BM25 of whole documents needs to know of the collections: n documents that have chunks, '
-'their total length, and per lexeme the number of documents that have it. Exact integers over '
-'visible, live chunks.';

@@ -32,6 +32,3 @@ BEGIN ATOMIC
     FROM unnest(config_names, lexemes) WITH ORDINALITY AS l (config_name, lexeme, place)
     LEFT JOIN language AS g ON l.config_name = g.text_search_config;
 END;
-
-COMMENT ON FUNCTION pgblend._tsvector_language_statistics(bigint[], text[], text[], boolean) IS
-'What _language_statistics says, from tsvectors.';

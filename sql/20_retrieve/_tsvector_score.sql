@@ -70,11 +70,3 @@ BEGIN ATOMIC
     ORDER BY score DESC, c.document_id ASC, c.chunk_index ASC
     LIMIT depth;
 END;
-
-COMMENT ON FUNCTION pgblend._tsvector_score(
-    bigint[], text, text[], tsquery, double precision[],
-    double precision, double precision, double precision, double precision[], jsonb, integer
-) IS
-'BM25 of the passages of one text search configuration that have any of the lexemes (Robertson and '
-'Zaragoza 2009, idf of Lucene). Statistics are arguments. At most depth rows, best first, ties by '
-'(document, chunk index).';

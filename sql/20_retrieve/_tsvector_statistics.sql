@@ -29,7 +29,3 @@ BEGIN ATOMIC
     FROM pgblend_data.chunk AS c
     WHERE c.collection_id = ANY(collection_ids);
 END;
-
-COMMENT ON FUNCTION pgblend._tsvector_statistics(bigint[], text[]) IS
-'What BM25 needs to know of the collections: n passages, their total length in lexeme occurrences, '
-'and per lexeme the number of passages that have it. Exact integers, from visible rows only.';

@@ -117,10 +117,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._vector_arm(
-    vector, pgblend_data.embedding_space, bigint[], text, jsonb, jsonb
-) IS
-'The vectors'' candidates: passages nearest to a query vector by cosine distance, as arrays, best '
-'first, ties by (document, chunk index); scores are cosines. Settings: candidate_depth, '
-'ef_search, vector_scan, rescore_factor, language. A filter never makes them fewer than there are.';

@@ -54,6 +54,3 @@ BEGIN
         CASE WHEN is_exact OR space.storage = 'binary' THEN ' + 0' ELSE '' END);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._vector_scan(pgblend_data.embedding_space, text, boolean) IS
-'The statement that finds the vectors nearest to its first parameter, as arrays.';

@@ -30,7 +30,3 @@ BEGIN
         ORDER BY u.place);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._words_of_lexemes(text, text, text[]) IS
-'For each lexeme the first word of a text that becomes it under a text search configuration, in '
-'lower case; the lexeme itself where there is none.';

@@ -29,7 +29,3 @@ BEGIN
     USING chunk_ids;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.chunk_embeddings(bigint[], text) IS
-'The stored vectors of chunks, in an embedding space (the active one); a chunk without one '
-'gives no row.';

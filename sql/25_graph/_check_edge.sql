@@ -52,6 +52,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_edge(bigint, bigint, text, real, jsonb) IS
-'Raise unless an edge may be stored as it is given.';

@@ -29,6 +29,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_graph_settings(integer, text, text[], integer) IS
-'Raise 22023 unless a walk''s depth, direction, edge types and limit are right.';

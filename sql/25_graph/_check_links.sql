@@ -24,6 +24,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_links(jsonb) IS
-'Raise 22023 unless links is an array of links as add_links takes them.';

@@ -20,6 +20,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._chunk_drop_edges() IS
-'Trigger that takes deleted chunks'' edges away, and those that they told of.';

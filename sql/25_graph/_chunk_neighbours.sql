@@ -40,6 +40,3 @@ BEGIN
     WHERE n & 3 = 0 AND 'part_of' = ANY(edge_types) AND true = ANY(ways);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._chunk_neighbours(bigint[], boolean[], text[]) IS
-'Edges that follow from what documents are made of: next and part_of.';

@@ -10,6 +10,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._document_clear_edges() IS
-'Trigger that empties the graph when the documents are truncated.';

@@ -24,7 +24,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._document_drop_edges() IS
-'Trigger that takes deleted documents'' edges away; links to them dangle, or lead to another '
-'document of the name.';

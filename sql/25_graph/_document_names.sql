@@ -22,6 +22,3 @@ for key in ("alias", "aliases"):
 return document_names(
     source_key, title or "", uri, [alias for alias in aliases if isinstance(alias, str)])
 $python$;
-
-COMMENT ON FUNCTION pgblend._document_names(text, text, text, jsonb) IS
-'What links may call a document by, normalised: path, stem, uri, aliases and title.';

@@ -61,6 +61,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._document_record_names() IS
-'Trigger that notes the names of documents, and has links of those names resolved.';

@@ -22,7 +22,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._drop_edges(bigint[]) IS
-'Take edges away that touch some nodes, at both their ends, and entities that no edge leads to any '
-'more.';

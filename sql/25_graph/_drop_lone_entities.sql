@@ -11,6 +11,3 @@ BEGIN
         AND NOT EXISTS (SELECT FROM pgblend_data.edge AS e WHERE e.node = t.id * 4 + 2);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._drop_lone_entities(bigint[]) IS
-'Delete those of some nodes that are entities without an edge.';

@@ -49,7 +49,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._edge_check_ends() IS
-'Trigger that refuses edges (42501) of which an end is not of the collection that the edge names '
-'for it, or what says so is of neither.';

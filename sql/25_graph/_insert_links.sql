@@ -51,6 +51,3 @@ if rows:
     run("SELECT pgblend._resolve_links($1, $2)", ["bigint", "text[]"], collection_id, names)
 return len(rows)
 $python$;
-
-COMMENT ON FUNCTION pgblend._insert_links(bigint, bigint[], jsonb, text) IS
-'Store links of documents of one collection and resolve them; returns how many were stored.';

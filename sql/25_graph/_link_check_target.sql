@@ -27,6 +27,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._link_check_target() IS
-'Trigger that refuses links (42501) to documents of another collection.';

@@ -48,6 +48,3 @@ BEGIN
     CROSS JOIN (VALUES (false), (true)) AS way (is_reverse);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._link_edges(bigint[], bigint[]) IS
-'Make the edges between some documents anew from the first ones'' links to the others.';

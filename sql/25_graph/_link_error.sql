@@ -30,6 +30,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._link_error(jsonb) IS
-'What is wrong with a link as it is given, NULL where nothing is.';

@@ -50,7 +50,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._neighbours(bigint[], text, text[], integer) IS
-'The edges of some nodes: one step of a walk, the heaviest first. Types next and part_of, between '
-'passages and documents, come where they are named.';

@@ -43,6 +43,3 @@ BEGIN
     WHERE n & 3 = 2;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._node_facts(bigint[]) IS
-'What nodes are: kind, document, chunk, entity, title; one not to be seen gives no row.';

@@ -17,7 +17,3 @@ BEGIN
         + array_position(ARRAY['document', 'chunk', 'entity'], split_part(node, ':', 1)) - 1;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._node_id(text) IS
-'The number of a node kind:id: four times the id, plus 0 for a document, 1 for a chunk, 2 for an '
-'entity.';

@@ -4,5 +4,3 @@ RETURNS text
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 RETURN (ARRAY['document', 'chunk', 'entity'])[(node & 3) + 1] || ':' || (node >> 2);
-
-COMMENT ON FUNCTION pgblend._node_name(bigint) IS 'A node as kind:id, from its number.';

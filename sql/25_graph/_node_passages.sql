@@ -49,7 +49,3 @@ BEGIN
     WHERE n & 3 < 2 AND NOT EXISTS (SELECT FROM pgblend._node_facts(ARRAY[n]));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._node_passages(bigint[], bigint[], jsonb, text, vector, text) IS
-'The passage that stands for each of some nodes, of those that a search may find; chunk_id 0 is a '
-'node that is gone.';

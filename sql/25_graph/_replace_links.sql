@@ -33,6 +33,3 @@ BEGIN
     GROUP BY d.collection_id;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._replace_links(bigint[], jsonb[]) IS
-'Put links in place of those that documents'' texts had: an array of them for each document.';

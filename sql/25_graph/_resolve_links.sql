@@ -54,7 +54,3 @@ if changed:
         sorted({link["document_id"] for link, _ in changed}), sorted(ends - {None}))
 return len(changed)
 $python$;
-
-COMMENT ON FUNCTION pgblend._resolve_links(bigint, text[]) IS
-'Find anew what the links of some names (NULL: all) mean, and bring their edges up to date; '
-'returns how many links lead elsewhere than before.';

@@ -38,6 +38,3 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._store_mentions(bigint, bigint[], bigint[], bigint[], text[]) IS
-'Store edges of type mentions, both their rows; a pair said twice by a passage comes once.';

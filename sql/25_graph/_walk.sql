@@ -51,7 +51,3 @@ return {
     "reverses": [edge[2] for edge in edges], "types": [edge[3] for edge in edges],
     "weights": [edge[4] for edge in edges], "is_cut": full or any(cut)}
 $python$;
-
-COMMENT ON FUNCTION pgblend._walk(bigint[], integer, text, text[], integer, integer) IS
-'Nodes within some steps of seeds, breadth first, with the nearest seeds of each and the edge that '
-'led there; is_cut says whether node_limit left some out.';

@@ -12,6 +12,3 @@ from pgblend.plpy.fusion.scores import convex_fusion
 
 return convex_fusion([[score or 0.0] for score in scores], weights)[0]
 $python$;
-
-COMMENT ON FUNCTION pgblend._convex_fusion(double precision[], double precision[]) IS
-'convex_fusion of checked arguments.';

@@ -14,6 +14,3 @@ from pgblend.plpy.fusion.scores import normalize_scores
 
 return normalize_scores(scores, method, json.loads(parameters))
 $python$;
-
-COMMENT ON FUNCTION pgblend._normalize_scores(double precision[], text, jsonb) IS
-'normalize_scores of checked arguments.';

@@ -15,6 +15,3 @@ from pgblend.plpy.fusion.bonus import rank_bonus
 amounts, largest = rank_bonus([[rank] for rank in ranks], json.loads(bonus), attainable)
 return amounts[0] if amounts else 0.0
 $python$;
-
-COMMENT ON FUNCTION pgblend._rank_bonus(integer[], jsonb, double precision) IS
-'rank_bonus of checked arguments.';

@@ -19,6 +19,3 @@ BEGIN
     RETURN total;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._sum_ascending(double precision[]) IS
-'The sum of numbers, added from the smallest, so that their order changes no bit.';

@@ -1,7 +1,7 @@
 -- convex_fusion: one item's normalised scores as their weighted mean: Σ weight · score / Σ weight.
 -- A NULL score (the item is not in that list) counts as 0. NULL weights are all 1; weights that are
 -- all 0, and no scores, give 0. Weights but 0 and 1e-100 to 1e100, scores beyond 1e100 and unequal
--- lengths are errors. Formula: plpy/fusion/scores.py.
+-- lengths are errors. Formula: plpy/fusion/scores.py. Source: Bruch, Gai and Ingber 2023.
 CREATE OR REPLACE FUNCTION blend.convex_fusion(
     scores double precision[],
     weights double precision[] DEFAULT NULL
@@ -34,7 +34,3 @@ BEGIN
     RETURN CASE WHEN n > 0 THEN pgblend._convex_fusion(scores, weights) ELSE 0 END;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.convex_fusion(double precision[], double precision[]) IS
-'One item''s normalised scores (normalize_scores) as their weighted mean, NULL counting as 0: in '
-'[0, 1] where the scores are (Bruch, Gai and Ingber 2023).';

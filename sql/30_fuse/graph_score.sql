@@ -1,6 +1,6 @@
 -- graph_score: cosine plus 1 / (1 + depth), each 0 where it is NULL (did not find the node).
 -- Depth 0 is a seed itself. Two NULLs give 0. A negative depth and a cosine outside [-1, 1] are
--- errors.
+-- errors. For nodes found by their vector, through the graph, or both; it can reach 2.
 CREATE OR REPLACE FUNCTION blend.graph_score(cosine double precision, depth integer)
 RETURNS double precision
 LANGUAGE plpgsql
@@ -18,7 +18,3 @@ BEGIN
     RETURN coalesce(cosine, 0) + coalesce(1 / (1 + depth)::double precision, 0);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.graph_score(double precision, integer) IS
-'Score of a node found by its vector, through the graph, or both: cosine + 1 / (1 + depth), each 0 '
-'where it is NULL; it can reach 2.';

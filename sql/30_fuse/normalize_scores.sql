@@ -58,7 +58,3 @@ BEGIN
     RETURN pgblend._normalize_scores(scores, method, parameters);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.normalize_scores(double precision[], text, jsonb) IS
-'One list''s scores on a common scale, NULL staying NULL. minmax {low, high, epsilon}, zscore '
-'{clamp, epsilon}, logistic {center, scale, epsilon}; what is not given comes from the list.';

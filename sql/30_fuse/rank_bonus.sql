@@ -34,8 +34,3 @@ BEGIN
     RETURN coalesce(pgblend._rank_bonus(ranks, nullif(bonus, 'null'), attainable), 0);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.rank_bonus(integer[], jsonb, double precision) IS
-'What an item''s high ranks add to its fused sum: {"kind": "both_top", "depth", "amount"}, '
-'{"kind": "tiers", "tiers": [{"max_rank", "amount"}]} or {"kind": "none"}; "unit": "attainable" '
-'makes the amounts fractions of attainable.';

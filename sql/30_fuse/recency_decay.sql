@@ -27,7 +27,3 @@ BEGIN
     END;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.recency_decay(double precision, double precision, double precision) IS
-'A score that halves with each half-life of age: score · 0.5^(age / half-life), both in days. Ages '
-'below 0 and NULL count as 0.';

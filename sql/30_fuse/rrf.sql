@@ -3,7 +3,7 @@
 -- sum is divided by what an item first in every list would get, so it lies in [0, 1]. No ranks give
 -- 0. Ranks under 1, a negative k, weights but 0 and 1e-100 to 1e100, and unequal lengths are
 -- errors. The formula is that of plpy/fusion/lists.py, bit for bit: terms are added from the
--- smallest.
+-- smallest. Source: Cormack, Clarke and Büttcher 2009.
 CREATE OR REPLACE FUNCTION blend.rrf(
     ranks integer[],
     weights double precision[] DEFAULT NULL,
@@ -45,8 +45,3 @@ BEGIN
     RETURN pgblend._sum_ascending(terms);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.rrf(integer[], double precision[], double precision, boolean) IS
-'Reciprocal rank fusion of one item''s ranks: Σ weight / (k + rank), ranks from 1, NULL where a '
-'list lacks the item (Cormack, Clarke and Büttcher 2009). Normalized, it is divided by what an '
-'item first in every list would get, and lies in [0, 1].';

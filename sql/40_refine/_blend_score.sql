@@ -15,7 +15,3 @@ from pgblend.plpy.refine.blend import blend_scores
 
 return blend_scores([fused], [rerank], json.loads(blend), [rank], candidates)[0]
 $python$;
-
-COMMENT ON FUNCTION pgblend._blend_score(
-    double precision, double precision, integer, jsonb, integer
-) IS 'blend_scores of checked arguments.';

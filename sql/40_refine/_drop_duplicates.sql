@@ -39,8 +39,3 @@ return [
     for place, row in enumerate(dropped, 1)
 ]
 $python$;
-
-COMMENT ON FUNCTION pgblend._drop_duplicates(
-    text[], bigint[], integer[], integer[], text[],
-    double precision, double precision, integer, integer
-) IS 'drop_duplicates of checked arguments, places from 1.';

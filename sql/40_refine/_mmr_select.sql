@@ -31,7 +31,3 @@ return [
     for rank, (index, objective, cosine) in enumerate(chosen, 1)
 ]
 $python$;
-
-COMMENT ON FUNCTION pgblend._mmr_select(
-    double precision[], text[], double precision, integer, integer
-) IS 'mmr_select of checked arguments, places from 1.';

@@ -44,10 +44,3 @@ BEGIN
     RETURN pgblend._blend_score(fused, rerank, rank, given, coalesce(candidates, rank));
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.blend_scores(
-    double precision, double precision, integer, jsonb, integer
-) IS
-'One item''s fused and rerank scores blended by its fused rank: {"kind": "tiers", "tiers": '
-'[{"max_rank", "fused", "rerank"}]} or {"kind": "position", "rerank", "fused", "position"}; NULL '
-'is the default of the setting blend. A NULL rerank score leaves the fused one.';

@@ -62,11 +62,3 @@ BEGIN
         per_document, lengths[1]) AS d;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.drop_duplicates(
-    text[], bigint[], integer[], integer[], text[],
-    double precision, double precision, integer
-) IS
-'Which items of a ranked list (arrays, best first) repeat a better one: a row for each, by place; '
-'duplicate_of is the place of the kept item, NULL where the item is kept. Reasons: content, '
-'overlap, similar, per_document; a check is done where its array is given.';

@@ -6,7 +6,7 @@
 -- new one, similarity the largest cosine (NULL for the first and beyond the pool). result_limit
 -- cuts (NULL: does not) and changes nothing else. Scores should lie in [0, 1], as cosines do. NULL
 -- or empty scores give no rows; NULL or infinite scores, unequal lengths or dimensions, and numbers
--- out of range are errors. Method: plpy/refine/diversity.py.
+-- out of range are errors. Method: plpy/refine/diversity.py. Source: Carbonell and Goldstein 1998.
 CREATE OR REPLACE FUNCTION blend.mmr_select(
     scores double precision[],
     embeddings vector[],
@@ -63,10 +63,3 @@ BEGIN
         lambda, pool, result_limit) AS m;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.mmr_select(
-    double precision[], vector[], double precision, integer, integer
-) IS
-'Maximal marginal relevance (Carbonell and Goldstein 1998): places of the items in an order that '
-'avoids likeness: the greatest lambda · score - (1 - lambda) · cosine to what came before is next. '
-'A missing vector has similarity 0.';

@@ -23,7 +23,3 @@ BEGIN
         FROM jsonb_array_elements(checked -> 'vectors') WITH ORDINALITY AS v (value, place));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._answered_vectors(jsonb, integer, pgblend_data.embedding_space) IS
-'The vectors in the gateway''s answer, one a text in their order, of the space''s size; PB008 '
-'where they are not there.';

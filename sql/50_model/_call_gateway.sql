@@ -18,7 +18,3 @@ BEGIN
     RETURN outcome -> 'answer';
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._call_gateway(text, jsonb, integer) IS
-'POST to the model gateway and return its answer. Raises PB008 when there is no gateway, no answer '
-'within timeout_ms, or an error for an answer.';

@@ -41,6 +41,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_space(text, text, integer, text) IS
-'Raise 22023 (42710 for a name in use) unless an embedding space can be made like this.';

@@ -12,6 +12,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_timeout(integer) IS
-'Raise 22023 unless a time limit is at least 1 ms; NULL is right.';

@@ -11,6 +11,3 @@ from pgblend.plpy.models.expansion import checked_expansion
 expansion = checked_expansion(json.loads(answer))
 return expansion and json.dumps(expansion)
 $python$;
-
-COMMENT ON FUNCTION pgblend._checked_expansion(jsonb) IS
-'{lexicalQueries, vectorQueries, hyde} of an answer; NULL for one of another shape.';

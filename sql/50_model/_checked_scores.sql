@@ -12,6 +12,3 @@ from pgblend.plpy.models.rerank import checked_scores
 scores = checked_scores(json.loads(answer), count)
 return json.dumps({"problem" if isinstance(scores, str) else "scores": scores})
 $python$;
-
-COMMENT ON FUNCTION pgblend._checked_scores(jsonb, integer) IS
-'The scores of texts in a reranker''s answer, {"scores"}, or what is wrong with it, {"problem"}.';

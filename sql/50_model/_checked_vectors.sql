@@ -17,7 +17,3 @@ from pgblend.plpy.models.embedding import checked_vectors
 vectors = checked_vectors(json.loads(answer), count, space)
 return json.dumps(vectors if isinstance(vectors, dict) else {"vectors": vectors})
 $python$;
-
-COMMENT ON FUNCTION pgblend._checked_vectors(jsonb, integer, pgblend_data.embedding_space) IS
-'The vectors of texts in a gateway''s answer, {"vectors"}, or what is wrong with it, {"problem", '
-'"hint"}.';

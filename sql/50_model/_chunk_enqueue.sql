@@ -16,6 +16,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._chunk_enqueue() IS
-'Trigger that queues new chunks for a vector in every embedding space.';

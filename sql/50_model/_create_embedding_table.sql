@@ -72,6 +72,3 @@ BEGIN
         'GRANT INSERT, UPDATE, DELETE ON pgblend_data.%1$I TO pgblend_writer', table_name);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._create_embedding_table(text) IS
-'The table of one embedding space, with its HNSW index, row security and grants.';

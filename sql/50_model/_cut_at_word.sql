@@ -9,6 +9,3 @@ from pgblend.plpy.text.words import cut_at_word
 
 return cut_at_word(content, length)
 $python$;
-
-COMMENT ON FUNCTION pgblend._cut_at_word(text, integer) IS
-'At most so many characters of a text, in whole words where it has any.';

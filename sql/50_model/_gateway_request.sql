@@ -28,6 +28,3 @@ BEGIN
             SELECT d.oid FROM pg_catalog.pg_database AS d WHERE d.datname = current_database()));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._gateway_request(text, jsonb, integer) IS
-'What _post_to_gateway needs for a call: address and places by the settings, path, body, time.';

@@ -15,6 +15,3 @@ BEGIN ATOMIC
         AND l.objsubid = 1
         AND l.granted;
 END;
-
-COMMENT ON FUNCTION pgblend._live_workers() IS
-'The embedding workers whose sessions live: those that hold the lock of their row.';

@@ -10,6 +10,3 @@ from pgblend.plpy.models.secrets import mask_secrets
 
 return mask_secrets(message)
 $python$;
-
-COMMENT ON FUNCTION pgblend._mask_secrets(text) IS
-'A message of a gateway or a model, with *** for what looks like a key.';

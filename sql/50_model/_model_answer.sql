@@ -21,7 +21,3 @@ BEGIN
     RETURN outcome -> 'answer';
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._model_answer(text, jsonb, text, integer) IS
-'What the gateway answers for a task (embed, expand, hyde, rerank, answer); PB008 where it does '
-'not.';

@@ -23,6 +23,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._note_probe(text, real[]) IS
-'Keep what the model of a space answered to the probe text, to know it again.';

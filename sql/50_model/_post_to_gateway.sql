@@ -36,7 +36,3 @@ if later:
     return json.dumps({"call": key})
 return json.dumps(call.answer())
 $python$;
-
-COMMENT ON FUNCTION pgblend._post_to_gateway(jsonb, boolean) IS
-'POST a JSON text to the gateway; {"answer": …} or {"problem": text, "hint": text}. Ends within '
-'timeout_ms and soon after a cancel; later: only send it.';

@@ -26,7 +26,3 @@ BEGIN
         ORDER BY e.place);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._probe_model(text, integer) IS
-'The vector that a model gives for the probe text, asked through the gateway. Raises PB008 where '
-'there is none.';

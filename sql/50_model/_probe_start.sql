@@ -16,6 +16,3 @@ RETURN (
         FROM unnest(embedding) WITH ORDINALITY AS u (value, place)
     ) AS e
 );
-
-COMMENT ON FUNCTION pgblend._probe_start(real[]) IS
-'The first 32 numbers of a vector of length 1: enough to know its model again.';

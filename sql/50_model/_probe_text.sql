@@ -4,6 +4,3 @@ RETURNS text
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 RETURN 'How many dimensions has a vector of this model?';
-
-COMMENT ON FUNCTION pgblend._probe_text() IS
-'The text that a model is asked about, to know it again.';

@@ -47,7 +47,3 @@ BEGIN
         later);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._request_model(text, jsonb, text, integer, boolean) IS
-'The answer of the gateway for a task (embed, expand, hyde, rerank, answer): {"answer"} or '
-'{"problem", "hint"}; with later the request is only sent.';

@@ -19,7 +19,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._wake_workers() IS
-'Tell workers that wait (LISTEN pgblend_embedding) that there is work, once this transaction '
-'commits.';

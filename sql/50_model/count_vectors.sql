@@ -46,8 +46,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.count_vectors(text) IS
-'Of each embedding space how many chunks there are, have a vector, wait for one, were given '
-'up (dead), and neither have nor wait (missing), of collections that the caller may read; for '
-'admins also the bytes of its table and indexes.';

@@ -5,7 +5,7 @@
 -- vectors, probe => false asks nothing, and dimensions must be given. An active space takes the
 -- place of the one that was. storage binary indexes one bit a dimension and re-scores by the stored
 -- halfvec. A name in use, a wrong name, storage or number of dimensions, and a gateway that fails
--- are errors. NULL for active and probe means true.
+-- are errors. NULL for active and probe means true. For members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.create_embedding_space(
     name text,
     model text,
@@ -63,10 +63,3 @@ BEGIN
     RETURN create_embedding_space.dimensions;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.create_embedding_space(
-    text, text, integer, text, boolean, boolean
-) IS
-'Register a model''s vectors: a table, an HNSW index and a queue of all chunks; returns the '
-'dimensions, which the model tells. An active space takes the place of the one that was. For '
-'members of pgblend_admin.';

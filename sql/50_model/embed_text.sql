@@ -2,7 +2,8 @@
 -- One vector a text, in their order. NULL space means the active one, or the model of the setting
 -- embedding_model while there is none. NULL timeout_ms means the setting timeouts_ms. NULL or an
 -- empty array gives an empty one; a NULL text, an unknown space, a gateway that fails, and an
--- answer with other than one vector of the space's size for each text are errors.
+-- answer with other than one vector of the space's size for each text are errors. PB008 where the
+-- gateway fails or the dimensions do not match.
 CREATE OR REPLACE FUNCTION blend.embed_text(
     texts text[],
     space text DEFAULT NULL,
@@ -36,7 +37,3 @@ BEGIN
         cardinality(texts), target);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.embed_text(text[], text, integer) IS
-'Vectors of texts, one a text in their order, by the model of an embedding space (the active one), '
-'through the model gateway. Raises PB008 when the gateway fails or the dimensions do not match.';

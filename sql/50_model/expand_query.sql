@@ -41,7 +41,3 @@ BEGIN
         'promptVersion', answer -> 'promptVersion', 'cached', coalesce(answer -> 'cached', 'false'));
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.expand_query(text, text, boolean, integer) IS
-'A query in other words, by a model: {"lexicalQueries", "vectorQueries", "hyde", …}, as the option '
-'expansion of a search takes it. Raises PB008 where the gateway or the model fails.';

@@ -1,6 +1,7 @@
 -- probe_embedding_space: ask the model of a space for one vector and compare it with what it was.
 -- likeness is the cosine of the two beginnings: 1 for the same model, NULL where the model was not
--- asked when the space was made. An unknown space gives no row; PB008 where the gateway fails.
+-- asked when the space was made. An unknown space gives no row; PB008 where the gateway fails. For
+-- members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.probe_embedding_space(space text)
 RETURNS TABLE (
     model text,
@@ -33,8 +34,3 @@ BEGIN
     RETURN NEXT;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.probe_embedding_space(text) IS
-'Ask the model of an embedding space for one vector: does it have the dimensions of the space, and '
-'is it the vector that the model gave when the space was made (likeness, a cosine)? For members of '
-'pgblend_admin.';

@@ -30,7 +30,3 @@ BEGIN
     RETURN queued;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.queue_missing_vectors(text) IS
-'Queue the chunks that neither have a vector in an embedding space nor wait for one; returns how '
-'many.';

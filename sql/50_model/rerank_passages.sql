@@ -3,7 +3,8 @@
 -- were given. Of a passage the first 4,000 characters are read, in whole words; one
 -- without text scores 0.
 -- NULL timeout_ms means the setting timeouts_ms. A NULL or blank query, and no passages, give no
--- rows; PB008 where the gateway fails, has no model, or gives other than a score for each.
+-- rows; PB008 where the gateway fails, has no model, or gives other than a score for each. Rows
+-- have rank, place among the passages given, and score.
 CREATE OR REPLACE FUNCTION blend.rerank_passages(
     query text,
     passages text[],
@@ -61,7 +62,3 @@ BEGIN
     ORDER BY s.score DESC, s.number;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.rerank_passages(text, text[], integer) IS
-'How well each passage answers a query, from 0 to 1, by a rerank model: rank, place among the '
-'passages given, score. Raises PB008 where the gateway or the model fails.';

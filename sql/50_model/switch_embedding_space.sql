@@ -2,7 +2,7 @@
 -- name of the one before.
 -- Each search keeps the space that it began with. A space in which chunks wait for their vector is
 -- refused (55000) unless even_incomplete is true; an unknown one is an error. To the active space:
--- nothing changes.
+-- nothing changes. For members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.switch_embedding_space(
     name text,
     even_incomplete boolean DEFAULT false
@@ -43,7 +43,3 @@ BEGIN
     RETURN before;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.switch_embedding_space(text, boolean) IS
-'Let searches use another embedding space, from the commit on; returns the name of the one before. '
-'A space that is not filled only where even_incomplete is true. For members of pgblend_admin.';

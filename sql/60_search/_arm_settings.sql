@@ -16,6 +16,3 @@ BEGIN
         'fuzzy', CASE WHEN arm = 'fuzzy' THEN 'on' ELSE 'off' END);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._arm_settings(text) IS
-'What a search by one arm (lexical, vector, fuzzy) puts over its settings; nothing for NULL.';

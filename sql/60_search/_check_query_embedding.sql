@@ -23,6 +23,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_query_embedding(vector, pgblend_data.embedding_space) IS
-'Raise 22023 for a query''s vector of the wrong size, or of length 0.';

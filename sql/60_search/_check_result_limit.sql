@@ -13,6 +13,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_result_limit(integer) IS
-'Raise 22023 unless a limit is from 0 to 10000.';

@@ -43,6 +43,3 @@ BEGIN
     );
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._chunks_around(bigint[], jsonb) IS
-'Chunks and those around them in their documents, as far as context_chars can reach, in one query.';

@@ -25,7 +25,3 @@ BEGIN
     RETURN ARRAY[format('%s: %s', stage, reason)];
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._degrade(text, text, text, text, jsonb) IS
-'Note that a search goes on without a stage: a WARNING, and the text for degraded; with the '
-'setting strict an error.';

@@ -21,6 +21,3 @@ BEGIN
     RETURN degraded;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._degrade_mode(jsonb, jsonb, jsonb) IS
-'Note the stages that a call asks for and that have no model; with strict raise PB010.';

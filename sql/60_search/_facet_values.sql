@@ -94,7 +94,3 @@ BEGIN ATOMIC
     FROM found AS f
     LEFT JOIN element AS e ON f.place = e.place AND f.id = e.id;
 END;
-
-COMMENT ON FUNCTION pgblend._facet_values(bigint[], text[]) IS
-'What chunks have under keys of the filter language: one row for each chunk, key and value, '
-'elements of arrays each; NULL where there is none.';

@@ -58,8 +58,3 @@ BEGIN
     ORDER BY p.rank;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._fetch_page(
-    bigint[], integer[], double precision[], double precision[], text[], jsonb, jsonb, text[]
-) IS
-'The rows of a page, made of its passages'' ids: texts, snippets, places.';

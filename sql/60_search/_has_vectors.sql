@@ -18,6 +18,3 @@ BEGIN
     RETURN found_any;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._has_vectors(pgblend_data.embedding_space, bigint[]) IS
-'Whether any visible passage of the collections has a vector in the space.';

@@ -31,6 +31,3 @@ if made is not None and len(given) <= MOST_CHARACTERS and '"language"' not in gi
     keep_value(plans, asked, made, MOST_PLANS)
 return plans.get(asked, made)
 $python$;
-
-COMMENT ON FUNCTION pgblend._kept_plan(jsonb, jsonb, jsonb, jsonb, text, text, jsonb) IS
-'The plan of a search that the session has made before, NULL where not; one just made is kept.';

@@ -4,6 +4,3 @@ RETURNS double precision
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 RETURN extract(EPOCH FROM end_at - start_at)::double precision * 1000;
-
-COMMENT ON FUNCTION pgblend._milliseconds(timestamptz, timestamptz) IS
-'The time from one moment to another, in milliseconds.';

@@ -20,6 +20,3 @@ BEGIN
             AND of_database ->> s.model_setting IS NULL);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._missing_stages(jsonb, jsonb, jsonb) IS
-'Which of the wanted stages (expand, rerank) there is no model for: {stage: why}.';

@@ -28,7 +28,3 @@ BEGIN
     RETURN ARRAY[format('collections: %s; %s', problem, hint)];
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._no_collections(bigint[], jsonb, boolean) IS
-'Note that a role without any grant searches: a WARNING, and the text for degraded; with the '
-'setting strict an error.';

@@ -17,6 +17,3 @@ role = run(
     ["text"], name)[0]["role"]
 GD["pgblend_last_search"] = (name, role, report)
 $python$;
-
-COMMENT ON FUNCTION pgblend._note_search(jsonb) IS
-'Keep what a search did for last_search, to the end of the transaction.';

@@ -21,6 +21,3 @@ EXCEPTION WHEN SQLSTATE 'PB008' THEN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._query_embedding(text, integer, text) IS
-'The vector of a query in an embedding space, NULL where there is none to be had.';

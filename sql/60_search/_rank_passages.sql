@@ -44,9 +44,3 @@ return rank_passages(Backend(plpy, GD), Request(
     query, result_limit, query_embedding, space, collection_ids, filter, settings, started_at,
     traced))
 $python$;
-
-COMMENT ON FUNCTION pgblend._rank_passages(
-    text, integer, vector, text, bigint[], jsonb, jsonb, double precision, text
-) IS
-'The places, scores, arms and snippets of one page of a search: all arms, fused, cut to the page; '
-'how many candidates there were, and a trace of the stages.';

@@ -18,6 +18,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._report_context(jsonb, jsonb) IS
-'Send the report of a search whose passages went into a context, with what the context took.';

@@ -20,7 +20,3 @@ BEGIN
         in_force ->> 'log_queries', in_force ->> 'log_address', current_setting('data_directory'));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._report_search(jsonb) IS
-'Send a search''s report to the setting log_address, as the role that asks; what was searched and '
-'when is what the session noted, not the caller''s word.';

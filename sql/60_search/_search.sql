@@ -151,9 +151,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._search(
-    text, integer, text[], jsonb, text, jsonb, vector, text, text, boolean
-) IS
-'One search from its arguments to its rows: what all search functions are made of. trace says what '
-'each stage did, where asked for (traced: none, page, pool).';

@@ -69,9 +69,3 @@ BEGIN
         ELSE '{}' END);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._search_fields(
-    text, integer, bigint[], jsonb, jsonb, boolean, blend.search_result[], double precision
-) IS
-'What the search log says of a search: strategy, candidates of words and vectors, fallbacks, '
-'repetitions, each where it is known.';

@@ -21,6 +21,3 @@ FROM (
     WHERE NOT s.value ? 'skipped'
 ) AS ran;
 END;
-
-COMMENT ON FUNCTION pgblend._search_meta(jsonb, jsonb) IS
-'What a search was, in four facts: mode, expanded, reranked, vectorsUsed.';

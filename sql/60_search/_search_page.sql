@@ -109,9 +109,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._search_page(
-    text, integer, vector, text, bigint[], jsonb, jsonb, timestamptz, text, text[]
-) IS
-'One page of a search whose query is embedded, with how many candidates there were and a trace; it '
-'goes on without what the words'' arm lacks: an index (PB002), time (PB009), numpy.';

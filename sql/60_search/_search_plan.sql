@@ -41,6 +41,3 @@ BEGIN
         'is_logged', of_database ? 'log_address', 'search_id', NULL);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._search_plan(jsonb, jsonb, jsonb, jsonb, text, text) IS
-'What a search runs by: the settings in force, and which stages run or why they do not.';

@@ -50,9 +50,3 @@ BEGIN
             total_ms));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._search_report(
-    text, integer, text, bigint[], jsonb, jsonb, boolean, text[], blend.search_result[],
-    double precision
-) IS
-'What the search log gets of a search: one JSON object, short enough for a datagram.';

@@ -40,7 +40,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._search_space(vector, bigint[], jsonb, boolean) IS
-'The embedding space that a search looks in; what it has to do without is noted in degraded, or an '
-'error where it is required.';

@@ -44,10 +44,3 @@ BEGIN
     ) || coalesce(page_trace - '{stages,rows,lexical_tries}'::text[], '{}');
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._search_trace(
-    text, text, bigint[], jsonb, jsonb, text[], blend.search_result[], jsonb,
-    double precision
-) IS
-'What a search did, as one JSON document: settings and where each came from, stages with their '
-'times, and how each row came to its place.';

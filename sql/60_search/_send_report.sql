@@ -37,9 +37,3 @@ if noted.get(search_id, {}).get("role") == asking_role:
         pass  # then the gateway does not take it; model calls say what is wrong
     send_datagram(address, json.dumps(content, ensure_ascii=False))
 $python$;
-
-COMMENT ON FUNCTION pgblend._send_report(
-    jsonb, text, double precision, text, text, text
-) IS
-'Send the report of a search that the session noted, once, with the gateway''s token, to an '
-'address; never wait or fail.';

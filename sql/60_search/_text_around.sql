@@ -18,6 +18,3 @@ from pgblend.plpy.context.around import text_around
 
 return text_around(json.loads(chunks), chunk_index, characters_before, characters_after)
 $python$;
-
-COMMENT ON FUNCTION pgblend._text_around(json, integer, integer, integer) IS
-'The text before and after a chunk, of its document''s chunks around it.';

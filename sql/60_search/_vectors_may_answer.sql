@@ -19,7 +19,3 @@ BEGIN
         AND NOT EXISTS (SELECT FROM pgblend._binding_conditions(query, collection_ids));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._vectors_may_answer(text, bigint[], text) IS
-'Whether vectors may stand in for a query whose words are nowhere: there are some, and it has no '
-'phrases and exclusions, which they know nothing of.';

@@ -11,6 +11,3 @@ BEGIN
         WHERE q.space = _vectors_waiting.space AND q.collection_id = ANY(collection_ids));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._vectors_waiting(text, bigint[]) IS
-'Whether some passages of the collections still need a vector in the space.';

@@ -21,6 +21,3 @@ BEGIN
         END);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._wanted_stages(jsonb) IS
-'Which of the stages that ask models a search wants, by its settings: {"expand", "rerank"}.';

@@ -7,6 +7,3 @@ RETURN CASE
     WHEN settings ->> stage IN ('off', 'false') THEN 'by the setting ' || stage
     ELSE 'by the mode ' || (settings ->> 'mode')
 END;
-
-COMMENT ON FUNCTION pgblend._why_not(text, jsonb) IS
-'Why a stage that asks models (expand, rerank) is not wanted, for people.';

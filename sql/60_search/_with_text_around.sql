@@ -49,7 +49,3 @@ BEGIN
     RETURN results;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._with_text_around(blend.search_result[], jsonb) IS
-'The rows of a search with the text before and after each passage, as the setting context_chars '
-'says.';

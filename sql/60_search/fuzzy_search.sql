@@ -23,7 +23,3 @@ BEGIN
     RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.fuzzy_search(text, integer, text[], jsonb, jsonb) IS
-'The best passages for a query by its words, misspelt and unfinished ones put right by the words '
-'that the searched collections have; arms names the corrections.';

@@ -4,7 +4,7 @@
 -- option strict makes it an error. Misspelt words are put right by the fuzzy arm (option fuzzy).
 -- score falls with rank, but where MMR chooses rows for variety (option mmr): it is the score
 -- before that. Weights that are all 0 are an error. Options: blend.setting_catalog(), scope
--- 'search'.
+-- 'search'. Example: SELECT * FROM hybrid_search('how do I deploy to production').
 CREATE OR REPLACE FUNCTION blend.hybrid_search(
     query text,
     result_limit integer DEFAULT 10,
@@ -28,8 +28,3 @@ BEGIN
     RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.hybrid_search(text, integer, text[], jsonb, text, jsonb, vector) IS
-'The best passages for a query, by words (BM25) and vectors fused: SELECT * FROM '
-'hybrid_search(''how do I deploy to production''). Options: blend.setting_catalog(), scope '
-'search. Wrong options raise 22023; a stage that fails is named in degraded and in a WARNING.';

@@ -17,7 +17,3 @@ asked = run(
 name, role, report = GD.get("pgblend_last_search", (None, None, None))
 return report if (asked["name"], asked["role"]) == (name, role) else None
 $python$;
-
-COMMENT ON FUNCTION blend.last_search() IS
-'What the last search of this transaction did, by the role that asks: {"mode", "arm", "rows", '
-'"candidates", "degraded", "not_run", "search_id", "ms"}; also where it gave no rows.';

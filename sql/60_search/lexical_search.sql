@@ -3,7 +3,8 @@
 -- any may match. score is BM25 over what no passage can reach; arms has the raw BM25; relevance is
 -- NULL. Where no passage has any of the words, the nearest by vectors come instead, marked in
 -- `degraded`. The option strict has words or nothing, and errors: PB002 where a collection has no
--- lexical index, PB003 where there are no chunks, PB009 where the time is over.
+-- lexical index, PB003 where there are no chunks, PB009 where the time is over. A query may have
+-- "phrases", or, and -exclusions.
 CREATE OR REPLACE FUNCTION blend.lexical_search(
     query text,
     result_limit integer DEFAULT 10,
@@ -24,8 +25,3 @@ BEGIN
     RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.lexical_search(text, integer, text[], jsonb, jsonb) IS
-'The best passages for a query by its words alone (BM25). Operators: "phrase", or, -exclusion. '
-'Words that are nowhere: the nearest by vectors, marked in degraded, or with the option strict '
-'none.';

@@ -1,7 +1,8 @@
 -- rerank_candidates: the passages of a search that a reranker would read, best fused score first.
 -- For those who rerank outside the database: give {chunk_id: score} back as the option
 -- rerank_scores of the same search. Arguments and errors are those of hybrid_search; a NULL or
--- blank query gives no rows.
+-- blank query gives no rows. Scores by chunk id go into the option rerank_scores of the same
+-- search.
 CREATE OR REPLACE FUNCTION blend.rerank_candidates(
     query text,
     collections text[] DEFAULT NULL,
@@ -28,9 +29,3 @@ BEGIN
     FROM jsonb_array_elements(search.trace -> 'passages') WITH ORDINALITY AS p (value, place);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.rerank_candidates(
-    text, text[], jsonb, text, jsonb, vector, integer
-) IS
-'The passages of a search that a reranker would read; scores by chunk id go into the option '
-'rerank_scores of the same search.';

@@ -5,7 +5,9 @@
 -- "rows", "skipped", "details"}], "degraded", "total_ms", "results": [{"rank", "score", …, "arms":
 -- {arm: {"rank", "score", "weight"}}, "parts": {name: part of the score}, "scores": {stage: score},
 -- "places": {stage: place}}]}. The parts add up to the score. It runs the very search, so arguments
--- and errors are those of hybrid_search; a NULL or blank query has no stages and results.
+-- and errors are those of hybrid_search; a NULL or blank query has no stages and results. It has
+-- the settings in force and where each came from, the stages with times and counts, and how each
+-- row came to its place.
 CREATE OR REPLACE FUNCTION blend.search_explain(
     query text,
     result_limit integer DEFAULT 10,
@@ -29,7 +31,3 @@ BEGIN
     RETURN search.trace;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.search_explain(text, integer, text[], jsonb, text, jsonb, vector) IS
-'hybrid_search told as one JSON document: settings in force and where each came from, stages with '
-'times and counts, and how each row came to its place.';

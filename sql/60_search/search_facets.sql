@@ -7,7 +7,8 @@
 -- result_limit values a key. A last row of each key with value NULL counts the passages without
 -- one (missing, null or an empty array), where there are any. Collections, filter, profile,
 -- options, query_embedding and errors are those of hybrid_search; offset counts for nothing, and
--- no stage runs that could only reorder the pool. NULL or blank query: no rows.
+-- no stage runs that could only reorder the pool. NULL or blank query: no rows. Example: SELECT *
+-- FROM search_facets('wine', ARRAY['author', '$language']).
 CREATE OR REPLACE FUNCTION blend.search_facets(
     query text,
     keys text[],
@@ -95,10 +96,3 @@ BEGIN
     ORDER BY r.key_place, r.place;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.search_facets(
-    text, text[], integer, text[], jsonb, text, jsonb, vector
-) IS
-'How many of a search''s candidates (the whole pool of candidate_depth, not one page) have each '
-'value of some keys: SELECT * FROM search_facets(''wine'', ARRAY[''author'', ''$language'']). By '
-'count, then value; value NULL counts the passages without one.';

@@ -25,7 +25,3 @@ BEGIN
     RETURN QUERY SELECT r.* FROM unnest(search.results) AS r;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.vector_search(text, integer, text[], jsonb, jsonb, vector) IS
-'The best passages for a query by its vector alone (cosine). Raises PB001 (VECTORS_UNAVAILABLE) '
-'where there are no vectors, PB008 where the gateway fails.';

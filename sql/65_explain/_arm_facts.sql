@@ -70,6 +70,3 @@ BEGIN
     RETURN facts;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._arm_facts(bigint, text, vector, bigint[], jsonb, jsonb, jsonb) IS
-'For each arm whether it ran in a traced search, and where it has a document in its whole list.';

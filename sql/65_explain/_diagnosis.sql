@@ -26,6 +26,3 @@ return json.dumps({
     "suggestion": suggestion,
 })
 $python$;
-
-COMMENT ON FUNCTION pgblend._diagnosis(jsonb) IS
-'Stages, verdict and suggestion for the facts about a document''s way through a search.';

@@ -49,7 +49,3 @@ BEGIN
                 AND (settings #>> '{weights,lexical}')::double precision > 0));
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._document_facts(bigint, text, bigint[], jsonb, jsonb) IS
-'What can be said of a document and a search before the search: whether it is there, where, and '
-'which conditions it fails.';

@@ -33,6 +33,3 @@ BEGIN
     RETURN CASE WHEN failed = '{}' THEN ARRAY[filter::text] ELSE failed END;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._failed_conditions(bigint[], jsonb) IS
-'Those conditions of a filter that none of some chunks passes, as text.';

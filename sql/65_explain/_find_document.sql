@@ -50,7 +50,3 @@ BEGIN
     RETURN found_ids[1];
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._find_document(text, bigint[]) IS
-'The document that a text means: its id or docid, its source key or its URI; NULL where there is '
-'none that the caller may read.';

@@ -46,9 +46,3 @@ BEGIN
     ORDER BY u.place LIMIT 1;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._place_in_arm(
-    text, bigint, text, vector, pgblend_data.embedding_space, bigint[], jsonb, jsonb
-) IS
-'The rank and score of a document''s best passage in an arm''s whole list, compared exactly and to '
-'any depth; NULL where the arm does not find it.';

@@ -42,7 +42,3 @@ BEGIN
     ) AS w;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._query_words(text, bigint, bigint[]) IS
-'The words of a query that rank, as the words'' arm parses them in a document''s language: those '
-'that the document has, and those that it lacks.';

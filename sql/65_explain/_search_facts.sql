@@ -53,9 +53,3 @@ BEGIN
         'result_limit', result_limit);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._search_facts(
-    bigint, text, integer, text[], jsonb, text, jsonb, vector
-) IS
-'A document''s way through a search: its candidates in the whole pool, and its place in each '
-'arm''s whole list.';

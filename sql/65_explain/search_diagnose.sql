@@ -5,7 +5,8 @@
 -- "document", "stages": [{"stage", "passed", "finding", "details"}], "lost_at", "verdict",
 -- "suggestion"}; stages come in the order of a search and end where the document is lost. A
 -- document that the caller may not read is reported exactly like one that is not there. A NULL or
--- blank query or document is an error.
+-- blank query or document is an error. It names the stage where it was lost, what it would have
+-- needed, and a verdict in one sentence.
 CREATE OR REPLACE FUNCTION blend.search_diagnose(
     query text,
     document text,
@@ -49,9 +50,3 @@ BEGIN
         || pgblend._diagnosis(facts);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.search_diagnose(
-    text, text, integer, text[], jsonb, text, jsonb, vector
-) IS
-'Why a document (its id, source key or URI) is or is not among the results of hybrid_search: the '
-'stage where it was lost, what it would have needed, and a verdict in one sentence.';

@@ -100,6 +100,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._search_from_seeds(text[], integer, text[], jsonb, jsonb) IS
-'Passages near to seed nodes in the graph, score 1 / (1 + depth), best first.';

@@ -2,7 +2,8 @@
 -- that is there were set.
 -- The edge dies with either node, and stays when a document's text is replaced. The caller must be
 -- allowed to write to the collections of both. An unknown node, a loop, a weight outside 0 to
--- 1,000,000 and metadata that is no object are errors.
+-- 1,000,000 and metadata that is no object are errors. Nodes are document:ID, chunk:ID or
+-- entity:ID.
 CREATE OR REPLACE FUNCTION blend.add_edge(
     source text,
     target text,
@@ -44,7 +45,3 @@ BEGIN
     RETURN is_new;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.add_edge(text, text, text, real, jsonb) IS
-'Join two nodes (document:ID, chunk:ID, entity:ID) by an edge; true where it is new, false where '
-'one that is there was given weight and metadata.';

@@ -34,7 +34,3 @@ BEGIN
     RETURN deleted;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.delete_edge(text, text, text) IS
-'Delete the edges between two nodes that were added by hand or from data; returns how many. NULL '
-'edge_type is all types.';

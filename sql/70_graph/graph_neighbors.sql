@@ -3,7 +3,8 @@
 -- heaviest edge that leads there; circles do no harm. At most node_limit nodes, the heaviest edges
 -- first, with a WARNING where there are more. The node itself is no row. NULL gives no rows; a node
 -- that is not there is an error. Edge types next and part_of (of passages) come where they are
--- named.
+-- named. Nodes are document:ID, chunk:ID or entity:ID; direction is out, in or both; NULL
+-- edge_types are all.
 CREATE OR REPLACE FUNCTION blend.graph_neighbors(
     node text,
     depth integer DEFAULT 1,
@@ -61,7 +62,3 @@ BEGIN
     ORDER BY w.place;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.graph_neighbors(text, integer, text, text[], integer) IS
-'The nodes within some steps of a node (document:ID, chunk:ID, entity:ID), nearest first, each '
-'once with the edge that leads there. direction: out, in or both; NULL edge_types are all.';

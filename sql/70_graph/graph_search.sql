@@ -6,7 +6,8 @@
 -- a hit; the distance is in arms). A document is shown by one passage, entities lead on and are no
 -- rows, and a seed that is gone is skipped with a WARNING. result_limit of 0 or less is 10. Neither
 -- seeds nor query is an error (PB011), both are one; where the embedding fails it raises PB008,
--- without vectors PB001. Options: those of scope search; graph has direction and edge_types.
+-- without vectors PB001. Options: those of scope search; graph has direction and edge_types. PB011
+-- (NO_SEEDS) without seeds and without a query.
 CREATE OR REPLACE FUNCTION blend.graph_search(
     seed_nodes text[] DEFAULT NULL,
     depth integer DEFAULT 1,
@@ -72,9 +73,3 @@ BEGIN
     ORDER BY r.rank;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.graph_search(
-    text[], integer, integer, text, text[], jsonb, jsonb, vector
-) IS
-'Passages near in the graph: to seed nodes (score 1 / (1 + depth)), or to what a query finds by '
-'its vector (score cosine + 1 / (1 + depth)). Raises PB011 (NO_SEEDS) without either.';

@@ -11,6 +11,3 @@ from pgblend.plpy.context.prompt import answer_messages
 
 return json.dumps(answer_messages(query, json.loads(parts)))
 $python$;
-
-COMMENT ON FUNCTION pgblend._answer_messages(text, jsonb) IS
-'The messages that ask a chat model to answer from passages, as a JSON array.';

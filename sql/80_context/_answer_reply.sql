@@ -35,6 +35,3 @@ BEGIN
         'finish_reason', answer #> '{choices,0,finish_reason}');
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._answer_reply(jsonb, jsonb) IS
-'What the answer model says to a question from its passages; PB008 where it does not answer.';

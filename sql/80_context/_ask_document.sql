@@ -11,6 +11,3 @@ from pgblend.plpy.context.answer import ask_document
 
 return json.dumps(ask_document(json.loads(passages), reply and json.loads(reply)))
 $python$;
-
-COMMENT ON FUNCTION pgblend._ask_document(jsonb, jsonb) IS
-'The answer to a question as one JSON document: citations, the checked answer, what was checked.';

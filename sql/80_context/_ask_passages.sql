@@ -50,6 +50,3 @@ BEGIN
         'degraded', search.trace -> 'degraded');
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._ask_passages(text, integer, text[], jsonb, text, jsonb, vector) IS
-'The passages that a question is answered from, within max_tokens, with what the search did.';

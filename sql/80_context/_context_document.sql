@@ -12,6 +12,3 @@ from pgblend.plpy.context.render import context_document
 
 return json.dumps(context_document(json.loads(request)))
 $python$;
-
-COMMENT ON FUNCTION pgblend._context_document(json) IS
-'A context as one JSON document: parts, statistics, and the text for a model.';

@@ -32,6 +32,3 @@ BEGIN
     RETURN pgblend._context_document(request);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._context_of(text, blend.search_result[], jsonb, text) IS
-'A context made of the rows of a search.';

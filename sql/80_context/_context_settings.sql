@@ -25,7 +25,3 @@ BEGIN
     RETURN settings;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._context_settings(jsonb, text, text[]) IS
-'The settings of a search whose results are made into a context; reserves beyond the budget raise '
-'22023.';

@@ -6,7 +6,8 @@
 -- NULL or blank query is an error. `answer`: true asks the model of the setting answer_model, false
 -- none, NULL where one is set. Where the model fails the citations stand alone, degraded and a
 -- WARNING say why, and the option strict makes it an error. Options: those of get_context, and
--- answer_tokens.
+-- answer_tokens. With a chat model the answer is one of which every sentence cites passages and
+-- every quotation was found word for word; what was not is left out, and named in checks.
 CREATE OR REPLACE FUNCTION blend.ask(
     query text,
     result_limit integer DEFAULT 10,
@@ -43,10 +44,3 @@ BEGIN
     RETURN pgblend._ask_document(passages, reply);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.ask(
-    text, integer, text[], jsonb, text, jsonb, vector, boolean
-) IS
-'Passages that answer a question, as citations with quotes, and (with a chat model) an answer of '
-'which every sentence cites them and every quotation was found word for word; what was not is left '
-'out, and named in checks.';

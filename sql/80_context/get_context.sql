@@ -46,11 +46,3 @@ BEGIN
         'assembly', pgblend._milliseconds(searched_at, clock_timestamp())));
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.get_context(
-    text, integer, text[], jsonb, text, jsonb, vector, text
-) IS
-'What a search found, chosen and stitched to fit a budget of tokens: {parts, stats}, with markdown '
-'or messages (for a chat model) where output_format asks for them. Options: max_tokens, '
-'max_file_tokens, max_part_tokens, reserve_tokens, context_chars, context_order, and those of a '
-'search.';

@@ -12,7 +12,3 @@ BEGIN
     RETURN pgblend._insert_chunks(ARRAY[document_id], ARRAY[chunks]);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._append_chunks(bigint, jsonb) IS
-'Add chunks to those that a document has, chunk_index continuing after the highest; returns how '
-'many.';

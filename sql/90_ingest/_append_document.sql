@@ -34,7 +34,3 @@ BEGIN
     added := pgblend._append_chunks(document_id, _append_document.chunks);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._append_document(text, text, text, text, timestamptz, jsonb) IS
-'Add chunks of new messages to a document, chunk_index continuing after the highest; returns its '
-'id and how many. An error where its content hash is not the expected one.';

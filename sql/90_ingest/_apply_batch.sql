@@ -64,6 +64,3 @@ BEGIN
     RETURN changed;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._apply_batch(pgblend_data.attached_table, text[]) IS
-'What _apply_changes does with some keys, which are in order; returns how many documents changed.';

@@ -30,7 +30,3 @@ BEGIN
     RETURN changed;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._apply_changes(pgblend_data.attached_table, text[]) IS
-'Bring the documents of an attached table''s rows up to date, by their keys: store those that are '
-'there, delete those that are gone; returns how many documents changed.';

@@ -10,6 +10,3 @@ from pgblend.plpy.text.tokens import approximate_tokens
 
 return approximate_tokens(content)
 $python$;
-
-COMMENT ON FUNCTION pgblend._approximate_tokens(text) IS
-'About how many cl100k_base tokens a text has; the server has no tokenizer.';

@@ -21,8 +21,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._attached_rows(
-    pgblend_data.attached_table, text, text[], integer
-) IS
-'Rows of an attached table, read with the rights of its owner.';

@@ -23,6 +23,3 @@ BEGIN
     RETURN attached;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._attachment(text) IS
-'The attachment of a table, by its name; 42704 where there is none.';

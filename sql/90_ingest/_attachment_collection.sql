@@ -49,9 +49,3 @@ BEGIN
     RETURN wanted;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._attachment_collection(
-    pgblend_data.attached_table, pgblend_data.attached_table, text
-) IS
-'The wanted attachment with its collection, which is made where there is none; 55000 where it '
-'holds anything else.';

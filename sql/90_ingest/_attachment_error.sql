@@ -49,6 +49,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._attachment_error(pgblend_data.attached_table) IS
-'Why a table cannot be attached in this way, NULL where it can.';

@@ -127,8 +127,3 @@ BEGIN
         || format(' ORDER BY %s LIMIT $2', columns.names);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._attachment_queries(pgblend_data.attached_table) IS
-'How an attached table is read: SQL for the source key of a row t, for all that the index takes of '
-'it, and queries for its rows and keys; or the problem: a table or columns that are gone, or a key '
-'column of a type that is not PostgreSQL''s own.';

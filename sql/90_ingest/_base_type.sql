@@ -18,6 +18,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._base_type(oid) IS
-'The type that a domain, or a domain over one, is made of; other types are their own.';

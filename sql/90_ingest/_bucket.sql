@@ -5,6 +5,3 @@ RETURNS smallint
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
 RETURN ('x' || left(md5(collection_id::text || ':' || source_key), 3))::bit(12)::integer::smallint;
-
-COMMENT ON FUNCTION pgblend._bucket(bigint, text) IS
-'The part (0 to 4095) of the store that a document belongs to, from its collection and key alone.';

@@ -40,7 +40,3 @@ EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._call_reader(text, text, text[], integer) IS
-'The rows that a query gives when the owner of an attached table asks it; what the owner''s code '
-'does meanwhile is undone.';

@@ -30,6 +30,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_chunks(jsonb[]) IS
-'Raise 22023 unless every element is an array of chunks as ingest_document takes them.';

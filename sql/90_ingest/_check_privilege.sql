@@ -13,6 +13,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_privilege(text) IS
-'Raise 22023 unless the privilege is read or write.';

@@ -12,6 +12,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._check_role(name) IS
-'Raise 42704 unless there is a role of that name.';

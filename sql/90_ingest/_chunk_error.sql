@@ -22,6 +22,3 @@ RETURN CASE
                 || !(@ >= 0 && @ <= 32767 && @.floor() == @))')
         THEN '"piece_tokens": expected an array of whole numbers from 0 to 32767'
 END;
-
-COMMENT ON FUNCTION pgblend._chunk_error(jsonb) IS
-'What is wrong with a chunk given to ingest_document, NULL where nothing is.';

@@ -23,6 +23,3 @@ BEGIN
     DO UPDATE SET bucket = excluded.bucket WHERE false;  -- locks the row, changes nothing
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._claim_documents(pgblend_data.attached_table, text[]) IS
-'Lock the documents of source keys, making those that are not there.';

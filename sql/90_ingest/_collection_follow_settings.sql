@@ -13,6 +13,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._collection_follow_settings() IS
-'Trigger that has vectors and summaries follow a collection''s settings.';

@@ -30,6 +30,3 @@ BEGIN
         ELSE pgblend._column_text(column_name, type_id) END;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._column_json(text, oid) IS
-'SQL for the value of a column of rows t that to_jsonb makes metadata of; calls no user''s cast.';

@@ -19,6 +19,3 @@ BEGIN
         ELSE '' END);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._column_text(text, oid) IS
-'SQL for the text of a column of rows t, by its type''s output function, never by a user''s cast.';

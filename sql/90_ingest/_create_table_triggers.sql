@@ -38,6 +38,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._create_table_triggers(pgblend_data.attached_table) IS
-'Put the triggers of an attachment on its table, and on the partitions.';

@@ -24,7 +24,3 @@ BEGIN
     RETURN coalesce(pgblend._script_language(words), collection_config);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._document_language(text, text, text) IS
-'The text search configuration of a document for which none is named: that of the language which '
-'its script tells, else the collection''s.';

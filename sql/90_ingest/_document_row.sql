@@ -50,7 +50,3 @@ BEGIN
     RETURN checked;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._document_row(
-    pgblend_data.collection, text, text, text, text, jsonb, text, text, text, timestamptz
-) IS 'The document that an ingest means, checked, without an id.';

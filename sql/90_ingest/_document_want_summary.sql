@@ -18,6 +18,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._document_want_summary() IS
-'Trigger that lets a new text wait for a summary, where its collection has summaries.';

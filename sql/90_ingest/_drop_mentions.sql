@@ -17,6 +17,3 @@ BEGIN
         AND CASE WHEN e.is_reverse THEN e.node ELSE e.neighbour END = m.target * 4;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._drop_mentions(bigint[], bigint[]) IS
-'Take edges of type mentions away, both their rows: from each passage to the document it names.';

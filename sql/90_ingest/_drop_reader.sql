@@ -17,6 +17,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._drop_reader(integer) IS
-'Forget the function that reads an attached table.';

@@ -26,6 +26,3 @@ BEGIN
     PERFORM pgblend._drop_reader(attached.id);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._drop_table_triggers(pgblend_data.attached_table) IS
-'Take the triggers of an attachment off its table and the partitions, where they are.';

@@ -32,6 +32,3 @@ BEGIN
     RETURN least(floor(greatest(available, 0)), wanted);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._embedding_allowance(text, integer) IS
-'How many of the wanted texts may be sent to a space''s model now, by embedding_texts_per_minute.';

@@ -22,7 +22,3 @@ RETURN CASE
     WHEN prefix = 'summary' AND summary <> '' THEN format(E'%s\n---\n%s', summary, content)
     ELSE content
 END;
-
-COMMENT ON FUNCTION pgblend._embedding_input(text, text, text, text, text) IS
-'The text that is embedded for a chunk: "title: … | text: …", the document''s summary and the '
-'text, or the text alone.';

@@ -46,7 +46,3 @@ BEGIN
     RETURN reader;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._ensure_reader(pgblend_data.attached_table) IS
-'The function that reads an attached table as the table''s owner, made where it is not as it '
-'should be; returns its name.';

@@ -27,6 +27,3 @@ BEGIN
     LIMIT text_limit;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._entity_texts(bigint, text, integer) IS
-'Texts of a collection that a version of model and prompt has not been asked about, each once.';

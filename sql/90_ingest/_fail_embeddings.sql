@@ -43,7 +43,3 @@ BEGIN
     RETURN dead;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._fail_embeddings(text, integer, bigint[], text[]) IS
-'Set texts aside that the model refused one by one, to be tried later or, after '
-'embedding_max_attempts, given up; returns how many were given up.';

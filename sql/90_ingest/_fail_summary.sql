@@ -17,6 +17,3 @@ BEGIN ATOMIC
         reason = left(pgblend._mask_secrets(_fail_summary.reason), 1000)
     WHERE m.document_id = _fail_summary.document_id;
 END;
-
-COMMENT ON FUNCTION pgblend._fail_summary(bigint, text, boolean) IS
-'Note that a document could not be summed up, and why.';

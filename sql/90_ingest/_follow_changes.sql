@@ -23,7 +23,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._follow_changes(pgblend_data.attached_table, text[]) IS
-'_apply_changes for triggers: also where the session is a replica, in which our own triggers would '
-'not fire.';

@@ -30,7 +30,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._follow_settings(bigint, jsonb, jsonb) IS
-'Do what other settings of a collection ask for: vectors of chunks whose prefix changed, summaries '
-'of documents that have none.';

@@ -15,6 +15,3 @@ RETURN CASE
     WHEN source_metadata IS NULL THEN metadata
     ELSE pgblend._merged_metadata(source, set_metadata)
 END;
-
-COMMENT ON FUNCTION pgblend._followed_metadata(jsonb, jsonb, jsonb, jsonb) IS
-'A document''s metadata once its source says another: what was set by hand stays.';

@@ -12,6 +12,3 @@ BEGIN
         ORDER BY f.constraint_name COLLATE "C");
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._foreign_key_names(regclass) IS
-'The names of a table''s foreign keys, in order.';

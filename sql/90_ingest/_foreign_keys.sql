@@ -60,7 +60,3 @@ BEGIN
     ORDER BY k.constraint_name;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._foreign_keys(regclass) IS
-'The foreign keys of a table: what they reference, and SQL over its rows t for the source key of '
-'the referenced row.';

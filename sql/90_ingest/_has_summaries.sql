@@ -14,6 +14,3 @@ BEGIN
         'false')::boolean;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._has_summaries(bigint) IS
-'Whether the setting summaries is in force for a collection.';

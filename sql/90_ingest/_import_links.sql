@@ -55,7 +55,3 @@ BEGIN
         ORDER BY s.source_key);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._import_links(text) IS
-'Add links from the temporary table link_stage; returns how many were stored, how many of those '
-'dangle, and the sources that are not there.';

@@ -39,7 +39,3 @@ BEGIN
     RETURN added;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._insert_chunks(bigint[], jsonb[]) IS
-'Add chunks to documents, an array of them for each, chunk_index continuing after the highest; '
-'returns how many.';

@@ -11,6 +11,3 @@ BEGIN
     RETURN '{int2,int4,int8,numeric,text,varchar,bpchar,uuid,bool,date,timestamp}'::regtype[]::oid[];
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._key_types() IS
-'The types of key columns: those of PostgreSQL whose values have one text in all sessions.';

@@ -71,7 +71,3 @@ if gone:
     plpy.execute(LONE, [sorted(set(gone))])
 return joined
 $python$;
-
-COMMENT ON FUNCTION pgblend._link_entities(bigint, text) IS
-'Make entities, and edges to and between them, of what a model found in the passages of a '
-'collection; returns how many passages were joined to any.';

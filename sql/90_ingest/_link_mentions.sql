@@ -51,6 +51,3 @@ for start in range(0, len(new), BATCH):
     plpy.execute(STORE, [collection_id, *map(list, columns)])
 return len(wanted)
 $python$;
-
-COMMENT ON FUNCTION pgblend._link_mentions(bigint) IS
-'Make edges of type mentions in a collection that the caller may write to; returns how many.';

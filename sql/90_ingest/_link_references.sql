@@ -49,7 +49,3 @@ BEGIN
     WHERE e.metadata <> excluded.metadata;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._link_references(pgblend_data.attached_table, text[]) IS
-'Make the edges of foreign keys from and to some rows of an attached table, where both have '
-'documents.';

@@ -75,7 +75,3 @@ BEGIN
     RETURN loaded + missing;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._load_segments(text) IS
-'Put saved segments, which the client staged in temporary tables, in place of those that a '
-'collection has; returns how many chunks they hold. A foreign or damaged file is an error.';

@@ -12,6 +12,3 @@ RETURN CASE
         WHERE e.value = 'null'
     )
 END;
-
-COMMENT ON FUNCTION pgblend._merged_metadata(jsonb, jsonb) IS
-'Metadata with changes laid over it; a key whose change is a JSON null is left out.';

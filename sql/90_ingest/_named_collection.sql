@@ -18,6 +18,3 @@ BEGIN
     RETURN found_collection;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._named_collection(text) IS
-'The collection of that name; 42704 where the caller sees none.';

@@ -26,7 +26,3 @@ BEGIN
     RETURN lexemes @@ phrase;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._names_entity(text, tsvector, text, text) IS
-'Whether a passage names an entity: its title, heading or text has the words of the name one after '
-'the other, as its configuration parses them.';

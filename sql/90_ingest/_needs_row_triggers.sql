@@ -10,7 +10,3 @@ BEGIN ATOMIC
     LEFT JOIN pg_catalog.pg_subscription_rel AS s ON c.oid = s.srrelid
     WHERE c.oid = _needs_row_triggers.relation;
 END;
-
-COMMENT ON FUNCTION pgblend._needs_row_triggers(regclass) IS
-'Whether statement triggers would miss changes of a table: of a partitioned one, a partition, or a '
-'subscriber''s.';

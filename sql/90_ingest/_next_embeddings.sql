@@ -63,7 +63,3 @@ BEGIN
     ORDER BY c.id;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._next_embeddings(text, integer, integer) IS
-'Chunks that wait for a vector in a space, with the text to embed: claimed for a worker, or '
-'without one locked for this transaction.';

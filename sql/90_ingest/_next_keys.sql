@@ -22,7 +22,3 @@ BEGIN
         WITH ORDINALITY AS r (key, parts, title, content, metadata, uri, modified_at, targets, place);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._next_keys(pgblend_data.attached_table, integer) IS
-'The source keys of the next rows of an attached table to be brought in, and the key of the last '
-'of them.';

@@ -45,6 +45,3 @@ BEGIN
     ORDER BY n.place;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._next_summaries(integer, integer, integer) IS
-'Documents that wait for a summary, with the beginning of their text, claimed for a worker.';

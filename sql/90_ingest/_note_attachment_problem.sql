@@ -14,6 +14,3 @@ BEGIN
         USING HINT = 'Name the columns anew: blend.attach_table(…), as for a new table.';
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._note_attachment_problem(integer, text) IS
-'Warn that changes of an attached table could not be followed, and remember it.';

@@ -23,6 +23,3 @@ BEGIN
             LIMIT most) AS o);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._orphan_keys(pgblend_data.attached_table, integer) IS
-'Source keys of documents whose row is gone from the attached table; NULL where there are none.';

@@ -10,6 +10,3 @@ BEGIN ATOMIC
     INNER JOIN pg_catalog.pg_attribute AS c ON n.conrelid = c.attrelid AND k.number = c.attnum
     WHERE n.conrelid = _primary_key.relation AND n.contype = 'p';
 END;
-
-COMMENT ON FUNCTION pgblend._primary_key(regclass) IS
-'The columns of a table''s primary key, in its order; NULL where it has none.';

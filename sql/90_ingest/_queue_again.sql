@@ -24,6 +24,3 @@ BEGIN
     RETURN queued;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._queue_again(bigint[]) IS
-'Queue chunks for a new vector, in every space; the one they have stays until then.';

@@ -19,6 +19,3 @@ BEGIN ATOMIC
         AND pgblend._embedding_input(old_prefix, d.title, c.heading, c.content, m.summary)
         <> pgblend._embedding_input(new_prefix, d.title, c.heading, c.content, m.summary);
 END;
-
-COMMENT ON FUNCTION pgblend._queue_changed_prefix(bigint, text, text) IS
-'Queue the chunks of a collection whose text to embed another prefix changes.';

@@ -34,9 +34,3 @@ BEGIN
         keys, most) AS r;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._read_as_owner(
-    pgblend_data.attached_table, text, text[], integer
-) IS
-'Rows of an attached table, read with the rights of its owner: those of keys, the next keys, or '
-'all keys.';

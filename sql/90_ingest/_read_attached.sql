@@ -26,6 +26,3 @@ BEGIN
     RETURN QUERY SELECT r.* FROM pgblend._read_as_owner(attached, what, keys, most) AS r;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._read_attached(integer, text, text[], integer) IS
-'Rows of an attached table, read with the rights of its owner, for admins that may read the table.';

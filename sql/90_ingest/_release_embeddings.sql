@@ -15,6 +15,3 @@ BEGIN
     RETURN released;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._release_embeddings(integer) IS
-'Give back what a worker claimed and did not do; returns how many chunks.';

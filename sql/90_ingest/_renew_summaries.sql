@@ -25,7 +25,3 @@ BEGIN
     RETURN renewed;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._renew_summaries(text, text) IS
-'Let documents whose summary is of another model or prompt than made_by wait for another one; '
-'returns how many.';

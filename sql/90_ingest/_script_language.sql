@@ -11,7 +11,3 @@ from pgblend.plpy.text.language import script_language
 
 return script_language(content)
 $python$;
-
-COMMENT ON FUNCTION pgblend._script_language(text) IS
-'The language that the script of a text tells, as its ISO 639-1 code: zh, ja, ko, th, lo, km or '
-'my; NULL where it tells none.';

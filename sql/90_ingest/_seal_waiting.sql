@@ -31,6 +31,3 @@ BEGIN
     RETURN total;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._seal_waiting(integer) IS
-'Seal the collections that at least so many chunks wait in; returns how many chunks.';

@@ -23,6 +23,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._setting_follow() IS
-'Trigger that has vectors and summaries follow the settings of the database.';

@@ -22,6 +22,3 @@ return json.dumps(split_text(
     sizes["min_chunk_size_tokens"],
 ))
 $python$;
-
-COMMENT ON FUNCTION pgblend._split_content(text, jsonb) IS
-'Split a text into chunks, as ingest_document takes them, with approximate token counts.';

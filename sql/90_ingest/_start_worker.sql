@@ -27,6 +27,3 @@ BEGIN
     RETURN worker.id;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._start_worker(text, integer) IS
-'Register this session as an embedding worker, which lives as long as the session; returns its id.';

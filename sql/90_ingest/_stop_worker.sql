@@ -12,6 +12,3 @@ BEGIN
     WHERE w.id = _stop_worker.worker;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._stop_worker(integer) IS
-'Give back what this session''s worker claimed, and let go of the lock of its row.';

@@ -110,9 +110,3 @@ BEGIN
     FROM unnest(ids, statuses) WITH ORDINALITY AS s (id, status, place);
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._store_documents(
-    pgblend_data.collection, pgblend_data.document[], text[], jsonb[], jsonb[]
-) IS
-'Store documents of one collection, each with its chunks and links; returns a row for each, by its '
-'place from 1: added, replaced, updated (chunks kept) or unchanged.';

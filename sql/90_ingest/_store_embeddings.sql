@@ -50,7 +50,3 @@ BEGIN
     RETURN fresh;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._store_embeddings(text, integer) IS
-'Move vectors from the temporary table embedding_stage (chunk_id, embedding), which the client '
-'filled by COPY, to a space, and take their chunks off the queue; returns how many.';

@@ -19,6 +19,3 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._store_extraction(bigint, text, text, jsonb) IS
-'Keep what a model found in a text: its entities and their relations.';

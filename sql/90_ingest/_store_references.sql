@@ -49,7 +49,3 @@ BEGIN
         AND e.document_id <> 0 AND e.origin = 'key';
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._store_references(pgblend_data.attached_table, text[], jsonb[]) IS
-'Note what the foreign keys of some rows of an attached table reference; what they referenced '
-'before has no edge any more.';

@@ -53,7 +53,3 @@ BEGIN
     RETURN true;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._store_summary(bigint, text, text, text, text) IS
-'Keep a document''s summary and queue the chunks whose text to embed it changes; false where the '
-'document''s text is another by now.';

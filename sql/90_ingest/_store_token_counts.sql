@@ -26,6 +26,3 @@ BEGIN
     RETURN counted;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._store_token_counts(jsonb) IS
-'Put counted tokens in place of estimated ones; returns of how many chunks.';

@@ -21,7 +21,3 @@ BEGIN ATOMIC
     GROUP BY c.name
     ORDER BY c.name;
 END;
-
-COMMENT ON FUNCTION pgblend._summary_counts(text) IS
-'For each collection that has or wants summaries, how many there are, how many of another model or '
-'prompt than made_by, how many wait, and how many were given up.';

@@ -52,7 +52,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._table_changed() IS
-'Trigger on attached tables that brings the documents of changed rows up to date, in the same '
-'transaction.';

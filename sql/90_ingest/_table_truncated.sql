@@ -26,7 +26,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._table_truncated() IS
-'Trigger on attached tables and their partitions that deletes the documents of rows that a '
-'TRUNCATE took.';

@@ -14,6 +14,3 @@ BEGIN
     WHERE a.space = _take_allowance.space AND _take_allowance.texts > 0;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._take_allowance(text, integer) IS
-'Count off texts that are sent to a space''s model, at most what its bucket holds.';

@@ -30,6 +30,3 @@ BEGIN
     ORDER BY 1;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._trigger_problems(pgblend_data.attached_table) IS
-'Which triggers an attached table lacks, or has disabled.';

@@ -18,7 +18,3 @@ BEGIN
     RETURN NULL;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._triggered_attachment(integer, oid) IS
-'The attachment that a trigger on a table, or on a partition of it, serves; NULL where there is '
-'none (any more).';

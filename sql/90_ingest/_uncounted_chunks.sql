@@ -14,6 +14,3 @@ BEGIN ATOMIC
     WHERE c.id = ANY(_uncounted_chunks.chunk_ids) AND c.piece_tokens IS NULL
     ORDER BY c.id;
 END;
-
-COMMENT ON FUNCTION pgblend._uncounted_chunks(bigint[]) IS
-'Which of some chunks have estimated token counts, with their text.';

@@ -13,6 +13,3 @@ BEGIN
         ELSE to_regclass(table_name) END;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._user_table(text) IS
-'The relation of that name, NULL where there is none; one of public where no schema is named.';

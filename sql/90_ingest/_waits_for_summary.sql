@@ -14,6 +14,3 @@ BEGIN ATOMIC
         AND (s.settings ->> 'summaries')::boolean
         AND blend.get_setting('summary_model') <> 'null';
 END;
-
-COMMENT ON FUNCTION pgblend._waits_for_summary() IS
-'The collections whose chunks are embedded with a summary that a model makes.';

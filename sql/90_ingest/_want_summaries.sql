@@ -24,6 +24,3 @@ BEGIN
     RETURN wanted;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._want_summaries(bigint[], boolean) IS
-'Let documents wait for a summary, those without one, or with is_new all; messages get none.';

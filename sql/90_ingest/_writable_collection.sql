@@ -16,6 +16,3 @@ BEGIN
     RETURN target;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._writable_collection(text) IS
-'The collection of that name; 42501 where the caller may not write to it.';

@@ -1,7 +1,8 @@
 -- add_collection: make a collection and return its id; nobody but admins sees it until it is
 -- granted.
 -- A name in use, an unknown text search configuration and wrong settings are errors. Settings:
--- those of scope collection and search in blend.setting_catalog().
+-- those of scope collection and search in blend.setting_catalog(). Readers see it once it is
+-- granted (grant_collection).
 CREATE OR REPLACE FUNCTION blend.add_collection(
     name text,
     text_search_config text DEFAULT 'english',
@@ -43,6 +44,3 @@ BEGIN
     RETURN new_id;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.add_collection(text, text, jsonb) IS
-'Make a collection and return its id. Readers see it once it is granted (grant_collection).';

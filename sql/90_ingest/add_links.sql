@@ -3,7 +3,8 @@
 -- target as a source key of the collection, name as a title, alias or name of a document, path,
 -- wiki and uri as a text would write them. A link whose target is not there dangles until it
 -- arrives. Links stay when the document's text is replaced, and die with the document. One that is
--- there with the same target, kind and type is replaced.
+-- there with the same target, kind and type is replaced. A target that is not there yet is found
+-- when it arrives.
 CREATE OR REPLACE FUNCTION blend.add_links(collection text, source_key text, links jsonb)
 RETURNS bigint
 LANGUAGE plpgsql
@@ -29,7 +30,3 @@ BEGIN
         - replaced;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.add_links(text, text, jsonb) IS
-'Say what a document cites, as data: [{"target": "other-key", "type": "cites", "weight": 1}]; '
-'returns how many links are new. A target that is not there yet is found when it arrives.';

@@ -11,7 +11,8 @@
 -- A row's foreign keys to attached tables, its own among them, are edges foreign_key of the graph
 -- to the referenced rows' documents, in either order of attachment, where they reference
 -- key_columns in the order of their index; one that is added later counts for rows written from
--- then on, and for all after fill_table(…, anew => true): check_attached_tables tells.
+-- then on, and for all after fill_table(…, anew => true): check_attached_tables tells. For members
+-- of pgblend_admin who own the table.
 CREATE OR REPLACE FUNCTION blend.attach_table(
     table_name text,
     text_columns text[],
@@ -89,11 +90,3 @@ BEGIN
     RETURN NEXT;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.attach_table(
-    text, text[], text, text[], text, text[], text, text, boolean
-) IS
-'Let a collection follow a table: each row is a document, searchable in the transaction that '
-'writes it; source_key joins back; foreign keys between attached tables are edges of the graph. '
-'Up to 1,000 rows are brought in at once, the rest by fill_table. For members of pgblend_admin '
-'who own the table.';

@@ -80,6 +80,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.check_attached_tables() IS
-'What is wrong with attached tables, and how to mend it; no row where all is well.';

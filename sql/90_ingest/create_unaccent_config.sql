@@ -36,7 +36,3 @@ BEGIN
     RETURN config_name;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.create_unaccent_config(text) IS
-'A text search configuration that reads é as e: base with the extension unaccent before its own '
-'dictionaries. Returns its name, base_unaccent.';

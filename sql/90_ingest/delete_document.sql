@@ -12,9 +12,6 @@ BEGIN
 END;
 $function$;
 
-COMMENT ON FUNCTION blend.delete_document(bigint) IS
-'Delete a document, its chunks and vectors; false where there is none to delete.';
-
 CREATE OR REPLACE FUNCTION blend.delete_document(collection text, source_key text)
 RETURNS boolean
 LANGUAGE plpgsql
@@ -29,6 +26,3 @@ BEGIN
     RETURN FOUND;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.delete_document(text, text) IS
-'Delete the document with that key of a collection; false where there is none to delete.';

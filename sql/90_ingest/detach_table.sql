@@ -1,6 +1,7 @@
 -- detach_table: follow a table no more, and forget its rows: triggers, documents, the collection
 -- where attach_table made it; returns how many documents went.
--- A table that was dropped is named as it was attached. One that is not attached is an error.
+-- A table that was dropped is named as it was attached. One that is not attached is an error. For
+-- members of pgblend_admin who own the table.
 CREATE OR REPLACE FUNCTION blend.detach_table(table_name text)
 RETURNS bigint
 LANGUAGE plpgsql
@@ -24,8 +25,3 @@ BEGIN
     RETURN gone;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.detach_table(text) IS
-'Follow a table no more, and forget its rows: triggers, documents, and the collection where '
-'attach_table made it; returns how many documents went. For members of pgblend_admin who own the '
-'table.';

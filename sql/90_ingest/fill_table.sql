@@ -2,7 +2,8 @@
 -- To be called again, each time in a transaction of its own, until it returns 0: then all rows are
 -- in, and documents whose row is gone are not any more. Writers of the table are not stopped; where
 -- one stands in the way for half a second, the call fails with 55P03 and can be repeated. anew
--- begins with the first row again; what is as it should be is left alone.
+-- begins with the first row again; what is as it should be is left alone. For members of
+-- pgblend_admin who may read the table.
 CREATE OR REPLACE FUNCTION blend.fill_table(
     table_name text,
     batch_size integer DEFAULT 500,
@@ -54,8 +55,3 @@ BEGIN
     RETURN coalesce(cardinality(keys), 0);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.fill_table(text, integer, boolean) IS
-'Bring in the next rows of an attached table, and take away what is gone; returns how many. To be '
-'called again until it returns 0. Writers are not stopped. For members of pgblend_admin who may '
-'read the table.';

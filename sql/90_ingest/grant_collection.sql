@@ -1,5 +1,6 @@
 -- grant_collection: let a role (and its members) read or write a collection; write includes read.
--- An unknown collection, role or privilege is an error; granting again changes nothing.
+-- An unknown collection, role or privilege is an error; granting again changes nothing. The role
+-- also needs membership in pgblend_reader or pgblend_writer.
 CREATE OR REPLACE FUNCTION blend.grant_collection(
     collection text,
     role_name name,
@@ -21,7 +22,3 @@ BEGIN
     ON CONFLICT ON CONSTRAINT collection_grant_pkey DO NOTHING;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.grant_collection(text, name, text) IS
-'Let a role, and its members, read or write a collection. The role also needs membership in '
-'pgblend_reader or pgblend_writer.';

@@ -23,6 +23,3 @@ BEGIN
     RETURN pgblend._node_name(found_id * 4);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.graph_node(text, text) IS
-'The node of a document (document:ID), for the functions that take nodes.';

@@ -7,7 +7,7 @@
 -- of {content, own_start, start_offset, end_offset, start_line, end_line, pages, heading, kind,
 -- token_count, piece_tokens, metadata}. links: what the text links to, as add_links takes it; they
 -- replace those it had, and NULL leaves an unchanged document's alone. What set_metadata set stays
--- over the metadata given here.
+-- over the metadata given here. The text is findable at once; vectors follow (embedding_queue).
 CREATE OR REPLACE FUNCTION blend.ingest_document(
     collection text,
     source_key text,
@@ -48,9 +48,3 @@ BEGIN
         ARRAY[ingest_document.links]) AS s;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.ingest_document(
-    text, text, text, text, text, jsonb, text, jsonb, text, text, timestamptz, jsonb
-) IS
-'Store one document and its chunks in one call; idempotent. status: added, replaced, updated '
-'(chunks kept) or unchanged. The text is findable at once; vectors follow (embedding_queue).';

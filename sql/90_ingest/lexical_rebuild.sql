@@ -2,7 +2,7 @@
 -- how many chunks it holds.
 -- Readers see the old segments until the transaction commits. 55P03 where another session seals. 0
 -- without numpy (a NOTICE says so). NULL where it failed: lexical_status() says why, and the old
--- segments go on serving.
+-- segments go on serving. Readers see the old index until commit.
 CREATE OR REPLACE FUNCTION blend.lexical_rebuild(collection text)
 RETURNS bigint
 LANGUAGE plpgsql
@@ -18,7 +18,3 @@ BEGIN
     RETURN pgblend._index_collection(target.id, 'rebuild', 1);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.lexical_rebuild(text) IS
-'Make the lexical index of a collection anew from the chunks'' tsvectors; returns how many chunks '
-'it holds, NULL where it failed (see lexical_status). Readers see the old one until commit.';

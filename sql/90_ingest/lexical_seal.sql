@@ -39,7 +39,3 @@ BEGIN
     RETURN total;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.lexical_seal(text) IS
-'Seal what is pending of a collection now, or of all that the caller may write; returns how many '
-'chunks, 0 where another session seals already, NULL where it failed (see lexical_status).';

@@ -3,7 +3,8 @@
 -- another session writes segments; error where the last attempt failed, chunks are missing from the
 -- index, or what it holds is damaged (all of it is read, to know); uninitialized where there are
 -- chunks and no index; empty without chunks; else ready. A name that the caller sees no collection
--- of is an error.
+-- of is an error. status is uninitialized, building, ready, empty or error; counts are of chunks,
+-- sizes in bytes.
 CREATE OR REPLACE FUNCTION blend.lexical_status(collection text DEFAULT NULL)
 RETURNS TABLE (
     collection_name text,
@@ -91,7 +92,3 @@ BEGIN
     ORDER BY c.name;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.lexical_status(text) IS
-'The lexical index of a collection, or of all that the caller may read: status (uninitialized, '
-'building, ready, empty or error), counts of chunks, bytes, the last error and seal.';

@@ -15,7 +15,3 @@ BEGIN
     RETURN pgblend._link_mentions((pgblend._writable_collection(collection)).id);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.link_mentions(text) IS
-'Make edges of type mentions from documents to those of the collection that their text '
-'names by title or alias; returns how many there are. Only those that come or go are written.';

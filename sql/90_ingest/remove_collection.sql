@@ -41,6 +41,3 @@ BEGIN
     RETURN FOUND;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.remove_collection(text) IS
-'Delete a collection with all its documents; false where there is none to delete.';

@@ -24,6 +24,3 @@ BEGIN
     RETURN new_metadata;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.reset_metadata(bigint) IS
-'Forget what set_metadata set of a document; returns the metadata that it has then: its source''s.';

@@ -11,7 +11,3 @@ BEGIN
     RETURN pgblend._resolve_links((pgblend._writable_collection(collection)).id, NULL);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.resolve_links(text) IS
-'Find anew what all links of a collection mean, as after two sessions stored documents that link '
-'to each other at the same time; returns how many changed.';

@@ -30,7 +30,3 @@ BEGIN
     RETURN queued;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.retry_embeddings(text) IS
-'Queue dead letters and chunks that wait to be tried again anew, as if they had never failed; '
-'returns how many.';

@@ -24,7 +24,3 @@ BEGIN
     RETURN false;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.revoke_collection(text, name, text) IS
-'Take a grant on a collection back; revoking read takes write as well. Returns whether there was '
-'one.';

@@ -1,7 +1,7 @@
 -- set_collection_settings: change settings of a collection, all or none; the others stay.
 -- A JSON null takes a setting back. Searches of the collection alone follow at once; chunk sizes
 -- hold for what is ingested from now on. An unknown collection, unknown settings and wrong values
--- are errors. NULL and {} change nothing.
+-- are errors. NULL and {} change nothing. Members of pgblend_admin may.
 CREATE OR REPLACE FUNCTION blend.set_collection_settings(collection text, settings jsonb)
 RETURNS void
 LANGUAGE plpgsql
@@ -27,7 +27,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.set_collection_settings(text, jsonb) IS
-'Change settings of a collection, all or none, the others staying; null takes one back. Unknown '
-'settings and wrong values raise 22023. Members of pgblend_admin may.';

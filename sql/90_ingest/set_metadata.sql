@@ -51,8 +51,3 @@ BEGIN
     RETURN new_metadata;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.set_metadata(bigint, jsonb, boolean) IS
-'Change a document''s metadata without touching its chunks or vectors; returns the new metadata. '
-'Merged, a JSON null takes a key away. What is set stays when the source is ingested again, until '
-'reset_metadata.';

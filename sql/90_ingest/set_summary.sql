@@ -11,7 +11,3 @@ BEGIN
     RETURN pgblend._store_summary(document_id, NULL, coalesce(btrim(summary), ''), NULL);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.set_summary(bigint, text) IS
-'Give a document a summary of one''s own, in place of a model''s; false where there is no such '
-'document. Chunks whose text to embed it changes wait for a new vector.';

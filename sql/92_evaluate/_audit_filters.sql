@@ -46,6 +46,3 @@ BEGIN
     ORDER BY target DESC;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._audit_filters(bigint[], jsonb[]) IS
-'The filters that an audit tries, each with the share of passages that pass it.';

@@ -29,6 +29,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._finish_run(bigint, bigint[], jsonb[], jsonb) IS
-'Store a run''s metrics, one object a query and one for all, and mark it done.';

@@ -58,7 +58,3 @@ BEGIN ATOMIC
         GROUP BY c.source_key
     ) AS d;
 END;
-
-COMMENT ON FUNCTION pgblend._found_documents(blend.search_result[], bigint) IS
-'Passages collapsed to documents, each at its best place, with its best score; a passage counts as '
-'the relevant documents that hold its text, else as its own.';

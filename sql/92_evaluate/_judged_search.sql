@@ -36,7 +36,3 @@ BEGIN
     END IF;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._judged_search(pgblend_data.evaluation_run, text, vector) IS
-'The passages that a run''s search finds for one query, whose quotation marks and hyphens are no '
-'operators.';

@@ -18,6 +18,3 @@ BEGIN
     RETURN found_set;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._judged_set(text) IS
-'The judged set of that name; 42704 where the caller sees none.';

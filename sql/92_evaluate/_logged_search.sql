@@ -15,6 +15,3 @@ BEGIN
         WHERE l.search_id = _logged_search.search_id AND l.role_name = pgblend._asking_role());
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._logged_search(uuid) IS
-'The query of a search in the search log that was made as the role that asks.';

@@ -15,6 +15,3 @@ BEGIN ATOMIC
     FROM unnest(passages) AS p
     WHERE p.rank <= 10;
 END;
-
-COMMENT ON FUNCTION pgblend._passage_metrics(blend.search_result[]) IS
-'Of the first ten passages: different documents, and the share whose text an earlier one has.';

@@ -10,6 +10,3 @@ BEGIN ATOMIC
     ) WITH ORDINALITY AS w (word, place)
     WHERE w.word <> '' AND lower(w.word) <> 'or';
 END;
-
-COMMENT ON FUNCTION pgblend._plain_query(text) IS
-'A query without its operators: quotation marks, leading hyphens and the word or.';

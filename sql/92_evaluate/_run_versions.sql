@@ -35,7 +35,3 @@ BEGIN ATOMIC
         )
     );
 END;
-
-COMMENT ON FUNCTION pgblend._run_versions(pgblend_data.judged_set, text) IS
-'What a run''s figures depend on beside its settings: versions and numbers of documents, queries '
-'and judgements.';

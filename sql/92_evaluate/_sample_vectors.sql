@@ -34,6 +34,3 @@ BEGIN
     RETURN coalesce(sample, '{}');
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._sample_vectors(bigint[], integer, text) IS
-'Points halfway between two stored vectors of an embedding space, the same for the same ids.';

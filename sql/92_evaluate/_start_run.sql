@@ -53,6 +53,3 @@ BEGIN
     RETURN run_id;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._start_run(text, text, text, jsonb, integer) IS
-'The id of an unfinished run of a judged set that is searched in this very way, else of a new one.';

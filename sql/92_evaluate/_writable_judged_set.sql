@@ -17,6 +17,3 @@ BEGIN
     RETURN target;
 END;
 $function$;
-
-COMMENT ON FUNCTION pgblend._writable_judged_set(text) IS
-'The judged set of that name; 42501 where the caller may not write to it.';

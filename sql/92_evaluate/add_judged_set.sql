@@ -46,7 +46,3 @@ BEGIN
     RETURN new_id;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.add_judged_set(text, text, text, text) IS
-'Make a judged set, queries with judged documents, on one collection or (admins) on all, and '
-'return its id.';

@@ -4,7 +4,8 @@
 -- filter; NULL filters are no filter and, of the metadata that documents have, the ones that pass
 -- about a tenth, a hundredth and a thousandth. recall is the share of the exact rows that the index
 -- found (equally near ones count), NULL where nothing passes; times are medians. No vectors give no
--- rows; a sample beyond 1 to 1000 and a result_limit beyond 1 to 1000 are errors.
+-- rows; a sample beyond 1 to 1000 and a result_limit beyond 1 to 1000 are errors. A row tells
+-- recall, pages that came back short, and median times.
 CREATE OR REPLACE FUNCTION blend.audit_recall(
     collections text[] DEFAULT NULL,
     sample_size integer DEFAULT 50,
@@ -100,7 +101,3 @@ BEGIN
     END LOOP;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.audit_recall(text[], integer, integer, jsonb[], jsonb) IS
-'How many of the nearest passages the HNSW index finds, against comparing all vectors, on a sample '
-'and by filter: recall, pages that came back short, and median times.';

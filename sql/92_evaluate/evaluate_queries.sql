@@ -67,7 +67,3 @@ BEGIN
     RETURN done;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.evaluate_queries(bigint, integer) IS
-'Search a run''s next queries, store the documents that they found, and return how many queries '
-'were searched: 0 when none is left.';

@@ -39,7 +39,3 @@ BEGIN
     RETURN blend.record_judgement(set_name, searched, found_document.source_key, feedback.grade);
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.feedback(uuid, bigint, integer) IS
-'Note how well a passage answered a logged search, as a judgement in the set "feedback: '
-'<collection>"; returns the query''s id.';

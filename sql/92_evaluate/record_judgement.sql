@@ -59,7 +59,3 @@ BEGIN
     RETURN judged_id;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.record_judgement(text, text, text, integer) IS
-'Note in a judged set how well a document (by its source key) answers a query: above 0 relevant, '
-'the higher the better, NULL takes it back. Returns the query''s id.';

@@ -18,7 +18,3 @@ BEGIN
     RETURN true;
 END;
 $function$;
-
-COMMENT ON FUNCTION blend.remove_judged_set(text) IS
-'Delete a judged set with its queries, judgements and runs; false where there is none. The '
-'documents stay.';

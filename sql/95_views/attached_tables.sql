@@ -17,8 +17,6 @@ SELECT
 FROM pgblend_data.attached_table AS a
 INNER JOIN pgblend_data.collection AS c ON a.collection_id = c.id;
 
-COMMENT ON VIEW blend.attached_tables IS
-'The tables that collections follow; check_attached_tables() says what is wrong with them.';
 COMMENT ON COLUMN blend.attached_tables.table_name IS 'The table.';
 COMMENT ON COLUMN blend.attached_tables.collection IS 'The collection that follows it.';
 COMMENT ON COLUMN blend.attached_tables.key_columns IS

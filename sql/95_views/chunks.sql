@@ -19,7 +19,6 @@ SELECT
 FROM pgblend_data.chunk AS h
 INNER JOIN pgblend_data.collection AS c ON h.collection_id = c.id;
 
-COMMENT ON VIEW blend.chunks IS 'The chunks that the caller may read.';
 COMMENT ON COLUMN blend.chunks.chunk_id IS 'Number of the chunk; new text has a new one.';
 COMMENT ON COLUMN blend.chunks.document_id IS 'Its document.';
 COMMENT ON COLUMN blend.chunks.chunk_index IS 'Place in the document, from 0.';

@@ -24,8 +24,6 @@ SELECT
     c.created_at
 FROM pgblend_data.collection AS c;
 
-COMMENT ON VIEW blend.collections IS
-'The collections that the caller may read, with their sizes.';
 COMMENT ON COLUMN blend.collections.id IS 'Internal number.';
 COMMENT ON COLUMN blend.collections.name IS 'Name, as search functions take it.';
 COMMENT ON COLUMN blend.collections.text_search_config IS

@@ -34,9 +34,6 @@ WHERE
         'application/x-slack-export', 'application/x-linear', 'application/mbox'
     );
 
-COMMENT ON VIEW blend.conversations IS
-'The channels, issues and mail threads that the caller may read, each with the cursor of its sync: '
-'what to fetch since for the next pgblend sync.';
 COMMENT ON COLUMN blend.conversations.document_id IS 'The document.';
 COMMENT ON COLUMN blend.conversations.collection IS 'Name of its collection.';
 COMMENT ON COLUMN blend.conversations.source_key IS

@@ -30,7 +30,6 @@ SELECT
 FROM without AS w
 INNER JOIN daily AS a ON w.day = a.day;
 
-COMMENT ON VIEW blend.degraded_searches IS 'What searches went on without, a day and a stage.';
 COMMENT ON COLUMN blend.degraded_searches.day IS 'Beginning of the day.';
 COMMENT ON COLUMN blend.degraded_searches.stage IS 'The stage that was left out.';
 COMMENT ON COLUMN blend.degraded_searches.searches IS 'Number of searches without it.';

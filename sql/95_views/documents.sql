@@ -26,7 +26,6 @@ CROSS JOIN LATERAL (
     WHERE h.document_id = d.id
 ) AS totals;
 
-COMMENT ON VIEW blend.documents IS 'The documents that the caller may read.';
 COMMENT ON COLUMN blend.documents.document_id IS
 'Number of the document, kept when it is replaced.';
 COMMENT ON COLUMN blend.documents.collection IS 'Name of its collection.';

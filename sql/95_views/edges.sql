@@ -14,7 +14,6 @@ FROM pgblend_data.edge AS e
 INNER JOIN pgblend_data.collection AS c ON e.collection_id = c.id
 WHERE NOT e.is_reverse;
 
-COMMENT ON VIEW blend.edges IS 'The edges whose both ends the caller may see, one row each.';
 COMMENT ON COLUMN blend.edges.source IS 'Where it begins: document:ID, chunk:ID or entity:ID.';
 COMMENT ON COLUMN blend.edges.target IS 'Where it leads.';
 COMMENT ON COLUMN blend.edges.edge_type IS

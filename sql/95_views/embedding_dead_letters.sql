@@ -14,8 +14,6 @@ INNER JOIN pgblend_data.document AS d ON q.document_id = d.id
 INNER JOIN pgblend_data.collection AS k ON q.collection_id = k.id
 WHERE q.dead_at IS NOT NULL;
 
-COMMENT ON VIEW blend.embedding_dead_letters IS
-'Chunks that were given up, and why; blend.retry_embeddings() queues them anew.';
 COMMENT ON COLUMN blend.embedding_dead_letters.space IS 'Name of the embedding space.';
 COMMENT ON COLUMN blend.embedding_dead_letters.collection IS 'Name of the collection.';
 COMMENT ON COLUMN blend.embedding_dead_letters.document_id IS 'The document.';

@@ -53,8 +53,6 @@ CROSS JOIN total
 CROSS JOIN worker
 LEFT JOIN queue AS q ON s.name = q.space;
 
-COMMENT ON VIEW blend.embedding_progress IS
-'How far each embedding space is, how fast it goes, and how long it takes.';
 COMMENT ON COLUMN blend.embedding_progress.space IS 'Name of the embedding space.';
 COMMENT ON COLUMN blend.embedding_progress.model IS 'Model that makes its vectors.';
 COMMENT ON COLUMN blend.embedding_progress.embedded IS 'Chunks that have a vector.';

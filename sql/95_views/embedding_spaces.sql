@@ -24,8 +24,6 @@ SELECT
     s.tuned_at
 FROM pgblend_data.embedding_space AS s;
 
-COMMENT ON VIEW blend.embedding_spaces IS
-'The embedding spaces, with the chunks that still wait for a vector.';
 COMMENT ON COLUMN blend.embedding_spaces.name IS 'Name.';
 COMMENT ON COLUMN blend.embedding_spaces.model IS 'Model that makes its vectors.';
 COMMENT ON COLUMN blend.embedding_spaces.dimensions IS 'Dimensions of a vector.';

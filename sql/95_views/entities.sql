@@ -13,7 +13,6 @@ SELECT
 FROM pgblend_data.entity AS t
 INNER JOIN pgblend_data.collection AS c ON t.collection_id = c.id;
 
-COMMENT ON VIEW blend.entities IS 'People, places and things that passages speak of.';
 COMMENT ON COLUMN blend.entities.node IS 'The node in the graph: entity:ID.';
 COMMENT ON COLUMN blend.entities.collection IS 'Name of the collection.';
 COMMENT ON COLUMN blend.entities.entity_type IS 'What it is: person, place, …';

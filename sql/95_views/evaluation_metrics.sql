@@ -13,8 +13,6 @@ INNER JOIN pgblend_data.judged_set AS s ON r.set_id = s.id
 CROSS JOIN LATERAL jsonb_each_text(r.metrics) AS m
 WHERE r.state = 'done';
 
-COMMENT ON VIEW blend.evaluation_metrics IS
-'Every metric of every evaluation run, one row each: for charts.';
 COMMENT ON COLUMN blend.evaluation_metrics.run_id IS 'Number of the run.';
 COMMENT ON COLUMN blend.evaluation_metrics.judged_set IS 'Name of the judged set.';
 COMMENT ON COLUMN blend.evaluation_metrics.arm IS 'hybrid, or the one arm that was searched.';

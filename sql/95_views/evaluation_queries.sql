@@ -14,8 +14,6 @@ SELECT
 FROM pgblend_data.evaluation_result AS e
 INNER JOIN pgblend_data.judged_query AS q ON e.query_id = q.id;
 
-COMMENT ON VIEW blend.evaluation_queries IS
-'What each query found in each run that the caller may read, with its metrics.';
 COMMENT ON COLUMN blend.evaluation_queries.run_id IS 'Number of the run.';
 COMMENT ON COLUMN blend.evaluation_queries.query_key IS 'Key of the query within its set.';
 COMMENT ON COLUMN blend.evaluation_queries.query IS 'The query.';

@@ -31,8 +31,6 @@ CROSS JOIN LATERAL (
     WHERE e.run_id = r.id
 ) AS totals;
 
-COMMENT ON VIEW blend.evaluation_runs IS
-'The evaluation runs that the caller may read: one row a run, for trends over time.';
 COMMENT ON COLUMN blend.evaluation_runs.run_id IS 'Number of the run.';
 COMMENT ON COLUMN blend.evaluation_runs.judged_set IS 'Name of the judged set.';
 COMMENT ON COLUMN blend.evaluation_runs.arm IS 'hybrid, or the one arm that was searched.';

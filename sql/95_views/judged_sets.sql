@@ -16,7 +16,6 @@ LEFT JOIN pgblend_data.judged_query AS q ON s.id = q.set_id
 LEFT JOIN pgblend_data.judgement AS j ON q.id = j.query_id
 GROUP BY s.id, c.name;
 
-COMMENT ON VIEW blend.judged_sets IS 'The judged sets that the caller may read.';
 COMMENT ON COLUMN blend.judged_sets.name IS 'Name.';
 COMMENT ON COLUMN blend.judged_sets.collection IS 'Its collection; NULL means all.';
 COMMENT ON COLUMN blend.judged_sets.description IS 'Where it comes from.';

@@ -12,8 +12,6 @@ FROM pgblend_data.judgement AS j
 INNER JOIN pgblend_data.judged_query AS q ON j.query_id = q.id
 INNER JOIN pgblend_data.judged_set AS s ON q.set_id = s.id;
 
-COMMENT ON VIEW blend.judgements IS
-'The judgements that the caller may read, with their queries; record_judgement writes them.';
 COMMENT ON COLUMN blend.judgements.judged_set IS 'Name of the judged set.';
 COMMENT ON COLUMN blend.judgements.query_key IS 'Key of the query within the set.';
 COMMENT ON COLUMN blend.judgements.query IS 'The query.';

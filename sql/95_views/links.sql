@@ -18,8 +18,6 @@ INNER JOIN pgblend_data.collection AS c ON l.collection_id = c.id
 INNER JOIN pgblend_data.document AS d ON l.document_id = d.id
 LEFT JOIN pgblend_data.document AS t ON l.target_document_id = t.id;
 
-COMMENT ON VIEW blend.links IS
-'What documents say about others, as it is written, and what it means.';
 COMMENT ON COLUMN blend.links.collection IS 'Name of the collection.';
 COMMENT ON COLUMN blend.links.source_key IS 'Key of the document that says so.';
 COMMENT ON COLUMN blend.links.edge_type IS 'What it says: link, embed, cites, …';

@@ -15,7 +15,6 @@ SELECT
 FROM pgblend_data.model_call AS c
 GROUP BY 1, 2, 3;
 
-COMMENT ON VIEW blend.model_costs IS 'What calls to models cost, a day, task and model.';
 COMMENT ON COLUMN blend.model_costs.day IS 'Beginning of the day.';
 COMMENT ON COLUMN blend.model_costs.task IS
 'What was asked for: embedding, rerank, expansion, hyde, answer, …';

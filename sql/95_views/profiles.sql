@@ -9,8 +9,6 @@ SELECT
     p.changed_at
 FROM pgblend_data.profile AS p;
 
-COMMENT ON VIEW blend.profiles IS
-'The named ranking recipes that hybrid_search(profile => …) takes.';
 COMMENT ON COLUMN blend.profiles.name IS 'Name.';
 COMMENT ON COLUMN blend.profiles.description IS 'What it does.';
 COMMENT ON COLUMN blend.profiles.settings IS 'Its search settings.';

@@ -44,9 +44,6 @@ SELECT
     measured.versions = measured.previous_versions AS same_versions
 FROM measured;
 
-COMMENT ON VIEW blend.quality_trend IS
-'Quality over time: every metric of every evaluation run that is done, with the change against '
-'the run before of the same set, arm, profile, options and limit.';
 COMMENT ON COLUMN blend.quality_trend.judged_set IS 'Name of the judged set.';
 COMMENT ON COLUMN blend.quality_trend.arm IS 'hybrid, or the one arm that was searched.';
 COMMENT ON COLUMN blend.quality_trend.profile IS 'Profile of a hybrid search.';

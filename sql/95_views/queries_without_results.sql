@@ -8,8 +8,6 @@ FROM pgblend_data.search_log AS l
 WHERE l.purpose = 'search' AND l.result_count = 0 AND l.query IS NOT NULL
 GROUP BY 1;
 
-COMMENT ON VIEW blend.queries_without_results IS
-'Queries that found nothing, whatever their case and spaces.';
 COMMENT ON COLUMN blend.queries_without_results.query IS
 'The query in lower case, or its digest (log_queries hash).';
 COMMENT ON COLUMN blend.queries_without_results.searches IS 'How often it found nothing.';

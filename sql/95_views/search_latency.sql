@@ -28,8 +28,6 @@ SELECT
 FROM timing AS t
 GROUP BY 1, 2;
 
-COMMENT ON VIEW blend.search_latency IS
-'How long searches took each hour, in all and by stage.';
 COMMENT ON COLUMN blend.search_latency.hour IS 'Beginning of the hour.';
 COMMENT ON COLUMN blend.search_latency.stage IS 'Stage; NULL for the whole search.';
 COMMENT ON COLUMN blend.search_latency.searches IS 'Number of searches that ran it.';

@@ -12,8 +12,6 @@ FROM pgblend_data.search_log AS l
 WHERE l.purpose = 'search'
 GROUP BY 1, 2, 3;
 
-COMMENT ON VIEW blend.search_volume IS
-'How many searches each hour had, by profile and mode, and how they went.';
 COMMENT ON COLUMN blend.search_volume.hour IS 'Beginning of the hour.';
 COMMENT ON COLUMN blend.search_volume.profile IS 'Profile.';
 COMMENT ON COLUMN blend.search_volume.mode IS 'Mode: fast, default or thorough.';

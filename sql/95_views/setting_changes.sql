@@ -11,9 +11,6 @@ SELECT
 FROM pgblend_data.setting_history AS h
 ORDER BY h.id;
 
-COMMENT ON VIEW blend.setting_changes IS
-'Who changed which setting when, of the database, a collection or a profile; a NULL value means '
-'that it was not set.';
 COMMENT ON COLUMN blend.setting_changes.name IS
 'Setting; description for the text of a profile.';
 COMMENT ON COLUMN blend.setting_changes.old_value IS 'Value before.';

@@ -13,7 +13,6 @@ SELECT
 FROM blend.setting_catalog() AS c
 LEFT JOIN pgblend._setting_values AS s ON c.name = s.name;
 
-COMMENT ON VIEW blend.settings IS 'Every setting with the value in force for the whole database.';
 COMMENT ON COLUMN blend.settings.name IS 'Name.';
 COMMENT ON COLUMN blend.settings.value IS 'Value in force; JSON null where none is set.';
 COMMENT ON COLUMN blend.settings.default_value IS 'Value where none is set.';
