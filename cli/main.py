@@ -45,6 +45,7 @@ GROUPS = {
         "config": "Show and change settings in the database.",
         "profile": "List, show, make and drop profiles: named ranking recipes.",
         "gateway": "Run the model gateway.",
+        "serve": "Let applications search over HTTP, each as a role of its own.",
         "migrate": "Create, upgrade or remove pgblend's database objects.",
     },
 }

@@ -208,16 +208,11 @@ def run_search(
     are asked from here, before.
     """
     statement = _TRACED_SEARCH if presentation.is_traced else sql
-    vector: str | None = None
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
         if client_models:
-            request, vector = ask_models(connection, request, profile, _warner(warnings))
-        parameters = request.parameters() | {
-            "profile": profile,
-            "only_arm": only_arm,
-            "query_embedding": vector,
-        }
+            request = ask_models(connection, request, profile, _warner(warnings))
+        parameters = request.parameters() | {"profile": profile, "only_arm": only_arm}
         rows, degraded = fetch_search(connection, statement, parameters)
     show_search(presentation, request.query, rows, degraded, warnings)
 

@@ -1,13 +1,18 @@
-"""The models of a search asked from here, so that the database calls none."""
+"""The models of a search asked from here, so that the database calls none.
+
+What is to be asked is one thing (model_steps), who asks is another: the command line in turn
+(ask_models), `pgblend serve` with others at the same time.
+"""
 
 import json
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, LiteralString
+from collections.abc import Callable, Collection, Generator
+from dataclasses import dataclass, field, replace
+from typing import Any, LiteralString, TypeAlias
 
 import httpx
 
 from pgblend.cli.database import Connection, fetch_rows
+from pgblend.cli.errors import UserError
 from pgblend.cli.search_request import SearchRequest
 from pgblend.cli.server.gateway_token import token_for
 from pgblend.plpy.models.answer import gateway_answer
@@ -15,7 +20,7 @@ from pgblend.plpy.models.embedding import checked_vectors
 from pgblend.plpy.models.expansion import checked_expansion
 from pgblend.plpy.models.rerank import checked_scores
 
-_PLAN: LiteralString = """
+PLAN: LiteralString = """
     SELECT
         pgblend._search_plan(
             %(options)s::jsonb, %(profile)s::text, %(collections)s::text[]
@@ -36,41 +41,117 @@ _CANDIDATES: LiteralString = """
 Warn = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class Query:
+    """A question to the database; its answer is a list of rows."""
+
+    sql: LiteralString
+    parameters: dict[str, object]
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """A call of the model gateway; its answer is {"answer"} or {"problem"}."""
+
+    url: str | None
+    path: str
+    body: dict[str, Any]
+    timeout_ms: float
+
+
+@dataclass(frozen=True)
+class ModelsAsked:
+    """A request with all that models said for it, and what the search goes without."""
+
+    request: SearchRequest
+    degraded: list[str] = field(default_factory=list)  # "stage: reason", as the database says it
+
+    @property
+    def warnings(self) -> list[str]:
+        """The same as warnings, in the database's words."""
+        return [
+            f"searching without the {stage} {'arm' if stage == 'vector' else 'stage'}: {problem}"
+            for stage, _, problem in (note.partition(": ") for note in self.degraded)
+        ]
+
+
+Step: TypeAlias = Query | ModelCall
+Steps: TypeAlias = Generator[Step, Any, None]
+
+
 def ask_models(
     connection: Connection, request: SearchRequest, profile: str | None, warn: Warn
-) -> tuple[SearchRequest, str | None]:
-    """Return the request with all that models say for it, and the query's vector.
+) -> SearchRequest:
+    """Return the request with all that models say for it, the query's vector among it.
 
     What the gateway does not give is left out of the search, and `warn` is told. No transaction is
     open while a model is waited for.
     """
+    steps = model_steps(request, profile)
+    answer: Any = None
+    with _Gateway() as gateway:
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration as done:
+                asked: ModelsAsked = done.value
+                break
+            if isinstance(step, Query):
+                answer = fetch_rows(connection, step.sql, step.parameters)
+            else:
+                answer = gateway.post(step)
+    for warning in asked.warnings:
+        warn(warning)
+    return asked.request
+
+
+def model_steps(
+    request: SearchRequest, profile: str | None, stages: Collection[str] = ("expand", "rerank")
+) -> Generator[Step, Any, ModelsAsked]:
+    """Yield what is to be asked for a search, one after the other; `send` takes each answer.
+
+    Of `stages` no others are run, and what the request has already is not asked for. With the
+    option strict a UserError says what failed.
+    """
     if not request.query.strip():
-        return request, None
-    parameters = request.parameters() | {"profile": profile}
-    (plan,) = fetch_rows(connection, _PLAN, parameters)
-    with _Gateway(plan["gateway_url"]) as gateway:
-        search = _ClientSearch(request, profile, plan, gateway, warn)
-        search.expand()
-        search.embed()
-        search.rerank(connection)
-    return search.request, search.vector
+        return ModelsAsked(request)
+    (plan,) = yield Query(PLAN, request.parameters() | {"profile": profile})
+    search = _ClientSearch(request, profile, plan)
+    if "expand" in stages:
+        yield from search.expand()
+    yield from search.embed()
+    if "rerank" in stages:
+        yield from search.rerank()
+    return ModelsAsked(search.request, search.degraded)
+
+
+NO_GATEWAY = {"problem": "no model gateway is set (pgblend config set gateway_url URL)"}
+
+
+def gateway_settings(
+    url: str, transport: Callable[..., Any] = httpx.HTTPTransport
+) -> dict[str, Any]:
+    """Return what an httpx client of the gateway at http://host:port or unix:/path is made with."""
+    path = url.removeprefix("unix:") if url.startswith("unix:") else None
+    return {
+        "base_url": "http://localhost" if path else url,
+        "transport": transport(uds=path) if path else None,
+        "trust_env": False,
+    }
+
+
+def gateway_headers(token: str | None) -> dict[str, str]:
+    """Return what shows the gateway its token."""
+    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 class _ClientSearch:
     """One search on its way from stage to stage."""
 
-    def __init__(
-        self,
-        request: SearchRequest,
-        profile: str | None,
-        plan: dict[str, Any],
-        gateway: "_Gateway",
-        warn: Warn,
-    ) -> None:
+    def __init__(self, request: SearchRequest, profile: str | None, plan: dict[str, Any]) -> None:
         self.request, self.profile, self.plan = request, profile, plan
-        self.gateway, self.warn = gateway, warn
         self.settings = plan["settings"]
-        self.vector: str | None = None
+        self.degraded: list[str] = []
 
     def runs(self, stage: str) -> bool:
         """Whether a stage is wanted and has a model."""
@@ -80,58 +161,72 @@ class _ClientSearch:
         """Add options to the request."""
         self.request = replace(self.request, options=self.request.options | options)
 
-    def ask(self, path: str, body: dict[str, Any], timeout: str) -> dict[str, Any]:
-        """Return the gateway's {"answer"} or {"problem"}."""
-        return self.gateway.post(path, body, self.settings["timeouts_ms"][timeout])
+    def ask(self, path: str, body: dict[str, Any], timeout: str) -> ModelCall:
+        """Return the call of a model."""
+        url = self.plan["gateway_url"]
+        return ModelCall(url, path, body, self.settings["timeouts_ms"][timeout])
 
     def lack(self, stage: str, problem: str, **options: Any) -> None:
         """Go on without a stage, which is told; the options switch it off."""
-        self.warn(f"searching without the {stage}: {problem}")
+        if self.settings["strict"]:
+            hint = "leave out the option strict to go on without it"
+            raise UserError(f"{stage}: {problem}", hint=hint)
+        self.degraded.append(f"{stage}: {problem}")
         self.give(**options)
 
-    def expand(self) -> None:
+    def expand(self) -> Steps:
         """Give the expansion."""
         if not self.runs("expand") or self.settings["expansion"]:
             return
         path = "/v1/hyde" if self.settings["hyde"] == "query" else "/v1/expand"
         body = {"model": self.plan["expansion_model"], "query": self.request.query}
-        outcome = self.ask(path, body, "expand")
+        outcome = yield self.ask(path, body, "expand")
         expansion = checked_expansion(outcome.get("answer"))
         if expansion is None:
             problem = outcome.get("problem", "the gateway's answer is no expansion")
-            self.lack("expand stage", problem, expand="off")
+            self.lack("expand", problem, expand="off")
         else:
             self.give(expansion={name: value for name, value in expansion.items() if value})
 
-    def embed(self) -> None:
+    def embed(self) -> Steps:
         """Give the vectors of the query, its variants and the passage, in one call."""
         if self.plan["space"] is None or self.settings["weights"]["vector"] == 0:
             return
-        expansion = self.request.options.get("expansion", {})
-        texts = [self.request.query, *expansion.get("vectorQueries", [])]
-        if expansion.get("hyde") and self.settings["hyde"] == "query":
-            texts.append(f"{self.request.query}\n\n{expansion['hyde']}")
-        elif expansion.get("hyde"):
-            texts.append(expansion["hyde"])
+        expansion = self.request.options.get("expansion") or {}
+        has_vector = self.request.query_embedding is not None
+        texts = [] if has_vector else [self.request.query]
+        if "embeddings" not in expansion:
+            texts += self._variants(expansion)
+        if not texts:
+            return
         body = {"model": self.plan["space"]["model"], "input": texts}
-        outcome = self.ask("/v1/embeddings", body, "embed")
+        outcome = yield self.ask("/v1/embeddings", body, "embed")
         vectors: Any = outcome
         if "answer" in outcome:
             vectors = checked_vectors(outcome["answer"], len(texts), self.plan["space"])
         if isinstance(vectors, dict):
             weights = {**self.request.options.get("weights", {}), "vector": 0}
-            self.lack("vector arm", vectors["problem"], weights=weights)
+            self.lack("vector", vectors["problem"], weights=weights)
             return
-        self.vector = json.dumps(vectors[0])
-        if len(vectors) > 1:
-            self.give(expansion={**expansion, "embeddings": vectors[1:]})
+        if not has_vector:
+            self.request = replace(self.request, query_embedding=json.dumps(vectors.pop(0)))
+        if vectors:
+            self.give(expansion={**expansion, "embeddings": vectors})
 
-    def rerank(self, connection: Connection) -> None:
+    def _variants(self, expansion: dict[str, Any]) -> list[str]:
+        """Return the texts of an expansion that the vector arm searches with."""
+        texts = list(expansion.get("vectorQueries", []))
+        if expansion.get("hyde") and self.settings["hyde"] == "query":
+            texts.append(f"{self.request.query}\n\n{expansion['hyde']}")
+        elif expansion.get("hyde"):
+            texts.append(expansion["hyde"])
+        return texts
+
+    def rerank(self) -> Steps:
         """Give the scores of the passages that a reranker reads."""
         if not self.runs("rerank") or self.settings["rerank_scores"]:
             return
-        more = {"profile": self.profile, "query_embedding": self.vector}
-        rows = fetch_rows(connection, _CANDIDATES, self.request.parameters() | more)
+        rows = yield Query(_CANDIDATES, self.request.parameters() | {"profile": self.profile})
         read = [row for row in rows if row["passage"].strip()]
         given = {str(row["chunk_id"]): 0.0 for row in rows}
         if read:
@@ -140,10 +235,10 @@ class _ClientSearch:
                 "query": self.request.query,
                 "documents": [row["passage"] for row in read],
             }
-            outcome = self.ask("/v1/rerank", body, "rerank")
+            outcome = yield self.ask("/v1/rerank", body, "rerank")
             scores = outcome.get("problem") or checked_scores(outcome["answer"], len(read))
             if isinstance(scores, str):
-                self.lack("rerank stage", scores, rerank="off")
+                self.lack("rerank", scores, rerank="off")
                 return
             for row, score in zip(read, scores, strict=True):
                 given[str(row["chunk_id"])] = score
@@ -151,39 +246,37 @@ class _ClientSearch:
 
 
 class _Gateway:
-    """The model gateway over HTTP."""
+    """The model gateway over HTTP, asked once at a time."""
 
-    def __init__(self, url: str | None) -> None:
-        self._url = url
-        is_socket = url is not None and url.startswith("unix:")
-        self._token = token_for(url)
-        self._client = httpx.Client(
-            base_url="http://localhost" if url is None or is_socket else url,
-            transport=httpx.HTTPTransport(uds=url.removeprefix("unix:"))
-            if url and is_socket
-            else None,
-            headers={"Authorization": f"Bearer {self._token}"} if self._token else {},
-            trust_env=False,
-        )
+    def __init__(self) -> None:
+        self._client: httpx.Client | None = None
 
     def __enter__(self) -> "_Gateway":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.close()
+        if self._client:
+            self._client.close()
 
-    def post(self, path: str, body: dict[str, Any], timeout_ms: float) -> dict[str, Any]:
+    def post(self, call: ModelCall) -> dict[str, Any]:
         """Return {"answer"} or {"problem"}."""
-        if self._url is None:
-            return {"problem": "no model gateway is set (pgblend config set gateway_url URL)"}
+        if call.url is None:
+            return dict(NO_GATEWAY)
+        self._client = self._client or httpx.Client(**gateway_settings(call.url))
+        client, token = self._client, token_for(call.url)
 
         def exchange() -> tuple[int, str]:
             try:
-                response = self._client.post(path, json=body, timeout=timeout_ms / 1000)
+                response = client.post(
+                    call.path,
+                    json=call.body,
+                    headers=gateway_headers(token),
+                    timeout=call.timeout_ms / 1000,
+                )
             except httpx.TimeoutException:
                 raise TimeoutError from None
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise OSError(str(error)) from None
             return response.status_code, response.text
 
-        return gateway_answer(self._url, int(timeout_ms), exchange, [self._token])
+        return gateway_answer(call.url, int(call.timeout_ms), exchange, [token])

@@ -14,6 +14,7 @@ class SearchRequest:
     collections: list[str] | None
     filter: dict[str, Any] | None
     options: dict[str, Any]
+    query_embedding: str | None = None  # as JSON
 
     def parameters(self) -> dict[str, object]:
         """Return what the SQL call binds."""
@@ -23,4 +24,5 @@ class SearchRequest:
             "collections": self.collections,
             "filter": None if self.filter is None else json.dumps(self.filter),
             "options": json.dumps(self.options),
+            "query_embedding": self.query_embedding,
         }

@@ -20,11 +20,11 @@ DROP TYPE pgblend_data.attached_row, pgblend_data.given_chunk, blend.search_resu
 DROP SCHEMA blend, pgblend;
 
 -- Roles belong to the whole server: another database may still use them, and then they stay.
-DROP OWNED BY pgblend_reader, pgblend_writer, pgblend_admin, pgblend_gateway;
+DROP OWNED BY pgblend_reader, pgblend_writer, pgblend_admin, pgblend_gateway, pgblend_serve;
 DO $do$
 BEGIN
-    DROP ROLE pgblend_admin, pgblend_writer, pgblend_reader, pgblend_gateway;
+    DROP ROLE pgblend_admin, pgblend_writer, pgblend_reader, pgblend_gateway, pgblend_serve;
 EXCEPTION WHEN dependent_objects_still_exist THEN
-    RAISE NOTICE 'the roles pgblend_reader, _writer, _admin and _gateway stay: %', SQLERRM;
+    RAISE NOTICE 'the roles pgblend_reader, _writer, _admin, _gateway and _serve stay: %', SQLERRM;
 END
 $do$;

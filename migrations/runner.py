@@ -37,7 +37,8 @@ _FOLDER = Path(str(files("pgblend.migrations")))
 _RELEASED = _FOLDER / "snapshots" / "released.sha256"
 _ROLES = text(
     "SELECT rolname FROM pg_roles WHERE rolname IN"
-    " ('pgblend_admin', 'pgblend_gateway', 'pgblend_reader', 'pgblend_writer') ORDER BY rolname"
+    " ('pgblend_admin', 'pgblend_gateway', 'pgblend_reader', 'pgblend_serve', 'pgblend_writer')"
+    " ORDER BY rolname"
 )
 _STILL_USED = "2BP01"  # dependent_objects_still_exist
 _LOCK = text("SELECT pg_try_advisory_lock(hashtextextended('pgblend migrate', 0))")

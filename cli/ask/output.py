@@ -54,7 +54,8 @@ def unchecked_text() -> Iterator[Callable[[str], None]]:
         yield show
 
 
-def _place(citation: dict[str, Any]) -> str:
+def place_of_citation(citation: dict[str, Any]) -> str:
+    """Name where a citation stands: its URI or source key, lines and pages."""
     lines = (citation["startLine"], citation["endLine"])
     spans = [] if lines[0] is None else [lines]
     return output.one_line(passage_label(citation | {"spans": spans}))
@@ -68,7 +69,7 @@ def _echo_terminal(document: dict[str, Any]) -> None:
     for citation in document["citations"]:
         line = Text(f"[{citation['citation']}] ", style="bold")
         line.append(output.one_line(citation["title"] or citation["source_key"]))
-        line.append(f"\n    {_place(citation)}", style="not bold cyan")
+        line.append(f"\n    {place_of_citation(citation)}", style="not bold cyan")
         if citation["quote"]:
             style = "not bold" if citation["isChecked"] else "not bold dim"
             line.append(f"\n    “{output.one_line(citation['quote'])}”", style=style)
@@ -84,9 +85,8 @@ def _markdown(document: dict[str, Any]) -> str:
     for citation in document["citations"]:
         title = escape(output.one_line(citation["title"] or citation["source_key"]))
         quote = escape(output.one_line(citation["quote"] or ""))
-        paragraphs.append(
-            f"{citation['citation']}. **{title}** ({escape(_place(citation))})\n\n   > {quote}"
-        )
+        place = escape(place_of_citation(citation))
+        paragraphs.append(f"{citation['citation']}. **{title}** ({place})\n\n   > {quote}")
     if document["answer"] is not None:
         paragraphs.append(escape(output.printable(document["answer"])))
     return "\n\n".join(paragraphs)

@@ -9,6 +9,7 @@ import click
 from pgblend.cli.ask.stream import AnswerError, UnreachableGatewayError, stream_answer
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
+from pgblend.cli.search_statements import PASSAGES
 from pgblend.plpy.context.answer import ask_document
 from pgblend.plpy.context.prompt import answer_messages
 
@@ -17,18 +18,6 @@ _ASK = """
         query => %(query)s::text, result_limit => %(limit)s::integer,
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         profile => %(profile)s::text, options => %(options)s::jsonb, answer => %(answer)s::boolean)
-"""
-_PASSAGES = """
-    SELECT
-        pgblend._ask_passages(
-            query => %(query)s::text, result_limit => %(limit)s::integer,
-            collections => %(collections)s::text[], filter => %(filter)s::jsonb,
-            profile => %(profile)s::text, options => %(options)s::jsonb, query_embedding => NULL
-        ) AS found,
-        pgblend._context_settings(
-            %(options)s::jsonb, %(profile)s::text, %(collections)s::text[]) AS settings,
-        blend.get_setting('answer_model') AS model,
-        blend.get_setting('gateway_url') AS url
 """
 _REPLY = "SELECT pgblend._answer_reply(%(found)s::jsonb, %(settings)s::jsonb)"
 
@@ -46,7 +35,7 @@ def ask_streamed(
     What fails is named in `degraded`, as by the database, and is an error with the option strict.
     Where the gateway cannot be reached from here, the database asks it.
     """
-    (row,) = fetch_rows(connection, _PASSAGES, parameters)
+    (row,) = fetch_rows(connection, PASSAGES, parameters)
     found, settings = row["found"], row["settings"]
     wanted = parameters["answer"]
     if wanted is None:

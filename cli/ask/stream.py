@@ -7,9 +7,10 @@ from typing import Any
 
 import httpx
 
+from pgblend.cli.search_models import gateway_headers, gateway_settings
 from pgblend.cli.server.gateway_token import token_for
 
-_LONGEST_ANSWER = 1_000_000  # characters: a model that never stops is stopped
+LONGEST_ANSWER = 1_000_000  # characters: a model that never stops is stopped
 
 
 class UnreachableGatewayError(Exception):
@@ -40,11 +41,11 @@ def stream_answer(
         ):
             if response.status_code != httpx.codes.OK:
                 response.read()
-                raise AnswerError(_refusal(response))
+                raise AnswerError(refusal(response))
             for event in _events(response.iter_lines()):
-                if time.monotonic() > deadline or len(text) > _LONGEST_ANSWER:
+                if time.monotonic() > deadline or len(text) > LONGEST_ANSWER:
                     raise AnswerError(f"the answer was not complete within {timeout_s:g} seconds")
-                piece, ended = _piece(event)
+                piece, ended = piece_of(event)
                 reason = ended or reason
                 if piece:
                     text += piece
@@ -63,35 +64,40 @@ def stream_answer(
 
 
 def _client(url: str, timeout_s: float) -> httpx.Client:
-    is_socket = url.startswith("unix:")
-    token = token_for(url)
     return httpx.Client(
-        base_url="http://localhost" if is_socket else url,
-        transport=httpx.HTTPTransport(uds=url.removeprefix("unix:")) if is_socket else None,
+        **gateway_settings(url),
         timeout=httpx.Timeout(timeout_s, connect=min(5, timeout_s)),
-        headers={"Authorization": f"Bearer {token}"} if token else {},
-        trust_env=False,
+        headers=gateway_headers(token_for(url)),
     )
+
+
+def event_of(line: str) -> dict[str, Any] | None:
+    """Return the event in a line of a stream: {} for a line without one, None for the end."""
+    if not line.startswith("data:"):
+        return {}
+    data = line.removeprefix("data:").strip()
+    if data == "[DONE]":
+        return None
+    try:
+        event = json.loads(data)
+    except ValueError:
+        event = None
+    if not isinstance(event, dict):
+        raise AnswerError("the gateway's answer is no chat completion")
+    return event
 
 
 def _events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
     """Yield the server-sent events up to [DONE]."""
     for line in lines:
-        if not line.startswith("data:"):
-            continue
-        data = line.removeprefix("data:").strip()
-        if data == "[DONE]":
+        event = event_of(line)
+        if event is None:
             return
-        try:
-            event = json.loads(data)
-        except ValueError:
-            event = None
-        if not isinstance(event, dict):
-            raise AnswerError("the gateway's answer is no chat completion")
-        yield event
+        if event:
+            yield event
 
 
-def _piece(event: dict[str, Any]) -> tuple[str, str | None]:
+def piece_of(event: dict[str, Any]) -> tuple[str, str | None]:
     """Return the text that an event adds, and why the answer ends where it does."""
     if "error" in event:
         raise AnswerError(_message(event))
@@ -104,7 +110,8 @@ def _piece(event: dict[str, Any]) -> tuple[str, str | None]:
         raise AnswerError("the gateway's answer is no chat completion") from None
 
 
-def _refusal(response: httpx.Response) -> str:
+def refusal(response: httpx.Response) -> str:
+    """Say why the gateway refused."""
     try:
         return _message(response.json())
     except ValueError:

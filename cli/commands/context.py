@@ -10,14 +10,8 @@ from pgblend.cli.database import collect_warnings, fetch_value, open_database
 from pgblend.cli.parameters import merge_pairs, pairs_option
 from pgblend.cli.search import SearchRequest, search_options
 from pgblend.cli.search_output import place_of_part
+from pgblend.cli.search_statements import CONTEXT
 
-_CONTEXT = """
-    SELECT blend.get_context(
-        query => %(query)s::text, result_limit => %(limit)s::integer,
-        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
-        profile => %(profile)s::text, options => %(options)s::jsonb,
-        output_format => %(output_format)s::text)
-"""
 _FORMATS = {"md": "markdown", "messages": "messages"}
 
 
@@ -83,7 +77,7 @@ def command(
     }
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
-        context = fetch_value(connection, _CONTEXT, parameters)
+        context = fetch_value(connection, CONTEXT, parameters)
     _echo(context, warnings, output_format)
 
 

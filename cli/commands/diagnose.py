@@ -7,13 +7,8 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import call
 from pgblend.cli.search import SearchRequest, search_options
+from pgblend.cli.search_statements import DIAGNOSE
 
-_DIAGNOSE = """
-    SELECT blend.search_diagnose(
-        query => %(query)s::text, document => %(document)s::text,
-        result_limit => %(limit)s::integer, collections => %(collections)s::text[],
-        filter => %(filter)s::jsonb, profile => %(profile)s::text, options => %(options)s::jsonb)
-"""
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
 
@@ -40,7 +35,7 @@ def command(
       pgblend diagnose 'how do I undo everything' sql-rollback.html
     """
     parameters = request.parameters() | {"document": document, "profile": profile}
-    diagnosis = call(database_url, _DIAGNOSE, parameters)
+    diagnosis = call(database_url, DIAGNOSE, parameters)
     if output_format == "json":
         output.echo_json(diagnosis)
     else:

@@ -5,13 +5,8 @@ import click
 from pgblend.cli import output
 from pgblend.cli.database import collect_warnings, fetch_search, open_database
 from pgblend.cli.search import SearchRequest, search_options
+from pgblend.cli.search_statements import FACETS
 
-_FACETS = """
-    SELECT key, value, count, document_count, pool_size FROM blend.search_facets(
-        query => %(query)s::text, keys => %(keys)s::text[], result_limit => %(limit)s::integer,
-        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
-        profile => %(profile)s::text, options => %(options)s::jsonb)
-"""
 _COLUMNS = ("key", "value", "count", "document_count")
 
 
@@ -50,7 +45,7 @@ def command(
     parameters = request.parameters() | {"keys": list(keys), "profile": profile}
     with open_database(database_url) as connection:
         warnings = collect_warnings(connection)
-        rows, degraded = fetch_search(connection, _FACETS, parameters)
+        rows, degraded = fetch_search(connection, FACETS, parameters)
     pool_size = rows[0]["pool_size"] if rows else 0
     facets = [{column: row[column] for column in _COLUMNS} for row in rows]
     if output_format == "json":

@@ -118,10 +118,11 @@ def command(
     require("gateway")
     from pgblend.cli.gateway.access import read_env_file, read_token
     from pgblend.cli.gateway.app import create_app
+    from pgblend.cli.gateway.connection import limited_protocol
     from pgblend.cli.gateway.json_log import log_to
     from pgblend.cli.gateway.listen import is_loopback, listen_tcp, listen_unix
     from pgblend.cli.gateway.search_log import open_log_socket
-    from pgblend.cli.gateway.serve import serve
+    from pgblend.cli.gateway.serve import Service, serve
     from pgblend.cli.gateway.services import Services
 
     policy = read_policy(**limits)
@@ -149,7 +150,8 @@ def command(
     app = create_app(
         services, token=token, loopback=check_host, preload=preload, log_socket=log_socket
     )
-    serve(app, listener, ready_file, read_connection_limits(**limits))
+    protocol = limited_protocol(read_connection_limits(**limits))
+    serve(app, listener, ready_file, protocol, Service())
 
 
 @command.command()

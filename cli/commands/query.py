@@ -10,14 +10,7 @@ from pgblend.cli.search import (
     search_options,
     stage_options,
 )
-
-_SEARCH = """
-    SELECT * FROM blend.hybrid_search(
-        query => %(query)s::text, result_limit => %(limit)s::integer,
-        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
-        profile => %(profile)s::text, options => %(options)s::jsonb,
-        query_embedding => %(query_embedding)s::vector)
-"""
+from pgblend.cli.search_statements import SEARCH
 
 
 @click.command()
@@ -50,5 +43,5 @@ def command(
       pgblend query vacuum --filter '{"year": {"gte": 2024}}' --json
     """
     run_search(
-        database_url, request, presentation, _SEARCH, profile=profile, client_models=client_models
+        database_url, request, presentation, SEARCH, profile=profile, client_models=client_models
     )

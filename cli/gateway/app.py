@@ -46,7 +46,7 @@ def create_app(
             *model_routes(),
         ],
         middleware=[
-            Middleware(MeasureMiddleware, metrics=services.metrics),
+            Middleware(MeasureMiddleware, count=services.metrics.count_request),
             Middleware(AccessMiddleware, token=token, loopback=loopback),
         ],
         exception_handlers={

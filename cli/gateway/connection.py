@@ -1,9 +1,11 @@
 """What one HTTP connection may take: time for headers and body, bytes, and a number an address."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import h11
+from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pgblend.cli.gateway.errors import GatewayError
@@ -13,13 +15,20 @@ MAX_BODY_BYTES = 32 * 1024 * 1024
 _LINGER_SECONDS = 1.0  # the reset that a caller gets who still sends could outrun the answer
 
 
-def limited_protocol(limits: ConnectionLimits) -> type[H11Protocol]:
-    """Return uvicorn's protocol with these limits; over them it answers 408 or 429 and closes."""
-    return type("LimitedProtocol", (_LimitedProtocol,), {"limits": limits})
+def limited_protocol(
+    limits: ConnectionLimits, refusal: Callable[[GatewayError], Response] = GatewayError.response
+) -> type[H11Protocol]:
+    """Return uvicorn's protocol with these limits; over them it answers 408 or 429 and closes.
+
+    `refusal` writes that answer.
+    """
+    members = {"limits": limits, "refusal": staticmethod(refusal)}
+    return type("LimitedProtocol", (_LimitedProtocol,), members)
 
 
 class _LimitedProtocol(H11Protocol):
     limits: ClassVar[ConnectionLimits]
+    refusal: Callable[[GatewayError], Response]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -106,7 +115,7 @@ class _LimitedProtocol(H11Protocol):
         self.loop.call_later(_LINGER_SECONDS, self.transport.close)
 
     def _answer(self, error: GatewayError) -> None:
-        answer = error.response()
+        answer = self.refusal(error)
         headers: list[Any] = [*answer.raw_headers, (b"connection", b"close")]
         for event in (
             h11.Response(status_code=answer.status_code, headers=headers),

@@ -31,10 +31,10 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_to(stream: TextIO | None = None, level: str = "warning") -> None:
-    """Send the gateway's own log lines to a stream, standard error unless given."""
+    """Send the servers' own log lines to a stream, standard error unless given."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
-    for name in ("pgblend.cli.gateway", "uvicorn.error"):
+    for name in ("pgblend.cli.gateway", "pgblend.cli.serve", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.setLevel(level.upper())

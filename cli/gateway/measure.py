@@ -1,12 +1,11 @@
 """Counts and times of requests, by known path and status."""
 
 import time
+from collections.abc import Callable, Collection
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pgblend.cli.gateway.metrics import Metrics
-
-_PATHS = {
+GATEWAY_PATHS = {
     "/health",
     "/metrics",
     "/v1/chat/completions",
@@ -19,11 +18,17 @@ _PATHS = {
 
 
 class MeasureMiddleware:
-    """Tells the metrics of each request, a streamed one when it has ended."""
+    """Has each request of these paths counted, a streamed one when it has ended."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        count: Callable[[str, int, float], None],
+        paths: Collection[str] = GATEWAY_PATHS,
+    ) -> None:
         self._app = app
-        self._metrics = metrics
+        self._count = count
+        self._paths = paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on and measure it."""
@@ -42,5 +47,5 @@ class MeasureMiddleware:
         try:
             await self._app(scope, receive, send_on)
         finally:
-            path = scope["path"] if scope["path"] in _PATHS else "other"
-            self._metrics.count_request(path, status, time.perf_counter() - start)
+            path = scope["path"] if scope["path"] in self._paths else "other"
+            self._count(path, status, time.perf_counter() - start)

@@ -1,24 +1,20 @@
 """The paths that ask models: read the call, ask within its deadline, answer in JSON."""
 
-import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pgblend.cli.gateway.chat_request import parse_chat_request
 from pgblend.cli.gateway.connection import MAX_BODY_BYTES
 from pgblend.cli.gateway.deadline import Deadline
-from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.gateway.expansion_request import parse_expansion_request
 from pgblend.cli.gateway.prompts import Task
+from pgblend.cli.gateway.receive import read_body, while_connected
 from pgblend.cli.gateway.request import parse_embeddings_request
 from pgblend.cli.gateway.rerank_request import parse_rerank_request
 from pgblend.cli.gateway.services import Services
-
-_Result = TypeVar("_Result")
 
 
 def model_routes() -> list[Route]:
@@ -34,8 +30,8 @@ def model_routes() -> list[Route]:
 
 async def _embeddings(request: Request) -> Response:
     services = _services(request)
-    call = parse_embeddings_request(await _body(request))
-    answer, cached = await _while_connected(
+    call = parse_embeddings_request(await read_body(request, MAX_BODY_BYTES))
+    answer, cached = await while_connected(
         request, services.embedder.answer(call, _deadline(services, call.timeout_ms))
     )
     return _json(answer, cached)
@@ -43,20 +39,20 @@ async def _embeddings(request: Request) -> Response:
 
 async def _chat(request: Request) -> Response:
     services = _services(request)
-    call = parse_chat_request(await _body(request))
+    call = parse_chat_request(await read_body(request, MAX_BODY_BYTES))
     deadline = _deadline(services, call.timeout_ms)
     if not call.stream:
-        return _json(await _while_connected(request, services.chat.answer(call, deadline)))
+        return _json(await while_connected(request, services.chat.answer(call, deadline)))
     # Its caller's leaving ends a streamed answer by itself, once it has begun.
-    events = await _while_connected(request, services.chat.stream(call, deadline))
+    events = await while_connected(request, services.chat.stream(call, deadline))
     headers = {"Cache-Control": "no-store"}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
 async def _rerank(request: Request) -> Response:
     services = _services(request)
-    call = parse_rerank_request(await _body(request))
-    answer, cached = await _while_connected(
+    call = parse_rerank_request(await read_body(request, MAX_BODY_BYTES))
+    answer, cached = await while_connected(
         request, services.reranker.answer(call, _deadline(services, call.timeout_ms))
     )
     return _json(answer, cached)
@@ -72,8 +68,8 @@ async def _hyde(request: Request) -> Response:
 
 async def _expanded(task: Task, request: Request) -> Response:
     services = _services(request)
-    call = parse_expansion_request(await _body(request))
-    answer = await _while_connected(
+    call = parse_expansion_request(await read_body(request, MAX_BODY_BYTES))
+    answer = await while_connected(
         request, services.expander.answer(task, call, _deadline(services, call.timeout_ms))
     )
     return _json(answer, answer["cached"])
@@ -90,32 +86,3 @@ def _deadline(services: Services, timeout_ms: int | None) -> Deadline:
 
 def _json(answer: dict[str, Any], cached: bool = False) -> Response:
     return JSONResponse(answer, headers={"x-pgblend-cached": "1"} if cached else None)
-
-
-async def _body(request: Request) -> bytes:
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MAX_BODY_BYTES:
-            message = f"the body has more than {MAX_BODY_BYTES} bytes; send it in several calls"
-            raise GatewayError(413, "body_too_large", message)
-    return bytes(body)
-
-
-async def _while_connected(request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Return the work's result; when the client leaves, cancel it and the provider's call in it."""
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnect(request))
-    try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientDisconnect
-        return working.result()
-    finally:
-        working.cancel()
-        leaving.cancel()
-
-
-async def _disconnect(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

@@ -1,32 +1,53 @@
-"""Running the application: announce it once it answers, clean up when it ends."""
+"""Running an application: announce it once it answers, clean up when it ends."""
 
+import asyncio
 import json
 import os
 import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pgblend.cli.errors import UserError
-from pgblend.cli.gateway.connection import limited_protocol
 from pgblend.cli.gateway.listen import url_of
-from pgblend.cli.gateway.policy import ConnectionLimits
 from pgblend.cli.gateway.search_log import LOG_SUFFIX
 
-_GRACE_SECONDS = 5
+_LAST_WORD = (b"connection", b"close")
+_DRAIN_STEP_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Service:
+    """What is served, and how it ends."""
+
+    name: str = "gateway"  # of its command
+    grace_seconds: int = 5  # that running calls have to end
+    drain_seconds: float = 0  # that open connections have before, to send what is on its way
+    certificate: Path | None = None  # PEM files: TLS, where both are given
+    key: Path | None = None
+
+    def url(self, listener: socket.socket) -> str:
+        """Return the address that callers use."""
+        url = url_of(listener)
+        return url.replace("http:", "https:", 1) if self.certificate else url
 
 
 class _Server(uvicorn.Server):
-    """Tells who waits for it that it accepts connections."""
+    """Tells who waits for it that it accepts connections, and its callers that it ends."""
 
-    def __init__(self, config: uvicorn.Config, url: str, ready_file: Path | None) -> None:
+    def __init__(
+        self, config: uvicorn.Config, service: Service, url: str, ready_file: Path | None
+    ) -> None:
         super().__init__(config)
+        self._service = service
         self._url = url
         self._ready_file = ready_file
 
@@ -35,31 +56,52 @@ class _Server(uvicorn.Server):
         await super().startup(sockets=sockets)
         if self.should_exit:
             return
-        click.echo(f"pgblend gateway listening on {self._url}", err=True)
+        click.echo(f"pgblend {self._service.name} listening on {self._url}", err=True)
         if self._ready_file:
             _write_ready_file(self._ready_file, self._url)
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections; answer what those that are open still send, then close."""
+        for server in self.servers:
+            server.close()
+        last_headers = [*self.server_state.default_headers, _LAST_WORD]
+        self.server_state.default_headers = last_headers
+        for connection in self.server_state.connections:
+            if isinstance(connection, H11Protocol) and connection.cycle:  # a call that runs
+                connection.cycle.default_headers = last_headers
+        end = self._service.drain_seconds
+        while end > 0 and self.server_state.connections and not self.force_exit:
+            await asyncio.sleep(_DRAIN_STEP_SECONDS)
+            end -= _DRAIN_STEP_SECONDS
+        await super().shutdown(sockets)
+
 
 def serve(
-    app: Starlette, listener: socket.socket, ready_file: Path | None, limits: ConnectionLimits
+    app: Starlette,
+    listener: socket.socket,
+    ready_file: Path | None,
+    protocol: type[asyncio.Protocol],
+    service: Service,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then finish running calls within a grace period."""
     if ready_file and not os.access(ready_file.parent, os.W_OK):
         raise UserError(f"cannot write --ready-file {ready_file}", hint="name a writable folder")
     config = uvicorn.Config(
         app,
-        http=limited_protocol(limits),
+        http=protocol,
         ws="none",
         log_config=None,  # see json_log
         log_level="error",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
+        timeout_graceful_shutdown=service.grace_seconds,
+        ssl_certfile=service.certificate,
+        ssl_keyfile=service.key,
     )
     path = _socket_path(listener)
     log_path = path.with_name(f"{path.name}{LOG_SUFFIX}") if path else None
     with _removed_at_end(ready_file), _removed_at_end(path), _removed_at_end(log_path):
-        server = _Server(config, url_of(listener), ready_file)
+        server = _Server(config, service, service.url(listener), ready_file)
         # uvicorn raises the signal again after a graceful end, when this handler is back in force;
         # without it that would kill. Before uvicorn's own handler is there, it ends the start.
         signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))

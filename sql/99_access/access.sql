@@ -90,6 +90,10 @@ GRANT SELECT, INSERT, DELETE ON pgblend_data.model_answer TO pgblend_gateway;
 GRANT INSERT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_gateway;
 GRANT SELECT (called_at) ON pgblend_data.model_call TO pgblend_gateway;
 GRANT SELECT (searched_at) ON pgblend_data.search_log TO pgblend_gateway;
+-- The HTTP door's login finds a token's role as pgblend_serve, which may do nothing else.
+GRANT SELECT (digest, role_name, scopes, expires_at) ON pgblend_data.access_token TO pgblend_serve;
+GRANT SELECT, INSERT (name, digest, role_name, scopes, expires_at), DELETE
+ON pgblend_data.access_token TO pgblend_admin;
 
 -- The public surface for readers.
 GRANT EXECUTE ON FUNCTION

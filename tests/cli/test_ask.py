@@ -94,6 +94,7 @@ def streamed(connection: psycopg.Connection, seen: list[str], **options: Any) ->
         "collections": None,
         "filter": None,
         "profile": None,
+        "query_embedding": None,
         "options": json.dumps({"weights": {"vector": 0}} | options),
         "answer": None,
     }

@@ -21,6 +21,9 @@ class GatewayProcess:
     `environment` adds.
     """
 
+    command = "gateway"
+    pass_fds: tuple[int, ...] = ()
+
     def __init__(
         self,
         *options: str,
@@ -46,7 +49,7 @@ class GatewayProcess:
         self.ready_file = folder / "ready.json"
         self._log = folder / "stderr.txt"
         options = [*self.options, "--ready-file", str(self.ready_file)]
-        if "--socket" not in options and "--port" not in options:
+        if not {"--socket", "--port", "--fd"} & set(options):
             options += ["--port", "0"]
         if self.token is not None:
             token_file = folder / "token"
@@ -55,11 +58,12 @@ class GatewayProcess:
             options += ["--token-file", str(token_file)]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "pgblend.cli.main", "gateway", *options],
+                [sys.executable, "-m", "pgblend.cli.main", self.command, *options],
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                pass_fds=self.pass_fds,
             )
         try:
             ready = self._wait_until_ready()
@@ -102,4 +106,4 @@ class GatewayProcess:
             if self.process.poll() is not None:
                 break
             time.sleep(0.01)
-        raise RuntimeError(f"the gateway did not start: {self.stderr}")
+        raise RuntimeError(f"it did not start: {self.stderr}")

@@ -1,0 +1,242 @@
+"""`pgblend serve`: the HTTP door in the foreground, and the tokens that open it."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pgblend.cli import output
+from pgblend.cli.database import connect, open_database
+from pgblend.cli.errors import UserError
+from pgblend.cli.extras import require
+from pgblend.cli.gateway.json_log import LOG_LEVELS
+from pgblend.cli.serve.options import limit_options, read_call_limits, read_connection_limits
+from pgblend.cli.serve.tokens import SCOPES, list_tokens, make_token, revoke_token
+
+_TOKEN_COLUMNS = ("id", "name", "role", "scopes", "expires_at", "created_by")
+_DEFAULT_SCOPES = ("search", "ask")
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group(invoke_without_command=True)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8767,
+    show_default=True,
+    help="Port to listen on; 0 takes any free one.",
+)
+@click.option(
+    "--fd",
+    type=click.IntRange(0),
+    help="Listen on this open socket instead, as systemd's socket activation passes it: a new "
+    "process takes over from an old one, and no request is lost.",
+)
+@click.option(
+    "--login-url",
+    envvar="PGBLEND_SERVE_DATABASE_URL",
+    show_envvar=True,
+    metavar="URL",
+    help="Database to connect to, as a role that may do nothing by itself: LOGIN NOINHERIT, a "
+    "member of pgblend_serve and of the tokens' roles.",
+)
+@click.option(
+    "--pool-size",
+    type=click.IntRange(1, 1000),
+    default=8,
+    show_default=True,
+    help="Connections to the database, which all callers share.",
+)
+@click.option(
+    "--pool-timeout",
+    type=click.FloatRange(0.1, 600),
+    default=5,
+    show_default=True,
+    help="Seconds that a call waits for one; then 503.",
+)
+@click.option("--tls-cert", type=_FILE, help="PEM file of the certificate, with its chain.")
+@click.option("--tls-key", type=_FILE, help="PEM file of its key.")
+@click.option(
+    "--behind-proxy",
+    is_flag=True,
+    help="A proxy that callers reach it through has TLS; needed off loopback without --tls-cert.",
+)
+@click.option(
+    "--allow-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Name that callers call it by (repeatable), beside 127.0.0.1, localhost and ::1.",
+)
+@click.option(
+    "--drain-seconds",
+    type=click.FloatRange(0, 600),
+    default=2,
+    show_default=True,
+    help="After SIGTERM, how long open connections may send what is on its way.",
+)
+@click.option(
+    "--grace-seconds",
+    type=click.IntRange(0, 3600),
+    default=30,
+    show_default=True,
+    help="After that, how long running calls may take.",
+)
+@click.option(
+    "--ready-file",
+    type=_FILE,
+    help="Write url, pid and version here as JSON once connections are accepted.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(LOG_LEVELS),
+    default="warning",
+    show_default=True,
+    help="What is logged to standard error as lines of JSON.",
+)
+@limit_options
+def command(
+    host: str,
+    port: int,
+    fd: int | None,
+    login_url: str | None,
+    pool_size: int,
+    pool_timeout: float,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    behind_proxy: bool,
+    allowed_hosts: tuple[str, ...],
+    drain_seconds: float,
+    grace_seconds: int,
+    ready_file: Path | None,
+    log_level: str,
+    **limits: Any,
+) -> None:
+    """Let applications search over HTTP, each as a role of its own.
+
+    POST /v1/search, /v1/context, /v1/ask, /v1/facets, /v1/explain, /v1/diagnose, /v1/feedback;
+    GET /v1/documents/ID, /health, /metrics, /openapi.json. Chat clients ask through
+    /v1/chat/completions, where each collection is a model.
+
+    \b
+    Examples:
+      pgblend serve --login-url postgresql://pgblend_door@localhost:5432/mydb
+      pgblend serve --host 0.0.0.0 --tls-cert door.pem --tls-key door.key
+    """
+    if click.get_current_context().invoked_subcommand:
+        return
+    require("gateway")
+    from pgblend.cli.gateway.connection import limited_protocol
+    from pgblend.cli.gateway.json_log import log_to
+    from pgblend.cli.gateway.listen import is_loopback, listen_tcp
+    from pgblend.cli.gateway.serve import Service, serve
+    from pgblend.cli.serve.access import LOOPBACK_NAMES
+    from pgblend.cli.serve.app import create_app
+    from pgblend.cli.serve.door import Door
+    from pgblend.cli.serve.login_role import check_login_role
+    from pgblend.cli.serve.pool import Pool
+    from pgblend.cli.serve.problems import Problem
+
+    if login_url is None:
+        raise UserError(
+            "no database given to serve",
+            hint="CREATE ROLE pgblend_door LOGIN NOINHERIT IN ROLE pgblend_serve; then pass"
+            " --login-url postgresql://pgblend_door@host:5432/database",
+        )
+    if (tls_cert is None) != (tls_key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together")
+    with connect(login_url) as connection:
+        check_login_role(connection)
+    log_to(level=log_level)
+    listener = listen_tcp(host, port) if fd is None else socket.socket(fileno=fd)
+    if not (is_loopback(listener) or tls_cert or behind_proxy):
+        listener.close()
+        raise UserError(
+            f"{host} can be reached from other machines, and tokens would cross the network"
+            " in plain text",
+            hint="add --tls-cert and --tls-key; or listen on 127.0.0.1"
+            "\nbehind a proxy that has TLS: --behind-proxy",
+        )
+    door = Door(Pool(login_url, pool_size, pool_timeout))
+    hosts = frozenset(name.lower() for name in (*LOOPBACK_NAMES, *allowed_hosts))
+    app = create_app(door, hosts, read_call_limits(**limits))
+    protocol = limited_protocol(
+        read_connection_limits(**limits), lambda error: Problem.of(error).response("")
+    )
+    service = Service("serve", grace_seconds, drain_seconds, tls_cert, tls_key)
+    serve(app, listener, ready_file, protocol, service)
+
+
+@command.group()
+def token() -> None:
+    """Make, list and revoke the tokens that callers show."""
+
+
+@token.command("make")
+@click.option("--role", required=True, help="Database role that calls with it are made as.")
+@click.option("--name", required=True, help="What it is for.")
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(list(SCOPES)),
+    multiple=True,
+    help=f"What it is good for (repeatable): {'; '.join(f'{n}: {w}' for n, w in SCOPES.items())}.  "
+    "[default: search, ask]",
+)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    default=90,
+    show_default=True,
+    help="How long it is good.",
+)
+@click.pass_obj
+def make(
+    database_url: str | None, role: str, name: str, scopes: tuple[str, ...], days: int
+) -> None:
+    """Make a token and print it, once: the database keeps a digest of it.
+
+    The role that serve connects as must be able to become ROLE: GRANT ROLE TO pgblend_door.
+
+    \b
+    Examples:
+      pgblend serve token make --role shop --name 'search box'
+      pgblend serve token make --role shop --name metrics --scope metrics --days 30
+    """
+    wanted = list(dict.fromkeys(scopes or _DEFAULT_SCOPES))
+    with open_database(database_url) as connection:
+        number, text = make_token(connection, name, role, wanted, days)
+    click.echo(text)
+    click.echo(f"pgblend: token {number} of role {role}, for {', '.join(wanted)}", err=True)
+
+
+@token.command("list")
+@output.output_options("json", "csv", "md")
+@click.pass_obj
+def list_command(database_url: str | None, output_format: str) -> None:
+    """List tokens, expired ones too; not their texts, which nobody knows.
+
+    \b
+    Examples:
+      pgblend serve token list
+    """
+    with open_database(database_url) as connection:
+        rows = list_tokens(connection)
+    output.echo_list("tokens", rows, _TOKEN_COLUMNS, output_format)
+
+
+@token.command()
+@click.argument("number", type=click.IntRange(1))
+@click.pass_obj
+def revoke(database_url: str | None, number: int) -> None:
+    """End the token of this number, as `token list` shows it, at once.
+
+    \b
+    Examples:
+      pgblend serve token revoke 3
+    """
+    with open_database(database_url) as connection:
+        name = revoke_token(connection, number)
+    click.echo(f"revoked token {number} ({output.one_line(name)})", err=True)

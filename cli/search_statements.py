@@ -1,0 +1,56 @@
+"""What searches, and what is made of searches, are called with: SearchRequest's parameters.
+
+Beside them all bind `profile`; CONTEXT `output_format`, FACETS `keys`, DIAGNOSE `document`.
+"""
+
+from typing import LiteralString
+
+SEARCH: LiteralString = """
+    SELECT * FROM blend.hybrid_search(
+        query => %(query)s::text, result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        profile => %(profile)s::text, options => %(options)s::jsonb,
+        query_embedding => %(query_embedding)s::vector)
+"""
+CONTEXT: LiteralString = """
+    SELECT blend.get_context(
+        query => %(query)s::text, result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        profile => %(profile)s::text, options => %(options)s::jsonb,
+        query_embedding => %(query_embedding)s::vector,
+        output_format => %(output_format)s::text)
+"""
+PASSAGES: LiteralString = """
+    SELECT
+        pgblend._ask_passages(
+            query => %(query)s::text, result_limit => %(limit)s::integer,
+            collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+            profile => %(profile)s::text, options => %(options)s::jsonb,
+            query_embedding => %(query_embedding)s::vector
+        ) AS found,
+        pgblend._context_settings(
+            %(options)s::jsonb, %(profile)s::text, %(collections)s::text[]) AS settings,
+        blend.get_setting('answer_model') AS model,
+        blend.get_setting('gateway_url') AS url
+"""
+FACETS: LiteralString = """
+    SELECT key, value, count, document_count, pool_size FROM blend.search_facets(
+        query => %(query)s::text, keys => %(keys)s::text[], result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        profile => %(profile)s::text, options => %(options)s::jsonb,
+        query_embedding => %(query_embedding)s::vector)
+"""
+EXPLAIN: LiteralString = """
+    SELECT blend.search_explain(
+        query => %(query)s::text, result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        profile => %(profile)s::text, options => %(options)s::jsonb,
+        query_embedding => %(query_embedding)s::vector)
+"""
+DIAGNOSE: LiteralString = """
+    SELECT blend.search_diagnose(
+        query => %(query)s::text, document => %(document)s::text,
+        result_limit => %(limit)s::integer, collections => %(collections)s::text[],
+        filter => %(filter)s::jsonb, profile => %(profile)s::text, options => %(options)s::jsonb,
+        query_embedding => %(query_embedding)s::vector)
+"""

@@ -1,0 +1,97 @@
+"""Answers to questions: the model is asked outside the database, and each sentence is checked."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from pgblend.cli.ask.stream import AnswerError
+from pgblend.cli.errors import UserError
+from pgblend.cli.search_models import ModelCall, Query
+from pgblend.cli.search_request import SearchRequest
+from pgblend.cli.search_statements import PASSAGES
+from pgblend.cli.serve.body import search_request
+from pgblend.cli.serve.checked_sentences import CheckedSentences
+from pgblend.cli.serve.door import Caller, Door
+from pgblend.plpy.context.answer import ask_document
+from pgblend.plpy.context.prompt import answer_messages
+
+
+@dataclass(frozen=True)
+class Question:
+    """A search, and whether a model is to answer from what it finds; None: where one is set."""
+
+    request: SearchRequest
+    profile: str | None
+    answer: bool | None
+
+
+def ask_parameters(given: dict[str, Any]) -> Question:
+    """Return the question that a body of /v1/ask puts."""
+    return Question(search_request(given), given.get("profile"), given.get("answer"))
+
+
+async def last_event(door: Door, caller: Caller, question: Question) -> dict[str, Any]:
+    """Return the whole answer."""
+    async for event in answer_events(door, caller, question):
+        if isinstance(event, dict):
+            return event
+    raise AssertionError("an answer ends with its document")
+
+
+async def answer_events(
+    door: Door, caller: Caller, question: Question
+) -> AsyncIterator[str | dict[str, Any]]:
+    """Yield pieces of the answer that are checked and stay, then blend.ask's document.
+
+    The pieces joined are the document's `answer`, or nothing where that is None.
+    """
+    asked = await door.ask_models(caller, question.request, question.profile)
+    parameters = asked.request.parameters() | {"profile": question.profile}
+    ((row,),) = await door.run(caller, Query(PASSAGES, parameters))
+    found, settings = row["found"], row["settings"]
+    found["degraded"] = [*asked.degraded, *found["degraded"]]
+    wanted = row["model"] is not None if question.answer is None else question.answer
+    if not (wanted and found["parts"]):
+        yield ask_document(found, None)
+        return
+    checked = CheckedSentences(found["parts"])
+    reason: str | None = None
+    has_failed = False
+    try:
+        async for text, ended in door.gateway.stream(_call(row)):
+            reason = ended or reason
+            for piece in checked.add(text):
+                yield piece
+        if not checked.text.strip():
+            raise AnswerError("the model said nothing")
+    except AnswerError as error:
+        _degrade(caller, found, str(error), strict=settings["strict"])
+        reason, has_failed = "length", True  # what was told until then is not taken back
+    reply = {"model": row["model"], "text": checked.text, "finish_reason": reason}
+    for piece in checked.end():
+        yield piece
+    yield ask_document(found, reply if checked.has_told or not has_failed else None)
+
+
+def _call(row: dict[str, Any]) -> ModelCall:
+    """Return the call of the answer model."""
+    if row["model"] is None or row["url"] is None:
+        raise AnswerError("no model is set for it, or no gateway")
+    found, settings = row["found"], row["settings"]
+    body = {
+        "model": row["model"],
+        "messages": answer_messages(found["query"], found["parts"]),
+        "max_tokens": settings["answer_tokens"],
+        "temperature": 0,
+        "user": "pgblend:answer",
+    }
+    timeout_ms = settings["timeouts_ms"]["answer"]
+    return ModelCall(row["url"], "/v1/chat/completions", body, timeout_ms)
+
+
+def _degrade(caller: Caller, found: dict[str, Any], problem: str, *, strict: bool) -> None:
+    """Name what failed; with the option strict it is an error."""
+    if strict:
+        raise UserError(f"answer: {problem}", hint="leave out the option strict to go on without")
+    found["degraded"].append(f"answer: {problem}")
+    caller.warnings.append(f"searching without the answer stage: {problem}")

@@ -1,0 +1,216 @@
+"""The door's HTTP routes."""
+
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from pgblend.cli.errors import UserError
+from pgblend.cli.gateway.errors import GatewayError
+from pgblend.cli.gateway.measure import MeasureMiddleware
+from pgblend.cli.gateway.receive import read_body, while_connected
+from pgblend.cli.search_models import Query
+from pgblend.cli.serve import chat, request_schemas
+from pgblend.cli.serve.access import AccessMiddleware, bearer_token
+from pgblend.cli.serve.body import Read, reader
+from pgblend.cli.serve.database_problems import problem_of
+from pgblend.cli.serve.documents import document
+from pgblend.cli.serve.door import Caller, Door
+from pgblend.cli.serve.endpoints import ENDPOINTS, Endpoint
+from pgblend.cli.serve.limits import Limiter
+from pgblend.cli.serve.metrics import Metrics
+from pgblend.cli.serve.openapi import openapi
+from pgblend.cli.serve.policy import CallLimits
+from pgblend.cli.serve.problems import Problem
+
+Handler = Callable[[Request], Awaitable[Response]]
+_OTHER_PATHS = ("/health", "/metrics", "/openapi.json", "/v1/chat/completions", "/v1/models")
+_NOTHING = Query("SELECT 1 AS one", {})
+
+
+def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlette:
+    """Return the application that lets callers in."""
+    routes = _Routes(door, limits)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await door.pool.open()
+        yield
+        await door.close()
+
+    paths = {*_OTHER_PATHS, *(endpoint.path for endpoint in ENDPOINTS)}
+    return Starlette(
+        routes=[
+            *(Route(e.path, routes.endpoint(e), methods=["POST"]) for e in ENDPOINTS),
+            Route("/v1/documents/{document_id}", routes.document),
+            Route("/v1/chat/completions", routes.chat, methods=["POST"]),
+            Route("/v1/models", routes.models),
+            Route("/health", routes.health),
+            Route("/metrics", routes.show_metrics),
+            Route("/openapi.json", routes.openapi),
+        ],
+        middleware=[
+            Middleware(MeasureMiddleware, count=routes.metrics.count_request, paths=paths),
+            Middleware(AccessMiddleware, hosts=hosts),
+        ],
+        exception_handlers={
+            Problem: _answer_problem,
+            GatewayError: _answer_problem,
+            HTTPException: _answer_problem,
+            ClientDisconnect: _client_left,
+            UserError: _answer_problem,
+            UnicodeEncodeError: _answer_problem,  # of a lone surrogate, on its way to the database
+            Exception: _answer_problem,
+        },
+        lifespan=lifespan,
+    )
+
+
+@dataclass
+class _Routes:
+    """What each path answers."""
+
+    door: Door
+    limits: CallLimits
+    limiter: Limiter = field(init=False)
+    metrics: Metrics = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.limiter = Limiter(self.limits)
+        self.metrics = Metrics(self.door.pool.statistics)
+
+    def endpoint(self, endpoint: Endpoint) -> Handler:
+        """Return what answers at an endpoint."""
+        read = reader(endpoint.request)
+
+        async def answer(request: Request) -> Response:
+            caller = _caller(request, endpoint.scope)
+            with self.limiter.call(caller.token):
+                given = await self._body(request, read)
+                work = endpoint.operation(self.door, caller, given)
+                return _json(await while_connected(request, work), caller)
+
+        return answer
+
+    async def document(self, request: Request) -> Response:
+        """Show a document, whole or the lines that are asked for."""
+        caller = _caller(request, "search")
+        with self.limiter.call(caller.token):
+            number, lines = request.path_params["document_id"], request.query_params.get("lines")
+            return _json(await document(self.door, caller, number, lines), caller)
+
+    async def models(self, request: Request) -> Response:
+        """List collections as OpenAI lists models."""
+        caller = _caller(request, "ask")
+        with self.limiter.call(caller.token):
+            return _json(await chat.models(self.door, caller))
+
+    async def chat(self, request: Request) -> Response:
+        """Answer a chat, whole or streamed."""
+        caller = _caller(request, "ask")
+        base = str(request.base_url)
+        with ExitStack() as stack:
+            stack.enter_context(self.limiter.call(caller.token))
+            given = await self._body(request, self._read_chat)
+            if not given.get("stream"):
+                work = chat.complete(self.door, caller, given, base)
+                return _json(await while_connected(request, work))
+            events = chat.stream(self.door, caller, given, base)
+            first = await while_connected(request, events.asend(None))
+            streamed = _rest(first, events, stack.pop_all())
+            headers = {"Cache-Control": "no-store"}
+            return StreamingResponse(streamed, media_type="text/event-stream", headers=headers)
+
+    async def health(self, request: Request) -> Response:
+        """Say whether the database answers."""
+        await self.door.pool.check()
+        about = {"status": "ok", "version": version("pgblend"), "pid": os.getpid()}
+        return _json({**about, "degraded": []})
+
+    async def show_metrics(self, request: Request) -> Response:
+        """Show the counts."""
+        caller = _caller(request, "metrics")
+        with self.limiter.call(caller.token):
+            await self.door.run(caller, _NOTHING)
+        return Response(self.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+    async def openapi(self, request: Request) -> Response:
+        """Show what can be called, and how."""
+        return _json(self._openapi)
+
+    @cached_property
+    def _openapi(self) -> dict[str, Any]:
+        return openapi()
+
+    @cached_property
+    def _read_chat(self) -> Read:
+        return reader(request_schemas.CHAT)
+
+    async def _body(self, request: Request, read: Read) -> dict[str, Any]:
+        return read(await read_body(request, self.limits.body_bytes))
+
+
+async def _rest(
+    first: bytes, events: AsyncIterator[bytes], held: ExitStack
+) -> AsyncIterator[bytes]:
+    """Yield all events; what fails after the first is one of them."""
+    with held:
+        yield first
+        try:
+            async for event in events:
+                yield event
+        except Exception as error:
+            yield chat.error_event(_problem(error))
+
+
+def _caller(request: Request, scope: str) -> Caller:
+    return Caller(bearer_token(request.headers), scope, [])
+
+
+def _json(answer: dict[str, Any], caller: Caller | None = None) -> Response:
+    """Return the answer as the command line writes JSON, with the warnings of the server."""
+    content = answer | {"warnings": caller.warnings} if caller else answer
+    text = json.dumps(content, ensure_ascii=False, default=str, separators=(",", ":"))
+    return Response(text.encode("utf-8", "replace"), media_type="application/json")
+
+
+def _problem(error: Exception) -> Problem:
+    """Return any error as a problem; what is unexpected has its details in the log alone."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, GatewayError):
+        return Problem.of(error)
+    unexpected = Problem(500, "internal-error", "the server failed; its log has the details")
+    return problem_of(error) or unexpected
+
+
+async def _answer_problem(request: Request, error: Exception) -> Response:
+    path = request.url.path
+    if isinstance(error, HTTPException):
+        return _http_problem(request, error).response(path)
+    return _problem(error).response(path)
+
+
+def _http_problem(request: Request, error: HTTPException) -> Problem:
+    if error.status_code == 404:
+        return Problem(404, "unknown-path", f"no such path: {request.url.path}")
+    if error.status_code == 405:
+        detail = f"{request.url.path} does not take {request.method}"
+        return Problem(405, "method-not-allowed", detail, headers=error.headers)
+    return Problem(error.status_code, "http-error", error.detail)
+
+
+async def _client_left(request: Request, error: Exception) -> Response:
+    return Response(status_code=499)  # nobody reads it

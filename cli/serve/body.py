@@ -1,0 +1,62 @@
+"""Reading a call's body: JSON, held to its schema, and what it asks for."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+from pgblend.cli.parameters import parse_json
+from pgblend.cli.search_request import SearchRequest
+from pgblend.cli.serve.problems import Problem
+from pgblend.cli.serve.request_schemas import Schema
+
+_MOST_SHOWN = 300
+Read = Callable[[bytes], dict[str, Any]]
+
+
+def reader(schema: Schema) -> Read:
+    """Return what reads a body of this schema; a Problem names the field that does not fit."""
+    validator = Draft202012Validator(_without_vector(schema))
+
+    def read(body: bytes) -> dict[str, Any]:
+        try:
+            given = parse_json(body.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            detail = f"the body is not UTF-8: byte {error.start}"
+            raise Problem(400, "invalid-json", detail) from None
+        except ValueError as error:
+            raise Problem(400, "invalid-json", f"the body is not JSON: {error}") from None
+        if not validator.is_valid(given):
+            wrong = best_match(validator.iter_errors(given))
+            place = wrong.json_path.removeprefix("$").removeprefix(".") or "the body"
+            said = f"{place}: {wrong.message}"[:_MOST_SHOWN]
+            hint = "GET /openapi.json says what fits"
+            raise Problem(400, "invalid-request", said, hint=hint)
+        return dict(given)
+
+    return read
+
+
+def _without_vector(schema: Schema) -> Schema:
+    """Leave a vector's numbers to the database: looking at each here would take milliseconds."""
+    fields = dict(schema["properties"])
+    if "query_embedding" in fields:
+        fields["query_embedding"] = {
+            name: value for name, value in fields["query_embedding"].items() if name != "items"
+        }
+    return schema | {"properties": fields}
+
+
+def search_request(given: dict[str, Any], default_limit: int = 10) -> SearchRequest:
+    """Return the search that a body asks for."""
+    vector = given.get("query_embedding")
+    return SearchRequest(
+        query=given["query"],
+        limit=given.get("limit", default_limit),
+        collections=given.get("collections"),
+        filter=given.get("filter"),
+        options=given.get("options", {}),
+        query_embedding=None if vector is None else json.dumps(vector),
+    )

@@ -1,0 +1,192 @@
+"""`ask` in the shape of OpenAI's chat completions, so that any chat client is a client.
+
+Only sentences that passages bear out are ever sent, and none is taken back.
+"""
+
+import asyncio
+import json
+import re
+import time
+import uuid
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from pgblend.cli.ask.output import place_of_citation
+from pgblend.cli.search_models import Query
+from pgblend.cli.search_request import SearchRequest
+from pgblend.cli.serve.answers import Question, answer_events
+from pgblend.cli.serve.door import Caller, Door
+from pgblend.cli.serve.problems import Problem
+from pgblend.cli.tokens import count_tokens
+
+Answer = dict[str, Any]
+_PREFIX = "pgblend"
+_LIMIT = 10  # passages of the search, as ask's
+ABSTENTION = "No answer: the passages that were found do not bear one out."
+_COLLECTIONS = Query("SELECT name FROM blend.collections ORDER BY name", {})
+_NUMBER = re.compile(r"\[(\d{1,4})\]")
+
+
+async def models(door: Door, caller: Caller) -> Answer:
+    """Return the collections that the caller may read as models, and all of them as one."""
+    (rows,) = await door.run(caller, _COLLECTIONS)
+    names = [_PREFIX, *(f"{_PREFIX}/{row['name']}" for row in rows)]
+    data = [{"id": name, "object": "model", "created": 0, "owned_by": "pgblend"} for name in names]
+    return {"object": "list", "data": data}
+
+
+def question_of(given: Answer) -> Question:
+    """Return the question of the last message; a Problem where there is none."""
+    said = [m.get("content") for m in given["messages"] if m["role"] == "user"]
+    text = _text(said[-1]).strip() if said else ""
+    if not text:
+        detail = "messages: expected a last message of role user with a text"
+        raise Problem(400, "invalid-request", detail)
+    _, _, collection = given["model"].partition("/")
+    most = given.get("max_completion_tokens") or given.get("max_tokens")
+    options = {} if most is None else {"answer_tokens": most}
+    collections = [collection] if collection else None
+    return Question(SearchRequest(text, _LIMIT, collections, None, options), None, True)
+
+
+async def complete(door: Door, caller: Caller, given: Answer, base_url: str) -> Answer:
+    """Return the whole answer as a chat completion."""
+    said, document = [], {}
+    async for event in answer_events(door, caller, question_of(given)):
+        if isinstance(event, str):
+            said.append(event)
+        else:
+            document = event
+    _check_asked(document)
+    text = "".join(said) or ABSTENTION
+    message = {
+        "role": "assistant",
+        "content": text + _sources(document),
+        "refusal": None,
+        "annotations": _annotations(text, document, base_url),
+    }
+    choice = {"index": 0, "message": message, "finish_reason": _reason(document), "logprobs": None}
+    return {
+        **_frame("chat.completion", given["model"]),
+        "choices": [choice],
+        "usage": await _usage(text, document),
+        "pgblend": _notes(document, caller),
+    }
+
+
+async def stream(
+    door: Door, caller: Caller, given: Answer, base_url: str
+) -> AsyncGenerator[bytes, None]:
+    """Yield the answer as server-sent events: what fails before the first of them raises."""
+    frame = _frame("chat.completion.chunk", given["model"])
+    role = {"role": "assistant"}
+    text = ""
+    async for event in answer_events(door, caller, question_of(given)):
+        if isinstance(event, str):
+            yield _event(frame | _choice({**role, "content": event}))
+            text, role = text + event, {}
+            continue
+        _check_asked(event)
+        if not text:
+            yield _event(frame | _choice({**role, "content": ABSTENTION}))
+            text = ABSTENTION
+        elif sources := _sources(event):
+            yield _event(frame | _choice({"content": sources}))
+        last = _choice({"annotations": _annotations(text, event, base_url)}, _reason(event))
+        yield _event(frame | last | {"pgblend": _notes(event, caller)})
+        if (given.get("stream_options") or {}).get("include_usage"):
+            yield _event(frame | {"choices": [], "usage": await _usage(text, event)})
+    yield b"data: [DONE]\n\n"
+
+
+def error_event(problem: Problem) -> bytes:
+    """Return the event that tells of a failure after the first sentence."""
+    return _event({"error": {"message": problem.detail, "type": "api_error", "param": None,
+                             "code": problem.code.replace("-", "_")}})  # fmt: skip
+
+
+def _text(content: Any) -> str:
+    """Return the text of a message, whose content may be a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content or []
+    return "\n".join(str(p.get("text") or "") for p in parts if p.get("type") == "text")
+
+
+def _check_asked(document: Answer) -> None:
+    """Raise a Problem where passages were found, and no model answered from them."""
+    failed = [note for note in document["degraded"] if note.startswith("answer: ")]
+    if document["checks"] is None and failed:
+        hint = "pgblend doctor checks the gateway and its models"
+        raise Problem(503, "model-unavailable", failed[0], hint=hint, retry_after="1")
+
+
+def _cited(document: Answer) -> list[Answer]:
+    return [citation for citation in document["citations"] if citation["isCited"]]
+
+
+def _sources(document: Answer) -> str:
+    """Return what stands below the answer: each cited passage by its number, title and place."""
+    lines = [
+        f"[{c['citation']}] {c['title'] or c['source_key']} ({place_of_citation(c)})"
+        for c in _cited(document)
+    ]
+    return "\n\n" + "\n".join(lines) if lines else ""
+
+
+def _annotations(text: str, document: Answer, base_url: str) -> list[Answer]:
+    """Return a citation of OpenAI's kind for each number in the text."""
+    cited = {citation["citation"]: citation for citation in _cited(document)}
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "start_index": match.start(),
+                "end_index": match.end(),
+                "title": cited[number]["title"] or cited[number]["source_key"],
+                "url": cited[number]["uri"] or _own_url(cited[number], base_url),
+            },
+        }
+        for match in _NUMBER.finditer(text)
+        if (number := int(match[1])) in cited
+    ]
+
+
+def _own_url(citation: Answer, base_url: str) -> str:
+    """Return where this server shows the passage."""
+    start, end = citation["startLine"], citation["endLine"]
+    lines = "" if start is None else f"?lines={start}-{end or start}"
+    return f"{base_url}v1/documents/{citation['document_id']}{lines}"
+
+
+def _reason(document: Answer) -> str:
+    return "length" if document["meta"]["answerCut"] else "stop"
+
+
+def _notes(document: Answer, caller: Caller) -> Answer:
+    """Return what OpenAI's API has no field for."""
+    return {
+        "abstained": document["answer"] is None,
+        "citations": document["citations"],
+        "degraded": document["degraded"],
+        "warnings": caller.warnings,
+    }
+
+
+async def _usage(text: str, document: Answer) -> dict[str, int]:
+    read = document["meta"]["tokens"]
+    said = await asyncio.to_thread(count_tokens, text)
+    return {"prompt_tokens": read, "completion_tokens": said, "total_tokens": read + said}
+
+
+def _frame(kind: str, model: str) -> Answer:
+    name = f"chatcmpl-{uuid.uuid4().hex}"
+    return {"id": name, "object": kind, "created": int(time.time()), "model": model}
+
+
+def _choice(delta: Answer, reason: str | None = None) -> Answer:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+
+def _event(content: Answer) -> bytes:
+    return b"data: " + json.dumps(content, ensure_ascii=False).encode() + b"\n\n"

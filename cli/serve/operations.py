@@ -1,0 +1,98 @@
+"""The searches behind the endpoints: each takes a checked body and returns what the CLI prints."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, LiteralString
+
+from pgblend.cli import search_statements
+from pgblend.cli.search_models import Query
+from pgblend.cli.search_output import RESULT_COLUMNS
+from pgblend.cli.serve.answers import ask_parameters, last_event
+from pgblend.cli.serve.body import search_request
+from pgblend.cli.serve.door import Caller, Door
+
+Body = dict[str, Any]
+Operation = Callable[[Door, Caller, Body], Coroutine[Any, Any, Body]]
+_FACET_COLUMNS = ("key", "value", "count", "document_count")
+_CONTEXT_LIMIT = 20
+_DEGRADED = Query("SELECT blend.last_search() -> 'degraded' AS degraded", {})
+_FEEDBACK: LiteralString = """
+    SELECT blend.feedback(
+        %(search_id)s::uuid, %(chunk_id)s::bigint, %(grade)s::integer) AS judged_query
+"""
+
+
+async def search(door: Door, caller: Caller, given: Body) -> Body:
+    """Search, as `pgblend query` does."""
+    rows, degraded = await _searched(door, caller, given, search_statements.SEARCH)
+    results = [{column: row[column] for column in RESULT_COLUMNS} for row in rows]
+    return {"query": given["query"], "results": results, "degraded": degraded}
+
+
+async def context(door: Door, caller: Caller, given: Body) -> Body:
+    """Gather passages within a budget of tokens, as `pgblend context` does."""
+    (row,), degraded = await _searched(
+        door,
+        caller,
+        {"limit": _CONTEXT_LIMIT} | given,
+        search_statements.CONTEXT,
+        output_format="json",
+    )
+    found: Body = row["get_context"]
+    return found | {"degraded": degraded}
+
+
+async def ask(door: Door, caller: Caller, given: Body) -> Body:
+    """Answer a question from passages, as `pgblend ask` does."""
+    return await last_event(door, caller, ask_parameters(given))
+
+
+async def facets(door: Door, caller: Caller, given: Body) -> Body:
+    """Count values over all candidates of a search, as `pgblend facets` does."""
+    rows, degraded = await _searched(
+        door, caller, given, search_statements.FACETS, stages=(), keys=given["keys"]
+    )
+    return {
+        "query": given["query"],
+        "pool_size": rows[0]["pool_size"] if rows else 0,
+        "facets": [{column: row[column] for column in _FACET_COLUMNS} for row in rows],
+        "degraded": degraded,
+    }
+
+
+async def explain(door: Door, caller: Caller, given: Body) -> Body:
+    """Say how a search came to its results, as `pgblend query --explain --json` does."""
+    (row,), degraded = await _searched(door, caller, given, search_statements.EXPLAIN)
+    found: Body = row["search_explain"]
+    return found | {"degraded": degraded}
+
+
+async def diagnose(door: Door, caller: Caller, given: Body) -> Body:
+    """Say why a document is or is not found, as `pgblend diagnose` does."""
+    (row,), degraded = await _searched(
+        door, caller, given, search_statements.DIAGNOSE, document=given["document"]
+    )
+    found: Body = row["search_diagnose"]
+    return found | {"degraded": degraded}
+
+
+async def feedback(door: Door, caller: Caller, given: Body) -> Body:
+    """Note how well a passage answered a search."""
+    ((row,),) = await door.run(caller, Query(_FEEDBACK, given))
+    return {"judged_query": row["judged_query"], "degraded": []}
+
+
+async def _searched(
+    door: Door,
+    caller: Caller,
+    given: Body,
+    statement: LiteralString,
+    *,
+    stages: tuple[str, ...] = ("expand", "rerank"),
+    **more: object,
+) -> tuple[list[Body], list[str]]:
+    """Ask the models, then search; return the rows and what the search went without."""
+    profile = given.get("profile")
+    asked = await door.ask_models(caller, search_request(given), profile, stages)
+    parameters = asked.request.parameters() | {"profile": profile} | more
+    rows, (last,) = await door.run(caller, Query(statement, parameters), _DEGRADED)
+    return rows, [*asked.degraded, *(last["degraded"] or [])]

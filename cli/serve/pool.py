@@ -1,0 +1,233 @@
+"""Warm connections to PostgreSQL: one transaction for a caller's role and statements.
+
+Beside database.py the only module that imports psycopg: it asks without blocking.
+"""
+
+from collections.abc import Sequence
+from typing import Any, LiteralString, Self
+
+import psycopg
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+
+from pgblend.cli.database import translate
+from pgblend.cli.errors import UserError
+from pgblend.cli.search_models import Query
+from pgblend.cli.serve.database_problems import database_away, problem_of
+from pgblend.cli.serve.problems import Problem
+from pgblend.cli.serve.tokens import digest_of
+
+_APPLICATION = "pgblend serve"
+_CONNECT_SECONDS = 5
+_WAITING_BY_CONNECTION = 32  # callers; more are told to come again
+# Nothing unqualified is found but types and what is public: callers' own schemas are not looked at.
+_PATH: LiteralString = """
+    SELECT pg_catalog.set_config('search_path',
+        pg_catalog.concat_ws(', ', 'pg_catalog', 'blend', n.nspname, 'pg_temp'), false)
+    FROM pg_catalog.pg_extension AS e
+    INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace
+    WHERE e.extname = 'vector'
+"""
+_SERVE: LiteralString = "SELECT pg_catalog.set_config('role', 'pgblend_serve', true)"
+_TAKE_ROLE: LiteralString = """
+    SELECT pg_catalog.set_config('role', t.role_name, true)
+    FROM pgblend_data.access_token AS t
+    WHERE t.digest = %(digest)s AND t.expires_at > pg_catalog.now() AND %(scope)s = ANY (t.scopes)
+"""
+# Where PostgreSQL refuses a role: no other setting is changed by its name alone.
+_SETTING_REFUSED = "call_string_check_hook"
+_FIND_TOKEN: LiteralString = """
+    SELECT t.role_name, t.scopes, t.expires_at <= pg_catalog.now() AS is_expired
+    FROM pgblend_data.access_token AS t WHERE t.digest = %(digest)s
+"""
+
+
+class _Connection(psycopg.AsyncConnection[DictRow]):
+    """A connection that gathers the server's warnings."""
+
+    warnings: list[str]
+
+    @classmethod
+    async def connect(cls, *args: Any, **kwargs: Any) -> Self:
+        """Connect, and have types and public routines found.
+
+        Nothing is prepared by name, as in database.py: sessions are shared by roles.
+        """
+        connection = await super().connect(*args, **kwargs)
+        connection.prepare_threshold = None
+        connection.warnings = []
+        connection.add_notice_handler(connection._note)
+        await connection.execute(_PATH)
+        return connection
+
+    def _note(self, notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            self.warnings.append(notice.message_primary or "")
+
+
+class Pool:
+    """The door's connections, which all callers share."""
+
+    def __init__(self, url: str, size: int, timeout_seconds: float) -> None:
+        self._url = url
+        self._is_away = False
+        self._settings = {
+            "application_name": _APPLICATION,
+            "connect_timeout": _CONNECT_SECONDS,
+            "client_encoding": "UTF8",
+            "autocommit": True,
+            "row_factory": dict_row,
+        }
+        self._pool = AsyncConnectionPool(
+            url,
+            connection_class=_Connection,
+            kwargs=self._settings,
+            min_size=size,
+            max_size=size,
+            max_waiting=size * _WAITING_BY_CONNECTION,
+            timeout=timeout_seconds,
+            open=False,
+            name=_APPLICATION,
+        )
+
+    async def open(self) -> None:
+        """Begin to connect; a database that is away is no error yet."""
+        await self._pool.open()
+
+    async def close(self) -> None:
+        """End all connections."""
+        await self._pool.close()
+
+    def statistics(self) -> dict[str, int]:
+        """Return the pool's own counts."""
+        return self._pool.get_stats()
+
+    async def check(self) -> None:
+        """Raise a Problem with the reason where the database does not answer."""
+        await self._run([Query("SELECT 1 AS one", {})])
+
+    async def run(
+        self, token: str, scope: str, queries: Sequence[Query]
+    ) -> tuple[list[list[dict[str, Any]]], list[str]]:
+        """Return each query's rows, and the server's warnings; all in one transaction.
+
+        It is made as the token's role, in one round trip. A Problem says why not: a token that is
+        unknown, has expired or lacks the scope, the database away, or what the server refused.
+        """
+        digest = {"digest": digest_of(token)}
+        head = [Query(_SERVE, {}), Query(_TAKE_ROLE, {**digest, "scope": scope})]
+        try:
+            results, warnings = await self._run([*head, *queries])
+        except _Failed as failed:
+            if failed.error.diag.source_function == _SETTING_REFUSED:
+                raise _no_role(failed.error) from failed.error
+            refusal = None if failed.is_lost else await self._refusal(digest, scope)
+            raise refusal or _problem(failed.error) from failed.error
+        if not results[1]:
+            raise await self._refusal(digest, scope) or _unknown()
+        return results[2:], warnings
+
+    async def _refusal(self, digest: dict[str, bytes], scope: str) -> Problem | None:
+        """Say why a token is not good for a scope; None where it is."""
+        try:
+            (_, found), _ = await self._run([Query(_SERVE, {}), Query(_FIND_TOKEN, dict(digest))])
+        except _Failed as failed:
+            return _problem(failed.error)
+        if not found:
+            return _unknown()
+        if found[0]["is_expired"]:
+            hint = "have a new one made: pgblend serve token make"
+            return Problem(401, "invalid-token", "the token has expired", hint=hint)
+        if scope in found[0]["scopes"]:
+            return None
+        scopes = ", ".join(found[0]["scopes"])
+        detail = f"the token is not good for {scope}, only for {scopes}"
+        return Problem(403, "missing-scope", detail)
+
+    async def _run(self, queries: Sequence[Query]) -> tuple[list[list[dict[str, Any]]], list[str]]:
+        """Run a transaction; once more where the connection had been lost before."""
+        try:
+            return await self._run_once(queries)
+        except _Failed as failed:
+            if not failed.is_lost:
+                raise
+        self._is_away = True
+        return await self._run_once(queries)
+
+    async def _run_once(
+        self, queries: Sequence[Query]
+    ) -> tuple[list[list[dict[str, Any]]], list[str]]:
+        if self._is_away:
+            await self._check_back()
+        try:
+            async with self._pool.connection() as connection:
+                return await _transaction(connection, queries)
+        except (PoolTimeout, TooManyRequests, PoolClosed) as error:
+            raise await self._no_connection(error) from None
+
+    async def _check_back(self) -> None:
+        """Raise a Problem at once while the database is away; else drop connections it ended."""
+        try:
+            async with await _Connection.connect(self._url, **self._settings):
+                pass
+        except psycopg.Error as reason:
+            self._is_away = True
+            raise database_away(translate(reason) or UserError(str(reason))) from None
+        await self._pool.check()
+        self._is_away = False
+
+    async def _no_connection(self, error: Exception) -> Problem:
+        """Say why the pool gave no connection: the database is away, or all are busy."""
+        if isinstance(error, PoolTimeout):
+            try:
+                await self._check_back()
+            except Problem as problem:
+                return problem
+        detail = "all connections to the database are busy"
+        return Problem(503, "busy", detail, retry_after="1")
+
+
+class _Failed(Exception):
+    """A transaction that failed: what the server said, and whether the connection is gone."""
+
+    def __init__(self, error: psycopg.Error, is_lost: bool) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.is_lost = is_lost
+
+
+async def _transaction(
+    connection: _Connection, queries: Sequence[Query]
+) -> tuple[list[list[dict[str, Any]]], list[str]]:
+    """Send a transaction's statements as one message; return their rows and the warnings.
+
+    A message of several statements is a transaction. Each that is sent by itself would wake the
+    server's session once more, which costs more than the statement.
+    """
+    connection.warnings = []
+    try:
+        async with psycopg.AsyncClientCursor(connection) as cursor:
+            script = ";".join(cursor.mogrify(q.sql, q.parameters or None) for q in queries)
+            await cursor.execute(script.encode())
+            results = [await cursor.fetchall()]
+            while cursor.nextset():
+                results.append(await cursor.fetchall())
+            return results, connection.warnings
+    except psycopg.Error as error:
+        raise _Failed(error, connection.broken) from error
+
+
+def _unknown() -> Problem:
+    return Problem(401, "invalid-token", "the token is unknown, or was revoked")
+
+
+def _problem(error: psycopg.Error) -> Problem:
+    return problem_of(error) or Problem(500, "internal-error", "the database failed")
+
+
+def _no_role(error: psycopg.Error) -> Problem:
+    """Return the problem of a token whose role the door may not take."""
+    advice = translate(error)
+    hint = "GRANT the token's role TO the role that serve connects as, or revoke the token"
+    detail = advice.message if advice else str(error)
+    return Problem(403, "role-not-granted", detail, hint=hint, sqlstate=error.sqlstate)

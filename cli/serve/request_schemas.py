@@ -1,0 +1,129 @@
+"""What callers may send, as JSON Schemas: they check each body, and OpenAPI shows them."""
+
+from typing import Any
+
+Schema = dict[str, Any]
+MOST_ROWS = 10_000
+_MOST_DIMENSIONS = 16_000
+_MOST_ID = 2**63 - 1
+
+_SEARCH: dict[str, Schema] = {
+    "query": {"type": "string", "description": "A question, or words."},
+    "limit": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MOST_ROWS,
+        "default": 10,
+        "description": "Most rows of the answer.",
+    },
+    "collections": {
+        "type": ["array", "null"],
+        "items": {"type": "string"},
+        "maxItems": 1000,
+        "description": "Names of those to search; null: all that the token's role may read.",
+    },
+    "filter": {
+        "type": ["object", "null"],
+        "description": 'Only rows that pass: {"author": "knuth", "year": {"gte": 1974}}.',
+    },
+    "profile": {"type": ["string", "null"], "description": "Named set of search options."},
+    "options": {
+        "type": "object",
+        "default": {},
+        "description": "Search options, as those of blend.hybrid_search.",
+    },
+    "query_embedding": {
+        "type": ["array", "null"],
+        "items": {"type": "number"},
+        "minItems": 1,
+        "maxItems": _MOST_DIMENSIONS,
+        "description": "The query's vector, where the caller has it.",
+    },
+}
+
+
+def _object(required: list[str], properties: dict[str, Schema]) -> Schema:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": required,
+        "properties": properties,
+    }
+
+
+SEARCH = _object(["query"], _SEARCH)
+CONTEXT = _object(["query"], _SEARCH | {"limit": _SEARCH["limit"] | {"default": 20}})
+ASK = _object(
+    ["query"],
+    _SEARCH
+    | {
+        "answer": {
+            "type": ["boolean", "null"],
+            "description": "Whether to ask the answer model; null: where one is set.",
+        }
+    },
+)
+FACETS = _object(
+    ["query", "keys"],
+    _SEARCH
+    | {
+        "keys": {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "maxItems": 100,
+            "description": "Keys of metadata, or $collection, $language, $date and others.",
+        }
+    },
+)
+DIAGNOSE = _object(
+    ["query", "document"],
+    _SEARCH | {"document": {"type": "string", "description": "Its id, source key or URI."}},
+)
+FEEDBACK = _object(
+    ["search_id", "chunk_id", "grade"],
+    {
+        "search_id": {
+            "type": "string",
+            "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+            "description": "details.search_id of a row.",
+        },
+        "chunk_id": {"type": "integer", "minimum": 1, "maximum": _MOST_ID},
+        "grade": {
+            "type": ["integer", "null"],
+            "minimum": -1000,
+            "maximum": 1000,
+            "description": "Above 0: relevant; null takes it back.",
+        },
+    },
+)
+# What chat clients send beside counts for nothing: the model, its settings and prompt are ask's.
+CHAT: Schema = {
+    "type": "object",
+    "required": ["model", "messages"],
+    "properties": {
+        "model": {
+            "type": "string",
+            "pattern": "^pgblend(/.+)?$",
+            "description": "pgblend/COLLECTION, or pgblend for all that the token's role may read.",
+        },
+        "messages": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 1000,
+            "items": {
+                "type": "object",
+                "required": ["role"],
+                "properties": {
+                    "role": {"type": "string"},
+                    "content": {"type": ["string", "array", "null"], "items": {"type": "object"}},
+                },
+            },
+            "description": "The last one of role user is the question.",
+        },
+        "stream": {"type": ["boolean", "null"]},
+        "stream_options": {"type": ["object", "null"]},
+        "max_tokens": {"type": ["integer", "null"], "minimum": 1},
+        "max_completion_tokens": {"type": ["integer", "null"], "minimum": 1},
+    },
+}

@@ -1,0 +1,50 @@
+-- Tokens of the HTTP door. Its login is a member of pgblend_serve and of the roles of its tokens,
+-- and inherits from none.
+
+DO $do$
+BEGIN
+    LOCK TABLE pg_catalog.pg_authid IN SHARE ROW EXCLUSIVE MODE;
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = 'pgblend_serve') THEN
+        CREATE ROLE pgblend_serve NOLOGIN;
+    END IF;
+END
+$do$;
+GRANT USAGE ON SCHEMA pgblend_data TO pgblend_serve;
+
+CREATE TABLE pgblend_data.access_token (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    name text NOT NULL,
+    digest bytea NOT NULL,
+    role_name name NOT NULL,
+    scopes text[] NOT NULL,
+    expires_at timestamptz NOT NULL,
+    created_by name NOT NULL DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT access_token_pkey PRIMARY KEY (id),
+    CONSTRAINT access_token_digest_key UNIQUE (digest),
+    CONSTRAINT access_token_name_check CHECK (char_length(name) BETWEEN 1 AND 200),
+    CONSTRAINT access_token_digest_check CHECK (octet_length(digest) = 32),
+    CONSTRAINT access_token_scopes_check CHECK (
+        cardinality(scopes) > 0
+        AND scopes <@ ARRAY['search', 'ask', 'feedback', 'metrics'])
+);
+COMMENT ON TABLE pgblend_data.access_token IS
+'Who may call `pgblend serve`, as which role. No token is here, but what tells it.';
+COMMENT ON COLUMN pgblend_data.access_token.id IS 'What `pgblend serve token revoke` takes.';
+COMMENT ON COLUMN pgblend_data.access_token.name IS 'What it is for, as its maker says.';
+COMMENT ON COLUMN pgblend_data.access_token.digest IS 'sha256 of the token, which is random.';
+COMMENT ON COLUMN pgblend_data.access_token.role_name IS 'Role that its calls are made as.';
+COMMENT ON COLUMN pgblend_data.access_token.scopes IS
+'What it is good for: search, ask (the answer model), feedback, metrics.';
+COMMENT ON COLUMN pgblend_data.access_token.expires_at IS 'When it ends by itself.';
+COMMENT ON COLUMN pgblend_data.access_token.created_by IS 'Role that made it.';
+COMMENT ON COLUMN pgblend_data.access_token.created_at IS 'When it was made.';
+CREATE POLICY access_token_serve ON pgblend_data.access_token FOR SELECT
+USING ((SELECT pg_has_role('pgblend_serve', 'USAGE')));
+-- Nobody makes a token for a role that is not theirs to take.
+CREATE POLICY access_token_admin ON pgblend_data.access_token
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')))
+WITH CHECK (
+    (SELECT pg_has_role('pgblend_admin', 'USAGE')) AND pg_has_role(role_name, 'MEMBER')
+);
+ALTER TABLE pgblend_data.access_token ENABLE ROW LEVEL SECURITY;

@@ -1,0 +1,73 @@
+"""What /openapi.json says is what the door does: schemathesis tries it."""
+
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from jsonschema import Draft202012Validator
+from schemathesis import checks
+from schemathesis.specs.openapi import checks as openapi_checks
+
+from pgblend.cli.serve.endpoints import ENDPOINTS, printed
+from pgblend.cli.serve.openapi import openapi
+
+EXAMPLES = 5  # of each path
+MORE_EXAMPLES = 200
+# No answer is asked for: it would cost a model's time. Options and names are the database's to say.
+CHECKS = [
+    checks.not_a_server_error,
+    openapi_checks.status_code_conformance,
+    openapi_checks.content_type_conformance,
+    openapi_checks.response_schema_conformance,
+    openapi_checks.negative_data_rejection,
+    openapi_checks.ignored_auth,
+]
+described = schemathesis.openapi.from_dict(openapi())
+
+
+def trying(examples: int) -> settings:
+    """Return how many examples are tried, the same ones each time."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        derandomize=True,
+    )
+
+
+@described.parametrize()
+@trying(EXAMPLES)
+def test_the_door_does_what_it_says(case: Any, door: Any) -> None:
+    check(case, door)
+
+
+@pytest.mark.slow
+@described.parametrize()
+@trying(MORE_EXAMPLES)
+def test_the_door_does_what_it_says_of_much_more(case: Any, door: Any) -> None:
+    check(case, door)
+
+
+def check(case: Any, door: Any) -> None:
+    headers = {"Authorization": f"Bearer {door.tokens['open']}"}
+    response = case.call(base_url=door.process.url, headers=headers)
+    case.validate_response(response, checks=CHECKS, headers=headers)
+
+
+def test_it_is_served_and_has_every_endpoint(client: httpx.Client) -> None:
+    document = client.get("/openapi.json", headers={"Authorization": ""}).json()
+    assert document == openapi()
+    assert {endpoint.path for endpoint in ENDPOINTS} < document["paths"].keys()
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.path)
+def test_schemas_are_schemas_and_those_of_the_command_line(endpoint: Any) -> None:
+    Draft202012Validator.check_schema(endpoint.request)
+    answer = endpoint.response()
+    Draft202012Validator.check_schema(answer)
+    assert {"degraded", "warnings"} <= set(answer["required"])
+    if endpoint.answers:
+        assert printed(endpoint.answers)["properties"].items() <= answer["properties"].items()

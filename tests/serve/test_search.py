@@ -1,0 +1,167 @@
+"""POST /v1/search and its siblings: what comes back is what SQL and the command line give."""
+
+import json
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+
+from pgblend.cli.serve.endpoints import ENDPOINTS
+from support.database import vector_of
+
+Post = Callable[..., Any]
+BODIES: dict[str, dict[str, Any]] = {
+    "/v1/search": {"query": "wine"},
+    "/v1/context": {"query": "wine"},
+    "/v1/ask": {"query": "where is wine made?"},
+    "/v1/facets": {"query": "wine", "keys": ["$collection"]},
+    "/v1/explain": {"query": "wine"},
+    "/v1/diagnose": {"query": "wine", "document": "sea"},
+}
+
+
+def test_a_search_gives_the_rows_of_sql(door: Any, post: Post) -> None:
+    vector = vector_of("wine")
+    answer = post("/v1/search", query="wine", query_embedding=json.loads(vector))
+    with door.admin.connection.transaction(force_rollback=True):
+        door.admin.rows(f"SET LOCAL ROLE {door.roles['open']}")
+        rows = door.admin.rows(
+            "SELECT rank, score, relevance, chunk_id, source_key, arms"
+            " FROM hybrid_search('wine', query_embedding => %s::vector)",
+            vector,
+        )
+    told = [
+        tuple(r[n] for n in ("rank", "score", "relevance", "chunk_id", "source_key", "arms"))
+        for r in answer["results"]
+    ]
+    assert told == rows
+    assert {"lexical", "vector"} <= answer["results"][0]["arms"].keys()
+    assert answer["degraded"] == [] == answer["warnings"]
+
+
+@pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.path in BODIES], ids=str)
+def test_answers_have_the_schema_of_the_command_line(endpoint: Any, post: Post) -> None:
+    answer = post(endpoint.path, **BODIES[endpoint.path])
+    Draft202012Validator(endpoint.response()).validate(answer)
+    assert answer["query"] == BODIES[endpoint.path]["query"]
+    # No model is set: the vectors are missed, and told of.
+    if endpoint.path != "/v1/facets":
+        assert any(note.startswith("vector: no model gateway") for note in answer["degraded"])
+
+
+def test_facets_count_what_the_caller_may_read(post: Post) -> None:
+    answer = post("/v1/facets", query="wine", keys=["$collection"])
+    assert {row["value"] for row in answer["facets"]} == {"open"}
+
+
+def test_a_search_without_rows_says_what_it_went_without(post: Post) -> None:
+    answer = post("/v1/search", query="zzzzqq")
+    assert answer["results"] == []
+    assert answer["degraded"]
+    assert answer["warnings"]
+    assert post("/v1/search", query="  ")["results"] == []
+
+
+def test_documents_by_id_and_span(client: httpx.Client, post: Post) -> None:
+    row = post("/v1/search", query="wine")["results"][0]
+    path = f"/v1/documents/{row['document_id']}"
+    shown = client.get(path).json()
+    assert shown["document"]["source_key"] == row["source_key"]
+    assert row["chunk_id"] in [chunk["chunk_id"] for chunk in shown["chunks"]]
+    assert shown["degraded"] == []
+    assert client.get(path, params={"lines": "1"}).json()["chunks"] == shown["chunks"]
+    assert client.get(path, params={"lines": "900-950"}).json()["chunks"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/v1/documents/999999", 404),
+        ("/v1/documents/x", 400),
+        ("/v1/documents/99999999999999999999", 400),
+        ("/v1/documents/1?lines=x", 400),
+        ("/v1/documents/1?lines=5-2", 400),
+        ("/v1/nothing", 404),
+        ("/v1/search", 405),
+    ],
+)
+def test_a_path_that_cannot_be_shown(client: httpx.Client, path: str, status: int) -> None:
+    response = client.get(path)
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/problem+json"
+    problem = response.json()
+    assert problem["status"] == status
+    assert problem["type"].startswith("urn:pgblend:problem:")
+    assert problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('{"query": 5}', "query: 5 is not of type 'string'"),
+        ('{"query": "x", "colour": 1}', "'colour' was unexpected"),
+        ("{}", "'query' is a required property"),
+        ("[]", "not of type 'object'"),
+        ("{", "not JSON"),
+        ('{"query": NaN}', "not JSON"),
+        ('{"query": "x", "limit": 0}', "limit: 0 is less than the minimum"),
+        ('{"query": "x", "options": {"rrf_q": 1}}', "rrf_q"),
+        ('{"query": "x", "options": {"rrf_k": -1}}', "rrf_k"),
+        ('{"query": "x", "collections": ["secret"]}', "secret"),
+        ('{"query": "x", "profile": "none"}', "none"),
+        ('{"query": "x", "query_embedding": [1, 2]}', "dimensions"),
+        ('{"query": "a\\u0000b"}', "NUL"),
+        ('{"query": "\\ud800"}', "UTF-8"),
+    ],
+)
+def test_a_body_that_cannot_be_taken(client: httpx.Client, body: str, said: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    response = client.post("/v1/search", content=body, headers=headers)
+    assert response.status_code == 400, response.text
+    assert said in response.json()["detail"]
+
+
+def test_a_body_in_another_shape(client: httpx.Client) -> None:
+    assert client.post("/v1/search", content="query=x").status_code == 415
+    big = {"query": "x", "filter": {"a": "x" * 1_100_000}}
+    assert client.post("/v1/search", json=big).status_code == 413
+
+
+def test_health_and_metrics(door: Any, client: httpx.Client) -> None:
+    with door.process.client() as nobody:
+        assert nobody.get("/health").json()["status"] == "ok"
+        assert nobody.get("/metrics").status_code == 401
+    client.post("/v1/search", json={"query": "wine"})
+    text = client.get("/metrics").text
+    assert 'pgblend_serve_requests_total{path="/v1/search",status="200"}' in text
+    assert "pgblend_serve_pool_size 2.0" in text
+
+
+def test_feedback_is_a_judgement_of_the_caller(door: Any, client: httpx.Client) -> None:
+    search_id = str(uuid.uuid4())
+    role, admin = door.roles["open"], door.admin
+    admin.rows(
+        "INSERT INTO pgblend_data.search_log (search_id, searched_at, role_name, query,"
+        " collections, result_count, milliseconds, stages, degraded, results, trace)"
+        " VALUES (%s, now(), %s, 'wine of france', '{open}', 1, 1, '[]', '{}', '[]', '{}')",
+        search_id,
+        role,
+    )
+    chunk = admin.value("SELECT chunk_id FROM blend.chunks WHERE content LIKE '%%wine in France%%'")
+    body = {"search_id": search_id, "chunk_id": chunk, "grade": 2}
+    assert client.post("/v1/feedback", json=body).status_code == 403  # a reader
+    admin.rows(f"GRANT pgblend_writer TO {role}")
+    admin.rows("SELECT grant_collection('open', %s, 'write')", role)
+    answer = client.post("/v1/feedback", json=body)
+    assert answer.status_code == 200, answer.text
+    told = admin.rows(
+        "SELECT j.grade, j.judged_by FROM pgblend_data.judgement AS j WHERE j.query_id = %s",
+        answer.json()["judged_query"],
+    )
+    assert told == [(2, role)]
+    assert answer.json()["degraded"] == []
+    admin.rows("SELECT revoke_collection('open', %s, 'write')", role)
+    admin.rows(f"REVOKE pgblend_writer FROM {role}")

@@ -1,0 +1,62 @@
+"""`pgblend serve` as a real process, for tests."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import psycopg
+from psycopg import sql
+
+from pgblend.cli.serve.tokens import SCOPES, make_token
+from support.gateway_process import GatewayProcess
+
+DOOR_PASSWORD = "secret"
+
+
+class ServeProcess(GatewayProcess):
+    """`pgblend serve` as a real process on a free port; a context manager."""
+
+    command = "serve"
+
+    def __init__(
+        self,
+        login_url: str,
+        *options: str,
+        pass_fds: tuple[int, ...] = (),
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        patient = ("--rate", "100000", "--burst", "100000")
+        super().__init__("--login-url", login_url, *patient, *options, environment=environment)
+        self.pass_fds = pass_fds
+
+    def client(self, token: str | None = None, **more: Any) -> httpx.Client:
+        """Return a client that shows a token."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False, **more)
+
+
+@contextmanager
+def door_role(admin: psycopg.Connection, name: str, *tenants: str) -> Iterator[str]:
+    """Make the login of a door, and tenants as readers; yields its name."""
+    names = [sql.Identifier(role) for role in (name, *tenants)]
+    for tenant in names[1:]:
+        admin.execute(sql.SQL("CREATE ROLE {} IN ROLE pgblend_reader").format(tenant))
+    admin.execute(
+        sql.SQL("CREATE ROLE {} LOGIN NOINHERIT PASSWORD {} IN ROLE {}").format(
+            names[0],
+            sql.Literal(DOOR_PASSWORD),
+            sql.SQL(", ").join([sql.Identifier("pgblend_serve"), *names[1:]]),
+        )
+    )
+    try:
+        yield name
+    finally:
+        for role in names:
+            admin.execute(sql.SQL("DROP OWNED BY {}").format(role))
+            admin.execute(sql.SQL("DROP ROLE {}").format(role))
+
+
+def token_of(admin: psycopg.Connection, role: str, *scopes: str, days: int = 1) -> str:
+    """Return a new token of a role, for all scopes where none is named."""
+    return make_token(admin, f"test of {role}", role, list(scopes or SCOPES), days)[1]
