@@ -171,7 +171,12 @@ def command(
 
 @command.group()
 def token() -> None:
-    """Make, list and revoke the tokens that callers show."""
+    """Make, list and revoke the tokens that callers show.
+
+    \b
+    Examples:
+      pgblend serve token list
+    """
 
 
 @token.command("make")

@@ -42,7 +42,9 @@ def test_a_search_gives_the_rows_of_sql(door: Any, post: Post) -> None:
     assert answer["degraded"] == [] == answer["warnings"]
 
 
-@pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.path in BODIES], ids=str)
+@pytest.mark.parametrize(
+    "endpoint", [e for e in ENDPOINTS if e.path in BODIES], ids=lambda endpoint: endpoint.path
+)
 def test_answers_have_the_schema_of_the_command_line(endpoint: Any, post: Post) -> None:
     answer = post(endpoint.path, **BODIES[endpoint.path])
     Draft202012Validator(endpoint.response()).validate(answer)
