@@ -11,7 +11,7 @@ from pgblend.cli.extras import MODULES
 from support.imports import OWN, ROOT, brings, imports_of, providers
 
 # For those who work on pgblend, and the sum of others.
-NOT_FOR_USERS = {"all", "bench", "dev"}
+NOT_FOR_USERS = {"all", "bench", "dev", "docs"}
 # What a process starts with: commands, the parsing process, what alembic loads by path.
 FOLDERS = ("cli/commands", "migrations")
 PROCESSES = ["pgblend.cli.main", "pgblend.cli.ingest.worker"]
