@@ -24,7 +24,7 @@ setup-run: ## Install what running needs, and no more
 demo: setup-run ## Search the PostgreSQL manual: server, gateway, ingest, three queries
 	docker/demo.sh $(PGBLEND)
 
-test: quick ## The same as quick
+test: quick ## Tier 1 (make quick), what CI runs
 
 quick: setup ## Tier 1, in CI: all but slow tests, three at a time, with coverage (fifteen minutes)
 	$(PYTEST) -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder --cov --cov-report=term

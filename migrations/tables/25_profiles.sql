@@ -1,7 +1,7 @@
 -- The profiles that come with pgblend.
 
--- balanced was chosen on ten judged sets; the figures are in DECISIONS.md. The weight of code was
--- chosen on one of two sets of questions on code, and judged on the other. The others reproduce
+-- balanced was chosen on ten judged sets; the figures are in tests/benchmarks/NOTES.md. The weight
+-- of code was chosen on one of two sets of questions on code, and judged on the other. The others reproduce
 -- their source's formulas and constants; where a source leaves a formula open, the description says
 -- what stands for it. The strong signal's 0.84 and 0.14 are on GNO's own scale, a sigmoid of BM25
 -- about 4.5 with scale 2.8: after min-max the best is always 1. three_arm expands whatever the
