@@ -13,10 +13,20 @@ _MOST_SHOWN = 200
 
 
 def read_json(text: str) -> Any:
-    """Return what a JSON text stands for; a number that is too large is infinite."""
-    return json.loads(
-        text, parse_int=lambda digits: float(digits) if len(digits) > _LONGEST else int(digits)
-    )
+    """Return what a JSON text stands for; a number that is too large is infinite.
+
+    22023 where it is nested more deeply than Python reads.
+    """
+    try:
+        return json.loads(
+            text, parse_int=lambda digits: float(digits) if len(digits) > _LONGEST else int(digits)
+        )
+    except RecursionError:
+        raise UserError(
+            "22023",
+            f"a value is nested too deeply: {text[:_MOST_SHOWN]}",
+            "Settings have a few levels: SELECT * FROM blend.setting_catalog()",
+        ) from None
 
 
 def write_json(value: Json) -> str:

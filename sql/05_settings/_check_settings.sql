@@ -10,5 +10,6 @@ AS $python$
 from pgblend.plpy.session import Backend
 from pgblend.plpy.settings.check import check_settings, read_json
 
-Backend(plpy, GD).answer(check_settings, read_json(settings or "{}"), scopes, place)
+Backend(plpy, GD).answer(
+    lambda db: check_settings(db, read_json(settings or "{}"), scopes, place))
 $python$;

@@ -11,5 +11,6 @@ from pgblend.plpy.session import Backend
 from pgblend.plpy.settings.catalog import CATALOG
 from pgblend.plpy.settings.check import read_json, value_problem
 
-return value_problem(Backend(plpy, GD), CATALOG[name], read_json(value))
+return Backend(plpy, GD).answer(
+    lambda db: value_problem(db, CATALOG[name], read_json(value)))
 $python$;

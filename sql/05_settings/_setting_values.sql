@@ -24,11 +24,11 @@ WITH pinned AS MATERIALIZED (
 )
 
 SELECT
-    p.name,
-    p.value,
-    'server' AS source,
-    NULL::name AS changed_by,
-    NULL::timestamptz AS changed_at
+    p.name,  -- Setting.
+    p.value,  -- Its value.
+    'server' AS source,  -- server where it is pinned, else database.
+    NULL::name AS changed_by,  -- Who set it; NULL where it is pinned.
+    NULL::timestamptz AS changed_at  -- When; NULL where it is pinned.
 FROM pinned AS p
 UNION ALL
 SELECT
@@ -39,9 +39,3 @@ SELECT
     s.changed_at
 FROM pgblend_data.setting AS s
 WHERE s.name NOT IN (SELECT p.name FROM pinned AS p);
-
-COMMENT ON COLUMN pgblend._setting_values.name IS 'Setting.';
-COMMENT ON COLUMN pgblend._setting_values.value IS 'Its value.';
-COMMENT ON COLUMN pgblend._setting_values.source IS 'server where it is pinned, else database.';
-COMMENT ON COLUMN pgblend._setting_values.changed_by IS 'Who set it; NULL where it is pinned.';
-COMMENT ON COLUMN pgblend._setting_values.changed_at IS 'When; NULL where it is pinned.';

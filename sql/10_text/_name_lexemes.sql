@@ -8,25 +8,28 @@ CREATE OR REPLACE FUNCTION pgblend._name_lexemes(
     title_words tsvector
 )
 RETURNS tsvector
-LANGUAGE plpgsql
+LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 SET client_min_messages = warning
-AS $function$
-DECLARE
-    field text[] := pgblend._name_field(source_key);
-BEGIN
-    IF cardinality(field) = 1 THEN
-        RETURN '';
-    END IF;
-    RETURN setweight(
+AS $python$
+from pgblend.plpy.session import prepared_statements
+from pgblend.plpy.text.names import name_field
+
+LEXEMES = """
+    SELECT setweight(
         array_to_string(ARRAY(
-            SELECT '''==' || replace(replace(n.name, '\', '\\'), '''', '''''') || ''':1'
-            FROM unnest(field[2:]) AS n (name)), ' ')::tsvector
+            SELECT '''==' || replace(replace(n.name, '\\', '\\\\'), '''', '''''') || ''':1'
+            FROM unnest($3) AS n (name)), ' ')::tsvector
         || ts_delete(
-            to_tsvector(config, pgblend._indexable_text(field[1])),
-            tsvector_to_array(title_words)),
-        'C');
-END;
-$function$;
+            to_tsvector($1, pgblend._indexable_text($2)), tsvector_to_array($4)),
+        'C') AS lexemes"""
+
+words, *names = name_field(source_key)
+if not names:
+    return ""
+run = prepared_statements(plpy.prepare, SD)
+types = ["regconfig", "text", "text[]", "tsvector"]
+return run(LEXEMES, types, config, words, names, title_words)[0]["lexemes"]
+$python$;

@@ -3,16 +3,18 @@
 -- looked at. NULL gives NULL; stop words alone give an empty query, without a NOTICE.
 CREATE OR REPLACE FUNCTION pgblend._websearch_query(config_name text, query text)
 RETURNS tsquery
-LANGUAGE plpgsql
+LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
 SET search_path FROM CURRENT
 SET client_min_messages = warning
-AS $function$
-BEGIN
-    RETURN regexp_replace(
-        websearch_to_tsquery(
-            pgblend._regconfig(config_name), pgblend._websearch_text(query))::text,
-        '(''([^'']|'''')*'')', '\1:D', 'g')::tsquery;
-END;
-$function$;
+AS $python$
+from pgblend.plpy.session import prepared_statements
+from pgblend.plpy.text.query import websearch_text
+
+run = prepared_statements(plpy.prepare, SD)
+return run(
+    "SELECT regexp_replace(websearch_to_tsquery(pgblend._regconfig($1), $2)::text,"
+    " '(''([^'']|'''')*'')', '\\1:D', 'g') AS condition",
+    ["text", "text"], config_name, websearch_text(query))[0]["condition"]
+$python$;

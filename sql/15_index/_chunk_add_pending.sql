@@ -13,7 +13,7 @@ BEGIN
         chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length,
         own_length, records)
     SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
-        c.length, c.own_length, pgblend._pack_lexemes(c.lexemes, c.own_position)
+        c.length, c.own_length, pgblend._pack_vector(tsvectorsend(c.lexemes), c.own_position)
     FROM new_chunk AS c;
     RETURN NULL;
 END;

@@ -1,7 +1,9 @@
 -- _index_collection: seal or rebuild ('rebuild'), so that a failure changes nothing but is
 -- remembered.
 -- A failure becomes a WARNING and a row of lexical_failure, which an error would roll back; the
--- result is then NULL, and the old segments go on serving.
+-- result is then NULL, and the old segments go on serving. A rebuild seals what is pending as well,
+-- from the tsvectors, whatever pending says; chunks that another transaction is deleting stay
+-- there. Where somebody else seals, it is an error.
 CREATE OR REPLACE FUNCTION pgblend._index_collection(
     collection_id bigint,
     action text,
@@ -14,11 +16,20 @@ SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
+    missing bigint := 0;
     chunk_count bigint;
 BEGIN
-    chunk_count := CASE action
-        WHEN 'rebuild' THEN pgblend._rebuild_collection(_index_collection.collection_id)
-        ELSE pgblend._seal_collection(_index_collection.collection_id, at_least) END;
+    IF action = 'rebuild' THEN
+        PERFORM pgblend._lock_segments(_index_collection.collection_id);
+        PERFORM pgblend._drop_segments(_index_collection.collection_id);
+        PERFORM pgblend._drop_pending(_index_collection.collection_id, NULL);
+        PERFORM pgblend._rebuild_vocabulary(_index_collection.collection_id);
+        SELECT coalesce(sum(pgblend._seal_missing(l.collection_id, l.text_search_config, '{}')), 0)
+        INTO missing
+        FROM pgblend_data.collection_language AS l
+        WHERE l.collection_id = _index_collection.collection_id;
+    END IF;
+    chunk_count := missing + pgblend._seal_collection(_index_collection.collection_id, at_least);
     DELETE FROM pgblend_data.lexical_failure AS f
     WHERE f.collection_id = _index_collection.collection_id;
     RETURN chunk_count;

@@ -1,5 +1,5 @@
--- _pack_vector: the records of a tsvector in its binary form; positions after own_position are the
--- chunk's own.
+-- _pack_vector: the lexemes of a tsvector in its binary form as records of 14 bytes: term,
+-- occurrences by field, of a chunk's own (at positions after own_position) and repeated.
 CREATE OR REPLACE FUNCTION pgblend._pack_vector(vector bytea, own_position integer)
 RETURNS bytea
 LANGUAGE plpython3u

@@ -17,6 +17,39 @@ from pgblend.plpy.lexical.rows import find_rows
 from pgblend.plpy.lexical.segment import (
     add_postings, choose_merge, merge_postings, segment_arguments, unpack_segment)
 
+# Chunks that another transaction is deleting are left to it. Rows are deleted by where they lie
+# (nothing updates them): a join would be planned by statistics that an ingest has outrun.
+TAKE_PENDING = """
+    WITH taken AS (
+        DELETE FROM pgblend_data.pending AS p
+        WHERE p.ctid = ANY(ARRAY(
+            SELECT w.ctid
+            FROM pgblend_data.pending AS w
+            WHERE w.collection_id = $1 AND w.text_search_config = $2
+            ORDER BY w.chunk_id
+            LIMIT 20000
+            FOR UPDATE SKIP LOCKED
+        ))
+        RETURNING p.*
+    )
+    SELECT
+        string_agg(int8send(t.chunk_id), '' ORDER BY t.chunk_id) AS chunk_ids,
+        string_agg(int8send(t.document_id), '' ORDER BY t.chunk_id) AS document_ids,
+        string_agg(int4send(t.chunk_index), '' ORDER BY t.chunk_id) AS chunk_indexes,
+        string_agg(int4send(t.length), '' ORDER BY t.chunk_id) AS lengths,
+        string_agg(int4send(t.own_length), '' ORDER BY t.chunk_id) AS own_lengths,
+        string_agg(int4send(octet_length(t.records) / 14), '' ORDER BY t.chunk_id) AS record_counts,
+        string_agg(t.records, '' ORDER BY t.chunk_id) AS records
+    FROM taken AS t"""
+TAKE_TOMBSTONES = """
+    WITH taken AS (
+        DELETE FROM pgblend_data.tombstone AS t
+        WHERE t.collection_id = $1 AND t.text_search_config = $2
+        RETURNING t.chunk_id
+    )
+    SELECT string_agg(int8send(t.chunk_id), '' ORDER BY t.chunk_id) AS ids
+    FROM taken AS t"""
+
 def run(query, types, *values):
     if query not in SD:
         SD[query] = plpy.prepare(query, types)
@@ -35,8 +68,8 @@ def with_postings(segment_id):
 plpy.execute(
     plpy.prepare("SELECT pgblend._check_index_claim($1)", ["bigint"]), [collection_id])
 scope = (["bigint", "text"], collection_id, config_name)
-pending = unpack_pending(run("SELECT * FROM pgblend._take_pending($1, $2)", *scope)[0])
-tombstones = run("SELECT pgblend._take_tombstones($1, $2) AS ids", *scope)[0]["ids"]
+pending = unpack_pending(run(TAKE_PENDING, *scope)[0])
+tombstones = run(TAKE_TOMBSTONES, *scope)[0]["ids"]
 segments = run(
     "SELECT id, n, n - octet_length(dead) / 4 AS live FROM pgblend_data.segment"
     " WHERE collection_id = $1 AND text_search_config = $2 ORDER BY id", *scope)

@@ -28,7 +28,7 @@ write = plpy.prepare(
 cursor = plpy.cursor(
     plpy.prepare(
         "SELECT c.id, c.document_id, c.chunk_index, c.length, c.own_length,"
-        " pgblend._pack_lexemes(c.lexemes, c.own_position) AS records"
+        " pgblend._pack_vector(tsvectorsend(c.lexemes), c.own_position) AS records"
         " FROM pgblend_data.chunk AS c"
         " WHERE c.collection_id = $1 AND c.text_search_config = $2"
         " AND NOT EXISTS (SELECT FROM pgblend_data.pending AS p WHERE p.chunk_id = c.id)"

@@ -5,8 +5,8 @@
 -- condition of the caller's sees a row before. The parameter is no secret and grants nothing.
 CREATE OR REPLACE VIEW pgblend._document_containing WITH (security_barrier = true) AS
 SELECT
-    d.id AS document_id,
-    d.collection_id
+    d.id AS document_id,  -- The document.
+    d.collection_id  -- Its collection.
 FROM pgblend_data.document AS d
 WHERE
     d.metadata @> ANY(nullif(current_setting('pgblend.filter_alternatives', true), '')::jsonb[])
@@ -19,6 +19,3 @@ WHERE
             WHERE pg_has_role(r.oid, 'USAGE')
         )
     );
-
-COMMENT ON COLUMN pgblend._document_containing.document_id IS 'The document.';
-COMMENT ON COLUMN pgblend._document_containing.collection_id IS 'Its collection.';

@@ -11,9 +11,16 @@ AS $function$
 DECLARE
     dates jsonb := jsonb_strip_nulls(
         jsonb_build_object('gte', settings -> 'since', 'lte', settings -> 'until'));
+    compiled record;
 BEGIN
     IF filter IS NOT NULL THEN
-        PERFORM pgblend._check_filter(filter);
+        PERFORM pgblend._check_size(
+            'filter', octet_length(filter::text), 'bytes', 'filter_bytes');
+        SELECT f.problem, f.hint INTO compiled FROM pgblend._filter_condition(filter, 1) AS f;
+        IF compiled.problem IS NOT NULL THEN
+            RAISE EXCEPTION '%', compiled.problem
+                USING ERRCODE = '22023', HINT = compiled.hint;
+        END IF;
     END IF;
     IF dates = '{}' THEN
         RETURN filter;

@@ -6,9 +6,10 @@
 -- nothing.
 CREATE OR REPLACE VIEW pgblend._similar_lexeme WITH (security_barrier = true) AS
 SELECT
-    v.collection_id,
-    v.text_search_config,
-    v.lexeme,
+    v.collection_id,  -- The collection.
+    v.text_search_config,  -- The language.
+    v.lexeme,  -- The lexeme.
+    -- Shared trigrams over all trigrams.
     similarity(v.lexeme, current_setting('pgblend.fuzzy_lexeme', true)) AS likeness
 FROM pgblend_data.vocabulary AS v
 WHERE
@@ -22,8 +23,3 @@ WHERE
             WHERE pg_has_role(r.oid, 'USAGE')
         )
     );
-
-COMMENT ON COLUMN pgblend._similar_lexeme.collection_id IS 'The collection.';
-COMMENT ON COLUMN pgblend._similar_lexeme.text_search_config IS 'The language.';
-COMMENT ON COLUMN pgblend._similar_lexeme.lexeme IS 'The lexeme.';
-COMMENT ON COLUMN pgblend._similar_lexeme.likeness IS 'Shared trigrams over all trigrams.';

@@ -50,6 +50,8 @@ DECLARE
     vectors real;
     small CONSTANT integer := 10000;
     few integer;
+    counted integer;
+    is_small boolean;
     passing bigint[];
     compiled record;
     operands text[];
@@ -70,11 +72,19 @@ BEGIN
     END IF;
     -- The planner's row count tells a small table; of a large one a part is counted, and of one
     -- that was never analyzed (-1), or a search would change with the first autovacuum.
-    IF scan = 'auto' AND (passing IS NOT NULL OR vectors BETWEEN 0 AND small
-        OR vectors < 0 AND pgblend._few_vectors(space, collection_ids, small)
-        OR vectors > small AND (NOT everywhere OR row_security_active(embeddings))
-        AND pgblend._few_vectors(space, collection_ids, few))
-    THEN
+    counted := CASE
+        WHEN vectors < 0 THEN small
+        WHEN vectors > small AND (NOT everywhere OR row_security_active(embeddings)) THEN few END;
+    is_small := passing IS NOT NULL OR vectors BETWEEN 0 AND small;
+    IF scan = 'auto' AND NOT is_small AND counted IS NOT NULL THEN
+        -- Calls in text: _iso_timestamp (a space's table, below with a filter's conditions).
+        EXECUTE format(
+            'SELECT count(*) <= $2 FROM (
+                SELECT FROM %s AS e WHERE e.collection_id = ANY($1) LIMIT $2::bigint + 1
+            ) AS visible', embeddings)
+        INTO is_small USING collection_ids, counted;
+    END IF;
+    IF scan = 'auto' AND is_small THEN
         scan := 'exact';
     END IF;
     IF narrowed IS NOT NULL THEN
@@ -112,7 +122,6 @@ BEGIN
         PERFORM
             set_config('hnsw.ef_search', least(list_size + 1, 1000)::text, true),
             set_config('enable_sort', CASE scan WHEN 'exact' THEN 'on' ELSE 'off' END, true);
-        -- Calls in text: _iso_timestamp (a filter's conditions).
         EXECUTE pgblend._vector_scan(space, conditions, scan = 'exact')
         INTO chunk_ids, document_ids, chunk_indexes, scores
         USING query_embedding, collection_ids, operands, depth, passing, configs, phrases, rescored;

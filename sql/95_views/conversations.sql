@@ -2,16 +2,18 @@
 -- cursor of its sync: the last message that is in.
 CREATE OR REPLACE VIEW blend.conversations WITH (security_invoker = true) AS
 SELECT
-    d.id AS document_id,
-    c.name AS collection,
+    d.id AS document_id,  -- The document.
+    c.name AS collection,  -- Name of its collection.
+    -- Its key: slack:, linear: or mail: and the id that its source gave it, after pgblend sync.
     d.source_key,
-    d.title,
-    d.uri,
-    totals.messages,
-    totals.first_at,
+    d.title,  -- Name of the channel, title of the issue or mail.
+    d.uri,  -- Where it can be read.
+    totals.messages,  -- How many of its messages are in.
+    totals.first_at,  -- When the first of them was written.
+    -- When the last of them was written: an export from here on lacks nothing but late arrivals.
     totals.last_at,
-    totals.last_message_id,
-    d.ingested_at AS synced_at
+    totals.last_message_id,  -- What its source calls the last one, such as the ts of Slack.
+    d.ingested_at AS synced_at  -- When something of it came in last.
 FROM pgblend_data.document AS d
 INNER JOIN pgblend_data.collection AS c ON d.collection_id = c.id
 CROSS JOIN LATERAL (
@@ -33,17 +35,3 @@ WHERE
     d.media_type IN (
         'application/x-slack-export', 'application/x-linear', 'application/mbox'
     );
-
-COMMENT ON COLUMN blend.conversations.document_id IS 'The document.';
-COMMENT ON COLUMN blend.conversations.collection IS 'Name of its collection.';
-COMMENT ON COLUMN blend.conversations.source_key IS
-'Its key: slack:, linear: or mail: and the id that its source gave it, after pgblend sync.';
-COMMENT ON COLUMN blend.conversations.title IS 'Name of the channel, title of the issue or mail.';
-COMMENT ON COLUMN blend.conversations.uri IS 'Where it can be read.';
-COMMENT ON COLUMN blend.conversations.messages IS 'How many of its messages are in.';
-COMMENT ON COLUMN blend.conversations.first_at IS 'When the first of them was written.';
-COMMENT ON COLUMN blend.conversations.last_at IS
-'When the last of them was written: an export from here on lacks nothing but late arrivals.';
-COMMENT ON COLUMN blend.conversations.last_message_id IS
-'What its source calls the last one, such as the ts of Slack.';
-COMMENT ON COLUMN blend.conversations.synced_at IS 'When something of it came in last.';

@@ -22,16 +22,10 @@ without AS (
 )
 
 SELECT
-    w.day,
-    w.stage,
-    w.searches,
-    w.searches::double precision / a.searches AS share,
-    w.most_often
+    w.day,  -- Beginning of the day.
+    w.stage,  -- The stage that was left out.
+    w.searches,  -- Number of searches without it.
+    w.searches::double precision / a.searches AS share,  -- Their share of the day's searches.
+    w.most_often  -- The reason given most often.
 FROM without AS w
 INNER JOIN daily AS a ON w.day = a.day;
-
-COMMENT ON COLUMN blend.degraded_searches.day IS 'Beginning of the day.';
-COMMENT ON COLUMN blend.degraded_searches.stage IS 'The stage that was left out.';
-COMMENT ON COLUMN blend.degraded_searches.searches IS 'Number of searches without it.';
-COMMENT ON COLUMN blend.degraded_searches.share IS 'Their share of the day''s searches.';
-COMMENT ON COLUMN blend.degraded_searches.most_often IS 'The reason given most often.';

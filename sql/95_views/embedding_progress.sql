@@ -34,39 +34,23 @@ queue AS (
 )
 
 SELECT
-    s.name AS space,
-    s.model,
+    s.name AS space,  -- Name of the embedding space.
+    s.model,  -- Model that makes its vectors.
+    -- Chunks that have a vector.
     total.chunks - coalesce(q.waiting, 0) - coalesce(q.dead, 0) AS embedded,
+    -- Chunks that wait for one, those at work and those to be tried again included.
     coalesce(q.waiting, 0) AS waiting,
-    coalesce(q.claimed, 0) AS claimed,
-    coalesce(q.retrying, 0) AS retrying,
-    coalesce(q.dead, 0) AS dead,
-    q.oldest_at,
-    worker.workers,
-    worker.per_second,
+    coalesce(q.claimed, 0) AS claimed,  -- Of these, chunks that a worker has.
+    coalesce(q.retrying, 0) AS retrying,  -- Of these, chunks that failed before.
+    coalesce(q.dead, 0) AS dead,  -- Chunks given up: blend.embedding_dead_letters.
+    q.oldest_at,  -- Since when the oldest of those that wait does.
+    worker.workers,  -- Sessions of workers that live, whatever space they work for.
+    worker.per_second,  -- Vectors that these stored a second, since each began.
     CASE
         WHEN worker.per_second > 0
             THEN make_interval(secs => round(coalesce(q.waiting, 0) / worker.per_second))
-    END AS remaining
+    END AS remaining  -- How long those that wait take at this speed; NULL where nobody works.
 FROM pgblend_data.embedding_space AS s
 CROSS JOIN total
 CROSS JOIN worker
 LEFT JOIN queue AS q ON s.name = q.space;
-
-COMMENT ON COLUMN blend.embedding_progress.space IS 'Name of the embedding space.';
-COMMENT ON COLUMN blend.embedding_progress.model IS 'Model that makes its vectors.';
-COMMENT ON COLUMN blend.embedding_progress.embedded IS 'Chunks that have a vector.';
-COMMENT ON COLUMN blend.embedding_progress.waiting IS
-'Chunks that wait for one, those at work and those to be tried again included.';
-COMMENT ON COLUMN blend.embedding_progress.claimed IS 'Of these, chunks that a worker has.';
-COMMENT ON COLUMN blend.embedding_progress.retrying IS 'Of these, chunks that failed before.';
-COMMENT ON COLUMN blend.embedding_progress.dead IS
-'Chunks given up: blend.embedding_dead_letters.';
-COMMENT ON COLUMN blend.embedding_progress.oldest_at IS
-'Since when the oldest of those that wait does.';
-COMMENT ON COLUMN blend.embedding_progress.workers IS
-'Sessions of workers that live, whatever space they work for.';
-COMMENT ON COLUMN blend.embedding_progress.per_second IS
-'Vectors that these stored a second, since each began.';
-COMMENT ON COLUMN blend.embedding_progress.remaining IS
-'How long those that wait take at this speed; NULL where nobody works.';

@@ -28,36 +28,21 @@ WITH measured AS (
 )
 
 SELECT
-    measured.judged_set,
-    measured.arm,
-    measured.profile,
-    measured.metric,
-    measured.options,
-    measured.result_limit,
-    measured.run_id,
-    measured.finished_at,
-    measured.value,
-    measured.previous_run_id,
-    measured.previous_value,
+    measured.judged_set,  -- Name of the judged set.
+    measured.arm,  -- hybrid, or the one arm that was searched.
+    measured.profile,  -- Profile of a hybrid search.
+    measured.metric,  -- Name of the metric, such as nDCG@10.
+    measured.options,  -- Options that the searches were given.
+    measured.result_limit,  -- Passages asked for per query.
+    measured.run_id,  -- Number of the run.
+    measured.finished_at,  -- When the run was done.
+    measured.value,  -- Mean over the queries; of times a percentile.
+    measured.previous_run_id,  -- The run before; NULL for the first.
+    measured.previous_value,  -- Its value.
+    -- value - previous_value: above 0 is better, but for duplicates and times.
     measured.value - measured.previous_value AS change,
+    -- Whether every search setting was as in the run before.
     measured.settings = measured.previous_settings AS same_settings,
+    -- Whether the server, the model, and the numbers of documents, queries and judgements were.
     measured.versions = measured.previous_versions AS same_versions
 FROM measured;
-
-COMMENT ON COLUMN blend.quality_trend.judged_set IS 'Name of the judged set.';
-COMMENT ON COLUMN blend.quality_trend.arm IS 'hybrid, or the one arm that was searched.';
-COMMENT ON COLUMN blend.quality_trend.profile IS 'Profile of a hybrid search.';
-COMMENT ON COLUMN blend.quality_trend.metric IS 'Name of the metric, such as nDCG@10.';
-COMMENT ON COLUMN blend.quality_trend.options IS 'Options that the searches were given.';
-COMMENT ON COLUMN blend.quality_trend.result_limit IS 'Passages asked for per query.';
-COMMENT ON COLUMN blend.quality_trend.run_id IS 'Number of the run.';
-COMMENT ON COLUMN blend.quality_trend.finished_at IS 'When the run was done.';
-COMMENT ON COLUMN blend.quality_trend.value IS 'Mean over the queries; of times a percentile.';
-COMMENT ON COLUMN blend.quality_trend.previous_run_id IS 'The run before; NULL for the first.';
-COMMENT ON COLUMN blend.quality_trend.previous_value IS 'Its value.';
-COMMENT ON COLUMN blend.quality_trend.change IS
-'value - previous_value: above 0 is better, but for duplicates and times.';
-COMMENT ON COLUMN blend.quality_trend.same_settings IS
-'Whether every search setting was as in the run before.';
-COMMENT ON COLUMN blend.quality_trend.same_versions IS
-'Whether the server, the model, and the numbers of documents, queries and judgements were.';

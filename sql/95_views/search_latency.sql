@@ -18,20 +18,15 @@ WITH timing AS (
 )
 
 SELECT
-    date_trunc('hour', t.searched_at) AS hour,
-    t.stage,
-    count(*) AS searches,
+    date_trunc('hour', t.searched_at) AS hour,  -- Beginning of the hour.
+    t.stage,  -- Stage; NULL for the whole search.
+    count(*) AS searches,  -- Number of searches that ran it.
+    -- Median, in milliseconds.
     percentile_cont(0.5) WITHIN GROUP (ORDER BY t.milliseconds) AS p50_ms,
+    -- 95 % took at most this long.
     percentile_cont(0.95) WITHIN GROUP (ORDER BY t.milliseconds) AS p95_ms,
+    -- 99 % took at most this long.
     percentile_cont(0.99) WITHIN GROUP (ORDER BY t.milliseconds) AS p99_ms,
-    max(t.milliseconds) AS max_ms
+    max(t.milliseconds) AS max_ms  -- The longest.
 FROM timing AS t
 GROUP BY 1, 2;
-
-COMMENT ON COLUMN blend.search_latency.hour IS 'Beginning of the hour.';
-COMMENT ON COLUMN blend.search_latency.stage IS 'Stage; NULL for the whole search.';
-COMMENT ON COLUMN blend.search_latency.searches IS 'Number of searches that ran it.';
-COMMENT ON COLUMN blend.search_latency.p50_ms IS 'Median, in milliseconds.';
-COMMENT ON COLUMN blend.search_latency.p95_ms IS '95 % took at most this long.';
-COMMENT ON COLUMN blend.search_latency.p99_ms IS '99 % took at most this long.';
-COMMENT ON COLUMN blend.search_latency.max_ms IS 'The longest.';

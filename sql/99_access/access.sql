@@ -128,7 +128,6 @@ blend.setting_catalog,
 blend.vector_search
 TO pgblend_reader;
 GRANT EXECUTE ON FUNCTION
-pgblend._active_space,
 pgblend._search_plan,
 pgblend._summary_counts
 TO pgblend_reader;
@@ -160,7 +159,6 @@ pgblend._load_segments,
 pgblend._name_lexemes,
 pgblend._next_embeddings,
 pgblend._next_summaries,
-pgblend._pack_lexemes,
 pgblend._renew_summaries,
 pgblend._seal_waiting,
 pgblend._start_run,

@@ -36,7 +36,7 @@ FILTERS = {
     "range": lambda n: {"share": {"lt": n}},
 }
 ARMS = {
-    "vector": "SELECT * FROM pgblend._vector_arm(%(vector)s, pgblend._active_space(),"
+    "vector": "SELECT * FROM pgblend._vector_arm(%(vector)s, pgblend._searched_space(NULL),"
     " %(collections)s, NULL, %(filter)s, %(settings)s)",
     "lexical": "SELECT * FROM word_list('lexical', %(query)s, %(collections)s, %(filter)s,"
     " %(settings)s)",

@@ -6,11 +6,10 @@ import pytest
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.program import loading
 
-SPACE = "pgblend._active_space()"
+SPACE = "pgblend._searched_space(NULL)"
 SETTINGS = "$SETTINGS$"  # stands for those of a search, read before: a worker cannot
 IDS = "'{1}'::bigint[]"  # the first collection's number; a sub-query would not go to a worker
 CALLS = {
-    "_active_space": "()",
     "_base_type": "('int4'::regtype)",
     "_column_json": "('body', 'int4'::regtype)",
     "_column_text": "('body', 'bool'::regtype)",
@@ -38,7 +37,6 @@ CALLS = {
     "_read_chunks": """('[{"content": "a"}]')""",
     "_merged_metadata": """('{}', '{"a": null}')""",
     "_summary_counts": "('m')",
-    "_few_vectors": f"({SPACE}, {IDS}, 10)",
     "_facet_values": "('{1}', '{a,$kind}')",
     "_filter_estimate": f"('true', '{{}}', {IDS})",
     "_found_documents": "(ARRAY[]::blend.search_result[], NULL)",

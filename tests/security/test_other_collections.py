@@ -228,12 +228,10 @@ def test_the_lexical_index_is_written_by_routines_alone(attack: Attack) -> None:
         "_drop_segments({b})",
         "_drop_pending({b}, NULL)",
         "_rebuild_vocabulary({b})",
-        "_rebuild_collection({b})",
         "_index_collection({b}, 'rebuild', 1)",
         "_load_segment({b}, NULL, NULL, NULL)",
         "_claim_index({b})",
         "_lock_segments({b})",
-        "_take_pending({a}, 'english')",
         "_write_segment({a}, 'english', '{{1,1}}', NULL, NULL)",
         "_drop_segments({a})",  # nothing claimed it
     ):

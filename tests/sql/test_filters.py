@@ -264,7 +264,7 @@ def too_deep(depth: int) -> dict[str, Any]:
     ids=lambda value: json.dumps(value)[:40],
 )
 def test_wrong_filters(library: Database, conditions: Any, message: str) -> None:
-    error = library.error("SELECT pgblend._check_filter(%s)", json.dumps(conditions))
+    error = library.error("SELECT pgblend._search_filter(%s, '{}')", json.dumps(conditions))
     assert error.sqlstate == "22023"
     assert message in str(error.message_primary)
     assert error.message_hint
@@ -279,7 +279,7 @@ def test_limits_that_are_just_kept(library: Database) -> None:
 @pytest.mark.parametrize("number", ["1e400", "1" * 30000, "0.1e-300", "-0"])
 def test_numbers_of_any_size(library: Database, number: str) -> None:
     text = f'{{"or": [{{"n": {number}}}, {{"n": {{"gt": {number}}}}}, {{"$chunk_id": {number}}}]}}'
-    library.rows("SELECT pgblend._check_filter(%s)", text)
+    library.rows("SELECT pgblend._search_filter(%s, '{}')::text", text)
     found = library.value(
         "SELECT cardinality(pgblend._filter_chunks(%s,"
         " ARRAY(SELECT id FROM pgblend_data.collection), NULL))",
@@ -529,7 +529,7 @@ def test_compiled_filters_are_what_the_model_says(
     db, passages = random_library.db, random_library.passages
     expected = sorted(chunk for chunk, passage in passages if passes(conditions, passage))
     text = json.dumps(conditions)
-    db.rows("SELECT pgblend._check_filter(%s)", text)
+    db.rows("SELECT pgblend._search_filter(%s, '{}')::text", text)
     collected = db.value(
         "SELECT pgblend._filter_chunks(%s, ARRAY(SELECT id FROM pgblend_data.collection), NULL)",
         text,

@@ -162,7 +162,7 @@ def test_languages_share_one_bm25(db: Database) -> None:
 def test_records_are_the_tsvectors_lexemes(db: Database, own_position: int) -> None:
     for text in [*texts(10), "", "a" * 2000, "word " * 400, "Ümläut 漢字 emoji 😀 it's"]:
         ((vector, records),) = db.rows(
-            "SELECT v::text, pgblend._pack_lexemes(v, %s) FROM (SELECT"
+            "SELECT v::text, pgblend._pack_vector(tsvectorsend(v), %s) FROM (SELECT"
             " setweight(to_tsvector('simple', 'title word'), 'A') ||"
             " setweight(to_tsvector('simple', 'head'), 'B') || to_tsvector('simple', %s)) AS x (v)",
             own_position,

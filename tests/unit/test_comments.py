@@ -34,3 +34,33 @@ def test_routines_of_one_name_are_told_apart() -> None:
 def test_a_view_has_one_too() -> None:
     text = "-- v: it.\nCREATE OR REPLACE VIEW blend.v WITH (security_invoker = true) AS\n"
     assert comments("v", text) == "COMMENT ON VIEW blend.v IS 'It.';\n"
+
+
+VIEW = """-- v: it.
+CREATE OR REPLACE VIEW blend.v AS
+WITH w AS (
+    SELECT 1 AS x  -- no column of the view
+    ORDER BY w.y  -- nor this
+)
+
+SELECT
+    w.a,  -- What's first.
+    -- Whether any,
+    -- or none.
+    (
+        SELECT w.q
+    ) AS b,
+    w.untold,
+    CASE
+        WHEN w.c THEN 1
+    END AS c  -- Third.
+FROM w;
+"""
+
+
+def test_columns_of_a_view_are_told_behind_or_above_them() -> None:
+    assert comments("v", VIEW).splitlines()[1:] == [
+        "COMMENT ON COLUMN blend.v.a IS 'What''s first.';",
+        "COMMENT ON COLUMN blend.v.b IS 'Whether any, or none.';",
+        "COMMENT ON COLUMN blend.v.c IS 'Third.';",
+    ]
