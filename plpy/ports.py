@@ -6,7 +6,7 @@ reading. A request has nothing that must be trusted: whoever may search may make
 answers by the rights of its own session.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -95,15 +95,15 @@ class CandidateList:
     """Candidates as columns, best first, ties by (document, chunk index).
 
     `parts` has the place of the request's part that each is from. `perfect` is what none can reach;
-    None where several parts were asked for and none found anything.
+    None for cosines, and where several parts were asked for and none found anything.
     """
 
-    chunk_ids: Sequence[int]
-    document_ids: Sequence[int]
-    chunk_indexes: Sequence[int]
-    scores: Sequence[float]
-    parts: Sequence[int]
-    perfect: float | None
+    chunk_ids: Sequence[int] = ()
+    document_ids: Sequence[int] = ()
+    chunk_indexes: Sequence[int] = ()
+    scores: Sequence[float] = ()
+    parts: Sequence[int] = ()
+    perfect: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,3 +158,163 @@ class LexicalPort(Protocol):
 
     def similar(self, request: SimilarRequest) -> Sequence[SimilarLexeme]:
         """Find lexemes that others may stand for, those of one place side by side."""
+
+
+# Passages: rows, texts and vectors by id, ages, neighbours in the graph.
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stored passage with its document's columns; `metadata` is JSON."""
+
+    chunk_id: int
+    content: str
+    text_search_config: str
+    start_offset: int | None
+    end_offset: int | None
+    start_line: int | None
+    end_line: int | None
+    pages: Sequence[int] | None
+    metadata: str
+    document_id: int
+    collection: str
+    source_key: str
+    uri: str | None
+    title: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A passage that has a certain text, and its document."""
+
+    chunk_id: int
+    content: str
+    document_id: int
+    collection: str
+    source_key: str
+    uri: str | None
+    title: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HoldersRequest:
+    """Which of some passages have one of some texts."""
+
+    chunk_ids: Sequence[int]
+    contents: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CosinesRequest:
+    """How near are passages to a vector, in an embedding space?"""
+
+    space: str
+    vector: str
+    chunk_ids: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class MovedRequest:
+    """How near are chunks to a vector that is moved towards passages?
+
+    It is moved to q/|q| + weight · mean(p/|p|); by passages without vectors nowhere.
+    """
+
+    space: str
+    vector: str
+    chunk_ids: Sequence[int]
+    passages: Sequence[int]
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class MovedCosines:
+    """Cosines of chunks that have a vector, to the vector itself and as it was moved."""
+
+    chunk_ids: Sequence[int]
+    own: Sequence[float | None]
+    moved: Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsRequest:
+    """Which vectors do passages have in an embedding space?"""
+
+    space: str
+    chunk_ids: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class WalkRequest:
+    """Which nodes lie within `depth` steps of some, by the heaviest edges where they are too many?
+
+    Nodes are 4 · chunk id + 1 and 4 · document id; each remembers so many of its nearest `sources`.
+    """
+
+    nodes: Sequence[int]
+    depth: int
+    direction: str
+    edge_types: Sequence[str] | None
+    node_limit: int
+    sources: int
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """(node, distance, seed) of the ways to nodes, and whether there were more nodes."""
+
+    ways: Sequence[tuple[int, int, int]]
+    is_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodesRequest:
+    """Which passage of the collections, that passes the filter, stands for each node?
+
+    Of a document it is the one nearest to the vector, where there is one.
+    """
+
+    nodes: Sequence[int]
+    collection_ids: Sequence[int]
+    filter: str | None
+    language: str | None
+    vector: str | None
+    space: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodePassage:
+    """The passage that stands for a node; chunk id 0 is a node that is gone."""
+
+    node: int
+    chunk_id: int
+    document_id: int
+    chunk_index: int
+
+
+class PassagePort(Protocol):
+    """Where a search reads passages; what a node lacks, or its session may not see, is left out."""
+
+    def passages(self, chunk_ids: Sequence[int]) -> Sequence[Passage]:
+        """Return the passages that are there."""
+
+    def holders(self, request: HoldersRequest) -> Sequence[Holder]:
+        """Return those of the passages that have one of the texts."""
+
+    def ages_days(self, document_ids: Sequence[int]) -> Sequence[float | None]:
+        """Return how old the documents are, in their order; None where nobody knows."""
+
+    def cosines(self, request: CosinesRequest) -> Mapping[int, float | None]:
+        """Return exact cosines of those that have a vector; None for a zero vector."""
+
+    def moved_cosines(self, request: MovedRequest) -> MovedCosines:
+        """Return cosines to a vector moved towards passages, and to itself."""
+
+    def vectors(self, request: VectorsRequest) -> Mapping[int, str]:
+        """Return the passages' vectors as texts."""
+
+    def walk(self, request: WalkRequest) -> Walk:
+        """Return the ways to nodes within some steps of others."""
+
+    def node_passages(self, request: NodesRequest) -> Sequence[NodePassage]:
+        """Return the passages that stand for nodes."""

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgblend.cli.database import Connection, fetch_rows
+from pgblend.plpy.fusion.pool import ArmList
+from pgblend.plpy.ports import CandidateList
 
 # Words first, as the search has them. The fuzzy arm, which runs only where a word is misspelt, is
 # left out; the runs that confirm a choice have it.
@@ -58,7 +60,7 @@ class Pool:
     """
 
     key: str
-    lists: list[dict[str, Any]]
+    lists: list[ArmList]
     source_keys: dict[int, str]
     grades: dict[str, int]
     query_vector: NDArray[np.float64]
@@ -125,20 +127,18 @@ def _join(
     )
 
 
-def _list(arm: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return rows as columns; `perfect` is what no passage's BM25 can reach."""
+def _list(arm: str, rows: Sequence[dict[str, Any]]) -> ArmList:
+    """Return rows as a list; `perfect` is what no passage's BM25 can reach."""
     chunk_ids = [row["chunk_id"] for row in rows]
     first = next((row for row in rows if row["score"]), None)
-    return {
-        "arm": arm,
-        "kind": arm,
-        "by_vector": arm == "vector",
-        "perfect": first["raw"] / first["score"] if first and arm == "lexical" else None,
-        "scores": [row["raw"] for row in rows],
-        "chunk_ids": chunk_ids,
-        "document_ids": [row["document_id"] for row in rows],
-        "chunk_indexes": chunk_ids,  # in the same order within a document
-    }
+    found = CandidateList(
+        chunk_ids=chunk_ids,
+        document_ids=[row["document_id"] for row in rows],
+        chunk_indexes=chunk_ids,  # in the same order within a document
+        scores=[row["raw"] for row in rows],
+        perfect=first["raw"] / first["score"] if first and arm == "lexical" else None,
+    )
+    return ArmList(arm, arm, 1.0, found)
 
 
 def _unit(vector: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -1,17 +1,20 @@
 """Candidates fused again under other settings, by the search's own stage of fusion."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pgblend.cli.evaluate.candidates import Pool
 from pgblend.plpy.fusion.lists import fuse_lists
+from pgblend.plpy.fusion.pool import Fused
+from pgblend.plpy.settings.catalog import SearchSettings, defaults
 
 CUT = 10
 
 
-def fuse_again(pool: Pool, settings: Mapping[str, Any]) -> dict[str, Any]:
+def fuse_again(pool: Pool, settings: Mapping[str, Any]) -> Fused:
     """Return the candidates as a search with these settings fuses them (fuse_lists).
 
     An arm of weight 0 does not run, so what it alone has found is no candidate. How old a document
@@ -19,9 +22,9 @@ def fuse_again(pool: Pool, settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     weights, feedback = settings["weights"], settings["feedback"]
     lists = [
-        {**of_list, "weight": float(weights[of_list["arm"]])}
+        replace(of_list, weight=float(weights[of_list.arm]))
         for of_list in pool.lists
-        if weights[of_list["arm"]] > 0
+        if weights[of_list.arm] > 0
     ]
 
     def moved_cosines(chunk_ids: Sequence[int], passages: Sequence[int]) -> dict[int, float]:
@@ -33,14 +36,15 @@ def fuse_again(pool: Pool, settings: Mapping[str, Any]) -> dict[str, Any]:
         known = [chunk_id for chunk_id in chunk_ids if chunk_id in pool.vectors]
         return {chunk_id: float(pool.vectors[chunk_id] @ moved) for chunk_id in known}
 
-    plain = {**settings, "recency_half_life_days": None}
-    return fuse_lists(lists, plain, settings["candidate_depth"], moved_cosines, lambda _: [])
+    known = {name: settings[name] for name in defaults("search") if name in settings}
+    plain = SearchSettings(**defaults("search") | known | {"recency_half_life_days": None})
+    return fuse_lists(lists, plain, plain.candidate_depth, moved_cosines, lambda _: [])
 
 
 def ndcg(pool: Pool, settings: Mapping[str, Any]) -> float:
     """Return nDCG@10 of the candidates' documents under these settings, each at its best place."""
     fused = fuse_again(pool, settings)
-    keys = [pool.source_keys[fused["chunk_ids"][item]] for item in fused["order"]]
+    keys = [pool.source_keys[fused.chunk_ids[item]] for item in fused.order]
     documents = list(dict.fromkeys(keys))[:CUT]
     gains = [max(pool.grades.get(document, 0), 0) for document in documents]
     ideal = sorted((grade for grade in pool.grades.values() if grade > 0), reverse=True)[:CUT]

@@ -279,10 +279,20 @@ def assemble_context(
         for document in assembly.taken
         for run in assembly.runs(document, [])
     ]
+    return {"parts": parts, "taken": outcome, **_repetition(hits, by_id, outcome, parts)}
+
+
+def _repetition(
+    hits: Sequence[Mapping[str, Any]],
+    by_id: Mapping[int, Row],
+    outcome: Sequence[str | None],
+    parts: Sequence[Mapping[str, Any]],
+) -> dict[str, int]:
+    """Return {considered, repeated}: tokens of the hits that count, and those there already."""
     tokens = {
         place: by_id[hit["chunk_id"]]["whole"] for place, hit in enumerate(hits) if outcome[place]
     }
-    whole = {chunk_id for chunk_id, place in places.items() if outcome[place] == "whole"}
+    whole = {hits[place]["chunk_id"] for place in tokens if outcome[place] == "whole"}
     stitched = sum(
         chunk["whole"] - shown
         for part in parts
@@ -290,12 +300,7 @@ def assemble_context(
         if start and chunk["chunk_id"] in whole
     )
     duplicates = sum(tokens[place] for place in tokens if outcome[place] == "duplicate")
-    return {
-        "parts": parts,
-        "taken": outcome,
-        "considered": sum(tokens.values()),
-        "repeated": duplicates + stitched,
-    }
+    return {"considered": sum(tokens.values()), "repeated": duplicates + stitched}
 
 
 def _hits_of(

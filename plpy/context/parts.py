@@ -27,43 +27,10 @@ def context_parts(
     for part in assembled["parts"]:
         score = max((hits[place]["score"] for place in part["hits"]), default=0.0)
         best_of[part["document_id"]] = max(best_of.get(part["document_id"], 0.0), score)
-    written = []
-    for part in assembled["parts"]:
-        document = part["document_id"]
-        first, last = part["fragments"][0], part["fragments"][-1]
-        # A run without a passage of its own was divided from one by max_part_tokens.
-        best = hits[part["hits"][0]] if part["hits"] else None
-        score = best["score"] if best else best_of[document]
-        kind = next(
-            (
-                f[1]["kind"]
-                for f in part["fragments"]
-                if best and f[1]["chunk_id"] == best["chunk_id"]
-            ),
-            first[1]["kind"],
-        )
-        is_cut = any(assembled["taken"][place] == "cut" for place in part["hits"])
-        text = "".join(
-            gap + chunk["content"][start:end] for gap, chunk, start, end, _ in part["fragments"]
-        )
-        written.append(
-            {
-                "document_id": document,
-                **documents[document],
-                "chunk_ids": list(dict.fromkeys(f[1]["chunk_id"] for f in part["fragments"])),
-                "spans": _span(first, last),
-                "pages": sorted({page for f in part["fragments"] for page in f[1]["pages"] or ()}),
-                "kind": kind,
-                "text": text.rstrip() if kind == "code" else text.strip(),
-                "tokens": part["tokens"] + 1,
-                "is_cut": is_cut,
-                "score": score,
-                "relevance": best["relevance"] if best else None,
-                "arm": _best_arm(best["arms"]) if best else None,
-                "reason": _reason(best, part, is_cut),
-                "place": (document, first[1]["chunk_index"], first[2]),
-            }
-        )
+    written = [
+        _written(part, assembled["taken"], hits, documents, best_of[part["document_id"]])
+        for part in assembled["parts"]
+    ]
     keys = {
         "score": lambda part: (-part["score"], STRUCTURE.index(part["kind"]), part["place"]),
         "structure": lambda part: (STRUCTURE.index(part["kind"]), -part["score"], part["place"]),
@@ -74,6 +41,40 @@ def context_parts(
         {"citation": number, **{key: part[key] for key in part if key != "place"}}
         for number, part in enumerate(written, 1)
     ]
+
+
+def _written(
+    part: Mapping[str, Any],
+    taken: Sequence[str | None],
+    hits: Sequence[Mapping[str, Any]],
+    documents: Mapping[int, Mapping[str, Any]],
+    best_score: float,
+) -> dict[str, Any]:
+    """Return a part before it is numbered, with its `place`; best_score is its document's."""
+    document, fragments = part["document_id"], part["fragments"]
+    first, last = fragments[0], fragments[-1]
+    # A run without a passage of its own was divided from one by max_part_tokens.
+    best = hits[part["hits"][0]] if part["hits"] else None
+    kinds = (f[1]["kind"] for f in fragments if best and f[1]["chunk_id"] == best["chunk_id"])
+    kind = next(kinds, first[1]["kind"])
+    is_cut = any(taken[place] == "cut" for place in part["hits"])
+    text = "".join(gap + chunk["content"][start:end] for gap, chunk, start, end, _ in fragments)
+    return {
+        "document_id": document,
+        **documents[document],
+        "chunk_ids": list(dict.fromkeys(f[1]["chunk_id"] for f in fragments)),
+        "spans": _span(first, last),
+        "pages": sorted({page for f in fragments for page in f[1]["pages"] or ()}),
+        "kind": kind,
+        "text": text.rstrip() if kind == "code" else text.strip(),
+        "tokens": part["tokens"] + 1,
+        "is_cut": is_cut,
+        "score": best["score"] if best else best_score,
+        "relevance": best["relevance"] if best else None,
+        "arm": _best_arm(best["arms"]) if best else None,
+        "reason": _reason(best, part, is_cut),
+        "place": (document, first[1]["chunk_index"], first[2]),
+    }
 
 
 def _span(first: Sequence[Any], last: Sequence[Any]) -> list[list[int]]:

@@ -1,11 +1,13 @@
 """Bonuses for passages that stand high."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from pgblend.plpy.fusion.pool import ArmList
+from pgblend.plpy.settings.catalog import Bonus
 
 
 def rank_bonus(
-    ranks: Sequence[Sequence[int | None]], bonus: Mapping[str, Any], attainable: float
+    ranks: Sequence[Sequence[int | None]], bonus: Bonus, attainable: float
 ) -> tuple[list[float], float]:
     """Return each item's bonus and the largest that there is, to be added to the fused sum.
 
@@ -40,9 +42,9 @@ def rank_bonus(
 
 
 def bonus_by_ways(
-    lists: Sequence[Mapping[str, Any]],
+    lists: Sequence[ArmList],
     ranks: Sequence[Sequence[int | None]],
-    bonus: Mapping[str, Any],
+    bonus: Bonus,
     attainable: float,
 ) -> tuple[list[float], float]:
     """Return the bonus of each item and the largest possible one (rank_bonus).
@@ -54,7 +56,7 @@ def bonus_by_ways(
         [
             of_ranks
             for of_list, of_ranks in zip(lists, ranks, strict=True)
-            if of_list["by_vector"] == by_vector
+            if of_list.by_vector == by_vector
         ]
         for by_vector in (False, True)
     ]

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from math import exp, fsum, sqrt
 from operator import add
-from typing import Any
+
+from pgblend.plpy.fusion.pool import ArmList
+from pgblend.plpy.settings.catalog import Normalization
 
 
 def weighted_sums(scores: Sequence[Sequence[float]], weights: Sequence[float]) -> list[float]:
@@ -18,13 +20,13 @@ def weighted_sums(scores: Sequence[Sequence[float]], weights: Sequence[float]) -
     return list(map(add, *terms) if len(terms) == 2 else map(fsum, zip(*terms, strict=True)))
 
 
-def score_range(of_list: Mapping[str, Any]) -> tuple[float, float]:
+def score_range(of_list: ArmList) -> tuple[float, float]:
     """Return the lowest and highest possible score of a list: of cosines, or of BM25."""
-    return (-1.0, 1.0) if of_list["by_vector"] else (0.0, of_list["perfect"] or 1.0)
+    return (-1.0, 1.0) if of_list.by_vector else (0.0, of_list.found.perfect or 1.0)
 
 
 def arm_normalization(
-    normalization: Mapping[str, Any], arm: str, low: float, high: float
+    normalization: Normalization, arm: str, low: float, high: float
 ) -> tuple[str, dict[str, float | None]]:
     """Return method and parameters for normalize_scores, from the setting normalization.
 
@@ -41,7 +43,8 @@ def arm_normalization(
     if method == "zscore":
         return "zscore", {"clamp": 3.0}
     if method == "logistic":
-        return "logistic", {key: normalization.get(key, {}).get(arm) for key in ("center", "scale")}
+        center, scale = normalization.get("center", {}), normalization.get("scale", {})
+        return "logistic", {"center": center.get(arm), "scale": scale.get(arm)}
     return "minmax", {}
 
 
@@ -134,19 +137,18 @@ def _logistic(x: float) -> float:
 
 
 def comparable_scores(
-    of_list: Mapping[str, Any], normalization: Mapping[str, Any], depth: int
+    of_list: ArmList, normalization: Normalization, depth: int
 ) -> tuple[list[float], float]:
     """Return the list's scores in [0, 1], in their order, and a factor for its weight.
 
     `normalization` is the setting; by spread, the factor is what spread_scores says and `depth` is
     how many candidates each arm was asked for; else it is 1.
     """
-    scores = of_list["scores"]
+    scores = of_list.found.scores
     if normalization["method"] == "spread":
-        return spread_scores(scores, None if of_list["by_vector"] else 0.0, depth)
-    method = arm_normalization(normalization, of_list["kind"], *score_range(of_list))
-    normal: list[Any] = normalize_scores(scores, *method)
-    return normal, 1.0
+        return spread_scores(scores, None if of_list.by_vector else 0.0, depth)
+    method = arm_normalization(normalization, of_list.kind, *score_range(of_list))
+    return [one for one in normalize_scores(scores, *method) if one is not None], 1.0
 
 
 def convex_fusion(scores: Sequence[Sequence[float]], weights: Sequence[float]) -> list[float]:

@@ -1,10 +1,17 @@
 """The best passages scored against the query."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from pgblend.plpy.fusion.pool import Fused
 from pgblend.plpy.models.secrets import mask_secrets
+from pgblend.plpy.models.stages import ModelStages
+from pgblend.plpy.ports import Passage
 from pgblend.plpy.refine.blend import blended_order
+from pgblend.plpy.session import Json
+from pgblend.plpy.settings.catalog import SearchSettings
+from pgblend.plpy.stages import Progress
 from pgblend.plpy.text.words import cut_at_word
 
 
@@ -53,96 +60,90 @@ def is_finite(score: float) -> bool:
 MOST_CHARACTERS = 4000
 
 
+@dataclass
 class RerankStage:
-    """Asks once, and puts any number of items in order by the answer."""
+    """Asks once, and puts any number of items in order by the answer.
 
-    def __init__(
-        self,
-        query: str,
-        fused: Mapping[str, Any],
-        settings: Mapping[str, Any],
-        models: Any,
-        tools: Mapping[str, Callable[..., Any]],
-    ) -> None:
-        self.query, self.fused, self.settings = query, fused, settings
-        self.models, self.tools = models, tools
-        self.targets: list[int] | None = None
-        self.scores: dict[int, float] = {}
-        self.addends: dict[int, dict[str, float]] = {}  # of the final scores (blend_addends)
+    The setting rerank_scores has scores by chunk id, in place of a model's. Without an answer items
+    keep their fused order. `is_on`: it reranks; `asks` is false where only what it would read is
+    wanted. `before` is told how many items there are.
+    """
+
+    query: str
+    fused: Fused
+    settings: SearchSettings
+    models: ModelStages
+    log: Progress
+    texts_of: Callable[[Sequence[int]], Mapping[int, Passage]]
+    before: Callable[[int], None]
+    is_on: bool
+    asks: bool
+    targets: list[int] | None = None
+    scores: dict[int, float] = field(default_factory=dict)
+    addends: dict[int, dict[str, float]] = field(default_factory=dict)  # of the final scores
 
     def order(self, items: Sequence[int], is_all: bool) -> tuple[list[int], Sequence[float]] | None:
         """Return items and scores in their final order; None until enough documents are there."""
-        if not self.settings["stages"]["rerank"]:
-            return list(items), self.fused["points"]
+        if not self.is_on:
+            return list(items), self.fused.points
         if self.targets is None:
-            depth = self.settings["rerank_depth"]
-            targets = rerank_targets(items, self.fused["document_ids"], depth)
+            depth = self.settings.rerank_depth
+            targets = rerank_targets(items, self.fused.document_ids, depth)
             if len(targets) < depth and not is_all:
                 return None
             self.targets = targets
-            self.tools["before"](len(items))
-            if self.settings["traced"] != "rerank":
+            self.before(len(items))
+            if self.asks:
                 self.rerank(targets)
         if not self.scores:
-            return list(items), self.fused["points"]
+            return list(items), self.fused.points
         ordered, points, self.addends = blended_order(
-            items, self.scores, self.fused, self.settings["blend"], self.settings["fused_scale"]
+            items, self.scores, self.fused, self.settings.blend, self.settings.fused_scale
         )
         return ordered, points
 
     def passages(self, targets: Sequence[int]) -> list[str]:
         """Return what a reranker reads of the targets."""
-        ids = [self.fused["chunk_ids"][item] for item in targets]
-        texts = self.tools["texts_of"](ids)
+        ids = self.fused.ids(targets)
+        texts = self.texts_of(ids)
         return [
-            cut_at_word((texts.get(one) or {}).get("content") or "", MOST_CHARACTERS) for one in ids
+            cut_at_word(texts[one].content, MOST_CHARACTERS) if one in texts else "" for one in ids
         ]
 
     def rerank(self, targets: list[int]) -> None:
         """Learn the scores of the targets, from the caller or from the gateway."""
-        given = self.settings["rerank_scores"]
-        details: dict[str, Any] = {"given": True} if given else {}
+        given = self.settings.rerank_scores
+        details: dict[str, Json] = {"given": True} if given else {}
         if given:
-            ids = self.fused["chunk_ids"]
+            ids = self.fused.chunk_ids
             self.scores = {
                 item: float(given[str(ids[item])]) for item in targets if str(ids[item]) in given
             }
         elif targets:
             self.scores, details = self.ask(targets)
-        self.tools["done"]("rerank", len(self.scores), details=details)
+        self.log.done("rerank", len(self.scores), details)
 
-    def ask(self, targets: list[int]) -> tuple[dict[int, float], dict[str, Any]]:
+    def ask(self, targets: list[int]) -> tuple[dict[int, float], dict[str, Json]]:
         """Return the model's scores of the targets, and details; a blank text has 0."""
         texts = dict(zip(targets, self.passages(targets), strict=True))
         read = {item: text for item, text in texts.items() if text.strip()}
         self.models.begin("rerank", {"query": self.query, "documents": list(read.values())})
         outcome = self.models.answer("rerank")
-        details = {"model_ms": outcome["ms"]}
-        scores = checked_scores(outcome["answer"], len(read)) if "answer" in outcome else []
-        if isinstance(scores, str):
-            hint = "Does the model of the setting rerank_model score passages?"
-            outcome, scores = {"problem": scores, "hint": hint}, []
-        if "problem" in outcome:
-            self.tools["degrade"]("rerank", outcome)
+        details: dict[str, Json] = {"model_ms": outcome.ms}
+        problem, hint = outcome.problem, outcome.hint
+        scores: list[float] = []
+        if problem is None:
+            checked = checked_scores(outcome.answer, len(read))
+            if isinstance(checked, str):
+                problem = checked
+                hint = "Does the model of the setting rerank_model score passages?"
+            else:
+                scores = checked
+        if problem is not None:
+            self.log.degrade("rerank", problem, hint)
             return {}, details
         return {**dict.fromkeys(targets, 0.0), **dict(zip(read, scores, strict=True))}, details
 
     def relevances(self, items: Sequence[int]) -> list[float | None]:
         """Return the reranker's scores, None of items that it did not see."""
         return [self.scores.get(item) for item in items]
-
-
-def rerank_stage(
-    query: str,
-    fused: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    models: Any,
-    tools: Mapping[str, Callable[..., Any]],
-) -> RerankStage:
-    """Return the stage of a search that reranks, where settings say so.
-
-    `fused` is what fuse_lists returns, `models` what model_stages does. `tools`: texts_of(chunk
-    ids), before(how many items there were), done, degrade. The setting rerank_scores has scores by
-    chunk id, in place of a model's. Without an answer items keep their fused order.
-    """
-    return RerankStage(query, fused, settings, models, tools)

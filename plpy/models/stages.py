@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 _REQUEST = "SELECT pgblend._request_model($1, $2, $3, $4, true) AS sent"
@@ -10,6 +11,19 @@ _TOO_LATE = {
     "problem": "the time of the whole search is over",
     "hint": "Raise the option timeouts_ms, key total.",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A gateway's answer; or the problem that there is none, with a hint.
+
+    `ms` are those from sending on.
+    """
+
+    ms: float
+    answer: Any = None
+    problem: str | None = None
+    hint: str | None = None
 
 
 class ModelStages:
@@ -44,13 +58,14 @@ class ModelStages:
             sent = json.loads(row["sent"])
         self.under_way[task] = (sent, self.clock())
 
-    def answer(self, task: str) -> dict[str, Any]:
-        """Return {"answer"} or {"problem", "hint"}, and "ms" from sending it on."""
+    def answer(self, task: str) -> Outcome:
+        """Return what became of a call."""
         sent, began = self.under_way.pop(task)
-        outcome = dict(sent)
+        outcome = sent
         if "call" in sent:
             outcome = self.calls.pop(sent["call"]).answer()
-        return {**outcome, "ms": (self.clock() - began) * 1000}
+        ms = (self.clock() - began) * 1000
+        return Outcome(ms, *map(outcome.get, ("answer", "problem", "hint")))
 
     def leave(self, task: str) -> None:
         """Do without the answer, where one was asked for."""

@@ -1,21 +1,21 @@
 """Fused and rerank scores blended by position."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from math import inf
 
+from pgblend.plpy.fusion.pool import Fused
 from pgblend.plpy.fusion.scores import scale_fused
+from pgblend.plpy.settings.catalog import Blend
 
 
-def blend_addends(
-    fused: float, rerank: float, rank: int, n: int, blend: Mapping[str, Any]
-) -> dict[str, float]:
+def blend_addends(fused: float, rerank: float, rank: int, n: int, blend: Blend) -> dict[str, float]:
     """Return {fused, rerank, position}, which add up to the blended score (blend_scores).
 
     `blend` is the setting, `rank` the fused rank among the `n` items that were reranked.
     """
     weights = blend
     if blend["kind"] == "tiers":
-        reached = (t for t in blend["tiers"] if t.get("max_rank") is None or rank <= t["max_rank"])
+        reached = (t for t in blend["tiers"] if rank <= (t.get("max_rank") or inf))
         weights = next(reached, blend["tiers"][-1])
     position = weights.get("position", 0)
     total = float(weights["fused"] + weights["rerank"] + position)
@@ -28,7 +28,7 @@ def blend_addends(
     }
 
 
-def blend_ceiling(blend: Mapping[str, Any], most_fused: float) -> float:
+def blend_ceiling(blend: Blend, most_fused: float) -> float:
     """Return the highest blended score there can be: fused `most_fused`, reranked 1, rank 1.
 
     The largest over all tiers, so that dividing by it brings every blended score to [0, 1] and
@@ -47,7 +47,7 @@ def blend_ceiling(blend: Mapping[str, Any], most_fused: float) -> float:
 def blend_scores(
     fused: Sequence[float],
     rerank: Sequence[float | None],
-    blend: Mapping[str, Any],
+    blend: Blend,
     ranks: Sequence[int] | None = None,
     n: int | None = None,
 ) -> list[float]:
@@ -86,20 +86,20 @@ def _total(addends: Mapping[str, float]) -> float:
 def blended_order(
     items: Sequence[int],
     scores: Mapping[int, float],
-    fused: Mapping[str, Any],
-    blend: Mapping[str, Any],
+    fused: Fused,
+    blend: Blend,
     scale: str,
 ) -> tuple[list[int], list[float], dict[int, dict[str, float]]]:
     """Return the items, best first, the scores in [0, 1] of all items, and what those add up.
 
-    `items` are in fused order, `scores` has those that were reranked, `fused` is what fuse_lists
-    returns, and `scale` is the setting fused_scale. A rank is the place among the reranked ones.
+    `items` are in fused order, `scores` has those that were reranked, and `scale` is the setting
+    fused_scale. A rank is the place among the reranked ones.
     What was not reranked stays below, in its order. Of the reranked ones the last gives the addends
     of their scores (blend_addends).
     """
     seen = [item for item in items if item in scores]
-    scaled = scale_fused(fused["sums"], fused["attainable"], scale)
-    ceiling = blend_ceiling(blend, fused["attainable"] if scale == "raw" else 1.0)
+    scaled = scale_fused(fused.sums, fused.attainable, scale)
+    ceiling = blend_ceiling(blend, fused.attainable if scale == "raw" else 1.0)
     blended = blend_scores([scaled[item] for item in seen], [scores[item] for item in seen], blend)
     points = {
         item: min(max(score / ceiling, 0.0), 1.0) for item, score in zip(seen, blended, strict=True)
@@ -111,6 +111,6 @@ def blended_order(
         addends[item] = {name: value * share for name, value in told.items()}
     seen.sort(key=lambda item: -points[item])
     floor = min(points.values(), default=1.0)
-    below = [score * floor for score in fused["points"]]
+    below = [score * floor for score in fused.points]
     rest = [item for item in items if item not in scores]
     return [*seen, *rest], [points.get(item, score) for item, score in enumerate(below)], addends

@@ -6,6 +6,8 @@ from math import fsum, sqrt
 from operator import mul
 from typing import Any
 
+from pgblend.plpy.settings.catalog import Mmr
+
 try:
     import numpy as np
 except ImportError:
@@ -74,7 +76,7 @@ def diverse_items(
     items: Sequence[int],
     scores: Sequence[float],
     chunk_ids: Sequence[int],
-    mmr: Mapping[str, Any],
+    mmr: Mmr,
     vectors_of: Callable[[Sequence[int]], Mapping[int, str]],
 ) -> list[int]:
     """Return the items in the order that MMR chooses them; `scores` are theirs.

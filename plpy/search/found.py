@@ -1,6 +1,7 @@
 """What a search found."""
 
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from pgblend.plpy.search.page import Page
 from pgblend.plpy.search.passages import StoredPassages
@@ -23,3 +24,11 @@ class Found:
     rows: list[Row] = field(default_factory=list)
     candidate_count: int | None = 0
     by_vector: bool = False
+
+
+class Answer(TypedDict):
+    """The columns of _run_search; trace and report are JSON."""
+
+    results: list[Row]
+    trace: str | None
+    report: str | None

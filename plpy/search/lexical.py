@@ -1,11 +1,16 @@
 """The lists of one search by words: by the lexical arm, or by what a setting puts in its place."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pgblend.plpy.session import Database
+from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.session import Database, Row
+from pgblend.plpy.settings.catalog import SearchSettings
 
-COLUMNS = ("chunk_ids", "document_ids", "chunk_indexes", "scores")
+if TYPE_CHECKING:
+    from pgblend.plpy.lexical.arm import LexicalArm
+
 _SOUND = (
     "SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') AS ids"
     " FROM pgblend_data.collection AS c WHERE c.id = ANY($1) AND c.name <> ALL($2)"
@@ -14,10 +19,42 @@ _LEAF = "SELECT a.* FROM pgblend.{}($1, $2, $3, $4, $5) AS a"
 _LEAF_TYPES = ["text", "bigint[]", "jsonb", "text", "integer"]
 
 
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """What was learnt of the lexical index.
+
+    `index` is incomplete or none where it is not asked for as a whole, or at all; `damaged` are
+    names of collections that are left out.
+    """
+
+    index: str | None = None
+    damaged: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A list by words; `corrections` of each row say in JSON what stands for which lexeme."""
+
+    found: CandidateList
+    every_word: bool = False
+    corrections: Sequence[str | None] = ()
+
+
+def candidates(row: Row) -> CandidateList:
+    """Return the columns that a routine of an arm gives; cosines have no perfect one."""
+    return CandidateList(
+        row["chunk_ids"] or [],
+        row["document_ids"] or [],
+        row["chunk_indexes"] or [],
+        row["scores"] or [],
+        perfect=row.get("perfect_score"),
+    )
+
+
 class WordLists:
     """The lists by words of one search, under one snapshot.
 
-    `settings` are those of the search, `deadline` is its own, on the monotonic clock.
+    `deadline` is the search's own, on the monotonic clock.
     """
 
     def __init__(
@@ -25,61 +62,46 @@ class WordLists:
         db: Database,
         collection_ids: Sequence[int],
         filter_: str | None,
-        settings: Mapping[str, Any],
+        settings: SearchSettings,
         deadline: float,
+        state: IndexState,
     ) -> None:
         self.db, self.filter, self.settings, self.deadline = db, filter_, settings, deadline
-        self.all_ids = collection_ids
-        self.arm: Any = None  # the lexical arm, once it is asked
+        self.all_ids, self.state = collection_ids, state
+        self.arm: LexicalArm | None = None  # once it is asked
 
-    def find(self, kind: str, text: str | None, depth: int) -> dict[str, Any]:
-        """Return a list of `kind` lexical or fuzzy, as columns; `perfect` is what none can reach.
-
-        A fuzzy one has `corrections` of each row; `every_word` tells that passages have every word
-        of the text.
-        """
+    def find(self, kind: str, text: str, depth: int) -> Words:
+        """Return a list of `kind` lexical or fuzzy."""
         settings = self.settings
-        if kind == "lexical" and settings["lexical_method"] == "ts_rank_cd":
+        if kind == "lexical" and settings.lexical_method == "ts_rank_cd":
             return self._leaf("_cover_density_arm", self.all_ids, text, depth)
-        if kind == "fuzzy" and settings["fuzzy_method"] == "word_similarity":
+        if kind == "fuzzy" and settings.fuzzy_method == "word_similarity":
             return self._leaf("_trigram_arm", self._sound_ids(), text, depth)
-        if settings.get("lexical_index") == "none":
-            return {**{name: [] for name in COLUMNS}, "perfect": None, "corrections": []}
+        if self.state.index == "none":
+            return Words(CandidateList())
         if self.arm is None:
             self.arm = self._lexical_arm()
         found = (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
-        columns = {name: getattr(found.found, name) for name in COLUMNS}
-        more = {"corrections": found.corrections} if kind == "fuzzy" else {}
-        return {
-            **columns,
-            **more,
-            "perfect": found.found.perfect,
-            "every_word": found.every_word,
-        }
+        return Words(found.found, found.every_word, found.corrections)
 
     def warmed_up(self) -> tuple[float | None, bool]:
         """Return when the last list's clock began, None before, and whether the index was read."""
         return (None, False) if self.arm is None else (self.arm.ready_at, self.arm.has_read)
 
-    def _leaf(
-        self, routine: str, collection_ids: Sequence[int], text: str | None, depth: int
-    ) -> dict[str, Any]:
-        values = [text, collection_ids, self.filter, self.settings["language"], depth]
+    def _leaf(self, routine: str, collection_ids: Sequence[int], text: str, depth: int) -> Words:
+        values = [text, collection_ids, self.filter, self.settings.language, depth]
         row = self.db.run(_LEAF.format(routine), _LEAF_TYPES, *values)[0]
-        columns = {name: value or [] for name, value in row.items() if name != "perfect_score"}
-        return {**columns, "perfect": row["perfect_score"]}
+        return Words(candidates(row), corrections=row.get("corrections") or ())
 
     def _sound_ids(self) -> Sequence[int]:
         """Return the collections without those whose lexical index is known as damaged."""
-        damaged = self.settings.get("damaged")
-        if damaged is None:
+        if not self.state.damaged:
             return self.all_ids
-        ids: list[int] = self.db.run(_SOUND, ["bigint[]", "text[]"], self.all_ids, damaged)[0][
-            "ids"
-        ]
+        values = self.all_ids, self.state.damaged
+        ids: list[int] = self.db.run(_SOUND, ["bigint[]", "text[]"], *values)[0]["ids"]
         return ids
 
-    def _lexical_arm(self) -> Any:
+    def _lexical_arm(self) -> "LexicalArm":
         """Return the lexical arm; PB013 where the server's Python lacks numpy."""
         try:  # here, since other searches go without numpy
             from pgblend.plpy.lexical.arm import LexicalArm, Scope
@@ -96,15 +118,15 @@ class WordLists:
         scope = Scope(
             collection_ids=self._sound_ids(),
             filter=self.filter,
-            language=settings["language"],
-            by_document=settings["level"] == "document",
-            k1=settings["k1"],
-            b=settings["b"],
-            field_weights=(settings["title_weight"], settings["heading_weight"], 1.0),
-            timeout_ms=settings["timeouts_ms"]["lexical"],
+            language=settings.language,
+            by_document=settings.level == "document",
+            k1=settings.k1,
+            b=settings.b,
+            field_weights=(settings.title_weight, settings.heading_weight, 1.0),
+            timeout_ms=settings.timeouts_ms["lexical"],
             deadline=self.deadline,
-            checks_index=settings.get("lexical_index") is None,
-            strict=settings["strict"],
-            corrects_all=settings["fuzzy"] == "on",
+            checks_index=self.state.index is None,
+            strict=settings.strict,
+            corrects_all=settings.fuzzy == "on",
         )
         return LexicalArm(self.db, Node(self.db), scope)

@@ -2,11 +2,18 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import exp
-from typing import Any
+from typing import Protocol
 
+from pgblend.plpy.fusion.pool import ArmList
 from pgblend.plpy.models.expansion import expanded_query
+from pgblend.plpy.models.stages import ModelStages, Outcome
+from pgblend.plpy.search.plan import Plan
+from pgblend.plpy.session import Json
+from pgblend.plpy.settings.catalog import GivenExpansion, SearchSettings
+from pgblend.plpy.stages import Progress
 from pgblend.plpy.text.query import query_groups
 
 
@@ -30,32 +37,30 @@ def is_strong_signal(
     return top[0] >= signal["score"] and gap >= signal["gap"], top
 
 
-def note_corrections(fuzzy: dict[str, Any], method: str) -> bool:
-    """Put method and corrections of each row into the list's `notes`; return whether any are there.
-
-    `corrections` of the list is a JSON text for each row, None for the method word_similarity.
-    """
-    told = fuzzy["corrections"]
-    notes = {
+def corrected_notes(
+    corrections: Sequence[str | None], method: str
+) -> dict[int, Mapping[str, Json]]:
+    """Return method and corrections, a JSON text or None, of each rank."""
+    notes: dict[str | None, Mapping[str, Json]] = {
         text: {"method": method, **({"corrections": json.loads(text)} if text else {})}
-        for text in set(told)
+        for text in set(corrections)
     }
-    fuzzy["notes"] = {rank: notes[text] for rank, text in enumerate(told, 1)}
-    return any(told)
+    return {rank: notes[text] for rank, text in enumerate(corrections, 1)}
 
 
-def corrected_query(query: str | None, arms: Mapping[str, Mapping[str, Any]]) -> str:
+def corrected_query(query: str | None, arms: Mapping[str, Mapping[str, Json]]) -> str:
     """Return the query after the words that the fuzzy arm, one of a passage's arms, looked for.
 
     Without a query, as where only its vector is given, it is empty.
     """
-    corrections = arms.get("fuzzy", {}).get("corrections", {})
-    words = [re.sub('["-]', " ", word) for of_word in corrections.values() for word in of_word]
-    return " ".join([*words, query or ""])
+    told = arms.get("fuzzy", {}).get("corrections")
+    found = told.values() if isinstance(told, Mapping) else ()
+    words = [word for of_word in found if isinstance(of_word, list) for word in of_word]
+    return " ".join([*(re.sub('["-]', " ", word) for word in words), query or ""])
 
 
 def vectors_of_texts(
-    expansion: Mapping[str, Any], arms: Sequence[tuple[str, str, float, str]], joined: bool
+    expansion: GivenExpansion, arms: Sequence[tuple[str, str, float, str]], joined: bool
 ) -> dict[str, str]:
     """Return {arm: vector as text} of those that the caller gave, by the names of variant_arms.
 
@@ -84,51 +89,58 @@ def vectors_of_texts(
 NAME_FACTOR = 3
 
 
+class ListSource(Protocol):
+    """Where lists come from (Arms)."""
+
+    def find(
+        self, kind: str, arm: str, weight: float, text: str = "", vector: str | None = None
+    ) -> ArmList:
+        """Return the candidates of one arm, best first."""
+
+    def vectors_of(self, outcome: Outcome, count: int) -> list[str] | None:
+        """Return the vectors in the gateway's answer; None, and named, where there are none."""
+
+
 def first_lists(
-    settings: Mapping[str, Any],
-    search: Callable[[str], dict[str, Any]],
-    done: Callable[..., object],
-    skip: Callable[[str, str], None],
-) -> list[dict[str, Any]]:
+    query: str, settings: SearchSettings, arms: ListSource, log: Progress
+) -> list[ArmList]:
     """Return the lists of the words' and the fuzzy arm, where they run.
 
-    `search` gives the list of an arm (arm_list). An arm of weight 0 does not run, nor the fuzzy arm
-    by the setting fuzzy (off, or auto with the lexical arm not running, or where that tells that
-    passages have every word of the query: `every_word`). A fuzzy arm that finds nothing to put
-    right gives no list: a passage cannot be missing there. Where it did, it has all that the words'
-    arm has and more, which then only breaks ties, by an eighth of its weight. Where the first
-    passage's document is called as the query asks (`named`), both weigh three times as much:
-    vectors know no names, and prefer what mentions it.
+    An arm of weight 0 does not run, nor the fuzzy arm by the setting fuzzy (off, or auto with the
+    lexical arm not running, or where that tells that passages have every word of the query). A
+    fuzzy arm that finds nothing to put right gives no list: a passage cannot be missing there.
+    Where it did, it has all that the lexical arm has and more, which then only breaks ties, by an
+    eighth of its weight. Where the first passage's document is called as the query asks (`named`),
+    both weigh three times as much: vectors know no names, and prefer what mentions it.
     """
-    weights, fuzzy = settings["weights"], settings["fuzzy"]
-    lists = []
+    weights, fuzzy = settings.weights, settings.fuzzy
+    words = None
     if weights["lexical"] > 0:
-        lists.append(search("lexical"))
-        lists[0]["weight"] *= NAME_FACTOR if lists[0]["named"] else 1
-        done("lexical", len(lists[0]["chunk_ids"]))
+        words = arms.find("lexical", "lexical", weights["lexical"], text=query)
+        words.weight *= NAME_FACTOR if words.named else 1
+        log.done("lexical", len(words.found.chunk_ids))
     else:
-        skip("lexical", "its weight is 0")
-    if weights["fuzzy"] == 0 or fuzzy == "off" or (fuzzy == "auto" and not lists):
-        skip("fuzzy", "its weight is 0" if weights["fuzzy"] == 0 else "by the setting fuzzy")
+        log.skip("lexical", "its weight is 0")
+    lists = [words] if words else []
+    if weights["fuzzy"] == 0 or fuzzy == "off" or (fuzzy == "auto" and not words):
+        log.skip("fuzzy", "its weight is 0" if weights["fuzzy"] == 0 else "by the setting fuzzy")
         return lists
-    is_auto = fuzzy == "auto" and settings["fuzzy_method"] == "vocabulary"
-    if is_auto and lists[0]["every_word"]:
-        skip("fuzzy", "no word had to be put right")
+    is_auto = fuzzy == "auto" and settings.fuzzy_method == "vocabulary"
+    if is_auto and words and words.every_word:
+        log.skip("fuzzy", "no word had to be put right")
         return lists
-    corrected = search("fuzzy")
-    corrected["weight"] *= NAME_FACTOR if lists and lists[0]["named"] else 1
-    done("fuzzy", len(corrected["chunk_ids"]))
-    if note_corrections(corrected, settings["fuzzy_method"]) and lists:
-        lists[0]["weight"] /= 8
-    return [*lists, corrected] if corrected["chunk_ids"] else lists
+    corrected = arms.find("fuzzy", "fuzzy", weights["fuzzy"], text=query)
+    corrected.weight *= NAME_FACTOR if words and words.named else 1
+    log.done("fuzzy", len(corrected.found.chunk_ids))
+    if words and any("corrections" in note for note in corrected.notes.values()):
+        words.weight /= 8
+    return [*lists, corrected] if corrected.found.chunk_ids else lists
 
 
 Arm = tuple[str, str, float, str]  # kind, name, weight, text
 
 
-def variant_arms(
-    query: str, expansion: Mapping[str, Any], settings: Mapping[str, Any]
-) -> list[Arm]:
+def variant_arms(query: str, expansion: GivenExpansion, settings: SearchSettings) -> list[Arm]:
     """Return (kind, name, weight, text) of each further list: by words, then by vectors.
 
     By the setting hyde 'query' there are none: its text takes the query's place instead. A list of
@@ -136,18 +148,18 @@ def variant_arms(
     exclusions bind all lists: a variant by words that lacks one of the query's is left out, while
     the vector arm takes them from the query.
     """
-    if settings["hyde"] == "query":
+    if settings.hyde == "query":
         return []
-    weights = settings["weights"]
+    weights = settings.weights
     arms: list[Arm] = []
-    for kind, key, name in (
-        ("lexical", "lexicalQueries", "lexical_variant"),
-        ("vector", "vectorQueries", "vector_variant"),
+    for kind, texts, name in (
+        ("lexical", expansion["lexicalQueries"], "lexical_variant"),
+        ("vector", expansion["vectorQueries"], "vector_variant"),
     ):
         if weights[kind] > 0 and weights.get(name, 0) > 0:
             arms += [
                 (kind, f"{name}_{place}", weights[name], text)
-                for place, text in enumerate(expansion[key], 1)
+                for place, text in enumerate(texts, 1)
                 if kind == "vector" or _conditions(text) == _conditions(query)
             ]
     if expansion["hyde"] and weights["vector"] > 0 and weights.get("hyde", 0) > 0:
@@ -169,71 +181,85 @@ def _conditions(query: str) -> list[tuple[set[str], set[str]]]:
     return [group for group in groups if any(group)]
 
 
-List = dict[str, Any]
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The lists, the query's vector, and what became of the expansion."""
+
+    lists: Sequence[ArmList]
+    vector: str | None
+    expansion: str | None
 
 
+@dataclass
 class ListSearch:
-    """One search's way to its lists; gathered_lists says what its values are."""
+    """One search's way to its lists.
 
-    def __init__(
-        self,
-        query: str,
-        vector: str | None,
-        settings: Mapping[str, Any],
-        models: Any,
-        tools: Mapping[str, Callable[..., Any]],
-    ) -> None:
-        self.query, self.vector, self.settings = query, vector, settings
-        self.models, self.tools = models, tools
-        self.weights = settings["weights"]
-        self.expands = settings["stages"]["expand"]
-        self.has_space = settings["space"] is not None
-        self.embeds = self.weights["vector"] > 0 and self.has_space
-        self.state: str | None = None  # what became of the expansion
+    What models are asked for is sent first and taken when the words are done: an expansion, then
+    one call for all vectors; without an expansion the query's vector. `vector` is the caller's, or
+    None; `space` names the embedding space that is searched.
+    """
+
+    query: str
+    vector: str | None
+    plan: Plan
+    space: str | None
+    is_traced: bool
+    arms: ListSource
+    log: Progress
+    models: ModelStages
+    state: str | None = None  # what became of the expansion
+
+    @property
+    def embeds(self) -> bool:
+        """Tell whether vectors are searched."""
+        return self.plan.settings.weights["vector"] > 0 and self.space is not None
 
     def begin(self) -> None:
         """Ask the model whose answer is needed next."""
-        if self.expands and not self.settings["expansion"]:
-            task = "hyde" if self.settings["hyde"] == "query" else "expand"
+        settings = self.plan.settings
+        if self.plan.expands and not settings.expansion:
+            task = "hyde" if settings.hyde == "query" else "expand"
             self.models.begin(task, {"query": self.query})
-        elif self.embeds and self.vector is None and not self.expands:
-            self.models.begin("embed", {"input": [self.query]}, self.settings["space"])
+        elif self.embeds and self.vector is None and not self.plan.expands:
+            self.models.begin("embed", {"input": [self.query]}, self.space)
 
-    def is_strong(self, words: List | None) -> bool:
+    def is_strong(self, words: ArmList | None) -> bool:
         """Tell whether the lexical arm has found the answer."""
-        told = self.settings["traced"] or "expand" in self.settings["not_run"]
-        if words is None or not (self.expands or told):
+        told = self.is_traced or "expand" in self.plan.not_run
+        if words is None or not (self.plan.expands or told):
             return False
-        strong, top = is_strong_signal(
-            words["scores"], words["perfect"], self.settings["strong_signal"]
-        )
+        found, signal = words.found, self.plan.settings.strong_signal
+        strong, top = is_strong_signal(found.scores, found.perfect or 1.0, signal)
         self.state = "skipped_strong" if strong else "wanted"
-        details = {"strong": strong, "top": top, "expansion": self.state}
-        self.tools["done"]("strong_signal", len(top), details=details)
+        details: dict[str, Json] = {"strong": strong, "top": top, "expansion": self.state}
+        self.log.done("strong_signal", len(top), details)
         return strong
 
-    def expand(self, strong: bool) -> dict[str, Any] | None:
+    def expand(self, strong: bool) -> GivenExpansion | None:
         """Return the expansion, None where there is none."""
-        if not self.expands:
-            self.tools["skip"]("expand", self.settings["no_expansion"])
+        if not self.plan.expands:
+            self.log.skip("expand", self.plan.no_expansion)
             return None
-        expansion = expanded_query(self.settings, strong, self.models, self.tools)
+        expansion = expanded_query(self.plan.settings, strong, self.models, self.log)
         if expansion is not None:
             self.state = "expanded"
         elif not strong:
             self.state = "failed"
         return expansion
 
-    def texts(self, expansion: Mapping[str, Any] | None, arms: Any) -> dict[str, str]:
-        """Return the texts that need vectors, by list; begin to embed those of an expansion."""
+    def texts(self, joined: str | None, arms: Sequence[Arm]) -> dict[str, str]:
+        """Return the texts that need vectors, by list; begin to embed those of an expansion.
+
+        A hypothetical answer that is `joined` to the query takes the place of its vector.
+        """
         texts = {} if self.vector is not None else {"vector": self.query}
-        if expansion and expansion["hyde"] and self.settings["hyde"] == "query":
-            texts, self.vector = {"vector": f"{self.query}\n\n{expansion['hyde']}"}, None
+        if joined:
+            texts, self.vector = {"vector": f"{self.query}\n\n{joined}"}, None
         texts |= {name: text for kind, name, _, text in arms if kind == "vector"}
         if not self.embeds:
             return {}
-        if texts and self.expands:
-            self.models.begin("embed", {"input": list(texts.values())}, self.settings["space"])
+        if texts and self.plan.expands:
+            self.models.begin("embed", {"input": list(texts.values())}, self.space)
         return texts
 
     def embed(self, texts: Mapping[str, str]) -> dict[str, str]:
@@ -241,63 +267,48 @@ class ListSearch:
         if not texts:
             reason = "the caller gave the vector"
             if self.vector is None:
-                reason = "there is no embedding space" if self.weights["vector"] else "no need"
-            self.tools["skip"]("embed", reason)
+                is_wanted = self.plan.settings.weights["vector"]
+                reason = "there is no embedding space" if is_wanted else "no need"
+            self.log.skip("embed", reason)
             return {}
         outcome = self.models.answer("embed")
-        vectors = self.tools["vectors_of"](outcome, len(texts)) or []
-        self.tools["done"]("embed", len(vectors), details={"model_ms": outcome["ms"]})
+        vectors = self.arms.vectors_of(outcome, len(texts)) or []
+        self.log.done("embed", len(vectors), {"model_ms": outcome.ms})
         return dict(zip(texts, vectors, strict=False))
 
-    def by_vector(self) -> list[List]:
+    def by_vector(self) -> list[ArmList]:
         """Return the list of the query's own vector."""
-        if self.weights["vector"] == 0 or self.vector is None:
-            absent = "the query has no vector" if self.weights["vector"] else "its weight is 0"
-            self.tools["skip"]("vector", absent)
+        weight = self.plan.settings.weights["vector"]
+        if weight == 0 or self.vector is None:
+            self.log.skip("vector", "the query has no vector" if weight else "its weight is 0")
             return []
-        return [self.run("vector", "vector", self.weights["vector"], vector=self.vector)]
+        return [self.run("vector", "vector", weight, vector=self.vector)]
 
-    def run(self, kind: str, name: str, weight: float, **asked: str) -> List:
+    def run(
+        self, kind: str, name: str, weight: float, text: str = "", vector: str | None = None
+    ) -> ArmList:
         """Return the list of an arm, and note it."""
-        found: List = self.tools["search"](kind, name, weight, **asked)
-        self.tools["done"](name, len(found["chunk_ids"]))
+        found = self.arms.find(kind, name, weight, text, vector)
+        self.log.done(name, len(found.found.chunk_ids))
         return found
 
 
-def gathered_lists(
-    query: str,
-    vector: str | None,
-    settings: Mapping[str, Any],
-    models: Any,
-    tools: Mapping[str, Callable[..., Any]],
-) -> dict[str, Any]:
-    """Return {lists, vector, expansion}: the lists, the query's vector, what became of expansion.
-
-    What models are asked for is sent first and taken when the words are done: an expansion, then
-    one call for all vectors; without an expansion the query's vector. `vector` is the caller's.
-    `settings` also has space, stages, not_run, traced and no_expansion (why there is none).
-    `models` is what model_stages returns. `tools`: search(kind, name, weight, text, vector) gives a
-    list; vectors_of(outcome, count) the vectors in the gateway's answer, None where there are none
-    (which it names); done, skip, degrade.
-    """
-    search = ListSearch(query, vector, settings, models, tools)
+def gathered_lists(search: ListSearch) -> Gathered:
+    """Ask every arm for its list, and models meanwhile."""
+    settings = search.plan.settings
     search.begin()
-    words = first_lists(
-        settings,
-        lambda arm: tools["search"](arm, arm, settings["weights"][arm], text=query),
-        tools["done"],
-        tools["skip"],
-    )
-    lexical = words[0] if words and words[0]["arm"] == "lexical" else None
+    words = first_lists(search.query, settings, search.arms, search.log)
+    lexical = words[0] if words and words[0].arm == "lexical" else None
     expansion = search.expand(search.is_strong(lexical))
-    arms = variant_arms(query, expansion, settings) if expansion else []
-    joined = settings["hyde"] == "query"
-    given = vectors_of_texts(expansion, arms, joined) if expansion else {}
+    arms = variant_arms(search.query, expansion, settings) if expansion else []
+    joins = settings.hyde == "query"
+    given = vectors_of_texts(expansion, arms, joins) if expansion else {}
     search.vector = given.pop("vector", search.vector)
-    if joined and expansion and expansion.get("embeddings"):
-        expansion = {**expansion, "hyde": None}  # its vector is there
-    texts = search.texts(expansion, [arm for arm in arms if arm[1] not in given])
-    more = [search.run(*arm[:3], text=arm[3]) for arm in arms if arm[0] == "lexical"]
+    joined = None
+    if joins and expansion and not expansion.get("embeddings"):  # else its vector is there
+        joined = expansion["hyde"]
+    texts = search.texts(joined, [arm for arm in arms if arm[1] not in given])
+    more = [search.run(*arm) for arm in arms if arm[0] == "lexical"]
     vectors = given | search.embed(texts)
     search.vector = vectors.pop("vector", search.vector)
     own = search.by_vector()
@@ -307,4 +318,4 @@ def gathered_lists(
         if arm[0] == "vector" and arm[1] in vectors
     ]
     lists = [*words[:1], *own, *words[1:]] if lexical else [*own, *words]
-    return {"lists": [*lists, *more], "vector": search.vector, "expansion": search.state}
+    return Gathered([*lists, *more], search.vector, search.state)

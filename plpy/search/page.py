@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from pgblend.plpy.fusion.pool import Fused
+from pgblend.plpy.ports import Holder
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.stages import Search
-from pgblend.plpy.session import UserError
+from pgblend.plpy.session import Json, UserError
+from pgblend.plpy.settings.catalog import Cursor
+
+_OF_DOCUMENT = ("document_id", "collection", "source_key", "uri", "title")
 
 
-def page_start(
-    order: Sequence[tuple[float, int, int]], after: Mapping[str, float] | None
-) -> int | None:
+def page_start(order: Sequence[tuple[float, int, int]], after: Cursor | None) -> int | None:
     """Return the place, from 0, of the first row after the one that `after` names.
 
     `order` has (score, document id, chunk index) of all rows, best first; `after` the same three by
@@ -45,7 +47,7 @@ def start_of(
     search: Search, pool: Pool, items: Sequence[int], points: Sequence[float]
 ) -> int | None:
     """Return where the option after lets a page begin in items; 0 without it (page_start)."""
-    after = search.settings["after"]
+    after = search.settings.after
     return page_start(pool.keys(items, points), after) if after else 0
 
 
@@ -59,10 +61,10 @@ def cut_page(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassage
             "the row of the option after is no longer found",
             "Begin again without after, or use offset.",
         )
-    start += settings["offset"]
+    start += settings.offset
     if start + limit > depth:
-        deciding = "over_fetch" if settings["over_fetch"].get("factor") else "candidate_depth"
-        is_cursor = settings["after"] and "depth" in settings["after"]
+        deciding = "over_fetch" if settings.over_fetch.get("factor") else "candidate_depth"
+        is_cursor = "depth" in settings.after
         again = " and begin again without after" if is_cursor else ""
         search.db.warn(
             f"rows beyond {deciding} ({depth}) are not found: offset {start} + limit"
@@ -78,34 +80,32 @@ def cut_page(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassage
 
 def copies_on_page(
     page: Sequence[int],
-    pool: Mapping[str, Any],
+    pool: Fused,
     content_of: Mapping[int, str],
-    holders: Callable[[Sequence[int], Sequence[str]], Sequence[Mapping[str, Any]]],
-) -> list[list[dict[str, Any]]]:
+    holders: Callable[[Sequence[int], Sequence[str]], Sequence[Holder]],
+) -> list[list[dict[str, Json]]]:
     """Return for each item of a page the other documents whose candidate has the same text.
 
     In the candidates' order, each document once: {document_id, collection, source_key, uri, title}.
-    `pool` is what fuse_lists returns, `content_of` has the texts of the page's chunks. `holders`
-    gives those rows of chunk ids, with chunk_id and content, that have one of some contents. A
-    blank text has no copies: such passages differ by their titles.
+    `content_of` has the texts of the page's chunks. `holders` gives those of chunk ids that have
+    one of some contents. A blank text has no copies: such passages differ by their titles.
     """
-    ids = pool["chunk_ids"]
+    ids = pool.chunk_ids
     contents = [content_of.get(ids[item], "") for item in page]
     wanted = sorted({content for content in contents if content.strip()})
     shown = set(page)
-    others = [item for item in pool["order"] if item not in shown]
+    others = [item for item in pool.order if item not in shown]
     if not wanted or not others:
         return [[] for _ in page]
     place_of = {ids[item]: place for place, item in enumerate(others)}
-    by_content: dict[str, dict[int, dict[str, Any]]] = {content: {} for content in wanted}
-    for row in sorted(holders(list(place_of), wanted), key=lambda row: place_of[row["chunk_id"]]):
-        document = {name: row[name] for name in row if name not in ("chunk_id", "content")}
-        by_content[row["content"]].setdefault(row["document_id"], document)
+    by_content: dict[str, dict[int, Holder]] = {content: {} for content in wanted}
+    for row in sorted(holders(list(place_of), wanted), key=lambda row: place_of[row.chunk_id]):
+        by_content[row.content].setdefault(row.document_id, row)
     return [
         [
-            document
-            for document_id, document in by_content.get(content, {}).items()
-            if document_id != pool["document_ids"][item]
+            {name: getattr(holder, name) for name in _OF_DOCUMENT}
+            for document_id, holder in by_content.get(content, {}).items()
+            if document_id != pool.document_ids[item]
         ]
         for item, content in zip(page, contents, strict=True)
     ]

@@ -1,15 +1,16 @@
 """Where an arm has a document in its whole list."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from math import inf
-from typing import Any
 
+from pgblend.plpy.ports import CandidateList
 from pgblend.plpy.search.arms import vector_list
-from pgblend.plpy.search.lexical import WordLists
+from pgblend.plpy.search.lexical import IndexState, WordLists
 from pgblend.plpy.search.plan import READ_BY_ARMS
 from pgblend.plpy.session import Database
+from pgblend.plpy.settings.catalog import SearchSettings
 
 _CHUNKS = (
     "SELECT greatest(count(*), 1) AS n FROM pgblend_data.chunk AS c WHERE c.collection_id = ANY($1)"
@@ -38,31 +39,28 @@ def place_in_arm(db: Database, asked: Asked) -> tuple[int | None, float | None]:
     own, and vectors are compared exactly: what an approximate index misses is found here. Operators
     bind the vectors where words count, as in a search.
     """
-    settings = json.loads(asked.settings)
+    read = json.loads(asked.settings)
+    settings = SearchSettings(**{one.name: read[one.name] for one in fields(SearchSettings)})
     depth = db.run(_CHUNKS, ["bigint[]"], asked.collection_ids)[0]["n"]
     found = whole_list(db, asked, settings, depth)
     for place, (document_id, score) in enumerate(
-        zip(found["document_ids"], found["scores"], strict=True), 1
+        zip(found.document_ids, found.scores, strict=True), 1
     ):
         if document_id == asked.document_id:
             return place, score
     return None, None
 
 
-def whole_list(
-    db: Database, asked: Asked, settings: Mapping[str, Any], depth: int
-) -> Mapping[str, Any]:
-    """Return the columns of an arm's list."""
+def whole_list(db: Database, asked: Asked, settings: SearchSettings, depth: int) -> CandidateList:
+    """Return an arm's list."""
     ids = asked.collection_ids
     if asked.arm == "vector":
-        read = {name: settings[name] for name in READ_BY_ARMS if name in settings}
+        read = {name: getattr(settings, name) for name in READ_BY_ARMS}
         text = json.dumps({**read, "vector_scan": "exact", "candidate_depth": depth})
-        binding = asked.query if settings["weights"]["lexical"] > 0 else None
+        binding = asked.query if settings.weights["lexical"] > 0 else None
         vector = asked.query_embedding
         return vector_list(db, binding, ids, vector, asked.space, asked.filter, text)
-    everything = {
-        **settings,
-        "timeouts_ms": {**settings["timeouts_ms"], "lexical": LONG_MS},
-        "lexical_index": settings.get("lexical_index", "incomplete"),
-    }
-    return WordLists(db, ids, asked.filter, everything, inf).find(asked.arm, asked.query, depth)
+    everything = replace(settings, timeouts_ms={**settings.timeouts_ms, "lexical": LONG_MS})
+    state = IndexState("incomplete")
+    lists = WordLists(db, ids, asked.filter, everything, inf, state)
+    return lists.find(asked.arm, asked.query, depth).found

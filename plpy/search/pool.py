@@ -1,36 +1,28 @@
 """What fusion makes of the lists, and what refinement makes of that."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from pgblend.plpy.fusion.pool import ArmList, Fused
+from pgblend.plpy.graph.fuse import Places
 from pgblend.plpy.models.rerank import RerankStage
+from pgblend.plpy.refine.choose import Dropped
 from pgblend.plpy.search.arms import candidate_arms
 from pgblend.plpy.search.passages import StoredPassages
-
-
-def _no_place(_: int) -> dict[str, Any]:
-    return {}
+from pgblend.plpy.session import Json
 
 
 @dataclass(frozen=True)
 class Pool:
-    """The candidates of all lists: `fused` is what fuse_lists returns, by item.
+    """The candidates of all lists; `places`: how they were found where a graph was searched."""
 
-    `place` tells {source, depth} of a chunk id where the graph was searched, else {}.
-    """
-
-    lists: Sequence[Mapping[str, Any]]
-    fused: dict[str, Any]
-    place: Callable[[int], dict[str, Any]] = _no_place
-
-    def chunk_ids(self, items: Sequence[int]) -> list[int]:
-        """Return the items' chunk ids."""
-        return [self.fused["chunk_ids"][item] for item in items]
+    lists: Sequence[ArmList]
+    fused: Fused
+    places: Places | None = None
 
     def keys(self, items: Sequence[int], points: Sequence[float]) -> list[tuple[float, int, int]]:
         """Return (score, document id, chunk index) of items, by which ties are settled."""
-        documents, indexes = self.fused["document_ids"], self.fused["chunk_indexes"]
+        documents, indexes = self.fused.document_ids, self.fused.chunk_indexes
         return [(points[item], documents[item], indexes[item]) for item in items]
 
 
@@ -39,14 +31,15 @@ class Ranking:
     """The order of the candidates that may be shown.
 
     `best` are items, `points` the scores by item, `places` the items of each stage in their order,
-    `dropped` at which stage and why others are not there.
+    `dropped` at which stage and why others are not there, of `looked_at` candidates.
     """
 
     reranker: RerankStage
-    best: list[int] = field(default_factory=list)
+    best: Sequence[int] = ()
     points: Sequence[float] = ()
-    places: dict[str, list[int]] = field(default_factory=dict)
-    dropped: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    places: dict[str, Sequence[int]] = field(default_factory=dict)
+    dropped: Dropped = field(default_factory=dict)
+    looked_at: int = 0
 
     def relevances(
         self, items: Sequence[int], pool: Pool, stored: StoredPassages
@@ -54,20 +47,20 @@ class Ranking:
         """Return the reranker's scores of items, else exact cosines; a zero vector has none."""
         if self.reranker.scores:
             return self.reranker.relevances(items)
-        chunk_ids = pool.chunk_ids(items)
+        chunk_ids = pool.fused.ids(items)
         return list(map(stored.cosines(chunk_ids).get, chunk_ids))
 
     def arms_of(
         self, items: Sequence[int], pool: Pool, fused_scale: str
-    ) -> list[dict[str, dict[str, Any]]]:
+    ) -> list[dict[str, dict[str, Json]]]:
         """Return what each arm, and the reranker, say of items."""
         fused, scores = pool.fused, self.reranker.scores
-        told = [candidate_arms(item, pool.lists, fused["ranks"]) for item in items]
+        told = [candidate_arms(item, pool.lists, fused.ranks) for item in items]
         for item, of_item in zip(items, told, strict=True):
             if item in scores:
                 rank = self.places["rerank"].index(item) + 1
                 of_item["rerank"] = {"rank": rank, "score": scores[item]}
             if fused_scale != "attainable":
-                rank = fused["order"].index(item) + 1
-                of_item["fused"] = {"rank": rank, "score": fused["sums"][item]}
+                rank = fused.order.index(item) + 1
+                of_item["fused"] = {"rank": rank, "score": fused.sums[item]}
         return told

@@ -4,7 +4,7 @@ import json
 
 from pgblend.plpy.search.found import Found
 from pgblend.plpy.search.stages import Search
-from pgblend.plpy.search.told import ran, since
+from pgblend.plpy.search.told import rows_of, since
 from pgblend.plpy.session import Json
 
 _MOST_RESULTS = 10
@@ -62,14 +62,17 @@ def search_fields(search: Search, found: Found) -> dict[str, Json]:
     bm25_results; by vectors: dense_results. fallback_used says that vectors stand in for words that
     found nothing or could not be searched, with bm25_len and dense_len then.
     """
-    settings, stages = search.asked, ran(search)
+    settings, stages = search.asked, search.ran()
     by_words, by_vectors = settings.weights["lexical"] > 0, settings.weights["vector"] > 0
     strategy = "hybrid" if by_words and by_vectors else "sparse" if by_words else "dense"
     if not (by_words or by_vectors):
         strategy = "fuzzy"
-    words = stages.get("lexical", {}).get("rows", 0) if by_words else None
-    dense = stages.get("vector", {}).get("rows")
-    dedup = stages.get("dedup", {}).get("details", {})
+    words = rows_of(stages.get("lexical")) if by_words else None
+    dense = stages["vector"].rows if "vector" in stages else None
+    ranking, dedup_ratio = found.ranking, None
+    if ranking is not None and ranking.looked_at and "dedup" in stages:
+        dropped = ranking.looked_at - len(ranking.places["dedup"])
+        dedup_ratio = dropped / ranking.looked_at
     lacked = search.tries.problem is not None and words == 0 and (dense or 0) > 0
     fallback_used = found.by_vector or lacked
     fields: dict[str, Json] = {
@@ -80,7 +83,7 @@ def search_fields(search: Search, found: Found) -> dict[str, Json]:
         "rrf_k": settings.rrf_k if strategy == "hybrid" and settings.fusion == "rrf" else None,
         "mmr_lambda": settings.mmr["lambda"] if settings.mmr["lambda"] != 1 else None,
         "files_touched": len({row.document_id for row in found.rows}),
-        "dedup_ratio": dedup["dropped"] / dedup["looked_at"] if dedup.get("looked_at") else None,
+        "dedup_ratio": dedup_ratio,
         "time_to_first_result_ms": since(search.request.started_at),
         "dense_results": dense,
         "fallback_used": fallback_used,

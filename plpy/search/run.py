@@ -1,19 +1,19 @@
 """The plot of a search: a list from every arm, one order of all candidates, one page of it."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pgblend.plpy.fusion.lists import documents_once, fuse_lists
+from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused
 from pgblend.plpy.graph.fuse import graph_stage
-from pgblend.plpy.models.rerank import rerank_stage
+from pgblend.plpy.models.rerank import RerankStage
 from pgblend.plpy.refine.choose import choose_passages
 from pgblend.plpy.refine.diversity import diverse_items
 from pgblend.plpy.search.arms import Arms
-from pgblend.plpy.search.found import Found
-from pgblend.plpy.search.lists import gathered_lists
+from pgblend.plpy.search.found import Answer, Found
+from pgblend.plpy.search.lists import Gathered, ListSearch, gathered_lists
 from pgblend.plpy.search.page import Page, cut_page, start_of
-from pgblend.plpy.search.passages import StoredPassages, stored_passages
+from pgblend.plpy.search.passages import PassageNode, StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.report import search_report
 from pgblend.plpy.search.request import Request
@@ -28,7 +28,7 @@ _MAY_STAND_IN = (
 )
 
 
-def search(db: Database, request: Request) -> dict[str, Any]:
+def search(db: Database, request: Request) -> Answer:
     """Return one search from its arguments to its rows, as the columns of _run_search."""
     search = Search(db, request)
     found = nothing(search)
@@ -50,21 +50,20 @@ def rank(search: Search) -> Found:
     """Rank all candidates of all arms, and return one page of them."""
     gathered = gather(search)
     stored = read_candidates(search, gathered)
-    pool = fuse(search, gathered["lists"], stored)
+    pool = fuse(search, gathered.lists, stored)
     pool = add_graph(search, pool, stored)
     ranking = refine(search, pool, stored)
     ranking = diversify(search, pool, ranking, stored)
     page = cut_page(search, pool, ranking, stored)
     rows = page_rows(search, gathered, pool, ranking, page, stored)
     search.done("fetch", len(rows))
-    count = len(pool.fused["order"]) if search.had_time else None
+    count = len(pool.fused.order) if search.had_time else None
     return Found(pool, page, ranking, stored, rows, count)
 
 
 def nothing(search: Search) -> Found:
     """Return what a search without a query finds."""
-    stored = stored_passages(search.db.run, None, None)
-    return Found(Pool([], {"order": []}), Page(0, [], []), None, stored)
+    return Found(Pool([], Fused()), Page(0, [], []), None, StoredPassages(PassageNode(search.db)))
 
 
 def with_fallback(search: Search, found: Found) -> Found:
@@ -97,118 +96,113 @@ def with_fallback(search: Search, found: Found) -> Found:
     return found
 
 
-def gather(search: Search) -> dict[str, Any]:
-    """Ask every arm for its list, and models meanwhile (gathered_lists)."""
-    arms, request = Arms(search), search.request
+def gather(search: Search) -> Gathered:
+    """Ask every arm for its list, and models meanwhile."""
+    request, arms = search.request, Arms(search)
     vector = request.query_embedding if search.words_found else None
-    tools: dict[str, Callable[..., Any]] = {
-        "search": arms.find,
-        "vectors_of": arms.vectors_of,
-        "done": search.done,
-        "skip": search.skip,
-        "degrade": search.degrade,
-    }
+    query, space, is_traced = request.query or "", search.space_name, request.traced != "none"
     with search.models() as models:
+        lists = ListSearch(query, vector, search.plan, space, is_traced, arms, search, models)
         try:
-            gathered = gathered_lists(request.query or "", vector, search.settings, models, tools)
+            gathered = gathered_lists(lists)
         except ValueError as error:
             raise UserError("22023", str(error), "expand_query gives the texts.") from None
-    if gathered["vector"] is not None and not search.words_found:
+    if gathered.vector is not None and not search.words_found:
         hint = "these rows are the nearest by vectors; the option strict leaves them out"
         search.note("lexical", "no passage was found by its words", hint)
     return gathered
 
 
-def read_candidates(search: Search, gathered: dict[str, Any]) -> StoredPassages:
+def read_candidates(search: Search, gathered: Gathered) -> StoredPassages:
     """Return what reads candidates by their ids; cosines of the vector arm are known."""
-    stored = stored_passages(search.db.run, gathered["vector"], search.settings["space"])
-    for of_list in gathered["lists"]:
-        if of_list["arm"] == "vector":
-            stored.known_cosines.update(zip(of_list["chunk_ids"], of_list["scores"], strict=True))
+    stored = StoredPassages(
+        PassageNode(search.db),
+        gathered.vector,
+        search.space_name,
+        search.state.collection_ids,
+        search.filter,
+        search.settings.language,
+    )
+    for of_list in gathered.lists:
+        if of_list.arm == "vector":
+            found = of_list.found
+            stored.known_cosines.update(zip(found.chunk_ids, found.scores, strict=True))
     return stored
 
 
-def fuse(search: Search, lists: list[dict[str, Any]], stored: StoredPassages) -> Pool:
+def fuse(search: Search, lists: Sequence[ArmList], stored: StoredPassages) -> Pool:
     """Fuse the lists into one order of all candidates; points are in [0, 1]."""
     settings = search.settings
-    if settings["level"] == "document":
+    if settings.level == "document":
         lists = documents_once(lists)
 
     def moved_cosines(first: Sequence[int], passages: Sequence[int]) -> dict[int, float]:
-        found: dict[int, float] = stored.moved_cosines(
-            first, passages, settings["feedback"]["weight"]
-        )
-        return found
+        return stored.moved_cosines(first, passages, settings.feedback["weight"])
 
     fused = fuse_lists(lists, settings, search.depth(), moved_cosines, stored.ages_days)
-    feedback = fused["feedback"]
-    search.done(
-        "fuse", len(fused["order"]), **({"details": {"feedback": feedback}} if feedback else {})
-    )
+    details = {"feedback": fused.feedback} if fused.feedback else None
+    search.done("fuse", len(fused.order), details)
     return Pool(lists, fused)
 
 
 def add_graph(search: Search, pool: Pool, stored: StoredPassages) -> Pool:
     """If graph.weight > 0, fuse neighbours of the top candidates as one more list."""
-    tools: dict[str, Callable[..., Any]] = {
-        "done": search.done,
-        "skip": search.skip,
-        "warn": search.db.warn,
-    }
-    lists, fused, place = graph_stage(
-        pool.lists, pool.fused, search.settings, stored, search.state.collection_ids, tools
-    )
-    return Pool(lists, fused, place)
+    return Pool(*graph_stage(pool.lists, pool.fused, search.settings, stored, search))
 
 
 def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
     """Leave out repetitions, rerank and blend, leave out what is not good enough."""
-    settings, fused = search.settings, pool.fused
-    start = start_of(search, pool, fused["order"], fused["points"])
-    spare = settings["mmr"]["pool"] if settings["mmr"]["lambda"] < 1 else 0
+    settings, fused, request = search.settings, pool.fused, search.request
+    start = start_of(search, pool, fused.order, fused.points)
+    spare = settings.mmr["pool"] if settings.mmr["lambda"] < 1 else 0
     needed = search.wanted + max(start or 0, spare)
     with search.models() as models:
-        tools: dict[str, Callable[..., Any]] = {
-            "texts_of": stored.texts,
-            "before": lambda kept: note_dedup(search, kept),
-            "done": search.done,
-            "degrade": search.degrade,
-        }
-        reranker = rerank_stage(search.request.query or "", fused, settings, models, tools)
+        reranker = RerankStage(
+            request.query or "",
+            fused,
+            settings,
+            models,
+            search,
+            stored.texts,
+            lambda kept: note_dedup(search, kept),
+            is_on=search.plan.reranks,
+            asks=request.traced != "rerank",
+        )
         ranking = Ranking(reranker)
         chosen = choose_passages(
             fused,
             settings,
             needed,
-            len(fused["order"]) if search.request.traced == "pool" else needed + 5,
+            len(fused.order) if request.traced == "pool" else needed + 5,
             stored.texts,
             reranker.order,
             lambda items: ranking.relevances(items, pool, stored),
         )
-    ranking.best, ranking.points = chosen["good"], chosen["points"]
-    ranking.dropped = chosen["dropped"]
-    ranking.places = {"fuse": fused["order"], "dedup": chosen["distinct"]}
-    tell_refined(search, ranking, chosen["looked_at"])
+    ranking.best, ranking.points = chosen.good, chosen.points
+    ranking.dropped, ranking.looked_at = chosen.dropped, chosen.looked_at
+    ranking.places = {"fuse": fused.order, "dedup": chosen.distinct}
+    tell_refined(search, ranking)
     return ranking
 
 
 def note_dedup(search: Search, kept: int) -> None:
     """Note how many candidates repeat no better one."""
-    if search.settings["dedup"] == "off" and search.settings["per_document"] is None:
+    if search.settings.dedup == "off" and search.settings.per_document is None:
         search.skip("dedup", "by the setting dedup")
     else:
         search.done("dedup", kept)
 
 
-def tell_refined(search: Search, ranking: Ranking, looked_at: int) -> None:
+def tell_refined(search: Search, ranking: Ranking) -> None:
     """Note the stages dedup, rerank and blend."""
-    settings, kept = search.settings, len(ranking.places["dedup"])
-    if not settings["stages"]["rerank"]:
+    plan, kept = search.plan, len(ranking.places["dedup"])
+    if not plan.reranks:
         note_dedup(search, kept)
-        search.skip("rerank", settings["not_run"].get("rerank", settings["no_rerank"]))
-    for stage in search.stages:
-        if stage["name"] == "dedup" and "ms" in stage:
-            stage.update(rows=kept, details={"looked_at": looked_at, "dropped": looked_at - kept})
+        search.skip("rerank", plan.not_run.get("rerank", plan.no_rerank))
+    dedup = search.ran().get("dedup")
+    if dedup is not None:
+        seen = ranking.looked_at
+        dedup.rows, dedup.details = kept, {"looked_at": seen, "dropped": seen - kept}
     scores = ranking.reranker.scores
     if not scores:
         search.skip("blend", "nothing was reranked")
@@ -220,15 +214,15 @@ def tell_refined(search: Search, ranking: Ranking, looked_at: int) -> None:
 
 def diversify(search: Search, pool: Pool, ranking: Ranking, stored: StoredPassages) -> Ranking:
     """If mmr.lambda < 1, put the best in order by maximal marginal relevance."""
-    mmr, fused = search.settings["mmr"], pool.fused
+    mmr, fused = search.settings.mmr, pool.fused
     if mmr["lambda"] >= 1:
         search.skip("mmr", "lambda is 1")
         return ranking
     scaled = ranking.points
     if not ranking.reranker.scores:
-        scaled = scale_fused(fused["sums"], fused["attainable"], search.settings["fused_scale"])
+        scaled = scale_fused(fused.sums, fused.attainable, search.settings.fused_scale)
     scores = [scaled[item] for item in ranking.best]
-    ranking.best = diverse_items(ranking.best, scores, fused["chunk_ids"], mmr, stored.vectors)
+    ranking.best = diverse_items(ranking.best, scores, fused.chunk_ids, mmr, stored.vectors)
     ranking.places["mmr"] = ranking.best
     search.done("mmr", len(ranking.best))
     return ranking

@@ -1,20 +1,19 @@
 """What the stages of one search share."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from time import monotonic, perf_counter, time
-from typing import Any
 from uuid import uuid4
 
 from pgblend.plpy.models.stages import ModelStages, model_stages
 from pgblend.plpy.search.degraded import go_on_without
+from pgblend.plpy.search.lexical import IndexState
 from pgblend.plpy.search.plan import arm_depth, check_cursor, of_arm, search_plan
 from pgblend.plpy.search.request import Request, Tries
 from pgblend.plpy.search.state import Space, read_state
-from pgblend.plpy.search.trace import stage_log
 from pgblend.plpy.session import Database, UserError, error_fields, error_message, error_state
-from pgblend.plpy.settings.layers import as_mapping
+from pgblend.plpy.settings.catalog import SearchSettings
+from pgblend.plpy.stages import StageLog
 
 _FILTER = "SELECT pgblend._search_filter($1, $2)::text AS filter"
 _UNDEFINED_TABLE = "42P01"
@@ -31,7 +30,7 @@ _HOLD = " ".join(
 )
 
 
-class Search:
+class Search(StageLog):
     """One search under way: its plan, the log of its stages, what it goes on without."""
 
     def __init__(self, db: Database, request: Request) -> None:
@@ -40,9 +39,7 @@ class Search:
         warmed = db.kept("warmed")
         # The process may have to wait between the clocks: the largest difference is right.
         origin = request.started_at + max(perf_counter() - time() for _ in range(3))
-        self.stages, self.done, self.skip, self.warm = stage_log(
-            perf_counter, origin, "search" not in warmed
-        )
+        super().__init__(perf_counter, origin, "search" not in warmed)
         warmed["search"] = True
         self.db, self.request = db, request
         self.name = str(uuid4())
@@ -53,14 +50,23 @@ class Search:
         self.degraded: list[str] = []
         self.tries = request.tries
         self.space: Space | None = None
-        self.lexical_state: dict[str, Any] = {}  # what was learnt of the lexical index
+        self.lexical_state = IndexState()
         self.words_found = True
         is_logged = self.plan.layers.of_database.get("log_address") is not None
         self.search_id = str(uuid4()) if is_logged else None
         self.filter = self._filter()
         seconds = request.started_at - time() + self.plan.settings.timeouts_ms["total"] / 1000
         self.deadline = monotonic() + seconds
-        self.settings = self._settings()
+
+    @property
+    def settings(self) -> SearchSettings:
+        """Return the settings in force."""
+        return self.plan.settings
+
+    @property
+    def space_name(self) -> str | None:
+        """Return the name of the embedding space that is searched."""
+        return self.space.name if self.space else None
 
     def _filter(self) -> str | None:
         """Return the filter to apply: the caller's, checked, with the settings since and until."""
@@ -93,22 +99,6 @@ class Search:
         self.plan = replace(self.plan, settings=of_arm(self.plan.settings, "vector"))
         self.words_found = False
         self.stages.clear()
-        self.settings = self._settings()
-
-    def _settings(self) -> dict[str, Any]:
-        """Return the settings by name, with what stages decide by."""
-        plan, traced = self.plan, self.request.traced
-        return {
-            **as_mapping(plan.settings),
-            "space": self.space and self.space.name,
-            "traced": traced != "none" and traced,
-            "filter": self.filter,
-            "stages": {"expand": plan.expands, "rerank": plan.reranks},
-            "not_run": plan.not_run,
-            "no_expansion": plan.no_expansion,
-            "no_rerank": plan.no_rerank,
-            "search_id": self.search_id,
-        }
 
     def begin(self) -> None:
         """Find out where vectors are, and name what the search does without from the start."""
@@ -121,7 +111,6 @@ class Search:
             options = self.plan.options
             if options.get("mode") is not None or options.get(stage) is not None:
                 self.note(stage, problem, "the mode fast does without", "PB010")
-        self.settings = self._settings()
 
     def _check_collections(self) -> None:
         """Name that a role without any grant searches; nothing of one that sees all."""
@@ -193,7 +182,7 @@ class Search:
         after pauses where another session builds it.
         """
         hint, damaged = error_fields(error)
-        if not damaged and self.lexical_state.get("lexical_index"):
+        if not damaged and self.lexical_state.index:
             raise error
         status = "error" if damaged else "uninitialized"
         ids = self.state.collection_ids
@@ -207,9 +196,10 @@ class Search:
         self.tries = tries
         self.note("lexical", error_message(error), hint, "PB002")
         if damaged:
-            self.lexical_state["damaged"] = [*self.lexical_state.get("damaged", []), damaged]
+            names = [*self.lexical_state.damaged, damaged]
+            self.lexical_state = replace(self.lexical_state, damaged=names)
         else:
-            self.lexical_state["lexical_index"] = "incomplete"
+            self.lexical_state = replace(self.lexical_state, index="incomplete")
 
     def _begin_again(self, tries: Tries, waits: bool) -> None:
         """End this attempt; _search begins another one."""
@@ -225,16 +215,19 @@ class Search:
         """Name why no arm by words is run any more: no time (PB009), or no numpy (PB013)."""
         self.tries = replace(self.tries, attempts=self.tries.attempts + 1, problem=sqlstate)
         self.note("lexical", error_message(error), error_fields(error)[0], sqlstate)
-        self.lexical_state["lexical_index"] = "none"
+        self.lexical_state = replace(self.lexical_state, index="none")
 
     @property
     def had_time(self) -> bool:
         """Tell whether the lexical arm had the time that it needed."""
         return self.tries.problem != "PB009"
 
-    def degrade(self, stage: str, outcome: Mapping[str, Any]) -> None:
+    def warn(self, message: str, hint: str | None = None) -> None:
+        """Send a WARNING to the client."""
+        self.db.warn(message, hint)
+
+    def degrade(self, stage: str, problem: str, hint: str | None) -> None:
         """Name what a model failed to give; fail where rows need it."""
-        problem, hint = outcome["problem"], outcome["hint"]
         if stage == "vector" and self.plan.needs_vectors:
             hint = f"{hint}\nlexical_search needs no vectors."
             raise UserError("PB008", f"VECTORS_UNAVAILABLE: {problem}", hint)
@@ -242,7 +235,7 @@ class Search:
 
     def models(self) -> ModelStages:
         """Return what asks models; leaving its `with` block ends calls that are under way."""
-        calls, limits = self.db.kept("calls"), self.settings["timeouts_ms"]
+        calls, limits = self.db.kept("calls"), self.settings.timeouts_ms
         return model_stages(self.db.run, calls, limits, self.deadline, monotonic)
 
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from time import monotonic, time
-from typing import Any
 
 from pgblend.plpy.search.found import Found
 from pgblend.plpy.search.log import Noted
@@ -12,6 +11,7 @@ from pgblend.plpy.search.rows import Row
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.search.trace import search_trace
 from pgblend.plpy.session import Database, Json, keep_value
+from pgblend.plpy.stages import Stage
 
 _MOST_NOTED = 50
 _NOT_TOLD = {"content", "metadata", "context_before", "context_after", "degraded"}
@@ -35,7 +35,6 @@ def told_trace(search: Search, found: Found) -> str | None:
     plan, state = search.plan, search.state
     sources = plan.layers.sources(plan.options)
     trace = page_trace(search, found)
-    rows = trace.pop("rows", [])
     return json.dumps(
         {
             "query": request.query,
@@ -49,9 +48,11 @@ def told_trace(search: Search, found: Found) -> str | None:
             },
             "degraded": search.degraded,
             "total_ms": since(request.started_at),
-            "results": [told_row(row) | rows[row.rank - found.rows[0].rank] for row in found.rows],
-            "stages": search.stages,
-            **trace,
+            "results": [
+                told_row(row) | trace["rows"][row.rank - found.rows[0].rank] for row in found.rows
+            ],
+            "stages": [stage.told() for stage in search.stages],
+            **{name: rows for name, rows in trace.items() if name != "rows"},
         }
     )
 
@@ -66,26 +67,26 @@ def whole(number: float | None) -> float | None:
     return int(number) if number is not None and number == int(number) else number
 
 
-def told_row(row: Row) -> dict[str, Any]:
+def told_row(row: Row) -> dict[str, Json]:
     """Return the columns of a row that explanations show."""
     told = {name: value for name, value in asdict(row).items() if name not in _NOT_TOLD}
     numbers = {"score": whole(row.score), "relevance": whole(row.relevance)}
     return told | numbers | {"details": json.loads(row.details)}
 
 
-def read_passages(found: Found) -> list[dict[str, Any]]:
+def read_passages(found: Found) -> list[dict[str, Json]]:
     """Return the passages that a reranker reads, best fused score first."""
     if found.ranking is None:
         return []
     reranker = found.ranking.reranker
     targets = reranker.targets or []
-    passages = zip(found.pool.chunk_ids(targets), reranker.passages(targets), strict=True)
+    passages = zip(found.pool.fused.ids(targets), reranker.passages(targets), strict=True)
     return [{"chunk_id": chunk_id, "passage": passage} for chunk_id, passage in passages]
 
 
-def page_trace(search: Search, found: Found) -> dict[str, Any]:
+def page_trace(search: Search, found: Found) -> dict[str, list[dict[str, Json]]]:
     """Return {rows} of the page and, of a pool, {candidates}: how each came to its place."""
-    ranking, pool, settings = found.ranking, found.pool, search.settings
+    ranking, pool = found.ranking, found.pool
     if ranking is None:
         return {}
     pool_facts = None
@@ -96,16 +97,16 @@ def page_trace(search: Search, found: Found) -> dict[str, Any]:
         pool.lists,
         pool.fused,
         (ranking.points, ranking.reranker.addends),
-        settings["rrf_k"],
+        search.settings.rrf_k,
         ranking.places,
-        lambda items: ranking.arms_of(items, pool, settings["fused_scale"]),
+        lambda items: ranking.arms_of(items, pool, search.settings.fused_scale),
         pool_facts,
     )
 
 
-def ran(search: Search) -> dict[str, Any]:
-    """Return the stages that ran, by name."""
-    return {stage["name"]: stage for stage in search.stages if "skipped" not in stage}
+def rows_of(stage: Stage | None) -> int:
+    """Return the rows of a stage; 0 where it did not run."""
+    return (stage and stage.rows) or 0
 
 
 def search_meta(search: Search) -> dict[str, Json]:
@@ -114,12 +115,12 @@ def search_meta(search: Search) -> dict[str, Json]:
     mode is bm25, vector or fuzzy of one arm alone, else hybrid, or bm25_only where no vectors were
     searched.
     """
-    stages, arm = ran(search), search.plan.only_arm
+    stages, arm = search.ran(), search.plan.only_arm
     mode = "bm25" if arm == "lexical" else arm
     return {
         "mode": mode or ("hybrid" if "vector" in stages else "bm25_only"),
-        "expanded": stages.get("expand", {}).get("rows", 0) > 0,
-        "reranked": stages.get("rerank", {}).get("rows", 0) > 0,
+        "expanded": rows_of(stages.get("expand")) > 0,
+        "reranked": rows_of(stages.get("rerank")) > 0,
         "vectorsUsed": "vector" in stages,
     }
 
@@ -134,12 +135,12 @@ def note_logged(search: Search) -> None:
         ms=(monotonic() - search.began) * 1000,
         stages=[  # warm_up depends on started_at, which is the caller's word
             {
-                "name": stage["name"],
-                "ms": max(0, min(stage["ms"], stated["most_ms"])),
-                "rows": stage.get("rows"),
+                "name": stage.name,
+                "ms": max(0, min(stage.ms, stated["most_ms"])),
+                "rows": stage.rows,
             }
             for stage in search.stages
-            if "skipped" not in stage
+            if stage.skipped is None
         ],
     )
     keep_value(search.db.kept("searched"), search.search_id, noted, _MOST_NOTED)

@@ -1,87 +1,46 @@
 """What the stages of a search did, and how candidates came to their places."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from pgblend.plpy.fusion.lists import fuse_ranks
-
-Stages = list[dict[str, Any]]
-Done = Callable[..., dict[str, Any]]
-
-
-def stage_log(
-    clock: Callable[[], float], origin: float, is_first: bool = False
-) -> tuple[Stages, Done, Callable[[str, str], None], Callable[[float], None]]:
-    """Return the list of stages, and functions: done(stage, rows, …), skip(stage, reason), warm(s).
-
-    A stage that is done has taken the milliseconds since the one before, and its `start_ms` is
-    when that was, counted from `origin`; `clock` gives seconds. What else `done` is given (details)
-    goes into the stage as it is; it returns the stage. What a session does once is the stage
-    warm_up, which goes first: the time before the log of its first search, and so many seconds of
-    a stage's time as `warm` is given.
-    """
-    stages: list[dict[str, Any]] = []
-    last = [clock()]
-
-    def done(stage: str, rows: int, **more: Any) -> dict[str, Any]:
-        start, now = last[0], clock()
-        times = {"start_ms": (start - origin) * 1000, "ms": (now - start) * 1000}
-        stages.append({"name": stage, **times, "rows": rows, **more})
-        last[0] = now
-        return stages[-1]
-
-    def skip(stage: str, reason: str) -> None:
-        stages.append({"name": stage, "skipped": reason})
-
-    def warm(seconds: float) -> None:
-        if not stages or stages[0]["name"] != "warm_up":
-            stages.insert(0, warm_up(last[0], 0.0))
-        stages[0]["ms"] += seconds * 1000
-        last[0] += seconds
-
-    def warm_up(start: float, seconds: float) -> dict[str, Any]:
-        return {"name": "warm_up", "start_ms": (start - origin) * 1000, "ms": seconds * 1000}
-
-    if is_first:
-        stages.append(warm_up(origin, last[0] - origin))
-    return stages, done, skip, warm
+from pgblend.plpy.fusion.pool import ArmList, Fused
+from pgblend.plpy.refine.choose import Dropped
+from pgblend.plpy.session import Json
 
 
-def fused_parts(
-    lists: Sequence[Mapping[str, Any]], fused: Mapping[str, Any], rrf_k: float
-) -> dict[str, list[float]]:
+def fused_parts(lists: Sequence[ArmList], fused: Fused, rrf_k: float) -> dict[str, list[float]]:
     """Return {name: its part of the sum by item}, which add up to the sums.
 
-    `fused` is what fuse_lists returns. Names are the lists' arms, and where they apply `feedback`
+    Names are the lists' arms, and where they apply `feedback`
     (what the moved vector gave over the query's own), `bonus`, and `recency` (what age took, so
     none above 0).
     """
-    if fused["normal"] is None:
+    if fused.normal is None:
         columns = [
             fuse_ranks([of_list], [weight], rrf_k)[0]
-            for of_list, weight in zip(fused["ranks"], fused["weights"], strict=True)
+            for of_list, weight in zip(fused.ranks, fused.weights, strict=True)
         ]
     else:
-        total = fused.get("total") or sum(fused["weights"]) or 1
-        shares = [weight / total for weight in fused["weights"]]
+        total = fused.total or sum(fused.weights) or 1
+        shares = [weight / total for weight in fused.weights]
         columns = [
             [share * score for score in of_list]
-            for of_list, share in zip(fused["normal"], shares, strict=True)
+            for of_list, share in zip(fused.normal, shares, strict=True)
         ]
-    parts = {of_list["arm"]: part for of_list, part in zip(lists, columns, strict=True)}
-    if fused["unmoved"] is not None:
-        place = next(number for number, one in enumerate(lists) if one["arm"] == "vector")
-        own = [shares[place] * score for score in fused["unmoved"]]
+    parts = {of_list.arm: part for of_list, part in zip(lists, columns, strict=True)}
+    if fused.unmoved is not None:
+        place = next(number for number, one in enumerate(lists) if one.arm == "vector")
+        own = [shares[place] * score for score in fused.unmoved]
         parts["feedback"] = [
             moved - before for moved, before in zip(parts["vector"], own, strict=True)
         ]
         parts["vector"] = own
-    if any(fused["bonus"]):
-        parts["bonus"] = list(fused["bonus"])
-    if fused["recency"] is not None:
+    if any(fused.bonus):
+        parts["bonus"] = list(fused.bonus)
+    if fused.recency is not None:
         parts["recency"] = [
             (left - 1) * sum(row)
-            for left, row in zip(fused["recency"], zip(*parts.values(), strict=True), strict=True)
+            for left, row in zip(fused.recency, zip(*parts.values(), strict=True), strict=True)
         ]
     return parts
 
@@ -101,13 +60,13 @@ def score_parts(of_sum: Mapping[str, float], shares: Mapping[str, float]) -> dic
 
 def trace_candidates(
     items: Sequence[int],
-    arms: Sequence[Mapping[str, dict[str, Any]]],
+    arms: Sequence[Mapping[str, dict[str, Json]]],
     weights: Mapping[str, float],
     parts: Mapping[str, Sequence[float]],
     points: tuple[Sequence[float], Sequence[float]],
     addends: Mapping[int, Mapping[str, float]],
     places: Mapping[str, Sequence[int]],
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Json]]:
     """Return {arms, parts, scores, places} of each item.
 
     `arms` are those of the items (candidate_arms), to which their lists' `weights` are added.
@@ -140,43 +99,43 @@ def trace_candidates(
 
 def search_trace(
     page: Sequence[int],
-    lists: Sequence[Mapping[str, Any]],
-    fused: Mapping[str, Any],
+    lists: Sequence[ArmList],
+    fused: Fused,
     final: tuple[Sequence[float], Mapping[int, Mapping[str, float]]],
     rrf_k: float,
     places: Mapping[str, Sequence[int]],
-    arms_of: Callable[[Sequence[int]], Sequence[Mapping[str, dict[str, Any]]]],
-    pool_facts: tuple[Mapping[int, float | None], Mapping[int, Mapping[str, Any]]] | None,
-) -> dict[str, Any]:
+    arms_of: Callable[[Sequence[int]], Sequence[Mapping[str, dict[str, Json]]]],
+    pool_facts: tuple[Mapping[int, float | None], Dropped] | None,
+) -> dict[str, list[dict[str, Json]]]:
     """Return {rows} of a page's items and, with `pool_facts`, {candidates} of the whole pool.
 
-    `fused` is what fuse_lists returns, and `final` the scores at the end with the addends of those
+    `final` are the scores at the end with the addends of those
     that were reranked (blended_order); `places` has the items of each stage in their order, and
     `arms_of` gives what arms and reranker say of items (candidate_arms). `pool_facts` are
     relevances by chunk id, and by item at which stage and why it was dropped.
     """
     parts = fused_parts(lists, fused, rrf_k)
-    weights = {one["arm"]: weight for one, weight in zip(lists, fused["weights"], strict=True)}
+    weights = {one.arm: weight for one, weight in zip(lists, fused.weights, strict=True)}
     points, addends = final
 
-    def told(items: Sequence[int]) -> list[dict[str, Any]]:
+    def told(items: Sequence[int]) -> list[dict[str, Json]]:
         return trace_candidates(
-            items, arms_of(items), weights, parts, (fused["points"], points), addends, places
+            items, arms_of(items), weights, parts, (fused.points, points), addends, places
         )
 
-    trace: dict[str, Any] = {"rows": told(page)}
+    trace = {"rows": told(page)}
     if pool_facts is not None:
         relevances, dropped = pool_facts
         trace["candidates"] = [
             {
-                "chunk_id": fused["chunk_ids"][item],
-                "document_id": fused["document_ids"][item],
-                "chunk_index": fused["chunk_indexes"][item],
+                "chunk_id": fused.chunk_ids[item],
+                "document_id": fused.document_ids[item],
+                "chunk_index": fused.chunk_indexes[item],
                 "score": points[item],
-                "relevance": relevances.get(fused["chunk_ids"][item]),
+                "relevance": relevances.get(fused.chunk_ids[item]),
                 **({"dropped": dropped[item]} if item in dropped else {}),
                 **row,
             }
-            for item, row in zip(fused["order"], told(fused["order"]), strict=True)
+            for item, row in zip(fused.order, told(fused.order), strict=True)
         ]
     return trace

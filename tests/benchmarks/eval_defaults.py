@@ -59,11 +59,19 @@ def variants(default: dict[str, object]) -> dict[str, Variant]:
 def measured(pool: Pool, variant: Variant) -> tuple[float, float]:
     """Return nDCG@10 and R@100 of a query."""
     settings, depth = variant
-    lists = [{**one, **{name: one[name][:depth] for name in _COLUMNS}} for one in pool.lists]
+    lists = [
+        replace(
+            one,
+            found=replace(
+                one.found, **{name: getattr(one.found, name)[:depth] for name in _COLUMNS}
+            ),
+        )
+        for one in pool.lists
+    ]
     cut = replace(pool, lists=lists)
     given = {**settings, "candidate_depth": depth}
     fused = fuse_again(cut, given)
-    keys = [pool.source_keys[fused["chunk_ids"][item]] for item in fused["order"]]
+    keys = [pool.source_keys[fused.chunk_ids[item]] for item in fused.order]
     relevant = {key for key, grade in pool.grades.items() if grade > 0}
     found = set(list(dict.fromkeys(keys))[:100])
     return ndcg(cut, given), len(relevant & found) / len(relevant)

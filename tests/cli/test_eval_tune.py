@@ -81,8 +81,8 @@ def test_fused_again_as_a_search_fuses(
             pool.key,
         )
         fused = fuse_again(pool, settings)
-        keys = [pool.source_keys[chunk_id] for chunk_id in fused["chunk_ids"]]
-        again = dict(zip(keys, fused["points"], strict=True))
+        keys = [pool.source_keys[chunk_id] for chunk_id in fused.chunk_ids]
+        again = dict(zip(keys, fused.points, strict=True))
         assert again == pytest.approx(dict(rows), abs=1e-6)
         assert 0 <= ndcg(pool, settings) <= 1
 

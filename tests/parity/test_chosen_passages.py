@@ -1,16 +1,18 @@
 """Which candidates may be shown: repetitions, what is good enough, and how far down to look."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.refine.choose import choose_passages, distinct_items, good_items
+from pgblend.plpy.fusion.pool import Fused
+from pgblend.plpy.refine.choose import Chosen, choose_passages, distinct_items, good_items
 from pgblend.plpy.refine.diversity import diverse_items
 from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
-from support.arm_lists import never
+from support.arm_lists import never, passage, settings_of
 from support.database import Database
 
 
@@ -89,17 +91,16 @@ SETTINGS: dict[str, Any] = {
     "min_score": 0.0,
     "min_relevance": None,
 }
-POOL = {
-    "chunk_ids": [10, 20, 30, 40, 50],
-    "document_ids": [1, 1, 2, 2, 3],
-    "order": [4, 3, 2, 1, 0],
-}
+POOL = Fused([10, 20, 30, 40, 50], [1, 1, 2, 2, 3], order=[4, 3, 2, 1, 0])
 TEXTS = {
-    10: {"content": "red wine of France", "start_offset": 0, "end_offset": 18},
-    20: {"content": "wine of France is red", "start_offset": 4, "end_offset": 25},
-    30: {"content": "red wine of France", "start_offset": 0, "end_offset": 18},
-    40: {"content": " \n", "start_offset": 90, "end_offset": 92},
-    50: {"content": " \n", "start_offset": 0, "end_offset": 2},
+    one.chunk_id: one
+    for one in (
+        passage(10, "red wine of France", 0, 18),
+        passage(20, "wine of France is red", 4, 25),
+        passage(30, "red wine of France", 0, 18),
+        passage(40, " \n", 90, 92),
+        passage(50, " \n", 0, 2),
+    )
 }
 
 
@@ -119,32 +120,32 @@ def texts_of(ids: Sequence[int]) -> Any:
     ],
 )  # fmt: skip
 def test_settings_say_what_is_a_repetition(more: Any, kept: Any, reasons: Any) -> None:
-    found, dropped = distinct_items(POOL["order"], POOL, SETTINGS | more, texts_of)
+    found, dropped = distinct_items(POOL.order, POOL, settings_of(SETTINGS | more), texts_of)
     assert found == kept
     assert {item: (why["reason"], why["duplicate_of"]) for item, why in dropped.items()} == reasons
     assert all(why["stage"] == "dedup" for why in dropped.values())
 
 
 def test_overlapping_and_similar_passages() -> None:
-    overlap, near = (SETTINGS | {"dedup": kind} for kind in ("overlap", "near"))
+    overlap, near = (settings_of(SETTINGS | {"dedup": kind}) for kind in ("overlap", "near"))
     assert distinct_items([0, 1], POOL, overlap, texts_of)[1] == {
         1: {"stage": "dedup", "reason": "overlap", "likeness": 14 / 18, "duplicate_of": 10}
     }
-    apart = POOL | {"document_ids": [1, 2, 3, 4, 5]}
+    apart = replace(POOL, document_ids=[1, 2, 3, 4, 5])
     assert distinct_items([0, 1], apart, overlap, texts_of) == ([0, 1], {})
     likeness = {"stage": "dedup", "reason": "similar", "likeness": 0.25, "duplicate_of": 10}
-    found = distinct_items([0, 1], apart, near | {"dedup_similarity": 0.25}, texts_of)
+    found = distinct_items([0, 1], apart, replace(near, dedup_similarity=0.25), texts_of)
     assert found == ([0], {1: likeness})
 
 
 def test_nothing_is_read_where_nothing_is_compared() -> None:
-    off = SETTINGS | {"dedup": "off"}
+    off = settings_of(SETTINGS | {"dedup": "off"})
     assert distinct_items([3, 1], POOL, off, never) == ([3, 1], {})
-    assert distinct_items([3, 2], POOL, off | {"per_document": 1}, never)[0] == [3]
+    assert distinct_items([3, 2], POOL, replace(off, per_document=1), never)[0] == [3]
 
 
 def test_passages_that_are_gone_repeat_nothing() -> None:
-    assert distinct_items([0, 2], POOL, SETTINGS, lambda _: {}) == ([0, 2], {})
+    assert distinct_items([0, 2], POOL, settings_of(SETTINGS), lambda _: {}) == ([0, 2], {})
 
 
 @pytest.mark.parametrize(
@@ -159,28 +160,34 @@ def test_passages_that_are_gone_repeat_nothing() -> None:
 def test_what_is_good_enough(
     min_score: float, min_relevance: float | None, kept: Any, reasons: Any
 ) -> None:
-    limits = {"min_score": min_score, "min_relevance": min_relevance}
+    limits = settings_of({"min_score": min_score, "min_relevance": min_relevance})
     found, dropped = good_items([5, 6, 7], [0.9, 0.5, 0.4], [0.3, None, 0.2], limits)
     assert found == kept
     assert dropped == {item: {"stage": "page", "reason": why} for item, why in reasons.items()}
 
 
-def chosen(needed: int, looked_at: int, **more: Any) -> dict[str, Any]:
+def chosen(needed: int, looked_at: int, **more: Any) -> Chosen:
     points = [0.1, 0.2, 0.3, 0.4, 0.5]
     return choose_passages(
-        POOL, SETTINGS | more, needed, looked_at, texts_of, lambda items, _: (items, points), never
+        POOL,
+        settings_of(SETTINGS | more),
+        needed,
+        looked_at,
+        texts_of,
+        lambda items, _: (list(items), points),
+        never,
     )
 
 
 def test_a_choice_looks_as_far_down_as_it_must() -> None:
-    assert chosen(1, 1)["looked_at"] == 1
-    assert chosen(1, 1)["good"] == [4]
-    assert chosen(2, 1)["looked_at"] == 4  # four times as many
-    assert chosen(4, 4)["good"] == [4, 3, 2, 1]
+    assert chosen(1, 1).looked_at == 1
+    assert chosen(1, 1).good == [4]
+    assert chosen(2, 1).looked_at == 4  # four times as many
+    assert chosen(4, 4).good == [4, 3, 2, 1]
     last = chosen(5, 4)
-    assert (last["looked_at"], last["good"], last["distinct"]) == (5, [4, 3, 2, 1], [4, 3, 2, 1])
-    assert list(last["dropped"]) == [0]
-    assert chosen(2, 2, min_score=0.5)["dropped"][3]["reason"] == "min_score"
+    assert (last.looked_at, last.good, last.distinct) == (5, [4, 3, 2, 1], [4, 3, 2, 1])
+    assert list(last.dropped) == [0]
+    assert chosen(2, 2, min_score=0.5).dropped[3]["reason"] == "min_score"
 
 
 def test_relevances_are_asked_for_what_is_distinct() -> None:
@@ -191,11 +198,11 @@ def test_relevances_are_asked_for_what_is_distinct() -> None:
         return [item / 10 for item in items]
 
     found = choose_passages(
-        POOL, SETTINGS | {"min_relevance": 0.3}, 5, 5, texts_of,
+        POOL, settings_of(SETTINGS | {"min_relevance": 0.3}), 5, 5, texts_of,
         lambda items, _: (items[::-1], [0.5] * 5), relevance_of,
     )  # fmt: skip
     assert asked == [[1, 2, 3, 4]]
-    assert found["good"] == [3, 4]
+    assert found.good == [3, 4]
 
 
 def test_an_order_that_needs_more_items_gets_them() -> None:
@@ -205,23 +212,23 @@ def test_an_order_that_needs_more_items_gets_them() -> None:
         seen.append((len(items), is_all))
         return (list(items), [1.0] * 5) if len(items) >= 3 else None
 
-    found = choose_passages(POOL, SETTINGS, 0, 1, texts_of, order_of, never)
+    found = choose_passages(POOL, settings_of(SETTINGS), 0, 1, texts_of, order_of, never)
     assert seen == [(1, False), (4, False)]
-    assert found["looked_at"] == 4
+    assert found.looked_at == 4
 
 
 @given(needed=st.integers(0, 6), looked_at=st.integers(1, 6), per_document=st.none() | st.just(1))
 def test_pages_are_parts_of_one_list(needed: int, looked_at: int, per_document: Any) -> None:
-    whole = chosen(5, 5, per_document=per_document)["good"]
-    found = chosen(needed, looked_at, per_document=per_document)["good"]
+    whole = chosen(5, 5, per_document=per_document).good
+    found = chosen(needed, looked_at, per_document=per_document).good
     assert found == whole[: len(found)]
     assert len(found) >= min(needed, len(whole))
 
 
 def test_an_empty_pool() -> None:
-    nothing = {"chunk_ids": [], "document_ids": [], "order": []}
-    found = choose_passages(nothing, SETTINGS, 5, 5, texts_of, lambda items, _: ([], []), never)
-    assert found == {"distinct": [], "good": [], "points": [], "dropped": {}, "looked_at": 0}
+    asked = settings_of(SETTINGS)
+    found = choose_passages(Fused(), asked, 5, 5, texts_of, lambda items, _: ([], []), never)
+    assert found == Chosen([], [], [], {}, 0)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +249,6 @@ def test_diverse_passages(share: float, pool: int, order: Any, read: Any) -> Non
         return {one: vectors[one] for one in ids if one in vectors}
 
     scores, mmr = [0.9, 0.8, 0.7, 0.1], {"lambda": share, "pool": pool}
-    assert diverse_items([4, 2, 0, 1], scores, POOL["chunk_ids"], mmr, vectors_of) == order
+    assert diverse_items([4, 2, 0, 1], scores, POOL.chunk_ids, mmr, vectors_of) == order
     assert asked == [read]
     assert diverse_items([], [], [], mmr, lambda _: {}) == []

@@ -13,6 +13,7 @@ from pgblend.plpy.models.expansion import checked_expansion
 from pgblend.plpy.models.rerank import checked_scores
 from pgblend.plpy.search.lists import variant_arms, vectors_of_texts
 from pgblend.plpy.session import error_state
+from support.arm_lists import settings_of
 from support.database import Database
 from support.program import loading
 
@@ -184,11 +185,14 @@ MEANING = [("vector", "vector_variant_1", 0.25, "a drink"), ("vector", "hyde", 0
     ],
 )
 def test_lists_of_an_expansion(weights: Any, hyde: str, arms: Any) -> None:
-    assert variant_arms("wine", EXPANSION, {"weights": WEIGHTS | weights, "hyde": hyde}) == arms
+    assert (
+        variant_arms("wine", EXPANSION, settings_of({"weights": WEIGHTS | weights, "hyde": hyde}))
+        == arms
+    )
 
 
 def test_a_weight_that_is_not_given_makes_no_list() -> None:
-    settings = {"weights": {"lexical": 1, "vector": 1}, "hyde": "list"}
+    settings = settings_of({"weights": {"lexical": 1, "vector": 1}, "hyde": "list"})
     assert variant_arms("wine", EXPANSION, settings) == []
 
 
@@ -208,11 +212,11 @@ def test_a_weight_that_is_not_given_makes_no_list() -> None:
 def test_variants_by_words_keep_the_conditions(query: str, variant: str, kept: bool) -> None:
     expansion = {"lexicalQueries": [variant], "vectorQueries": [variant], "hyde": None}
     names = [name for _, name, _, _ in variant_arms(
-        query, expansion, {"weights": WEIGHTS, "hyde": "list"})]  # fmt: skip
+        query, expansion, settings_of({"weights": WEIGHTS, "hyde": "list"}))]  # fmt: skip
     assert names == [*(["lexical_variant_1"] if kept else []), "vector_variant_1"]
 
 
-ARMS = variant_arms("wine", EXPANSION, {"weights": WEIGHTS, "hyde": "list"})
+ARMS = variant_arms("wine", EXPANSION, settings_of({"weights": WEIGHTS, "hyde": "list"}))
 
 
 def test_vectors_that_the_caller_gave() -> None:

@@ -1,30 +1,28 @@
 """What stages of a search read, as plain Python over the statements that the server runs."""
 
 import json
-from collections.abc import Callable
+from dataclasses import astuple
 from math import inf
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from psycopg.types.json import Jsonb
 
 from pgblend.plpy.fusion.lists import fuse_lists
+from pgblend.plpy.fusion.pool import ArmList
 from pgblend.plpy.graph.fuse import graph_stage
 from pgblend.plpy.search.arms import vector_list
-from pgblend.plpy.search.lexical import WordLists
-from pgblend.plpy.search.passages import stored_passages
+from pgblend.plpy.search.lexical import IndexState, WordLists
+from pgblend.plpy.search.lists import corrected_notes
+from pgblend.plpy.search.passages import PassageNode, StoredPassages
+from support.arm_lists import never, settings_of
 from support.database import Database, add_documents, add_space, stage
 from support.served_database import ServedDatabase
+from support.stage_gateway import FakeProgress
 
-Run = Callable[..., list[dict[str, Any]]]
 KEYS = ["deploy", "wine", "sea"]
 COSINES = {"deploy": [1.0, 0.0], "wine": [0.6, 0.8], "sea": None}
 QUERY = "[2,0]"
-
-
-@pytest.fixture
-def run(db: Database) -> Run:
-    return ServedDatabase(db.connection).run
 
 
 @pytest.fixture
@@ -50,43 +48,52 @@ def collections(db: Database) -> list[int]:
     return db.column("SELECT id FROM pgblend_data.collection")
 
 
-def searched(db: Database, run: Run, kind: str, query: str) -> dict[str, Any]:
+def stored_passages(
+    db: Database, vector: str | None, space: str | None, **more: Any
+) -> StoredPassages:
+    return StoredPassages(PassageNode(ServedDatabase(db.connection)), vector, space, **more)
+
+
+def searched(db: Database, kind: str, query: str) -> ArmList:
     """Return the list of an arm; at depth 2."""
     settings = db.value(
         "SELECT pgblend._search_settings(%s, NULL, '{}')::text",
         Jsonb({"candidate_depth": 2, "fuzzy": "on"}),
     )
-    ids = collections(db)
+    ids, server = collections(db), ServedDatabase(db.connection)
     if kind == "vector":
-        return vector_list(ServedDatabase(db.connection), query, ids, QUERY, "s", None, settings)
-    read = json.loads(settings)
-    return WordLists(ServedDatabase(db.connection), ids, None, read, inf).find(kind, query, 2)
+        found = vector_list(server, query, ids, QUERY, "s", None, settings)
+        return ArmList(kind, kind, 3, found)
+    read = settings_of(json.loads(settings))
+    words = WordLists(server, ids, None, read, inf, IndexState()).find(kind, query, 2)
+    notes = corrected_notes(words.corrections, "vocabulary")
+    return ArmList(kind, kind, 3, words.found, notes, words.every_word)
 
 
-def test_lists_of_arms(db: Database, run: Run, chunks: dict[str, int]) -> None:
-    words = searched(db, run, "lexical", "wine")
-    assert words["chunk_ids"] == [chunks["wine"], chunks["deploy"]]
-    assert words["document_ids"] == [documents(db)[key] for key in ("wine", "deploy")]
-    assert words["chunk_indexes"] == [0, 0]
-    assert words["perfect"] > words["scores"][0] > words["scores"][1] > 0
-    assert words["every_word"]
-    vectors = searched(db, run, "vector", "wine")
-    assert vectors["chunk_ids"] == [chunks["deploy"], chunks["wine"]]
-    assert vectors["scores"] == pytest.approx([1, 0.6])
-    assert vectors["perfect"] is None
-    fuzzy = searched(db, run, "fuzzy", "seaa")
-    assert fuzzy["chunk_ids"] == [chunks["sea"]]
-    assert len(fuzzy["corrections"]) == 1
-    nothing = searched(db, run, "lexical", "zebra")
-    assert nothing["chunk_ids"] == nothing["scores"] == []
+def test_lists_of_arms(db: Database, chunks: dict[str, int]) -> None:
+    words = searched(db, "lexical", "wine")
+    assert words.found.chunk_ids == [chunks["wine"], chunks["deploy"]]
+    assert words.found.document_ids == [documents(db)[key] for key in ("wine", "deploy")]
+    assert words.found.chunk_indexes == [0, 0]
+    assert words.found.perfect > words.found.scores[0] > words.found.scores[1] > 0
+    assert words.every_word
+    vectors = searched(db, "vector", "wine")
+    assert vectors.found.chunk_ids == [chunks["deploy"], chunks["wine"]]
+    assert vectors.found.scores == pytest.approx([1, 0.6])
+    assert vectors.found.perfect is None
+    fuzzy = searched(db, "fuzzy", "seaa")
+    assert fuzzy.found.chunk_ids == [chunks["sea"]]
+    assert [*fuzzy.notes] == [1]
+    nothing = searched(db, "lexical", "zebra")
+    assert nothing.found.chunk_ids == nothing.found.scores == []
 
 
-def test_texts_and_ages(db: Database, run: Run, chunks: dict[str, int]) -> None:
-    stored = stored_passages(run, None, None)
+def test_texts_and_ages(db: Database, chunks: dict[str, int]) -> None:
+    stored = stored_passages(db, None, None)
     texts = stored.texts([chunks["sea"], 0])
     assert list(texts) == [chunks["sea"]]
     found = texts[chunks["sea"]]
-    assert (found["content"], found["start_offset"], found["end_offset"]) == ("The open sea", 0, 12)
+    assert (found.content, found.start_offset, found.end_offset) == ("The open sea", 0, 12)
     db.rows(
         "UPDATE pgblend_data.document SET modified_at = now() - interval '36 hours'"
         " WHERE source_key = 'sea'"
@@ -94,22 +101,22 @@ def test_texts_and_ages(db: Database, run: Run, chunks: dict[str, int]) -> None:
     assert stored.ages_days([0, documents(db)["sea"]]) == [None, 1.5]
 
 
-def test_vectors_and_cosines(run: Run, chunks: dict[str, int]) -> None:
+def test_vectors_and_cosines(db: Database, chunks: dict[str, int]) -> None:
     ids = [chunks[key] for key in KEYS]
-    stored = stored_passages(run, QUERY, "s")
+    stored = stored_passages(db, QUERY, "s")
     assert stored.vectors(ids) == {chunks["deploy"]: "[1,0]", chunks["wine"]: "[0.6,0.8]"}
     cosines = stored.cosines(ids)
     assert cosines == {chunks["deploy"]: pytest.approx(1), chunks["wine"]: pytest.approx(0.6)}
     assert stored.cosines(ids[:1]) == {chunks["deploy"]: cosines[chunks["deploy"]]}
     assert stored.cosines([]) == stored.vectors([]) == {}
-    assert stored_passages(run, "[0,0]", "s").cosines(ids[:1]) == {chunks["deploy"]: None}
-    assert stored_passages(run, None, "s").cosines(ids) == {}
-    assert stored_passages(run, QUERY, None).vectors(ids) == {}
+    assert stored_passages(db, "[0,0]", "s").cosines(ids[:1]) == {chunks["deploy"]: None}
+    assert stored_passages(db, None, "s").cosines(ids) == {}
+    assert stored_passages(db, QUERY, None).vectors(ids) == {}
 
 
-def test_a_vector_moved_to_passages(run: Run, chunks: dict[str, int]) -> None:
+def test_a_vector_moved_to_passages(db: Database, chunks: dict[str, int]) -> None:
     ids = [chunks[key] for key in KEYS]
-    stored = stored_passages(run, QUERY, "s")
+    stored = stored_passages(db, QUERY, "s")
     moved = stored.moved_cosines(ids, [chunks["wine"]], 1.0)  # to [1.6, 0.8]
     length = (1.6**2 + 0.8**2) ** 0.5
     assert moved == {
@@ -122,20 +129,19 @@ def test_a_vector_moved_to_passages(run: Run, chunks: dict[str, int]) -> None:
     assert stored.moved_cosines([chunks["sea"]], [chunks["wine"]], 1.0) == {}
 
 
-def test_passages_of_nodes(db: Database, run: Run, chunks: dict[str, int]) -> None:
-    stored = stored_passages(run, QUERY, "s")
-    wine, sea = documents(db)["wine"] * 4, chunks["sea"] * 4 + 1
+def test_passages_of_nodes(db: Database, chunks: dict[str, int]) -> None:
     ids = collections(db)
-    found = stored.node_passages([wine, sea, 4 * 10**9], ids, cast(str, None), cast(str, None))
-    assert sorted(found) == [
+    stored = stored_passages(db, QUERY, "s", collection_ids=ids)
+    wine, sea = documents(db)["wine"] * 4, chunks["sea"] * 4 + 1
+    found = stored.node_passages([wine, sea, 4 * 10**9])
+    assert sorted(map(astuple, found)) == [
         (wine, chunks["wine"], documents(db)["wine"], 0),
         (sea, chunks["sea"], documents(db)["sea"], 0),
         (4 * 10**9, 0, 0, 0),
     ]
-    narrow = '{"$source_key": "sea"}'
-    found = stored.node_passages([wine, sea], ids, narrow, cast(str, None))
-    assert [row[0] for row in found] == [sea]
-    assert stored.node_passages([], ids, narrow, "english") == []
+    stored.filter = '{"$source_key": "sea"}'
+    assert [one.node for one in stored.node_passages([wine, sea])] == [sea]
+    assert stored.node_passages([]) == []
 
 
 GRAPH = {
@@ -148,22 +154,21 @@ SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_the_stage_of_the_graph(db: Database, run: Run, chunks: dict[str, int]) -> None:
+def test_the_stage_of_the_graph(db: Database, chunks: dict[str, int]) -> None:
     for source, target in (("wine", "deploy"), ("deploy", "sea")):
         db.rows("SELECT add_edge(graph_node('c', %s), graph_node('c', %s))", source, target)
-    about = {"arm": "lexical", "kind": "lexical", "by_vector": False, "weight": 3}
-    lists = [about | searched(db, run, "lexical", "wine")]
-    stored = stored_passages(run, None, "s")
-    told: list[tuple[Any, ...]] = []
-    tools = {name: lambda *said, name=name: told.append((name, *said)) for name in ("done", "warn")}
+    lists = [searched(db, "lexical", "wine")]
+    stored = stored_passages(db, None, "s", collection_ids=collections(db))
+    log = FakeProgress()
 
-    def staged(**more: Any) -> tuple[list[int], list[dict[str, Any]]]:
-        told.clear()
-        settings = SETTINGS | {"graph": GRAPH | more}
-        fused = fuse_lists(lists, settings, 2, stored.moved_cosines, stored.ages_days)
-        _, found, place = graph_stage(lists, fused, settings, stored, collections(db), tools)
-        order = [found["chunk_ids"][item] for item in found["order"]]
-        return order, [place(chunk_id) for chunk_id in order]
+    def staged(**more: Any) -> tuple[list[int], list[Any]]:
+        log.stages.clear()
+        settings = settings_of(SETTINGS | {"graph": GRAPH | more})
+        fused = fuse_lists(lists, settings, 2, never, stored.ages_days)
+        _, found, places = graph_stage(lists, fused, settings, stored, log)
+        assert places is not None
+        order = found.ids(found.order)
+        return order, list(map(places.of, order))
 
     order, places = staged()
     assert order == [chunks[key] for key in ("deploy", "wine", "sea")]  # the first by both lists
@@ -172,12 +177,12 @@ def test_the_stage_of_the_graph(db: Database, run: Run, chunks: dict[str, int]) 
         {"source": "vector", "depth": 0},
         {"source": "graph", "depth": 2},
     ]
-    assert told == [("done", "graph", 2)]
+    assert log.told() == [("graph", 2)]
     assert staged(depth=1)[0] == [chunks["deploy"], chunks["wine"]]
     alone = [{"source": "vector", "depth": 0}] * 2
     assert staged(edge_types=["other"]) == ([chunks["wine"], chunks["deploy"]], alone)
-    assert told == [("done", "graph", 0)]
+    assert log.told() == [("graph", 0)]
     staged(node_limit=3)
-    assert told[0][:2] == (
-        "warn", "the graph has more than 3 nodes in reach: those of the heaviest edges are taken",
-    )  # fmt: skip
+    assert log.warnings == [
+        "the graph has more than 3 nodes in reach: those of the heaviest edges are taken"
+    ]

@@ -6,6 +6,8 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
+from pgblend.plpy.fusion.pool import Fused
+from pgblend.plpy.ports import Holder
 from pgblend.plpy.search.page import copies_on_page
 from support.database import Database, add_documents
 
@@ -134,9 +136,9 @@ def test_a_relevant_copy_is_found(
 
 
 def test_pages_without_a_text_or_other_candidates() -> None:
-    pool = {"chunk_ids": [5, 6], "document_ids": [1, 2], "order": [0, 1]}
+    pool = Fused([5, 6], [1, 2], order=[0, 1])
 
-    def unasked(*_: object) -> list[dict[str, Any]]:
+    def unasked(*_: object) -> list[Holder]:
         raise AssertionError("nothing is to be read")
 
     assert copies_on_page([0], pool, {5: " "}, unasked) == [[]]

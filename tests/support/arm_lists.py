@@ -1,21 +1,32 @@
-"""Lists of arms, as the stages that fuse them take them."""
+"""Lists of arms, and settings, as the stages that fuse them take them."""
 
 from typing import Any
 
+from pgblend.plpy.fusion.pool import ArmList
+from pgblend.plpy.ports import CandidateList, Passage
+from pgblend.plpy.settings.catalog import SearchSettings, defaults
 
-def arm(name: str, weight: float, rows: dict[int, float], perfect: float | None = 10.0) -> Any:
+
+def arm(name: str, weight: float, rows: dict[int, float], perfect: float | None = 10.0) -> ArmList:
     """Return the list of an arm: scores by chunk; each is the first of a document of its number."""
-    return {
-        "arm": name,
-        "kind": name,
-        "by_vector": name == "vector",
-        "weight": weight,
-        "perfect": perfect,
-        "chunk_ids": list(rows),
-        "document_ids": list(rows),
-        "chunk_indexes": [0] * len(rows),
-        "scores": list(rows.values()),
-    }
+    ids = list(rows)
+    columns = CandidateList(ids, ids, [0] * len(ids), list(rows.values()), perfect=perfect)
+    return ArmList(name, name, weight, columns)
+
+
+def settings_of(given: dict[str, Any]) -> SearchSettings:
+    """Return search settings: what is given, as it is, and defaults."""
+    known = defaults("search")
+    return SearchSettings(**known | {name: given[name] for name in given if name in known})
+
+
+def passage(
+    chunk_id: int, content: str, start: int | None = None, end: int | None = None
+) -> Passage:
+    """Return a stored passage."""
+    lines = None, None, None
+    of_document = "{}", chunk_id * 10, "c", "k", None, ""
+    return Passage(chunk_id, content, "english", start, end, *lines, *of_document)
 
 
 def never(*_: Any) -> Any:

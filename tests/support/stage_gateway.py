@@ -2,14 +2,14 @@
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from pgblend.plpy.models.gateway import GatewayCall, gateway_call
 from pgblend.plpy.models.http import Connections
 from pgblend.plpy.models.stages import ModelStages, model_stages
-from pgblend.plpy.search.trace import stage_log
+from pgblend.plpy.stages import StageLog
 from support.raw_server import RawServer, http_answer
 
 EXPANSION = {"lexicalQueries": ["vin"], "vectorQueries": ["a drink"], "hyde": "It is wine."}
@@ -74,18 +74,23 @@ def stage_gateway() -> Iterator[StageGateway]:
     assert not opened.calls, "a call is left behind"
 
 
-class StageLog:
-    """The stages as stage_log keeps them, and what a search went on without."""
+class FakeProgress(StageLog):
+    """A log of stages, and what a search went on without."""
 
     def __init__(self) -> None:
         ticks = itertools.count()
-        self.stages, done, skip, _ = stage_log(lambda: next(ticks) / 1000, 0.0)
+        super().__init__(lambda: next(ticks) / 1000, 0.0)
         self.degraded: list[tuple[str, str]] = []
-        self.tools: dict[str, Callable[..., Any]] = {
-            "done": done, "skip": skip,
-            "degrade": lambda stage, outcome: self.degraded.append((stage, outcome["problem"])),
-        }  # fmt: skip
+        self.warnings: list[str] = []
+
+    def degrade(self, stage: str, problem: str, hint: str | None) -> None:
+        """Note what a model failed to give."""
+        self.degraded.append((stage, problem))
+
+    def warn(self, message: str, hint: str | None = None) -> None:
+        """Note a warning."""
+        self.warnings.append(message)
 
     def told(self) -> list[tuple[str, Any]]:
         """Return names with rows, or with why they were skipped."""
-        return [(one["name"], one.get("rows", one.get("skipped"))) for one in self.stages]
+        return [(one.name, one.skipped or one.rows) for one in self.stages]

@@ -12,12 +12,16 @@ CREATE OR REPLACE FUNCTION public.word_list(
 ) LANGUAGE plpython3u STABLE AS $python$
 import json
 from math import inf
-from pgblend.plpy.search.lexical import WordLists
+from pgblend.plpy.search.lexical import IndexState, WordLists
 from pgblend.plpy.session import Backend
+from pgblend.plpy.settings.catalog import SearchSettings, defaults
 
 read = json.loads(settings)
-lists = WordLists(Backend(plpy, GD), collection_ids, filter, read, inf)
-return lists.find(kind, query, read["candidate_depth"])
+given = {name: read[name] for name in defaults("search") if name in read}
+asked = SearchSettings(**defaults("search") | given)
+state = IndexState(read.get("lexical_index"), read.get("damaged") or ())
+lists = WordLists(Backend(plpy, GD), collection_ids, filter, asked, inf, state)
+return lists.find(kind, query, asked.candidate_depth).found
 $python$;
 CREATE OR REPLACE FUNCTION public.lexical_counts(
     collection_ids bigint[], configs text[], lexemes text[], by_document boolean,

@@ -1,19 +1,19 @@
 """Lists of passages as lists of documents."""
 
 from pgblend.plpy.fusion.lists import documents_once
+from pgblend.plpy.fusion.pool import ArmList
+from pgblend.plpy.ports import CandidateList
 
 
 def a_list(arm, weight, passages, **more):
     """A list of (document, chunk id), best first; a chunk's index is its id's last digit."""
-    return {
-        "arm": arm,
-        "weight": weight,
-        "document_ids": [document for document, _ in passages],
-        "chunk_ids": [chunk for _, chunk in passages],
-        "chunk_indexes": [chunk % 10 for _, chunk in passages],
-        "scores": [1 / place for place in range(1, len(passages) + 1)],
-        **more,
-    }
+    columns = CandidateList(
+        chunk_ids=[chunk for _, chunk in passages],
+        document_ids=[document for document, _ in passages],
+        chunk_indexes=[chunk % 10 for _, chunk in passages],
+        scores=[1 / place for place in range(1, len(passages) + 1)],
+    )
+    return ArmList(arm, arm, weight, columns, **more)
 
 
 def test_each_document_once_by_one_passage():
@@ -23,11 +23,11 @@ def test_each_document_once_by_one_passage():
             a_list("vector", 1, [(2, 21), (2, 20), (3, 30), (1, 12)]),
         ]
     )
-    assert (words["document_ids"], words["chunk_ids"]) == ([1, 2], [11, 20])
-    assert vectors["document_ids"] == [2, 3, 1]
-    assert vectors["chunk_ids"] == [20, 30, 11]
-    assert vectors["chunk_indexes"] == [0, 0, 1]
-    assert vectors["scores"] == [1, 1 / 3, 1 / 4]
+    assert (words.found.document_ids, words.found.chunk_ids) == ([1, 2], [11, 20])
+    assert vectors.found.document_ids == [2, 3, 1]
+    assert vectors.found.chunk_ids == [20, 30, 11]
+    assert vectors.found.chunk_indexes == [0, 0, 1]
+    assert vectors.found.scores == [1, 1 / 3, 1 / 4]
 
 
 def test_the_heaviest_list_chooses_the_passage_and_notes_follow():
@@ -38,13 +38,13 @@ def test_the_heaviest_list_chooses_the_passage_and_notes_follow():
             a_list("fuzzy", 1, [(1, 12), (1, 11), (2, 20)], notes=notes),
         ]
     )
-    assert words["chunk_ids"] == [12]
-    assert fuzzy["chunk_ids"] == [12, 20]
-    assert fuzzy["notes"] == {1: {"a": 1}, 2: {"a": 3}}
+    assert words.found.chunk_ids == [12]
+    assert fuzzy.found.chunk_ids == [12, 20]
+    assert fuzzy.notes == {1: {"a": 1}, 2: {"a": 3}}
 
 
 def test_empty_lists_stay():
     empty, found = documents_once([a_list("lexical", 1, []), a_list("vector", 1, [(1, 10)])])
-    assert empty["scores"] == empty["chunk_ids"] == []
-    assert (found["document_ids"], found["scores"]) == ([1], [1])
+    assert empty.found.scores == empty.found.chunk_ids == []
+    assert (found.found.document_ids, found.found.scores) == ([1], [1])
     assert documents_once([]) == []

@@ -1,5 +1,6 @@
 """Lists fused into one order, what each gave to it, and the blend with a reranker's scores."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.fusion.lists import fuse_lists
+from pgblend.plpy.fusion.pool import Fused
 from pgblend.plpy.fusion.scores import comparable_scores
 from pgblend.plpy.refine.blend import blend_ceiling, blended_order
 from pgblend.plpy.search.arms import candidate_arms
 from pgblend.plpy.search.trace import fused_parts, search_trace
-from support.arm_lists import arm, never
+from support.arm_lists import arm, never, settings_of
 
 TIERS = {
     "kind": "tiers",
@@ -36,35 +38,35 @@ WORDS = arm("lexical", 1, {1: 5.0, 2: 2.5})
 VECTORS = arm("vector", 3, {2: 0.6, 3: 0.2})
 
 
-def fuse(lists: Any, moved: Any = never, ages: Any = never, **more: Any) -> dict[str, Any]:
-    return fuse_lists(lists, SETTINGS | more, 100, moved, ages)
+def fuse(lists: Any, moved: Any = never, ages: Any = never, **more: Any) -> Fused:
+    return fuse_lists(lists, settings_of(SETTINGS | more), 100, moved, ages)
 
 
 def test_by_ranks() -> None:
     fused = fuse([WORDS, VECTORS])
-    assert fused["chunk_ids"] == [1, 2, 3]
-    assert fused["sums"] == pytest.approx([1 / 61, 1 / 62 + 3 / 61, 3 / 62])
-    assert fused["attainable"] == pytest.approx(4 / 61)
-    assert fused["order"] == [1, 2, 0]
-    assert fused["points"] == [total / fused["attainable"] for total in fused["sums"]]
-    assert fused["bonus"] == [0.0, 0.0, 0.0]
-    assert (fused["normal"], fused["recency"], fused["feedback"]) == (None, None, None)
+    assert fused.chunk_ids == [1, 2, 3]
+    assert fused.sums == pytest.approx([1 / 61, 1 / 62 + 3 / 61, 3 / 62])
+    assert fused.attainable == pytest.approx(4 / 61)
+    assert fused.order == [1, 2, 0]
+    assert fused.points == [total / fused.attainable for total in fused.sums]
+    assert fused.bonus == [0.0, 0.0, 0.0]
+    assert (fused.normal, fused.recency, fused.feedback) == (None, None, None)
 
 
 def test_by_scores() -> None:
     fused = fuse([WORDS, VECTORS], fusion="convex")
-    assert fused["normal"] == [[0.5, 0.25, 0.0], [0.0, pytest.approx(0.8), 0.6]]
-    assert fused["sums"] == pytest.approx([0.5 / 4, (0.25 + 3 * 0.8) / 4, 3 * 0.6 / 4])
-    assert (fused["attainable"], fused["order"]) == (1.0, [1, 2, 0])
+    assert fused.normal == [[0.5, 0.25, 0.0], [0.0, pytest.approx(0.8), 0.6]]
+    assert fused.sums == pytest.approx([0.5 / 4, (0.25 + 3 * 0.8) / 4, 3 * 0.6 / 4])
+    assert (fused.attainable, fused.order) == (1.0, [1, 2, 0])
 
 
 def test_a_single_list_keeps_its_own_scores() -> None:
     for fusion in ("rrf", "convex"):
-        assert fuse([WORDS], fusion=fusion)["points"] == [0.5, 0.25]
-        assert fuse([VECTORS], fusion=fusion)["points"] == pytest.approx([0.8, 0.6])
+        assert fuse([WORDS], fusion=fusion).points == [0.5, 0.25]
+        assert fuse([VECTORS], fusion=fusion).points == pytest.approx([0.8, 0.6])
         raw = fuse([WORDS], fusion=fusion, fused_scale="raw")
-        assert raw["sums"] == [1 / 61, 1 / 62]
-        assert raw["points"] == pytest.approx([1, 61 / 62])
+        assert raw.sums == [1 / 61, 1 / 62]
+        assert raw.points == pytest.approx([1, 61 / 62])
 
 
 def test_no_candidates() -> None:
@@ -72,14 +74,14 @@ def test_no_candidates() -> None:
     for lists in ([], [empty], [empty, arm("vector", 1, {})]):
         for fusion in ("rrf", "convex"):
             fused = fuse(lists, fusion=fusion, recency_half_life_days=1, feedback={"passages": 2})
-            assert fused["order"] == fused["points"] == fused["sums"] == []
+            assert fused.order == fused.points == fused.sums == []
 
 
 def test_ties_go_by_document() -> None:
     fused = fuse([arm("lexical", 1, {9: 3.0, 4: 1.0}), arm("vector", 1, {4: 0.3, 9: 0.1})])
-    assert fused["chunk_ids"] == [4, 9]
-    assert fused["points"][0] == fused["points"][1]
-    assert fused["order"] == [0, 1]
+    assert fused.chunk_ids == [4, 9]
+    assert fused.points[0] == fused.points[1]
+    assert fused.order == [0, 1]
 
 
 def test_bonus_and_age() -> None:
@@ -91,10 +93,10 @@ def test_bonus_and_age() -> None:
         bonus=bonus,
         recency_half_life_days=10,
     )
-    assert fused["bonus"] == [0.0, 0.1, 0.0]
-    assert fused["recency"] == [0.5, 0.5, 1.0]
-    assert fused["sums"] == pytest.approx([0.5 / 61, (1 / 62 + 3 / 61 + 0.1) / 2, 3 / 62])
-    assert fused["attainable"] == pytest.approx(4 / 61 + 0.1)
+    assert fused.bonus == [0.0, 0.1, 0.0]
+    assert fused.recency == [0.5, 0.5, 1.0]
+    assert fused.sums == pytest.approx([0.5 / 61, (1 / 62 + 3 / 61 + 0.1) / 2, 3 / 62])
+    assert fused.attainable == pytest.approx(4 / 61 + 0.1)
     parts = fused_parts([WORDS, VECTORS], fused, 60)
     assert list(parts) == ["lexical", "vector", "bonus", "recency"]
     assert parts["lexical"] == pytest.approx([1 / 61, 1 / 62, 0.0])
@@ -112,17 +114,17 @@ def test_the_vector_moves_to_the_first_passages() -> None:
 
     fused = fuse([WORDS, VECTORS], moved, fusion="convex", feedback={"passages": 1, "weight": 0.5})
     assert asked == [([1, 2, 3], [2])]
-    assert fused["feedback"] == [2]
-    assert fused["normal"][1] == [1.0, 0.5, 0.6]  # (1 + cosine) / 2; the third keeps its own
-    assert fused["sums"] == pytest.approx([3.5 / 4, 1.75 / 4, 1.8 / 4])
-    assert fused["order"] == [0, 2, 1]
+    assert fused.feedback == [2]
+    assert fused.normal[1] == [1.0, 0.5, 0.6]  # (1 + cosine) / 2; the third keeps its own
+    assert fused.sums == pytest.approx([3.5 / 4, 1.75 / 4, 1.8 / 4])
+    assert fused.order == [0, 2, 1]
     parts = fused_parts([WORDS, VECTORS], fused, 60)  # the first has no cosine of its own
     assert parts["lexical"] == pytest.approx([0.5 / 4, 0.25 / 4, 0.0])
     assert parts["vector"] == pytest.approx([0.0, 3 * 0.8 / 4, 3 * 0.6 / 4])
     assert parts["feedback"] == pytest.approx([3 / 4, 3 * (0.5 - 0.8) / 4, 0.0])
-    variant = {**VECTORS, "arm": "vector_variant_1"}
+    variant = replace(VECTORS, arm="vector_variant_1")
     for lists in ([WORDS, variant], [WORDS, arm("fuzzy", 1, {1: 1.0})]):
-        assert fuse(lists, fusion="convex", feedback={"passages": 1})["feedback"] is None
+        assert fuse(lists, fusion="convex", feedback={"passages": 1}).feedback is None
 
 
 @pytest.mark.parametrize(
@@ -143,10 +145,10 @@ def test_scores_on_one_scale(method: str, words: Any, cosines: Any, factors: Any
 
 def test_lists_that_tell_nothing_apart_keep_their_weights() -> None:
     lists = [arm("lexical", 1, {1: 5.0, 2: 5.0}), arm("vector", 3, {1: 0.6, 2: 0.6})]
-    settings = SETTINGS | {"fusion": "convex", "normalization": {"method": "spread"}}
-    fused = fuse_lists(lists, settings, 2, never, never)
-    assert fused["weights"] == [1, 3]
-    assert fused["sums"] == [1, 1]
+    more = {"fusion": "convex", "normalization": {"method": "spread"}}
+    fused = fuse_lists(lists, settings_of(SETTINGS | more), 2, never, never)
+    assert fused.weights == [1, 3]
+    assert fused.sums == [1, 1]
 
 
 ROWS = st.dictionaries(st.integers(1, 8), st.floats(0, 1), max_size=6).map(
@@ -174,11 +176,11 @@ def test_parts_add_up_to_the_sums(
         recency_half_life_days=4,
     )
     columns = fused_parts(lists, fused, 60).values()
-    assert list(map(sum, zip(*columns, strict=True))) == pytest.approx(fused["sums"], abs=1e-12)
-    assert all(0 <= point <= 1 for point in fused["points"])
-    points = [fused["points"][item] for item in fused["order"]]
+    assert list(map(sum, zip(*columns, strict=True))) == pytest.approx(fused.sums, abs=1e-12)
+    assert all(0 <= point <= 1 for point in fused.points)
+    points = [fused.points[item] for item in fused.order]
     assert points == sorted(points, reverse=True)
-    assert fuse(lists[::-1], ages=lambda ids: [0.0] * len(ids))["order"] == fuse(lists)["order"]
+    assert fuse(lists[::-1], ages=lambda ids: [0.0] * len(ids)).order == fuse(lists).order
 
 
 @pytest.mark.parametrize(
@@ -197,7 +199,7 @@ def test_what_a_perfect_match_gets_from_blending(blend: Any, most: float, ceilin
     assert blend_ceiling(blend, most) == pytest.approx(ceiling)
 
 
-POOL = {"sums": [0.8, 0.6, 0.4, 0.2], "attainable": 2.0, "points": [0.4, 0.3, 0.2, 0.1]}
+POOL = Fused(sums=[0.8, 0.6, 0.4, 0.2], attainable=2.0, points=[0.4, 0.3, 0.2, 0.1])
 
 
 def test_reranked_items_stand_first() -> None:
@@ -213,7 +215,7 @@ def test_reranking_may_turn_the_order_and_ties_keep_it() -> None:
     order, points, _ = blended_order([0, 1], {0: 0.1, 1: 1.0}, POOL, TIERS, "attainable")
     assert order == [1, 0]
     assert points[:2] == pytest.approx([0.75 * 0.4 + 0.025, 0.4 * 0.3 + 0.6])
-    even = {**POOL, "sums": [1.0] * 4, "attainable": 1.0}
+    even = replace(POOL, sums=[1.0] * 4, attainable=1.0)
     assert blended_order([2, 0], {0: 0.5, 2: 0.5}, even, {**POSITION, "position": 0}, "raw")[0] == [
         2, 0,
     ]  # fmt: skip
@@ -232,8 +234,8 @@ def test_raw_sums_are_brought_to_what_they_can_reach() -> None:
 
 
 def test_what_nobody_reranked_keeps_its_points() -> None:
-    assert blended_order([2, 0], {}, POOL, TIERS, "attainable") == ([2, 0], POOL["points"], {})
-    empty = {"sums": [], "attainable": 1.0, "points": []}
+    assert blended_order([2, 0], {}, POOL, TIERS, "attainable") == ([2, 0], POOL.points, {})
+    empty = Fused(sums=[], points=[])
     assert blended_order([], {}, empty, POSITION, "minmax") == ([], [], {})
 
 
@@ -244,7 +246,7 @@ def test_what_nobody_reranked_keeps_its_points() -> None:
 )
 def test_blending_reorders_and_stays_in_bounds(rows: Any, blend: Any, scale: str) -> None:
     sums = sorted((row[0] for row in rows), reverse=True)
-    fused = {"sums": sums, "attainable": 1.0, "points": sums}
+    fused = Fused(sums=sums, points=sums)
     scores = {item: row[1] for item, row in enumerate(rows) if row[1] is not None}
     order, points, addends = blended_order(list(range(len(rows))), scores, fused, blend, scale)
     assert sorted(order) == list(range(len(rows)))
@@ -261,10 +263,10 @@ def test_a_trace_tells_arms_places_and_what_was_dropped() -> None:
     fused = fuse(lists, fusion="convex")
 
     def arms_of(items: Any) -> Any:
-        return [candidate_arms(item, lists, fused["ranks"]) for item in items]
+        return [candidate_arms(item, lists, fused.ranks) for item in items]
 
-    places = {"fuse": fused["order"], "page": [1]}
-    final = (fused["points"], {})
+    places = {"fuse": fused.order, "page": [1]}
+    final = (fused.points, {})
     trace = search_trace([1], lists, fused, final, 60, places, arms_of, None)
     both = {
         "arms": {
@@ -272,7 +274,7 @@ def test_a_trace_tells_arms_places_and_what_was_dropped() -> None:
             "vector": {"rank": 1, "score": 0.6, "weight": 3},
         },
         "parts": pytest.approx({"lexical": 0.0625, "vector": 0.6}),
-        "scores": {"fuse": fused["points"][1]},
+        "scores": {"fuse": fused.points[1]},
         "places": {"fuse": 1, "page": 1},
     }
     assert trace == {"rows": [both]}
@@ -281,7 +283,7 @@ def test_a_trace_tells_arms_places_and_what_was_dropped() -> None:
     assert trace["rows"] == [both]
     first, *_, last = trace["candidates"]
     assert first == {
-        "chunk_id": 2, "document_id": 2, "chunk_index": 0, "score": fused["points"][1],
+        "chunk_id": 2, "document_id": 2, "chunk_index": 0, "score": fused.points[1],
         "relevance": 0.6, **both,
     }  # fmt: skip
     assert [one["chunk_id"] for one in trace["candidates"]] == [2, 3, 1]

@@ -1,14 +1,21 @@
 """The lists that a search gathers while models are asked, against a gateway over real HTTP."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pgblend.plpy.fusion.pool import ArmList
 from pgblend.plpy.models.expansion import expanded_query
-from pgblend.plpy.search.lists import first_lists, gathered_lists
+from pgblend.plpy.models.stages import Outcome
+from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.search.lists import Gathered, ListSearch, first_lists, gathered_lists
+from pgblend.plpy.search.plan import Plan
+from pgblend.plpy.settings.layers import Layers
+from support.arm_lists import settings_of
 from support.raw_server import http_answer
-from support.stage_gateway import EXPANSION, StageGateway, StageLog, stage_gateway
+from support.stage_gateway import EXPANSION, FakeProgress, StageGateway, stage_gateway
 
 
 @pytest.fixture
@@ -17,13 +24,27 @@ def gateway() -> Iterator[StageGateway]:
         yield opened
 
 
-def arm(kind: str, name: str, weight: float, **asked: str) -> dict[str, Any]:
-    """Return a list of one row that tells what was asked for."""
-    words = {"every_word": False, "named": False, "corrections": ['[["wien", "wine"]]']}
-    return {
-        "arm": name, "kind": kind, "weight": weight, "asked": asked, "perfect": 10.0,
-        "chunk_ids": [1], "scores": [3.0], **words,
-    }  # fmt: skip
+class Source:
+    """Gives lists of one row, and remembers what was asked for."""
+
+    def __init__(self, log: FakeProgress, **more: dict[str, Any]) -> None:
+        self.log, self.more = log, more
+        self.asked: dict[str, str | None] = {}
+
+    def find(
+        self, kind: str, arm: str, weight: float, text: str = "", vector: str | None = None
+    ) -> ArmList:
+        self.asked[arm] = text or vector
+        notes = {1: {"corrections": {"wien": ["wine"]}}}
+        columns = CandidateList([1], [1], [0], [3.0], perfect=10.0)
+        return replace(ArmList(arm, kind, weight, columns, notes), **self.more.get(arm, {}))
+
+    def vectors_of(self, outcome: Outcome, count: int) -> list[str] | None:
+        if outcome.problem is not None:
+            self.log.degrade("vector", outcome.problem, outcome.hint)
+            return None
+        assert len(outcome.answer["vectors"]) == count
+        return list(outcome.answer["vectors"])
 
 
 WEIGHTS = {
@@ -34,16 +55,11 @@ SETTINGS: dict[str, Any] = {
     "weights": WEIGHTS,
     "fuzzy": "auto",
     "fuzzy_method": "vocabulary",
-    "space": "space",
-    "stages": {"expand": False},
-    "expansion": None,
+    "expansion": {},
     "hyde": "list",
-    "traced": False,
-    "not_run": {},
-    "no_expansion": "by the setting expansion",
     "strong_signal": {"score": 0.5, "gap": 0.1, "center": 0, "scale": 0},
 }
-EXPANDS = {"stages": {"expand": True}}
+EXPANDS = {"expands": True}
 
 
 @pytest.mark.parametrize(
@@ -62,71 +78,57 @@ EXPANDS = {"stages": {"expand": True}}
 def test_lists_of_the_words(
     more: Any, weights: Any, every_word: bool, names: list[str], weight: float | None
 ) -> None:
-    log = StageLog()
-    counted = WEIGHTS | {"fuzzy": 3} | weights
-
-    def search(name: str) -> dict[str, Any]:
-        return arm(name, name, counted[name]) | {"every_word": every_word}
-
-    lists = first_lists(
-        SETTINGS | more | {"weights": counted}, search, log.tools["done"], log.tools["skip"]
-    )
-    assert [one["arm"] for one in lists] == names
-    assert (lists[0]["weight"] if lists else None) == weight
+    log = FakeProgress()
+    settings = settings_of(SETTINGS | more | {"weights": WEIGHTS | {"fuzzy": 3} | weights})
+    lists = first_lists("wine", settings, Source(log, lexical={"every_word": every_word}), log)
+    assert [one.arm for one in lists] == names
+    assert (lists[0].weight if lists else None) == weight
     assert [name for name, _ in log.told()] == ["lexical", "fuzzy"]
     assert [name for name, rows in log.told() if rows == 1] == names
 
 
 def test_words_weigh_more_where_the_first_passage_has_the_name_that_is_asked_for() -> None:
-    log = StageLog()
-
-    def search(name: str) -> dict[str, Any]:
-        return arm(name, name, 1) | {"named": name == "lexical"}
-
-    settings = SETTINGS | {"weights": WEIGHTS | {"fuzzy": 1}}
-    lists = first_lists(settings, search, log.tools["done"], log.tools["skip"])
-    assert [(one["arm"], one["weight"]) for one in lists] == [("lexical", 3 / 8), ("fuzzy", 3)]
+    log = FakeProgress()
+    settings = settings_of(SETTINGS | {"weights": WEIGHTS | {"fuzzy": 1}})
+    lists = first_lists("wine", settings, Source(log, lexical={"named": True}), log)
+    assert [(one.arm, one.weight) for one in lists] == [("lexical", 3 / 8), ("fuzzy", 3)]
 
 
 def test_a_fuzzy_arm_that_puts_nothing_right_gives_no_list() -> None:
-    log = StageLog()
-
-    def search(name: str) -> dict[str, Any]:
-        return arm(name, name, 1) | (
-            {"chunk_ids": [], "corrections": []} if name == "fuzzy" else {}
-        )
-
-    settings = SETTINGS | {"weights": WEIGHTS | {"fuzzy": 1}}
-    (words,) = first_lists(settings, search, log.tools["done"], log.tools["skip"])
-    assert (words["arm"], words["weight"]) == ("lexical", 1)
+    log = FakeProgress()
+    settings = settings_of(SETTINGS | {"weights": WEIGHTS | {"fuzzy": 1}})
+    empty = Source(log, fuzzy={"found": CandidateList(), "notes": {}})
+    (words,) = first_lists("wine", settings, empty, log)
+    assert (words.arm, words.weight) == ("lexical", 1)
     assert log.told() == [("lexical", 1), ("fuzzy", 0)]
 
 
 def gather(
-    gateway: StageGateway, vector: str | None = None, weights: Any = None, **more: Any
-) -> tuple[list[tuple[str, Any]], dict[str, Any], StageLog]:
+    gateway: StageGateway,
+    vector: str | None = None,
+    weights: Any = None,
+    space: str | None = "space",
+    expands: bool = False,
+    **more: Any,
+) -> tuple[list[tuple[str, Any]], Gathered, FakeProgress]:
     """Return (list, what it was asked with) of each list, the whole result, and the log."""
-    log = StageLog()
-
-    def vectors_of(outcome: dict[str, Any], count: int) -> list[str] | None:
-        if "answer" not in outcome:
-            log.tools["degrade"]("vector", outcome)
-            return None
-        assert len(outcome["answer"]["vectors"]) == count
-        return list(outcome["answer"]["vectors"])
-
-    settings = SETTINGS | {"weights": WEIGHTS | (weights or {})} | more
-    tools = log.tools | {"search": arm, "vectors_of": vectors_of}
+    log = FakeProgress()
+    settings = settings_of(SETTINGS | {"weights": WEIGHTS | (weights or {})} | more)
+    plan = Plan(
+        settings, Layers({}, {}, {}), {}, None, expands, False, False, {},
+        "by the setting expansion", "",
+    )  # fmt: skip
+    source = Source(log)
     with gateway.models() as models:
-        found = gathered_lists("wine", vector, settings, models, tools)
-    told = [(one["arm"], next(iter(one["asked"].values()))) for one in found["lists"]]
-    return told, found, log
+        search = ListSearch("wine", vector, plan, space, False, source, log, models)
+        found = gathered_lists(search)
+    return [(one.arm, source.asked[one.arm]) for one in found.lists], found, log
 
 
 def test_words_and_the_vector_of_the_query(gateway: StageGateway) -> None:
     told, found, log = gather(gateway)
     assert told == [("lexical", "wine"), ("vector", "[1]")]
-    assert (found["vector"], found["expansion"]) == ("[1]", None)
+    assert (found.vector, found.expansion) == ("[1]", None)
     assert gateway.asked == [("embed", {"input": ["wine"]})]
     assert log.told() == [
         ("lexical", 1), ("fuzzy", "its weight is 0"), ("expand", "by the setting expansion"),
@@ -161,8 +163,8 @@ def test_an_expansion_gives_more_lists_and_one_call_for_all_vectors(gateway: Sta
         ("lexical", "wine"), ("vector", "[1]"), ("lexical_variant_1", "vin"),
         ("vector_variant_1", "[2]"), ("hyde", "[3]"),
     ]  # fmt: skip
-    assert [one["weight"] for one in found["lists"]] == [1, 2, 0.5, 0.25, 0.75]
-    assert found["expansion"] == "expanded"
+    assert [one.weight for one in found.lists] == [1, 2, 0.5, 0.25, 0.75]
+    assert found.expansion == "expanded"
     assert gateway.asked == [
         ("expand", {"query": "wine"}),
         ("embed", {"input": ["wine", "a drink", "It is wine."]}),
@@ -173,7 +175,7 @@ def test_an_expansion_gives_more_lists_and_one_call_for_all_vectors(gateway: Sta
 def test_hyde_takes_the_place_of_the_query(gateway: StageGateway) -> None:
     told, found, _ = gather(gateway, "[9]", hyde="query", **EXPANDS)
     assert told == [("lexical", "wine"), ("vector", "[4]")]
-    assert found["vector"] == "[4]"
+    assert found.vector == "[4]"
     assert [task for task, _ in gateway.asked] == ["hyde", "embed"]
 
 
@@ -200,17 +202,17 @@ def test_a_strong_signal_leaves_the_expansion(
 ) -> None:
     signal = SETTINGS["strong_signal"] | {"score": least}
     _, found, log = gather(gateway, "[9]", strong_signal=signal, **EXPANDS)
-    assert (found["expansion"], len(found["lists"])) == (state, lists)
-    (told,) = [one for one in log.stages if one["name"] == "strong_signal"]
-    assert told["details"]["strong"] is (state == "skipped_strong")
-    assert told["details"]["top"] == [0.3]
+    assert (found.expansion, len(found.lists)) == (state, lists)
+    (told,) = [one for one in log.stages if one.name == "strong_signal"]
+    assert told.details["strong"] is (state == "skipped_strong")
+    assert told.details["top"] == [0.3]
 
 
 def test_an_expansion_that_fails_leaves_the_rest(gateway: StageGateway) -> None:
     gateway.says["expand"] = {"hyde": 7}
     told, found, log = gather(gateway, **EXPANDS)
     assert told == [("lexical", "wine"), ("vector", "[1]")]
-    assert found["expansion"] == "failed"
+    assert found.expansion == "failed"
     assert log.degraded == [("expand", "the gateway's answer is no expansion")]
 
 
@@ -218,22 +220,22 @@ def test_vectors_that_fail_leave_the_words(gateway: StageGateway) -> None:
     gateway.says["embed"] = http_answer(b"no", "503 Unavailable")
     told, found, log = gather(gateway, **EXPANDS)
     assert told == [("lexical", "wine"), ("lexical_variant_1", "vin")]
-    assert found["vector"] is None
+    assert found.vector is None
     assert log.degraded == [("vector", "the model gateway answered 503: no")]
 
 
 def test_what_an_expansion_tells(gateway: StageGateway) -> None:
     gateway.says["expand"] = EXPANSION | {"queryLanguage": "en", "cached": False, "other": 1}
-    log = StageLog()
+    log = FakeProgress()
     with gateway.models() as models:
         models.begin("expand", {"query": "wine"})
-        assert expanded_query(SETTINGS, False, models, log.tools) == EXPANSION
+        assert expanded_query(settings_of(SETTINGS), False, models, log) == EXPANSION
     (stage,) = log.stages
     told = EXPANSION | {"queryLanguage": "en", "cached": False, "model_ms": 0.0}
-    assert (stage["rows"], stage["details"]) == (3, told)
+    assert (stage.rows, stage.details) == (3, told)
     given = {**EXPANSION, "hyde": " ", "embeddings": [[1]]}
     with gateway.models() as models:
-        found = expanded_query(SETTINGS | {"expansion": given}, False, models, log.tools)
+        found = expanded_query(settings_of(SETTINGS | {"expansion": given}), False, models, log)
     assert found == {**EXPANSION, "hyde": None, "embeddings": [[1]]}
     told = {**EXPANSION, "hyde": None, "given": True}
-    assert (log.stages[1]["rows"], log.stages[1]["details"]) == (2, told)
+    assert (log.stages[1].rows, log.stages[1].details) == (2, told)

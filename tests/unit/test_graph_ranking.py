@@ -8,17 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.fusion.lists import fuse_lists
-from pgblend.plpy.graph.fuse import fuse_graph, graph_list, graph_stage
-from support.arm_lists import arm, never
+from pgblend.plpy.fusion.pool import Fused
+from pgblend.plpy.graph.fuse import Reached, fuse_graph, graph_list, graph_stage
+from pgblend.plpy.ports import NodePassage
+from pgblend.plpy.stages import StageLog
+from support.arm_lists import arm, never, settings_of
 
 # Passages 11 and 12 of document 1, 21 of 2; nodes are 4 · chunk id + 1 and 4 · document id.
-POOL = {
-    "chunk_ids": [11, 12, 21],
-    "document_ids": [1, 1, 2],
-    "chunk_indexes": [0, 1, 0],
-    "points": [0.8, 0.5, 0.2],
-    "order": [0, 1, 2],
-}
+POOL = Fused(
+    chunk_ids=[11, 12, 21],
+    document_ids=[1, 1, 2],
+    chunk_indexes=[0, 1, 0],
+    points=[0.8, 0.5, 0.2],
+    order=[0, 1, 2],
+)
 
 
 def listed(
@@ -34,10 +37,10 @@ def listed(
 
     def passages(nodes: Sequence[int]) -> Any:
         asked.append(list(nodes))
-        return found
+        return [NodePassage(*one) for one in found]
 
     rows, gone = graph_list(POOL, seeds, walk, passages)
-    told = [(row["chunk_id"], row["distance"], row["near"]) for row in rows]
+    told = [(row.chunk_id, row.distance, row.near) for row in rows]
     return told, gone, asked
 
 
@@ -69,8 +72,10 @@ def test_the_best_seed_over_its_distance_counts() -> None:
 def test_a_passage_reached_twice_is_one_row_and_ties_go_by_place() -> None:
     walked = [(400, 2, 4), (405, 1, 8), (500, 1, 8), (600, 1, 8)]
     found = [(400, 101, 100, 0), (405, 101, 100, 0), (600, 7, 9, 1), (500, 8, 9, 0)]
-    rows, _ = graph_list(POOL, [0, 2], lambda *_: walked, lambda _: found)
-    assert [(row["chunk_id"], row["near"], row["score"]) for row in rows] == [
+    rows, _ = graph_list(
+        POOL, [0, 2], lambda *_: walked, lambda _: [NodePassage(*one) for one in found]
+    )
+    assert [(row.chunk_id, row.near, row.score) for row in rows] == [
         (101, 0.4, 0.5), (8, 0.2, 0.5), (7, 0.2, 0.5),
     ]  # fmt: skip
 
@@ -89,51 +94,48 @@ SETTINGS: dict[str, Any] = {
 
 WORDS = arm("lexical", 1, {1: 5.0, 2: 2.5})
 VECTORS = arm("vector", 3, {2: 0.6, 1: 0.2})
-ROWS = [
-    {"chunk_id": 3, "document_id": 3, "chunk_index": 0, "distance": 1, "score": 0.5, "near": 0.75},
-    {"chunk_id": 1, "document_id": 1, "chunk_index": 0, "distance": 2, "score": 1 / 3, "near": 0.2},
-]
+ROWS = [Reached(3, 3, 0, 1, 0.75), Reached(1, 1, 0, 2, 0.2)]
 
 
 def fused_with(lists: Any, rows: Any, more: Any, ages: Any = never) -> tuple[Any, Any, Any]:
-    settings = SETTINGS | more
+    settings = settings_of(SETTINGS | more)
     fused = fuse_lists(lists, settings, 100, never, ages)
     return fused, *fuse_graph(lists, fused, rows, settings, ages)
 
 
 def test_by_ranks_the_graph_is_one_more_list() -> None:
     before, lists, after = fused_with([WORDS, VECTORS], ROWS, {})
-    assert [one["arm"] for one in lists] == ["lexical", "vector", "graph"]
-    assert lists[2]["weight"] == 2
-    assert lists[2]["notes"] == {1: {"distance": 1}, 2: {"distance": 2}}
-    assert after["chunk_ids"] == [1, 2, 3]
-    assert after["sums"] == pytest.approx([1 / 61 + 3 / 62 + 2 / 62, 1 / 62 + 3 / 61, 2 / 61])
-    assert after["attainable"] == pytest.approx(6 / 61)
-    assert before["attainable"] == pytest.approx(4 / 61)
-    assert after["order"] == [0, 1, 2]
-    assert (after["weights"], after["total"], after["normal"]) == ([1, 3, 2], 6, None)
+    assert [one.arm for one in lists] == ["lexical", "vector", "graph"]
+    assert lists[2].weight == 2
+    assert lists[2].notes == {1: {"distance": 1}, 2: {"distance": 2}}
+    assert after.chunk_ids == [1, 2, 3]
+    assert after.sums == pytest.approx([1 / 61 + 3 / 62 + 2 / 62, 1 / 62 + 3 / 61, 2 / 61])
+    assert after.attainable == pytest.approx(6 / 61)
+    assert before.attainable == pytest.approx(4 / 61)
+    assert after.order == [0, 1, 2]
+    assert (after.weights, after.total, after.normal) == ([1, 3, 2], 6, None)
 
 
 def test_by_scores_it_shares_the_weight() -> None:
     before, _, after = fused_with([WORDS, VECTORS], ROWS, {"fusion": "convex"})
-    assert before["sums"] == pytest.approx([(0.5 + 3 * 0.6) / 4, (0.25 + 3 * 0.8) / 4])
+    assert before.sums == pytest.approx([(0.5 + 3 * 0.6) / 4, (0.25 + 3 * 0.8) / 4])
     expected = [(0.5 + 3 * 0.6 + 2 * 0.2) / 6, (0.25 + 3 * 0.8) / 6, 2 * 0.75 / 6]
-    assert after["sums"] == pytest.approx(expected)
-    assert after["attainable"] == pytest.approx(1)
-    assert after["points"] == pytest.approx(expected)
-    assert after["normal"][2] == [0.2, 0.0, 0.75]
-    assert [one[2] for one in after["normal"][:2]] == [0.0, 0.0]
+    assert after.sums == pytest.approx(expected)
+    assert after.attainable == pytest.approx(1)
+    assert after.points == pytest.approx(expected)
+    assert after.normal[2] == [0.2, 0.0, 0.75]
+    assert [one[2] for one in after.normal[:2]] == [0.0, 0.0]
 
 
 def test_the_sum_of_scores_as_they_are() -> None:
     more = {"graph": {"combine": "sum", "weight": 0.5}}
     _, lists, after = fused_with([arm("vector", 3, {1: 0.9, 2: -0.4})], ROWS, more)
-    assert lists[1]["weight"] == 0.5
-    assert after["sums"] == pytest.approx([0.9 + 0.5 / 3, -0.4, 0.25])
-    assert after["attainable"] == 1.25
-    assert after["points"] == pytest.approx([(0.9 + 0.5 / 3) / 1.25, 0.0, 0.2])
-    assert after["order"] == [0, 2, 1]
-    assert (after["weights"], after["total"]) == ([1.0, 0.5], 1.0)
+    assert lists[1].weight == 0.5
+    assert after.sums == pytest.approx([0.9 + 0.5 / 3, -0.4, 0.25])
+    assert after.attainable == 1.25
+    assert after.points == pytest.approx([(0.9 + 0.5 / 3) / 1.25, 0.0, 0.2])
+    assert after.order == [0, 2, 1]
+    assert (after.weights, after.total) == ([1.0, 0.5], 1.0)
 
 
 def test_age_and_bonus_count_once() -> None:
@@ -142,9 +144,9 @@ def test_age_and_bonus_count_once() -> None:
     _, _, after = fused_with(
         [WORDS, VECTORS], ROWS, more, lambda documents: [ages[one] for one in documents]
     )
-    assert after["recency"] == [1.0, 0.5, 0.25]
-    assert after["bonus"] == [0.1, 0.1, 0.0]
-    assert after["sums"] == pytest.approx(
+    assert after.recency == [1.0, 0.5, 0.25]
+    assert after.bonus == [0.1, 0.1, 0.0]
+    assert after.sums == pytest.approx(
         [1 / 61 + 5 / 62 + 0.1, (1 / 62 + 3 / 61 + 0.1) / 2, 2 / 61 / 4]
     )
 
@@ -157,19 +159,18 @@ def test_points_keep_their_bounds_and_the_graph_lowers_nobody(
     vectors = arm("vector", 2, {one: 0.9 - place / 9 for place, one in enumerate(ids)})
     more = {"fusion": fusion, "graph": {"combine": "fused", "weight": weight}}
     before, _, after = fused_with([words, vectors], ROWS, more)
-    assert all(0 <= point <= 1 for point in after["points"])
-    assert sorted(after["order"]) == list(range(5))
-    others = [item for item in before["order"] if before["chunk_ids"][item] not in (1, 3)]
-    assert [item for item in after["order"] if after["chunk_ids"][item] not in (1, 3)] == others
+    assert all(0 <= point <= 1 for point in after.points)
+    assert sorted(after.order) == list(range(5))
+    others = [item for item in before.order if before.chunk_ids[item] not in (1, 3)]
+    assert [item for item in after.order if after.chunk_ids[item] not in (1, 3)] == others
 
 
 def test_a_graph_without_weight_is_not_walked() -> None:
-    skipped: list[tuple[str, str]] = []
-    lists, fused = [WORDS], {"order": [0]}
-    tools = {"skip": lambda *told: skipped.append(told)}
-    settings = {"graph": {"weight": 0}}
-    same, as_before, place = graph_stage(lists, fused, settings, None, [1], tools)
+    log: Any = StageLog(lambda: 0.0, 0.0)
+    lists, fused = [WORDS], Fused(order=[0])
+    settings = settings_of({"graph": {"weight": 0}})
+    same, as_before, places = graph_stage(lists, fused, settings, never, log)  # type: ignore[arg-type]
     assert same is lists
     assert as_before is fused
-    assert place(1) == {}
-    assert skipped == [("graph", "its weight is 0")]
+    assert places is None
+    assert [(stage.name, stage.skipped) for stage in log.stages] == [("graph", "its weight is 0")]

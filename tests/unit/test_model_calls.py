@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pgblend.plpy.models.gateway import gateway_call
-from pgblend.plpy.search.trace import stage_log
+from pgblend.plpy.models.stages import Outcome
+from pgblend.plpy.stages import StageLog
 from support.raw_server import http_answer
 from support.stage_gateway import StageGateway, stage_gateway
 
@@ -28,14 +29,19 @@ def gateway() -> Iterator[StageGateway]:
         yield opened
 
 
+def told(log: StageLog) -> list[dict[str, Any]]:
+    return [stage.told() for stage in log.stages]
+
+
 def test_a_stage_takes_the_time_since_the_one_before() -> None:
     ticks = iter([10.0, 10.5, 10.75])
-    stages, done, skip, _ = stage_log(lambda: next(ticks), 9.75)
-    skip("expand", "no model")
-    assert done("lexical", 3) is stages[1]
-    skip("vector", "its weight is 0")
-    done("fuse", 0, details={"x": 1})
-    assert stages == [
+    log = StageLog(lambda: next(ticks), 9.75)
+    log.skip("expand", "no model")
+    log.done("lexical", 3)
+    log.skip("vector", "its weight is 0")
+    log.done("fuse", 0, {"x": 1})
+    assert [*log.ran()] == ["lexical", "fuse"]
+    assert told(log) == [
         {"name": "expand", "skipped": "no model"},
         {"name": "lexical", "start_ms": 250.0, "ms": 500.0, "rows": 3},
         {"name": "vector", "skipped": "its weight is 0"},
@@ -45,27 +51,27 @@ def test_a_stage_takes_the_time_since_the_one_before() -> None:
 
 def test_what_a_session_does_once_is_a_stage_of_its_own() -> None:
     ticks = iter([10.0, 10.5, 11.0])
-    stages, done, _, warm = stage_log(lambda: next(ticks), 8.0, is_first=True)
-    warm(0.25)
-    done("lexical", 3)
-    warm(0.125)
-    done("fuzzy", 1)
-    assert stages == [
+    log = StageLog(lambda: next(ticks), 8.0, is_first=True)
+    log.warm(0.25)
+    log.done("lexical", 3)
+    log.warm(0.125)
+    log.done("fuzzy", 1)
+    assert told(log) == [
         {"name": "warm_up", "start_ms": 0.0, "ms": 2375.0},
         {"name": "lexical", "start_ms": 2250.0, "ms": 250.0, "rows": 3},
         {"name": "fuzzy", "start_ms": 2625.0, "ms": 375.0, "rows": 1},
     ]
-    stages, _, _, warm = stage_log(lambda: 10.0, 9.0)
-    assert stages == []
-    warm(0.5)
-    assert stages == [{"name": "warm_up", "start_ms": 1000.0, "ms": 500.0}]
+    log = StageLog(lambda: 10.0, 9.0)
+    assert log.stages == []
+    log.warm(0.5)
+    assert told(log) == [{"name": "warm_up", "start_ms": 1000.0, "ms": 500.0}]
 
 
 def test_calls_are_sent_first_and_ended_whatever_happens(gateway: StageGateway) -> None:
     with pytest.raises(KeyboardInterrupt), gateway.models() as models:  # noqa: PT012
         models.begin("expand", {"query": "wine"})
         models.begin("embed", {"input": ["wine"]}, "space")
-        assert models.answer("embed") == {"answer": {"vectors": ["[1]"]}, "ms": 0.0}
+        assert models.answer("embed") == Outcome(0.0, {"vectors": ["[1]"]})
         models.leave("rerank")  # nobody asked for it
         assert len(gateway.calls) == 1
         raise KeyboardInterrupt
@@ -76,8 +82,8 @@ def test_after_the_deadline_nothing_is_sent(gateway: StageGateway) -> None:
     with gateway.models(deadline=1.0) as models:
         models.begin("hyde", {"query": "wine"})
         found = models.answer("hyde")
-    assert found["problem"] == "the time of the whole search is over"
-    assert "timeouts_ms" in found["hint"]
+    assert found.problem == "the time of the whole search is over"
+    assert "timeouts_ms" in (found.hint or "")
     assert gateway.asked == []
 
 
@@ -95,7 +101,7 @@ def test_a_failed_call_says_why(gateway: StageGateway, answer: bytes, problem: s
     gateway.says["rerank"] = answer
     with gateway.models() as models:
         models.begin("rerank", {})
-        assert problem in models.answer("rerank")["problem"]
+        assert problem in (models.answer("rerank").problem or "")
 
 
 def test_a_gateway_that_is_not_there(gateway: StageGateway) -> None:
@@ -111,7 +117,7 @@ def test_an_answer_has_nothing_that_the_database_cannot_hold(gateway: StageGatew
     gateway.says["embed"] = http_answer(b'{"a\\u0000": ["\\ud800x", {"b": 1}], "c": "\\u00e4"}')
     with gateway.models() as models:
         models.begin("embed", {})
-        assert models.answer("embed")["answer"] == {"a": ["?x", {"b": 1}], "c": "ä"}
+        assert models.answer("embed").answer == {"a": ["?x", {"b": 1}], "c": "ä"}
 
 
 @pytest.mark.parametrize("steps", [0, 2])

@@ -7,40 +7,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.fusion.lists import merge_lists
+from pgblend.plpy.fusion.pool import ArmList, Candidates
+from pgblend.plpy.ports import CandidateList
 from pgblend.plpy.search.arms import candidate_arms
 from pgblend.plpy.search.lists import is_strong_signal
 from pgblend.plpy.search.page import page_start
 from pgblend.plpy.search.trace import trace_candidates
 
-WORDS = {
-    "chunk_ids": [30, 10],
-    "document_ids": [1, 7],
-    "chunk_indexes": [2, 0],
-    "scores": [9.5, 4.0],
-}
-VECTORS = {
-    "chunk_ids": [20, 30],
-    "document_ids": [1, 1],
-    "chunk_indexes": [0, 2],
-    "scores": [0.8, 0.7],
-}
-EMPTY: dict[str, list[int]] = {name: [] for name in WORDS}
+WORDS = CandidateList([30, 10], [1, 7], [2, 0], [9.5, 4.0])
+VECTORS = CandidateList([20, 30], [1, 1], [0, 2], [0.8, 0.7])
+EMPTY = CandidateList()
+
+
+def merged(lists: list[CandidateList]) -> Candidates:
+    return merge_lists([ArmList("lexical", "lexical", 1, found) for found in lists])
 
 
 def test_lists_become_one_pool_in_order_of_their_keys() -> None:
-    assert merge_lists([WORDS, VECTORS, EMPTY]) == {
-        "chunk_ids": [20, 30, 10],
-        "document_ids": [1, 1, 7],
-        "chunk_indexes": [0, 2, 0],
-        "ranks": [[None, 1, 2], [1, 2, None], [None, None, None]],
-    }
+    ranks = [[None, 1, 2], [1, 2, None], [None, None, None]]
+    expected = Candidates([20, 30, 10], [1, 1, 7], [0, 2, 0], ranks)
+    assert merged([WORDS, VECTORS, EMPTY]) == expected
 
 
 @pytest.mark.parametrize("lists", [[], [EMPTY], [EMPTY, EMPTY]])
-def test_no_rows_make_an_empty_pool(lists: list[dict[str, list[int]]]) -> None:
-    pool = merge_lists(lists)
-    assert pool["chunk_ids"] == []
-    assert pool["ranks"] == [[] for _ in lists]
+def test_no_rows_make_an_empty_pool(lists: list[CandidateList]) -> None:
+    pool = merged(lists)
+    assert pool.chunk_ids == []
+    assert pool.ranks == [[] for _ in lists]
 
 
 @given(st.lists(st.permutations(range(12)).map(lambda ids: ids[:7]), max_size=4), st.randoms())
@@ -48,21 +41,20 @@ def test_the_order_of_the_lists_changes_no_item(
     lists: list[list[int]], chance: random.Random
 ) -> None:
     made = [
-        {
-            "chunk_ids": ids,
-            "document_ids": [number // 3 for number in ids],
-            "chunk_indexes": [number % 3 for number in ids],
-            "scores": [1 / (place + 1) for place in range(len(ids))],
-        }
+        CandidateList(
+            ids,
+            [number // 3 for number in ids],
+            [number % 3 for number in ids],
+            [1 / (place + 1) for place in range(len(ids))],
+        )
         for ids in lists
     ]
     shuffled = made[:]
     chance.shuffle(shuffled)
-    pool = merge_lists(made)
-    assert pool["chunk_ids"] == sorted({number for ids in lists for number in ids})
-    other = merge_lists(shuffled)
-    assert other["chunk_ids"] == pool["chunk_ids"]
-    assert sorted(map(str, other["ranks"])) == sorted(map(str, pool["ranks"]))
+    pool, other = merged(made), merged(shuffled)
+    assert pool.chunk_ids == sorted({number for ids in lists for number in ids})
+    assert other.chunk_ids == pool.chunk_ids
+    assert sorted(map(str, other.ranks)) == sorted(map(str, pool.ranks))
 
 
 ORDER = [(0.9, 5, 0), (0.5, 1, 0), (0.5, 1, 1), (0.5, 2, 0), (0.1, 9, 3)]
@@ -123,9 +115,10 @@ def test_only_five_are_looked_at() -> None:
     assert is_strong_signal([5.0, 4, 3, 2, 1, 0.5], 10.0, BALANCED)[1] == [0.5, 0.4, 0.3, 0.2, 0.1]
 
 
+NOTES = {2: {"method": "vocabulary"}}
 LISTS = [
-    {"arm": "lexical", "scores": [9.5]},
-    {"arm": "fuzzy", "scores": [5.0, 4.0], "notes": {2: {"method": "vocabulary"}}},
+    ArmList("lexical", "lexical", 1, CandidateList(scores=[9.5])),
+    ArmList("fuzzy", "fuzzy", 1, CandidateList(scores=[5.0, 4.0]), NOTES),
 ]
 RANKS = [[1, None], [2, 1]]
 ARMS = [

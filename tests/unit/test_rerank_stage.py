@@ -1,13 +1,15 @@
 """The stage that reranks, against a gateway over real HTTP."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from pgblend.plpy.models.rerank import rerank_stage
+from pgblend.plpy.fusion.pool import Fused
+from pgblend.plpy.models.rerank import RerankStage
+from support.arm_lists import passage, settings_of
 from support.raw_server import http_answer
-from support.stage_gateway import StageGateway, StageLog, stage_gateway
+from support.stage_gateway import FakeProgress, StageGateway, stage_gateway
 
 
 @pytest.fixture
@@ -16,37 +18,31 @@ def gateway() -> Iterator[StageGateway]:
         yield opened
 
 
-FUSED = {
-    "chunk_ids": [10, 20, 30, 40], "document_ids": [1, 1, 2, 3],
-    "sums": [0.8, 0.6, 0.4, 0.2], "points": [0.8, 0.6, 0.4, 0.2], "attainable": 1.0,
-}  # fmt: skip
-RERANKS = {
-    "stages": {"rerank": True},
+FUSED = Fused(
+    chunk_ids=[10, 20, 30, 40], document_ids=[1, 1, 2, 3],
+    sums=[0.8, 0.6, 0.4, 0.2], points=[0.8, 0.6, 0.4, 0.2],
+)  # fmt: skip
+RERANKS: dict[str, Any] = {
     "rerank_depth": 2,
-    "rerank_scores": None,
-    "traced": False,
+    "rerank_scores": {},
     "fused_scale": "attainable",
     "blend": {"kind": "position", "rerank": 1, "fused": 0, "position": 0},
 }
-TEXTS = {
-    10: {"content": "red wine"},
-    20: {"content": "wine"},
-    30: {"content": " "},
-    40: {"content": "sea"},
-}
+TEXTS = {10: "red wine", 20: "wine", 30: " ", 40: "sea"}
 
 
 def reranked(
-    gateway: StageGateway, *orders: Any, **more: Any
-) -> tuple[list[Any], Any, StageLog, list[int]]:
+    gateway: StageGateway, *orders: Any, is_on: bool = True, asks: bool = True, **more: Any
+) -> tuple[list[Any], Any, FakeProgress, list[int]]:
     """Return what order() gives for each of `orders`, the stage, the log, and counts before."""
-    log, before = StageLog(), []
-    tools = log.tools | {
-        "texts_of": lambda ids: {one: TEXTS[one] for one in ids if one in TEXTS},
-        "before": before.append,
-    }
+    log, before = FakeProgress(), []
+
+    def texts(ids: Sequence[int]) -> dict[int, Any]:
+        return {one: passage(one, TEXTS[one]) for one in ids if one in TEXTS}
+
     with gateway.models() as models:
-        stage = rerank_stage("wine", FUSED, RERANKS | more, models, tools)
+        settings = settings_of(RERANKS | more)
+        stage = RerankStage("wine", FUSED, settings, models, log, texts, before.append, is_on, asks)
         return [stage.order(*order) for order in orders], stage, log, before
 
 
@@ -86,7 +82,7 @@ def test_without_an_answer_the_order_stays(
 ) -> None:
     gateway.says["rerank"] = answer
     found, stage, log, _ = reranked(gateway, ([0, 2, 3], False))
-    assert found == [([0, 2, 3], FUSED["points"])]
+    assert found == [([0, 2, 3], FUSED.points)]
     assert log.degraded == [("rerank", problem)]
     assert (stage.scores, log.told()) == ({}, [("rerank", 0)])
 
@@ -96,25 +92,24 @@ def test_scores_that_the_caller_gave(gateway: StageGateway) -> None:
     found, stage, log, _ = reranked(gateway, ([0, 2, 3], False), rerank_scores=given)
     assert stage.scores == {2: 0.75}  # 20 is no target
     assert found == [([2, 0, 3], pytest.approx([0.6, 0.45, 0.75, 0.15]))]
-    assert log.stages[0]["details"] == {"given": True}
+    assert log.stages[0].details == {"given": True}
     assert gateway.asked == []
 
 
 def test_what_reranks_nothing(gateway: StageGateway) -> None:
-    off = {"stages": {"rerank": False}}
-    found, stage, log, before = reranked(gateway, ([3, 1], False), **off)
-    assert (found, log.stages, before) == ([([3, 1], FUSED["points"])], [], [])
-    found, stage, log, _ = reranked(gateway, ([0, 2], False), traced="rerank")
-    assert (found, stage.targets, log.stages) == ([([0, 2], FUSED["points"])], [0, 2], [])
+    found, stage, log, before = reranked(gateway, ([3, 1], False), is_on=False)
+    assert (found, log.stages, before) == ([([3, 1], FUSED.points)], [], [])
+    found, stage, log, _ = reranked(gateway, ([0, 2], False), asks=False)
+    assert (found, stage.targets, log.stages) == ([([0, 2], FUSED.points)], [0, 2], [])
     assert stage.passages([0, 3]) == ["red wine", "sea"]
     found, _, log, before = reranked(gateway, ([], True))
-    assert (found, before, log.told()) == ([([], FUSED["points"])], [0], [("rerank", 0)])
+    assert (found, before, log.told()) == ([([], FUSED.points)], [0], [("rerank", 0)])
     assert gateway.asked == []
 
 
 def test_long_passages_are_cut_at_a_word(
     gateway: StageGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(TEXTS, 10, {"content": "wine " * 1000})
-    _, stage, _, _ = reranked(gateway, ([0, 2], False), traced="rerank")
+    monkeypatch.setitem(TEXTS, 10, "wine " * 1000)
+    _, stage, _, _ = reranked(gateway, ([0, 2], False), asks=False)
     assert stage.passages([0]) == [("wine " * 800).strip()]

@@ -71,7 +71,7 @@ ANSWERS = {
 
 def passage(chunk_id: int) -> dict[str, Any]:
     return {
-        "id": chunk_id, "content": TEXTS[chunk_id], "text_search_config": "english",
+        "chunk_id": chunk_id, "content": TEXTS[chunk_id], "text_search_config": "english",
         "start_offset": 0, "end_offset": 9, "start_line": 1, "end_line": 1, "pages": None,
         "metadata": "{}", "document_id": chunk_id * 10, "collection": "c",
         "source_key": str(chunk_id), "uri": None, "title": "",

@@ -1,0 +1,73 @@
+"""The lists of a search, and the pool of candidates that they make."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.session import Json
+
+
+@dataclass(slots=True)
+class ArmList:
+    """What one arm found, and what that counts in fusion.
+
+    `arm` is what the list is called (an expanded query has several of a kind). `notes` has more of
+    a rank, from 1. `every_word` tells that passages have every word of the text, `named` that the
+    first passage's document is called so.
+    """
+
+    arm: str
+    kind: str
+    weight: float
+    found: CandidateList
+    notes: Mapping[int, Mapping[str, Json]] = field(default_factory=dict)
+    every_word: bool = False
+    named: bool = False
+
+    @property
+    def by_vector(self) -> bool:
+        """Tell whether scores are cosines."""
+        return self.kind == "vector"
+
+
+@dataclass(slots=True)
+class Candidates:
+    """The passages of all lists, each once, by (document id, chunk index).
+
+    So a stable sort by score leaves ties in that order. `ranks[list][item]` starts at 1; None where
+    the list lacks the item.
+    """
+
+    chunk_ids: Sequence[int] = ()
+    document_ids: Sequence[int] = ()
+    chunk_indexes: Sequence[int] = ()
+    ranks: Sequence[Sequence[int | None]] = ()
+
+
+@dataclass(slots=True)
+class Fused(Candidates):
+    """Candidates with their fused scores.
+
+    By item: `sums`, what fusion gave with bonus and recency, of at most `attainable`; `points`, the
+    same in [0, 1]; `bonus`; `recency` (None without the setting). `order` has the items, best
+    first. By list: `normal` scores by item in convex fusion (0 where the list lacks the item), else
+    None, and `weights`, of which parts are shares of the `total` (0: of their sum). `feedback` has
+    the chunk ids that the query's vector was moved to, and `unmoved` the vector list's normal
+    scores before; both are None without feedback.
+    """
+
+    sums: Sequence[float] = ()
+    attainable: float = 1.0
+    points: Sequence[float] = ()
+    order: Sequence[int] = ()
+    bonus: Sequence[float] = ()
+    recency: Sequence[float] | None = None
+    normal: Sequence[Sequence[float]] | None = None
+    weights: Sequence[float] = ()
+    total: float = 0.0
+    feedback: Sequence[int] | None = None
+    unmoved: Sequence[float] | None = None
+
+    def ids(self, items: Sequence[int]) -> list[int]:
+        """Return the items' chunk ids."""
+        return [self.chunk_ids[item] for item in items]
