@@ -11,10 +11,10 @@ WHERE d.id = c.document_id AND c.chunk_index = 0;
 -- The lexical index is derived from the lexemes. Without numpy there is none.
 ALTER TABLE pgblend_data.chunk ENABLE TRIGGER chunk_20_immutable;
 UPDATE pgblend_data.pending AS p
-SET records = pgblend._pack_lexemes(c.lexemes, c.own_position)
+SET records = pgblend._pack_vector(tsvectorsend(c.lexemes), c.own_position)
 FROM pgblend_data.chunk AS c
 WHERE c.id = p.chunk_id AND c.chunk_index = 0;
-SELECT pgblend._lock_segments(c.id), pgblend._rebuild_collection(c.id)
+SELECT pgblend._index_collection(c.id, 'rebuild', 1)
 FROM pgblend_data.collection AS c WHERE pgblend._has_numpy();
 
 -- Languages are told by their script: only those whose language was detected (simple) or not named
@@ -62,7 +62,7 @@ INSERT INTO pgblend_data.pending (
     chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length,
     own_length, records)
 SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
-    c.length, c.own_length, pgblend._pack_lexemes(c.lexemes, c.own_position)
+    c.length, c.own_length, pgblend._pack_vector(tsvectorsend(c.lexemes), c.own_position)
 FROM pgblend_data.chunk AS c
 INNER JOIN pg_temp.parsed_collection AS n ON n.collection_id = c.collection_id;
 SELECT pgblend._rebuild_vocabulary(n.collection_id) FROM pg_temp.parsed_collection AS n;

@@ -144,8 +144,9 @@ def test_queries_without_a_vector_get_one_from_the_model(
     ).fetchall()
     assert len(pools) == len(given) == 2
     for pool, (vector,) in zip(pools, given, strict=True):
-        assert len(pool.lists[1]["scores"]) == 3
-        assert pool.lists[1]["scores"] == sorted(pool.lists[1]["scores"], reverse=True)
+        scores = pool.lists[1].found.scores
+        assert len(scores) == 3
+        assert scores == sorted(scores, reverse=True)
         assert pool.query_vector == pytest.approx(vector.to_numpy(), abs=1e-6)
 
 
