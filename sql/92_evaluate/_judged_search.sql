@@ -1,8 +1,8 @@
 -- _judged_search: the passages that a run's search finds for one query.
 -- The query is prose: a quotation mark or a hyphen in it is no operator, as it would be for
--- somebody who types it. The lexical arm is searched strictly: nearest passages by vectors, in place
--- of words that are nowhere, would be the other arm's figures. Without an embedding the gateway is
--- asked, as in any search. The search log has it as an evaluation's.
+-- somebody who types it. The lexical arm is searched strictly: nearest passages by vectors, in
+-- place of words that are nowhere, would be the other arm's figures. Without an embedding the
+-- gateway is asked, as in any search. The search log has it as an evaluation's.
 CREATE OR REPLACE FUNCTION pgblend._judged_search(
     run pgblend_data.evaluation_run,
     query text,
