@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.context.citations import CITATION, _cited, answer_sentences, check_answer
+from pgblend.plpy.context.citations import CITATION, answer_sentences, check_answer, cited_sentence
 
 # What may still become a citation.
 _OPEN = re.compile(r"\[\s*(?:\d|$)")
@@ -43,7 +43,7 @@ class CheckedSentences:
         for line, sentence in list(zip(lines, checked, strict=False))[self._settled : settled]:
             if sentence["kept"]:
                 between = "" if self._line is None else " " if line == self._line else "\n"
-                yield between + _cited(sentence)
+                yield between + cited_sentence(sentence)
                 self._line = line
         self._settled = settled
 

@@ -98,7 +98,7 @@ def check_answer(answer: str, parts: Sequence[Mapping[str, Any]]) -> dict[str, A
     kept = [sentence for sentence in checked if sentence["kept"]]
     lines: dict[int, list[str]] = {}
     for sentence in kept:
-        lines.setdefault(sentence["line"], []).append(_cited(sentence))
+        lines.setdefault(sentence["line"], []).append(cited_sentence(sentence))
     quotations = [quotation for sentence in checked for quotation in sentence["quotations"]]
     return {
         "answer": "\n".join(" ".join(line) for line in lines.values()) or None,
@@ -163,7 +163,7 @@ def _letters(text: str) -> int:
     return sum(character.isalnum() for character in unicodedata.normalize("NFKC", text))
 
 
-def _cited(sentence: Mapping[str, Any]) -> str:
+def cited_sentence(sentence: Mapping[str, Any]) -> str:
     """Write a kept sentence with the numbers of its passages, before its full stop."""
     text = str(sentence["text"])
     body = text.rstrip(".!?…。\uff01\uff1f")
