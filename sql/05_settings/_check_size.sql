@@ -18,7 +18,7 @@ BEGIN
     IF size IS NULL OR size <= 100 THEN
         RETURN;
     END IF;
-    most := pgblend._limits_in_force() ->> limit_name;
+    most := blend.get_setting('limits') ->> limit_name;
     IF size > most THEN
         RAISE EXCEPTION '% has % %: expected at most %', argument, size, unit, most
             USING ERRCODE = '22023', HINT = format(

@@ -8,18 +8,17 @@ SET search_path FROM CURRENT
 AS $function$
 DECLARE
     changed text := coalesce(new.name, old.name);
-    before jsonb := pgblend._setting_defaults('collection');
-    after jsonb := before;
 BEGIN
     IF changed NOT IN ('embedding_prefix', 'summaries') THEN
         RETURN NULL;
     END IF;
-    before := before || jsonb_build_object(
-        changed, coalesce(old.value, before -> changed));
-    after := after || jsonb_build_object(
-        changed, coalesce(new.value, after -> changed));
-    PERFORM pgblend._follow_settings(c.id, before, after)
-    FROM pgblend_data.collection AS c WHERE NOT c.settings ? changed;
+    PERFORM pgblend._follow_settings(
+        c.id, s.settings || jsonb_build_object(changed, coalesce(old.value, d.default_value)),
+        s.settings)
+    FROM pgblend_data.collection AS c
+    CROSS JOIN LATERAL (SELECT pgblend._collection_settings(c.settings) AS settings) AS s
+    INNER JOIN blend.setting_catalog() AS d ON d.name = changed
+    WHERE NOT c.settings ? changed;
     RETURN NULL;
 END;
 $function$;
