@@ -14,8 +14,8 @@ def diagnose_arms(
 ) -> tuple[list[dict[str, Any]], str | None, str | None]:
     """Say for each arm which rank the document has and whether that is within the cut.
 
-    `facts` has what _search_facts gathers: arms (see _arm_facts), candidates (the document's in
-    the pool), and the settings. Returns a finding for each arm; a verdict and a suggestion where
+    `facts` has what gathered_facts gives: arms (see arm_facts), candidates (the document's in the
+    pool), and the settings. Returns a finding for each arm; a verdict and a suggestion where
     no arm has the document among its candidates, else None for both.
     """
     arms, settings = facts["arms"], facts["settings"]

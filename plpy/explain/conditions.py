@@ -12,7 +12,7 @@ def diagnose_conditions(
 ) -> tuple[list[Finding], str | None, str | None]:
     """Check existence, collection, language, filter and operators, in the order of a search.
 
-    `facts` has what _document_facts gathers: document, collections, settings, failed_conditions
+    `facts` has what gathered_facts gives: document, collections, settings, failed_conditions
     (None without a filter), operators (None without any). Returns the findings up to the first
     that fails, with its sentence as the verdict and a suggestion; both None where all hold.
     """
