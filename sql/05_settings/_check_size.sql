@@ -10,7 +10,6 @@ CREATE OR REPLACE FUNCTION pgblend._check_size(
 RETURNS void
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     most bigint;

@@ -11,7 +11,6 @@ RETURNS TABLE (operand tsquery, excluded boolean)
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 2
-SET search_path FROM CURRENT
 SET client_min_messages = warning
 AS $function$
 DECLARE

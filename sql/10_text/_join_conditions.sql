@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION pgblend._join_conditions(conditions tsquery[], of_any
 RETURNS tsquery
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     WHILE cardinality(conditions) > 1 LOOP

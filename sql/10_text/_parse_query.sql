@@ -19,7 +19,6 @@ CREATE OR REPLACE FUNCTION pgblend._parse_query(
 )
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 SET client_min_messages = warning
 SET plan_cache_mode = force_generic_plan
 AS $function$

@@ -17,7 +17,6 @@ CREATE OR REPLACE FUNCTION pgblend._query_terms(
 )
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $function$
 DECLARE

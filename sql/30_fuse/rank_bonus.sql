@@ -13,7 +13,6 @@ CREATE OR REPLACE FUNCTION blend.rank_bonus(
 RETURNS double precision
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     problem text := pgblend._setting_error('bonus', bonus);

@@ -46,7 +46,6 @@ RETURNS jsonb
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' OR coalesce(document, '') = '' THEN
