@@ -49,7 +49,7 @@ all: setup ## Every test there is, slow ones too, and the table of faults (two h
 	$(PYTEST) --fault-table
 	@echo "Not run: scale (make scale)"
 
-bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--growth …" for more)
+bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--growth" for more)
 	docker/provision.sh
 	docker/environment.sh $(VENV) dev,bench
 	$(VENV)/bin/python tests/benchmarks/bench.py $(BENCH)

@@ -108,10 +108,11 @@ class Server:
 
 @pytest.fixture(scope="session", autouse=True)
 def nobody_s_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test finds the private server, or the database, of whoever runs the tests."""
+    """No test finds the private server, the database or the terminal of whoever runs the tests."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv(DATA_DIRECTORY_VARIABLE, str(tmp_path_factory.mktemp("no_server")))
         environment.delenv("PGBLEND_DATABASE_URL", raising=False)
+        environment.delenv("COLUMNS", raising=False)
         yield
 
 

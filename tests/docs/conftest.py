@@ -2,18 +2,23 @@
 
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from psycopg import sql
 
 from pgblend.cli.database import connect
 from support.documentation import HANDBOOK
+from support.model_answers import chat_reply
 from support.model_provider import GatewayProcess, ModelProvider
 from support.shell import Shell
 
+# What the chat model cites, where a passage has it.
+QUOTED = "Undo a bad release with `make rollback`"
 PATIENT = '{"embed": 60000, "expand": 60000, "rerank": 60000, "lexical": 60000, "total": 60000}'
 
 
@@ -21,7 +26,17 @@ PATIENT = '{"embed": 60000, "expand": 60000, "rerank": 60000, "lexical": 60000, 
 def provided_gateway() -> Iterator[GatewayProcess]:
     """A gateway with the local embedding model, and a provider for all other models."""
     with ModelProvider() as provider, GatewayProcess("--preload", provider=provider) as process:
+        provider.reply = cite_or_reply
         yield process
+
+
+def cite_or_reply(body: dict[str, Any]) -> str:
+    """Return a sentence with its citation where a passage has it, else what the provider says."""
+    before, found, _ = str(body["messages"][-1]["content"]).partition(QUOTED)
+    passages = before.split("--- passage ")
+    if not found or len(passages) == 1:
+        return chat_reply(body)
+    return f'Run `make rollback` [{passages[-1].split(" ")[0]}: "{QUOTED}"].'
 
 
 @pytest.fixture(scope="session")
@@ -46,15 +61,26 @@ def handbook_template(
 @pytest.fixture
 def shell_in_database(
     request: pytest.FixtureRequest, new_database: Callable[..., str], tmp_path: Path
-) -> Shell:
+) -> Iterator[Shell]:
     """A shell whose database has the handbook, with the handbook's files beside it."""
     url = new_database(request.getfixturevalue("handbook_template"))
     with connect(url) as admin:  # the tests' role may be called pgblend, as a schema is
         name = sql.Identifier(admin.info.dbname)
         admin.execute(sql.SQL("ALTER DATABASE {} SET search_path = public, blend").format(name))
+        place = f"{admin.info.host}:{admin.info.port}/{admin.info.dbname}"
     shell = Shell(tmp_path, PGBLEND_DATABASE_URL=url)
+    shell.places = {"localhost:5432/mydb": place, "8767": str(free_port())}
     shutil.copytree(HANDBOOK, shell.folder / "handbook")
-    return shell
+    yield shell
+    shell.end_processes()
+
+
+def free_port() -> int:
+    """Return a port of this machine that nothing listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
 
 
 @pytest.fixture

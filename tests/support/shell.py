@@ -3,7 +3,10 @@
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 TIMEOUT_SECONDS = 300
 PROGRAMS = {
@@ -14,9 +17,13 @@ PROGRAMS = {
 
 
 class Shell:
-    """Runs examples as a user would: in a folder, with a home and a data folder of its own."""
+    """Runs examples as a user would: in a folder, with a home and a data folder of its own.
+
+    `places` says what stands here for the addresses that a page shows.
+    """
 
     def __init__(self, folder: Path, **environment: str) -> None:
+        self.places: dict[str, str] = {}
         self.folder = folder / "work"
         self.folder.mkdir()
         home = folder / "home"
@@ -33,6 +40,8 @@ class Shell:
 
     def run(self, language: str, code: str) -> tuple[int, str]:
         """Run code by its program; return its exit code and all that it printed."""
+        for shown, real in self.places.items():
+            code = code.replace(shown, real)
         done = subprocess.run(
             PROGRAMS[language],
             input=code,
@@ -49,3 +58,11 @@ class Shell:
         """Run commands that must succeed."""
         status, printed = self.run("sh", code)
         assert status == 0, printed
+
+    def end_processes(self) -> None:
+        """End what examples have left running in the background."""
+        home = self.environment["HOME"]
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):  # it has ended, or is another account's
+                if process.environ().get("HOME") == home:
+                    process.terminate()
