@@ -46,6 +46,7 @@ GROUPS = {
         "profile": "List, show, make and drop profiles: named ranking recipes.",
         "gateway": "Run the model gateway.",
         "serve": "Let applications search over HTTP, each as a role of its own.",
+        "mcp": "Let agents search, over the Model Context Protocol.",
         "migrate": "Create, upgrade or remove pgblend's database objects.",
     },
 }

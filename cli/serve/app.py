@@ -3,11 +3,11 @@
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
@@ -18,6 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from pgblend.cli.errors import UserError
+from pgblend.cli.extras import how_to_install, missing, require
 from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.gateway.measure import MeasureMiddleware
 from pgblend.cli.gateway.receive import read_body, while_connected
@@ -25,7 +26,7 @@ from pgblend.cli.search_models import Query
 from pgblend.cli.serve import chat, request_schemas
 from pgblend.cli.serve.access import AccessMiddleware, bearer_token
 from pgblend.cli.serve.body import Read, reader
-from pgblend.cli.serve.database_problems import problem_of
+from pgblend.cli.serve.database_problems import any_problem
 from pgblend.cli.serve.documents import document
 from pgblend.cli.serve.door import Caller, Door
 from pgblend.cli.serve.endpoints import ENDPOINTS, Endpoint
@@ -35,19 +36,27 @@ from pgblend.cli.serve.openapi import openapi
 from pgblend.cli.serve.policy import CallLimits
 from pgblend.cli.serve.problems import Problem
 
+if TYPE_CHECKING:
+    from pgblend.cli.serve.mcp.http import McpOverHttp
+
 Handler = Callable[[Request], Awaitable[Response]]
-_OTHER_PATHS = ("/health", "/metrics", "/openapi.json", "/v1/chat/completions", "/v1/models")
+_OTHER_PATHS = (
+    *("/health", "/mcp", "/metrics", "/openapi.json"),
+    *("/v1/chat/completions", "/v1/models"),
+)
 _NOTHING = Query("SELECT 1 AS one", {})
 
 
 def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlette:
     """Return the application that lets callers in."""
-    routes = _Routes(door, limits)
+    agents = _mcp_over_http(door, limits)
+    routes = _Routes(door, limits, agents)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await door.pool.open()
-        yield
+        async with agents.running() if agents else nullcontext():
+            yield
         await door.close()
 
     paths = {*_OTHER_PATHS, *(endpoint.path for endpoint in ENDPOINTS)}
@@ -57,6 +66,7 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
             Route("/v1/documents/{document_id}", routes.document),
             Route("/v1/chat/completions", routes.chat, methods=["POST"]),
             Route("/v1/models", routes.models),
+            Route("/mcp", routes.mcp, methods=["POST"]),
             Route("/health", routes.health),
             Route("/metrics", routes.show_metrics),
             Route("/openapi.json", routes.openapi),
@@ -78,12 +88,23 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
     )
 
 
+def _mcp_over_http(door: Door, limits: CallLimits) -> "McpOverHttp | None":
+    """Return what answers at /mcp; None where its extra is not installed."""
+    if missing("mcp"):
+        return None
+    require("mcp")
+    from pgblend.cli.serve.mcp.http import McpOverHttp
+
+    return McpOverHttp(door, limits.body_bytes)
+
+
 @dataclass
 class _Routes:
     """What each path answers."""
 
     door: Door
     limits: CallLimits
+    agents: "McpOverHttp | None"
     limiter: Limiter = field(init=False)
     metrics: Metrics = field(init=False)
 
@@ -133,6 +154,16 @@ class _Routes:
             headers = {"Cache-Control": "no-store"}
             return StreamingResponse(streamed, media_type="text/event-stream", headers=headers)
 
+    async def mcp(self, request: Request) -> Response:
+        """Answer a message of the Model Context Protocol."""
+        if self.agents is None:
+            detail = "this server speaks no MCP: its extra is not installed"
+            raise Problem(501, "mcp-not-installed", detail, hint=how_to_install("mcp"))
+        token = bearer_token(request.headers)
+        with self.limiter.call(token):
+            body = await read_body(request, self.limits.body_bytes)
+            return await while_connected(request, self.agents.answer(request, token, body))
+
     async def health(self, request: Request) -> Response:
         """Say whether the database answers."""
         await self.door.pool.check()
@@ -172,7 +203,7 @@ async def _rest(
             async for event in events:
                 yield event
         except Exception as error:
-            yield chat.error_event(_problem(error))
+            yield chat.error_event(any_problem(error))
 
 
 def _caller(request: Request, scope: str) -> Caller:
@@ -186,21 +217,11 @@ def _json(answer: dict[str, Any], caller: Caller | None = None) -> Response:
     return Response(text.encode("utf-8", "replace"), media_type="application/json")
 
 
-def _problem(error: Exception) -> Problem:
-    """Return any error as a problem; what is unexpected has its details in the log alone."""
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, GatewayError):
-        return Problem.of(error)
-    unexpected = Problem(500, "internal-error", "the server failed; its log has the details")
-    return problem_of(error) or unexpected
-
-
 async def _answer_problem(request: Request, error: Exception) -> Response:
     path = request.url.path
     if isinstance(error, HTTPException):
         return _http_problem(request, error).response(path)
-    return _problem(error).response(path)
+    return any_problem(error).response(path)
 
 
 def _http_problem(request: Request, error: HTTPException) -> Problem:

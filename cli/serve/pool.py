@@ -127,22 +127,44 @@ class Pool:
             raise await self._refusal(digest, scope) or _unknown()
         return results[2:], warnings
 
+    async def run_as_login(
+        self, queries: Sequence[Query]
+    ) -> tuple[list[list[dict[str, Any]]], list[str]]:
+        """Do the same as the role that connected: nobody's token is looked at."""
+        try:
+            return await self._run(queries)
+        except _Failed as failed:
+            raise _problem(failed.error) from failed.error
+
+    async def scopes(self, token: str) -> list[str]:
+        """Return what a token is good for; a Problem where it is unknown or has expired."""
+        try:
+            return await self._scopes({"digest": digest_of(token)})
+        except _Failed as failed:
+            raise _problem(failed.error) from failed.error
+
     async def _refusal(self, digest: dict[str, bytes], scope: str) -> Problem | None:
         """Say why a token is not good for a scope; None where it is."""
         try:
-            (_, found), _ = await self._run([Query(_SERVE, {}), Query(_FIND_TOKEN, dict(digest))])
+            scopes = await self._scopes(digest)
         except _Failed as failed:
             return _problem(failed.error)
+        except Problem as problem:
+            return problem
+        if scope in scopes:
+            return None
+        detail = f"the token is not good for {scope}, only for {', '.join(scopes)}"
+        return Problem(403, "missing-scope", detail)
+
+    async def _scopes(self, digest: dict[str, bytes]) -> list[str]:
+        (_, found), _ = await self._run([Query(_SERVE, {}), Query(_FIND_TOKEN, dict(digest))])
         if not found:
-            return _unknown()
+            raise _unknown()
         if found[0]["is_expired"]:
             hint = "have a new one made: pgblend serve token make"
-            return Problem(401, "invalid-token", "the token has expired", hint=hint)
-        if scope in found[0]["scopes"]:
-            return None
-        scopes = ", ".join(found[0]["scopes"])
-        detail = f"the token is not good for {scope}, only for {scopes}"
-        return Problem(403, "missing-scope", detail)
+            raise Problem(401, "invalid-token", "the token has expired", hint=hint)
+        scopes: list[str] = found[0]["scopes"]
+        return scopes
 
     async def _run(self, queries: Sequence[Query]) -> tuple[list[list[dict[str, Any]]], list[str]]:
         """Run a transaction; once more where the connection had been lost before."""

@@ -13,6 +13,7 @@ SCOPES = {
     "search": "search, context, facets, explain, diagnose, documents",
     "ask": "answers, which cost what the answer model costs",
     "feedback": "judgements of what was found",
+    "remember": "texts that an agent is told to keep",
     "metrics": "the counts at /metrics",
 }
 PREFIX = "pgb_"  # so that scanners of secrets know one

@@ -26,7 +26,7 @@ CREATE TABLE pgblend_data.access_token (
     CONSTRAINT access_token_digest_check CHECK (octet_length(digest) = 32),
     CONSTRAINT access_token_scopes_check CHECK (
         cardinality(scopes) > 0
-        AND scopes <@ ARRAY['search', 'ask', 'feedback', 'metrics'])
+        AND scopes <@ ARRAY['search', 'ask', 'feedback', 'remember', 'metrics'])
 );
 COMMENT ON TABLE pgblend_data.access_token IS
 'Who may call `pgblend serve`, as which role. No token is here, but what tells it.';
@@ -35,7 +35,7 @@ COMMENT ON COLUMN pgblend_data.access_token.name IS 'What it is for, as its make
 COMMENT ON COLUMN pgblend_data.access_token.digest IS 'sha256 of the token, which is random.';
 COMMENT ON COLUMN pgblend_data.access_token.role_name IS 'Role that its calls are made as.';
 COMMENT ON COLUMN pgblend_data.access_token.scopes IS
-'What it is good for: search, ask (the answer model), feedback, metrics.';
+'What it is good for: search, ask (the answer model), feedback, remember, metrics.';
 COMMENT ON COLUMN pgblend_data.access_token.expires_at IS 'When it ends by itself.';
 COMMENT ON COLUMN pgblend_data.access_token.created_by IS 'Role that made it.';
 COMMENT ON COLUMN pgblend_data.access_token.created_at IS 'When it was made.';
