@@ -16,7 +16,6 @@ from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.idf import own_df, query_idf
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
-    document_operands,
     query_terms,
     words_of_lexemes,
 )
@@ -112,7 +111,7 @@ class LexicalArm:
                 part.lexemes,
                 [next(idf) * boost for boost in part.boosts],
                 part.condition,
-                document_operands(self.db, query, part) if scope.by_document else (),
+                part.operands if scope.by_document else (),
             )
             for part in terms.parts
         ]

@@ -45,6 +45,7 @@ CALLS = {
     "_has_numpy": "()",
     "_iso_timestamp": "('2026-01-31')",
     "_join_conditions": "('{a,b}', true)",
+    "_query_condition": "('{1,1}', '{a,b}', '{true,false}')",
     "_lexeme_tsquery": "('{a,b}')",
     "_live_workers": "()",
     "_may_write": "(1)",
