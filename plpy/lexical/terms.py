@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from pgblend.plpy.ports import Operand
+from pgblend.plpy.ports import Operand, Part
 from pgblend.plpy.session import Database
 
 _TERMS = "SELECT t.* FROM pgblend._query_terms($1, $2, $3) AS t"
@@ -12,21 +13,11 @@ _WORDS = "SELECT pgblend._words_of_lexemes($1, $2, $3) AS words"
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigTerms:
-    """The lexemes under one configuration, how many times its idf each weighs, what must hold."""
-
-    config: str
-    lexemes: Sequence[str]
-    boosts: Sequence[float]
-    condition: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """A query parsed under each configuration in use."""
+    """A query parsed under each configuration in use; weights say how many times an idf counts."""
 
     query: str
-    parts: Sequence[ConfigTerms]
+    parts: Sequence[Part]
 
     @property
     def lexemes(self) -> list[str]:
@@ -44,20 +35,16 @@ def query_terms(
 ) -> QueryTerms:
     """Parse a query; `language` is the one configuration to search, None for all."""
     row = db.run(_TERMS, ["text", "bigint[]", "text"], query, collection_ids, language)[0]
-    ends = row["ends"]
     parts = [
-        ConfigTerms(
-            config,
-            row["lexemes"][ends[place] : ends[place + 1]],
-            row["boosts"][ends[place] : ends[place + 1]],
-            row["conditions"][place],
+        Part(config, row["lexemes"][start:end], row["boosts"][start:end], condition)
+        for config, condition, (start, end) in zip(
+            row["configs"], row["conditions"], pairwise(row["ends"]), strict=True
         )
-        for place, config in enumerate(row["configs"])
     ]
     return QueryTerms(query, parts)
 
 
-def document_operands(db: Database, query: str, part: ConfigTerms) -> list[Operand]:
+def document_operands(db: Database, query: str, part: Part) -> list[Operand]:
     """Return phrases and exclusions for whole documents; none where no condition binds."""
     if part.condition is None:
         return []

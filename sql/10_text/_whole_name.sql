@@ -6,7 +6,7 @@ LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
-from pgblend.plpy.text.names import whole_name
+from pgblend.plpy.text.identifiers import whole_name
 
 return whole_name(name)
 $python$;

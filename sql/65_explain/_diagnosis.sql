@@ -8,8 +8,8 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json
-from pgblend.plpy.explain.arms import diagnose_arms
-from pgblend.plpy.explain.conditions import diagnose_conditions
+from pgblend.plpy.explain.candidates import diagnose_arms
+from pgblend.plpy.explain.candidates import diagnose_conditions
 from pgblend.plpy.explain.places import diagnose_places
 
 known = json.loads(facts)
