@@ -25,6 +25,7 @@ from pgblend.plpy.settings.rules import (
     Text,
     Whole,
     keys_of,
+    numbers,
     setting,
 )
 
@@ -177,11 +178,11 @@ class SearchSettings:
     after: Cursor = setting(
         {}, Numbers(["chunk_index", "depth", "document_id", "score"], 0, 9223372036854775807)
     )
-    """Rows after this one, for pages: details -> 'cursor' of the last row of the page before. Its
-    depth is the candidate_depth of the first page, and holds for all."""
+    """The row after which a page begins: details -> 'cursor' of the last row of the page before.
+    Its depth is the candidate_depth of the first page, and holds for all pages."""
 
     answer_tokens: int = setting(500, Whole(1, 100000))
-    """Most tokens of an answer (ask)."""
+    """The most tokens of an answer (ask)."""
 
     b: float = setting(0.75, Number(0, 1))
     """BM25: how much a passage's length counts."""
@@ -197,70 +198,71 @@ class SearchSettings:
         },
         BLEND,
     )
-    """How fused and rerank scores are blended: by tiers of the fused rank, or (kind position) with
-    1 - (rank - 1) / n as a third part. Weights count by their share."""
+    """How fused and rerank scores are blended. Tiers take their weights by the fused rank. Kind
+    position adds 1 - (rank - 1) / n as a third part. Weights count by their share."""
 
     bonus: Bonus = setting({"kind": "none"}, BONUS)
-    """Bonus for high ranks: none, both_top (first depth of two lists) or tiers (by the best rank in
-    any list, once); unit absolute, or attainable: a fraction of the best sum."""
+    """What high ranks add: none, both_top (the first depth of two lists) or tiers (once, by the
+    best rank in any list). The unit is absolute, or attainable: a fraction of the best sum."""
 
     candidate_depth: int = setting(100, Whole(1, 10000))
-    """Candidates that each arm gives to fusion; it alone sets the pool, so scores do not depend on
-    limit or offset."""
+    """How many candidates each arm gives to fusion. It alone sets the pool, so scores do not depend
+    on limit or offset."""
 
     context_chars: dict[str, float] = setting(
         {"after": 0, "before": 0}, NumbersOrOne(["after", "before"], 0, 20000)
     )
-    """Characters of its document that context_before and context_after give of what stands around a
-    passage, and that a context puts around it; a number, such as 500, means both sides."""
+    """How many characters of the document are given before and after a passage, in context_before,
+    context_after and contexts. A number, such as 500, means both sides."""
 
     context_order: str = setting("score", Text(["score", "structure", "document"]))
-    """Order of the parts of a context: by score, then structure (signature, code, doc, metadata);
-    by structure, then score; or document by document as they were written, the best first."""
+    """The order of a context's parts. score: by score, then structure (signature, code, doc,
+    metadata). structure: by structure, then score. document: each document as it was written, the
+    best first."""
 
     dedup: str = setting("exact", Text(["off", "exact", "overlap", "near"]))
-    """Which repetitions of a better row are left out: the same content; overlap: also spans of one
-    document that overlap; near: also texts that are almost the same."""
+    """Which repetitions of a better row are left out. exact: the same content. overlap: also spans
+    of one document that overlap. near: also texts that are almost the same."""
 
     dedup_overlap: float = setting(0.5, Number(0.01, 1))
-    """Spans overlap from this share of the shorter one on."""
+    """The share of the shorter span from which on two spans overlap."""
 
     dedup_similarity: float = setting(0.8, Number(0.01, 1))
-    """Texts are almost the same from this Jaccard index of their three-word runs on."""
+    """The Jaccard index of three-word runs from which on two texts are almost the same."""
 
     ef_search: int | None = setting(None, Whole(1, 1000))
-    """HNSW: size of the search list; more is slower and more exact; null: as the space was tuned
-    (tune_embedding_space), else 100. At least as many are used as candidates are asked for: fewer
-    would take a second walk."""
+    """The size of HNSW's search list: more is slower and more exact. null: as the space was tuned
+    (tune_embedding_space), else 100. It is at least the candidates asked for: fewer would take a
+    second walk."""
 
     expand: str | bool = setting("auto", Switch(["auto", "on", "off"]))
-    """Whether a model expands the query: auto by the mode (thorough does). Skipped where the words
-    alone have found the answer (strong_signal)."""
+    """Whether a model expands the query. auto goes by the mode: thorough does. It is skipped where
+    the words alone have found the answer (strong_signal)."""
 
     expansion: GivenExpansion = setting({}, Fields(keys_of(GivenExpansion)))
-    """An expansion of the query to use in place of a model's: lexicalQueries, vectorQueries and
-    hyde, as expand_query gives them; embeddings has a vector for each vector query and then one for
-    hyde, else the gateway is asked for them."""
+    """An expansion of the query in place of a model's: lexicalQueries, vectorQueries and hyde, as
+    expand_query gives them. embeddings has a vector for each vector query, then one for hyde;
+    without it the gateway is asked."""
 
     feedback: Feedback = setting({"weight": 0.5, "passages": 0}, Fields(keys_of(Feedback)))
-    """Pseudo-relevance feedback in convex fusion: the query's vector is moved by weight towards the
-    mean of the first passages, and all candidates are fused anew by their cosines to it; 0 passages
-    is off."""
+    """Pseudo-relevance feedback in convex fusion. The query's vector moves by weight towards the
+    mean of the first passages. All candidates are fused anew by their cosines to it. 0 passages:
+    off."""
 
     fused_scale: str = setting("attainable", Text(["attainable", "minmax", "raw"]))
-    """Scale of the fused score that blending and MMR see: over what a perfect match would get,
-    minmax over the candidates, or raw as summed."""
+    """The scale of the fused score that blending and MMR see. attainable: over what a perfect match
+    would get. minmax: over the candidates. raw: as summed."""
 
     fusion: str = setting("rrf", Text(["rrf", "convex"]))
     """How the arms are fused: by reciprocal ranks, or by normalised scores."""
 
     fuzzy: str = setting("auto", Text(["auto", "on", "off"]))
-    """Whether misspelt and unfinished words are put right: auto where the query has a word that the
-    searched collections lack."""
+    """Whether misspelt and unfinished words are put right. auto: where the query has a word that
+    the searched collections lack."""
 
     fuzzy_method: str = setting("vocabulary", Text(["vocabulary", "word_similarity"]))
-    """How the fuzzy arm finds: words put right by the vocabulary, or word_similarity of query and
-    content from 0.3 on, which reads every content."""
+    """How the fuzzy arm finds. vocabulary puts words right. word_similarity compares query and
+    content, from 0.3 on, and reads every content."""
 
     graph: Graph = setting(
         {
@@ -274,41 +276,40 @@ class SearchSettings:
         },
         Fields(keys_of(Graph)),
     )
-    """Passages that the graph leads to from the first seeds of what the other lists gave: weight is
-    what that list counts against all others together (0: off), depth the steps, direction out, in
-    or both, edge_types which edges (null: all), node_limit the most nodes. combine sum is cosine +
-    weight / (1 + depth), from all candidates."""
+    """How passages that the graph leads to join the others. weight is what their list counts
+    against all other lists together (0: off); seeds is how many of the first passages it starts
+    from. depth is the most steps, direction out, in or both, edge_types which edges (null: all),
+    node_limit the most nodes. combine sum is cosine + weight / (1 + depth), from all candidates."""
 
     heading_weight: float = setting(2, Number(0, 100))
     """BM25F: how many times a word in a heading counts; the length counts it once."""
 
     hyde: str = setting("list", Text(["list", "query"]))
-    """What a hypothetical answer (HyDE) is for: a list of its own beside other variants of an
-    expanded query; or query: it alone is asked for, and is joined to the query for the vector
-    arm."""
+    """What a hypothetical answer (HyDE) is for. list: a list of its own, beside other variants of
+    an expanded query. query: it alone is asked for, and joins the query for the vector arm."""
 
     k1: float = setting(1.2, Number(0, 100))
     """BM25: how soon repeated words stop counting."""
 
     language: str | None = setting(None, CONFIGURATION)
-    """Search only documents of this text search configuration (pg_ts_config); zh, ja, ko, th, lo,
+    """Search only documents of this text search configuration (pg_ts_config). zh, ja, ko, th, lo,
     km and my are pgblend's own."""
 
     level: str = setting("chunk", Text(["chunk", "document"]))
     """What the words rank: passages, or whole documents, each shown by its best passage."""
 
     lexical_method: str = setting("bm25", Text(["bm25", "ts_rank_cd"]))
-    """How words rank: BM25 of passages that have any of them; or ts_rank_cd of those that have all
-    (websearch_to_tsquery), which reads tsvectors."""
+    """How words rank. bm25: BM25 of passages that have any of them. ts_rank_cd: that of passages
+    that have all (websearch_to_tsquery), which reads tsvectors."""
 
     max_file_tokens: int | None = setting(None, Whole(1, 10000000))
-    """Most tokens (cl100k_base) of one document in a context."""
+    """The most tokens (cl100k_base) of one document in a context."""
 
     max_part_tokens: int | None = setting(None, Whole(1, 10000000))
-    """Most tokens of one part of a context; a longer passage is cut."""
+    """The most tokens of one part of a context; a longer passage is cut."""
 
     max_tokens: int = setting(4000, Whole(1, 10000000))
-    """Most tokens of a context."""
+    """The most tokens of a context."""
 
     min_relevance: float | None = setting(None, Number(-1, 1))
     """Leave out rows below this relevance; rows without one as well."""
@@ -317,80 +318,79 @@ class SearchSettings:
     """Leave out rows below this score."""
 
     mmr: Mmr = setting({"pool": 50, "lambda": 1}, Fields(keys_of(Mmr)))
-    """Maximal marginal relevance among the first pool rows: lambda weighs the score against
-    likeness to rows above; 1 is off, 0.7 is usual. Rows keep the score they had, which then need
-    not fall with rank."""
+    """Maximal marginal relevance among the first pool rows. lambda weighs the score against
+    likeness to rows above: 1 is off, 0.7 is usual. Rows keep their score, which then need not fall
+    with rank."""
 
     mode: str = setting("default", Text(["default", "fast", "thorough", "agent", "api", "tool"]))
-    """What a search may ask models for beside the query's vector: fast nothing, default to rerank,
-    thorough also to expand the query; by caller, agent is thorough and gives 500 characters around
-    each passage (context_chars), api and tool are fast. Where no model is set, details says so
-    (not_run); a mode given in the call is then named in degraded as well."""
+    """Which models a search may ask beside the query's vector. fast asks none, default may rerank,
+    thorough may also expand the query. By caller: agent is thorough and gives 500 characters around
+    each passage (context_chars); api and tool are fast. Where no model is set, details says so
+    (not_run). A mode given in the call is then named in degraded as well."""
 
     normalization: Normalization = setting({"method": "minmax"}, Fields(keys_of(Normalization)))
-    """How convex fusion makes scores comparable: minmax of each list; theoretical: from the lowest
-    possible to the list's best; absolute: lowest to highest possible; zscore, cut at 3; logistic,
-    with center and scale by arm (else the list's own); spread: minmax, and a list counts the more,
-    the further apart its scores are."""
+    """How convex fusion makes scores comparable. minmax: from each list's lowest to its best.
+    theoretical: from the lowest possible to the list's best. absolute: from the lowest to the
+    highest possible. zscore is cut at 3. logistic takes center and scale by arm, else the list's
+    own. spread: minmax, and a list counts more the further apart its scores are."""
 
     offset: int = setting(0, Whole(0, 10000))
-    """Rows to skip, for pages."""
+    """How many rows to skip, for pages."""
 
     over_fetch: dict[str, float] = setting(
         {"factor": 0}, Numbers(["factor", "minimum", "rerank_factor", "variant_factor"], 0, 10000)
     )
-    """For literal profiles: candidates of each arm as a multiple of offset + limit in place of
-    candidate_depth; 0 is off."""
+    """For literal profiles: how many candidates each arm gives, as a multiple of offset + limit in
+    place of candidate_depth. 0: off."""
 
     per_document: int | None = setting(None, Whole(1, 10000))
-    """Most rows of one document."""
+    """The most rows of one document."""
 
     recency_half_life_days: float | None = setting(None, Number(0.001, 1000000))
-    """Halve the fused score with each half-life of a document's age by its date: modified_at, else
+    """Halve the fused score with each half-life of a document's age. Its date is modified_at, else
     metadata's date, else ingested_at."""
 
     rerank: str | bool = setting("auto", Switch(["auto", "on", "off"]))
-    """Whether a model scores the best passages against the query: auto by the mode (default and
-    thorough do)."""
+    """Whether a model scores the best passages against the query. auto goes by the mode: default
+    and thorough do."""
 
     rerank_depth: int = setting(20, Whole(1, 100))
-    """Documents whose best passages are reranked; the rest stay below."""
+    """How many documents have their best passage reranked; the rest stay below."""
 
     rerank_scores: dict[str, float] = setting({}, Scores(0, 1))
-    """Scores to use in place of a rerank model's: by chunk id, of the passages that
-    rerank_candidates gives."""
+    """Scores in place of a rerank model's, by chunk id, for the passages that rerank_candidates
+    gives."""
 
     rescore_factor: float = setting(4, Number(1, 1000))
     """In a binary embedding space: how many passages near by their signs are compared by their
-    vectors, for each candidate; more is slower and more exact."""
+    vectors, for each candidate. More is slower and more exact."""
 
     reserve_tokens: dict[str, float] = setting(
         {}, Numbers(["code", "doc", "metadata", "signature"], 0, 10000000)
     )
-    """Tokens of a context that are kept for passages of a kind, until no more of them are left."""
+    """Tokens of a context that are kept for passages of a kind, until none of these are left."""
 
     rrf_k: float = setting(60, Number(0, 100000))
     """Reciprocal rank fusion: the constant added to each rank."""
 
     since: str | None = setting(None, DATE)
-    """Search only documents of this date or later (see recency_half_life_days); a date or a
-    timestamp of ISO 8601, without a zone in UTC."""
+    """Search only documents of this date or later (see recency_half_life_days): a date or a
+    timestamp of ISO 8601, in UTC where it has no zone."""
 
     space: str | None = setting(None, Text())
-    """Embedding space to search in, by its name; null is the active one."""
+    """The name of the embedding space to search in; null: the active one."""
 
     strict: bool = setting(False, Flag())
     """Fail instead of going on without an arm."""
 
-    strong_signal: dict[str, float] = setting(
-        {"gap": 0.14, "scale": 0, "score": 0.5, "center": 0},
-        Numbers(["center", "gap", "scale", "score"], 0, 1000),
+    strong_signal: dict[str, float] = numbers(
+        {"gap": 0.14, "scale": 0, "score": 0.5, "center": 0}, 0, 1000
     )
-    """When the words alone have found the answer: the best passage has at least score and is at
-    least gap above the second. BM25 as a share of what no passage can reach; with a scale above 0
-    as 1 / (1 + exp(-(BM25 - center) / scale))."""
+    """When the words alone have found the answer: the best passage has at least score, and is at
+    least gap above the second. BM25 counts as a share of what no passage can reach; with a scale
+    above 0 as 1 / (1 + exp(-(BM25 - center) / scale))."""
 
-    timeouts_ms: dict[str, float] = setting(
+    timeouts_ms: dict[str, float] = numbers(
         {
             "embed": 2000,
             "total": 10000,
@@ -399,10 +399,11 @@ class SearchSettings:
             "rerank": 2000,
             "lexical": 250,
         },
-        Numbers(["answer", "embed", "expand", "lexical", "rerank", "total"], 1, 600000),
+        1,
+        600000,
     )
-    """Milliseconds that a stage may wait for a model, that the lexical arm may take, and that all
-    stages of a search may together."""
+    """How many milliseconds a stage may wait for a model, and the lexical arm may take. total is
+    for all stages of a search together."""
 
     title_weight: float = setting(3, Number(0, 100))
     """BM25F: how many times a word in the title counts; the length counts it once."""
@@ -411,9 +412,9 @@ class SearchSettings:
     """Search only documents of this date or earlier; the whole day where it has no time."""
 
     vector_scan: str = setting("auto", Text(["auto", "index", "exact"]))
-    """How vectors are searched: by the HNSW index, by comparing all, or as fits."""
+    """How vectors are searched: by the HNSW index, by comparing all (exact), or as fits (auto)."""
 
-    weights: dict[str, float] = setting(
+    weights: dict[str, float] = numbers(
         {
             "hyde": 0.7,
             "fuzzy": 1,
@@ -422,12 +423,11 @@ class SearchSettings:
             "vector_variant": 0.5,
             "lexical_variant": 0.5,
         },
-        Numbers(
-            ["fuzzy", "hyde", "lexical", "lexical_variant", "vector", "vector_variant"], 0, 1000000
-        ),
+        0,
+        1000000,
     )
-    """Weight of each list in fusion; an arm of weight 0 is not run. Where the fuzzy arm put a word
-    right, the lexical one counts an eighth. hyde and the variants are lists of an expanded
+    """The weight of each list in fusion; an arm of weight 0 is not run. Where the fuzzy arm put a
+    word right, the lexical arm counts an eighth. hyde and the variants are lists of an expanded
     query."""
 
 
@@ -436,29 +436,29 @@ class CollectionSettings:
     """What may be given by a collection and for the whole database."""
 
     chunk_overlap_tokens: int = setting(80, Whole(0, 10000))
-    """Tokens that a chunk repeats from the one before."""
+    """How many tokens a chunk repeats of the one before."""
 
     chunk_size_tokens: int = setting(400, Whole(8, 100000))
-    """Most tokens of a chunk."""
+    """The most tokens of a chunk."""
 
     embedding_prefix: str = setting("title", Text(["title", "summary", "none"]))
-    """What goes before a chunk's text when it is embedded: title gives "title: … | text: …",
-    summary the document's summary and a line "---", none nothing. What a change touches is embedded
+    """What goes before a chunk's text when it is embedded. title: "title: … | text: …". summary:
+    the document's summary and a line "---". none: nothing. What a change touches is embedded
     anew."""
 
     entities: bool = setting(False, Flag())
-    """Whether ingest has the entity_model find entities and relations in passages."""
+    """Whether ingest lets the entity_model find entities and relations in passages."""
 
     mentions: bool = setting(False, Flag())
-    """Whether ingest makes edges from documents to those that their text names by title or alias
+    """Whether ingest makes edges from documents to those that their text names, by title or alias
     (link_mentions)."""
 
     min_chunk_size_tokens: int = setting(40, Whole(0, 100000))
-    """A smaller piece is joined to its neighbour."""
+    """The fewest tokens of a chunk: a smaller piece is joined to its neighbour."""
 
     summaries: bool = setting(False, Flag())
-    """Whether the model of summary_model sums each document up in two or three sentences; messages
-    are left out."""
+    """Whether the summary_model sums each document up in two or three sentences; messages are left
+    out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -466,33 +466,34 @@ class ServerSettings:
     """What may be given for the whole database only."""
 
     answer_model: str | None = setting(None, Text())
-    """Chat model that answers questions from passages; null: passages only."""
+    """The chat model that answers questions from passages; null: passages only."""
 
     default_profile: str = setting("balanced", PROFILE)
-    """Profile of a search that names none."""
+    """The profile of a search that names none."""
 
     embedding_max_attempts: int = setting(5, Whole(1, 100))
     """How often a text that the model refuses is tried before it is a dead letter."""
 
     embedding_model: str = setting("local/all-minilm-l6-v2", Text())
-    """Model that the first embedding space is made with."""
+    """The model of the first embedding space."""
 
     embedding_retry_seconds: float = setting(10, Number(0, 86400))
-    """Seconds until a text that the model refused is tried again; doubled each time."""
+    """How many seconds pass until a text that the model refused is tried again; doubled each
+    time."""
 
     embedding_texts_per_minute: int | None = setting(None, Whole(1, 1000000000))
-    """Most texts that all workers together send to the model of a space; null is no limit."""
+    """The most texts that all workers together send to the model of a space; null: no limit."""
 
     entity_model: str | None = setting(None, Text())
-    """Chat model that finds the things which documents speak of; null: no entities."""
+    """The chat model that finds the things which documents speak of; null: no entities."""
 
     expansion_model: str | None = setting(None, Text())
-    """Chat model that expands queries; null: queries are not expanded."""
+    """The chat model that expands queries; null: queries are not expanded."""
 
     gateway_url: str | None = setting(None, URL)
     """Where the model gateway listens: http://host:port or unix:/path."""
 
-    limits: dict[str, int] = setting(
+    limits: dict[str, int] = numbers(
         {
             "array_items": 10000,
             "query_words": 1000,
@@ -504,49 +505,35 @@ class ServerSettings:
             "query_characters": 100000,
             "filter_conditions": 200,
         },
-        Numbers(
-            [
-                "answer_bytes",
-                "array_items",
-                "filter_bytes",
-                "filter_conditions",
-                "filter_values",
-                "options_bytes",
-                "query_characters",
-                "query_operators",
-                "query_words",
-            ],
-            100,
-            1000000000,
-        ),
+        100,
+        1000000000,
     )
-    """Most that a call may pass: characters, different words and operators (phrases, exclusions,
-    or) of a query, bytes of a filter and of options, conditions of a filter and values of one,
-    items of an array; and most bytes that a gateway may answer."""
+    """The most that a call may pass: characters, different words and operators (phrases,
+    exclusions, or) of a query; bytes of a filter and of options; conditions of a filter and values
+    of one; items of an array. answer_bytes is the most that a gateway may answer."""
 
     log_address: str | None = setting(None, ADDRESS)
     """Where each search is reported, by one datagram: localhost:port, an address in numbers with a
-    port, or unix:/path; the gateway's own port where it runs with a database. null: nowhere."""
+    port, or unix:/path; null: nowhere. A gateway that runs with a database takes them at its own
+    port."""
 
     log_queries: str = setting("on", Text(["on", "off", "hash"]))
-    """Whether the search log has the text of queries, nothing of it, or its sha256; only admins
-    read the log."""
+    """What the search log has of a query's text: all of it (on), nothing (off), or its sha256
+    (hash). Only admins read the log."""
 
-    model_calls: dict[str, int] = setting(
-        {"most": 16, "wait_ms": 0}, Numbers(["most", "wait_ms"], 0, 9007199254740991)
-    )
-    """Sessions that call a model at a time: most (0: any number), and how long a call waits for its
-    turn before its stage is left out."""
+    model_calls: dict[str, int] = numbers({"most": 16, "wait_ms": 0}, 0, 9007199254740991)
+    """How many sessions call a model at a time (most; 0: any number), and how long a call waits for
+    its turn before its stage is left out (wait_ms)."""
 
     rerank_model: str | None = setting(None, Text())
-    """Model that scores passages against the query: a rerank model or, slower, a chat model; null:
-    passages keep their fused order."""
+    """The model that scores passages against the query: a rerank model or, slower, a chat model;
+    null: passages keep their fused order."""
 
     summary_model: str | None = setting(None, Text())
-    """Chat model that sums documents up at ingest; null: no summaries."""
+    """The chat model that sums documents up at ingest; null: no summaries."""
 
     vision_model: str | None = setting(None, Text())
-    """Chat model that reads pictures at ingest; null: pictures are left out."""
+    """The chat model that reads pictures at ingest; null: pictures are left out."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,11 @@ def setting(default: Any, rule: "Rule") -> Any:
     return field(metadata={"default": default, "rule": rule})
 
 
+def numbers(default: Mapping[str, float], minimum: float, maximum: float) -> Any:
+    """Return the field of a setting that has numbers of one range, each with a default."""
+    return setting(default, Numbers(sorted(default), minimum, maximum))
+
+
 def keys_of(described: type) -> dict[str, "Rule"]:
     """Return the rules that a TypedDict's annotations name, by key."""
     return {key: one.__metadata__[0] for key, one in described.__annotations__.items()}
