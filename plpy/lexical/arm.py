@@ -1,8 +1,8 @@
 """The lexical arm: BM25 of a query's words, and of what misspelt ones may stand for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import monotonic
+from typing import NamedTuple
 
 from pgblend.plpy.lexical.corrections import (
     Guess,
@@ -38,8 +38,7 @@ MOST_UNKNOWN = 64
 LENGTHS = range(3, 61)  # letters of lexemes that may stand for others
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """What all lists of one search have in common.
 
     `deadline` is that of the whole search, on the monotonic clock. Unless `checks_index` is false,
@@ -61,8 +60,7 @@ class Scope:
     corrects_all: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WordList:
+class WordList(NamedTuple):
     """Candidates by words.
 
     `every_word`: passages have every word of the query, names aside; not looked at for documents

@@ -1,7 +1,7 @@
 """BM25 of chunks."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -172,8 +172,7 @@ def columns_of(rows: Sequence[tuple[int, int, int, float]]) -> Columns:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
+class Scoring(NamedTuple):
     """BM25 of the chunks of one text search configuration that have any of some terms.
 
     score = Σ idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)), summed in the

@@ -1,7 +1,7 @@
 """What a query means in the text search configurations that collections use."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pgblend.plpy.ports import Operand
 from pgblend.plpy.session import Database
@@ -11,8 +11,7 @@ _OPERANDS = "SELECT o.* FROM pgblend._document_operands($1, $2) AS o"
 _WORDS = "SELECT pgblend._words_of_lexemes($1, $2, $3) AS words"
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigTerms:
+class ConfigTerms(NamedTuple):
     """The lexemes under one configuration, how many times its idf each weighs, what must hold."""
 
     config: str
@@ -21,8 +20,7 @@ class ConfigTerms:
     condition: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerms:
+class QueryTerms(NamedTuple):
     """A query parsed under each configuration in use."""
 
     query: str
