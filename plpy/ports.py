@@ -7,14 +7,12 @@ answers by the rights of its own session.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 # The lexical arm: statistics and lists, known and similar lexemes.
 
 
-@dataclass(frozen=True, slots=True)
-class CountRequest:
+class CountRequest(NamedTuple):
     """Which lexemes to count: `configs` has the text search configuration of each.
 
     Documents are counted instead of chunks where `by_document`.
@@ -27,8 +25,7 @@ class CountRequest:
     timeout_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """Exact integers over visible, live chunks (or documents): those of two nodes add up.
 
     `total_length` is in lexeme occurrences; `df` says how many have each lexeme. Where the lexemes
@@ -43,8 +40,7 @@ class Counts:
     language_df: Sequence[int] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """A phrase that must stand in some chunk of a document, or an exclusion in none."""
 
     alternative: int
@@ -52,8 +48,7 @@ class Operand:
     excluded: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """What is looked for in the chunks of one text search configuration.
 
     `weights` are the idf of the lexemes, times their boosts: statistics come with the request. A
@@ -67,8 +62,7 @@ class Part:
     operands: Sequence[Operand] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Formula:
+class Formula(NamedTuple):
     """BM25's constants; field_weights are those of title, headings and body."""
 
     k1: float
@@ -77,8 +71,7 @@ class Formula:
     field_weights: Sequence[float]
 
 
-@dataclass(frozen=True, slots=True)
-class ListRequest:
+class ListRequest(NamedTuple):
     """Which candidates to find: the best `depth` of all parts, of those that pass the filter."""
 
     collection_ids: Sequence[int]
@@ -90,8 +83,7 @@ class ListRequest:
     timeout_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateList:
+class CandidateList(NamedTuple):
     """Candidates as columns, best first, ties by (document, chunk index).
 
     `parts` has the place of the request's part that each is from. `perfect` is what none can reach;
@@ -106,8 +98,7 @@ class CandidateList:
     perfect: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KnownRequest:
+class KnownRequest(NamedTuple):
     """Which of some lexemes, each of a configuration, does the vocabulary have?"""
 
     collection_ids: Sequence[int]
@@ -115,8 +106,7 @@ class KnownRequest:
     lexemes: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarRequest:
+class SimilarRequest(NamedTuple):
     """Which lexemes of a configuration may some stand for; `words` is what they were made from."""
 
     collection_ids: Sequence[int]
@@ -126,8 +116,7 @@ class SimilarRequest:
     timeout_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarLexeme:
+class SimilarLexeme(NamedTuple):
     """A lexeme of the vocabulary that the one at a `place` of the request may stand for.
 
     Found by edits of the word, with their `cost`; or, where that found nothing for this word,
@@ -163,8 +152,7 @@ class LexicalPort(Protocol):
 # Passages: rows, texts and vectors by id, ages, neighbours in the graph.
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """A stored passage with its document's columns; `metadata` is JSON."""
 
     chunk_id: int
@@ -183,8 +171,7 @@ class Passage:
     title: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """A passage that has a certain text, and its document."""
 
     chunk_id: int
@@ -196,16 +183,14 @@ class Holder:
     title: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class HoldersRequest:
+class HoldersRequest(NamedTuple):
     """Which of some passages have one of some texts."""
 
     chunk_ids: Sequence[int]
     contents: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class CosinesRequest:
+class CosinesRequest(NamedTuple):
     """How near are passages to a vector, in an embedding space?"""
 
     space: str
@@ -213,8 +198,7 @@ class CosinesRequest:
     chunk_ids: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class MovedRequest:
+class MovedRequest(NamedTuple):
     """How near are chunks to a vector that is moved towards passages?
 
     It is moved to q/|q| + weight · mean(p/|p|); by passages without vectors nowhere.
@@ -227,8 +211,7 @@ class MovedRequest:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class MovedCosines:
+class MovedCosines(NamedTuple):
     """Cosines of chunks that have a vector, to the vector itself and as it was moved."""
 
     chunk_ids: Sequence[int]
@@ -236,16 +219,14 @@ class MovedCosines:
     moved: Sequence[float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class VectorsRequest:
+class VectorsRequest(NamedTuple):
     """Which vectors do passages have in an embedding space?"""
 
     space: str
     chunk_ids: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class WalkRequest:
+class WalkRequest(NamedTuple):
     """Which nodes lie within `depth` steps of some, by the heaviest edges where they are too many?
 
     Nodes are 4 · chunk id + 1 and 4 · document id; each remembers so many of its nearest `sources`.
@@ -259,16 +240,14 @@ class WalkRequest:
     sources: int
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(NamedTuple):
     """(node, distance, seed) of the ways to nodes, and whether there were more nodes."""
 
     ways: Sequence[tuple[int, int, int]]
     is_cut: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NodesRequest:
+class NodesRequest(NamedTuple):
     """Which passage of the collections, that passes the filter, stands for each node?
 
     Of a document it is the one nearest to the vector, where there is one.
@@ -282,8 +261,7 @@ class NodesRequest:
     space: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class NodePassage:
+class NodePassage(NamedTuple):
     """The passage that stands for a node; chunk id 0 is a node that is gone."""
 
     node: int

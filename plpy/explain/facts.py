@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pgblend.plpy.search.place import Asked, place_in_arm
@@ -201,7 +201,7 @@ def _search_facts(db: Database, call: Call, asked: Asked, settings: Facts) -> Fa
             dropped["of"] = rows[0]["title"] if rows else None
     first = found["first_rank"]
     return {
-        "arms": {arm: arm_facts(db, replace(asked, arm=arm), settings, trace) for arm in _ARMS},
+        "arms": {arm: arm_facts(db, asked._replace(arm=arm), settings, trace) for arm in _ARMS},
         "stages": trace["stages"],
         "candidates": own,
         "start": settings["offset"] if first is None else first - 1,

@@ -1,8 +1,7 @@
 """What the graph adds to a search."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pgblend.plpy.fusion.lists import (
     best_first,
@@ -23,8 +22,7 @@ from pgblend.plpy.stages import Progress
 WALK_SOURCES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(NamedTuple):
     """A passage that the graph leads to.
 
     `distance` from the nearest seed but itself, `near` the best seed's points over the distance
@@ -228,8 +226,7 @@ class GraphProgress(Progress, Protocol):
         """Send a WARNING to the client."""
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """How passages were found: `hits` by the other lists, others at a distance in the graph."""
 
     hits: frozenset[int]

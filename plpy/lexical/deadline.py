@@ -1,13 +1,12 @@
 """The time limit of the lexical arm."""
 
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pgblend.plpy.session import Database
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(NamedTuple):
     """When the lexical arm has to be done, in seconds of the monotonic clock."""
 
     db: Database

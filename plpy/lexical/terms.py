@@ -1,7 +1,7 @@
 """What a query means in the text search configurations that collections use."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pgblend.plpy.ports import Operand, Part
 from pgblend.plpy.session import Database
@@ -35,8 +35,7 @@ ORDER BY c.place
 _WORDS = "SELECT pgblend._words_of_lexemes($1, $2, $3) AS words"
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerms:
+class QueryTerms(NamedTuple):
     """A query parsed under each configuration in use; weights say how many times an idf counts."""
 
     query: str

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
 from time import monotonic
 
 from pgblend.plpy.fusion.pool import ArmList
@@ -159,7 +158,7 @@ class Arms:
         problem, hint = outcome.problem, outcome.hint
         if problem is None:
             space = self.search.space
-            vectors = checked_vectors(outcome.answer, count, asdict(space) if space else None)
+            vectors = checked_vectors(outcome.answer, count, space._asdict() if space else None)
             if isinstance(vectors, list):
                 return [json.dumps(vector) for vector in vectors]
             problem, hint = vectors["problem"], vectors["hint"]

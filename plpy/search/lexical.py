@@ -1,8 +1,7 @@
 """The lists of one search by words: by the lexical arm, or by what a setting puts in its place."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.ports import CandidateList
 from pgblend.plpy.session import Database, Row
@@ -19,20 +18,18 @@ _LEAF = "SELECT a.* FROM pgblend.{}($1, $2, $3, $4, $5) AS a"
 _LEAF_TYPES = ["text", "bigint[]", "jsonb", "text", "integer"]
 
 
-@dataclass(frozen=True, slots=True)
-class IndexState:
+class IndexState(NamedTuple):
     """What was learnt of the lexical index.
 
-    `index` is incomplete or none where it is not asked for as a whole, or at all; `damaged` are
-    names of collections that are left out.
+    `reach` is incomplete or none where the index is not asked for as a whole, or at all; `damaged`
+    are names of collections that are left out.
     """
 
-    index: str | None = None
+    reach: str | None = None
     damaged: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """A list by words; `corrections` of each row say in JSON what stands for which lexeme."""
 
     found: CandidateList
@@ -77,7 +74,7 @@ class WordLists:
             return self._leaf("_cover_density_arm", self.all_ids, text, depth)
         if kind == "fuzzy" and settings.fuzzy_method == "word_similarity":
             return self._leaf("_trigram_arm", self._sound_ids(), text, depth)
-        if self.state.index == "none":
+        if self.state.reach == "none":
             return Words(CandidateList())
         if self.arm is None:
             self.arm = self._lexical_arm()
@@ -125,7 +122,7 @@ class WordLists:
             field_weights=(settings.title_weight, settings.heading_weight, 1.0),
             timeout_ms=settings.timeouts_ms["lexical"],
             deadline=self.deadline,
-            checks_index=self.state.index is None,
+            checks_index=self.state.reach is None,
             strict=settings.strict,
             corrects_all=settings.fuzzy == "on",
         )

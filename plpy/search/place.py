@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from math import inf
+from typing import NamedTuple
 
 from pgblend.plpy.ports import CandidateList
 from pgblend.plpy.search.arms import vector_list
@@ -18,8 +19,7 @@ _CHUNKS = (
 LONG_MS = 600_000
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """An arm, and the document and search that it is asked for; JSON and vectors are texts."""
 
     arm: str

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pgblend.plpy.session import Database, UserError
 from pgblend.plpy.settings.catalog import CATALOG
@@ -57,8 +57,7 @@ LEFT JOIN pgblend_data.profile AS p ON p.name = n.profile
 _TYPES = ["text[]", "bigint[]", "text", "text", "text"]
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(NamedTuple):
     """An embedding space; `is_waiting`: passages that are searched still need a vector in it.
 
     `table_id` is what the snapshot sees: another one may have the name since.
@@ -73,8 +72,7 @@ class Space:
     is_waiting: bool
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """What is set, and where is searched; settings are JSON texts, as keys of what follows."""
 
     collection_ids: Sequence[int]

@@ -1,7 +1,6 @@
 """What stages of a search read, as plain Python over the statements that the server runs."""
 
 import json
-from dataclasses import astuple
 from math import inf
 from typing import Any
 
@@ -134,7 +133,7 @@ def test_passages_of_nodes(db: Database, chunks: dict[str, int]) -> None:
     stored = stored_passages(db, QUERY, "s", collection_ids=ids)
     wine, sea = documents(db)["wine"] * 4, chunks["sea"] * 4 + 1
     found = stored.node_passages([wine, sea, 4 * 10**9])
-    assert sorted(map(astuple, found)) == [
+    assert sorted(map(tuple, found)) == [
         (wine, chunks["wine"], documents(db)["wine"], 0),
         (sea, chunks["sea"], documents(db)["sea"], 0),
         (4 * 10**9, 0, 0, 0),

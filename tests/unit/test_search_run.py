@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -164,7 +163,7 @@ def test_an_index_that_is_not_there_may_be_by_another_snapshot() -> None:
             search(db, request)
         assert failed.value.sqlstate == "PB012"
         again.append(failed.value.detail)
-        request = replace(request, tries=Tries.read(again[-1]))
+        request = request._replace(tries=Tries.read(again[-1]))
     pauses = [(told["pause_s"], told["status"]) for told in map(json.loads, again)]
     assert pauses == [(0.0, "uninitialized"), (0.05, "building"), (0.1, "building")]
     with pytest.raises(StatementError, match="PB002"):  # nor is what there is to be read
@@ -186,7 +185,7 @@ def once(error: StatementError) -> Answer:
 def test_what_there_is_of_an_index_is_searched() -> None:
     missing = {"dead_digest": once(StatementError("PB002", "Make it."))}
     db = FakeDatabase({**missing, **state(log_address="x"), **ANSWERS, **missing})
-    page = Page(search(db, replace(asked(), tries=Tries(attempts=2, looked_again=True))))
+    page = Page(search(db, asked()._replace(tries=Tries(attempts=2, looked_again=True))))
     assert page.degraded == ["lexical: PB002; Make it."]
     assert (page.report["trace"]["bm25_status"], page.report["trace"]["attempts"]) == (
         "uninitialized", 3
