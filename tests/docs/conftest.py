@@ -5,17 +5,20 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 from psycopg import sql
 
 from pgblend.cli.database import connect
-from support.documentation import HANDBOOK
+from support.documentation import HANDBOOK, ROOT
 from support.model_answers import chat_reply
 from support.model_provider import GatewayProcess, ModelProvider
-from support.shell import Shell
+from support.shell import PROGRAMS, Shell
+from support.wheel import build_wheel, make_environment
 
 # What the chat model cites, where a passage has it.
 QUOTED = "Undo a bad release with `make rollback`"
@@ -83,15 +86,56 @@ def free_port() -> int:
         return port
 
 
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the tree, in a folder of its own."""
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
 @pytest.fixture
-def shell_of_a_stranger() -> Iterator[Shell]:
-    """A shell in an empty folder; its private server has the handbook, and patience."""
+def shell_of_a_stranger(wheel: Path) -> Iterator[Shell]:
+    """A shell in an empty folder; its private server has the handbook, and patience.
+
+    pip installs the wheel beside the libraries of the tests, and asks no index.
+    """
+    beside = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_IGNORE_INSTALLED": "1"}
+    with stranger(wheel, with_libraries=True, **beside) as shell:
+        yield shell
+
+
+@pytest.fixture
+def shell_with_an_index(wheel: Path) -> Iterator[Shell]:
+    """The same, but pip begins with nothing, and gets libraries from the index."""
+    with stranger(wheel, with_libraries=False) as shell:
+        yield shell
+
+
+@contextmanager
+def stranger(wheel: Path, *, with_libraries: bool, **environment: str) -> Iterator[Shell]:
+    """Run a private server for a shell whose Python is new; yields the shell."""
     with tempfile.TemporaryDirectory(prefix="pgblend-docs-") as name:
-        Path(name).chmod(0o755)  # the server's account goes through it
-        shell = Shell(Path(name))
+        folder = Path(name)
+        folder.chmod(0o755)  # the server's account goes through it
+        make_environment(folder / "python", with_libraries=with_libraries)
+        shell = Shell(folder, PIP_FIND_LINKS=str(wheel.parent), **environment)
         try:
             shell.do(f"pgblend up && pgblend config set timeouts_ms '{PATIENT}'")
             shell.do(f"pgblend ingest {HANDBOOK} --collection handbook")
+            shell.do("pgblend psql -q -c 'CREATE DATABASE mydb'")
+            shell.places = {
+                "postgresql://postgres@localhost:5432/mydb": other_database(shell, "mydb"),
+                "<this repository>": str(ROOT),
+            }
+            # From here on the stranger's: commands are there once make or pip has brought them.
+            mine = (shell.folder / "pgblend" / ".venv" / "bin", folder / "python" / "bin")
+            shell.environment["PATH"] = os.pathsep.join([*map(str, mine), os.environ["PATH"]])
             yield shell
         finally:
-            shell.do("pgblend down")
+            shell.do(f"{PROGRAMS / 'pgblend'} down")
+
+
+def other_database(shell: Shell, name: str) -> str:
+    """Return the URL of another database of the private server."""
+    _, printed = shell.run("sh", "pgblend up 2>/dev/null")
+    url = urlsplit(printed.strip())
+    return urlunsplit(url._replace(path=f"/{name}"))

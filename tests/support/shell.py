@@ -8,10 +8,11 @@ from pathlib import Path
 
 import psutil
 
-TIMEOUT_SECONDS = 300
-PROGRAMS = {
+TIMEOUT_SECONDS = 900  # make and pip get much from the index
+PROGRAMS = Path(sys.executable).parent
+COMMANDS = {
     "sh": ("bash", "-euo", "pipefail"),
-    "sql": ("pgblend", "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1"),
+    "sql": (str(PROGRAMS / "pgblend"), "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1"),
     "python": ("python", "-"),
 }
 
@@ -28,9 +29,8 @@ class Shell:
         self.folder.mkdir()
         home = folder / "home"
         home.mkdir()
-        programs = Path(sys.executable).parent
         self.environment = {
-            "PATH": f"{programs}:{os.environ['PATH']}",
+            "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
             "LANG": "C.UTF-8",
             "HOME": str(home),
             "PGBLEND_DATA_DIR": str(folder / "data"),
@@ -43,7 +43,7 @@ class Shell:
         for shown, real in self.places.items():
             code = code.replace(shown, real)
         done = subprocess.run(
-            PROGRAMS[language],
+            COMMANDS[language],
             input=code,
             cwd=self.folder,
             env=self.environment,
