@@ -92,8 +92,10 @@ def _read(path: Path) -> str:
 def _parsed(path: Path, text: str) -> Configuration:
     try:
         found = json.loads(text, object_pairs_hook=_each_key_once)
-    except (ValueError, RecursionError) as error:
-        raise _broken(path, f"it is not JSON: {error or 'nested too deep'}") from None
+    except ValueError as error:
+        raise _broken(path, f"it is not JSON: {error}") from None
+    except RecursionError:
+        raise _broken(path, "it is nested too deep") from None
     if not isinstance(found, dict):
         raise _broken(path, "expected an object, such as {}")
     return found
