@@ -60,12 +60,16 @@ def test_it_is_shown_then_written(install: Run, client: str) -> None:
 
 
 @pytest.mark.parametrize("client", USERS)
-def test_for_all_projects(install: Run, client: str) -> None:
+def test_for_all_projects(install: Run, client: str, monkeypatch: pytest.MonkeyPatch) -> None:
     written = install("--client", client, "--user", "--write", "--scope", "search", url=None)
     assert written.exit_code == 0, written.stderr
     entry = json.loads((Path.home() / USERS[client]).read_text())[PROJECT[client][1]]["pgblend"]
     assert entry["args"] == ["mcp", "--scope", "search"]
     assert "env" not in entry  # the private server
+    monkeypatch.setenv("PGBLEND_DATA_DIR", "data")  # in a folder that is named
+    written = install("--client", client, "--user", "--write", url=None)
+    entry = json.loads((Path.home() / USERS[client]).read_text())[PROJECT[client][1]]["pgblend"]
+    assert entry["env"] == {"PGBLEND_DATA_DIR": str(Path("data").resolve())}
     assert not list(Path.cwd().iterdir())
 
 

@@ -28,8 +28,10 @@ def stdio_entry(database_url: str | None, scopes: Sequence[str]) -> Configuratio
             hint="leave it out of the URL, and put it into ~/.pgpass"
             "\nor name a service of ~/.pg_service.conf: postgresql://?service=NAME",
         )
-    environment = {_URL_VARIABLE: database_url} if database_url else {}
-    if folder := os.environ.get(DATA_DIRECTORY_VARIABLE):
+    environment = {}
+    if database_url:
+        environment[_URL_VARIABLE] = database_url
+    elif folder := os.environ.get(DATA_DIRECTORY_VARIABLE):  # of the private server
         environment[DATA_DIRECTORY_VARIABLE] = str(Path(folder).expanduser().resolve())
     arguments = ["mcp", *(part for scope in scopes for part in ("--scope", scope))]
     entry = {"type": "stdio", "command": _own_command(), "args": arguments}
