@@ -128,6 +128,9 @@ class _Routes:
     async def document(self, request: Request) -> Response:
         """Show a document, whole or the lines that are asked for."""
         caller = _caller(request, "search")
+        if unknown := sorted(request.query_params.keys() - {"lines"}):
+            detail = f"{unknown[0][:40]!r} is no parameter of a document: expected lines"
+            raise Problem(400, "invalid-request", detail)
         with self.limiter.call(caller.token):
             number, lines = request.path_params["document_id"], request.query_params.get("lines")
             return _json(await document(self.door, caller, number, lines), caller)

@@ -105,7 +105,6 @@ CHAT: Schema = {
     "properties": {
         "model": {
             "type": "string",
-            "pattern": "^pgblend(/.+)?$",
             "description": "pgblend/COLLECTION, or pgblend for all that the token's role may read.",
         },
         "messages": {

@@ -28,8 +28,10 @@ def stdio_entry(database_url: str | None, scopes: Sequence[str]) -> Configuratio
             hint="leave it out of the URL, and put it into ~/.pgpass"
             "\nor name a service of ~/.pg_service.conf: postgresql://?service=NAME",
         )
-    environment = {_URL_VARIABLE: database_url} if database_url else {}
-    if folder := os.environ.get(DATA_DIRECTORY_VARIABLE):
+    environment = {}
+    if database_url:
+        environment[_URL_VARIABLE] = database_url
+    elif folder := os.environ.get(DATA_DIRECTORY_VARIABLE):  # of the private server
         environment[DATA_DIRECTORY_VARIABLE] = str(Path(folder).expanduser().resolve())
     arguments = ["mcp", *(part for scope in scopes for part in ("--scope", scope))]
     entry = {"type": "stdio", "command": _own_command(), "args": arguments}
@@ -92,8 +94,10 @@ def _read(path: Path) -> str:
 def _parsed(path: Path, text: str) -> Configuration:
     try:
         found = json.loads(text, object_pairs_hook=_each_key_once)
-    except (ValueError, RecursionError) as error:
-        raise _broken(path, f"it is not JSON: {error or 'nested too deep'}") from None
+    except ValueError as error:
+        raise _broken(path, f"it is not JSON: {error}") from None
+    except RecursionError:
+        raise _broken(path, "it is nested too deep") from None
     if not isinstance(found, dict):
         raise _broken(path, "expected an object, such as {}")
     return found
