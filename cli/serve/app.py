@@ -24,7 +24,7 @@ from pgblend.cli.gateway.measure import MeasureMiddleware
 from pgblend.cli.gateway.receive import read_body, while_connected
 from pgblend.cli.search_models import Query
 from pgblend.cli.serve import chat, request_schemas
-from pgblend.cli.serve.access import AccessMiddleware, bearer_token
+from pgblend.cli.serve.access import AccessMiddleware, shown_token
 from pgblend.cli.serve.body import Read, reader
 from pgblend.cli.serve.database_problems import any_problem
 from pgblend.cli.serve.documents import document
@@ -33,6 +33,8 @@ from pgblend.cli.serve.endpoints import ENDPOINTS, Endpoint
 from pgblend.cli.serve.limits import Limiter
 from pgblend.cli.serve.metrics import Metrics
 from pgblend.cli.serve.openapi import openapi
+from pgblend.cli.serve.page.endpoints import PAGE_ENDPOINTS
+from pgblend.cli.serve.page.routes import page_routes
 from pgblend.cli.serve.policy import CallLimits
 from pgblend.cli.serve.problems import Problem
 
@@ -59,10 +61,12 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
             yield
         await door.close()
 
-    paths = {*_OTHER_PATHS, *(endpoint.path for endpoint in ENDPOINTS)}
+    endpoints = (*ENDPOINTS, *PAGE_ENDPOINTS)
+    paths = {*_OTHER_PATHS, *(endpoint.path for endpoint in endpoints)}
     return Starlette(
         routes=[
-            *(Route(e.path, routes.endpoint(e), methods=["POST"]) for e in ENDPOINTS),
+            *(Route(e.path, routes.endpoint(e), methods=["POST"]) for e in endpoints),
+            *page_routes(door),
             Route("/v1/documents/{document_id}", routes.document),
             Route("/v1/chat/completions", routes.chat, methods=["POST"]),
             Route("/v1/models", routes.models),
@@ -210,7 +214,7 @@ async def _rest(
 
 
 def _caller(request: Request, scope: str) -> Caller:
-    return Caller(bearer_token(request.headers), scope, [])
+    return Caller(shown_token(request), scope, [])
 
 
 def _json(answer: dict[str, Any], caller: Caller | None = None) -> Response:

@@ -33,12 +33,19 @@ _TAKE_ROLE: LiteralString = """
     SELECT pg_catalog.set_config('role', t.role_name, true)
     FROM pgblend_data.access_token AS t
     WHERE t.digest = %(digest)s AND t.expires_at > pg_catalog.now() AND %(scope)s = ANY (t.scopes)
+        AND NOT t.is_link
 """
 # Where PostgreSQL refuses a role: no other setting is changed by its name alone.
 _SETTING_REFUSED = "call_string_check_hook"
 _FIND_TOKEN: LiteralString = """
     SELECT t.role_name, t.scopes, t.expires_at <= pg_catalog.now() AS is_expired
-    FROM pgblend_data.access_token AS t WHERE t.digest = %(digest)s
+    FROM pgblend_data.access_token AS t WHERE t.digest = %(digest)s AND NOT t.is_link
+"""
+# The policy of the table says for how long.
+_OPEN_LINK: LiteralString = """
+    UPDATE pgblend_data.access_token AS t SET digest = %(token)s, is_link = false
+    WHERE t.digest = %(link)s AND t.is_link AND t.expires_at > pg_catalog.now()
+    RETURNING t.scopes, t.expires_at
 """
 
 
@@ -105,6 +112,15 @@ class Pool:
     async def check(self) -> None:
         """Raise a Problem with the reason where the database does not answer."""
         await self._run([Query("SELECT 1 AS one", {})])
+
+    async def open_link(self, link: str, token: str) -> dict[str, Any] | None:
+        """Put a token in a link's place; return its scopes and end, None for a link that is none."""
+        digests: dict[str, object] = {"link": digest_of(link), "token": digest_of(token)}
+        try:
+            (_, opened), _ = await self._run([Query(_SERVE, {}), Query(_OPEN_LINK, digests)])
+        except _Failed as failed:
+            raise _problem(failed.error) from failed.error
+        return opened[0] if opened else None
 
     async def run(
         self, token: str, scope: str, queries: Sequence[Query]
