@@ -166,7 +166,7 @@ class _Routes:
         if self.agents is None:
             detail = "this server speaks no MCP: its extra is not installed"
             raise Problem(501, "mcp-not-installed", detail, hint=how_to_install("mcp"))
-        token = bearer_token(request.headers)
+        token = shown_token(request)
         with self.limiter.call(token):
             body = await read_body(request, self.limits.body_bytes)
             return await while_connected(request, self.agents.answer(request, token, body))
