@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from pgblend.plpy.explain.arms import diagnose_arms
-from pgblend.plpy.explain.conditions import diagnose_conditions
+from pgblend.plpy.explain.candidates import diagnose_arms, diagnose_conditions
 from pgblend.plpy.explain.facts import Call, gathered_facts
 from pgblend.plpy.explain.places import diagnose_places
 from pgblend.plpy.session import Database

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgblend.plpy.ports import Operand
+from pgblend.plpy.ports import Operand, Part
 from pgblend.plpy.session import Database
 
 # Of several languages, a word that is a stop word in the query's own is one in all.
@@ -36,22 +36,11 @@ _WORDS = "SELECT pgblend._words_of_lexemes($1, $2, $3) AS words"
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigTerms:
-    """The lexemes under one configuration, how many times its idf each weighs, what must hold."""
-
-    config: str
-    lexemes: Sequence[str]
-    boosts: Sequence[float]
-    condition: str | None
-    operands: Sequence[Operand]  # of the condition
-
-
-@dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """A query parsed under each configuration in use."""
+    """A query parsed under each configuration in use; weights say how many times an idf counts."""
 
     query: str
-    parts: Sequence[ConfigTerms]
+    parts: Sequence[Part]
 
     @property
     def lexemes(self) -> list[str]:
@@ -70,7 +59,7 @@ def query_terms(
     """Parse a query; `language` is the one configuration to search, None for all."""
     rows = db.run(_TERMS, ["text", "bigint[]", "text"], query, collection_ids, language)
     parts = [
-        ConfigTerms(
+        Part(
             row["config"],
             row["lexemes"],
             row["boosts"],

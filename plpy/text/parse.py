@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgblend.plpy.session import Database, Row
-from pgblend.plpy.text.identifiers import identifiers
-from pgblend.plpy.text.names import whole_name
+from pgblend.plpy.text.identifiers import identifiers, whole_name
 from pgblend.plpy.text.query import query_groups
 
 _OPERATORS = re.compile(r'["-]|\bor\b', re.IGNORECASE)

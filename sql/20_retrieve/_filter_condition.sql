@@ -25,7 +25,7 @@ STRICT
 SET search_path FROM CURRENT
 AS $python$
 import json
-from pgblend.plpy.filter.alternatives import filter_alternatives
+from pgblend.plpy.filter.compile import filter_alternatives
 from pgblend.plpy.filter.compile import compile_filter
 from pgblend.plpy.filter.parse import parse_filter
 
