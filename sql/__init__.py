@@ -6,10 +6,11 @@ routine of its name and the private ones that no other file calls, each below wh
 and trigger functions of one subject stand together in a file that the subject names.
 
 Folders give the creation order; within a folder, objects are ordered by what they call, since a
-`BEGIN ATOMIC` body binds when it is created. Three things are put in: the program
-(program.py), load_program.txt before every PL/Python body that imports from it, and
-public_errors.plpgsql around the body of every public routine in PL/pgSQL, which raises its errors
-anew. Two follow at the end: rights on what is private (rights.py) and COMMENTs (comments.py).
+`BEGIN ATOMIC` body binds when it is created. Four things are put in: the program (program.py),
+load_program.txt before every PL/Python body that imports from it, public_errors.plpgsql around the
+body of every public routine in PL/pgSQL, which raises its errors anew, and `SET search_path FROM
+CURRENT` where PL/pgSQL names no other. Two follow at the end: rights on what is private (rights.py)
+and COMMENTs (comments.py).
 """
 
 import re
@@ -29,6 +30,7 @@ _PUBLIC_BODY = re.compile(
     r"(\n\$function\$;)",
     re.DOTALL,
 )
+_PLPGSQL = re.compile(r"(\nLANGUAGE plpgsql\n(?:(?!SET search_path)[^\n]+\n)*?)(?=AS \$)")
 _SHELL = "_search"  # of all searches, which the CLI calls as well
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 
@@ -66,7 +68,8 @@ def render() -> str:
     return "\n".join(
         [
             *(
-                f"-- {one.stage}/{one.file}\n{with_program(_with_errors(one, errors), program)}"
+                f"-- {one.stage}/{one.file}\n"
+                + with_program(_with_search_path(_with_errors(one, errors)), program)
                 for one in objects
             ),
             _derived_grants(objects),
@@ -95,6 +98,11 @@ def _with_errors(one: SourceObject, errors: str) -> str:
     return _PUBLIC_BODY.sub(
         lambda found: f"{found[1]}{found[2]}BEGIN\n{found[3]}\n{errors}END;{found[4]}", one.text
     )
+
+
+def _with_search_path(text: str) -> str:
+    """Pin the search_path of PL/pgSQL that names none: a caller's would change what it calls."""
+    return _PLPGSQL.sub(r"\1SET search_path FROM CURRENT\n", text)
 
 
 def _ordered_objects() -> Iterator[SourceObject]:
