@@ -1,13 +1,115 @@
+-- _search_from_seeds: passages near to seed nodes in the graph, score 1 / (1 + depth), best first.
+-- A seed that is gone is skipped with a WARNING; where all are, there are no rows. Ties go by
+-- (document, chunk index).
+CREATE OR REPLACE FUNCTION pgblend._search_from_seeds(
+    seed_nodes text[],
+    result_limit integer,
+    collections text[],
+    filter jsonb,
+    options jsonb
+)
+RETURNS SETOF blend.search_result
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 10
+AS $function$
+#variable_conflict use_column
+DECLARE
+    collection_ids bigint[] := pgblend._searched_collections(collections);
+    settings jsonb := pgblend._search_settings(options, 'graph', collection_ids);
+    graph jsonb := settings -> 'graph';
+    seeds bigint[];
+    gone text[];
+    walk record;
+BEGIN
+    SELECT array_agg(DISTINCT f.node) INTO seeds
+    FROM pgblend._node_facts(ARRAY(
+        SELECT pgblend._node_id(n) FROM unnest(seed_nodes) AS n WHERE n IS NOT NULL)) AS f;
+    gone := ARRAY(
+        SELECT DISTINCT coalesce(n, 'NULL') FROM unnest(seed_nodes) AS n
+        WHERE pgblend._node_id(n) = ANY(seeds) IS NOT TRUE ORDER BY 1);
+    IF cardinality(gone) > 0 THEN
+        RAISE WARNING 'unknown seed nodes were skipped: %',
+            array_to_string(gone[:10], ', ')
+            USING HINT = 'graph_node(collection, source_key) gives the node of a document.';
+    END IF;
+    IF seeds IS NULL THEN
+        RETURN;
+    END IF;
+    walk := pgblend._walk(
+        seeds, (graph ->> 'depth')::integer, graph ->> 'direction',
+        CASE jsonb_typeof(graph -> 'edge_types') WHEN 'array' THEN ARRAY(
+            SELECT t FROM jsonb_array_elements_text(graph -> 'edge_types') AS t) END,
+        (graph ->> 'node_limit')::integer + cardinality(seeds), 1);
+    IF walk.is_cut THEN
+        RAISE WARNING 'there are more than % nodes: those of the heaviest edges are taken',
+            graph ->> 'node_limit'
+            USING HINT = 'Raise node_limit of the option graph, or name edge_types.';
+    END IF;
+    RETURN QUERY
+    WITH passage AS MATERIALIZED (
+        SELECT p.node, p.chunk_id, p.document_id, p.chunk_index, w.depth
+        FROM unnest(walk.nodes, walk.depths) AS w (node, depth)
+        INNER JOIN pgblend._node_passages(
+            walk.nodes, collection_ids, pgblend._search_filter(filter, settings),
+            settings ->> 'language', NULL, NULL) AS p ON p.node = w.node
+    ), best AS (
+        SELECT row_number() OVER (ORDER BY b.depth, b.document_id, b.chunk_index)::integer AS place,
+            b.*
+        FROM (
+            SELECT DISTINCT ON (p.chunk_id) p.* FROM passage AS p
+            WHERE p.chunk_id <> 0
+            ORDER BY p.chunk_id, p.depth
+        ) AS b
+    ), page AS (
+        SELECT
+            array_agg(b.chunk_id ORDER BY b.place) AS chunk_ids,
+            array_agg(b.place ORDER BY b.place) AS ranks,
+            array_agg(blend.graph_score(NULL, b.depth) ORDER BY b.place) AS scores,
+            array_agg(NULL::double precision) AS relevances,
+            jsonb_agg(jsonb_build_object('graph', jsonb_build_object(
+                'rank', b.place, 'score', blend.graph_score(NULL, b.depth),
+                'distance', b.depth)) ORDER BY b.place) AS arms,
+            jsonb_agg(jsonb_build_object(
+                'source', 'graph', 'depth', b.depth, 'relevance_basis', NULL) ORDER BY b.place)
+                AS details
+        FROM best AS b
+        WHERE b.place > (settings ->> 'offset')::integer
+            AND b.place <= (settings ->> 'offset')::integer + result_limit
+    )
+    SELECT r.*
+    FROM page AS a
+    CROSS JOIN LATERAL (
+        SELECT pgblend._snippets(
+            array_agg(coalesce(c.content, '') ORDER BY p.place), array_agg(NULL::text),
+            array_agg(c.text_search_config ORDER BY p.place)) AS snippets
+        FROM unnest(a.chunk_ids) WITH ORDINALITY AS p (chunk_id, place)
+        LEFT JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
+    ) AS s
+    CROSS JOIN LATERAL pgblend._fetch_page(
+        a.chunk_ids, a.ranks, a.scores, a.relevances, s.snippets, a.arms, a.details, '{}') AS r
+    WHERE a.chunk_ids IS NOT NULL;
+    SELECT array_agg(pgblend._node_name(p.node)) INTO gone
+    FROM pgblend._node_passages(walk.nodes, collection_ids, NULL, NULL, NULL, NULL) AS p
+    WHERE p.chunk_id = 0;
+    IF gone IS NOT NULL THEN
+        RAISE WARNING 'edges lead to nodes that are gone: %',
+            array_to_string(gone[:10], ', ')
+            USING HINT = 'Delete their edges: SELECT * FROM blend.edges';
+    END IF;
+END;
+$function$;
+
 -- graph_search: passages near in the graph: to seed nodes, or to what a query finds by its vector.
--- With seed_nodes, score is 1 / (1 + depth) from the nearest seed, and a seed has depth 0. With a
--- query (or its vector), max(2 n, 20) hits by cosine are expanded by depth steps, and score is
--- cosine + 1 / (1 + distance), each 0 where it did not find the passage: it can reach 1.5, over
--- which min_score and cursors take it. details have source (vector, graph, hybrid) and depth (0 for
--- a hit; the distance is in arms). A document is shown by one passage, entities lead on and are no
--- rows, and a seed that is gone is skipped with a WARNING. result_limit of 0 or less is 10. Neither
--- seeds nor query is an error (PB011), both are one; where the embedding fails it raises PB008,
--- without vectors PB001. Options: those of scope search; graph has direction and edge_types. PB011
--- (NO_SEEDS) without seeds and without a query.
+-- With seed_nodes, score is 1
+-- (1 + depth) from the nearest seed, and a seed has depth 0. With a query (or its vector), depth
+-- steps lead on from max(2 n, 20) hits by cosine. score is then cosine + 1
+-- (1 + distance), each 0 where it did not find the passage. It can reach 1.5; min_score and cursors
+-- take it as it is. details have source (vector, graph, hybrid) and depth (0 for a hit; the
+-- distance is in arms). A document is shown by one passage; entities lead on and are no rows. A
+-- seed that is gone is skipped with a WARNING. result_limit of 0 or less is 10. Seeds and a query
+-- together are an error, neither is PB011 (NO_SEEDS). A failing embedding raises PB008, a database
+-- without vectors PB001. Options are those of scope search; graph has direction and edge_types.
 CREATE OR REPLACE FUNCTION blend.graph_search(
     seed_nodes text[] DEFAULT NULL,
     depth integer DEFAULT 1,
@@ -23,7 +125,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 10
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
