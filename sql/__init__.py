@@ -11,6 +11,7 @@ anew. Two follow at the end: rights on what is private (rights.py) and COMMENTs 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib.resources import files
 
@@ -50,6 +51,7 @@ def source_files() -> list[SourceFile]:
     return list(_ordered_files())
 
 
+@cache  # the files of an installed package stay as they are
 def render() -> str:
     """Join all files into one script, with the program and what loads it put in."""
     errors = (files(__name__) / "public_errors.plpgsql").read_text(encoding="utf-8")

@@ -71,10 +71,11 @@ MEASURED = ("cli", "contract", "unit")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the long files first, the short tests last, so that all processes end together.
 
-    What is measured comes first as well, and so does the gateway that all tests share.
+    The pages of the documentation are one file, of minutes. What is measured comes next, and with
+    it the gateway that all tests share.
     """
-    places = {"cli": 0, "unit": 2}
-    items.sort(key=lambda item: places.get(item.path.parent.name, 1))  # stable
+    places = {"docs": 0, "cli": 1, "unit": 3}
+    items.sort(key=lambda item: places.get(item.path.parent.name, 2))  # stable
     for item in items:
         if item.path.parent.name not in MEASURED:
             item.add_marker("no_cover")
