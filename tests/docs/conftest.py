@@ -125,7 +125,8 @@ def stranger(wheel: Path, *, with_libraries: bool, **environment: str) -> Iterat
             }
             # From here on the stranger's: commands are there once make or pip has brought them.
             mine = (shell.folder / "pgblend" / ".venv" / "bin", folder / "python" / "bin")
-            shell.environment["PATH"] = os.pathsep.join([*map(str, mine), os.environ["PATH"]])
+            others = os.environ["PATH"].replace(f"{PROGRAMS}{os.pathsep}", "")
+            shell.environment["PATH"] = os.pathsep.join([*map(str, mine), others])
             yield shell
         finally:
             shell.do(f"{PROGRAMS / 'pgblend'} down")
