@@ -37,10 +37,10 @@ clients: setup ## Tier 3: BI drivers, pages in a browser, MCP's conformance suit
 	$(PYTEST) tests/contract/test_pickers.py tests/browser tests/serve/test_mcp_conformance.py tests/docs
 	@echo "A client that is not here was skipped, and is named above"
 
-scale: ## Tier 4: time and size at 10,000 to 500,000 passages (an hour; shows no quality)
+scale: ## Tier 4: time and size at 10,000 to 500,000 passages (an hour; BENCH="--sizes 10000" for less)
 	docker/provision.sh
 	docker/environment.sh $(VENV) dev,bench
-	$(VENV)/bin/python tests/benchmarks/bench.py --growth
+	$(VENV)/bin/python tests/benchmarks/bench.py --growth $(BENCH)
 
 relevance: setup ## Tier 5: nDCG and recall on all judged collections: fails where a figure falls (twenty minutes)
 	$(PYTEST) tests/relevance

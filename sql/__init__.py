@@ -16,6 +16,7 @@ and COMMENTs (comments.py).
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -60,6 +61,7 @@ def source_objects() -> list[SourceObject]:
     return list(_ordered_objects())
 
 
+@cache  # the files of an installed package stay as they are
 def render() -> str:
     """Join all objects into one script, with the program and what loads it put in."""
     errors = (files(__name__) / "public_errors.plpgsql").read_text(encoding="utf-8")

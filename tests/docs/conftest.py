@@ -48,17 +48,14 @@ def handbook_template(
 ) -> Iterator[str]:
     """A database with the handbook and its vectors, to clone from."""
     name = f"pgblend_handbook_{os.getpid()}"
-    janitor = server.janitor(name, template_dbname=template, as_template=True)
-    janitor.init()
-    url = server.url(name)
-    with connect(url) as admin:
-        admin.execute("SELECT blend.set_setting('gateway_url', %s)", [f'"{provided_gateway.url}"'])
-        admin.execute(f'ALTER DATABASE {name} SET search_path = "$user", public, blend')
-    shell = Shell(tmp_path_factory.mktemp("handbook"), PGBLEND_DATABASE_URL=url)
-    shutil.copytree(HANDBOOK, shell.folder / "handbook")
-    shell.do("pgblend ingest handbook --collection handbook")
-    yield name
-    janitor.drop()
+    with server.database(name, template) as url:
+        with connect(url) as admin:
+            address = f'"{provided_gateway.url}"'
+            admin.execute("SELECT blend.set_setting('gateway_url', %s)", [address])
+        shell = Shell(tmp_path_factory.mktemp("handbook"), PGBLEND_DATABASE_URL=url)
+        shutil.copytree(HANDBOOK, shell.folder / "handbook")
+        shell.do("pgblend ingest handbook --collection handbook")
+        yield name
 
 
 @pytest.fixture
@@ -128,7 +125,8 @@ def stranger(wheel: Path, *, with_libraries: bool, **environment: str) -> Iterat
             }
             # From here on the stranger's: commands are there once make or pip has brought them.
             mine = (shell.folder / "pgblend" / ".venv" / "bin", folder / "python" / "bin")
-            shell.environment["PATH"] = os.pathsep.join([*map(str, mine), os.environ["PATH"]])
+            others = os.environ["PATH"].replace(f"{PROGRAMS}{os.pathsep}", "")
+            shell.environment["PATH"] = os.pathsep.join([*map(str, mine), others])
             yield shell
         finally:
             shell.do(f"{PROGRAMS / 'pgblend'} down")
