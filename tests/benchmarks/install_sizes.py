@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN = "plain"
 # torch's own environment is gigabytes, and an extra that nothing else needs.
-USUAL = (PLAIN, "documents", "gateway", "local", "eval", "all")
+USUAL = (PLAIN, "documents", "gateway", "mcp", "local", "eval", "all")
 MOST_PLAIN_MEGABYTES = 150
 
 
