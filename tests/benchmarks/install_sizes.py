@@ -18,7 +18,7 @@ from support.wheel import build_wheel
 
 PLAIN = "plain"
 # torch's own environment is gigabytes, and an extra that nothing else needs.
-USUAL = (PLAIN, "documents", "gateway", "local", "eval", "all")
+USUAL = (PLAIN, "documents", "gateway", "mcp", "local", "eval", "all")
 MOST_PLAIN_MEGABYTES = 150
 
 

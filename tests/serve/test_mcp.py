@@ -1,6 +1,11 @@
 """Agents: the official client over HTTP and over standard input and output."""
 
+import json
 import re
+import signal
+import subprocess
+import sys
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -17,7 +22,9 @@ from pgblend.cli.tokens import count_tokens
 from support.agent import MODES, Agent, over_http, over_stdio
 from support.database import add_documents, embed_waiting
 from support.hidden_extras import environment_without
+from support.model_provider import Behaviour
 from support.serve_process import ServeProcess, token_of
+from support.waiting import SOON_SECONDS, wait_until
 
 READING = ["search", "context", "ask", "open", "explain", "collections"]
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -354,6 +361,59 @@ def test_a_token_s_rate_holds_for_agents(door: Any) -> None:
     ):
         statuses = [client.post("/mcp", json=ping).status_code for _ in range(3)]
     assert statuses == [200, 200, 429]
+
+
+def test_sigterm_lets_a_call_end(door: Any, models: Any) -> None:
+    models.behaviours["embed"] = Behaviour(delay_seconds=1)
+    call = {"name": "search", "arguments": {"query": "wine"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    answers: list[httpx.Response] = []
+    with (
+        ServeProcess(door.login_url, "--drain-seconds", "0.2") as ending,
+        ending.client(door.tokens["open"]) as client,
+    ):
+        calling = threading.Thread(target=lambda: answers.append(client.post("/mcp", json=body)))
+        before = len(models.bodies)
+        calling.start()
+        wait_until(lambda: len(models.bodies) > before, SOON_SECONDS)
+        ending.process.send_signal(signal.SIGTERM)
+        calling.join(SOON_SECONDS)
+        assert ending.process.wait(SOON_SECONDS) == 0
+    found = answers[0].json()["result"]["structuredContent"]
+    assert "wine in France" in found["text"]
+    assert found["degraded"] == []
+
+
+def test_standard_output_has_the_protocol_alone(own_url: str) -> None:
+    information = {"name": "test", "version": "1"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": information}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    with stdio_process(own_url) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(json.dumps(message) + "\n")
+        process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
+        assert answer["result"]["protocolVersion"] == "2025-06-18"
+        rest, _ = process.communicate(timeout=SOON_SECONDS)
+    assert (process.returncode, rest) == (0, "")
+
+
+def test_a_database_that_cannot_be_reached_is_told_at_once() -> None:
+    with stdio_process("postgresql://nobody@127.0.0.1:1/nothing") as process:
+        printed, told = process.communicate(timeout=SOON_SECONDS)
+    assert (process.returncode, printed) == (3, "")
+    assert "pgblend: error:" in told
+
+
+def stdio_process(url: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pgblend.cli.main", "--database-url", url, "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_without_the_extra_the_door_says_so(door: Any, tmp_path: Path) -> None:
