@@ -33,7 +33,7 @@ from pgblend.cli.serve.endpoints import ENDPOINTS, Endpoint
 from pgblend.cli.serve.limits import Limiter
 from pgblend.cli.serve.metrics import Metrics
 from pgblend.cli.serve.openapi import openapi
-from pgblend.cli.serve.page.endpoints import PAGE_ENDPOINTS
+from pgblend.cli.serve.page.endpoints import page_endpoints
 from pgblend.cli.serve.page.routes import page_routes
 from pgblend.cli.serve.policy import CallLimits
 from pgblend.cli.serve.problems import Problem
@@ -61,7 +61,7 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
             yield
         await door.close()
 
-    endpoints = (*ENDPOINTS, *PAGE_ENDPOINTS)
+    endpoints = (*ENDPOINTS, *page_endpoints())
     paths = {*_OTHER_PATHS, *(endpoint.path for endpoint in endpoints)}
     return Starlette(
         routes=[

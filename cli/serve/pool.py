@@ -114,7 +114,7 @@ class Pool:
         await self._run([Query("SELECT 1 AS one", {})])
 
     async def open_link(self, link: str, token: str) -> dict[str, Any] | None:
-        """Put a token in a link's place; return its scopes and end, None where there is no link."""
+        """Put a token in a link's place; return its scopes and end, or None."""
         digests: dict[str, object] = {"link": digest_of(link), "token": digest_of(token)}
         try:
             (_, opened), _ = await self._run([Query(_SERVE, {}), Query(_OPEN_LINK, digests)])

@@ -9,11 +9,8 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     searched text := pgblend._logged_search(feedback.search_id);
-    found_document record;
-    set_name text;
 BEGIN
     IF searched IS NULL THEN
         RAISE EXCEPTION 'there is no search % of % with its query in the log',
@@ -21,20 +18,6 @@ BEGIN
             USING ERRCODE = '22023',
             HINT = 'The settings log_address and log_queries say what is logged; it takes seconds.';
     END IF;
-    SELECT d.source_key, o.name INTO found_document
-    FROM pgblend_data.chunk AS c
-    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
-    INNER JOIN pgblend_data.collection AS o ON d.collection_id = o.id
-    WHERE c.id = feedback.chunk_id;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no passage %', coalesce(feedback.chunk_id::text, 'NULL')
-            USING ERRCODE = '22023', HINT = 'Take chunk_id from a row of the search.';
-    END IF;
-    set_name := left('feedback: ' || found_document.name, 200);
-    IF NOT EXISTS (SELECT FROM pgblend_data.judged_set AS s WHERE s.name = set_name) THEN
-        PERFORM blend.add_judged_set(
-            set_name, found_document.name, 'What users said of passages that they found.');
-    END IF;
-    RETURN blend.record_judgement(set_name, searched, found_document.source_key, feedback.grade);
+    RETURN pgblend._note_feedback(searched, feedback.chunk_id, feedback.grade);
 END;
 $function$;

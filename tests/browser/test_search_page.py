@@ -18,6 +18,7 @@ from support.database import Database
 from support.gateway_process import GatewayProcess
 from support.search_page import (
     HOSTILE,
+    QUESTIONS,
     Site,
     Visitor,
     copied,
@@ -201,6 +202,123 @@ def test_copies_find_the_same(visit: Visit, site: Site, tmp_path: Path) -> None:
     for command in ([sys.executable, str(program)], ["sh", "-c", copied(one.page, "curl")]):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         assert all(title in done.stdout for title in titles)
+
+
+def test_two_profiles_side_by_side(visit: Visit) -> None:
+    one = visit()
+    one.search(QUESTION)
+    one.page.get_by_label("Beside it").select_option("three_arm")
+    lists = one.page.locator(".beside section")
+    expect(lists).to_have_count(2)
+    shared = lists.first.locator("li:not(.alone)")
+    expect(one.page.locator(".between path")).to_have_count(shared.count())
+    assert shared.count() > 0
+    expect(lists.last.get_by_role("heading")).to_have_text("three_arm")
+    assert one.problems() == []
+
+
+def test_weights_and_what_they_do_to_a_judged_set(visit: Visit) -> None:
+    one = visit()
+    one.search(QUESTION)
+    vector = one.page.locator(".slider", has_text="vector")
+    expect(vector.locator("output")).to_have_text("2.00")  # the profile's own
+    one.page.get_by_label("Judged set").select_option("questions")
+    figures = one.page.locator(".figures")
+    expect(figures).to_contain_text(f"of {len(QUESTIONS)} questions, each half", timeout=60_000)
+    expect(figures.locator("small")).to_have_text(["±0", "±0"])
+    own = figures.locator("dd").all_inner_texts()
+    vector.locator("input").fill("0")
+    expect(figures.locator("small")).not_to_have_text(["±0", "±0"])
+    assert figures.locator("dd").all_inner_texts() != own
+    row = one.page.locator(".row").first
+    expect(row.locator(".arms")).not_to_contain_text("vector")
+    one.page.get_by_role("button", name="As the profile has them").click()
+    expect(figures.locator("small")).to_have_text(["±0", "±0"])
+    expect(row.locator(".arms")).to_contain_text("vector")
+
+
+def test_thumbs_are_judgements(visit: Visit, site: Site) -> None:
+    judgements = "SELECT source_key, grade FROM blend.judgements WHERE query = %s"
+    query = "which settings can be changed"
+    one = visit()
+    one.search(query)
+    row = one.page.locator(".row").first
+    good = row.get_by_role("button", name="Good answer")
+    good.click()
+    expect(good).to_have_attribute("aria-pressed", "true")
+    ((key, grade),) = site.admin.rows(judgements, query)
+    assert grade == 1
+    assert f"{key}" in row.locator(".where").inner_text()
+    one.page.reload()
+    expect(good).to_have_attribute("aria-pressed", "true")
+    row.get_by_role("button", name="No answer").click()
+    expect(good).to_have_attribute("aria-pressed", "false")
+    assert site.admin.rows(judgements, query) == [(key, 0)]
+    row.get_by_role("button", name="No answer").click()
+    expect(row.locator("[aria-pressed=true]")).to_have_count(0)
+    assert site.admin.rows(judgements, query) == []
+
+
+def test_why_a_document_is_not_here(visit: Visit) -> None:
+    one = visit()
+    one.search("zebra")
+    one.page.get_by_text("Why is a document not here?").click()
+    one.page.get_by_role("textbox", name="Document").fill("errors.md")
+    one.page.get_by_role("button", name="Follow it").click()
+    expect(one.page.locator(".stages li").first).to_contain_text("It is there")
+    expect(one.page.locator(".verdict")).not_to_be_empty()
+    assert one.problems() == []
+
+
+def test_an_answer_opens_its_sources(visit: Visit, site: Site, model_provider: Any) -> None:
+    sentence = "A token is 32 random bytes; the database keeps its sha256, role, scopes and expiry."
+    model_provider.reply = lambda _: f"{sentence} [1]"
+    name = model_provider.plain_chat_model
+    site.admin.rows("SELECT set_setting('answer_model', to_jsonb(%s::text))", name)
+    try:
+        one = visit()
+        one.search("token 32 random bytes sha256 role scopes expiry")
+        one.page.get_by_role("button", name="Answer", exact=True).click()
+        answer = one.page.get_by_role("region", name="Answer")
+        expect(answer.locator(".said")).to_contain_text("32 random bytes")
+        assert one.problems() == []
+        answer.locator(".said .cite").click()
+        here = one.page.locator(".chunk.here")
+        expect(here.first).to_contain_text("32 random bytes")
+        expect(here.locator("mark").first).to_be_in_viewport()
+    finally:
+        site.admin.rows("SELECT reset_setting('answer_model')")
+
+
+def test_the_graph_around_a_document(visit: Visit) -> None:
+    one = visit()
+    one.search(QUESTION)
+    one.page.locator(".row").first.get_by_role("button", name="Graph").click()
+    dialog = one.page.get_by_role("dialog", name="Graph")
+    nodes, lines = dialog.locator(".node"), dialog.locator("line")
+    expect(nodes.first).to_be_visible()
+    before, edges = nodes.count(), lines.count()
+    assert before > 1
+    assert edges > 0
+    circle = nodes.nth(1).locator("circle")
+    circle.hover()
+    expect(dialog.locator("line:not(.dim)")).not_to_have_count(0)
+    box = circle.bounding_box()
+    assert box is not None
+    one.page.mouse.down()
+    one.page.mouse.move(box["x"] + 60, box["y"] + 40, steps=4)
+    one.page.mouse.up()
+    assert circle.bounding_box() != box
+    nodes.nth(1).press("Enter")
+    expect(nodes).not_to_have_count(before)
+    assert one.problems() == []
+    types = dialog.get_by_role("checkbox")
+    for place in range(types.count()):
+        types.nth(place).uncheck()
+    expect(lines).to_have_count(0)
+    expect(nodes).to_have_count(1)
+    types.first.check()
+    expect(lines).not_to_have_count(0)
 
 
 @pytest.mark.parametrize("width", [1280, 400])

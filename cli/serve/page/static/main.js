@@ -1,12 +1,16 @@
 // The page: a box to type into, and what becomes of it.
 
+import { clearAnswer } from "./answer.js";
+import { showBeside } from "./compare.js";
 import { byId, fill, h } from "./dom.js";
+import { diagnoseForm } from "./diagnose.js";
 import { drawFilters } from "./filters.js";
 import { listenToKeys } from "./keys.js";
 import { drawRanking } from "./ranking.js";
 import { body, keepInAddress, lexicalBody, readAddress, search } from "./request.js";
 import { drawRows } from "./rows.js";
 import { Refused, enter, post } from "./session.js";
+import { readGrades } from "./thumbs.js";
 import { drawTools } from "./tools.js";
 import { milliseconds } from "./words.js";
 
@@ -31,13 +35,14 @@ function run() {
   const { signal } = running;
   const isNew = byId("query").dataset.shown !== search.query;
   byId("query").dataset.shown = search.query;
-  if (isNew) attempt(signal, () => showSearch(lexicalBody(), "words so far", signal));
+  if (isNew) clearAnswer();
+  if (isNew && !search.other) attempt(signal, () => showSearch(lexicalBody(), "words so far", signal));
   timer = setTimeout(() => attempt(signal, () => showWhole(signal)), isNew ? PAUSE : 0);
 }
 
 /** Before anything is typed: where a search looks. */
 function drawBlank() {
-  for (const id of ["facts", "missing"]) fill(byId(id));
+  for (const id of ["facts", "missing", "below", "answer"]) fill(byId(id));
   const names = overview.collections;
   fill(byId("results"), h("p", { class: "lead" },
     names.length ? ["Searches ", names.map((name, place) => [place ? ", " : "", h("b", { dir: "auto" }, name)]), "."] : "There is no collection yet that you may read."));
@@ -53,11 +58,20 @@ async function showSearch(asked, kind, signal) {
 
 async function showWhole(signal) {
   const asked = body();
-  const found = await showSearch(asked, "hybrid", signal);
+  const found = search.other ? await showTwo(signal) : await showSearch(asked, "hybrid", signal);
   fill(byId("missing"), missing(found.degraded));
   byId("status").textContent = `${found.results.length} results`;
-  drawTools(asked, found, overview);
-  await drawFilters(found.results, signal, run);
+  drawTools(asked, overview);
+  fill(byId("below"), diagnoseForm(asked));
+  await Promise.all([drawFilters(found.results, signal, run), readGrades(asked.query, signal)]);
+}
+
+/** Show two profiles side by side; filters and the rest go with the first. */
+async function showTwo(signal) {
+  const start = performance.now();
+  const found = await showBeside(search.profile ?? overview.profile, search.other, signal);
+  showFacts(found, "hybrid, twice", performance.now() - start);
+  return found;
 }
 
 function showFacts(found, kind, time) {

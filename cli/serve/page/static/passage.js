@@ -8,15 +8,15 @@ const dialog = h("dialog", { class: "drawer", "aria-label": "Document" });
 document.body.append(dialog);
 dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 
-/** Show a document, at the chunk `chunk_id` or the lines from `start_line` to `end_line`. */
+/** Show a document, at the chunk `chunk_id` or the lines from `start_line` to `end_line`; `quote` is marked. */
 export async function openDocument(id, at) {
   fill(dialog, head(title(at), ""), h("p", { class: "small" }, "Loading …"));
   if (!dialog.open) dialog.showModal();
   try {
     const { document: shown, chunks } = await get(`/v1/documents/${id}`);
-    const text = chunks.map((chunk) => drawChunk(chunk, isAt(chunk, at)));
+    const text = chunks.map((chunk) => drawChunk(chunk, isAt(chunk, at), at.quote));
     fill(dialog, head(title(shown), place(shown)), facts(shown), h("div", { class: "text", dir: "auto" }, text));
-    dialog.querySelector(".chunk.here")?.scrollIntoView({ block: "start", behavior: isCalm() ? "auto" : "smooth" });
+    dialog.querySelector(".chunk.here mark, .chunk.here")?.scrollIntoView({ block: "start", behavior: isCalm() ? "auto" : "smooth" });
   } catch (error) {
     fill(dialog, head(title(at), ""), h("p", {}, error.message));
   }
@@ -40,10 +40,19 @@ function isAt(chunk, at) {
 }
 
 /** Write a chunk without the overlap with the one before it. */
-function drawChunk(chunk, isHere) {
+function drawChunk(chunk, isHere, quote) {
   const text = [...chunk.content].slice(chunk.own_start).join("");
   const lines = chunk.start_line === null ? "" : `${chunk.start_line}`;
   return h("div", { class: isHere ? "chunk here" : "chunk" },
     h("span", { class: "line" }, lines),
-    h("div", {}, chunk.heading && h("p", { class: "where" }, oneLine(chunk.heading)), h("p", { class: "words" }, text)));
+    h("div", {}, chunk.heading && h("p", { class: "where" }, oneLine(chunk.heading)), h("p", { class: "words" }, isHere ? marked(text, quote) : text)));
+}
+
+/** Mark a quote in a text, however its spaces were written. */
+function marked(text, quote) {
+  const words = quote?.split(/\s+/).filter(Boolean) ?? [];
+  if (!words.length) return text;
+  const found = new RegExp(words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("\\s+")).exec(text);
+  if (!found) return text;
+  return [text.slice(0, found.index), h("mark", {}, found[0]), text.slice(found.index + found[0].length)];
 }

@@ -13,9 +13,10 @@ export const search = {
 
 /** Return the body of /v1/search; `changes` go over it. */
 export function body(changes = {}) {
-  const given = { query: search.query, limit: search.limit, ...changes };
+  const { weights = search.weights, ...rest } = changes;
+  const given = { query: search.query, limit: search.limit, ...rest };
   const filter = filterWithout(null);
-  const options = { ...(Object.keys(search.weights).length && { weights: search.weights }), ...changes.options };
+  const options = { ...(Object.keys(weights).length && { weights }), ...changes.options };
   const profile = "profile" in changes ? changes.profile : search.profile;
   if (filter) given.filter ??= filter;
   if (profile) given.profile = profile;

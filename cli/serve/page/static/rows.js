@@ -2,7 +2,9 @@
 
 import { byId, fill, h, isCalm } from "./dom.js";
 import { showExplanation } from "./explanation.js";
+import { openGraph } from "./graph.js";
 import { openDocument } from "./passage.js";
+import { thumbs } from "./thumbs.js";
 import { figure, hue, place, snippet, title } from "./words.js";
 
 const ARMS = ["lexical", "vector", "fuzzy", "graph", "document"];
@@ -34,7 +36,8 @@ function drawRow(row, color, asked, context) {
       h("div", { class: "who" }, h("h3", {}, name), h("bdi", { class: "where" }, place(row))),
       h("span", { class: "score", title: "score" }, figure(row.score))),
     h("p", { class: "snippet", dir: "auto" }, snippet(row.snippet)),
-    h("div", { class: "acts" }, arms(row), explain),
+    h("div", { class: "acts" }, arms(row), context.overview.has_graph && h("button", { class: "quiet", type: "button", click: () => openGraph(row, title(row)) }, "Graph"),
+      thumbs(row, asked.query, context.overview.may_write), explain),
     body);
   return item;
 }

@@ -1,12 +1,13 @@
-// Above the results: the same search as SQL, as a call with curl, and in Python.
+// Above the results: an answer, and the same search as SQL, as a call with curl, and in Python.
 
+import { answerButton } from "./answer.js";
 import { byId, fill, h } from "./dom.js";
 import { asCurl, asPython, asSql } from "./copies.js";
 
 /** Draw the tools for a search that was made. */
-export function drawTools(asked) {
+export function drawTools(asked, overview) {
   const copies = { SQL: asSql, curl: asCurl, Python: asPython };
-  fill(byId("tools"), h("span", { class: "label" }, "Copy as"), Object.entries(copies).map(([name, write]) => copier(name, () => write(asked))));
+  fill(byId("tools"), answerButton(asked, overview), h("span", { class: "label" }, "Copy as"), Object.entries(copies).map(([name, write]) => copier(name, () => write(asked))));
 }
 
 function copier(name, write) {
