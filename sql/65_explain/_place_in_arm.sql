@@ -18,6 +18,7 @@ CREATE OR REPLACE FUNCTION pgblend._place_in_arm(
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.search.place import Asked, place_in_arm

@@ -6,7 +6,6 @@ import pytest
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.program import loading
 
-SPACE = "pgblend._searched_space(NULL)"
 SETTINGS = "$SETTINGS$"  # stands for those of a search, read before: a worker cannot
 IDS = "'{1}'::bigint[]"  # the first collection's number; a sub-query would not go to a worker
 CALLS = {
@@ -66,7 +65,6 @@ CALLS = {
     "_setting_defaults": "('search')",
     "_setting_in_force": "('1', NULL)",
     "_sum_ascending": "('{1,2}')",
-    "_vector_scan": f"({SPACE}, '', true)",
     "_attachment_error": "(a) FROM pgblend_data.attached_table AS a",
     "_attachment_queries": "(a) FROM pgblend_data.attached_table AS a",
     "_foreign_keys": "('pgblend_data.chunk')",
