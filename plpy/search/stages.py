@@ -1,7 +1,6 @@
 """What the stages of one search share."""
 
 import json
-from dataclasses import replace
 from os import urandom
 from time import monotonic, perf_counter, time
 
@@ -96,7 +95,7 @@ class Search(StageLog):
 
     def by_vector(self) -> None:
         """Go on by vectors alone, for words that are nowhere."""
-        self.plan = replace(self.plan, settings=of_arm(self.plan.settings, "vector"))
+        self.plan = self.plan._replace(settings=of_arm(self.plan.settings, "vector"))
         self.words_found = False
         self.stages.clear()
 

@@ -13,6 +13,7 @@ RETURNS jsonb
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.explain.diagnosis import diagnosis

@@ -6,7 +6,6 @@ import pytest
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.program import loading
 
-SPACE = "pgblend._searched_space(NULL)"
 SETTINGS = "$SETTINGS$"  # stands for those of a search, read before: a worker cannot
 IDS = "'{1}'::bigint[]"  # the first collection's number; a sub-query would not go to a worker
 CALLS = {
@@ -64,7 +63,6 @@ CALLS = {
     "_searched_collections": "('{c}')",
     "_searched_space": "(NULL)",
     "_sum_ascending": "('{1,2}')",
-    "_vector_scan": f"({SPACE}, '', true)",
     "_attachment_error": "(a) FROM pgblend_data.attached_table AS a",
     "_attachment_queries": "(a) FROM pgblend_data.attached_table AS a",
     "_foreign_keys": "('pgblend_data.chunk')",

@@ -13,7 +13,6 @@ import pytest
 
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
-from pgblend.plpy.search.plan import READ_BY_ARMS
 from pgblend.sql import SourceObject, render, source_objects
 from pgblend.sql.program import program_text
 
@@ -252,19 +251,6 @@ def test_only_bodies_that_import_load_the_program() -> None:
         label = re.search(r" PARALLEL (\w+)$", source.text, re.MULTILINE)
         # PostgreSQL before 17 lets no statement run in a parallel worker's PL/Python.
         assert not importing or (label and label[1] == "UNSAFE"), source.name
-
-
-def test_the_vector_arm_reads_only_the_settings_that_it_is_given() -> None:
-    arms = {"_vector_arm"}
-    texts = {source.name: source.text for source in SOURCES}
-    passed_on = {
-        name for name, text in texts.items() if re.search(r"^    settings jsonb", text, re.M)
-    }
-    for name in arms:
-        read = re.findall(r"settings (?:->>?|#>>?) '\{?(\w+)", texts[name])
-        assert {*read} <= {*READ_BY_ARMS, "candidate_depth"}, name
-        calls = re.findall(r"blend\.(\w+)\([^;]*?\bsettings[,)]", texts[name])
-        assert {*calls} & passed_on <= arms, name
 
 
 def test_only_the_listed_files_use_advisory_locks() -> None:

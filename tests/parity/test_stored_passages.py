@@ -10,10 +10,11 @@ from psycopg.types.json import Jsonb
 from pgblend.plpy.fusion.lists import fuse_lists
 from pgblend.plpy.fusion.pool import ArmList
 from pgblend.plpy.graph.fuse import graph_stage
-from pgblend.plpy.search.arms import vector_list
 from pgblend.plpy.search.lexical import IndexState, WordLists
 from pgblend.plpy.search.lists import corrected_notes
 from pgblend.plpy.search.passages import PassageNode, StoredPassages
+from pgblend.plpy.search.state import read_state
+from pgblend.plpy.search.vectors import VectorSearch, vector_list
 from support.arm_lists import never, settings_of
 from support.database import Database, add_documents, add_space, stage
 from support.served_database import ServedDatabase
@@ -61,7 +62,9 @@ def searched(db: Database, kind: str, query: str) -> ArmList:
     )
     ids, server = collections(db), ServedDatabase(db.connection)
     if kind == "vector":
-        found = vector_list(server, query, ids, QUERY, "s", None, settings)
+        state, read = read_state(server, None, None, ids), settings_of(json.loads(settings))
+        where = state.space("s"), ids, state.is_everywhere
+        found = vector_list(server, QUERY, VectorSearch(*where, query, None, read, 2))
         return ArmList(kind, kind, 3, found)
     read = settings_of(json.loads(settings))
     words = WordLists(server, ids, None, read, inf, IndexState()).find(kind, query, 2)
