@@ -44,13 +44,11 @@ def rank_bonus(
         ], amount
     if bonus["kind"] == "tiers":
         tiers = [(tier["max_rank"], tier["amount"] * unit) for tier in bonus["tiers"]]
-        best = (min((rank for rank in row if rank is not None), default=None) for row in rows)
-        return [
-            0.0
-            if rank is None
-            else next((amount for max_rank, amount in tiers if rank <= max_rank), 0.0)
-            for rank in best
-        ], max(amount for _, amount in tiers)
+        reached = (
+            next((amount for most, amount in tiers if rank is not None and rank <= most), 0.0)
+            for rank in map(best_rank, rows)
+        )
+        return list(reached), max(amount for _, amount in tiers)
     return [0.0 for _ in rows], 0.0
 
 
@@ -73,15 +71,13 @@ def bonus_by_ways(
         ]
         for by_vector in (False, True)
     ]
-    best_ranks = [
-        [
-            min((rank for rank in of_item if rank is not None), default=None)
-            for of_item in zip(*of_way, strict=True)
-        ]
-        for of_way in ways
-        if of_way
-    ]
+    best_ranks = [list(map(best_rank, zip(*of_way, strict=True))) for of_way in ways if of_way]
     return rank_bonus(best_ranks, bonus, attainable)
+
+
+def best_rank(ranks: Iterable[int | None]) -> int | None:
+    """Return the best of an item's ranks; None where no list has it."""
+    return min((rank for rank in ranks if rank is not None), default=None)
 
 
 Value = TypeVar("Value")

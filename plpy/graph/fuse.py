@@ -54,26 +54,40 @@ class Neighbourhood(Protocol):
         """Return the passages that stand for nodes."""
 
 
+def seed_nodes(pool: Fused, seeds: Sequence[int]) -> dict[int, int]:
+    """Return the nodes to begin at, each with the first of the seeds that stands for it.
+
+    `seeds` are items of the pool, best first. A passage stands for itself and for its document
+    (nodes 4 · id + 1 and 4 · id).
+    """
+    seed_of: dict[int, int] = {}
+    for item in seeds:
+        for node in _own_nodes(pool, item):
+            seed_of.setdefault(node, item)
+    return seed_of
+
+
 def graph_list(
     pool: Fused,
-    seeds: Sequence[int],
-    walk: Callable[[Sequence[int], int], Sequence[tuple[int, int, int]]],
+    seed_of: Mapping[int, int],
+    ways: Sequence[tuple[int, int, int]],
     node_passages: Callable[[Sequence[int]], Sequence[NodePassage]],
 ) -> tuple[list[Reached], int]:
     """Return the passages that the graph leads to, best first, and how many nodes are gone.
 
-    `seeds` are items of the pool, best first. A passage stands for itself and for its document
-    (nodes 4 · id + 1 and 4 · id), and reaching either reaches it; where several passages of a
-    document are in the pool, its best one. `walk` gives (node, distance, seed's node) of nodes near
-    some, for each the nearest seeds. `node_passages` gives the passages of nodes that no passage of
-    the pool stands for.
+    `ways` are (node, distance, seed's node): for each node its nearest seeds. Reaching a passage or
+    its document reaches it; where several passages of a document are in the pool, its best one.
+    `node_passages` gives the passages of nodes that no passage of the pool stands for.
     """
     ids, documents = pool.chunk_ids, pool.document_ids
     item_of: dict[int, int] = {}
     for item in pool.order:
         item_of.setdefault(documents[item] * 4, item)
         item_of[ids[item] * 4 + 1] = item
-    reached = _reached(pool, seeds, item_of, walk)
+    reached: dict[int, list[tuple[int, float]]] = {}  # distance, points of the seed
+    for node, distance, seed in ways:
+        if distance and seed not in (node, *_own_nodes(pool, item_of.get(node))):
+            reached.setdefault(node, []).append((distance, pool.points[seed_of[seed]]))
     others = node_passages([node for node in reached if node not in item_of])
     own = [
         NodePassage(node, ids[item], documents[item], pool.chunk_indexes[item])
@@ -84,9 +98,8 @@ def graph_list(
     for one in (*own, *others):
         if not one.chunk_id:
             continue
-        ways = reached[one.node]
-        distance = min(way[0] for way in ways)
-        near = max(seed_points / steps for steps, seed_points in ways)
+        distance = min(steps for steps, _ in reached[one.node])
+        near = max(seed_points / steps for steps, seed_points in reached[one.node])
         old = rows.get(one.chunk_id)
         if old is not None:
             distance, near = min(distance, old.distance), max(near, old.near)
@@ -94,25 +107,6 @@ def graph_list(
         rows[one.chunk_id] = found
     order = sorted(rows.values(), key=lambda row: (-row.near, row.document_id, row.chunk_index))
     return order, sum(not one.chunk_id for one in others)
-
-
-def _reached(
-    pool: Fused,
-    seeds: Sequence[int],
-    item_of: Mapping[int, int],
-    walk: Callable[[Sequence[int], int], Sequence[tuple[int, int, int]]],
-) -> dict[int, list[tuple[int, float]]]:
-    """Return (distance, points of the seed) of the ways to each node, but from itself."""
-    ids, documents, points = pool.chunk_ids, pool.document_ids, pool.points
-    seed_of: dict[int, int] = {}
-    for item in seeds:
-        seed_of.setdefault(ids[item] * 4 + 1, item)
-        seed_of.setdefault(documents[item] * 4, item)
-    reached: dict[int, list[tuple[int, float]]] = {}
-    for node, distance, seed in walk(list(seed_of), WALK_SOURCES):
-        if distance and seed not in (node, *_own_nodes(pool, item_of.get(node))):
-            reached.setdefault(node, []).append((distance, points[seed_of[seed]]))
-    return reached
 
 
 def _own_nodes(pool: Fused, item: int | None) -> tuple[int, ...]:
@@ -258,16 +252,11 @@ def graph_stage(
     if graph["weight"] == 0:
         log.skip("graph", "its weight is 0")
         return lists, fused, None
-    cut = []
-
-    def walk(nodes: Sequence[int], sources: int) -> Sequence[tuple[int, int, int]]:
-        near = stored.walk(nodes, sources, graph)
-        cut.append(near.is_cut)
-        return near.ways
-
     seeds = fused.order[: graph["seeds"] if graph["combine"] == "fused" else None]
-    rows, gone = graph_list(fused, seeds, walk, stored.node_passages)
-    if any(cut):
+    seed_of = seed_nodes(fused, seeds)
+    near = stored.walk(list(seed_of), WALK_SOURCES, graph)
+    rows, gone = graph_list(fused, seed_of, near.ways, stored.node_passages)
+    if near.is_cut:
         most = f"the graph has more than {graph['node_limit']} nodes in reach"
         log.warn(
             f"{most}: those of the heaviest edges are taken",

@@ -12,7 +12,7 @@ from pgblend.plpy.lexical.corrections import (
     guesses_of,
     told_corrections,
 )
-from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
+from pgblend.plpy.lexical.failures import Deadline, arm_deadline, check_index
 from pgblend.plpy.lexical.idf import own_df, query_idf
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
@@ -190,23 +190,18 @@ class LexicalArm:
     def _unknown(self, terms: QueryTerms) -> list[list[str]]:
         """Return the lexemes of each part that are not known; identifiers are exact."""
         asked = [
-            (place, part.config, lexeme)
-            for place, part in enumerate(terms.parts)
+            (part.config, lexeme)
+            for part in terms.parts
             for lexeme in part.lexemes
             if not lexeme.startswith("=")
         ]
-        request = KnownRequest(
-            self.scope.collection_ids,
-            [config for _, config, _ in asked],
-            [lexeme for _, _, lexeme in asked],
-        )
-        unknown: list[list[str]] = [[] for _ in terms.parts]
-        for (place, _, lexeme), is_known in zip(
-            asked, self.port.known(request) if asked else (), strict=True
-        ):
-            if not is_known:
-                unknown[place].append(lexeme)
-        return [lexemes[:MOST_UNKNOWN] for lexemes in unknown]
+        configs, lexemes = [config for config, _ in asked], [lexeme for _, lexeme in asked]
+        request = KnownRequest(self.scope.collection_ids, configs, lexemes)
+        known = dict(zip(asked, self.port.known(request) if asked else (), strict=True))
+        return [
+            [one for one in part.lexemes if not known.get((part.config, one), True)][:MOST_UNKNOWN]
+            for part in terms.parts
+        ]
 
     def _guesses(
         self, terms: QueryTerms, unknown: Sequence[Sequence[str]], deadline: Deadline
@@ -262,38 +257,3 @@ def corrected_parts(
         if weights:
             parts.append(Part(part.config, [*weights], [*weights.values()], part.condition))
     return parts
-
-
-_UNINDEXED = """
-    SELECT c.name
-    FROM pgblend_data.collection AS c
-    WHERE c.id = ANY($1)
-        AND NOT EXISTS (SELECT FROM pgblend_data.segment AS s WHERE s.collection_id = c.id)
-        AND NOT EXISTS (SELECT FROM pgblend_data.pending AS p WHERE p.collection_id = c.id)
-        AND EXISTS (SELECT FROM pgblend_data.chunk AS h WHERE h.collection_id = c.id)
-    ORDER BY c.name
-    LIMIT 1
-"""
-_HAS_CHUNKS = """
-    SELECT EXISTS (
-        SELECT FROM pgblend_data.chunk AS c WHERE c.collection_id = ANY($1)) AS found
-"""
-
-
-def check_index(db: Database, collection_ids: Sequence[int], is_strict: bool) -> None:
-    """End with PB002 where a collection has chunks and no lexical index.
-
-    If strict, with PB003 where there are no chunks at all.
-    """
-    for row in db.run(_UNINDEXED, ["bigint[]"], collection_ids):
-        db.fail(
-            f'collection "{row["name"]}" has no lexical index',
-            "PB002",
-            "Make it: lexical_rebuild, or pgblend reindex --rebuild",
-        )
-    if is_strict and not db.run(_HAS_CHUNKS, ["bigint[]"], collection_ids)[0]["found"]:
-        db.fail(
-            "there are no chunks to search: the lexical index is empty",
-            "PB003",
-            "Ingest documents first.",
-        )

@@ -1,16 +1,16 @@
 """What a search reads of the lexical index."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NoReturn
 
 import numpy as np
 
+from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.pending import Pending, PendingCache
 from pgblend.plpy.lexical.rows import ChunkRows, Floats, Integers, Mask, Pair, find_rows, join_rows
 from pgblend.plpy.lexical.segment import Segment, unpack_segment
-from pgblend.plpy.session import Database, Row
+from pgblend.plpy.session import Database
 
 
 @dataclass(slots=True)
@@ -205,35 +205,6 @@ _STATE = """
     ) AS s
 """
 _SEGMENTS = "SELECT s.* FROM pgblend_data.segment AS s WHERE s.id = ANY($1) ORDER BY s.id"
-_PENDING = """
-    SELECT int8send(c.chunk_id) || xidsend(c.xmin) AS key, c.text_search_config,
-        int8send(c.document_id) || int4send(c.chunk_index) || int4send(c.length)
-        || int4send(c.own_length) || int4send(octet_length(c.records) / 14) AS head, c.records
-    FROM pgblend_data.pending AS c WHERE c.chunk_id = ANY($1)
-"""
-_DAMAGED = """
-    SELECT c.name FROM pgblend_data.collection AS c WHERE c.id IN (
-        SELECT s.collection_id FROM pgblend_data.segment AS s WHERE $1 = 'segment' AND s.id = $2
-        UNION ALL
-        SELECT p.collection_id FROM pgblend_data.pending AS p
-        WHERE $1 = 'pending' AND p.chunk_id = $2)
-"""
-
-
-def report_damage(db: Database, source: str, id_: int, reason: str) -> NoReturn:
-    """End with PB002, which names the collection and how to mend its index.
-
-    `source` is segment or pending, `id_` that of the segment or of the pending chunk. The error's
-    table is the collection, for those who go on without it.
-    """
-    (row,) = db.run(_DAMAGED, ["text", "bigint"], source, id_)
-    collection, literal = row["name"], row["name"].replace("'", "''")
-    db.fail(
-        f'the lexical index of collection "{collection}" is damaged: {source} {id_}: {reason}',
-        "PB002",
-        f"Make it anew: SELECT lexical_rebuild('{literal}')",
-        collection,
-    )
 
 
 def open_index(db: Database, collection_ids: Sequence[int]) -> OpenIndex:
@@ -243,25 +214,15 @@ def open_index(db: Database, collection_ids: Sequence[int]) -> OpenIndex:
     """
     cache = session_cache(db)
     state = db.run(_STATE, ["bigint[]"], collection_ids)[0]
-    has_read = False
-
-    def fetch_pending(ids: list[int]) -> Iterable[Row]:
-        nonlocal has_read
-        has_read = True
-        return db.run(_PENDING, ["bigint[]"], ids)
-
-    def damaged(chunk_id: int, reason: str) -> None:
-        report_damage(db, "pending", chunk_id, reason)
-
     owner = tuple(collection_ids)
     version = tuple(zip(state["segment_ids"], state["versions"], strict=True))
     view = cache.kept_view(owner, version)
+    is_new = view is None and bool(version)
     if view is None:
-        has_read = bool(version)
         view = lexical_view(read_segments(db, state["segment_ids"]))
         cache.views[owner] = version, view
-    pending = cache.pending.update(state["pending"], fetch_pending, damaged)
-    return OpenIndex(view, live_rows(view, state["tombstones"]), pending, has_read)
+    pending, has_read = cache.pending.update(db, state["pending"])
+    return OpenIndex(view, live_rows(view, state["tombstones"]), pending, is_new or has_read)
 
 
 def read_segments(db: Database, ids: Sequence[int]) -> list[Segment]:

@@ -6,7 +6,6 @@ from time import monotonic
 import numpy as np
 
 from pgblend.plpy.filter.candidates import CandidateFilter, candidate_filter
-from pgblend.plpy.lexical.deadline import Deadline
 from pgblend.plpy.lexical.documents import (
     DocumentRows,
     chunks_of_documents,
@@ -14,6 +13,7 @@ from pgblend.plpy.lexical.documents import (
     joined_rows,
     score_documents,
 )
+from pgblend.plpy.lexical.failures import Deadline
 from pgblend.plpy.lexical.index import OpenIndex, open_index
 from pgblend.plpy.lexical.records import term_ids
 from pgblend.plpy.lexical.score import ID_OF, Hit, Scoring, exact_norms, hits_of

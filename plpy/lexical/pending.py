@@ -1,14 +1,15 @@
 """Pending chunks: read, kept in a session, and their postings."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 
 import numpy as np
 
+from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.rows import COLUMN_TYPES, ChunkRows, Integers, stored_rows
 from pgblend.plpy.lexical.segment import Source
-from pgblend.plpy.session import Row
+from pgblend.plpy.session import Database, Row
 
 
 @dataclass(slots=True)
@@ -62,6 +63,12 @@ def pending_chunks(rows: ChunkRows, record_counts: Integers, packed: bytes) -> P
     )
 
 
+_PENDING = """
+    SELECT int8send(c.chunk_id) || xidsend(c.xmin) AS key, c.text_search_config,
+        int8send(c.document_id) || int4send(c.chunk_index) || int4send(c.length)
+        || int4send(c.own_length) || int4send(octet_length(c.records) / 14) AS head, c.records
+    FROM pgblend_data.pending AS c WHERE c.chunk_id = ANY($1)
+"""
 Chunk = tuple[str, bytes, bytes]  # configuration, head, records
 
 
@@ -73,34 +80,28 @@ class PendingCache:
     chunks: dict[bytes, Chunk] = field(default_factory=dict)
     pending: Pending | None = None
 
-    def update(
-        self,
-        listed: bytes | None,
-        fetch: Callable[[list[int]], Iterable[Row]],
-        damaged: Callable[[int, str], None],
-    ) -> Pending | None:
-        """Return the pending chunks that `listed` names, None where there are none.
+    def update(self, db: Database, listed: bytes | None) -> tuple[Pending | None, bool]:
+        """Return the pending chunks that `listed` names, and whether any had to be read.
 
         `listed` has 12 bytes a chunk: its id (big-endian int64) and the transaction that added it,
-        since an id may be given anew. `fetch` reads those that are not kept: rows of `key`, as in
-        `listed`, text_search_config, `head` (big-endian int64 document, int32 index, length, own
-        length and number of records) and `records`. `damaged` is called with a chunk and a reason,
-        and does not return.
+        since an id may be given anew. None where there are none.
         """
         if not listed:
-            return None
-        if self.listed != listed:
-            keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
-            missing = [int.from_bytes(key[:8], "big") for key in keys if key not in self.chunks]
-            if len(self.chunks) > len(keys) + MOST_CHUNKS:
-                self.chunks = {key: self.chunks[key] for key in keys if key in self.chunks}
-            for row in fetch(missing) if missing else ():
-                if len(row["records"]) % RECORD_BYTES:
-                    damaged(int.from_bytes(row["key"][:8], "big"), "its records are cut off")
-                self.chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
-            self.pending = join_chunks({key: self.chunks[key] for key in sorted(keys)})
-            self.listed = listed
-        return self.pending
+            return None, False
+        if self.listed == listed:
+            return self.pending, False
+        keys = [listed[at : at + KEY_BYTES] for at in range(0, len(listed), KEY_BYTES)]
+        missing = [int.from_bytes(key[:8], "big") for key in keys if key not in self.chunks]
+        if len(self.chunks) > len(keys) + MOST_CHUNKS:
+            self.chunks = {key: self.chunks[key] for key in keys if key in self.chunks}
+        for row in db.run(_PENDING, ["bigint[]"], missing) if missing else ():
+            if len(row["records"]) % RECORD_BYTES:
+                chunk_id = int.from_bytes(row["key"][:8], "big")
+                report_damage(db, "pending", chunk_id, "its records are cut off")
+            self.chunks[row["key"]] = row["text_search_config"], row["head"], row["records"]
+        self.pending = join_chunks({key: self.chunks[key] for key in sorted(keys)})
+        self.listed = listed
+        return self.pending, bool(missing)
 
 
 KEY = np.dtype([("chunk_ids", ">i8"), ("transaction", ">u4")])

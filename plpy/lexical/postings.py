@@ -6,7 +6,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from pgblend.plpy.lexical.index import IndexView, Norms, report_damage
+from pgblend.plpy.lexical.failures import report_damage
+from pgblend.plpy.lexical.index import IndexView, Norms
 from pgblend.plpy.lexical.pending import TermRows
 from pgblend.plpy.lexical.rows import Floats, Integers, Pair
 from pgblend.plpy.lexical.segment import block_size, read_block

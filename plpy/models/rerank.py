@@ -130,17 +130,10 @@ class RerankStage:
         self.models.begin("rerank", {"query": self.query, "documents": list(read.values())})
         outcome = self.models.answer("rerank")
         details: dict[str, Json] = {"model_ms": outcome.ms}
-        problem, hint = outcome.problem, outcome.hint
-        scores: list[float] = []
-        if problem is None:
-            checked = checked_scores(outcome.answer, len(read))
-            if isinstance(checked, str):
-                problem = checked
-                hint = "Does the model of the setting rerank_model score passages?"
-            else:
-                scores = checked
-        if problem is not None:
-            self.log.degrade("rerank", problem, hint)
+        scores = outcome.problem or checked_scores(outcome.answer, len(read))
+        if isinstance(scores, str):
+            is_it = "Does the model of the setting rerank_model score passages?"
+            self.log.degrade("rerank", scores, outcome.hint if outcome.problem else is_it)
             return {}, details
         return {**dict.fromkeys(targets, 0.0), **dict(zip(read, scores, strict=True))}, details
 

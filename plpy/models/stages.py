@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 _REQUEST = "SELECT pgblend._request_model($1, $2, $3, $4, true) AS sent"
@@ -31,6 +32,7 @@ class Outcome(NamedTuple):
     hint: str | None = None
 
 
+@dataclass(slots=True)
 class ModelStages:
     """Begin calls, take their answers; leaving the `with` block ends what is still under way.
 
@@ -38,17 +40,12 @@ class ModelStages:
     The search must be over at `deadline` by `clock`, in seconds.
     """
 
-    def __init__(
-        self,
-        run: Callable[..., Sequence[Mapping[str, Any]]],
-        calls: MutableMapping[str, Any],
-        timeouts_ms: Mapping[str, float],
-        deadline: float,
-        clock: Callable[[], float],
-    ) -> None:
-        self.run, self.calls, self.clock = run, calls, clock
-        self.timeouts_ms, self.deadline = timeouts_ms, deadline
-        self.under_way: dict[str, tuple[Mapping[str, Any], float]] = {}
+    run: Callable[..., Sequence[Mapping[str, Any]]]
+    calls: MutableMapping[str, Any]
+    timeouts_ms: Mapping[str, float]
+    deadline: float
+    clock: Callable[[], float]
+    under_way: dict[str, tuple[Mapping[str, Any], float]] = field(default_factory=dict)
 
     def __enter__(self) -> "ModelStages":
         return self

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.fusion.lists import fuse_lists
 from pgblend.plpy.fusion.pool import Fused
-from pgblend.plpy.graph.fuse import Reached, fuse_graph, graph_list, graph_stage
+from pgblend.plpy.graph.fuse import Reached, fuse_graph, graph_list, graph_stage, seed_nodes
 from pgblend.plpy.ports import NodePassage
 from pgblend.plpy.stages import StageLog
 from support.arm_lists import arm, never, settings_of
@@ -30,16 +30,13 @@ def listed(
     """Return the list, and which nodes were walked from and looked up."""
     asked: list[Any] = []
 
-    def walk(nodes: Sequence[int], sources: int) -> Any:
-        assert sources > 1
-        asked.append(list(nodes))
-        return walked
-
     def passages(nodes: Sequence[int]) -> Any:
         asked.append(list(nodes))
         return [NodePassage(*one) for one in found]
 
-    rows, gone = graph_list(POOL, seeds, walk, passages)
+    seed_of = seed_nodes(POOL, seeds)
+    asked.append(list(seed_of))
+    rows, gone = graph_list(POOL, seed_of, walked, passages)
     told = [(row.chunk_id, row.distance, row.near) for row in rows]
     return told, gone, asked
 
@@ -73,7 +70,7 @@ def test_a_passage_reached_twice_is_one_row_and_ties_go_by_place() -> None:
     walked = [(400, 2, 4), (405, 1, 8), (500, 1, 8), (600, 1, 8)]
     found = [(400, 101, 100, 0), (405, 101, 100, 0), (600, 7, 9, 1), (500, 8, 9, 0)]
     rows, _ = graph_list(
-        POOL, [0, 2], lambda *_: walked, lambda _: [NodePassage(*one) for one in found]
+        POOL, seed_nodes(POOL, [0, 2]), walked, lambda _: [NodePassage(*one) for one in found]
     )
     assert [(row.chunk_id, row.near, row.score) for row in rows] == [
         (101, 0.4, 0.5), (8, 0.2, 0.5), (7, 0.2, 0.5),

@@ -1,0 +1,107 @@
+"""How the lexical arm ends without a list: its time is over, its index is damaged or missing."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from pgblend.plpy.session import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When the lexical arm has to be done, in seconds of the monotonic clock."""
+
+    db: Database
+    at: float
+
+    def check(self) -> None:
+        """End with PB009 once the time is over.
+
+        To be called between steps: a statement_timeout that is set inside a function has no effect.
+        """
+        if time.monotonic() > self.at:
+            self.db.fail(
+                "the time limit of the lexical arm is over",
+                "PB009",
+                "Raise timeouts_ms, key lexical.",
+            )
+
+    def left_ms(self) -> float:
+        """Return how many milliseconds are left."""
+        return (self.at - time.monotonic()) * 1000
+
+
+def arm_deadline(db: Database, timeout_ms: float, whole: float) -> Deadline:
+    """Start the clock of an arm whose session is ready; PB009 where the whole search is over.
+
+    `whole` is when that has to be done.
+    """
+    now = time.monotonic()
+    if now > whole:
+        db.fail(
+            "the time limit of the whole search is over",
+            "PB009",
+            "Raise timeouts_ms, key total.",
+        )
+    return Deadline(db, min(now + timeout_ms / 1000, whole))
+
+
+_DAMAGED = """
+    SELECT c.name FROM pgblend_data.collection AS c WHERE c.id IN (
+        SELECT s.collection_id FROM pgblend_data.segment AS s WHERE $1 = 'segment' AND s.id = $2
+        UNION ALL
+        SELECT p.collection_id FROM pgblend_data.pending AS p
+        WHERE $1 = 'pending' AND p.chunk_id = $2)
+"""
+
+
+def report_damage(db: Database, source: str, id_: int, reason: str) -> NoReturn:
+    """End with PB002, which names the collection and how to mend its index.
+
+    `source` is segment or pending, `id_` that of the segment or of the pending chunk. The error's
+    table is the collection, for those who go on without it.
+    """
+    (row,) = db.run(_DAMAGED, ["text", "bigint"], source, id_)
+    collection, literal = row["name"], row["name"].replace("'", "''")
+    db.fail(
+        f'the lexical index of collection "{collection}" is damaged: {source} {id_}: {reason}',
+        "PB002",
+        f"Make it anew: SELECT lexical_rebuild('{literal}')",
+        collection,
+    )
+
+
+_UNINDEXED = """
+    SELECT c.name
+    FROM pgblend_data.collection AS c
+    WHERE c.id = ANY($1)
+        AND NOT EXISTS (SELECT FROM pgblend_data.segment AS s WHERE s.collection_id = c.id)
+        AND NOT EXISTS (SELECT FROM pgblend_data.pending AS p WHERE p.collection_id = c.id)
+        AND EXISTS (SELECT FROM pgblend_data.chunk AS h WHERE h.collection_id = c.id)
+    ORDER BY c.name
+    LIMIT 1
+"""
+_HAS_CHUNKS = """
+    SELECT EXISTS (
+        SELECT FROM pgblend_data.chunk AS c WHERE c.collection_id = ANY($1)) AS found
+"""
+
+
+def check_index(db: Database, collection_ids: Sequence[int], is_strict: bool) -> None:
+    """End with PB002 where a collection has chunks and no lexical index.
+
+    If strict, with PB003 where there are no chunks at all.
+    """
+    for row in db.run(_UNINDEXED, ["bigint[]"], collection_ids):
+        db.fail(
+            f'collection "{row["name"]}" has no lexical index',
+            "PB002",
+            "Make it: lexical_rebuild, or pgblend reindex --rebuild",
+        )
+    if is_strict and not db.run(_HAS_CHUNKS, ["bigint[]"], collection_ids)[0]["found"]:
+        db.fail(
+            "there are no chunks to search: the lexical index is empty",
+            "PB003",
+            "Ingest documents first.",
+        )
