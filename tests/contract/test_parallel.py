@@ -63,7 +63,6 @@ CALLS = {
     "_sample_vectors": f"({IDS}, 10, NULL)",
     "_searched_collections": "('{c}')",
     "_searched_space": "(NULL)",
-    "_sum_ascending": "('{1,2}')",
     "_vector_scan": f"({SPACE}, '', true)",
     "_attachment_error": "(a) FROM pgblend_data.attached_table AS a",
     "_attachment_queries": "(a) FROM pgblend_data.attached_table AS a",
