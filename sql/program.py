@@ -4,16 +4,19 @@ A session loads it once (_load_program). Each body has the text's sha256 baked i
 it in one transaction, and refuses another text.
 """
 
+import ast
 import hashlib
+import inspect
 import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import pairwise
 
 from pgblend.plpy.program import MARK, PACKAGE
-from pgblend.plpy.settings.catalog import CATALOG
+from pgblend.plpy.settings import catalog
 
 _BODY = re.compile(r"(AS \$python\$\n)(?=(?:(?!\$python\$).)*?^from pgblend\.)", re.DOTALL | re.M)
 
@@ -40,7 +43,22 @@ def _modules(folder: Traversable, package: str) -> Iterator[tuple[str, str]]:
 
 def catalog_json() -> str:
     """Return the rows of setting_catalog as JSON."""
-    return json.dumps([setting.row() for setting in CATALOG.values()], ensure_ascii=False)
+    meanings = dict(_meanings())
+    rows = [{**one.row(), "description": meanings[one.name]} for one in catalog.CATALOG.values()]
+    return json.dumps(rows, ensure_ascii=False)
+
+
+def _meanings() -> Iterator[tuple[str, str]]:
+    """Yield each setting's name and the text below it, which only its source has."""
+    for described in ast.parse(inspect.getsource(catalog)).body:
+        if isinstance(described, ast.ClassDef):
+            for pair in pairwise(described.body):
+                match pair:
+                    case (
+                        ast.AnnAssign(target=ast.Name(id=name)),
+                        ast.Expr(value=ast.Constant(value=str(text))),
+                    ):
+                        yield name, " ".join(text.split())
 
 
 def with_program(text: str, program: str) -> str:

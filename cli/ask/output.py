@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pgblend.cli import output
-from pgblend.plpy.context.label import passage_label
+from pgblend.plpy.context.parts import passage_label
 
 
 def echo_answer(document: dict[str, Any], output_format: str) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.context.citations import CITATION, answer_sentences, check_answer, cited_sentence
+from pgblend.plpy.context.answer import CITATION, answer_sentences, check_answer, cited_sentence
 
 # What may still become a citation.
 _OPEN = re.compile(r"\[\s*(?:\d|$)")

@@ -1,10 +1,174 @@
-"""The answer to a question as one JSON document."""
+"""A model's answer held to the passages that it cites, as one JSON document."""
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.context.citations import check_answer
-from pgblend.plpy.context.quotations import best_quotation
+from pgblend.plpy.context.quotations import best_quotation, find_quotation, normalized_words
+
+# [1], [1, 2], [1: "words"; 2: "other words"]: straight or typographic quotation marks.
+QUOTED = r'(?:"[^\[\]]*?"|“[^”]*”|„[^“”]*[“”]|«[^»]*»)'
+ONE = rf"\d{{1,4}}(?:\s*:\s*{QUOTED}(?:\s*,\s*{QUOTED})*)?"
+CITATION = re.compile(rf"\[\s*{ONE}(?:\s*[,;]\s*{ONE})*\s*\]")
+NUMBER = re.compile(rf"(\d{{1,4}})(?:\s*:\s*({QUOTED}(?:\s*,\s*{QUOTED})*))?")
+QUOTATION = re.compile(QUOTED)
+# Citations are put aside as one character each, which no text has.
+FIRST_MARK = 0xF0000
+MARKS = "[\U000f0000-\U000ffffd]"
+# A citation behind the full stop belongs before it.
+BEHIND_STOP = re.compile(rf"([.!?…。\uff01\uff1f]+)((?:[ \t]*{MARKS})+)")
+BOUNDARY = re.compile(
+    rf"(?<=[.!?…])[ \t]+(?=[^\sa-zà-ÿ])|(?<=[。\uff01\uff1f])|(?<={MARKS})[ \t]+(?=[A-ZÀ-Þ])"
+)
+# Shorter pieces without a citation are list marks, abbreviations, initials of what follows.
+LEAST_WORDS = 3
+
+
+def answer_sentences(answer: str) -> list[dict[str, Any]]:
+    """Return the sentences of an answer: text (without citations), citations, quotations, line.
+
+    `citations` are the passage numbers, each once; `quotations` are (passage number, words), and
+    (None, words) for quotation marks in the sentence itself; `line` counts the answer's lines. A
+    citation belongs to the sentence that it stands in or right behind. What looks like one but is
+    not, such as one that was cut off, stays text.
+    """
+    cited: list[str] = []
+
+    def put_aside(match: re.Match[str]) -> str:
+        cited.append(match.group())
+        return chr(FIRST_MARK + len(cited) - 1)
+
+    text = CITATION.sub(put_aside, re.sub(MARKS, "", answer))
+    text = BEHIND_STOP.sub(r"\2\1", text)
+    sentences = []
+    for number, line in enumerate(text.split("\n")):
+        begun = ""
+        for piece in BOUNDARY.split(line.strip()):
+            begun = f"{begun} {piece}".strip()
+            if len(begun.split()) >= LEAST_WORDS or re.search(MARKS, begun):
+                sentences.append(_sentence(begun, cited, number))
+                begun = ""
+        if begun:
+            sentences.append(_sentence(begun, cited, number))
+    return sentences
+
+
+def _sentence(text: str, cited: list[str], line: int) -> dict[str, Any]:
+    """Take the citations out of a sentence."""
+    citations: dict[int, None] = {}
+    quotations: list[tuple[int | None, str]] = []
+    for mark in re.findall(MARKS, text):
+        for number, quoted in NUMBER.findall(cited[ord(mark) - FIRST_MARK][1:-1]):
+            citations[int(number)] = None
+            quotations += [(int(number), words[1:-1]) for words in QUOTATION.findall(quoted)]
+    text = " ".join(re.sub(rf"\s*{MARKS}", "", text).split())
+    quotations += [(None, words[1:-1]) for words in QUOTATION.findall(text)]
+    return {"text": text, "citations": list(citations), "quotations": quotations, "line": line}
+
+
+ABSTAINED_ANSWER = "no answer"
+FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
+CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")
+# What a quotation must have to say something: so many letters and digits.
+LEAST_QUOTED = 6
+# Without a quotation, so much of a sentence's words must stand in the passages that it cites.
+LEAST_SHARE = 0.5
+
+
+def check_answer(answer: str, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what of an answer its passages bear out.
+
+    `parts` have citation (number) and text. A sentence is kept where it cites a passage that is
+    there. Every quotation in it must stand word for word in a passage that it cites (see
+    normalized_words), and so must every figure. Beside that, a quotation of at least 6 letters and
+    digits must stand there, or half of its longer words. Everything else is dropped, with the
+    reason: "no citation", "no such passage", "quotation not found", "figure not found", "words not
+    found".
+
+    Returns answer (kept sentences with [n] behind them, None where none is left), abstained (the
+    model found no answer, or nothing is left), sentences (text, citations, quotations: citation,
+    text, lines within the passage or None; kept, reason), kept, dropped, quotations and
+    quotations_found: how many.
+    """
+    texts = {part["citation"]: str(part["text"]) for part in parts}
+    plain = " ".join(answer.split()).strip(" .\"'*").casefold()
+    sentences = [] if plain == ABSTAINED_ANSWER else answer_sentences(answer)
+    checked = [_checked(sentence, texts) for sentence in sentences]
+    kept = [sentence for sentence in checked if sentence["kept"]]
+    lines: dict[int, list[str]] = {}
+    for sentence in kept:
+        lines.setdefault(sentence["line"], []).append(cited_sentence(sentence))
+    quotations = [quotation for sentence in checked for quotation in sentence["quotations"]]
+    return {
+        "answer": "\n".join(" ".join(line) for line in lines.values()) or None,
+        "abstained": not kept,
+        "sentences": [
+            {name: value for name, value in sentence.items() if name != "line"}
+            for sentence in checked
+        ],
+        "kept": len(kept),
+        "dropped": len(checked) - len(kept),
+        "quotations": len(quotations),
+        "quotations_found": sum(quotation["lines"] is not None for quotation in quotations),
+    }
+
+
+def _checked(sentence: Mapping[str, Any], texts: Mapping[int, str]) -> dict[str, Any]:
+    """Return a sentence with its quotations looked up, and whether it is kept."""
+    citations = [number for number in sentence["citations"] if number in texts]
+    quotations = []
+    for number, words in sentence["quotations"]:
+        looked_at = citations if number is None else [number] if number in texts else []
+        found = {at: place for at in looked_at if (place := find_quotation(words, texts[at]))}
+        at = next(iter(found), number)
+        lines = None if at is None or at not in found else list(found[at])
+        quotations.append({"citation": at, "text": words, "lines": lines})
+    reason = _problem(sentence["text"], sentence["citations"], citations, quotations, texts)
+    return {
+        "text": sentence["text"], "citations": citations, "quotations": quotations,
+        "kept": reason is None, "reason": reason, "line": sentence["line"],
+    }  # fmt: skip
+
+
+def _problem(
+    text: str,
+    named: Sequence[int],
+    citations: Sequence[int],
+    quotations: Sequence[Mapping[str, Any]],
+    texts: Mapping[int, str],
+) -> str | None:
+    """Return why a sentence is dropped, None where it is kept."""
+    if not named:
+        return "no citation"
+    if not citations or not any(character.isalnum() for character in text):
+        return "no such passage" if not citations else "no citation"
+    if any(quotation["lines"] is None for quotation in quotations):
+        return "quotation not found"
+    told = normalized_words("\n".join(texts[number] for number in citations))
+    claim = re.sub(r"^(?:\d+[.)]|[-*•])\s+", "", normalized_words(text))
+    figures = set(FIGURE.findall(told))
+    if any(figure not in figures for figure in FIGURE.findall(claim)):
+        return "figure not found"
+    if any(_letters(quotation["text"]) >= LEAST_QUOTED for quotation in quotations):
+        return None
+    words = {word.casefold() for word in CONTENT_WORD.findall(claim)}
+    there = {word.casefold() for word in CONTENT_WORD.findall(told)}
+    if not words or len(words & there) < LEAST_SHARE * len(words):
+        return "words not found"
+    return None
+
+
+def _letters(text: str) -> int:
+    return sum(character.isalnum() for character in unicodedata.normalize("NFKC", text))
+
+
+def cited_sentence(sentence: Mapping[str, Any]) -> str:
+    """Write a kept sentence with the numbers of its passages, before its full stop."""
+    text = str(sentence["text"])
+    body = text.rstrip(".!?…。\uff01\uff1f")
+    marks = "".join(f"[{number}]" for number in sentence["citations"])
+    return f"{body.rstrip()} {marks}{text[len(body) :] or '.'}"
 
 
 def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> dict[str, Any]:

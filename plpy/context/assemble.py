@@ -1,7 +1,7 @@
 """Choose and stitch the passages of a context within its budgets."""
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
@@ -93,10 +93,7 @@ def _tokens(chunk: Mapping[str, Any], start: int, last: int) -> int:
     starts, sums = chunk["starts"], chunk["sums"]
     if start == 0 and last == len(starts) - 1:
         return int(chunk["whole"])
-    first = bisect_left(starts, start)
-    if starts[first] != start:
-        first -= 1
-    return int(sums[last] - sums[first])
+    return int(sums[last] - sums[bisect_right(starts, start) - 1])
 
 
 Row = dict[str, Any]
@@ -116,7 +113,7 @@ class Assembly:
             self.chunks[chunk["document_id"]][chunk["chunk_index"]] = measured_chunk(chunk)
         self.budget = budget
         self.overheads = overheads
-        self.taken: dict[int, dict[int, list[tuple[int, int]]]] = defaultdict(dict)
+        self.taken: dict[int, dict[int, list[Range]]] = defaultdict(dict)
         self.costs: dict[int, int] = defaultdict(int)
         self.reserves = {
             kind: tokens for kind, tokens in budget["reserve_tokens"].items() if tokens
@@ -130,10 +127,15 @@ class Assembly:
 
     def runs(self, document: int, more: Pieces) -> list[Row]:
         """Return a document's runs of text as they would be with more pieces."""
+        taken = self.with_pieces(document, more)
+        return context_runs(self.chunks[document], taken, self.budget["max_part_tokens"])
+
+    def with_pieces(self, document: int, more: Pieces) -> dict[int, list[Range]]:
+        """Return what of a document is taken, with more pieces."""
         taken = dict(self.taken[document])
         for index, first, last in more:
             taken[index] = _union([*taken.get(index, []), (first, last)])
-        return context_runs(self.chunks[document], taken, self.budget["max_part_tokens"])
+        return taken
 
     def has(self, chunk: Row) -> bool:
         """Tell whether all of a chunk's text is taken already."""
@@ -191,9 +193,7 @@ class Assembly:
             self.reserves[chunk["kind"]] -= reserved
         self.free -= spent - reserved
         self.costs[document] = cost
-        for index, first, last in pieces:
-            ranges = self.taken[document].get(index, [])
-            self.taken[document][index] = _union([*ranges, (first, last)])
+        self.taken[document] = self.with_pieces(document, pieces)
         return True
 
     def _neighbours(self, chunk: Row) -> Pieces:

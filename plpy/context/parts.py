@@ -1,4 +1,4 @@
-"""The parts of a context, written out in their order."""
+"""The parts of a context, written out in their order, and where each comes from."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -113,3 +113,15 @@ def _reason(best: Mapping[str, Any] | None, part: Mapping[str, Any], is_cut: boo
     if is_cut:
         found.append("cut to the budget")
     return "; ".join(found)
+
+
+def passage_label(part: Mapping[str, Any]) -> str:
+    """Return 'docs/deploy.md:10-20, p. 3-4': URI or source key, lines, pages, as far as known."""
+    label = " ".join(str(part["uri"] or part["source_key"]).split())
+    if part["spans"]:
+        start, end = part["spans"][0]
+        label += f":{start}" if start == end else f":{start}-{end}"
+    pages = part["pages"]
+    if pages:
+        label += f", p. {pages[0]}" + (f"-{pages[-1]}" if len(pages) > 1 else "")
+    return label

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pgblend.plpy.context.label import passage_label
+from pgblend.plpy.context.parts import passage_label
 
 ABSTAINED = "NO ANSWER"
 # One string a line: PL/Python would change a literal that goes over several.

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pgblend.plpy.context.assemble import assemble_context
-from pgblend.plpy.context.label import passage_label
-from pgblend.plpy.context.parts import context_parts
+from pgblend.plpy.context.parts import context_parts, passage_label
 from pgblend.plpy.context.prompt import answer_messages, answer_rules
 from pgblend.plpy.text.tokens import approximate_tokens
 

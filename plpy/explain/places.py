@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from math import floor
 from typing import Any
 
+from pgblend.plpy.explain.candidates import Finding, finding
+
 _WEIGHED = {"lexical": "by words", "vector": "by vectors"}
 
 
 def diagnose_lift(best: Mapping[str, Any], facts: Mapping[str, Any], end: int) -> list[str]:
     """Return sentences that say what would move a passage towards the first `end` places.
 
-    `best` is a candidate with its `places` and `facts` is what _search_facts gathers. Named are
+    `best` is a candidate with its `places` and `facts` is what gathered_facts gives. They name
     stages that moved it off the page, arms that have it on the page, words that it lacks, and a
-    vector that it waits for; none where nothing of that holds.
+    missing vector.
     """
     arms, places = facts["arms"], best["places"]
     stages = [
@@ -52,8 +54,7 @@ def _others_ran(name: str, arms: Mapping[str, Any]) -> bool:
 
 Facts = Mapping[str, Any]
 Candidate = Mapping[str, Any]
-Found = dict[str, Any]
-Outcome = tuple[list[Found], str, str | None]
+Outcome = tuple[list[Finding], str, str | None]
 # Stages that give the pool no places of their own; the page is looked at last.
 _WITHOUT_PLACES = {"warm_up", "expand", "router", "embed", "strong_signal", "page", "fetch"}
 _DROPPED = {
@@ -68,13 +69,13 @@ _KEEP = {"per_document": "Raise per_document, or leave it out."}
 def diagnose_places(facts: Facts) -> Outcome:
     """Follow the passage of the document that comes furthest; there is always a verdict.
 
-    `facts` has what _search_facts gathers: stages, candidates (at least one),
+    `facts` has what gathered_facts gives: stages, candidates (at least one),
     start (results before the page), result_limit, and the settings. Findings end where the
     passage is lost; the suggestion is None for a result on the page.
     """
     names = [stage["name"] for stage in facts["stages"] if _gives_places(stage, facts["arms"])]
     best = min(facts["candidates"], key=lambda candidate: _progress(candidate, [*names, "page"]))
-    findings: list[Found] = []
+    findings: list[Finding] = []
     for name in names:
         place = best["places"].get(name)
         if place is None:
@@ -86,9 +87,7 @@ def diagnose_places(facts: Facts) -> Outcome:
             suggestion = _KEEP.get(reason, "Turn dedup off to keep it." if reason else None)
             return _lost(findings, name, verdict, suggestion, dropped)
         text = f"Its place after {name} is {place}."
-        findings.append(
-            {"stage": name, "passed": True, "finding": text, "details": {"place": place}}
-        )
+        findings.append(finding(name, True, text, place=place))
     if "page" not in best["places"]:
         return _below_minimum(findings, best, facts)
     return _page(findings, best, facts)
@@ -107,7 +106,7 @@ def _progress(candidate: Candidate, names: Sequence[str]) -> tuple[int, int]:
     return -last, candidate["places"][names[last]] if reached else 0
 
 
-def _page(findings: list[Found], best: Candidate, facts: Facts) -> Outcome:
+def _page(findings: list[Finding], best: Candidate, facts: Facts) -> Outcome:
     place, start, limit = best["places"]["page"], facts["start"], facts["result_limit"]
     depth = facts["settings"]["candidate_depth"]
     details = {"place": place, "score": best["score"]}
@@ -116,8 +115,7 @@ def _page(findings: list[Found], best: Candidate, facts: Facts) -> Outcome:
         return _lost(findings, "page", verdict, f"Raise candidate_depth to {place}.", details)
     if start < place <= start + limit:
         verdict = f"It is result {place}."
-        found = {"stage": "page", "passed": True, "finding": verdict, "details": details}
-        return [*findings, found], verdict, None
+        return [*findings, finding("page", True, verdict, **details)], verdict, None
     if limit == 0:
         verdict = f"It is result {place}, and no results were asked for."
         return _lost(findings, "page", verdict, f"Ask for {place} results.", details)
@@ -133,7 +131,7 @@ def _page(findings: list[Found], best: Candidate, facts: Facts) -> Outcome:
     return _lost(findings, "page", verdict, " ".join([*lifts, more]), details)
 
 
-def _below_minimum(findings: list[Found], best: Candidate, facts: Facts) -> Outcome:
+def _below_minimum(findings: list[Finding], best: Candidate, facts: Facts) -> Outcome:
     settings, score = facts["settings"], best["score"]
     if score < settings["min_score"]:
         verdict = f"Its score {score:.4g} is below min_score {settings['min_score']:g}."
@@ -149,14 +147,13 @@ def _below_minimum(findings: list[Found], best: Candidate, facts: Facts) -> Outc
 
 
 def _lost(
-    findings: list[Found],
+    findings: list[Finding],
     stage: str,
     verdict: str,
     suggestion: str | None,
     details: Mapping[str, Any],
 ) -> Outcome:
-    lost = {"stage": stage, "passed": False, "finding": verdict, "details": dict(details)}
-    return [*findings, lost], verdict, suggestion
+    return [*findings, finding(stage, False, verdict, **details)], verdict, suggestion
 
 
 def _lower(value: float) -> str:

@@ -1,23 +1,13 @@
-"""A filter's tree as an SQL condition."""
+"""A filter's tree as an SQL condition, and in a form that a GIN index can answer."""
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-COLUMNS = {
-    "$chunk_id": "c.id",
-    "$document_id": "d.id",
-    "$ingested_at": "d.ingested_at",
-    "$kind": "c.kind",
-    "$language": "d.text_search_config",
-    "$media_type": "d.media_type",
-    "$modified_at": "d.modified_at",
-    "$source_key": "d.source_key",
-    "$title": "d.title",
-    "$uri": "d.uri",
-}
+from pgblend.plpy.filter.parse import FIELDS
+
 RANGES = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 # What is compared with a date's day, which begins at the first and ends before the second.
 OF_DAYS = {"lt": ("<", 0), "lte": ("<", 1), "gt": (">=", 1), "gte": (">=", 0)}
@@ -35,143 +25,132 @@ def compile_filter(
     filter holds, else false or NULL. Metadata are the document's, and unless `by_document`
     those of the chunk over them.
     """
-    operands: list[str] = []
-
-    def bind(value: str) -> str:
-        operands.append(value)
-        return f"(${parameter})[{len(operands)}]"
-
-    return condition_of(tree, bind, by_document), operands
+    compiler = Compiler(parameter, by_document)
+    return compiler.condition(tree), compiler.operands
 
 
-def condition_of(node: tuple[Any, ...], bind: Callable[[str], str], by_document: bool) -> str:
-    """Return the condition of a node."""
-    if node[0] in ("and", "or"):
-        parts = [condition_of(part, bind, by_document) for part in node[1]]
-        joined = f" {node[0].upper()} ".join(parts)
-        return f"({joined})" if parts else str(node[0] == "and").lower()
-    if node[0] == "not":
-        return f"({condition_of(node[1], bind, by_document)}) IS NOT TRUE"
-    operator, field, kind, value = node
-    return comparison_of(operator, field, kind, value, bind, by_document)
+class Compiler:
+    """Writes the conditions of one filter; `operands` are the texts that they compare with."""
 
+    def __init__(self, parameter: int, by_document: bool) -> None:
+        self.parameter, self.by_document = parameter, by_document
+        self.operands: list[str] = []
 
-def comparison_of(
-    operator: str, field: str, kind: str, value: Any, bind: Callable[[str], str], by_document: bool
-) -> str:
-    """Return the condition of one operator on one field."""
-    if operator == "ne":
-        equal = comparison_of("eq", field, kind, value, bind, by_document)
-        return f"({equal}) IS NOT TRUE"
-    if operator == "exists" and not value:
-        there = comparison_of("exists", field, kind, True, bind, by_document)
-        return f"({there}) IS NOT TRUE"
-    if kind.startswith("metadata"):
-        return compare_json(operator, value_of(field, bind, by_document), kind, value, bind)
-    if field == "$date":
-        own = compare_date(operator, "d.modified_at", value, bind)
-        other = compare_date(operator, UNDATED, value, bind)
-        return f"({own} OR d.modified_at IS NULL AND {other})"
-    if field == "$collection":
-        named = compare_text(operator, "n.name", value, bind)
-        return f"d.collection_id IN (SELECT n.id FROM pgblend_data.collection AS n WHERE {named})"
-    compare = {"date": compare_date, "number": compare_number, "text": compare_text}[kind]
-    return compare(operator, COLUMNS[field], value, bind)
+    def bind(self, value: str) -> str:
+        """Add an operand; return the expression that stands for it."""
+        self.operands.append(value)
+        return f"(${self.parameter})[{len(self.operands)}]"
 
+    def bind_all(self, values: Iterable[str], type_: str) -> str:
+        """Add operands; return the expression of their array."""
+        bound = ", ".join(f"{self.bind(value)}::{type_}" for value in values)
+        return f"ARRAY[{bound}]::{type_}[]"
 
-def value_of(key: str, bind: Callable[[str], str], by_document: bool) -> str:
-    """Return the expression of a metadata key's value: jsonb, NULL where there is none."""
+    def condition(self, node: tuple[Any, ...]) -> str:
+        """Return the condition of a node."""
+        if node[0] in ("and", "or"):
+            parts = map(self.condition, node[1])
+            joined = f" {node[0].upper()} ".join(parts)
+            return f"({joined})" if joined else str(node[0] == "and").lower()
+        if node[0] == "not":
+            return f"({self.condition(node[1])}) IS NOT TRUE"
+        operator, field, kind, value = node
+        if operator == "ne":
+            return f"({self.condition(('eq', field, kind, value))}) IS NOT TRUE"
+        if operator == "exists" and not value:
+            return f"({self.condition((operator, field, kind, True))}) IS NOT TRUE"
+        if kind.startswith("metadata"):
+            return self.compare_json(operator, self.metadata(field), kind, value)
+        compare = {"date": self.compare_date, "number": self.compare_number}
+        compared = compare.get(kind, self.compare_text)(operator, FIELDS[field][1], value)
+        if field == "$date":
+            other = self.compare_date(operator, UNDATED, value)
+            return f"({compared} OR d.modified_at IS NULL AND {other})"
+        if field == "$collection":
+            found = f"SELECT n.id FROM pgblend_data.collection AS n WHERE {compared}"
+            return f"d.collection_id IN ({found})"
+        return compared
 
-    def top(name: str) -> str:
-        place = bind(name)
-        own = f"d.metadata -> {place}"
-        return own if by_document else f"coalesce(c.metadata -> {place}, {own})"
+    def metadata(self, key: str) -> str:
+        """Return the expression of a metadata key's value: jsonb, NULL where there is none."""
 
-    if "." not in key:
-        return f"({top(key)})"
-    first, *rest = key.split(".")
-    way = f"({top(first)})" + "".join(f" -> {bind(step)}" for step in rest)
-    return f"(coalesce({top(key)}, {way}))"
+        def top(name: str) -> str:
+            place = self.bind(name)
+            own = f"d.metadata -> {place}"
+            return own if self.by_document else f"coalesce(c.metadata -> {place}, {own})"
 
+        if "." not in key:
+            return f"({top(key)})"
+        first, *rest = key.split(".")
+        way = f"({top(first)})" + "".join(f" -> {self.bind(step)}" for step in rest)
+        return f"(coalesce({top(key)}, {way}))"
 
-def compare_json(
-    operator: str, field: str, kind: str, value: Any, bind: Callable[[str], str]
-) -> str:
-    """Return a condition on a jsonb value; of kind "metadata date" on what it says of time.
+    def compare_json(self, operator: str, field: str, kind: str, value: Any) -> str:
+        """Return a condition on a jsonb value; of kind "metadata date" on what it says of time.
 
-    A scalar contains (@>) its equal and nothing else, an array contains each of its elements.
-    """
-    if operator == "eq":
-        return f"{field} @> {bind(json_text(value))}::jsonb"
-    if operator == "in":
-        values = ", ".join(f"{bind(json_text(part))}::jsonb" for part in value)
-        return f"{field} @> ANY(ARRAY[{values}]::jsonb[])"
-    if operator == "exists":
-        return f"{field} <> 'null'::jsonb"
-    if operator == "contains":
-        return f"(jsonb_typeof({field}) = 'array' AND {field} @> {bind(json_text(value))}::jsonb)"
-    if isinstance(value, Decimal):
-        compared = f"{field} {RANGES[operator]} {bind(json_text(value))}::jsonb"
-        return f"(jsonb_typeof({field}) = 'number' AND {compared})"
-    text = f"({field} #>> '{{}}')"
-    if kind == "metadata date":
-        compared = compare_date(operator, f"pgblend._iso_timestamp{text}", value, bind)
-    elif operator == "prefix":
-        compared = f"{text} ^@ {bind(value)}"
-    else:
-        compared = f'{text} COLLATE "C" {RANGES[operator]} {bind(value)}'
-    return f"(jsonb_typeof({field}) = 'string' AND {compared})"
+        A scalar contains (@>) its equal and nothing else, an array contains each of its elements.
+        """
+        if operator == "eq":
+            return f"{field} @> {self.bind(json_text(value))}::jsonb"
+        if operator == "in":
+            return f"{field} @> ANY({self.bind_all(map(json_text, value), 'jsonb')})"
+        if operator == "exists":
+            return f"{field} <> 'null'::jsonb"
+        if operator == "contains":
+            compared = f"{field} @> {self.bind(json_text(value))}::jsonb"
+            return f"(jsonb_typeof({field}) = 'array' AND {compared})"
+        if isinstance(value, Decimal):
+            compared = f"{field} {RANGES[operator]} {self.bind(json_text(value))}::jsonb"
+            return f"(jsonb_typeof({field}) = 'number' AND {compared})"
+        text = f"({field} #>> '{{}}')"
+        if kind == "metadata date":
+            compared = self.compare_date(operator, f"pgblend._iso_timestamp{text}", value)
+        else:
+            compared = self.compare_text(operator, text, value)
+        return f"(jsonb_typeof({field}) = 'string' AND {compared})"
 
+    def compare_text(self, operator: str, field: str, value: Any) -> str:
+        """Return a condition on a text."""
+        if operator == "eq":
+            return f"{field} = {self.bind(value)}"
+        if operator == "in":
+            return f"{field} = ANY({self.bind_all(value, 'text')})"
+        if operator == "exists":
+            return f"{field} IS NOT NULL"
+        if operator == "prefix":
+            return f"{field} ^@ {self.bind(value)}"
+        if operator == "contains":
+            parts = [f"strpos({field}, {self.bind(part)}) > 0" for part in value]
+            return f"({' AND '.join([f'{field} IS NOT NULL', *parts])})"
+        return f'{field} COLLATE "C" {RANGES[operator]} {self.bind(value)}'
 
-def compare_text(operator: str, field: str, value: Any, bind: Callable[[str], str]) -> str:
-    """Return a condition on a text column."""
-    if operator == "eq":
-        return f"{field} = {bind(value)}"
-    if operator == "in":
-        return f"{field} = ANY(ARRAY[{', '.join(map(bind, value))}]::text[])"
-    if operator == "exists":
-        return f"{field} IS NOT NULL"
-    if operator == "prefix":
-        return f"{field} ^@ {bind(value)}"
-    if operator == "contains":
-        parts = [f"strpos({field}, {bind(part)}) > 0" for part in value]
-        return f"({' AND '.join([f'{field} IS NOT NULL', *parts])})"
-    return f'{field} COLLATE "C" {RANGES[operator]} {bind(value)}'
+    def compare_number(self, operator: str, field: str, value: Any) -> str:
+        """Return a condition on a number's column."""
+        if operator == "exists":
+            return f"{field} IS NOT NULL"
+        if operator == "in":
+            return f"{field} = ANY({self.bind_all(map(str, value), 'numeric')})"
+        return f"{field} {RANGES.get(operator, '=')} {self.bind(str(value))}::numeric"
 
+    def compare_date(self, operator: str, field: str, value: Any) -> str:
+        """Return a condition on a timestamp; a date without a time is its whole day in UTC."""
+        if operator == "exists":
+            return f"{field} IS NOT NULL"
+        if operator == "in":
+            days = [self.compare_date("eq", field, part) for part in value]
+            return f"({' OR '.join(days) or 'false'})"
+        if not is_day(value):
+            return f"{field} {RANGES.get(operator, '=')} {self.instant(value)}"
+        if operator == "eq":
+            return f"({field} >= {self.instant(value)} AND {field} < {self.instant(value, 1)})"
+        sign, days_later = OF_DAYS[operator]
+        return f"{field} {sign} {self.instant(value, days_later)}"
 
-def compare_number(operator: str, field: str, value: Any, bind: Callable[[str], str]) -> str:
-    """Return a condition on a number's column."""
-    if operator == "exists":
-        return f"{field} IS NOT NULL"
-    if operator == "in":
-        values = ", ".join(f"{bind(str(part))}::numeric" for part in value)
-        return f"{field} = ANY(ARRAY[{values}]::numeric[])"
-    return f"{field} {RANGES.get(operator, '=')} {bind(str(value))}::numeric"
-
-
-def compare_date(operator: str, field: str, value: Any, bind: Callable[[str], str]) -> str:
-    """Return a condition on a timestamp; a date without a time stands for its whole day in UTC."""
-
-    def instant(text: str, days: int = 0) -> str:
+    def instant(self, text: str, days_later: int = 0) -> str:
+        """Return the expression of a point in time; of a date, of its day's begin or end."""
         zone = " 00:00Z" if is_day(text) else "" if ZONED.search(text) else "Z"
-        later = " + interval '24:00'" if days else ""
-        return f"{bind(text + zone)}::timestamptz{later}"
-
-    def equal(text: str) -> str:
-        if not is_day(text):
-            return f"{field} = {instant(text)}"
-        return f"({field} >= {instant(text)} AND {field} < {instant(text, 1)})"
-
-    if operator == "exists":
-        return f"{field} IS NOT NULL"
-    if operator == "eq":
-        return equal(value)
-    if operator == "in":
-        return f"({' OR '.join(map(equal, value)) or 'false'})"
-    if not is_day(value):
-        return f"{field} {RANGES[operator]} {instant(value)}"
-    sign, days = OF_DAYS[operator]
-    return f"{field} {sign} {instant(value, days)}"
+        later = " + interval '24:00'" if days_later else ""
+        return f"{self.bind(text + zone)}::timestamptz{later}"
 
 
 def is_day(text: str) -> bool:
@@ -179,8 +158,83 @@ def is_day(text: str) -> bool:
     return len(text) == len("2026-01-31")
 
 
+MOST_ALTERNATIVES = 2000
+
+
+def filter_alternatives(
+    tree: tuple[Any, ...],
+) -> tuple[list[str], list[str] | None, list[str] | None]:
+    """Return (keys, alternatives, singles) of a filter's tree.
+
+    `keys` are the top-level metadata keys that it looks at. Whatever passes contains (@>) one of
+    the `alternatives`, JSON objects; None where there is no such list. `singles` are their entries
+    as objects of one key each: where a chunk's metadata lie over its document's, what passes has an
+    alternative in the document's or one of these in the chunk's.
+    """
+    alternatives = alternatives_of(tree)
+    if alternatives is None:
+        return sorted(keys_of(tree)), None, None
+    singles = [{key: entry[key]} for entry in alternatives for key in entry]
+    return sorted(keys_of(tree)), as_texts(alternatives), as_texts(singles)
+
+
+def keys_of(node: tuple[Any, ...]) -> set[str]:
+    """Return the top-level metadata keys that a node looks at."""
+    if node[0] in ("and", "or"):
+        return {key for part in node[1] for key in keys_of(part)}
+    if node[0] == "not":
+        return keys_of(node[1])
+    _, field, kind, _ = node
+    return {field, field.partition(".")[0]} if kind.startswith("metadata") else set()
+
+
+def alternatives_of(node: tuple[Any, ...]) -> list[dict[str, Any]] | None:
+    """Return objects of which whatever passes contains one; None where there are none."""
+    if node[0] == "and":
+        lists = [alternatives_of(part) for part in node[1]]
+        found = sorted((part for part in lists if part is not None), key=len)
+        return joined(found) if found else None
+    if node[0] == "or":
+        lists = [alternatives_of(part) for part in node[1]]
+        union = [entry for part in lists for entry in part or ()]
+        return None if None in lists or len(union) > MOST_ALTERNATIVES else union
+    if node[0] not in ("eq", "in", "contains") or node[2] != "metadata":
+        return None
+    operator, field, _, value = node
+    first, *rest = field.split(".")
+    values = value if operator == "in" else [value]
+    if operator != "contains":  # the value itself, or an array that has it
+        values = [form for part in values for form in (part, [part])]
+    flat = [{field: part} for part in values]
+    return flat + [{first: nested(rest, part)} for part in values] if rest else flat
+
+
+def joined(lists: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return the combinations of lists that must all hold, as far as those are few."""
+    result = lists[0]
+    for part in lists[1:]:
+        keys = {key for entry in result for key in entry}
+        apart = all(keys.isdisjoint(entry) for entry in part)
+        if apart and len(result) * len(part) <= MOST_ALTERNATIVES:
+            result = [{**one, **other} for one in result for other in part]
+    return result
+
+
+def nested(path: list[str], value: Any) -> Any:
+    """Return a value within objects of one key each."""
+    return {path[0]: nested(path[1:], value)} if path else value
+
+
+def as_texts(objects: list[dict[str, Any]]) -> list[str]:
+    """Return objects as JSON texts, each once."""
+    return list(dict.fromkeys(map(json_text, objects)))
+
+
 def json_text(value: Any) -> str:
     """Return a value as JSON, numbers to the last digit."""
+    if isinstance(value, dict):
+        entries = (f"{json_text(key)}: {json_text(part)}" for key, part in value.items())
+        return f"{{{', '.join(entries)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(json_text, value))}]"
     return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -13,19 +14,20 @@ OPERATORS = {
     "date": COMPARISONS,
     "number": COMPARISONS,
 }
+# The kind of each field, and its column of a chunk c, its document d, their collection n.
 FIELDS = {
-    "$chunk_id": "number",
-    "$collection": "text",
-    "$date": "date",
-    "$document_id": "number",
-    "$ingested_at": "date",
-    "$kind": "text",
-    "$language": "text",
-    "$media_type": "text",
-    "$modified_at": "date",
-    "$source_key": "text",
-    "$title": "text",
-    "$uri": "text",
+    "$chunk_id": ("number", "c.id"),
+    "$collection": ("text", "n.name"),
+    "$date": ("date", "d.modified_at"),
+    "$document_id": ("number", "d.id"),
+    "$ingested_at": ("date", "d.ingested_at"),
+    "$kind": ("text", "c.kind"),
+    "$language": ("text", "d.text_search_config"),
+    "$media_type": ("text", "d.media_type"),
+    "$modified_at": ("date", "d.modified_at"),
+    "$source_key": ("text", "d.source_key"),
+    "$title": ("text", "d.title"),
+    "$uri": ("text", "d.uri"),
 }
 METADATA = "$metadata."
 MOST_DEPTH = 16
@@ -164,7 +166,7 @@ def parse_field(key: str) -> tuple[str, str]:
                 f'filter: there is no field "{shorter(key)}": expected {", ".join(FIELDS)}',
                 f"A metadata key that begins with $ is written {METADATA}$key.",
             )
-        return key, FIELDS[key]
+        return key, FIELDS[key][0]
     return key, "metadata"
 
 
@@ -209,12 +211,13 @@ def is_value(value: Any, kind: str) -> bool:
 
 def is_date(value: str) -> bool:
     """Tell whether a string is a date or a timestamp, by form and by calendar."""
-    if not DATE.fullmatch(value) or not value.isascii() or value.startswith("0000"):
+    if not (value.isascii() and DATE.fullmatch(value)):
         return False
-    year, month, day = int(value[:4]), int(value[5:7]), int(value[8:10])
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    lengths = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-    return 1 <= month <= 12 and 1 <= day <= lengths[month - 1]
+    try:
+        date.fromisoformat(value[:10])
+    except ValueError:
+        return False
+    return True
 
 
 def count_conditions(node: tuple[Any, ...]) -> int:

@@ -1,4 +1,4 @@
-"""Ranked lists fused into one order."""
+"""Ranked lists fused into one order, with bonuses for high ranks."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -7,8 +7,7 @@ from itertools import count, repeat
 from operator import add
 from typing import TypeVar
 
-from pgblend.plpy.fusion.bonus import bonus_by_ways
-from pgblend.plpy.fusion.pool import ArmList, Candidates, Fused
+from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import (
     comparable_scores,
     convex_fusion,
@@ -17,7 +16,73 @@ from pgblend.plpy.fusion.scores import (
     weighted_sums,
 )
 from pgblend.plpy.ports import CandidateList
-from pgblend.plpy.settings.catalog import SearchSettings
+from pgblend.plpy.settings.catalog import Bonus, SearchSettings
+
+
+def rank_bonus(
+    ranks: Sequence[Sequence[int | None]], bonus: Bonus, attainable: float
+) -> tuple[list[float], float]:
+    """Return each item's bonus and the largest that there is, to be added to the fused sum.
+
+    `ranks[list][item]` as in fuse_ranks. Kinds:
+    - none: nothing.
+    - both_top: `amount` where at least two lists have the item in their first `depth` (S0: 0.1, 5).
+      Give one list for each way of searching: the best rank over its variants.
+    - tiers: of `tiers`, [{max_rank, amount}] by rising max_rank, the first that the item's best
+      rank in any list reaches, once (S1: 0.05 to rank 1, 0.02 to rank 3).
+
+    With `unit` attainable the amounts are fractions of `attainable`, what the sum without them can
+    attain (fuse_ranks gives it); else (absolute) they count as they are.
+    """
+    rows = zip(*ranks, strict=True)
+    unit = attainable if bonus.get("unit") == "attainable" else 1.0
+    if bonus["kind"] == "both_top":
+        depth, amount = bonus["depth"], bonus["amount"] * unit
+        return [
+            amount if sum(rank is not None and rank <= depth for rank in row) > 1 else 0.0
+            for row in rows
+        ], amount
+    if bonus["kind"] == "tiers":
+        tiers = [(tier["max_rank"], tier["amount"] * unit) for tier in bonus["tiers"]]
+        best = (min((rank for rank in row if rank is not None), default=None) for row in rows)
+        return [
+            0.0
+            if rank is None
+            else next((amount for max_rank, amount in tiers if rank <= max_rank), 0.0)
+            for rank in best
+        ], max(amount for _, amount in tiers)
+    return [0.0 for _ in rows], 0.0
+
+
+def bonus_by_ways(
+    lists: Sequence[ArmList],
+    ranks: Sequence[Sequence[int | None]],
+    bonus: Bonus,
+    attainable: float,
+) -> tuple[list[float], float]:
+    """Return the bonus of each item and the largest possible one (rank_bonus).
+
+    Words and vectors are two ways of searching; the lists of one way, the arms of words above all,
+    count as one, in which an item has its best rank.
+    """
+    ways = [
+        [
+            of_ranks
+            for of_list, of_ranks in zip(lists, ranks, strict=True)
+            if of_list.by_vector == by_vector
+        ]
+        for by_vector in (False, True)
+    ]
+    best_ranks = [
+        [
+            min((rank for rank in of_item if rank is not None), default=None)
+            for of_item in zip(*of_way, strict=True)
+        ]
+        for of_way in ways
+        if of_way
+    ]
+    return rank_bonus(best_ranks, bonus, attainable)
+
 
 Value = TypeVar("Value")
 Missing = TypeVar("Missing")
@@ -33,8 +98,8 @@ def list_column(
     return list(map(value_of.get, chunk_ids, repeat(missing)))
 
 
-def merge_lists(lists: Sequence[ArmList]) -> Candidates:
-    """Return the passages of all lists, each once."""
+def merge_lists(lists: Sequence[ArmList]) -> Fused:
+    """Return the passages of all lists, each once, not yet fused."""
     found = (
         zip(one.found.document_ids, one.found.chunk_indexes, one.found.chunk_ids, strict=True)
         for one in lists
@@ -43,7 +108,7 @@ def merge_lists(lists: Sequence[ArmList]) -> Candidates:
     columns = map(list, zip(*ordered, strict=True)) if ordered else ([], [], [])
     document_ids, chunk_indexes, chunk_ids = columns
     ranks = [list_column(of_list.found, count(1), chunk_ids, None) for of_list in lists]
-    return Candidates(chunk_ids, document_ids, chunk_indexes, ranks)
+    return Fused(chunk_ids, document_ids, chunk_indexes, ranks)
 
 
 def documents_once(lists: Sequence[ArmList]) -> list[ArmList]:
@@ -101,8 +166,8 @@ def fuse_ranks(
     """Return Σ weight / (k + rank) of each item, and what an item first in every list would get.
 
     `ranks[list][item]` starts at 1; None where the list lacks the item, which adds nothing. Terms
-    are added from the smallest, so the order of the lists changes no bit and mirrored ranks tie
-    (Python's own `sum` rounds differently from 3.12 on). Cormack, Clarke and Büttcher 2009.
+    are added from the smallest: the order of the lists changes no bit, and mirrored ranks tie.
+    (Python's own `sum` rounds differently from 3.12 on.) Cormack, Clarke and Büttcher 2009.
     """
     terms = [
         [0.0 if rank is None else weight / (k + rank) for rank in of_list]
@@ -129,31 +194,30 @@ def fuse_lists(
     `depth` is how many candidates each arm was asked for. On the scale attainable a single list
     keeps its scores: BM25 as a share of what no passage can reach, a cosine as (1 + cosine) / 2.
     """
-    pool = merge_lists(lists)
-    chunk_ids, count = pool.chunk_ids, len(pool.chunk_ids)
-    fused = Fused(chunk_ids, pool.document_ids, pool.chunk_indexes, pool.ranks)
+    fused = merge_lists(lists)
+    count = len(fused.chunk_ids)
     fused.weights = [of_list.weight for of_list in lists]
     if settings.fusion == "convex" and len(lists) > 1:
         sums = _by_scores(fused, lists, settings, depth, moved_cosines)
     elif len(lists) == 1 and settings.fused_scale == "attainable":
         low, high = score_range(lists[0])
         shares = [max((score - low) / (high - low), 0.0) for score in lists[0].found.scores]
-        sums = list_column(lists[0].found, shares, chunk_ids, 0.0)
+        sums = list_column(lists[0].found, shares, fused.chunk_ids, 0.0)
         fused.normal = [sums]
     else:
-        sums, fused.attainable = fuse_ranks(pool.ranks, fused.weights, settings.rrf_k)
+        sums, fused.attainable = fuse_ranks(fused.ranks, fused.weights, settings.rrf_k)
     fused.bonus = [0.0] * count
     if settings.bonus["kind"] != "none" and (fused.normal is None or len(lists) > 1):
-        fused.bonus, largest = bonus_by_ways(lists, pool.ranks, settings.bonus, fused.attainable)
+        fused.bonus, largest = bonus_by_ways(lists, fused.ranks, settings.bonus, fused.attainable)
         sums = [sum(both) for both in zip(sums, fused.bonus, strict=True)]
         fused.attainable += largest
     if settings.recency_half_life_days is not None and count:
-        ages = ages_days(pool.document_ids)
+        ages = ages_days(fused.document_ids)
         fused.recency = recency_decay([1.0] * count, ages, settings.recency_half_life_days)
         sums = [score * factor for score, factor in zip(sums, fused.recency, strict=True)]
     fused.sums = sums
     fused.points = scale_fused(sums, fused.attainable, "attainable")
-    fused.order = _best_first(fused.points)
+    fused.order = best_first(fused.points)
     return fused
 
 
@@ -169,7 +233,7 @@ def _by_scores(
     scaled = [_scaled(of_list, chunk_ids, settings, depth) for of_list in lists]
     own = next((place for place, one in enumerate(lists) if one.arm == "vector"), None)
     if settings.feedback["passages"] > 0 and chunk_ids and own is not None:
-        first = _best_first(weighted_sums(*_weighted(lists, scaled)))
+        first = best_first(weighted_sums(*_weighted(lists, scaled)))
         fused.feedback = fused.ids(first[: settings.feedback["passages"]])
         fused.unmoved = scaled[own][0]
         moved = _with_scores(lists[own], moved_cosines(chunk_ids, fused.feedback))
@@ -178,7 +242,8 @@ def _by_scores(
     return convex_fusion(fused.normal, fused.weights)
 
 
-def _best_first(scores: Sequence[float]) -> list[int]:
+def best_first(scores: Sequence[float]) -> list[int]:
+    """Return the items by falling score, ties in their order."""
     return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)  # stable, as sorted is
 
 

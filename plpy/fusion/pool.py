@@ -31,22 +31,11 @@ class ArmList:
 
 
 @dataclass(slots=True)
-class Candidates:
-    """The passages of all lists, each once, by (document id, chunk index).
+class Fused:
+    """The passages of all lists, each once, by (document id, chunk index), and their fused scores.
 
     So a stable sort by score leaves ties in that order. `ranks[list][item]` starts at 1; None where
     the list lacks the item.
-    """
-
-    chunk_ids: Sequence[int] = ()
-    document_ids: Sequence[int] = ()
-    chunk_indexes: Sequence[int] = ()
-    ranks: Sequence[Sequence[int | None]] = ()
-
-
-@dataclass(slots=True)
-class Fused(Candidates):
-    """Candidates with their fused scores.
 
     By item: `sums`, what fusion gave with bonus and recency, of at most `attainable`; `points`, the
     same in [0, 1]; `bonus`; `recency` (None without the setting). `order` has the items, best
@@ -56,6 +45,10 @@ class Fused(Candidates):
     scores before; both are None without feedback.
     """
 
+    chunk_ids: Sequence[int] = ()
+    document_ids: Sequence[int] = ()
+    chunk_indexes: Sequence[int] = ()
+    ranks: Sequence[Sequence[int | None]] = ()
     sums: Sequence[float] = ()
     attainable: float = 1.0
     points: Sequence[float] = ()

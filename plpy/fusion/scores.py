@@ -32,7 +32,7 @@ def arm_normalization(
 
     `low` and `high` are the arm's lowest and highest possible scores (BM25: 0 and its perfect
     score; cosine: -1 and 1). theoretical takes the lowest possible and the list's best (Bruch, Gai
-    and Ingber 2023), absolute both possible ones, so that scores do not depend on the other items;
+    and Ingber 2023). absolute takes both possible ones, so scores do not depend on the other items.
     zscore is cut at 3 deviations, so that it lies in [0, 1].
     """
     method = normalization["method"]
@@ -57,12 +57,11 @@ def spread_scores(
     `depth` has all that it could find: what it lacks has the score `floor` (BM25: 0), which is then
     the least; None stands for a list in which nothing lacks a score (cosines).
 
-    The spread, to the power 1.25, is in [0, 1]: how far the best stands above the 25th, as a share
-    of the best where there is a floor, since BM25 has no unit, and of the 25th's distance,
-    1 - cosine, where there is none. A list's weight is multiplied by it: an arm that takes its
-    candidates for nearly alike cannot tell which is better, and then counts less. Multiplying all
-    BM25 scores or all distances by one number changes nothing, so models whose cosines lie close
-    together count as others do.
+    The spread is in [0, 1]: how far the best stands above the 25th, to the power 1.25. With a floor
+    it is a share of the best, since BM25 has no unit; else a share of the 25th's distance, 1 -
+    cosine. A list's weight is multiplied by it: an arm that takes its candidates for nearly alike
+    cannot tell which is better, and then counts less. Multiplying all BM25 scores or all distances
+    by one number changes nothing, so models whose cosines lie close together count as others do.
     """
     falling = sorted(scores, reverse=True) or [0.0]
     least = falling[-1]

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pgblend.plpy.fusion.lists import (
+    best_first,
     fuse_ranks,
     list_column,
     merge_lists,
     recency_decay,
 )
-from pgblend.plpy.fusion.pool import ArmList, Candidates, Fused
+from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused, weighted_sums
 from pgblend.plpy.ports import CandidateList, NodePassage, Walk
 from pgblend.plpy.session import Json
@@ -65,9 +66,9 @@ def graph_list(
 
     `seeds` are items of the pool, best first. A passage stands for itself and for its document
     (nodes 4 · id + 1 and 4 · id), and reaching either reaches it; where several passages of a
-    document are in the pool, its best one. `walk` gives (node, distance, seed's node) near nodes,
-    for each the nearest seeds, `node_passages` passages of nodes that no passage of the pool stands
-    for.
+    document are in the pool, its best one. `walk` gives (node, distance, seed's node) of nodes near
+    some, for each the nearest seeds. `node_passages` gives the passages of nodes that no passage of
+    the pool stands for.
     """
     ids, documents = pool.chunk_ids, pool.document_ids
     item_of: dict[int, int] = {}
@@ -154,54 +155,46 @@ def fuse_graph(
     weight = settings.graph["weight"] * (1.0 if is_sum else sum(fused.weights) or 1.0)
     together = [*lists, _list_of(rows, weight)]
     pool = merge_lists(together)
-    recency = None
     if fused.recency is not None:
         ages = ages_days(pool.document_ids)
-        recency = recency_decay([1.0] * len(ages), ages, settings.recency_half_life_days)
-    decay = recency or [1.0] * len(pool.chunk_ids)
+        half_life = settings.recency_half_life_days
+        pool.recency = recency_decay([1.0] * len(ages), ages, half_life)
+    decay = pool.recency or [1.0] * len(pool.chunk_ids)
     if is_sum:
-        found = _summed(together, pool, decay)
+        add_scores(pool, together, decay)
     else:
         near = {row.chunk_id: row.near for row in rows}
         near_of = [near.get(chunk_id, 0.0) for chunk_id in pool.chunk_ids]
-        found = _joined(fused, pool, weight, near_of, decay, settings.rrf_k)
-    found.recency, found.feedback = recency, fused.feedback
+        add_share(pool, fused, weight, near_of, decay, settings.rrf_k)
+    pool.feedback = fused.feedback
     # A sum with a negative cosine may lie below 0.
-    points = scale_fused(found.sums, found.attainable, "attainable")
-    found.points = [max(point, 0.0) for point in points]
-    found.order = sorted(range(len(points)), key=lambda item: -found.sums[item])
-    return together, found
+    points = scale_fused(pool.sums, pool.attainable, "attainable")
+    pool.points = [max(point, 0.0) for point in points]
+    pool.order = best_first(pool.sums)
+    return together, pool
 
 
-def _summed(lists: Sequence[ArmList], pool: Candidates, decay: Sequence[float]) -> Fused:
-    """Return the pool with scores added as they are; the last list is the graph's."""
+def add_scores(pool: Fused, lists: Sequence[ArmList], decay: Sequence[float]) -> None:
+    """Fuse a pool by adding scores as they are; the last list is the graph's."""
     weight = lists[-1].weight
-    parts = [list_column(one.found, one.found.scores, pool.chunk_ids, 0.0) for one in lists]
-    weights = [*(1.0 for _ in lists[1:]), weight]
-    sums = weighted_sums(parts, weights)
-    return Fused(
-        pool.chunk_ids,
-        pool.document_ids,
-        pool.chunk_indexes,
-        pool.ranks,
-        sums=[score * left for score, left in zip(sums, decay, strict=True)],
-        attainable=float(len(lists) - 1) + weight / 2,
-        bonus=[0.0] * len(decay),
-        normal=parts,
-        weights=weights,
-        total=1.0,
-    )
+    pool.normal = [list_column(one.found, one.found.scores, pool.chunk_ids, 0.0) for one in lists]
+    pool.weights = [*(1.0 for _ in lists[1:]), weight]
+    sums = weighted_sums(pool.normal, pool.weights)
+    pool.sums = [score * left for score, left in zip(sums, decay, strict=True)]
+    pool.attainable = float(len(lists) - 1) + weight / 2
+    pool.bonus = [0.0] * len(decay)
+    pool.total = 1.0
 
 
-def _joined(
+def add_share(
+    pool: Fused,
     fused: Fused,
-    pool: Candidates,
     weight: float,
     near_of: Sequence[float],
     decay: Sequence[float],
     rrf_k: float,
-) -> Fused:
-    """Return the pool with the graph's share added to the fused sums."""
+) -> None:
+    """Fuse a pool by adding the graph's share to the sums that were fused before."""
     old = {chunk_id: item for item, chunk_id in enumerate(fused.chunk_ids)}
     place = [old.get(chunk_id) for chunk_id in pool.chunk_ids]
 
@@ -209,30 +202,23 @@ def _joined(
         return [0.0 if item is None else values[item] for item in place]
 
     total = sum(fused.weights) or 1.0
-    share, normal = 1.0, None
+    share = 1.0
     if fused.normal is None:
         gained, most = fuse_ranks([pool.ranks[-1]], [weight], rrf_k)
     else:
         share = total / (total + weight)
         gained = [near * (1 - share) for near in near_of]
         most = 1 - share
-        normal = [*map(moved, fused.normal), near_of]
-    return Fused(
-        pool.chunk_ids,
-        pool.document_ids,
-        pool.chunk_indexes,
-        pool.ranks,
-        sums=[
-            before * share + gain * left
-            for before, gain, left in zip(moved(fused.sums), gained, decay, strict=True)
-        ],
-        attainable=fused.attainable * share + most,
-        bonus=[amount * share for amount in moved(fused.bonus)],
-        normal=normal,
-        weights=[*fused.weights, weight],
-        total=total + weight,
-        unmoved=fused.unmoved and moved(fused.unmoved),
-    )
+        pool.normal = [*map(moved, fused.normal), near_of]
+    pool.sums = [
+        before * share + gain * left
+        for before, gain, left in zip(moved(fused.sums), gained, decay, strict=True)
+    ]
+    pool.attainable = fused.attainable * share + most
+    pool.bonus = [amount * share for amount in moved(fused.bonus)]
+    pool.weights = [*fused.weights, weight]
+    pool.total = total + weight
+    pool.unmoved = fused.unmoved and moved(fused.unmoved)
 
 
 class GraphProgress(Progress, Protocol):

@@ -1,6 +1,7 @@
 """Where a link leads."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 from urllib.parse import unquote, urljoin
 
 from pgblend.plpy.graph.names import link_name, path_name, uri_name
@@ -47,11 +48,11 @@ def resolve_link(
 ) -> int | None:
     """Return the id of the document meant, None where there is none.
 
-    A key, a path and an address must be met as a whole. A wiki link and a name mean, of the
-    documents of that name, one below the folders written, else one whose own name it is, before an
-    alias and a title, then one written alike, then the nearest in folders, then the shortest path.
-    Folders that no document of the name is in are passed over where one document only has the name:
-    it was moved. Does not depend on the candidates' order.
+    A key, a path and an address must be met as a whole. A wiki link and a name mean a document of
+    that name. It lies below the folders written; else its own name comes before an alias, and that
+    before a title. Then one written alike counts, then the nearest in folders, then the shortest
+    path. Folders that no document of the name is in are passed over where one document only has the
+    name: it was moved. Does not depend on the candidates' order.
     """
     fitting = [
         candidate
@@ -76,16 +77,13 @@ def resolve_link(
     def order(candidate: Candidate) -> tuple[bool, int, bool, int, int, str, int]:
         document_id, key, name_kind, full_name = candidate
         *own_folders, own_name = key.split("/")
-        shared = 0
-        for ours, theirs in zip(folders, own_folders, strict=False):
-            if ours != theirs:
-                break
-            shared += 1
+        pairs = zip(folders, own_folders, strict=False)
+        shared = takewhile(lambda pair: pair[0] == pair[1], pairs)
         return (
             "/" not in path or full_name != path,
             NAME_KINDS.index(name_kind) if name_kind in NAME_KINDS else 0,
             written not in (own_name, own_name.rpartition(".")[0]),
-            -shared,
+            -sum(1 for _ in shared),
             len(own_folders),
             key,
             document_id,

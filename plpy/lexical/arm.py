@@ -1,7 +1,7 @@
 """The lexical arm: BM25 of a query's words, and of what misspelt ones may stand for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from pgblend.plpy.lexical.corrections import (
@@ -16,7 +16,6 @@ from pgblend.plpy.lexical.deadline import Deadline, arm_deadline
 from pgblend.plpy.lexical.idf import own_df, query_idf
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
-    document_operands,
     query_terms,
     words_of_lexemes,
 )
@@ -107,12 +106,10 @@ class LexicalArm:
             return WordList(NOTHING)
         idf = iter(query_idf(configs, lexemes, counts))
         parts = [
-            Part(
-                part.config,
-                part.lexemes,
-                [next(idf) * boost for boost in part.boosts],
-                part.condition,
-                document_operands(self.db, query, part) if scope.by_document else (),
+            replace(
+                part,
+                weights=[next(idf) * boost for boost in part.weights],
+                operands=part.operands if scope.by_document else (),
             )
             for part in terms.parts
         ]
@@ -264,7 +261,7 @@ def corrected_parts(
     """Return what to look for once misspelt words are put right."""
     parts = []
     for part in terms.parts:
-        weights = corrected_weights(part.config, part.lexemes, part.boosts, chosen, frequencies)
+        weights = corrected_weights(part.config, part.lexemes, part.weights, chosen, frequencies)
         if weights:
             parts.append(Part(part.config, [*weights], [*weights.values()], part.condition))
     return parts

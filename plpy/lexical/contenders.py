@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from pgblend.plpy.lexical.arrays import Floats, Integers
 from pgblend.plpy.lexical.postings import Postings
+from pgblend.plpy.lexical.rows import Floats, Integers
 
 MANY = 8
 PROBE_SHARE = 16
@@ -84,8 +84,8 @@ def largest(values: Floats, count: int, slack: float) -> Integers:
 def kth_of_blocks(values: Floats, k: int) -> float:
     """Return a lower bound of the k-th largest value: the k-th largest of the maxima of blocks.
 
-    Of B blocks, block i has the places i, i + B, i + 2 · B…, so that neighbours, which are often
-    alike, are not in the same one.
+    Of B blocks, block i has the places i, i + B, i + 2 · B… Neighbours, which are often alike, are
+    never in the same one.
     """
     blocks = FEW_BLOCKS if k * 4 <= FEW_BLOCKS else MANY_BLOCKS
     height = len(values) // blocks
@@ -135,8 +135,8 @@ def added_up(
 def contenders(sums: Floats, depth: int, slack: float, bound: float, count: int) -> Integers | None:
     """Return the rows that can be among the best `depth` when at most `bound` is added to each.
 
-    None where that could be rows with a sum of 0, or so many that to look them up takes longer than
-    to add `count` postings.
+    None where rows with a sum of 0 could be among them. None, too, where they are so many that to
+    look them up takes longer than to add `count` postings.
     """
     threshold = kth_of_blocks(sums, depth) * slack - bound
     if threshold <= 0:

@@ -6,11 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from pgblend.plpy.lexical.arrays import Floats, Integers, Mask, Pair
 from pgblend.plpy.lexical.index import IndexView, OpenIndex
 from pgblend.plpy.lexical.pending import Pending, pending_postings
 from pgblend.plpy.lexical.postings import view_postings
-from pgblend.plpy.lexical.rows import ChunkRows, join_rows
+from pgblend.plpy.lexical.rows import ChunkRows, Floats, Integers, Mask, Pair, join_rows
 from pgblend.plpy.session import Database
 
 
@@ -110,8 +109,8 @@ def score_documents(
 ) -> tuple[Integers, Floats]:
     """Return (places, scores) of all documents that reach the score of the best `depth`.
 
-    A document's frequency of a term is the weighted sum of its live chunks' own ones, summed as
-    whole numbers, so that it does not matter which rows they are in. `norms` has for each document
+    A document's frequency of a term is the weighted sum of its live chunks' own ones. They are
+    summed as whole numbers, so their rows do not matter. `norms` has for each document
     k1 · (1 - b + b · length / average length).
     score = Σ idf · tf · (k1 + 1) / (tf + norm), in the order of the terms. Ascending places.
     """

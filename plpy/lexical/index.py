@@ -7,9 +7,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from pgblend.plpy.lexical.arrays import Floats, Integers, Mask, Pair
 from pgblend.plpy.lexical.pending import Pending, PendingCache
-from pgblend.plpy.lexical.rows import ChunkRows, find_rows, join_rows
+from pgblend.plpy.lexical.rows import ChunkRows, Floats, Integers, Mask, Pair, find_rows, join_rows
 from pgblend.plpy.lexical.segment import Segment, unpack_segment
 from pgblend.plpy.session import Database, Row
 
@@ -47,8 +46,8 @@ class IndexView:
 
     Segments lie by text search configuration, then id. `bounds` are (first row, after the last) of
     each, `directories` its (terms, where the postings of each start). `ranges` are the rows of each
-    configuration; `frequencies` has for each code the occurrences in title, headings and body, the
-    chunk's own and those that repeat the chunk before, codes being of `code_type`.
+    configuration; `frequencies` has for each code, of `code_type`, the occurrences in title,
+    headings and body: the chunk's own, then those that repeat the chunk before.
 
     Segments never change but for deletions, so a session can keep views, and in them what it
     derived: see the functions that fill these.
@@ -80,7 +79,7 @@ def view_rows(view: IndexView, chunk_ids: Integers) -> Integers:
     """Return the rows of the view that hold these chunks (sorted ids), ascending.
 
     Ids that the view does not have are left out. Each segment's ids are sorted, and most segments
-    cover a range of their own, so each is only asked for the ids within its range.
+    cover a range of their own: each is only asked for the ids within it.
     """
     parts: list[Integers] = [np.empty(0, np.intp)]
     for start, end in view.bounds:

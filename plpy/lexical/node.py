@@ -15,11 +15,14 @@ from pgblend.plpy.lexical.documents import (
     score_documents,
 )
 from pgblend.plpy.lexical.index import OpenIndex, open_index
-from pgblend.plpy.lexical.merge import merge_columns
 from pgblend.plpy.lexical.records import term_ids
-from pgblend.plpy.lexical.score import Columns, Scoring, columns_of, exact_norms
-from pgblend.plpy.lexical.statistics import count_chunks, count_languages
-from pgblend.plpy.lexical.vocabulary import known_lexemes, similar_lexemes
+from pgblend.plpy.lexical.score import ID_OF, Hit, Scoring, exact_norms, hits_of
+from pgblend.plpy.lexical.vocabulary import (
+    count_chunks,
+    count_languages,
+    known_lexemes,
+    similar_lexemes,
+)
 from pgblend.plpy.ports import (
     CandidateList,
     CountRequest,
@@ -72,11 +75,15 @@ class Node:
         find = self._documents if request.by_document else self._chunks
         lists = [find(opened, request, part, check) for part in request.parts]
         totals = [sum(part.weights) * (request.formula.k1 + 1) for part in request.parts]
-        if len(lists) == 1:
-            perfect = totals[0] if lists[0][0] or not request.by_document else None
-            return CandidateList(*lists[0], [0] * len(lists[0][0]), perfect)
-        found = [total for total, columns in zip(totals, lists, strict=True) if columns[0]]
-        return merge_columns(lists, request.depth, max(found, default=None))
+        perfect = [total for total, hits in zip(totals, lists, strict=True) if hits]
+        best = sorted(
+            ((*hit, place) for place, hits in enumerate(lists) for hit in hits),
+            key=lambda hit: (-hit[3], hit[1], hit[2]),
+        )
+        if not best:
+            return CandidateList([], [], [], [], [])
+        ids, documents, indexes, scores, places = zip(*best[: request.depth], strict=True)
+        return CandidateList([*ids], [*documents], [*indexes], [*scores], [*places], max(perfect))
 
     def known(self, request: KnownRequest) -> Sequence[bool]:
         """Tell of each lexeme whether the vocabulary has it."""
@@ -94,7 +101,9 @@ class Node:
         deadline = Deadline(self.db, monotonic() + timeout_ms / 1000)
         return self._opened[tuple(collection_ids)], deadline.check
 
-    def _chunks(self, opened: OpenIndex, request: ListRequest, part: Part, check: Check) -> Columns:
+    def _chunks(
+        self, opened: OpenIndex, request: ListRequest, part: Part, check: Check
+    ) -> list[Hit]:
         """Return the best chunks of one part."""
         checked = candidate_filter(self.db, request.collection_ids, request.filter, part.condition)
         terms, formula = term_ids(part.lexemes), request.formula
@@ -103,7 +112,7 @@ class Node:
 
     def _documents(
         self, opened: OpenIndex, request: ListRequest, part: Part, check: Check
-    ) -> Columns:
+    ) -> list[Hit]:
         """Return the best documents of one part, each with its best chunk that passes the filter.
 
         Phrases, exclusions and filters are checked on the best documents, at each turn four times
@@ -117,10 +126,10 @@ class Node:
         wanted = request.depth
         while True:
             wanted = 4 * wanted
-            columns = best_documents(found, request, part, wanted, True, check)
-            passed = passing_documents(self.db, columns, checked, part.operands)
-            if len(passed) >= request.depth or len(set(columns[1])) < wanted:
-                return columns_of(passed[: request.depth])
+            hits = best_documents(found, request, part, wanted, True, check)
+            passed = passing_documents(self.db, hits, checked, part.operands)
+            if len(passed) >= request.depth or len({hit[1] for hit in hits}) < wanted:
+                return passed[: request.depth]
 
 
 def best_documents(
@@ -130,7 +139,7 @@ def best_documents(
     depth: int,
     every_chunk: bool,
     check: Check,
-) -> Columns:
+) -> list[Hit]:
     """Return the best documents with every chunk that has a term, or with the best one alone."""
     formula = request.formula
     weights, k1 = formula.field_weights, formula.k1
@@ -143,13 +152,7 @@ def best_documents(
     if not every_chunk:
         firsts = np.unique(order, return_index=True)[1]
         chunks, order = chunks[firsts], order[firsts]
-    rows = found.rows
-    return (
-        rows.chunk_ids[chunks].tolist(),
-        rows.document_ids[chunks].tolist(),
-        rows.chunk_indexes[chunks].tolist(),
-        scores[best][order].tolist(),
-    )
+    return hits_of(found.rows, chunks, scores[best][order])
 
 
 # A document passes an alternative when some chunk has each phrase and none has what it excludes.
@@ -164,17 +167,17 @@ _PASSING = """
 
 
 def passing_documents(
-    db: Database, columns: Columns, checked: CandidateFilter | None, operands: Sequence[Operand]
-) -> list[tuple[int, int, int, float]]:
-    """Return the rows of the documents that pass, each with its first chunk that does."""
-    rows = list(zip(*columns, strict=True))
+    db: Database, hits: list[Hit], checked: CandidateFilter | None, operands: Sequence[Operand]
+) -> list[Hit]:
+    """Return the hits of the documents that pass, each with its first chunk that does."""
     if checked is not None:
-        by_document = checked.column == "document_ids"
-        ids = columns[1] if by_document else columns[0]
-        passing = set(checked.passing(list(dict.fromkeys(ids))).tolist())
-        rows = [row for row, id_ in zip(rows, ids, strict=True) if id_ in passing]
-    firsts = {row[1]: row for row in reversed(rows)}
-    kept = list(dict.fromkeys(row[1] for row in rows))
+        id_of = ID_OF[checked.column]
+        passing = set(checked.passing(list(set(map(id_of, hits)))).tolist())
+        hits = [hit for hit in hits if id_of(hit) in passing]
+    firsts: dict[int, Hit] = {}
+    for hit in hits:
+        firsts.setdefault(hit[1], hit)
+    kept = list(firsts)
     if operands:
         found = db.run(
             _PASSING,

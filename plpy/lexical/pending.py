@@ -6,8 +6,7 @@ from itertools import accumulate, groupby
 
 import numpy as np
 
-from pgblend.plpy.lexical.arrays import Integers
-from pgblend.plpy.lexical.rows import ChunkRows
+from pgblend.plpy.lexical.rows import COLUMN_TYPES, ChunkRows, Integers, stored_rows
 from pgblend.plpy.lexical.segment import Source
 from pgblend.plpy.session import Row
 
@@ -46,19 +45,18 @@ def unpack_pending(columns: Row) -> Pending | None:
     """
     if columns["chunk_ids"] is None:
         return None
-    records = np.frombuffer(columns["records"] or b"", RECORD)
     counts = np.frombuffer(columns["record_counts"], ">i4")
+    return pending_chunks(stored_rows(columns, ">"), counts, columns["records"] or b"")
+
+
+def pending_chunks(rows: ChunkRows, record_counts: Integers, packed: bytes) -> Pending:
+    """Return chunks with so many records each as a source of postings."""
+    records = np.frombuffer(packed, RECORD)
     return Pending(
-        rows=ChunkRows(
-            np.frombuffer(columns["chunk_ids"], ">i8").astype(np.int64),
-            np.frombuffer(columns["document_ids"], ">i8").astype(np.int64),
-            np.frombuffer(columns["chunk_indexes"], ">i4").astype(np.int32),
-            np.frombuffer(columns["lengths"], ">i4").astype(np.int32),
-            np.frombuffer(columns["own_lengths"], ">i4").astype(np.int32),
-        ),
-        alive=np.ones(len(counts), np.bool_),
+        rows=rows,
+        alive=np.ones(len(rows), np.bool_),
         terms=records["term"].astype(np.int64),
-        ordinals=np.repeat(np.arange(len(counts)), counts),
+        ordinals=np.repeat(np.arange(len(rows)), record_counts),
         counts=records["counts"],
         frequencies=records["last_8"].astype(np.int64) & (1 << 48) - 1,
     )
@@ -105,8 +103,15 @@ class PendingCache:
         return self.pending
 
 
+KEY = np.dtype([("chunk_ids", ">i8"), ("transaction", ">u4")])
 HEAD = np.dtype(
-    [("document", ">i8"), ("index", ">i4"), ("length", ">i4"), ("own", ">i4"), ("records", ">i4")]
+    [
+        ("document_ids", ">i8"),
+        ("chunk_indexes", ">i4"),
+        ("lengths", ">i4"),
+        ("own_lengths", ">i4"),
+        ("record_counts", ">i4"),
+    ]
 )
 
 
@@ -115,18 +120,10 @@ def join_chunks(chunks: Mapping[bytes, Chunk]) -> Pending:
     order = sorted(chunks, key=lambda key: chunks[key][0])
     chosen = [chunks[key] for key in order]
     head = np.frombuffer(b"".join([head for _, head, _ in chosen]), HEAD)
-    pending = unpack_pending(
-        {
-            "chunk_ids": b"".join([key[:8] for key in order]),
-            "document_ids": head["document"].tobytes(),
-            "chunk_indexes": head["index"].tobytes(),
-            "lengths": head["length"].tobytes(),
-            "own_lengths": head["own"].tobytes(),
-            "record_counts": head["records"].tobytes(),
-            "records": b"".join([records for _, _, records in chosen]),
-        }
-    )
-    assert pending is not None  # there are chunks
+    ids = np.frombuffer(b"".join(order), KEY)["chunk_ids"].astype(np.int64)
+    others = (head[name].astype(type_) for name, type_ in [*COLUMN_TYPES.items()][1:])
+    packed = b"".join([records for _, _, records in chosen])
+    pending = pending_chunks(ChunkRows(ids, *others), head["record_counts"], packed)
     start = 0
     for config, group in groupby(config for config, _, _ in chosen):
         end = start + len(list(group))

@@ -6,9 +6,9 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from pgblend.plpy.lexical.arrays import Floats, Integers, Pair
 from pgblend.plpy.lexical.index import IndexView, Norms, report_damage
 from pgblend.plpy.lexical.pending import TermRows
+from pgblend.plpy.lexical.rows import Floats, Integers, Pair
 from pgblend.plpy.lexical.segment import block_size, read_block
 from pgblend.plpy.session import Database
 

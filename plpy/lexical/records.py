@@ -36,10 +36,9 @@ def pack_lexemes(
     A record is the term id (8 bytes: BLAKE2b of the lexeme) and how often the lexeme stands in the
     title, heading and body (a byte each; a tsvector keeps at most 255 positions): first at
     positions after `own_position`, which are the chunk's own, then at those up to it, which repeat
-    the chunk before.
-    An identifier or a name, which begins with "=", counts as if it stood 255 times in the body, so
-    that neither its repetition nor the passage's length matters. `term_ids` remembers ids between
-    calls, `counts`, of calls with the same own_position, the counts by positions.
+    the chunk before. An identifier or a name, which begins with "=", counts as if it stood 255
+    times in the body: neither its repetition nor the passage's length matters. `term_ids` remembers
+    ids between calls, `counts`, of calls with the same own_position, the counts by positions.
     """
     if len(counts) > MOST_KEPT:
         counts.clear()

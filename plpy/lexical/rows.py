@@ -1,4 +1,4 @@
-"""Chunks as rows of arrays."""
+"""Chunks as rows of arrays. (Importing numpy.typing would cost a session 25 ms.)"""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgblend.plpy.lexical.arrays import Integers
+from pgblend.plpy.session import Row
+
+Integers = np.ndarray[tuple[int, ...], np.dtype[np.integer]]
+Floats = np.ndarray[tuple[int, ...], np.dtype[np.floating]]
+Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+Pair = tuple[Integers, Integers]  # rows and codes of one term's postings
 
 
 @dataclass(slots=True)
@@ -23,35 +28,38 @@ class ChunkRows:
     def __len__(self) -> int:
         return len(self.chunk_ids)
 
+    def columns(self) -> tuple[Integers, ...]:
+        """Return the columns, in the order of the fields."""
+        return self.chunk_ids, self.document_ids, self.chunk_indexes, self.lengths, self.own_lengths
+
     def take(self, rows: Integers) -> ChunkRows:
         """Return some of the rows, in the order given."""
-        return ChunkRows(
-            self.chunk_ids[rows],
-            self.document_ids[rows],
-            self.chunk_indexes[rows],
-            self.lengths[rows],
-            self.own_lengths[rows],
-        )
+        return ChunkRows(*(column[rows] for column in self.columns()))
 
 
-NO_ROWS = ChunkRows(
-    np.empty(0, np.int64),
-    np.empty(0, np.int64),
-    np.empty(0, np.int32),
-    np.empty(0, np.int32),
-    np.empty(0, np.int32),
-)
+COLUMN_TYPES = {
+    "chunk_ids": "i8",
+    "document_ids": "i8",
+    "chunk_indexes": "i4",
+    "lengths": "i4",
+    "own_lengths": "i4",
+}
+NO_ROWS = ChunkRows(*(np.empty(0, type_) for type_ in COLUMN_TYPES.values()))
 
 
 def join_rows(parts: Sequence[ChunkRows]) -> ChunkRows:
     """Return the rows of all parts, one part after the other."""
-    parts = [NO_ROWS, *parts]
+    columns = zip(NO_ROWS.columns(), *(part.columns() for part in parts), strict=True)
+    return ChunkRows(*(np.concatenate(each) for each in columns))
+
+
+def stored_rows(stored: Row, byte_order: str) -> ChunkRows:
+    """Return rows whose columns are stored as bytes: "<" little-endian, ">" big-endian."""
     return ChunkRows(
-        np.concatenate([part.chunk_ids for part in parts]),
-        np.concatenate([part.document_ids for part in parts]),
-        np.concatenate([part.chunk_indexes for part in parts]),
-        np.concatenate([part.lengths for part in parts]),
-        np.concatenate([part.own_lengths for part in parts]),
+        *(
+            np.frombuffer(stored[name], byte_order + type_).astype(type_, copy=False)
+            for name, type_ in COLUMN_TYPES.items()
+        )
     )
 
 

@@ -2,45 +2,43 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
 from pgblend.plpy.filter.candidates import CandidateFilter
-from pgblend.plpy.lexical.arrays import Floats, Integers
 from pgblend.plpy.lexical.contenders import candidate_rows
 from pgblend.plpy.lexical.documents import document_places
 from pgblend.plpy.lexical.index import IndexView, Live, Norms, OpenIndex, view_rows
 from pgblend.plpy.lexical.pending import Pending, TermRows, pending_postings
 from pgblend.plpy.lexical.postings import joined_postings, part_of_postings, view_postings
-from pgblend.plpy.lexical.rows import ChunkRows, find_rows
+from pgblend.plpy.lexical.rows import ChunkRows, Floats, Integers, find_rows, join_rows
 from pgblend.plpy.ports import Formula
 from pgblend.plpy.session import Database
 
-Columns = tuple[list[int], list[int], list[int], list[float]]
+Hit = tuple[int, int, int, float]  # chunk id, document id, chunk index, score
 Scored = tuple[ChunkRows, Integers, Floats]  # rows of some chunks, and their scores
 Allowed = tuple[str, Integers]  # chunk_ids or document_ids, and which of them
 
 
-def best_chunks(found: Sequence[Scored], depth: int) -> Columns:
-    """Return chunk ids, document ids, chunk indexes and scores of the best `depth` rows.
-
-    Best first; ties by (document id, chunk index).
-    """
+def best_hits(found: Sequence[Scored], depth: int) -> list[Hit]:
+    """Return the best `depth` rows, best first; ties by (document id, chunk index)."""
     scores = np.concatenate([np.empty(0), *(part for _, _, part in found)])
-    nothing = np.empty(0, np.int64)
-    chunk_ids = np.concatenate([nothing, *(source.chunk_ids[rows] for source, rows, _ in found)])
-    document_ids = np.concatenate(
-        [nothing, *(source.document_ids[rows] for source, rows, _ in found)]
-    )
-    chunk_indexes = np.concatenate(
-        [nothing, *(source.chunk_indexes[rows] for source, rows, _ in found)]
-    )
-    order = np.lexsort((chunk_indexes, document_ids, -scores))[:depth]
-    return (
-        chunk_ids[order].tolist(),
-        document_ids[order].tolist(),
-        chunk_indexes[order].tolist(),
-        scores[order].tolist(),
+    rows = join_rows([source.take(some) for source, some, _ in found])
+    order = np.lexsort((rows.chunk_indexes, rows.document_ids, -scores))[:depth]
+    return hits_of(rows, order, scores[order])
+
+
+def hits_of(rows: ChunkRows, places: Integers, scores: Floats) -> list[Hit]:
+    """Return the rows at some places as hits."""
+    return list(
+        zip(
+            rows.chunk_ids[places].tolist(),
+            rows.document_ids[places].tolist(),
+            rows.chunk_indexes[places].tolist(),
+            scores.tolist(),
+            strict=True,
+        )
     )
 
 
@@ -110,45 +108,46 @@ def exact_scores(
     return scores
 
 
-PLACES = {"chunk_ids": 0, "document_ids": 1}
+ID_OF: dict[str, Callable[[Hit], int]] = {
+    "chunk_ids": itemgetter(0),
+    "document_ids": itemgetter(1),
+}
 FIRST_PART = 100  # so many tell 1 in 100 from 1 in 10
 READ_IN_TURN = 5  # documents, while one is checked by its key
 
 
 def passing_best(
-    best: Callable[[int, Allowed | None], Columns], checked: CandidateFilter, depth: int, n: int
-) -> Columns:
-    """Return the first `depth` of `best` that pass, as its columns.
+    best: Callable[[int, Allowed | None], list[Hit]], checked: CandidateFilter, depth: int, n: int
+) -> list[Hit]:
+    """Return the first `depth` of `best` that pass.
 
-    `best` returns the columns of a number of chunks, in order, of those alone whose column of a
-    name has one of some ids where it is given both.
+    `best` returns a number of chunks, in order. Given a column and ids as well, it returns those
+    alone that have one of the ids there.
 
-    Candidates are checked a part at a time: about as many as the share that passed calls for. To
-    check all that are needed, depth / share, takes longer than to look up all that pass, share · n
-    of n chunks, where few pass and an index finds them or not too many documents are read for it:
-    then these are looked up, once, and scored alone.
+    Candidates are checked a part at a time: about as many as the share that passed calls for. Where
+    few pass, to check all that are needed (depth / share) takes longer than to look up all that
+    pass (share · n of n chunks), if an index finds them or few documents are read for it. Then
+    these are looked up, once, and scored alone.
     """
-    column = PLACES[checked.column]
-    kept: list[tuple[int, int, int, float]] = []
-    allowed: Allowed | None = None
+    id_of = ID_OF[checked.column]
+    kept: list[Hit] = []
     looked_up = False
+    allowed: Allowed | None = None
     done, part = 0, max(depth, FIRST_PART)
     wanted = 4 * part
     found = best(wanted, allowed)
     while True:
-        end = done + part
-        ids = (found[0] if column == 0 else found[1])[done:end]
-        passed = set(checked.passing(ids).tolist())
-        rows = zip(*(values[done:end] for values in found), strict=True)
-        kept += [row for row, id_ in zip(rows, ids, strict=True) if id_ in passed]
-        done += len(ids)
+        looked_at = found[done : done + part]
+        passed = set(checked.passing(list(map(id_of, looked_at))).tolist())
+        kept += [hit for hit in looked_at if id_of(hit) in passed]
+        done += len(looked_at)
         missing = depth - len(kept)
-        complete = len(found[0]) < wanted
-        if missing <= 0 or (complete and done == len(found[0])):
-            return columns_of(kept[:depth])
+        complete = len(found) < wanted
+        if missing <= 0 or (complete and done == len(found)):
+            return kept[:depth]
         share = max(len(kept), 0.5) / done
         part = int(1.25 * missing / share) + 1
-        needed = min(part, len(found[0]) - done) if complete else part
+        needed = min(part, len(found) - done) if complete else part
         read = checked.documents_read / READ_IN_TURN
         if not looked_up and max(share * n, read) < needed:
             looked_up = True
@@ -157,19 +156,9 @@ def passing_best(
                 kept, done, part, wanted = [], 0, depth, depth
                 allowed = checked.column, looked
                 found = best(wanted, allowed)
-        elif done + part > len(found[0]) and not complete:
+        elif done + part > len(found) and not complete:
             wanted = max(4 * wanted, done + part)
             found = best(wanted, allowed)
-
-
-def columns_of(rows: Sequence[tuple[int, int, int, float]]) -> Columns:
-    """Return the columns of rows."""
-    return (
-        [row[0] for row in rows],
-        [row[1] for row in rows],
-        [row[2] for row in rows],
-        [row[3] for row in rows],
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +178,7 @@ class Scoring:
     formula: Formula
     check: Callable[[], None]
 
-    def best(self, count: int, allowed: Allowed | None = None) -> Columns:
+    def best(self, count: int, allowed: Allowed | None = None) -> list[Hit]:
         """Return the best chunks, of those alone that are allowed."""
         opened = self.opened
         found: list[Scored] = []
@@ -198,9 +187,9 @@ class Scoring:
         if opened.pending is not None and self.config in opened.pending.ranges:
             found.append(all_pending(self, opened.pending, allowed))
         self.check()
-        return best_chunks(found, count)
+        return best_hits(found, count)
 
-    def best_passing(self, checked: CandidateFilter | None, depth: int) -> Columns:
+    def best_passing(self, checked: CandidateFilter | None, depth: int) -> list[Hit]:
         """Return the best chunks of those that pass, all where `checked` is None."""
         if checked is None:
             return self.best(depth)

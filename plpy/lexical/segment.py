@@ -5,8 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgblend.plpy.lexical.arrays import Integers, Mask
-from pgblend.plpy.lexical.rows import ChunkRows, join_rows
+from pgblend.plpy.lexical.rows import (
+    COLUMN_TYPES,
+    ChunkRows,
+    Integers,
+    Mask,
+    join_rows,
+    stored_rows,
+)
 from pgblend.plpy.session import Row
 
 
@@ -33,8 +39,8 @@ class Segment:
 class Source:
     """Rows with their postings, to be merged into a segment.
 
-    `alive` has one entry a row. Of each posting there are the term, the row (ordinal) and six
-    counts in one number (frequency), the first in the highest byte of 48 bits.
+    `alive` has one entry a row. A posting has its term, its row (ordinal) and six counts in one
+    number (frequency): the first count is the highest byte of 48 bits.
     """
 
     rows: ChunkRows
@@ -90,13 +96,7 @@ def unpack_segment(stored: Row) -> Segment:
 
     Bytes that do not fit each other raise a ValueError.
     """
-    rows = ChunkRows(
-        np.frombuffer(stored["chunk_ids"], "<i8"),
-        np.frombuffer(stored["document_ids"], "<i8"),
-        np.frombuffer(stored["chunk_indexes"], "<i4"),
-        np.frombuffer(stored["lengths"], "<i4"),
-        np.frombuffer(stored["own_lengths"], "<i4"),
-    )
+    rows = stored_rows(stored, "<")
     code_book = np.frombuffer(stored["code_book"], "<i8")
     df = np.frombuffer(stored["document_frequencies"], "<u2").astype(np.int64) + 1
     terms = np.frombuffer(stored["terms"], "<i8")
@@ -118,9 +118,9 @@ def unpack_segment(stored: Row) -> Segment:
 
 def check_segment(rows: ChunkRows, df: Integers, terms: Integers, dead: Integers, n: int) -> None:
     """Raise a ValueError where the arrays of a segment of `n` rows do not fit each other."""
-    for name in ChunkRows.__slots__:
-        if len(getattr(rows, name)) != n:
-            raise ValueError(f"{len(getattr(rows, name))} {name} where there should be {n}")
+    for name, column in zip(COLUMN_TYPES, rows.columns(), strict=True):
+        if len(column) != n:
+            raise ValueError(f"{len(column)} {name} where there should be {n}")
     if len(terms) != len(df):
         raise ValueError(f"{len(df)} document_frequencies where there should be {len(terms)}")
     for name, ids in (("chunk_ids", rows.chunk_ids), ("terms", terms)):
@@ -234,18 +234,15 @@ def segment_arguments(merged: Merged) -> tuple[list[int], list[bytes], list[byte
 
     The arrays are little-endian, in the order of the table's columns.
     """
-    row_arrays = [
-        merged.rows.chunk_ids.astype("<i8").tobytes(),
-        merged.rows.document_ids.astype("<i8").tobytes(),
-        merged.rows.chunk_indexes.astype("<i4").tobytes(),
-        merged.rows.lengths.astype("<i4").tobytes(),
-        merged.rows.own_lengths.astype("<i4").tobytes(),
+    columns = zip(merged.rows.columns(), COLUMN_TYPES.values(), strict=True)
+    arrays = [
+        *(column.astype("<" + type_).tobytes() for column, type_ in columns),
         merged.code_book.astype("<i8").tobytes(),
         merged.terms.astype("<i8").tobytes(),
         (merged.counts - 1).astype("<u2").tobytes(),
     ]
     return (
         [len(merged.rows), int(merged.rows.lengths.sum())],
-        row_arrays,
+        arrays,
         posting_blocks(merged.ordinals, merged.codes),
     )

@@ -8,6 +8,7 @@ from math import isinf
 from typing import Any
 
 from pgblend.plpy.models.secrets import mask_secrets
+from pgblend.plpy.models.stages import IS_IT, problem
 
 MOST_LEVELS = 100
 
@@ -29,21 +30,14 @@ def gateway_answer(
     try:
         status, text = exchange()
     except TimeoutError:
-        return {
-            "problem": f"the model gateway at {named} gave no answer within {timeout_ms} ms",
-            "hint": "Look at its log, or raise the setting timeouts_ms.",
-        }
+        told = f"the model gateway at {named} gave no answer within {timeout_ms} ms"
+        return problem(told, "Look at its log, or raise the setting timeouts_ms.")
     except OverflowError as error:
-        return {
-            "problem": f"the model gateway at {named} answered too much: {error}",
-            "hint": "Is it a model gateway? The setting limits has answer_bytes.",
-        }
+        told = f"the model gateway at {named} answered too much: {error}"
+        return problem(told, "Is it a model gateway? The setting limits has answer_bytes.")
     except (OSError, ValueError, http.client.HTTPException) as error:
-        said = one_line(str(error), known)
-        return {
-            "problem": f"the model gateway at {named} cannot be reached: {said}",
-            "hint": "Start it: pgblend up, or pgblend gateway.",
-        }
+        told = f"the model gateway at {named} cannot be reached: {one_line(str(error), known)}"
+        return problem(told, "Start it: pgblend up, or pgblend gateway.")
     try:
         answer = json.loads(text, parse_constant=refuse_constant, parse_float=finite_number)
         if is_deep(answer):
@@ -53,16 +47,10 @@ def gateway_answer(
     except (ValueError, RecursionError):
         answer = None
     if status != 200:
-        said = error_message(answer, text, known)
-        return {
-            "problem": f"the model gateway answered {status}: {said}",
-            "hint": "pgblend doctor checks the gateway and its models.",
-        }
+        told = f"the model gateway answered {status}: {error_message(answer, text, known)}"
+        return problem(told, "pgblend doctor checks the gateway and its models.")
     if not isinstance(answer, dict):
-        return {
-            "problem": f"the answer from {named} is not JSON",
-            "hint": "Is gateway_url the address of a model gateway?",
-        }
+        return problem(f"the answer from {named} is not JSON", IS_IT)
     return {"answer": answer}
 
 

@@ -5,10 +5,10 @@ from math import hypot
 from typing import Any
 
 from pgblend.plpy.models.secrets import mask_secrets
+from pgblend.plpy.models.stages import IS_IT, problem
 
 MOST = 3.4028234e38  # a float of 4 bytes holds no more
 LEAST_LENGTH, MOST_LENGTH = 1e-3, 1e3  # beyond, such a float cannot hold their squares
-IS_IT = "Is gateway_url the address of a model gateway?"
 HAS_CHANGED = "The model behind the name has changed: make a new embedding space for it."
 
 
@@ -23,24 +23,20 @@ def checked_vectors(
     """
     rows = answer.get("data")
     if not isinstance(rows, list | None):
-        return wrong(f"the gateway's answer has no vectors: data is {mask_secrets(repr(rows)):.50}")
+        shown = mask_secrets(repr(rows))
+        return problem(f"the gateway's answer has no vectors: data is {shown:.50}", IS_IT)
     vectors: list[Any] = [
         row.get("embedding") if isinstance(row, Mapping) else None for row in in_order(rows or [])
     ]
     if len(vectors) != count:
-        return wrong(f"the gateway gave {len(vectors)} vectors for {count} texts")
-    problem = next((found for found in map(problem_of, vectors) if found), None)
-    if problem:
-        return wrong(f"the gateway's answer {problem}")
-    problem = problem_of_sizes([len(vector) for vector in vectors], space)
-    if problem:
-        return wrong(f"the gateway gave {problem}", HAS_CHANGED)
+        return problem(f"the gateway gave {len(vectors)} vectors for {count} texts", IS_IT)
+    wrong = next((found for found in map(problem_of, vectors) if found), None)
+    if wrong:
+        return problem(f"the gateway's answer {wrong}", IS_IT)
+    wrong = problem_of_sizes([len(vector) for vector in vectors], space)
+    if wrong:
+        return problem(f"the gateway gave {wrong}", HAS_CHANGED)
     return [of_usual_length(vector) for vector in vectors]
-
-
-def wrong(problem: str, hint: str = IS_IT) -> dict[str, str]:
-    """Return what is wrong as a problem and a hint."""
-    return {"problem": problem, "hint": hint}
 
 
 def in_order(rows: Sequence[Any]) -> list[Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pgblend.plpy.models.stages import ModelStages, Outcome
+from pgblend.plpy.models.stages import IS_IT, ModelStages, Outcome
 from pgblend.plpy.session import Json
 from pgblend.plpy.settings.catalog import GivenExpansion, SearchSettings
 from pgblend.plpy.stages import Progress
@@ -46,7 +46,7 @@ def expanded_query(
     expansion = checked_expansion(outcome.answer)
     if expansion is None:
         problem = outcome.problem or "the gateway's answer is no expansion"
-        hint = outcome.hint if outcome.problem else "Is gateway_url the address of a model gateway?"
+        hint = outcome.hint if outcome.problem else IS_IT
         log.degrade("expand", problem, hint)
         log.done("expand", 0, {"model_ms": outcome.ms})
         return None

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from pgblend.plpy.models.answer import gateway_answer
-from pgblend.plpy.models.http import http_exchange
-from pgblend.plpy.models.limits import late_gateway, model_places
+from pgblend.plpy.models.http import HttpExchange
+from pgblend.plpy.models.limits import LateGateway, take_place
+from pgblend.plpy.models.stages import problem
 
 
 def gateway_token(data_directory: str) -> str | None:
@@ -35,14 +36,18 @@ def gateway_token(data_directory: str) -> str | None:
     return token or None
 
 
-_ALL_TAKEN = "the server has no place left for a model call: {most} run already"
 _MORE_PLACES = "Raise the setting model_calls: most, or wait_ms to wait for a place."
-_UNCOUNTED = "the server cannot count its model calls: {reason}"
 _ROOM_FOR_FILES = "Its account needs a folder pgblend_model_calls in the data directory, and room."
 
 
 class GatewayCall:
-    """A call under way; `answer` or `abandon` ends it and gives its place back."""
+    """A call under way, its request sent; `answer` or `abandon` ends it and gives its place back.
+
+    `run` executes (statement, types, *values). `request` has url, path, body (JSON text),
+    timeout_ms, most_bytes (of the answer), data_directory (where the token may be), database (a
+    number) and places (the setting model_calls). `connections`, `late` (see LateGateway) and `held`
+    (see take_place) are what the session keeps between calls.
+    """
 
     def __init__(
         self,
@@ -54,9 +59,9 @@ class GatewayCall:
     ) -> None:
         self.run = run
         self.request = request
-        self.gateway = late_gateway(late, request, time.monotonic)
+        self.gateway = LateGateway(late, request, time.monotonic)
         self.refusal = self.gateway.rest()
-        self.exchange: Any = None
+        self.exchange: HttpExchange | None = None
         self.error: Exception | None = None
         self.token: str | None = None
         self.give_back: Callable[[], None] | None = None
@@ -66,7 +71,7 @@ class GatewayCall:
             return
         try:
             self.token = gateway_token(request["data_directory"])
-            self.exchange = http_exchange(
+            self.exchange = HttpExchange(
                 request["url"],
                 request["path"],
                 request["body"],
@@ -82,18 +87,17 @@ class GatewayCall:
             self.abandon()
             raise
 
-    def take_place(self, held: MutableMapping[str, int]) -> dict[str, Any] | None:
+    def take_place(self, held: MutableMapping[str, int]) -> dict[str, str] | None:
         """Take a place; return the problem where there is none."""
         try:
-            self.give_back = model_places(self.run, self.request, held)(self.request["timeout_ms"])
+            self.give_back = take_place(self.run, self.request, held)
         except OSError as error:
-            return {
-                "problem": _UNCOUNTED.format(reason=error.strerror),
-                "hint": _ROOM_FOR_FILES,
-            }
+            told = f"the server cannot count its model calls: {error.strerror}"
+            return problem(told, _ROOM_FOR_FILES)
         if self.give_back is None:
             most = int(self.request["places"]["most"])
-            return {"problem": _ALL_TAKEN.format(most=most), "hint": _MORE_PLACES}
+            told = f"the server has no place left for a model call: {most} run already"
+            return problem(told, _MORE_PLACES)
         return None
 
     def check_interrupts(self) -> None:
@@ -116,7 +120,7 @@ class GatewayCall:
         if self.exchange is None:
             raise self.error or OSError("nothing was sent")
         try:
-            received: tuple[int, str] = self.exchange.receive(self.check_interrupts)
+            received = self.exchange.receive(self.check_interrupts)
         except TimeoutError:
             self.gateway.learn(is_late=True)
             raise
@@ -132,21 +136,3 @@ class GatewayCall:
         finally:
             if give_back is not None:
                 give_back()
-
-
-def gateway_call(
-    run: Callable[..., Sequence[Mapping[str, Any]]],
-    request: Mapping[str, Any],
-    connections: MutableMapping[str, Any],
-    late: MutableMapping[tuple[str, str], dict[str, float]],
-    held: MutableMapping[str, int],
-) -> GatewayCall:
-    """Send a request and return the call, whose answer() waits for it.
-
-    `run` executes (statement, types, *values). `request` has url, path, body (JSON text),
-    timeout_ms, most_bytes (of the answer), data_directory (where the token may be), database (a
-    number) and places (the setting model_calls).
-    `connections`, `late` (see late_gateway) and `held` (see model_places) are what the session
-    keeps between calls.
-    """
-    return GatewayCall(run, request, connections, late, held)

@@ -7,6 +7,7 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 
 Connections = MutableMapping[str, http.client.HTTPConnection]
 
@@ -26,7 +27,14 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class HttpExchange:
-    """A request and its answer; the thread that does both touches nothing but the socket."""
+    """A POST of `body` (JSON text) to `base_url` + `path`; receive() gives its answer.
+
+    `base_url` is http://host:port, https://… or unix:/path/of/socket: ValueError for another form.
+    `connections` keeps one open connection per base URL between exchanges. receive() raises
+    TimeoutError after `timeout_ms` from now, OverflowError where the answer has more than
+    `most_bytes`, OSError or http.client.HTTPException where the exchange fails. The thread that
+    sends and receives touches nothing but the socket.
+    """
 
     def __init__(
         self,
@@ -138,36 +146,15 @@ class HttpExchange:
             close(self.connection)
 
 
-def http_exchange(
-    base_url: str,
-    path: str,
-    body: str,
-    token: str | None,
-    timeout_ms: int,
-    most_bytes: int,
-    connections: Connections,
-) -> HttpExchange:
-    """Begin to POST `body` (JSON text) to `base_url` + `path`; receive() gives the answer.
-
-    `base_url` is http://host:port, https://… or unix:/path/of/socket. `connections` keeps one open
-    connection per base URL between exchanges. ValueError for a base URL of another form; receive()
-    raises TimeoutError after `timeout_ms` from now, OverflowError where the answer has more than
-    `most_bytes`, OSError or http.client.HTTPException where the exchange fails.
-    """
-    return HttpExchange(base_url, path, body, token, timeout_ms, most_bytes, connections)
-
-
 def open_connection(base_url: str) -> http.client.HTTPConnection:
     """Return an HTTPConnection for the URL; it connects at the first request."""
     parts = urllib.parse.urlsplit(base_url)
     if parts.scheme == "unix" and parts.path:
         return UnixConnection(parts.path)
     if parts.scheme in ("http", "https") and parts.hostname:
-        factory: dict[str, type[http.client.HTTPConnection]] = {
-            "http": http.client.HTTPConnection,
-            "https": http.client.HTTPSConnection,
-        }
-        return factory[parts.scheme](parts.hostname, parts.port)
+        is_safe = parts.scheme == "https"
+        connect = http.client.HTTPSConnection if is_safe else http.client.HTTPConnection
+        return connect(parts.hostname, parts.port)
     raise ValueError(
         f"the gateway's address is {base_url!r}: expected http://host:port or unix:/path"
     )
@@ -184,9 +171,7 @@ def start_without_signals(thread: threading.Thread) -> None:
 
 def close(connection: http.client.HTTPConnection) -> None:
     """Shut the socket down first: that wakes the thread up where it still reads."""
-    try:
+    with suppress(OSError):
         if connection.sock is not None:
             connection.sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
     connection.close()

@@ -3,11 +3,12 @@
 import fcntl
 import os
 import stat
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from pgblend.plpy.models.secrets import mask_secrets
+from pgblend.plpy.models.stages import problem
 
 FOLDER = "pgblend_model_calls"
 STEP_MS = 20
@@ -15,46 +16,44 @@ _SLEEP = "SELECT pg_sleep($1)"
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def model_places(
-    run: Callable[..., Sequence[Any]], request: Any, held: MutableMapping[str, int]
-) -> Callable[[int], Callable[[], None] | None]:
-    """Return take(most_ms), which gives what gives a place back; None where there is none in time.
+def take_place(
+    run: Callable[..., Sequence[Any]], request: Mapping[str, Any], held: MutableMapping[str, int]
+) -> Callable[[], None] | None:
+    """Take a place for a call; return what gives it back, None where there is none in time.
 
     `request` has `places`, the setting model_calls (`most` sessions call at a time, 0: any number;
-    `wait_ms`, how long a call waits, at most `most_ms`), `data_directory` and `database`, a number.
-    A place is a lock on a file of a folder in there, which is the server's account's alone: the
-    end of the process gives it back as well. `held` is the session's place, which its calls share.
-    OSError where files cannot be made, or are not the account's own.
+    `wait_ms`, how long a call waits, at most `timeout_ms`), `data_directory` and `database`, a
+    number. A place is a lock on a file of a folder in there, which is the server's account's alone:
+    the end of the process gives it back as well. `held` is the session's place, which its calls
+    share. OSError where files cannot be made, or are not the account's own.
     """
     places = request["places"]
+    if not places["most"]:
+        return lambda: None
+    waited = 0
+    while not held:
+        file = free_place(request["data_directory"], request["database"], int(places["most"]))
+        if file is not None:
+            held.update(file=file, calls=0)
+        elif waited >= min(places["wait_ms"], request["timeout_ms"]):
+            return None
+        else:
+            run(_SLEEP, ["double precision"], STEP_MS / 1000)
+            waited += STEP_MS
+    held["calls"] += 1
+    return lambda: give_back(held)
 
-    def take(most_ms: int) -> Callable[[], None] | None:
-        if not places["most"]:
-            return lambda: None
-        waited = 0
-        while not held:
-            file = free_place(request["data_directory"], request["database"], int(places["most"]))
-            if file is not None:
-                held.update(file=file, calls=0)
-            elif waited >= min(places["wait_ms"], most_ms):
-                return None
-            else:
-                run(_SLEEP, ["double precision"], STEP_MS / 1000)
-                waited += STEP_MS
-        held["calls"] += 1
-        return give_back
 
-    def give_back() -> None:
-        held["calls"] -= 1
-        if not held["calls"]:
-            file = held["file"]
-            held.clear()
-            try:
-                fcntl.flock(file, fcntl.LOCK_UN)  # a child that was forked may have it open still
-            finally:
-                os.close(file)
-
-    return take
+def give_back(held: MutableMapping[str, int]) -> None:
+    """Give a call's place back; that of the session's last call is free then."""
+    held["calls"] -= 1
+    if not held["calls"]:
+        file = held["file"]
+        held.clear()
+        try:
+            fcntl.flock(file, fcntl.LOCK_UN)  # a child that was forked may have it open still
+        finally:
+            os.close(file)
 
 
 def free_place(data_directory: str, database: str, most: int) -> int | None:
@@ -66,20 +65,16 @@ def free_place(data_directory: str, database: str, most: int) -> int | None:
     try:
         refuse_others(folder, stat.S_ISDIR)
         for number in range(most):
-            name = f"{database}.{number}"
-            file = os.open(
-                name, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _OPEN, 0o600, dir_fd=folder
-            )
+            flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _OPEN
+            file = os.open(f"{database}.{number}", flags, 0o600, dir_fd=folder)
             try:
                 refuse_others(file, stat.S_ISREG)
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(file)
-            except BaseException:
-                os.close(file)
-                raise
-            else:
                 return file
+            except BaseException as error:
+                os.close(file)
+                if not isinstance(error, BlockingIOError):
+                    raise
     finally:
         os.close(folder)
     return None
@@ -99,12 +94,17 @@ MOST_KEPT = 32  # addresses
 
 
 class LateGateway:
-    """One call's view of the memory; late_gateway says what its values are."""
+    """Decides whether a request is sent, and learns from how it ends.
+
+    `memory` is the session's, by address and path: how many calls in a row were late, their
+    timeout_ms, and until when (by `clock`, in seconds) the gateway is left alone. That is 5 s after
+    three, twice as long after each that is late then, 60 s at most.
+    """
 
     def __init__(
         self,
         memory: MutableMapping[tuple[str, str], dict[str, float]],
-        request: Any,
+        request: Mapping[str, Any],
         clock: Callable[[], float],
     ) -> None:
         self.memory, self.clock = memory, clock
@@ -122,10 +122,8 @@ class LateGateway:
             return None
         calls = f"{known['calls']:.0f} times in a row and is left alone for {left:.0f} s"
         named = mask_secrets(self.key[0])
-        return {
-            "problem": f"the model gateway at {named} gave no answer in time {calls}",
-            "hint": "Look at its log, or raise the setting timeouts_ms.",
-        }
+        told = f"the model gateway at {named} gave no answer in time {calls}"
+        return problem(told, "Look at its log, or raise the setting timeouts_ms.")
 
     def learn(self, is_late: bool) -> None:
         """Remember how the call ended; an answer, whatever it says, ends the memory."""
@@ -142,17 +140,3 @@ class LateGateway:
             if known["calls"] >= LATE_CALLS:
                 rest = FIRST_REST_SECONDS * 2 ** (known["calls"] - LATE_CALLS)
                 known["until"] = self.clock() + min(rest, LONGEST_REST_SECONDS)
-
-
-def late_gateway(
-    memory: MutableMapping[tuple[str, str], dict[str, float]],
-    request: Any,
-    clock: Callable[[], float],
-) -> LateGateway:
-    """Return what decides whether a request is sent, and learns from how it ends.
-
-    `memory` is the session's, by address and path: how many calls in a row were late, their
-    timeout_ms, and until when (by `clock`, in seconds) the gateway is left alone: 5 s after three,
-    twice as long after each that is late then, 60 s at most.
-    """
-    return LateGateway(memory, request, clock)

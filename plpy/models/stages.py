@@ -7,10 +7,17 @@ from typing import Any
 
 _REQUEST = "SELECT pgblend._request_model($1, $2, $3, $4, true) AS sent"
 _TYPES = ["text", "jsonb", "text", "integer"]
-_TOO_LATE = {
-    "problem": "the time of the whole search is over",
-    "hint": "Raise the option timeouts_ms, key total.",
-}
+IS_IT = "Is gateway_url the address of a model gateway?"
+
+
+def problem(told: str, hint: str) -> dict[str, str]:
+    """Return what stands in an answer's place, where there is none."""
+    return {"problem": told, "hint": hint}
+
+
+_TOO_LATE = problem(
+    "the time of the whole search is over", "Raise the option timeouts_ms, key total."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,11 @@ class Outcome:
 
 
 class ModelStages:
-    """Begin calls, take their answers; leaving the `with` block ends what is still under way."""
+    """Begin calls, take their answers; leaving the `with` block ends what is still under way.
+
+    `run` executes (statement, types, *values); `calls` is where the session keeps calls under way.
+    The search must be over at `deadline` by `clock`, in seconds.
+    """
 
     def __init__(
         self,
@@ -72,17 +83,3 @@ class ModelStages:
         sent, _ = self.under_way.pop(task, ({}, 0.0))
         if "call" in sent:
             self.calls.pop(sent["call"]).abandon()
-
-
-def model_stages(
-    run: Callable[..., Sequence[Mapping[str, Any]]],
-    calls: MutableMapping[str, Any],
-    timeouts_ms: Mapping[str, float],
-    deadline: float,
-    clock: Callable[[], float],
-) -> ModelStages:
-    """Return what asks models in a search that must be over at `deadline` by `clock`, in seconds.
-
-    `run` executes (statement, types, *values); `calls` is where the session keeps calls under way.
-    """
-    return ModelStages(run, calls, timeouts_ms, deadline, clock)

@@ -103,10 +103,10 @@ def choose_passages(
 ) -> Chosen:
     """Return what may be shown of the pool's items, best first.
 
-    Repetitions and what is not good enough are left out of the first `looked_at` items, of four
-    times as many where fewer than `needed` are left: a choice does not change when more is looked
-    at, so pages are parts of one list. `order_of(distinct items, is_all)` gives their final order
-    and scores (points), None while it needs more of them. `relevance_of` gives relevances of
+    Repetitions and what is not good enough are left out of the first `looked_at` items. Where fewer
+    than `needed` are left, four times as many are looked at. A choice does not change when more is
+    looked at, so pages are parts of one list. `order_of(distinct items, is_all)` gives their final
+    order and scores (points), None while it needs more of them. `relevance_of` gives relevances of
     items; it is asked only where min_relevance is set.
     """
     order = pool.order

@@ -25,9 +25,9 @@ def mmr_select(
     similarity 0 to every other. Cosines are rounded to 12 decimals, so that no server's way of
     adding decides; ties go to the item that comes first.
 
-    Return (index, objective, largest cosine) of each in the order chosen, then the items outside
-    the pool by score, as if nothing were chosen before them (cosine None, as for the first). `most`
-    cuts the list and changes nothing else.
+    Return (index, objective, largest cosine) of each in the order chosen. Then come the items
+    outside the pool, by score, as if nothing were chosen before them: their cosine is None, as the
+    first one's. `most` cuts the list and changes nothing else.
     """
     order = sorted(range(len(scores)), key=lambda index: -scores[index])
     most = len(order) if most is None else most

@@ -18,10 +18,10 @@ def near_duplicates(
 ) -> tuple[Callable[[int], Match | None], Callable[[int], None]]:
     """Return `find(index)` and `keep(index)` for texts whose shingles are alike.
 
-    `find` gives the first kept text whose Jaccard index with this one, over the sets of their runs
-    of three words (Broder 1997), is at least `similarity` (above 0), and that index. A text without
-    a word is like no other. Exact, by prefix filtering (Bayardo, Ma and Srikant 2007): two similar
-    sets share one of their rarest members, so only those are looked up.
+    `find` gives the first kept text whose Jaccard index with this one is at least `similarity`
+    (above 0), and that index. It is that of the sets of their runs of three words (Broder 1997). A
+    text without a word is like no other. Exact, by prefix filtering (Bayardo, Ma and Srikant 2007):
+    two similar sets share one of their rarest members, so only those are looked up.
     """
     sets = [_shingles(content or "") for content in contents]
     frequency = Counter(shingle for of_text in sets for shingle in of_text)

@@ -20,7 +20,7 @@ LONG_MS = 600_000
 
 @dataclass(frozen=True)
 class Asked:
-    """What _place_in_arm is called with; JSON and vectors are texts."""
+    """An arm, and the document and search that it is asked for; JSON and vectors are texts."""
 
     arm: str
     document_id: int

@@ -5,7 +5,7 @@ from dataclasses import replace
 from time import monotonic, perf_counter, time
 from uuid import uuid4
 
-from pgblend.plpy.models.stages import ModelStages, model_stages
+from pgblend.plpy.models.stages import ModelStages
 from pgblend.plpy.search.degraded import go_on_without
 from pgblend.plpy.search.lexical import IndexState
 from pgblend.plpy.search.plan import arm_depth, check_cursor, of_arm, search_plan
@@ -236,7 +236,7 @@ class Search(StageLog):
     def models(self) -> ModelStages:
         """Return what asks models; leaving its `with` block ends calls that are under way."""
         calls, limits = self.db.kept("calls"), self.settings.timeouts_ms
-        return model_stages(self.db.run, calls, limits, self.deadline, monotonic)
+        return ModelStages(self.db.run, calls, limits, self.deadline, monotonic)
 
 
 def check_vector(vector: str | None, space: Space) -> None:

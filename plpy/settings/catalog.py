@@ -1,4 +1,4 @@
-"""Every setting, in one place: its name, type, default, rule and meaning.
+"""Every setting, in one place: its name, type, default, rule and, below it, its meaning.
 
 What checks, resolves or documents settings reads this; blend.setting_catalog() is made of it.
 Objects are merged key by key over their defaults; one with a key "kind" is a whole.
@@ -6,7 +6,7 @@ Objects are merged key by key over their defaults; one with a key "kind" is a wh
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from pgblend.plpy.settings.rules import (
     Fields,
@@ -17,13 +17,26 @@ from pgblend.plpy.settings.rules import (
     Nullable,
     Number,
     Numbers,
+    NumbersOrOne,
     Pattern,
     Rule,
     Scores,
     Switch,
     Text,
+    Whole,
+    keys_of,
+    numbers,
     setting,
 )
+
+AMOUNT = Number(0, 1_000_000)
+RANK = Whole(1, 10_000)
+SHARE = Number(0, 1)
+UNIT = Text(["absolute", "attainable"])
+BY_ARM = ("fuzzy", "lexical", "vector")
+NORMALIZATION_METHODS = ["minmax", "theoretical", "absolute", "zscore", "logistic", "spread"]
+Texts = Annotated[list[str], Items(Text(most=10_000), most=10)]
+LongText = Annotated[str | None, Nullable(Text(most=100_000))]
 
 
 class Cursor(TypedDict, total=False):
@@ -46,6 +59,18 @@ class Blend(TypedDict, total=False):
     tiers: "Sequence[Blend]"
 
 
+BLEND_TIER = Fields(
+    {"max_rank": Nullable(RANK), "fused": SHARE, "rerank": SHARE}, required=["fused", "rerank"]
+)
+BLEND_PARTS = ["fused", "rerank", "position"]
+BLEND = Kinds(
+    {
+        "tiers": Fields({"tiers": Items(BLEND_TIER, rise="max_rank")}, required=["tiers"]),
+        "position": Fields(dict.fromkeys(BLEND_PARTS, SHARE), required=BLEND_PARTS),
+    }
+)
+
+
 class Bonus(TypedDict, total=False):
     """What high ranks add."""
 
@@ -57,157 +82,92 @@ class Bonus(TypedDict, total=False):
     tiers: "Sequence[Bonus]"
 
 
+BONUS_TIER = Fields({"max_rank": RANK, "amount": AMOUNT}, required=["max_rank", "amount"])
+BONUS_TIERS = {"tiers": Items(BONUS_TIER, rise="max_rank"), "unit": UNIT}
+BONUS = Kinds(
+    {
+        "none": Fields({}),
+        "both_top": Fields(
+            {"depth": RANK, "amount": AMOUNT, "unit": UNIT}, required=["depth", "amount"]
+        ),
+        "tiers": Fields(BONUS_TIERS, required=["tiers"]),
+    }
+)
+
+
 class GivenExpansion(TypedDict, total=False):
     """An expansion of the query that the caller gives."""
 
-    lexicalQueries: list[str]
-    vectorQueries: list[str]
-    hyde: str | None
-    embeddings: list[list[float]]
-    notes: str | None
-    queryLanguage: str | None
-    promptVersion: str | None
-    cached: bool
+    lexicalQueries: Texts
+    vectorQueries: Texts
+    hyde: LongText
+    embeddings: Annotated[
+        list[list[float]], Items(Items(Number(-1e38, 1e38), most=16_000), most=11)
+    ]
+    notes: LongText
+    queryLanguage: Annotated[str | None, Nullable(Text(most=100))]
+    promptVersion: Annotated[str | None, Nullable(Text(most=1000))]
+    cached: Annotated[bool, Flag()]
 
 
 class Feedback(TypedDict):
     """Pseudo-relevance feedback."""
 
-    passages: int
-    weight: float
+    passages: Annotated[int, Whole(0, 100)]
+    weight: Annotated[float, Number(0, 100)]
 
 
 class Graph(TypedDict):
     """How a search follows the graph."""
 
-    weight: float
-    depth: int
-    direction: str
-    edge_types: list[str] | None
-    seeds: int
-    node_limit: int
-    combine: str
+    weight: Annotated[float, AMOUNT]
+    depth: Annotated[int, Whole(0, 10)]
+    direction: Annotated[str, Text(["both", "in", "out"])]
+    edge_types: Annotated[list[str] | None, Nullable(Items(Text(most=200), most=100))]
+    seeds: Annotated[int, Whole(1, 10_000)]
+    node_limit: Annotated[int, Whole(1, 100_000)]
+    combine: Annotated[str, Text(["fused", "sum"])]
 
 
-Mmr = TypedDict("Mmr", {"lambda": float, "pool": int})  # lambda is a keyword
+Mmr = TypedDict(  # lambda is a keyword
+    "Mmr", {"lambda": Annotated[float, SHARE], "pool": Annotated[int, Whole(1, 1000)]}
+)
 
 
 class Normalization(TypedDict, total=False):
     """How scores are made comparable."""
 
-    method: str
-    center: dict[str, float]
-    scale: dict[str, float]
+    method: Annotated[str, Text(NORMALIZATION_METHODS)]
+    center: Annotated[
+        dict[str, float], Fields(dict.fromkeys(BY_ARM, Number(-1_000_000, 1_000_000)))
+    ]
+    scale: Annotated[dict[str, float], Fields(dict.fromkeys(BY_ARM, Number(0.000001, 1_000_000)))]
 
 
-AMOUNT = Number(0, 1_000_000)
-SHARE = Number(0, 1)
-UNIT = Text(["absolute", "attainable"])
-BY_ARM = ("fuzzy", "lexical", "vector")
-NORMALIZATION_METHODS = ["minmax", "theoretical", "absolute", "zscore", "logistic", "spread"]
-TEXTS = Items(Text(most=10_000), most=10)
-BLEND = Kinds(
-    {
-        "tiers": Fields(
-            {
-                "tiers": Items(
-                    Fields(
-                        {
-                            "max_rank": Nullable(Number(1, 10_000, whole=True)),
-                            "fused": SHARE,
-                            "rerank": SHARE,
-                        },
-                        required=["fused", "rerank"],
-                    ),
-                    rise="max_rank",
-                )
-            },
-            required=["tiers"],
-        ),
-        "position": Fields(
-            {"fused": SHARE, "rerank": SHARE, "position": SHARE},
-            required=["fused", "rerank", "position"],
-        ),
-    }
-)
-BONUS = Kinds(
-    {
-        "none": Fields({}),
-        "both_top": Fields(
-            {"depth": Number(1, 10_000, whole=True), "amount": AMOUNT, "unit": UNIT},
-            required=["depth", "amount"],
-        ),
-        "tiers": Fields(
-            {
-                "tiers": Items(
-                    Fields(
-                        {"max_rank": Number(1, 10_000, whole=True), "amount": AMOUNT},
-                        required=["max_rank", "amount"],
-                    ),
-                    rise="max_rank",
-                ),
-                "unit": UNIT,
-            },
-            required=["tiers"],
-        ),
-    }
-)
-EXPANSION = Fields(
-    {
-        "lexicalQueries": TEXTS,
-        "vectorQueries": TEXTS,
-        "hyde": Nullable(Text(most=100_000)),
-        "embeddings": Items(Items(Number(-1e38, 1e38), most=16_000), most=11),
-        "notes": Nullable(Text(most=100_000)),
-        "queryLanguage": Nullable(Text(most=100)),
-        "promptVersion": Nullable(Text(most=1000)),
-        "cached": Flag(),
-    }
-)
-FEEDBACK = Fields({"passages": Number(0, 100, whole=True), "weight": Number(0, 100)})
-GRAPH = Fields(
-    {
-        "weight": AMOUNT,
-        "depth": Number(0, 10, whole=True),
-        "direction": Text(["both", "in", "out"]),
-        "edge_types": Nullable(Items(Text(most=200), most=100)),
-        "seeds": Number(1, 10_000, whole=True),
-        "node_limit": Number(1, 100_000, whole=True),
-        "combine": Text(["fused", "sum"]),
-    }
-)
-MMR = Fields({"lambda": SHARE, "pool": Number(1, 1000, whole=True)})
-NORMALIZATION = Fields(
-    {
-        "method": Text(NORMALIZATION_METHODS),
-        "center": Fields(dict.fromkeys(BY_ARM, Number(-1_000_000, 1_000_000))),
-        "scale": Fields(dict.fromkeys(BY_ARM, Number(0.000001, 1_000_000))),
-    }
-)
 URL = Pattern(
-    "url",
     r"^(https?://[^/\s@?#]+(/[^\s@?#]*)?|unix:/.+)$",
     "http://host:port or unix:/path, without a password or a key",
+    "url",
 )
 ADDRESS = Pattern(
-    "address",
     r"^(unix:/.{1,100}|(localhost|[0-9]{1,3}(\.[0-9]{1,3}){3}|\[[0-9a-fA-F:]+\]):[0-9]{1,5})$",
     "localhost:port, the host's address in numbers with a port, or unix:/path",
+    "address",
 )
 DATE = Known(
-    "date",
     "SELECT pgblend._iso_timestamp($1) IS NOT NULL AS found",
     'a date or a timestamp of ISO 8601, such as "2026-01-31"',
+    "date",
 )
 CONFIGURATION = Known(
-    "text_search_config",
     "SELECT pgblend._regconfig($1) IS NOT NULL AS found",
     "a text search configuration (SELECT cfgname FROM pg_ts_config)",
+    "text_search_config",
 )
 PROFILE = Known(
-    "profile",
     "SELECT EXISTS (SELECT FROM pgblend_data.profile AS p WHERE p.name = $1) AS found",
     "the name of a profile (SELECT name FROM blend.profiles)",
+    "profile",
 )
 
 
@@ -216,15 +176,17 @@ class SearchSettings:
     """What may be given in a call, by a collection or a profile, and for the whole database."""
 
     after: Cursor = setting(
-        {},
-        Numbers(["chunk_index", "depth", "document_id", "score"], 0, 9223372036854775807),
-        "Rows after this one, for pages: details -> 'cursor' of the last row of the page "
-        "before. Its depth is the candidate_depth of the first page, and holds for all.",
+        {}, Numbers(["chunk_index", "depth", "document_id", "score"], 0, 9223372036854775807)
     )
-    answer_tokens: int = setting(
-        500, Number(1, 100000, whole=True), "Most tokens of an answer (ask)."
-    )
-    b: float = setting(0.75, Number(0, 1), "BM25: how much a passage's length counts.")
+    """The row after which a page begins: details -> 'cursor' of the last row of the page before.
+    Its depth is the candidate_depth of the first page, and holds for all pages."""
+
+    answer_tokens: int = setting(500, Whole(1, 100000))
+    """The most tokens of an answer (ask)."""
+
+    b: float = setting(0.75, Number(0, 1))
+    """BM25: how much a passage's length counts."""
+
     blend: Blend = setting(
         {
             "kind": "tiers",
@@ -235,100 +197,73 @@ class SearchSettings:
             ],
         },
         BLEND,
-        "How fused and rerank scores are blended: by tiers of the fused rank, or (kind "
-        "position) with 1 - (rank - 1) / n as a third part. Weights count by their share.",
     )
-    bonus: Bonus = setting(
-        {"kind": "none"},
-        BONUS,
-        "Bonus for high ranks: none, both_top (first depth of two lists) or tiers (by the "
-        "best rank in any list, once); unit absolute, or attainable: a fraction of the best "
-        "sum.",
-    )
-    candidate_depth: int = setting(
-        100,
-        Number(1, 10000, whole=True),
-        "Candidates that each arm gives to fusion; it alone sets the pool, so scores do not "
-        "depend on limit or offset.",
-    )
+    """How fused and rerank scores are blended. Tiers take their weights by the fused rank. Kind
+    position adds 1 - (rank - 1) / n as a third part. Weights count by their share."""
+
+    bonus: Bonus = setting({"kind": "none"}, BONUS)
+    """What high ranks add: none, both_top (the first depth of two lists) or tiers (once, by the
+    best rank in any list). The unit is absolute, or attainable: a fraction of the best sum."""
+
+    candidate_depth: int = setting(100, Whole(1, 10000))
+    """How many candidates each arm gives to fusion. It alone sets the pool, so scores do not depend
+    on limit or offset."""
+
     context_chars: dict[str, float] = setting(
-        {"after": 0, "before": 0},
-        Numbers(["after", "before"], 0, 20000, one_for_all=True),
-        "Characters of its document that context_before and context_after give of what stands"
-        " around a passage, and that a context puts around it; a number, such as 500, means "
-        "both sides.",
+        {"after": 0, "before": 0}, NumbersOrOne(["after", "before"], 0, 20000)
     )
-    context_order: str = setting(
-        "score",
-        Text(["score", "structure", "document"]),
-        "Order of the parts of a context: by score, then structure (signature, code, doc, "
-        "metadata); by structure, then score; or document by document as they were written, "
-        "the best first.",
-    )
-    dedup: str = setting(
-        "exact",
-        Text(["off", "exact", "overlap", "near"]),
-        "Which repetitions of a better row are left out: the same content; overlap: also "
-        "spans of one document that overlap; near: also texts that are almost the same.",
-    )
-    dedup_overlap: float = setting(
-        0.5, Number(0.01, 1), "Spans overlap from this share of the shorter one on."
-    )
-    dedup_similarity: float = setting(
-        0.8,
-        Number(0.01, 1),
-        "Texts are almost the same from this Jaccard index of their three-word runs on.",
-    )
-    ef_search: int | None = setting(
-        None,
-        Number(1, 1000, whole=True),
-        "HNSW: size of the search list; more is slower and more exact; null: as the space was"
-        " tuned (tune_embedding_space), else 100. At least as many are used as candidates are"
-        " asked for: fewer would take a second walk.",
-    )
-    expand: str | bool = setting(
-        "auto",
-        Switch(["auto", "on", "off"]),
-        "Whether a model expands the query: auto by the mode (thorough does). Skipped where "
-        "the words alone have found the answer (strong_signal).",
-    )
-    expansion: GivenExpansion = setting(
-        {},
-        EXPANSION,
-        "An expansion of the query to use in place of a model's: lexicalQueries, "
-        "vectorQueries and hyde, as expand_query gives them; embeddings has a vector for each"
-        " vector query and then one for hyde, else the gateway is asked for them.",
-    )
-    feedback: Feedback = setting(
-        {"weight": 0.5, "passages": 0},
-        FEEDBACK,
-        "Pseudo-relevance feedback in convex fusion: the query's vector is moved by weight "
-        "towards the mean of the first passages, and all candidates are fused anew by their "
-        "cosines to it; 0 passages is off.",
-    )
-    fused_scale: str = setting(
-        "attainable",
-        Text(["attainable", "minmax", "raw"]),
-        "Scale of the fused score that blending and MMR see: over what a perfect match would "
-        "get, minmax over the candidates, or raw as summed.",
-    )
-    fusion: str = setting(
-        "rrf",
-        Text(["rrf", "convex"]),
-        "How the arms are fused: by reciprocal ranks, or by normalised scores.",
-    )
-    fuzzy: str = setting(
-        "auto",
-        Text(["auto", "on", "off"]),
-        "Whether misspelt and unfinished words are put right: auto where the query has a word"
-        " that the searched collections lack.",
-    )
-    fuzzy_method: str = setting(
-        "vocabulary",
-        Text(["vocabulary", "word_similarity"]),
-        "How the fuzzy arm finds: words put right by the vocabulary, or word_similarity of "
-        "query and content from 0.3 on, which reads every content.",
-    )
+    """How many characters of the document are given before and after a passage, in context_before,
+    context_after and contexts. A number, such as 500, means both sides."""
+
+    context_order: str = setting("score", Text(["score", "structure", "document"]))
+    """The order of a context's parts. score: by score, then structure (signature, code, doc,
+    metadata). structure: by structure, then score. document: each document as it was written, the
+    best first."""
+
+    dedup: str = setting("exact", Text(["off", "exact", "overlap", "near"]))
+    """Which repetitions of a better row are left out. exact: the same content. overlap: also spans
+    of one document that overlap. near: also texts that are almost the same."""
+
+    dedup_overlap: float = setting(0.5, Number(0.01, 1))
+    """The share of the shorter span from which on two spans overlap."""
+
+    dedup_similarity: float = setting(0.8, Number(0.01, 1))
+    """The Jaccard index of three-word runs from which on two texts are almost the same."""
+
+    ef_search: int | None = setting(None, Whole(1, 1000))
+    """The size of HNSW's search list: more is slower and more exact. null: as the space was tuned
+    (tune_embedding_space), else 100. It is at least the candidates asked for: fewer would take a
+    second walk."""
+
+    expand: str | bool = setting("auto", Switch(["auto", "on", "off"]))
+    """Whether a model expands the query. auto goes by the mode: thorough does. It is skipped where
+    the words alone have found the answer (strong_signal)."""
+
+    expansion: GivenExpansion = setting({}, Fields(keys_of(GivenExpansion)))
+    """An expansion of the query in place of a model's: lexicalQueries, vectorQueries and hyde, as
+    expand_query gives them. embeddings has a vector for each vector query, then one for hyde;
+    without it the gateway is asked."""
+
+    feedback: Feedback = setting({"weight": 0.5, "passages": 0}, Fields(keys_of(Feedback)))
+    """Pseudo-relevance feedback in convex fusion. The query's vector moves by weight towards the
+    mean of the first passages. All candidates are fused anew by their cosines to it. 0 passages:
+    off."""
+
+    fused_scale: str = setting("attainable", Text(["attainable", "minmax", "raw"]))
+    """The scale of the fused score that blending and MMR see. attainable: over what a perfect match
+    would get. minmax: over the candidates. raw: as summed."""
+
+    fusion: str = setting("rrf", Text(["rrf", "convex"]))
+    """How the arms are fused: by reciprocal ranks, or by normalised scores."""
+
+    fuzzy: str = setting("auto", Text(["auto", "on", "off"]))
+    """Whether misspelt and unfinished words are put right. auto: where the query has a word that
+    the searched collections lack."""
+
+    fuzzy_method: str = setting("vocabulary", Text(["vocabulary", "word_similarity"]))
+    """How the fuzzy arm finds. vocabulary puts words right. word_similarity compares query and
+    content, from 0.3 on, and reads every content."""
+
     graph: Graph = setting(
         {
             "depth": 1,
@@ -339,146 +274,123 @@ class SearchSettings:
             "edge_types": None,
             "node_limit": 1000,
         },
-        GRAPH,
-        "Passages that the graph leads to from the first seeds of what the other lists gave: "
-        "weight is what that list counts against all others together (0: off), depth the "
-        "steps, direction out, in or both, edge_types which edges (null: all), node_limit the"
-        " most nodes. combine sum is cosine + weight / (1 + depth), from all candidates.",
+        Fields(keys_of(Graph)),
     )
-    heading_weight: float = setting(
-        2,
-        Number(0, 100),
-        "BM25F: how many times a word in a heading counts; the length counts it once.",
-    )
-    hyde: str = setting(
-        "list",
-        Text(["list", "query"]),
-        "What a hypothetical answer (HyDE) is for: a list of its own beside other variants of"
-        " an expanded query; or query: it alone is asked for, and is joined to the query for "
-        "the vector arm.",
-    )
-    k1: float = setting(1.2, Number(0, 100), "BM25: how soon repeated words stop counting.")
-    language: str | None = setting(
-        None,
-        CONFIGURATION,
-        "Search only documents of this text search configuration (pg_ts_config); zh, ja, ko, "
-        "th, lo, km and my are pgblend's own.",
-    )
-    level: str = setting(
-        "chunk",
-        Text(["chunk", "document"]),
-        "What the words rank: passages, or whole documents, each shown by its best passage.",
-    )
-    lexical_method: str = setting(
-        "bm25",
-        Text(["bm25", "ts_rank_cd"]),
-        "How words rank: BM25 of passages that have any of them; or ts_rank_cd of those that "
-        "have all (websearch_to_tsquery), which reads tsvectors.",
-    )
-    max_file_tokens: int | None = setting(
-        None,
-        Number(1, 10000000, whole=True),
-        "Most tokens (cl100k_base) of one document in a context.",
-    )
-    max_part_tokens: int | None = setting(
-        None,
-        Number(1, 10000000, whole=True),
-        "Most tokens of one part of a context; a longer passage is cut.",
-    )
-    max_tokens: int = setting(4000, Number(1, 10000000, whole=True), "Most tokens of a context.")
-    min_relevance: float | None = setting(
-        None, Number(-1, 1), "Leave out rows below this relevance; rows without one as well."
-    )
-    min_score: float = setting(0, Number(0, 1), "Leave out rows below this score.")
-    mmr: Mmr = setting(
-        {"pool": 50, "lambda": 1},
-        MMR,
-        "Maximal marginal relevance among the first pool rows: lambda weighs the score "
-        "against likeness to rows above; 1 is off, 0.7 is usual. Rows keep the score they "
-        "had, which then need not fall with rank.",
-    )
-    mode: str = setting(
-        "default",
-        Text(["default", "fast", "thorough", "agent", "api", "tool"]),
-        "What a search may ask models for beside the query's vector: fast nothing, default to"
-        " rerank, thorough also to expand the query; by caller, agent is thorough and gives "
-        "500 characters around each passage (context_chars), api and tool are fast. Where no "
-        "model is set, details says so (not_run); a mode given in the call is then named in "
-        "degraded as well.",
-    )
-    normalization: Normalization = setting(
-        {"method": "minmax"},
-        NORMALIZATION,
-        "How convex fusion makes scores comparable: minmax of each list; theoretical: from "
-        "the lowest possible to the list's best; absolute: lowest to highest possible; "
-        "zscore, cut at 3; logistic, with center and scale by arm (else the list's own); "
-        "spread: minmax, and a list counts the more, the further apart its scores are.",
-    )
-    offset: int = setting(0, Number(0, 10000, whole=True), "Rows to skip, for pages.")
+    """How passages that the graph leads to join the others. weight is what their list counts
+    against all other lists together (0: off); seeds is how many of the first passages it starts
+    from. depth is the most steps, direction out, in or both, edge_types which edges (null: all),
+    node_limit the most nodes. combine sum is cosine + weight / (1 + depth), from all candidates."""
+
+    heading_weight: float = setting(2, Number(0, 100))
+    """BM25F: how many times a word in a heading counts; the length counts it once."""
+
+    hyde: str = setting("list", Text(["list", "query"]))
+    """What a hypothetical answer (HyDE) is for. list: a list of its own, beside other variants of
+    an expanded query. query: it alone is asked for, and joins the query for the vector arm."""
+
+    k1: float = setting(1.2, Number(0, 100))
+    """BM25: how soon repeated words stop counting."""
+
+    language: str | None = setting(None, CONFIGURATION)
+    """Search only documents of this text search configuration (pg_ts_config). zh, ja, ko, th, lo,
+    km and my are pgblend's own."""
+
+    level: str = setting("chunk", Text(["chunk", "document"]))
+    """What the words rank: passages, or whole documents, each shown by its best passage."""
+
+    lexical_method: str = setting("bm25", Text(["bm25", "ts_rank_cd"]))
+    """How words rank. bm25: BM25 of passages that have any of them. ts_rank_cd: that of passages
+    that have all (websearch_to_tsquery), which reads tsvectors."""
+
+    max_file_tokens: int | None = setting(None, Whole(1, 10000000))
+    """The most tokens (cl100k_base) of one document in a context."""
+
+    max_part_tokens: int | None = setting(None, Whole(1, 10000000))
+    """The most tokens of one part of a context; a longer passage is cut."""
+
+    max_tokens: int = setting(4000, Whole(1, 10000000))
+    """The most tokens of a context."""
+
+    min_relevance: float | None = setting(None, Number(-1, 1))
+    """Leave out rows below this relevance; rows without one as well."""
+
+    min_score: float = setting(0, Number(0, 1))
+    """Leave out rows below this score."""
+
+    mmr: Mmr = setting({"pool": 50, "lambda": 1}, Fields(keys_of(Mmr)))
+    """Maximal marginal relevance among the first pool rows. lambda weighs the score against
+    likeness to rows above: 1 is off, 0.7 is usual. Rows keep their score, which then need not fall
+    with rank."""
+
+    mode: str = setting("default", Text(["default", "fast", "thorough", "agent", "api", "tool"]))
+    """Which models a search may ask beside the query's vector. fast asks none, default may rerank,
+    thorough may also expand the query. By caller: agent is thorough and gives 500 characters around
+    each passage (context_chars); api and tool are fast. Where no model is set, details says so
+    (not_run). A mode given in the call is then named in degraded as well."""
+
+    normalization: Normalization = setting({"method": "minmax"}, Fields(keys_of(Normalization)))
+    """How convex fusion makes scores comparable. minmax: from each list's lowest to its best.
+    theoretical: from the lowest possible to the list's best. absolute: from the lowest to the
+    highest possible. zscore is cut at 3. logistic takes center and scale by arm, else the list's
+    own. spread: minmax, and a list counts more the further apart its scores are."""
+
+    offset: int = setting(0, Whole(0, 10000))
+    """How many rows to skip, for pages."""
+
     over_fetch: dict[str, float] = setting(
-        {"factor": 0},
-        Numbers(["factor", "minimum", "rerank_factor", "variant_factor"], 0, 10000),
-        "For literal profiles: candidates of each arm as a multiple of offset + limit in "
-        "place of candidate_depth; 0 is off.",
+        {"factor": 0}, Numbers(["factor", "minimum", "rerank_factor", "variant_factor"], 0, 10000)
     )
-    per_document: int | None = setting(
-        None, Number(1, 10000, whole=True), "Most rows of one document."
-    )
-    recency_half_life_days: float | None = setting(
-        None,
-        Number(0.001, 1000000),
-        "Halve the fused score with each half-life of a document's age by its date: "
-        "modified_at, else metadata's date, else ingested_at.",
-    )
-    rerank: str | bool = setting(
-        "auto",
-        Switch(["auto", "on", "off"]),
-        "Whether a model scores the best passages against the query: auto by the mode "
-        "(default and thorough do).",
-    )
-    rerank_depth: int = setting(
-        20,
-        Number(1, 100, whole=True),
-        "Documents whose best passages are reranked; the rest stay below.",
-    )
-    rerank_scores: dict[str, float] = setting(
-        {},
-        Scores(0, 1),
-        "Scores to use in place of a rerank model's: by chunk id, of the passages that "
-        "rerank_candidates gives.",
-    )
-    rescore_factor: float = setting(
-        4,
-        Number(1, 1000),
-        "In a binary embedding space: how many passages near by their signs are compared by "
-        "their vectors, for each candidate; more is slower and more exact.",
-    )
+    """For literal profiles: how many candidates each arm gives, as a multiple of offset + limit in
+    place of candidate_depth. 0: off."""
+
+    per_document: int | None = setting(None, Whole(1, 10000))
+    """The most rows of one document."""
+
+    recency_half_life_days: float | None = setting(None, Number(0.001, 1000000))
+    """Halve the fused score with each half-life of a document's age. Its date is modified_at, else
+    metadata's date, else ingested_at."""
+
+    rerank: str | bool = setting("auto", Switch(["auto", "on", "off"]))
+    """Whether a model scores the best passages against the query. auto goes by the mode: default
+    and thorough do."""
+
+    rerank_depth: int = setting(20, Whole(1, 100))
+    """How many documents have their best passage reranked; the rest stay below."""
+
+    rerank_scores: dict[str, float] = setting({}, Scores(0, 1))
+    """Scores in place of a rerank model's, by chunk id, for the passages that rerank_candidates
+    gives."""
+
+    rescore_factor: float = setting(4, Number(1, 1000))
+    """In a binary embedding space: how many passages near by their signs are compared by their
+    vectors, for each candidate. More is slower and more exact."""
+
     reserve_tokens: dict[str, float] = setting(
-        {},
-        Numbers(["code", "doc", "metadata", "signature"], 0, 10000000),
-        "Tokens of a context that are kept for passages of a kind, until no more of them are left.",
+        {}, Numbers(["code", "doc", "metadata", "signature"], 0, 10000000)
     )
-    rrf_k: float = setting(
-        60, Number(0, 100000), "Reciprocal rank fusion: the constant added to each rank."
+    """Tokens of a context that are kept for passages of a kind, until none of these are left."""
+
+    rrf_k: float = setting(60, Number(0, 100000))
+    """Reciprocal rank fusion: the constant added to each rank."""
+
+    since: str | None = setting(None, DATE)
+    """Search only documents of this date or later (see recency_half_life_days): a date or a
+    timestamp of ISO 8601, in UTC where it has no zone."""
+
+    space: str | None = setting(None, Text())
+    """The name of the embedding space to search in; null: the active one."""
+
+    strict: bool = setting(False, Flag())
+    """Fail instead of going on without an arm."""
+
+    strong_signal: dict[str, float] = numbers(
+        {"gap": 0.14, "scale": 0, "score": 0.5, "center": 0}, 0, 1000
     )
-    since: str | None = setting(
-        None,
-        DATE,
-        "Search only documents of this date or later (see recency_half_life_days); a date or "
-        "a timestamp of ISO 8601, without a zone in UTC.",
-    )
-    space: str | None = setting(
-        None, Text(), "Embedding space to search in, by its name; null is the active one."
-    )
-    strict: bool = setting(False, Flag(), "Fail instead of going on without an arm.")
-    strong_signal: dict[str, float] = setting(
-        {"gap": 0.14, "scale": 0, "score": 0.5, "center": 0},
-        Numbers(["center", "gap", "scale", "score"], 0, 1000),
-        "When the words alone have found the answer: the best passage has at least score and "
-        "is at least gap above the second. BM25 as a share of what no passage can reach; with"
-        " a scale above 0 as 1 / (1 + exp(-(BM25 - center) / scale)).",
-    )
-    timeouts_ms: dict[str, float] = setting(
+    """When the words alone have found the answer: the best passage has at least score, and is at
+    least gap above the second. BM25 counts as a share of what no passage can reach; with a scale
+    above 0 as 1 / (1 + exp(-(BM25 - center) / scale))."""
+
+    timeouts_ms: dict[str, float] = numbers(
         {
             "embed": 2000,
             "total": 10000,
@@ -487,26 +399,22 @@ class SearchSettings:
             "rerank": 2000,
             "lexical": 250,
         },
-        Numbers(["answer", "embed", "expand", "lexical", "rerank", "total"], 1, 600000),
-        "Milliseconds that a stage may wait for a model, that the lexical arm may take, and "
-        "that all stages of a search may together.",
+        1,
+        600000,
     )
-    title_weight: float = setting(
-        3,
-        Number(0, 100),
-        "BM25F: how many times a word in the title counts; the length counts it once.",
-    )
-    until: str | None = setting(
-        None,
-        DATE,
-        "Search only documents of this date or earlier; the whole day where it has no time.",
-    )
-    vector_scan: str = setting(
-        "auto",
-        Text(["auto", "index", "exact"]),
-        "How vectors are searched: by the HNSW index, by comparing all, or as fits.",
-    )
-    weights: dict[str, float] = setting(
+    """How many milliseconds a stage may wait for a model, and the lexical arm may take. total is
+    for all stages of a search together."""
+
+    title_weight: float = setting(3, Number(0, 100))
+    """BM25F: how many times a word in the title counts; the length counts it once."""
+
+    until: str | None = setting(None, DATE)
+    """Search only documents of this date or earlier; the whole day where it has no time."""
+
+    vector_scan: str = setting("auto", Text(["auto", "index", "exact"]))
+    """How vectors are searched: by the HNSW index, by comparing all (exact), or as fits (auto)."""
+
+    weights: dict[str, float] = numbers(
         {
             "hyde": 0.7,
             "fuzzy": 1,
@@ -515,90 +423,77 @@ class SearchSettings:
             "vector_variant": 0.5,
             "lexical_variant": 0.5,
         },
-        Numbers(
-            ["fuzzy", "hyde", "lexical", "lexical_variant", "vector", "vector_variant"], 0, 1000000
-        ),
-        "Weight of each list in fusion; an arm of weight 0 is not run. Where the fuzzy arm "
-        "put a word right, the lexical one counts an eighth. hyde and the variants are lists "
-        "of an expanded query.",
+        0,
+        1000000,
     )
+    """The weight of each list in fusion; an arm of weight 0 is not run. Where the fuzzy arm put a
+    word right, the lexical arm counts an eighth. hyde and the variants are lists of an expanded
+    query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectionSettings:
     """What may be given by a collection and for the whole database."""
 
-    chunk_overlap_tokens: int = setting(
-        80, Number(0, 10000, whole=True), "Tokens that a chunk repeats from the one before."
-    )
-    chunk_size_tokens: int = setting(400, Number(8, 100000, whole=True), "Most tokens of a chunk.")
-    embedding_prefix: str = setting(
-        "title",
-        Text(["title", "summary", "none"]),
-        "What goes before a chunk's text when it is embedded: title gives \"title: … | text: "
-        '…", summary the document\'s summary and a line "---", none nothing. What a change '
-        "touches is embedded anew.",
-    )
-    entities: bool = setting(
-        False,
-        Flag(),
-        "Whether ingest has the entity_model find entities and relations in passages.",
-    )
-    mentions: bool = setting(
-        False,
-        Flag(),
-        "Whether ingest makes edges from documents to those that their text names by title or"
-        " alias (link_mentions).",
-    )
-    min_chunk_size_tokens: int = setting(
-        40, Number(0, 100000, whole=True), "A smaller piece is joined to its neighbour."
-    )
-    summaries: bool = setting(
-        False,
-        Flag(),
-        "Whether the model of summary_model sums each document up in two or three sentences; "
-        "messages are left out.",
-    )
+    chunk_overlap_tokens: int = setting(80, Whole(0, 10000))
+    """How many tokens a chunk repeats of the one before."""
+
+    chunk_size_tokens: int = setting(400, Whole(8, 100000))
+    """The most tokens of a chunk."""
+
+    embedding_prefix: str = setting("title", Text(["title", "summary", "none"]))
+    """What goes before a chunk's text when it is embedded. title: "title: … | text: …". summary:
+    the document's summary and a line "---". none: nothing. What a change touches is embedded
+    anew."""
+
+    entities: bool = setting(False, Flag())
+    """Whether ingest lets the entity_model find entities and relations in passages."""
+
+    mentions: bool = setting(False, Flag())
+    """Whether ingest makes edges from documents to those that their text names, by title or alias
+    (link_mentions)."""
+
+    min_chunk_size_tokens: int = setting(40, Whole(0, 100000))
+    """The fewest tokens of a chunk: a smaller piece is joined to its neighbour."""
+
+    summaries: bool = setting(False, Flag())
+    """Whether the summary_model sums each document up in two or three sentences; messages are left
+    out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
     """What may be given for the whole database only."""
 
-    answer_model: str | None = setting(
-        None, Text(), "Chat model that answers questions from passages; null: passages only."
-    )
-    default_profile: str = setting("balanced", PROFILE, "Profile of a search that names none.")
-    embedding_max_attempts: int = setting(
-        5,
-        Number(1, 100, whole=True),
-        "How often a text that the model refuses is tried before it is a dead letter.",
-    )
-    embedding_model: str = setting(
-        "local/all-minilm-l6-v2", Text(), "Model that the first embedding space is made with."
-    )
-    embedding_retry_seconds: float = setting(
-        10,
-        Number(0, 86400),
-        "Seconds until a text that the model refused is tried again; doubled each time.",
-    )
-    embedding_texts_per_minute: int | None = setting(
-        None,
-        Number(1, 1000000000, whole=True),
-        "Most texts that all workers together send to the model of a space; null is no limit.",
-    )
-    entity_model: str | None = setting(
-        None,
-        Text(),
-        "Chat model that finds the things which documents speak of; null: no entities.",
-    )
-    expansion_model: str | None = setting(
-        None, Text(), "Chat model that expands queries; null: queries are not expanded."
-    )
-    gateway_url: str | None = setting(
-        None, URL, "Where the model gateway listens: http://host:port or unix:/path."
-    )
-    limits: dict[str, int] = setting(
+    answer_model: str | None = setting(None, Text())
+    """The chat model that answers questions from passages; null: passages only."""
+
+    default_profile: str = setting("balanced", PROFILE)
+    """The profile of a search that names none."""
+
+    embedding_max_attempts: int = setting(5, Whole(1, 100))
+    """How often a text that the model refuses is tried before it is a dead letter."""
+
+    embedding_model: str = setting("local/all-minilm-l6-v2", Text())
+    """The model of the first embedding space."""
+
+    embedding_retry_seconds: float = setting(10, Number(0, 86400))
+    """How many seconds pass until a text that the model refused is tried again; doubled each
+    time."""
+
+    embedding_texts_per_minute: int | None = setting(None, Whole(1, 1000000000))
+    """The most texts that all workers together send to the model of a space; null: no limit."""
+
+    entity_model: str | None = setting(None, Text())
+    """The chat model that finds the things which documents speak of; null: no entities."""
+
+    expansion_model: str | None = setting(None, Text())
+    """The chat model that expands queries; null: queries are not expanded."""
+
+    gateway_url: str | None = setting(None, URL)
+    """Where the model gateway listens: http://host:port or unix:/path."""
+
+    limits: dict[str, int] = numbers(
         {
             "array_items": 10000,
             "query_words": 1000,
@@ -610,56 +505,35 @@ class ServerSettings:
             "query_characters": 100000,
             "filter_conditions": 200,
         },
-        Numbers(
-            [
-                "answer_bytes",
-                "array_items",
-                "filter_bytes",
-                "filter_conditions",
-                "filter_values",
-                "options_bytes",
-                "query_characters",
-                "query_operators",
-                "query_words",
-            ],
-            100,
-            1000000000,
-        ),
-        "Most that a call may pass: characters, different words and operators (phrases, "
-        "exclusions, or) of a query, bytes of a filter and of options, conditions of a filter"
-        " and values of one, items of an array; and most bytes that a gateway may answer.",
+        100,
+        1000000000,
     )
-    log_address: str | None = setting(
-        None,
-        ADDRESS,
-        "Where each search is reported, by one datagram: localhost:port, an address in "
-        "numbers with a port, or unix:/path; the gateway's own port where it runs with a "
-        "database. null: nowhere.",
-    )
-    log_queries: str = setting(
-        "on",
-        Text(["on", "off", "hash"]),
-        "Whether the search log has the text of queries, nothing of it, or its sha256; only "
-        "admins read the log.",
-    )
-    model_calls: dict[str, int] = setting(
-        {"most": 16, "wait_ms": 0},
-        Numbers(["most", "wait_ms"], 0, 9007199254740991),
-        "Sessions that call a model at a time: most (0: any number), and how long a call "
-        "waits for its turn before its stage is left out.",
-    )
-    rerank_model: str | None = setting(
-        None,
-        Text(),
-        "Model that scores passages against the query: a rerank model or, slower, a chat "
-        "model; null: passages keep their fused order.",
-    )
-    summary_model: str | None = setting(
-        None, Text(), "Chat model that sums documents up at ingest; null: no summaries."
-    )
-    vision_model: str | None = setting(
-        None, Text(), "Chat model that reads pictures at ingest; null: pictures are left out."
-    )
+    """The most that a call may pass: characters, different words and operators (phrases,
+    exclusions, or) of a query; bytes of a filter and of options; conditions of a filter and values
+    of one; items of an array. answer_bytes is the most that a gateway may answer."""
+
+    log_address: str | None = setting(None, ADDRESS)
+    """Where each search is reported, by one datagram: localhost:port, an address in numbers with a
+    port, or unix:/path; null: nowhere. A gateway that runs with a database takes them at its own
+    port."""
+
+    log_queries: str = setting("on", Text(["on", "off", "hash"]))
+    """What the search log has of a query's text: all of it (on), nothing (off), or its sha256
+    (hash). Only admins read the log."""
+
+    model_calls: dict[str, int] = numbers({"most": 16, "wait_ms": 0}, 0, 9007199254740991)
+    """How many sessions call a model at a time (most; 0: any number), and how long a call waits for
+    its turn before its stage is left out (wait_ms)."""
+
+    rerank_model: str | None = setting(None, Text())
+    """The model that scores passages against the query: a rerank model or, slower, a chat model;
+    null: passages keep their fused order."""
+
+    summary_model: str | None = setting(None, Text())
+    """The chat model that sums documents up at ingest; null: no summaries."""
+
+    vision_model: str | None = setting(None, Text())
+    """The chat model that reads pictures at ingest; null: pictures are left out."""
 
 
 @dataclass(frozen=True)
@@ -670,10 +544,12 @@ class Setting:
     scope: str
     default: Any
     rule: Rule
-    description: str
 
     def row(self) -> dict[str, Any]:
-        """Return the columns of setting_catalog; a range holds for each number of an object."""
+        """Return the columns of setting_catalog but its meaning.
+
+        A range holds for each number of an object.
+        """
         rule = self.rule
         return {
             "name": self.name,
@@ -683,7 +559,6 @@ class Setting:
             "minimum": getattr(rule, "minimum", None),
             "maximum": getattr(rule, "maximum", None),
             "allowed_values": getattr(rule, "allowed", None) or None,
-            "description": self.description,
         }
 
 

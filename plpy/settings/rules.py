@@ -4,16 +4,38 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 
-def shown(number: float) -> str:
-    """Return a number as the server writes a double precision."""
-    if number == int(number) and abs(number) < 1e15:
-        return str(int(number))
-    mantissa, mark, exponent = f"{number:.15e}".partition("e")
-    is_long = abs(number) >= 1e15
-    return f"{mantissa.rstrip('0').rstrip('.')}{mark}{exponent}" if is_long else str(number)
+def setting(default: Any, rule: "Rule") -> Any:
+    """Return the field of a setting."""
+    return field(metadata={"default": default, "rule": rule})
+
+
+def numbers(default: Mapping[str, float], minimum: float, maximum: float) -> Any:
+    """Return the field of a setting that has numbers of one range, each with a default."""
+    return setting(default, Numbers(sorted(default), minimum, maximum))
+
+
+def keys_of(described: type) -> dict[str, "Rule"]:
+    """Return the rules that a TypedDict's annotations name, by key."""
+    return {key: one.__metadata__[0] for key, one in described.__annotations__.items()}
+
+
+class Rule:
+    """What a value must be; `value_type` is the type that setting_catalog names.
+
+    None stands for the setting's own name.
+    """
+
+    value_type: str | None = None
+
+    def problem(self, value: Any, path: str) -> str | None:
+        """Return what is wrong with a value, which is not null; None if nothing is.
+
+        `path` is where the value stands within a setting.
+        """
+        raise NotImplementedError
 
 
 def _expected(path: str, wanted: str) -> str:
@@ -25,46 +47,38 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-class Rule(Protocol):
-    """What a value must be; `path` is where the value stands within a setting."""
-
-    @property
-    def value_type(self) -> str | None:
-        """Return the type that setting_catalog names; None for the setting's own name."""
-
-    def problem(self, value: Any, path: str) -> str | None:
-        """Return what is wrong with a value, which is not null."""
-
-
 @dataclass(frozen=True)
-class Number:
-    """A number of a range; a whole one has no decimal point."""
+class Number(Rule):
+    """A number of a range."""
 
+    value_type = "number"
     minimum: float
     maximum: float
-    whole: bool = False
-
-    @property
-    def value_type(self) -> str:
-        """Return the type that setting_catalog names."""
-        return "integer" if self.whole else "number"
 
     def problem(self, value: Any, path: str) -> str | None:
         """Return what is wrong with a value, None if nothing is."""
-        is_kind = isinstance(value, int) or not self.whole
-        if is_kind and is_number(value) and self.minimum <= value <= self.maximum:
+        if is_number(value) and self.minimum <= value <= self.maximum:
             return None
-        kind = "a whole number" if self.whole else "a number"
-        if self.whole and not path:
-            kind += " without a decimal point"
-        return _expected(path, f"{kind} from {shown(self.minimum)} to {shown(self.maximum)}")
+        return _expected(path, f"a number from {self.minimum} to {self.maximum}")
 
 
-@dataclass(frozen=True)
-class Flag:
+class Whole(Number):
+    """A number of a range, without a decimal point."""
+
+    value_type = "integer"
+
+    def problem(self, value: Any, path: str) -> str | None:
+        """Return what is wrong with a value, None if nothing is."""
+        if isinstance(value, int) and super().problem(value, path) is None:
+            return None
+        kind = "a whole number" if path else "a whole number without a decimal point"
+        return _expected(path, f"{kind} from {self.minimum} to {self.maximum}")
+
+
+class Flag(Rule):
     """True or false."""
 
-    value_type: str = "boolean"
+    value_type = "boolean"
 
     def problem(self, value: Any, path: str) -> str | None:
         """Return what is wrong with a value, None if nothing is."""
@@ -72,30 +86,29 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Text:
-    """A text: one of those allowed, or any, of at most so many characters."""
+class Text(Rule):
+    """A text: one of those allowed, or any of at most so many characters."""
 
+    value_type = "text"
     allowed: Sequence[str] = ()
     most: int | None = None
-    value_type: str = "text"
 
     def problem(self, value: Any, path: str) -> str | None:
         """Return what is wrong with a value, None if nothing is."""
-        if not isinstance(value, str) and not path:
-            return "expected a string"
+        is_text = isinstance(value, str)
         if self.allowed:
-            wrong = value not in self.allowed if isinstance(value, str) else True
-            return _expected(path, f"one of {', '.join(self.allowed)}") if wrong else None
-        if not isinstance(value, str) or (self.most is not None and len(value) > self.most):
-            return _expected(path, f"a text of at most {self.most} characters")
-        return None
+            is_one = is_text and value in self.allowed
+            return None if is_one else _expected(path, f"one of {', '.join(self.allowed)}")
+        if self.most is None:
+            return None if is_text else _expected(path, "a string")
+        is_short = is_text and len(value) <= self.most
+        return None if is_short else _expected(path, f"a text of at most {self.most} characters")
 
 
-@dataclass(frozen=True)
 class Switch(Text):
     """One of the texts, or true or false."""
 
-    value_type: str = "switch"
+    value_type = "switch"
 
     def problem(self, value: Any, path: str) -> str | None:
         """Return what is wrong with a value, None if nothing is."""
@@ -103,89 +116,53 @@ class Switch(Text):
 
 
 @dataclass(frozen=True)
-class Pattern:
+class Pattern(Rule):
     """A text of a form."""
 
-    value_type: str
     form: str
     expected: str
+    value_type: str = "text"
 
     def problem(self, value: Any, path: str) -> str | None:
         """Return what is wrong with a value, None if nothing is."""
-        if not isinstance(value, str):
-            return "expected a string"
-        return None if re.search(self.form, value) else f"expected {self.expected}"
+        is_right = isinstance(value, str) and re.search(self.form, value)
+        return None if is_right else _expected(path, self.expected)
 
 
 @dataclass(frozen=True)
-class Known:
-    """A text that a statement of one parameter finds; the rest is checked by what asks it."""
+class Known(Rule):
+    """A text that a statement of one parameter finds; who has a database asks it."""
 
-    value_type: str
     statement: str
     expected: str
+    value_type: str = "text"
 
     def problem(self, value: Any, path: str) -> str | None:
         """Return what is wrong with a value, None if nothing is."""
-        return None if isinstance(value, str) else "expected a string"
+        return None if isinstance(value, str) else _expected(path, self.expected)
 
 
-@dataclass(frozen=True)
-class Scores:
+class Scores(Number):
     """Numbers of a range by chunk id."""
 
-    minimum: float
-    maximum: float
-    value_type: str = "scores"
+    value_type = "scores"
 
     def problem(self, value: Any, path: str) -> str | None:
         """Return what is wrong with a value, None if nothing is."""
         if not isinstance(value, Mapping):
-            return "expected an object with a score from 0 to 1 for each chunk id"
+            return _expected(path, "an object with a score from 0 to 1 for each chunk id")
         for key, score in value.items():
-            is_right = is_number(score) and self.minimum <= score <= self.maximum
-            if not is_right or not re.fullmatch("[0-9]{1,19}", key):
-                numbers = f"from {shown(self.minimum)} to {shown(self.maximum)}"
+            if not re.fullmatch("[0-9]{1,19}", key) or super().problem(score, path):
+                numbers = f"from {self.minimum} to {self.maximum}"
                 return f'"{key[:200]}": expected a chunk id with a number {numbers}'
         return None
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """An object of numbers of one range; where one may stand for all, also a number."""
-
-    allowed: Sequence[str]
-    minimum: float
-    maximum: float
-    one_for_all: bool = False
-
-    @property
-    def value_type(self) -> str:
-        """Return the type that setting_catalog names."""
-        return "numbers" if self.one_for_all else "object"
-
-    def problem(self, value: Any, path: str) -> str | None:
-        """Return what is wrong with a value, None if nothing is."""
-        number = Number(self.minimum, self.maximum)
-        if self.one_for_all and is_number(value):
-            return number.problem(value, path)
-        keys = ", ".join(self.allowed)
-        if not isinstance(value, Mapping):
-            return f"expected {'a number or ' * self.one_for_all}an object with keys {keys}"
-        for key, entry in value.items():
-            if key not in self.allowed:
-                return f'has no key "{key[:200]}": expected {keys}'
-            if problem := number.problem(entry, f'"{key}"'):
-                return problem
-        return None
-
-
-@dataclass(frozen=True)
-class Nullable:
+class Nullable(Rule):
     """What may be null within an object."""
 
     rule: Rule
-    value_type: None = None
 
     def problem(self, value: Any, path: str) -> str | None:
         """Return what is wrong with a value, None if nothing is."""
@@ -193,13 +170,12 @@ class Nullable:
 
 
 @dataclass(frozen=True)
-class Items:
+class Items(Rule):
     """An array of at most so many items; or of one at least, whose key `rise` rises."""
 
     rule: Rule
     most: int | None = None
     rise: str | None = None
-    value_type: None = None
 
     def problem(self, value: Any, path: str) -> str | None:
         """Return what is wrong with a value, None if nothing is."""
@@ -219,21 +195,20 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Fields:
+class Fields(Rule):
     """An object with these keys, each by its rule."""
 
     keys: Mapping[str, Rule]
     required: Sequence[str] = ()
-    value_type: None = None
 
     def problem(self, value: Any, path: str) -> str | None:
         """Return what is wrong with a value, None if nothing is."""
         within = f"{path}." if path else ""
+        known = ", ".join(self.keys) or "no more"
         if not isinstance(value, Mapping):
-            return _expected(path, f"an object with keys {', '.join(self.keys)}")
+            return _expected(path, f"an object with keys {known}")
         for key, entry in value.items():
             if key not in self.keys:
-                known = ", ".join(self.keys) or "no more"
                 return f'has no key "{within}{key[:200]}": expected {known}'
             if problem := self.keys[key].problem(entry, f"{within}{key}"):
                 return problem
@@ -244,11 +219,39 @@ class Fields:
 
 
 @dataclass(frozen=True)
-class Kinds:
+class Numbers(Rule):
+    """An object of numbers of one range."""
+
+    value_type = "object"
+    allowed: Sequence[str]
+    minimum: float
+    maximum: float
+
+    def problem(self, value: Any, path: str) -> str | None:
+        """Return what is wrong with a value, None if nothing is."""
+        number = Number(self.minimum, self.maximum)
+        return Fields(dict.fromkeys(self.allowed, number)).problem(value, path)
+
+
+class NumbersOrOne(Numbers):
+    """An object of numbers of one range, or a number that stands for all of them."""
+
+    value_type = "numbers"
+
+    def problem(self, value: Any, path: str) -> str | None:
+        """Return what is wrong with a value, None if nothing is."""
+        if is_number(value):
+            return Number(self.minimum, self.maximum).problem(value, path)
+        if isinstance(value, Mapping):
+            return super().problem(value, path)
+        return _expected(path, f"a number or an object with keys {', '.join(self.allowed)}")
+
+
+@dataclass(frozen=True)
+class Kinds(Rule):
     """An object whose key "kind" says which fields it has."""
 
     kinds: Mapping[str, Fields]
-    value_type: None = None
 
     def problem(self, value: Any, path: str) -> str | None:
         """Return what is wrong with a value, None if nothing is."""
@@ -257,8 +260,3 @@ class Kinds:
             return _expected(path, f'an object with "kind": one of {", ".join(self.kinds)}')
         fields = {key: entry for key, entry in value.items() if key != "kind"}
         return self.kinds[kind].problem(fields, path)
-
-
-def setting(default: Any, rule: Rule, description: str) -> Any:
-    """Return the field of a setting."""
-    return field(metadata={"default": default, "rule": rule, "description": description})

@@ -11,8 +11,8 @@ PROSE_WORDS = 10
 def query_groups(query: str) -> dict[str, Any]:
     """Parse `query` with the operators of websearch_to_tsquery: "phrase", or, -exclusion.
 
-    Returns a dict: `words`, the text whose lexemes rank (plain words and the words of phrases),
-    and `groups`, the alternatives between `or`, each a dict of `words` (any may occur), `phrases`
+    Returns a dict: `words` is the text whose lexemes rank, plain words and the words of phrases.
+    `groups` are the alternatives between `or`, each a dict of `words` (any may occur), `phrases`
     (must occur) and `excluded` (must not). An `or` with nothing before or after it is left out. A
     quote that is never closed reaches to the end. Prose has no operators: it is all words.
     """

@@ -43,9 +43,9 @@ def page_snippets(
 ) -> list[str]:
     """Return the snippets of passages, each with its query and text search configuration.
 
-    A query without lexemes gives the beginning. Private-use characters stand for the marks and for
-    < > / \\ and signs, which the parser must not see (as in _indexable_text), until all is escaped;
-    the text's own are taken out first. Passages without word spaces are marked as pairs and joined
+    A query without lexemes gives the beginning. Until all is escaped, private-use characters stand
+    for the marks and for < > / \\ -, which the parser must not see (as in _indexable_text). The
+    text's own are taken out first. Passages without word spaces are marked as pairs and joined
     again. `run` executes (statement, types, *values).
     """
     own = [_replaced(content, _TAKEN_OUT) for content in contents]

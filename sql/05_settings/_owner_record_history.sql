@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION pgblend._owner_record_history()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     old_row jsonb := CASE WHEN TG_OP <> 'INSERT' THEN to_jsonb(OLD) ELSE '{}' END;

@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION pgblend._setting_record_history()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     INSERT INTO pgblend_data.setting_history (name, old_value, new_value)

@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION pgblend._check_query(query text)
 RETURNS void
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     size record;

@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION pgblend._chunk_immutable()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     others text[] := '{metadata, token_count, piece_tokens, lexemes, content_hash}';

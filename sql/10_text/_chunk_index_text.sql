@@ -11,7 +11,6 @@ CREATE OR REPLACE FUNCTION pgblend._chunk_index_text()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 SET client_min_messages = warning
 SET enable_seqscan = off
 SET jit = off

@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION pgblend._document_record_language()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     INSERT INTO pgblend_data.collection_language (collection_id, text_search_config)

@@ -15,7 +15,7 @@ SET search_path FROM CURRENT
 SET client_min_messages = warning
 AS $python$
 from pgblend.plpy.session import prepared_statements
-from pgblend.plpy.text.names import name_field
+from pgblend.plpy.text.identifiers import name_field
 
 LEXEMES = """
     SELECT setweight(

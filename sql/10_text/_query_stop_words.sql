@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION pgblend._query_stop_words(query text, config_names te
 RETURNS text[]
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     RETURN (

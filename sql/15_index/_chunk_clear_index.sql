@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION pgblend._chunk_clear_index()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     TRUNCATE pgblend_data.pending, pgblend_data.segment, pgblend_data.posting,

@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION pgblend._chunk_seal()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target bigint := coalesce(NEW.collection_id, OLD.collection_id);

@@ -11,7 +11,6 @@ CREATE OR REPLACE FUNCTION pgblend._load_segments(collection text)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target pgblend_data.collection := pgblend._writable_collection(collection);

@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION pgblend._seal_collection(collection_id bigint, at_lea
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

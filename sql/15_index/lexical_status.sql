@@ -22,7 +22,6 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 10
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -11,7 +11,6 @@ CREATE OR REPLACE FUNCTION pgblend._filter_estimate(
 RETURNS double precision
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     documents real;

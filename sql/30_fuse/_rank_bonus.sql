@@ -10,7 +10,7 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 AS $python$
 import json
-from pgblend.plpy.fusion.bonus import rank_bonus
+from pgblend.plpy.fusion.lists import rank_bonus
 
 amounts, largest = rank_bonus([[rank] for rank in ranks], json.loads(bonus), attainable)
 return amounts[0] if amounts else 0.0

@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION pgblend._sum_ascending(terms double precision[])
 RETURNS double precision
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     total double precision := 0;

@@ -9,7 +9,6 @@ CREATE OR REPLACE FUNCTION blend.convex_fusion(
 RETURNS double precision
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     n integer := coalesce(cardinality(scores), 0);

@@ -13,7 +13,6 @@ CREATE OR REPLACE FUNCTION blend.normalize_scores(
 RETURNS double precision[]
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     known text[] := CASE method

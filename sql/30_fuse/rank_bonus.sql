@@ -4,7 +4,7 @@
 -- any list, once; {"kind": "none"}: 0. With "unit": "attainable" amounts are fractions of
 -- `attainable`, which is 1 for a sum in [0, 1]. A NULL rank is a list that lacks the item; no ranks
 -- and a NULL bonus give 0. Ranks under 1 and a bonus of another shape are errors. Formula:
--- plpy/fusion/bonus.py.
+-- plpy/fusion/lists.py.
 CREATE OR REPLACE FUNCTION blend.rank_bonus(
     ranks integer[],
     bonus jsonb,
@@ -13,7 +13,6 @@ CREATE OR REPLACE FUNCTION blend.rank_bonus(
 RETURNS double precision
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     problem text := pgblend._setting_error('bonus', bonus);

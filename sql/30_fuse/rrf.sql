@@ -13,7 +13,6 @@ CREATE OR REPLACE FUNCTION blend.rrf(
 RETURNS double precision
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     terms double precision[] := '{}';

@@ -16,7 +16,6 @@ CREATE OR REPLACE FUNCTION blend.blend_scores(
 RETURNS double precision
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_variable
 DECLARE

@@ -26,7 +26,6 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 100
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

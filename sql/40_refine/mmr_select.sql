@@ -23,7 +23,6 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 50
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION pgblend._check_timeout(timeout_ms integer)
 RETURNS void
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF timeout_ms < 1 THEN

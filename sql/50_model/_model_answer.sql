@@ -9,7 +9,6 @@ RETURNS jsonb
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     outcome jsonb := pgblend._request_model(task, input, space, timeout_ms);

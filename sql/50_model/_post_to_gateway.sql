@@ -18,7 +18,7 @@ SET search_path = pg_catalog, pg_temp
 AS $python$
 import json
 from uuid import uuid4
-from pgblend.plpy.models.gateway import gateway_call
+from pgblend.plpy.models.gateway import GatewayCall
 from pgblend.plpy.session import prepared_statements
 
 asked = json.loads(request)
@@ -27,7 +27,7 @@ if asked["url"] is None:
         "problem": "no model gateway is set",
         "hint": "Start one (pgblend gateway) and name it: pgblend config set gateway_url URL"})
 run = prepared_statements(plpy.prepare, SD)
-call = gateway_call(
+call = GatewayCall(
     run, asked, GD.setdefault("pgblend_connections", {}), GD.setdefault("pgblend_late", {}),
     GD.setdefault("pgblend_places", {}))
 if later:

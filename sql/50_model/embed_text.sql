@@ -13,7 +13,6 @@ RETURNS vector[]
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target pgblend_data.embedding_space;

@@ -15,7 +15,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 20
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

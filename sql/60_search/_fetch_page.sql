@@ -17,7 +17,6 @@ RETURNS SETOF blend.search_result
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 10
-SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column

@@ -9,13 +9,9 @@ VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $function$
-DECLARE
-    in_force jsonb := pgblend._setting_defaults('server') || (
-        SELECT coalesce(jsonb_object_agg(s.name, s.value), '{}') FROM pgblend._setting_values AS s
-        WHERE s.name IN ('log_address', 'log_queries'));
 BEGIN
     PERFORM pgblend._send_report(
-        report, pgblend._asking_role(),
-        in_force ->> 'log_queries', in_force ->> 'log_address', current_setting('data_directory'));
+        report, pgblend._asking_role(), blend.get_setting('log_queries') #>> '{}',
+        blend.get_setting('log_address') #>> '{}', current_setting('data_directory'));
 END;
 $function$;

@@ -7,7 +7,7 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SET search_path FROM CURRENT
 AS $python$
-from pgblend.plpy.graph.mentions import named_documents
+from pgblend.plpy.graph.names import NamedDocuments
 
 NAMES = plpy.prepare(
     "SELECT d.id, d.title AS name FROM pgblend_data.document AS d"
@@ -34,7 +34,7 @@ STORE = plpy.prepare(
     ["bigint[]", "bigint[]", "bigint[]", "text[]"])
 BATCH = 10000
 
-known = named_documents(
+known = NamedDocuments(
     (row["id"], row["name"]) for row in plpy.cursor(NAMES, [collection_id]))
 found = [
     (row["document_id"], row["id"], name)

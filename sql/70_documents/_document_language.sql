@@ -7,7 +7,7 @@ IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-from pgblend.plpy.text.language import script_language
+from pgblend.plpy.text.words import script_language
 
 return script_language(content)
 $python$;

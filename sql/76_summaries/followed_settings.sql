@@ -65,15 +65,17 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
     changed text := coalesce(new.name, old.name);
-    defaults jsonb := pgblend._setting_defaults('collection');
 BEGIN
-    IF changed IN ('embedding_prefix', 'summaries') THEN
-        PERFORM pgblend._follow_settings(
-            c.id,
-            defaults || jsonb_build_object(changed, coalesce(old.value, defaults -> changed)),
-            defaults || jsonb_build_object(changed, coalesce(new.value, defaults -> changed)))
-        FROM pgblend_data.collection AS c WHERE NOT c.settings ? changed;
+    IF changed NOT IN ('embedding_prefix', 'summaries') THEN
+        RETURN NULL;
     END IF;
+    PERFORM pgblend._follow_settings(
+        c.id, s.settings || jsonb_build_object(changed, coalesce(old.value, d.default_value)),
+        s.settings)
+    FROM pgblend_data.collection AS c
+    CROSS JOIN LATERAL (SELECT pgblend._collection_settings(c.settings) AS settings) AS s
+    INNER JOIN blend.setting_catalog() AS d ON d.name = changed
+    WHERE NOT c.settings ? changed;
     RETURN NULL;
 END;
 $function$;

@@ -9,7 +9,6 @@ CREATE OR REPLACE FUNCTION pgblend._context_of(
 RETURNS jsonb
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     request json := json_build_object(

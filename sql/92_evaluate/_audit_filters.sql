@@ -7,7 +7,6 @@ RETURNS TABLE (filter jsonb, selectivity double precision)
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 4
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -12,7 +12,6 @@ RETURNS SETOF blend.search_result
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 100
-SET search_path FROM CURRENT
 SET "pgblend.purpose" = 'evaluation'
 AS $function$
 DECLARE

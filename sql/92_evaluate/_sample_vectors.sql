@@ -9,7 +9,6 @@ CREATE OR REPLACE FUNCTION pgblend._sample_vectors(
 RETURNS vector[]
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     sampled pgblend_data.embedding_space := pgblend._searched_space(space);

@@ -26,7 +26,6 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 4
-SET search_path FROM CURRENT
 SET client_min_messages = 'error'
 SET "pgblend.purpose" = 'evaluation'
 AS $function$

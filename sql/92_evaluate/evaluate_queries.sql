@@ -12,7 +12,6 @@ CREATE OR REPLACE FUNCTION blend.evaluate_queries(
 RETURNS integer
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 SET client_min_messages = 'error'
 AS $function$
 #variable_conflict use_column

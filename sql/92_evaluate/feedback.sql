@@ -8,7 +8,6 @@ CREATE OR REPLACE FUNCTION blend.feedback(search_id uuid, chunk_id bigint, grade
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

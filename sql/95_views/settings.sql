@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW blend.settings WITH (security_invoker = true) AS
 SELECT
     c.name,  -- Name.
     -- Value in force; JSON null where none is set.
-    pgblend._setting_in_force(c.default_value, s.value) AS value,
+    coalesce(blend.get_setting(c.name), 'null') AS value,
     c.default_value,  -- Value where none is set.
     -- database where it was set, server where its configuration pins it, else default.
     coalesce(s.source, 'default') AS source,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.lexical.spelling import closest_lexemes, edit_cost
+from pgblend.plpy.lexical.corrections import closest_lexemes, edit_cost
 from support.program import loading
 
 FAR = 1000.0
@@ -109,7 +109,7 @@ DEPLOYED = """
 CREATE FUNCTION pg_temp.closest(word text, lexeme text, candidates text[], most integer)
 RETURNS jsonb LANGUAGE plpython3u AS $python$
 import json
-from pgblend.plpy.lexical.spelling import closest_lexemes
+from pgblend.plpy.lexical.corrections import closest_lexemes
 return json.dumps(closest_lexemes(word, lexeme, candidates, most))
 $python$;
 """

@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
 from pgblend.plpy.graph.links import link_target, resolve_link
-from pgblend.plpy.graph.mentions import MOST_NAMESAKES, named_documents
-from pgblend.plpy.graph.names import document_names, path_name, uri_name
+from pgblend.plpy.graph.names import (
+    MOST_NAMESAKES,
+    NamedDocuments,
+    document_names,
+    path_name,
+    uri_name,
+)
 from support.database import Database
 
 
@@ -181,7 +186,7 @@ def test_the_order_of_candidates_changes_nothing(candidates: Any, data: Any, pat
 
 
 def test_names_are_found_longest_first() -> None:
-    named = named_documents(
+    named = NamedDocuments(
         [
             (1, "Harold Lloyd"),
             (2, "Lloyd (film)"),
@@ -200,12 +205,12 @@ def test_names_are_found_longest_first() -> None:
 
 def test_a_name_of_too_many_documents_is_none() -> None:
     for count, found in ((MOST_NAMESAKES, {"notes"}), (MOST_NAMESAKES + 1, set())):
-        named = named_documents([(number, "Notes") for number in range(count)])
+        named = NamedDocuments([(number, "Notes") for number in range(count)])
         assert named.names_in("my notes") == found
 
 
 def test_mentions_are_of_others_and_not_of_a_word_that_all_use() -> None:
-    named = named_documents([(2, "Wine"), (1, "wine (drink)"), (3, "Sea")])
+    named = NamedDocuments([(2, "Wine"), (1, "wine (drink)"), (3, "Sea")])
     found = [(1, 10, "wine"), (3, 30, "wine"), (4, 40, "sea"), (5, 50, "sea"), (6, 60, "sea")]
     assert named.mentions(found, 2) == [(1, 10, 2, "wine"), (3, 30, 1, "wine"), (3, 30, 2, "wine")]
     assert named.mentions(found[2:], 3) == [(4, 40, 3, "sea"), (5, 50, 3, "sea"), (6, 60, 3, "sea")]

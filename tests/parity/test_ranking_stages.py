@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from pgblend.plpy.fusion.bonus import rank_bonus
-from pgblend.plpy.fusion.lists import fuse_ranks, recency_decay
+from pgblend.plpy.fusion.lists import fuse_ranks, rank_bonus, recency_decay
 from pgblend.plpy.fusion.scores import (
     arm_normalization,
     convex_fusion,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.lexical.spelling import edit_cost, single_edits
+from pgblend.plpy.lexical.corrections import edit_cost, single_edits
 from support.typo import typo
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgblend.plpy.graph.mentions import named_documents
+from pgblend.plpy.graph.names import NamedDocuments
 from support.database import Database, add_documents
 
 LIBRARY = [
@@ -85,9 +85,9 @@ def test_words_that_everybody_says_are_no_names(library: Database) -> None:
 
 
 def test_names_of_many_documents_mean_none() -> None:
-    known = named_documents([(number, "John Smith") for number in range(6)])
+    known = NamedDocuments([(number, "John Smith") for number in range(6)])
     assert known.names_in("John Smith") == set()
-    assert named_documents([(1, "John"), (2, "john")]).documents == {"john": {1, 2}}
+    assert NamedDocuments([(1, "John"), (2, "john")]).documents == {"john": {1, 2}}
 
 
 def test_only_writers(library: Database) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pgblend.plpy.models.gateway import GatewayCall, gateway_call
+from pgblend.plpy.models.gateway import GatewayCall
 from pgblend.plpy.models.http import Connections
-from pgblend.plpy.models.stages import ModelStages, model_stages
+from pgblend.plpy.models.stages import ModelStages
 from pgblend.plpy.stages import StageLog
 from support.raw_server import RawServer, http_answer
 
@@ -55,12 +55,12 @@ class StageGateway:
             "places": {"most": 0, "wait_ms": 0},
         }
         key = f"call {next(self.numbers)}"
-        self.calls[key] = gateway_call(self.run, request, self.connections, self.late, {})
+        self.calls[key] = GatewayCall(self.run, request, self.connections, self.late, {})
         return [{"sent": json.dumps({"call": key})}]
 
     def models(self, deadline: float = 9.0) -> ModelStages:
         """Return what asks it, in a search that begins at 1.0."""
-        return model_stages(self.run, self.calls, self.timeouts, deadline, lambda: 1.0)
+        return ModelStages(self.run, self.calls, self.timeouts, deadline, lambda: 1.0)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.cli.tokens import count_tokens
-from pgblend.plpy.context.citations import answer_sentences, check_answer
+from pgblend.plpy.context.answer import answer_sentences, check_answer
 from pgblend.plpy.context.prompt import answer_messages, answer_rules
 from pgblend.plpy.context.quotations import best_quotation, find_quotation
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.explain.arms import diagnose_arms
-from pgblend.plpy.explain.conditions import diagnose_conditions
+from pgblend.plpy.explain.candidates import diagnose_arms, diagnose_conditions
 from pgblend.plpy.explain.places import diagnose_places
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.filter.alternatives import filter_alternatives
-from pgblend.plpy.filter.compile import compile_filter
+from pgblend.plpy.filter.compile import compile_filter, filter_alternatives
 from pgblend.plpy.filter.parse import parse_filter
 
 HOSTILE = ["'; DROP TABLE x; --", '"', "$1", "%s", "\\", "{}", "a.b'", "é"]

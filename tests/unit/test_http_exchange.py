@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pgblend.plpy.models.http import Connections, http_exchange
+from pgblend.plpy.models.http import Connections, HttpExchange
 from support.raw_server import RawServer, http_answer
 from support.waiting import SOON_SECONDS, wait_until
 
@@ -29,7 +29,7 @@ def post_json(
     check: Callable[[], object],
 ) -> tuple[int, str]:
     """Send and receive at once."""
-    return http_exchange(url, path, body, token, timeout_ms, MOST_BYTES, connections).receive(check)
+    return HttpExchange(url, path, body, token, timeout_ms, MOST_BYTES, connections).receive(check)
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_the_server_works_while_the_caller_does_something_else(connections: Conn
         return http_answer(b"{}")
 
     with RawServer(respond) as server:
-        exchange = http_exchange(server.url, "/x", "{}", None, 1000, MOST_BYTES, connections)
+        exchange = HttpExchange(server.url, "/x", "{}", None, 1000, MOST_BYTES, connections)
         exchange.wait_until_sent(nothing)
         assert asked.wait(1)
         assert exchange.receive(nothing) == (200, "{}")
@@ -197,7 +197,7 @@ def test_the_server_works_while_the_caller_does_something_else(connections: Conn
 
 def test_an_answer_that_nobody_wants_closes_the_connection(connections: Connections) -> None:
     with RawServer(lambda _: http_answer(b"{}")) as server:
-        exchange = http_exchange(server.url, "/x", "{}", None, 1000, MOST_BYTES, connections)
+        exchange = HttpExchange(server.url, "/x", "{}", None, 1000, MOST_BYTES, connections)
         wait_until(exchange.finished.is_set, 2)
         exchange.abandon()
         assert connections == {}
@@ -207,7 +207,7 @@ def test_an_answer_that_nobody_wants_closes_the_connection(connections: Connecti
 def test_two_exchanges_at_once_keep_one_connection(connections: Connections) -> None:
     with RawServer(lambda body: http_answer(body)) as server:
         both = [
-            http_exchange(server.url, "/x", text, None, 1000, MOST_BYTES, connections)
+            HttpExchange(server.url, "/x", text, None, 1000, MOST_BYTES, connections)
             for text in ("a", "b")
         ]
         assert [exchange.receive(nothing)[1] for exchange in both] == ["a", "b"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.models.limits import MOST_KEPT, late_gateway
+from pgblend.plpy.models.limits import MOST_KEPT, LateGateway
 
 Memory = dict[tuple[str, str], dict[str, float]]
 REQUEST = {"url": "http://gateway", "path": "/v1/embeddings", "timeout_ms": 2000}
@@ -25,7 +25,7 @@ class Session:
             self.call(**other).learn(each)
 
     def call(self, **other: Any) -> Any:
-        return late_gateway(self.memory, REQUEST | other, lambda: self.now)
+        return LateGateway(self.memory, REQUEST | other, lambda: self.now)
 
 
 @pytest.fixture

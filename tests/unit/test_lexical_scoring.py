@@ -16,7 +16,7 @@ from pgblend.plpy.lexical.pending import PendingCache
 from pgblend.plpy.lexical.postings import joined_postings, view_postings
 from pgblend.plpy.lexical.score import Scoring
 from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
-from pgblend.plpy.lexical.statistics import count_chunks, known_terms
+from pgblend.plpy.lexical.vocabulary import count_chunks, known_terms
 from pgblend.plpy.ports import Formula
 from support.fake_database import FakeDatabase
 from support.lexical_chunks import CHUNKS, as_source, length, own_length, with_ids
@@ -127,7 +127,7 @@ class Index(FakeDatabase):
 
     def search(self, terms, idf, average, depth, config="simple", checked=None):
         scoring = self.scoring(terms, idf, average, config)
-        return list(zip(*scoring.best_passing(checked, depth), strict=True))
+        return scoring.best_passing(checked, depth)
 
     def scoring(self, terms, idf, average, config="simple", check=lambda: None):
         formula = Formula(K1, B, average, WEIGHTS)
@@ -335,10 +335,10 @@ def test_words_of_weight_0_find_nothing():
     index = Index(with_ids(chunks))
     formula = Formula(0.0, B, 1, (0.0, 1.0, 1.0))
     found = [
-        Scoring(index, index.opened, "simple", [term], [2.0], formula, lambda: None).best(9)[3]
+        Scoring(index, index.opened, "simple", [term], [2.0], formula, lambda: None).best(9)
         for term in (1, 2)
     ]
-    assert found == [[], [2.0, 2.0]]
+    assert [[score for *_, score in hits] for hits in found] == [[], [2.0, 2.0]]
 
 
 def test_known_terms_are_those_of_the_language_sealed_or_pending():

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.models.gateway import gateway_call
+from pgblend.plpy.models.gateway import GatewayCall
 from pgblend.plpy.models.stages import Outcome
 from pgblend.plpy.stages import StageLog
 from support.raw_server import http_answer
@@ -105,9 +105,9 @@ def test_a_failed_call_says_why(gateway: StageGateway, answer: bytes, problem: s
 
 
 def test_a_gateway_that_is_not_there(gateway: StageGateway) -> None:
-    found = gateway_call(gateway.run, REQUEST, gateway.connections, gateway.late, {}).answer()
+    found = GatewayCall(gateway.run, REQUEST, gateway.connections, gateway.late, {}).answer()
     assert "http://127.0.0.1:9 cannot be reached" in found["problem"]
-    found = gateway_call(
+    found = GatewayCall(
         gateway.run, REQUEST | {"url": "ftp://x"}, gateway.connections, gateway.late, {}
     ).answer()
     assert "cannot be reached" in found["problem"]
@@ -134,7 +134,7 @@ def test_a_cancel_ends_a_call(gateway: StageGateway, steps: int) -> None:
             raise KeyboardInterrupt
         return []
 
-    call = gateway_call(run, request, gateway.connections, gateway.late, {})
+    call = GatewayCall(run, request, gateway.connections, gateway.late, {})
     try:
         with pytest.raises(KeyboardInterrupt):
             call.answer()
@@ -148,6 +148,6 @@ def test_a_late_answer_is_none(gateway: StageGateway) -> None:
     answer = threading.Event()
     request = REQUEST | {"url": gateway.server.url, "timeout_ms": 30}
     gateway.server.respond = lambda _: b"" if answer.wait(9) else None
-    found = gateway_call(gateway.run, request, gateway.connections, gateway.late, {}).answer()
+    found = GatewayCall(gateway.run, request, gateway.connections, gateway.late, {}).answer()
     answer.set()
     assert "gave no answer within 30 ms" in found["problem"]

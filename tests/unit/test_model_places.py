@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.models.gateway import gateway_call
-from pgblend.plpy.models.limits import FOLDER, STEP_MS, model_places
+from pgblend.plpy.models.gateway import GatewayCall
+from pgblend.plpy.models.limits import FOLDER, STEP_MS, take_place
 
-Take = Callable[[int], Callable[[], None] | None]
 # Locks the first place, forks a child that outlives the lock, says so, and waits to be ended.
 HOLDER = """
 import os, sys, time
-from pgblend.plpy.models.limits import model_places
+from pgblend.plpy.models.limits import take_place
 request = {"places": {"most": 2, "wait_ms": 0}, "data_directory": sys.argv[1], "database": "5"}
-give_back = model_places(None, request, {})(0)
+give_back = take_place(None, request, {})
 if sys.argv[2] == "given back":
     if os.fork() == 0:
         time.sleep(60)
@@ -44,7 +43,11 @@ class Session:
             "data_directory": str(folder),
             "database": database,
         }
-        self.take = model_places(self.run, self.request, self.held)
+
+    def take(self, timeout_ms: int) -> Callable[[], None] | None:
+        """Take a place for a call that may last so long."""
+        request = self.request | {"timeout_ms": timeout_ms}
+        return take_place(self.run, request, self.held)
 
     def run(self, statement: str, _: list[str], *values: float) -> list[Any]:
         """Sleep, as the server would."""
@@ -53,7 +56,7 @@ class Session:
 
     def problem(self) -> str:
         """Return what a call that is refused says."""
-        call = gateway_call(self.run, self.request, {}, {}, self.held)
+        call = GatewayCall(self.run, self.request, {}, {}, self.held)
         return str(call.answer()["problem"])
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pgblend.plpy.lexical.idf import lexeme_idf
-from pgblend.plpy.text.names import name_field, whole_name
+from pgblend.plpy.text.identifiers import name_field, whole_name
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgblend.plpy.fusion.lists import merge_lists
-from pgblend.plpy.fusion.pool import ArmList, Candidates
+from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.ports import CandidateList
 from pgblend.plpy.search.arms import candidate_arms
 from pgblend.plpy.search.lists import is_strong_signal
@@ -19,13 +19,13 @@ VECTORS = CandidateList([20, 30], [1, 1], [0, 2], [0.8, 0.7])
 EMPTY = CandidateList()
 
 
-def merged(lists: list[CandidateList]) -> Candidates:
+def merged(lists: list[CandidateList]) -> Fused:
     return merge_lists([ArmList("lexical", "lexical", 1, found) for found in lists])
 
 
 def test_lists_become_one_pool_in_order_of_their_keys() -> None:
     ranks = [[None, 1, 2], [1, 2, None], [None, None, None]]
-    expected = Candidates([20, 30, 10], [1, 1, 7], [0, 2, 0], ranks)
+    expected = Fused([20, 30, 10], [1, 1, 7], [0, 2, 0], ranks)
     assert merged([WORDS, VECTORS, EMPTY]) == expected
 
 

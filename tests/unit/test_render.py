@@ -47,6 +47,12 @@ def test_the_program_and_what_loads_it_are_put_in() -> None:
     assert not re.search(r"#(program|digest)\b", script)
 
 
+def test_plpgsql_has_one_search_path() -> None:
+    heads = re.findall(r"\nLANGUAGE plpgsql\n(.*?)AS \$", render(), re.DOTALL)
+    assert len(heads) > 100
+    assert {head.count("SET search_path") for head in heads} == {1}
+
+
 def test_a_body_without_modules_stays_as_it_is() -> None:
     text = "AS $python$\nimport json\nreturn json.dumps(1)\n$python$;\n"
     assert with_program(text, "x = 1\n") == text

@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION pgblend._join_conditions(conditions tsquery[], of_any
 RETURNS tsquery
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     WHILE cardinality(conditions) > 1 LOOP
@@ -24,3 +23,27 @@ BEGIN
     RETURN conditions[1];
 END;
 $function$;
+
+-- _query_condition: what must hold of a passage, from the operands that _parse_query gives.
+-- An alternative holds where all of its operands do, or do not where they are excluded. No operands
+-- give NULL.
+CREATE OR REPLACE FUNCTION pgblend._query_condition(
+    alternatives integer[],
+    operands tsquery[],
+    exclusions boolean[]
+)
+RETURNS tsquery
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT pgblend._join_conditions(array_agg(a.condition ORDER BY a.number), true)
+    FROM (
+        SELECT
+            o.number,
+            pgblend._join_conditions(
+                array_agg(CASE WHEN o.is_excluded THEN !!o.operand ELSE o.operand END), false
+            ) AS condition
+        FROM unnest(alternatives, operands, exclusions) AS o (number, operand, is_excluded)
+        GROUP BY o.number
+    ) AS a;
+END;
