@@ -278,7 +278,7 @@ def graph_stage(
         )
     if gone:
         log.warn(
-            f"nodes that edges lead to are gone and were skipped: {gone}",
+            f"edges lead to nodes that are gone: {gone}",
             "Delete their edges: SELECT * FROM blend.edges",
         )
     places = Places(frozenset(fused.chunk_ids), {row.chunk_id: row.distance for row in rows})

@@ -18,7 +18,6 @@ DECLARE
     target pgblend_data.embedding_space := pgblend._searched_space(space);
     checked jsonb;
 BEGIN
-    PERFORM pgblend._check_timeout(timeout_ms);
     PERFORM pgblend._check_size('texts', cardinality(texts), 'items', 'array_items');
     IF array_position(texts, NULL) IS NOT NULL THEN
         RAISE EXCEPTION 'text % is NULL: expected a text', array_position(texts, NULL)

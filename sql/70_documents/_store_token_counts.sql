@@ -1,11 +1,10 @@
--- _store_token_counts: put counted tokens in place of estimated ones; returns of how many chunks.
--- counts: an array of {chunk_id, token_count, piece_tokens}. Chunks that are gone, counted by now,
--- or held by who deletes them, are left out: nobody waits.
+-- _store_token_counts: replace estimated token counts by counted ones; returns of how many chunks.
+-- counts is an array of {chunk_id, token_count, piece_tokens}. Chunks that are gone, counted by
+-- now, or locked by a delete are left out: nobody waits.
 CREATE OR REPLACE FUNCTION pgblend._store_token_counts(counts jsonb)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     counted bigint;

@@ -7,7 +7,6 @@ CREATE OR REPLACE FUNCTION pgblend._start_worker(host text, process integer)
 RETURNS integer
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     worker pgblend_data.embedding_worker;
@@ -25,5 +24,36 @@ BEGIN
         set_config('tcp_keepalives_interval', '15', false),
         set_config('tcp_keepalives_count', '4', false);
     RETURN worker.id;
+END;
+$function$;
+
+-- _release_embeddings: release the chunks that a worker claimed and did not do; returns how many.
+CREATE OR REPLACE FUNCTION pgblend._release_embeddings(worker integer)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    released bigint;
+BEGIN
+    UPDATE pgblend_data.embedding_queue AS q
+    SET worker = NULL
+    WHERE q.worker = _release_embeddings.worker;
+    GET DIAGNOSTICS released = ROW_COUNT;
+    RETURN released;
+END;
+$function$;
+
+-- _stop_worker: release what this session's worker claimed, and free its session for another one.
+CREATE OR REPLACE FUNCTION pgblend._stop_worker(worker integer)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    PERFORM pgblend._release_embeddings(worker);
+    PERFORM pg_advisory_unlock(w.life_lock)
+    FROM pgblend_data.embedding_worker AS w
+    WHERE w.id = _stop_worker.worker;
 END;
 $function$;

@@ -1,3 +1,40 @@
+-- _followed_attachment: the attachment that a trigger on a table (or a partition) serves, with SQL
+-- over its rows (_attachment_queries).
+-- NULLs where there is none. NULLs as well where its changes cannot be followed: a WARNING says
+-- why, and the attachment remembers it.
+CREATE OR REPLACE FUNCTION pgblend._followed_attachment(
+    attachment_id integer,
+    relation oid,
+    OUT attached pgblend_data.attached_table,
+    OUT key_of text,
+    OUT relevant text
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    why text;
+BEGIN
+    SELECT a.* INTO attached FROM pgblend_data.attached_table AS a
+    WHERE a.id = attachment_id AND (a.relation = _followed_attachment.relation OR a.relation IN (
+        SELECT p.relid FROM pg_partition_ancestors(_followed_attachment.relation) AS p));
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    SELECT h.problem, h.key_of, h.relevant INTO why, key_of, relevant
+    FROM pgblend._attachment_queries(attached) AS h;
+    IF why IS NOT NULL THEN
+        UPDATE pgblend_data.attached_table AS a
+        SET problem = why, filled = false, filled_to = NULL
+        WHERE a.id = attachment_id AND a.problem IS DISTINCT FROM why;
+        RAISE WARNING 'pgblend does not follow this change: %', why
+            USING HINT = 'Name the columns anew: blend.attach_table(…), as for a new table.';
+        attached := NULL;
+    END IF;
+END;
+$function$;
+
 -- _table_changed: trigger on attached tables that brings the documents of changed rows up to date.
 -- Fires for each statement with the tables new_rows and old_rows, or for each row. An update that
 -- changes nothing of what the index takes is passed over. Runs with its owner's rights, so that who
@@ -43,6 +80,27 @@ BEGIN
         EXECUTE query INTO keys USING OLD, NEW;
     END IF;
     PERFORM pgblend._apply_changes(served.attached, keys);
+    RETURN NULL;
+END;
+$function$;
+
+-- _table_truncated: trigger on attached tables and their partitions that deletes the documents of
+-- rows that a TRUNCATE took.
+-- Runs with its owner's rights, as _table_changed does.
+CREATE OR REPLACE FUNCTION pgblend._table_truncated()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    attached pgblend_data.attached_table :=
+        (pgblend._followed_attachment(TG_ARGV[0]::integer, TG_RELID)).attached;
+BEGIN
+    IF attached.id IS NOT NULL THEN
+        PERFORM pgblend._apply_changes(attached, pgblend._orphan_keys(attached, NULL));
+    END IF;
     RETURN NULL;
 END;
 $function$;
