@@ -9,7 +9,7 @@ Folders give the creation order; within a folder, objects are ordered by what th
 `BEGIN ATOMIC` body binds when it is created. Four things are put in: the program (program.py),
 load_program.txt before every PL/Python body that imports from it, public_errors.plpgsql around the
 body of every public routine in PL/pgSQL, which raises its errors anew, and `SET search_path FROM
-CURRENT` where PL/pgSQL names no other. Two follow at the end: rights on what is private (rights.py)
+CURRENT` where a body names no other. Two follow at the end: rights on what is private (rights.py)
 and COMMENTs (comments.py).
 """
 
@@ -31,7 +31,7 @@ _PUBLIC_BODY = re.compile(
     r"(\n\$function\$;)",
     re.DOTALL,
 )
-_PLPGSQL = re.compile(r"(\nLANGUAGE plpgsql\n(?:(?!SET search_path)[^\n]+\n)*?)(?=AS \$)")
+_WITHOUT_PATH = re.compile(r"(\nLANGUAGE pl\w+\n(?:(?!SET search_path)[^\n]+\n)*?)(?=AS \$)")
 _SHELL = "_search"  # of all searches, which the CLI calls as well
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 
@@ -103,8 +103,8 @@ def _with_errors(one: SourceObject, errors: str) -> str:
 
 
 def _with_search_path(text: str) -> str:
-    """Pin the search_path of PL/pgSQL that names none: a caller's would change what it calls."""
-    return _PLPGSQL.sub(r"\1SET search_path FROM CURRENT\n", text)
+    """Pin the search_path of a body that names none: a caller's would change what it calls."""
+    return _WITHOUT_PATH.sub(r"\1SET search_path FROM CURRENT\n", text)
 
 
 def _ordered_objects() -> Iterator[SourceObject]:

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.search.literal import COVER_DENSITY, LITERAL_TYPES, WORD_SIMILARITY
 from pgblend.plpy.session import Database, Row
 from pgblend.plpy.settings.catalog import SearchSettings
+from pgblend.plpy.text.query import query_groups
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm
@@ -14,8 +16,6 @@ _SOUND = (
     "SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') AS ids"
     " FROM pgblend_data.collection AS c WHERE c.id = ANY($1) AND c.name <> ALL($2)"
 )
-_LEAF = "SELECT a.* FROM pgblend.{}($1, $2, $3, $4, $5) AS a"
-_LEAF_TYPES = ["text", "bigint[]", "jsonb", "text", "integer"]
 
 
 class IndexState(NamedTuple):
@@ -71,24 +71,25 @@ class WordLists:
         """Return a list of `kind` lexical or fuzzy."""
         settings = self.settings
         if kind == "lexical" and settings.lexical_method == "ts_rank_cd":
-            return self._leaf("_cover_density_arm", self.all_ids, text, depth)
+            return Words(self._literal(COVER_DENSITY, self.all_ids, text, depth))
         if kind == "fuzzy" and settings.fuzzy_method == "word_similarity":
-            return self._leaf("_trigram_arm", self._sound_ids(), text, depth)
+            found = self._literal(WORD_SIMILARITY, self._sound_ids(), text, depth)
+            return Words(found, corrections=[None] * len(found.chunk_ids))
         if self.state.reach == "none":
             return Words(CandidateList())
         if self.arm is None:
             self.arm = self._lexical_arm()
-        found = (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
-        return Words(found.found, found.every_word, found.corrections)
+        words = (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
+        return Words(words.found, words.every_word, words.corrections)
 
     def warmed_up(self) -> tuple[float | None, bool]:
         """Return when the last list's clock began, None before, and whether the index was read."""
         return (None, False) if self.arm is None else (self.arm.ready_at, self.arm.has_read)
 
-    def _leaf(self, routine: str, collection_ids: Sequence[int], text: str, depth: int) -> Words:
-        values = [text, collection_ids, self.filter, self.settings.language, depth]
-        row = self.db.run(_LEAF.format(routine), _LEAF_TYPES, *values)[0]
-        return Words(candidates(row), corrections=row.get("corrections") or ())
+    def _literal(self, statement: str, ids: Sequence[int], text: str, depth: int) -> CandidateList:
+        words = query_groups(text)["words"]
+        values = text, ids, self.filter, self.settings.language, depth, words
+        return candidates(self.db.run(statement, LITERAL_TYPES, *values)[0])
 
     def _sound_ids(self) -> Sequence[int]:
         """Return the collections without those whose lexical index is known as damaged."""

@@ -22,7 +22,6 @@ CREATE OR REPLACE FUNCTION pgblend._filter_condition(
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
-SET search_path FROM CURRENT
 AS $python$
 import json
 from pgblend.plpy.filter.compile import filter_alternatives

@@ -20,7 +20,6 @@ RETURNS TABLE (
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 ROWS 100
-SET search_path FROM CURRENT
 AS $python$
 from pgblend.plpy.refine.duplicates import drop_duplicates, near_duplicates
 

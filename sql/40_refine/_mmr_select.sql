@@ -16,7 +16,6 @@ RETURNS TABLE (
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 ROWS 50
-SET search_path FROM CURRENT
 AS $python$
 from pgblend.plpy.refine.diversity import mmr_select
 

@@ -20,7 +20,6 @@ DECLARE
     answer jsonb;
     expansion jsonb;
 BEGIN
-    PERFORM pgblend._check_timeout(timeout_ms);
     PERFORM pgblend._check_query(query);
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
         RETURN NULL;

@@ -22,7 +22,6 @@ DECLARE
     texts text[];
     found jsonb;
 BEGIN
-    PERFORM pgblend._check_timeout(timeout_ms);
     PERFORM pgblend._check_query(query);
     PERFORM pgblend._check_size('passages', cardinality(passages), 'items', 'array_items');
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' OR coalesce(cardinality(passages), 0) = 0 THEN

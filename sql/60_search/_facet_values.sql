@@ -42,48 +42,29 @@ BEGIN ATOMIC
             k.place,
             k.name,
             k.name LIKE '$%' AND k.name NOT LIKE '$metadata.%' AS is_field,
-            regexp_replace(k.name, '^\$metadata\.', '') AS whole
-        FROM unnest(keys) WITH ORDINALITY AS k (name, place)
-    ),
-
-    way AS MATERIALIZED (
-        SELECT
-            a.*,
+            w.whole,
             (
                 SELECT ('strict $' || string_agg('.' || to_json(s.step)::text, '' ORDER BY s.place))
-                FROM string_to_table(a.whole, '.') WITH ORDINALITY AS s (step, place)
+                FROM string_to_table(w.whole, '.') WITH ORDINALITY AS s (step, place)
             )::jsonpath AS path
-        FROM asked AS a
+        FROM unnest(keys) WITH ORDINALITY AS k (name, place)
+        CROSS JOIN LATERAL (SELECT regexp_replace(k.name, '^\$metadata\.', '') AS whole) AS w
     ),
 
     found AS MATERIALIZED (
         SELECT
-            w.place,
+            a.place,
             p.id,
             p.document_id,
             CASE
-                WHEN w.is_field THEN p.fields -> w.name
+                WHEN a.is_field THEN p.fields -> a.name
                 ELSE coalesce(
-                    p.metadata -> w.whole,
-                    jsonb_path_query_first(p.metadata, w.path, '{}', silent => true)
+                    p.metadata -> a.whole,
+                    jsonb_path_query_first(p.metadata, a.path, '{}', silent => true)
                 )
             END AS value
-        FROM way AS w
+        FROM asked AS a
         CROSS JOIN passage AS p
-    ),
-
-    element AS MATERIALIZED (
-        SELECT DISTINCT
-            f.place,
-            f.id,
-            e.value
-        FROM found AS f
-        CROSS JOIN LATERAL jsonb_array_elements(
-            CASE jsonb_typeof(f.value) WHEN 'array' THEN f.value
-                ELSE jsonb_build_array(f.value)
-            END
-        ) AS e
-        WHERE e.value <> 'null'
     )
 
     SELECT
@@ -92,5 +73,11 @@ BEGIN ATOMIC
         f.document_id,
         e.value
     FROM found AS f
-    LEFT JOIN element AS e ON f.place = e.place AND f.id = e.id;
+    LEFT JOIN LATERAL (
+        SELECT DISTINCT v.value
+        FROM jsonb_array_elements(
+            CASE jsonb_typeof(f.value) WHEN 'array' THEN f.value ELSE jsonb_build_array(f.value) END
+        ) AS v
+        WHERE v.value <> 'null'
+    ) AS e ON true;
 END;

@@ -12,7 +12,6 @@ CREATE OR REPLACE FUNCTION pgblend._diagnosis(
 RETURNS jsonb
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$

@@ -47,48 +47,41 @@ BEGIN
             USING HINT = 'Raise node_limit of the option graph, or name edge_types.';
     END IF;
     RETURN QUERY
-    WITH passage AS MATERIALIZED (
-        SELECT p.node, p.chunk_id, p.document_id, p.chunk_index, w.depth
+    WITH near AS (
+        SELECT DISTINCT ON (p.chunk_id) p.chunk_id, p.document_id, p.chunk_index, w.depth
         FROM unnest(walk.nodes, walk.depths) AS w (node, depth)
         INNER JOIN pgblend._node_passages(
             walk.nodes, collection_ids, pgblend._search_filter(filter, settings),
             settings ->> 'language', NULL, NULL) AS p ON p.node = w.node
-    ), best AS (
-        SELECT row_number() OVER (ORDER BY b.depth, b.document_id, b.chunk_index)::integer AS place,
-            b.*
-        FROM (
-            SELECT DISTINCT ON (p.chunk_id) p.* FROM passage AS p
-            WHERE p.chunk_id <> 0
-            ORDER BY p.chunk_id, p.depth
-        ) AS b
-    ), page AS (
+        WHERE p.chunk_id <> 0
+        ORDER BY p.chunk_id, w.depth
+    ), page AS MATERIALIZED (
         SELECT
-            array_agg(b.chunk_id ORDER BY b.place) AS chunk_ids,
-            array_agg(b.place ORDER BY b.place) AS ranks,
-            array_agg(blend.graph_score(NULL, b.depth) ORDER BY b.place) AS scores,
-            array_agg(NULL::double precision) AS relevances,
-            jsonb_agg(jsonb_build_object('graph', jsonb_build_object(
-                'rank', b.place, 'score', blend.graph_score(NULL, b.depth),
-                'distance', b.depth)) ORDER BY b.place) AS arms,
-            jsonb_agg(jsonb_build_object(
-                'source', 'graph', 'depth', b.depth, 'relevance_basis', NULL) ORDER BY b.place)
-                AS details
-        FROM best AS b
-        WHERE b.place > (settings ->> 'offset')::integer
-            AND b.place <= (settings ->> 'offset')::integer + result_limit
+            row_number() OVER (ORDER BY n.depth, n.document_id, n.chunk_index)::integer AS rank,
+            blend.graph_score(NULL, n.depth) AS score,
+            n.chunk_id,
+            n.depth
+        FROM near AS n
+        ORDER BY rank OFFSET (settings ->> 'offset')::integer LIMIT result_limit
     )
-    SELECT r.*
-    FROM page AS a
+    SELECT
+        p.rank, p.score, NULL::double precision, d.id, c.id, o.name, d.uri, d.title,
+        (pgblend._snippets(
+            ARRAY[c.content], ARRAY[NULL::text], ARRAY[c.text_search_config]))[1],
+        c.content, c.start_line, c.end_line, c.pages, d.metadata || c.metadata, d.source_key,
+        NULL::text, NULL::text,
+        jsonb_build_object('graph', jsonb_build_object(
+            'rank', p.rank, 'score', p.score, 'distance', p.depth)),
+        '{}'::text[],
+        jsonb_build_object('source', 'graph', 'depth', p.depth, 'relevance_basis', NULL)
+    -- OFFSET 0: each row is a look-up, also where statistics call the tables empty.
+    FROM page AS p
     CROSS JOIN LATERAL (
-        SELECT pgblend._snippets(
-            array_agg(coalesce(c.content, '') ORDER BY p.place), array_agg(NULL::text),
-            array_agg(c.text_search_config ORDER BY p.place)) AS snippets
-        FROM unnest(a.chunk_ids) WITH ORDINALITY AS p (chunk_id, place)
-        LEFT JOIN pgblend_data.chunk AS c ON c.id = p.chunk_id
-    ) AS s
-    CROSS JOIN LATERAL pgblend._fetch_page(
-        a.chunk_ids, a.ranks, a.scores, a.relevances, s.snippets, a.arms, a.details, '{}') AS r
-    WHERE a.chunk_ids IS NOT NULL;
+        SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = p.chunk_id OFFSET 0) AS c
+    CROSS JOIN LATERAL (
+        SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0) AS d
+    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
+    ORDER BY p.rank;
     SELECT array_agg(pgblend._node_name(p.node)) INTO gone
     FROM pgblend._node_passages(walk.nodes, collection_ids, NULL, NULL, NULL, NULL) AS p
     WHERE p.chunk_id = 0;

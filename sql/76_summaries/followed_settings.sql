@@ -66,15 +66,16 @@ AS $function$
 DECLARE
     changed text := coalesce(new.name, old.name);
 BEGIN
-    IF changed IN ('embedding_prefix', 'summaries') THEN
-        PERFORM pgblend._follow_settings(
-            c.id, s.settings || jsonb_build_object(changed, coalesce(old.value, d.default_value)),
-            s.settings)
-        FROM pgblend_data.collection AS c
-        CROSS JOIN LATERAL (SELECT pgblend._collection_settings(c.settings) AS settings) AS s
-        INNER JOIN blend.setting_catalog() AS d ON d.name = changed
-        WHERE NOT c.settings ? changed;
+    IF changed NOT IN ('embedding_prefix', 'summaries') THEN
+        RETURN NULL;
     END IF;
+    PERFORM pgblend._follow_settings(
+        c.id, s.settings || jsonb_build_object(changed, coalesce(old.value, d.default_value)),
+        s.settings)
+    FROM pgblend_data.collection AS c
+    CROSS JOIN LATERAL (SELECT pgblend._collection_settings(c.settings) AS settings) AS s
+    INNER JOIN blend.setting_catalog() AS d ON d.name = changed
+    WHERE NOT c.settings ? changed;
     RETURN NULL;
 END;
 $function$;

@@ -47,8 +47,8 @@ def test_the_program_and_what_loads_it_are_put_in() -> None:
     assert not re.search(r"#(program|digest)\b", script)
 
 
-def test_plpgsql_has_one_search_path() -> None:
-    heads = re.findall(r"\nLANGUAGE plpgsql\n(.*?)AS \$", render(), re.DOTALL)
+def test_a_body_has_one_search_path() -> None:
+    heads = re.findall(r"\nLANGUAGE pl\w+\n(.*?)\nAS \$", render(), re.DOTALL)
     assert len(heads) > 100
     assert {head.count("SET search_path") for head in heads} == {1}
 
