@@ -23,16 +23,14 @@ $function$;
 -- chunk_index continues after the highest.
 CREATE OR REPLACE FUNCTION pgblend._append_staged(document_id bigint, place integer)
 RETURNS integer
-LANGUAGE plpgsql
+LANGUAGE sql
 VOLATILE PARALLEL UNSAFE
-AS $function$
-BEGIN
-    RETURN pgblend._insert_chunks(
-        ARRAY[document_id], pgblend._staged_chunks(ARRAY[place]), (
-            SELECT coalesce(max(c.chunk_index) + 1, 0) FROM pgblend_data.chunk AS c
-            WHERE c.document_id = _append_staged.document_id));
-END;
-$function$;
+RETURN pgblend._insert_chunks(
+    ARRAY[document_id], pgblend._staged_chunks(ARRAY[place]), (
+        SELECT coalesce(max(c.chunk_index) + 1, 0) FROM pgblend_data.chunk AS c
+        WHERE c.document_id = _append_staged.document_id
+    )
+);
 
 -- _store_staged: store the documents of the temporary tables document_stage and chunk_stage; a row
 -- for each, by its place, with its status and how many chunks it has.

@@ -3,25 +3,28 @@
 -- now, or locked by a delete are left out: nobody waits.
 CREATE OR REPLACE FUNCTION pgblend._store_token_counts(counts jsonb)
 RETURNS bigint
-LANGUAGE plpgsql
+LANGUAGE sql
 VOLATILE PARALLEL UNSAFE
-AS $function$
-DECLARE
-    counted bigint;
-BEGIN
-    UPDATE pgblend_data.chunk AS c
-    SET token_count = n.token_count, piece_tokens = n.piece_tokens
-    FROM (
-        SELECT o.id, j.token_count, j.piece_tokens
-        FROM jsonb_to_recordset(counts) AS j (
-            chunk_id bigint, token_count integer, piece_tokens smallint[])
-        INNER JOIN pgblend_data.chunk AS o ON o.id = j.chunk_id
-        WHERE o.piece_tokens IS NULL
-        ORDER BY o.id
-        FOR NO KEY UPDATE OF o SKIP LOCKED
-    ) AS n
-    WHERE c.id = n.id;
-    GET DIAGNOSTICS counted = ROW_COUNT;
-    RETURN counted;
+BEGIN ATOMIC
+    WITH counted AS (
+        UPDATE pgblend_data.chunk AS c
+        SET token_count = n.token_count, piece_tokens = n.piece_tokens
+        FROM (
+            SELECT
+                o.id,
+                j.token_count,
+                j.piece_tokens
+            FROM jsonb_to_recordset(counts) AS j (
+                chunk_id bigint, token_count integer, piece_tokens smallint[]
+            )
+            INNER JOIN pgblend_data.chunk AS o ON j.chunk_id = o.id
+            WHERE o.piece_tokens IS NULL
+            ORDER BY o.id
+            FOR NO KEY UPDATE OF o SKIP LOCKED
+        ) AS n
+        WHERE c.id = n.id
+        RETURNING c.id
+    )
+
+    SELECT count(*) FROM counted;
 END;
-$function$;

@@ -30,30 +30,27 @@ $function$;
 -- _release_embeddings: release the chunks that a worker claimed and did not do; returns how many.
 CREATE OR REPLACE FUNCTION pgblend._release_embeddings(worker integer)
 RETURNS bigint
-LANGUAGE plpgsql
+LANGUAGE sql
 VOLATILE PARALLEL UNSAFE
-AS $function$
-DECLARE
-    released bigint;
-BEGIN
-    UPDATE pgblend_data.embedding_queue AS q
-    SET worker = NULL
-    WHERE q.worker = _release_embeddings.worker;
-    GET DIAGNOSTICS released = ROW_COUNT;
-    RETURN released;
+BEGIN ATOMIC
+    WITH released AS (
+        UPDATE pgblend_data.embedding_queue AS q
+        SET worker = NULL
+        WHERE q.worker = _release_embeddings.worker
+        RETURNING q.chunk_id
+    )
+
+    SELECT count(*) FROM released;
 END;
-$function$;
 
 -- _stop_worker: release what this session's worker claimed, and free its session for another one.
 CREATE OR REPLACE FUNCTION pgblend._stop_worker(worker integer)
 RETURNS void
-LANGUAGE plpgsql
+LANGUAGE sql
 VOLATILE PARALLEL UNSAFE
-AS $function$
-BEGIN
-    PERFORM pgblend._release_embeddings(worker);
-    PERFORM pg_advisory_unlock(w.life_lock)
+BEGIN ATOMIC
+    SELECT pgblend._release_embeddings(worker);
+    SELECT pg_advisory_unlock(w.life_lock)
     FROM pgblend_data.embedding_worker AS w
     WHERE w.id = _stop_worker.worker;
 END;
-$function$;
