@@ -42,6 +42,7 @@ def command(database_url: str | None, scopes: tuple[str, ...]) -> None:
     if click.get_current_context().invoked_subcommand:
         return
     require("mcp")
+    require("gateway")  # which its extra includes, but the SDK alone does not bring
     from pgblend.cli.serve.mcp.stdio import serve_stdio
 
     with open_database(database_url):

@@ -95,7 +95,7 @@ def clipped(text: str, most_tokens: int) -> str:
 def _within(
     head: str, pieces: Sequence[Piece], shown: list[Piece], mark: str, max_tokens: int
 ) -> Written:
-    """Join it all; what two texts have less than their sum would be rare, and is made sure of."""
+    """Join it all, and count it: a text could have more tokens than its parts together."""
     while True:
         cut = list(_cut(pieces, shown, max_tokens))
         foot = "".join(f"cut: {line}\n" for line in cut)
