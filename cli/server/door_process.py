@@ -39,21 +39,19 @@ class DoorProcess(ServiceProcess):
         return announced if self._answers(announced) else None
 
     def start(self, connection: Connection, port: int) -> RunningService:
-        """Start a door to the server on `port`; it is where it was before, if that is free.
+        """Start a door to the server on `port`: where it usually is, if nobody else is there.
 
         Its login has a new password, which nobody else knows.
         """
         require("gateway")
         password = secrets.token_urlsafe(24)
         _keep_login(connection, password)
-        before = self.announced()
         self.stop()
         environment = os.environ | {
             _DATABASE_VARIABLE: f"postgresql://{LOGIN}:{password}@{HOST}:{port}/{DATABASE}",
             DATA_DIRECTORY_VARIABLE: str(self._directory),
         }
-        own = int(before.url.rpartition(":")[2]) if before else _PORT
-        chosen = next((each for each in (own, _PORT) if is_free(each)), None) or free_port()
+        chosen = _PORT if is_free(_PORT) else free_port()
         return self.run(["serve", "--port", str(chosen)], environment, self._answers)
 
     def _answers(self, door: RunningService) -> bool:

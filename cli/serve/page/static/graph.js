@@ -153,8 +153,8 @@ class Graph {
     for (const { node, dot } of this.dots) dot.setAttribute("transform", `translate(${node.x.toFixed(1)} ${node.y.toFixed(1)})`);
     if (this.dragged) return; // the ground would move below the pointer
     const [xs, ys] = [this.shownNodes.map((node) => node.x), this.shownNodes.map((node) => node.y)];
-    const [left, top] = [Math.min(...xs, -150) - 80, Math.min(...ys, -110) - 30];
-    this.picture.setAttribute("viewBox", `${left} ${top} ${Math.max(...xs, 150) + 80 - left} ${Math.max(...ys, 110) + 40 - top}`);
+    const [left, top] = [Math.min(...xs, -240) - 80, Math.min(...ys, -160) - 30];
+    this.picture.setAttribute("viewBox", `${left} ${top} ${Math.max(...xs, 240) + 80 - left} ${Math.max(...ys, 160) + 40 - top}`);
   }
 
   drag(event) {
