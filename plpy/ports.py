@@ -183,11 +183,26 @@ class Holder(NamedTuple):
     title: str | None
 
 
+class PassagesRequest(NamedTuple):
+    """Which passages to read."""
+
+    chunk_ids: Sequence[int]
+    timeout_ms: float
+
+
 class HoldersRequest(NamedTuple):
     """Which of some passages have one of some texts."""
 
     chunk_ids: Sequence[int]
     contents: Sequence[str]
+    timeout_ms: float
+
+
+class AgesRequest(NamedTuple):
+    """How old are documents?"""
+
+    document_ids: Sequence[int]
+    timeout_ms: float
 
 
 class CosinesRequest(NamedTuple):
@@ -196,27 +211,7 @@ class CosinesRequest(NamedTuple):
     space: str
     vector: str
     chunk_ids: Sequence[int]
-
-
-class MovedRequest(NamedTuple):
-    """How near are chunks to a vector that is moved towards passages?
-
-    It is moved to q/|q| + weight · mean(p/|p|); by passages without vectors nowhere.
-    """
-
-    space: str
-    vector: str
-    chunk_ids: Sequence[int]
-    passages: Sequence[int]
-    weight: float
-
-
-class MovedCosines(NamedTuple):
-    """Cosines of chunks that have a vector, to the vector itself and as it was moved."""
-
-    chunk_ids: Sequence[int]
-    own: Sequence[float | None]
-    moved: Sequence[float | None]
+    timeout_ms: float
 
 
 class VectorsRequest(NamedTuple):
@@ -224,27 +219,31 @@ class VectorsRequest(NamedTuple):
 
     space: str
     chunk_ids: Sequence[int]
+    timeout_ms: float
 
 
-class WalkRequest(NamedTuple):
-    """Which nodes lie within `depth` steps of some, by the heaviest edges where they are too many?
+class NeighboursRequest(NamedTuple):
+    """Which edges do some nodes have: one step of a walk, at most so many?
 
-    Nodes are 4 · chunk id + 1 and 4 · document id; each remembers so many of its nearest `sources`.
+    Nodes are 4 · chunk id + 1 and 4 · document id. The heaviest edges come first, ties by
+    (neighbour, node); a node's edges are where its passage or document is.
     """
 
     nodes: Sequence[int]
-    depth: int
     direction: str
     edge_types: Sequence[str] | None
-    node_limit: int
-    sources: int
+    most: int
+    timeout_ms: float
 
 
-class Walk(NamedTuple):
-    """(node, distance, seed) of the ways to nodes, and whether there were more nodes."""
+class Edge(NamedTuple):
+    """An edge of a node; against its direction where `is_reverse`."""
 
-    ways: Sequence[tuple[int, int, int]]
-    is_cut: bool
+    node: int
+    neighbour: int
+    is_reverse: bool
+    edge_type: str
+    weight: float
 
 
 class NodesRequest(NamedTuple):
@@ -259,10 +258,14 @@ class NodesRequest(NamedTuple):
     language: str | None
     vector: str | None
     space: str | None
+    timeout_ms: float
 
 
 class NodePassage(NamedTuple):
-    """The passage that stands for a node; chunk id 0 is a node that is gone."""
+    """The passage that stands for a node; chunk id 0 is a node that is not there.
+
+    A node is gone where no server has it.
+    """
 
     node: int
     chunk_id: int
@@ -271,28 +274,29 @@ class NodePassage(NamedTuple):
 
 
 class PassagePort(Protocol):
-    """Where a search reads passages; what a node lacks, or its session may not see, is left out."""
+    """Where a search reads passages; what a node lacks, or its session may not see, is left out.
 
-    def passages(self, chunk_ids: Sequence[int]) -> Sequence[Passage]:
+    In process a request takes its time, as every statement of the search does; a coordinator ends
+    it after `timeout_ms`.
+    """
+
+    def passages(self, request: PassagesRequest) -> Sequence[Passage]:
         """Return the passages that are there."""
 
     def holders(self, request: HoldersRequest) -> Sequence[Holder]:
         """Return those of the passages that have one of the texts."""
 
-    def ages_days(self, document_ids: Sequence[int]) -> Sequence[float | None]:
+    def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
         """Return how old the documents are, in their order; None where nobody knows."""
 
     def cosines(self, request: CosinesRequest) -> Mapping[int, float | None]:
         """Return exact cosines of those that have a vector; None for a zero vector."""
 
-    def moved_cosines(self, request: MovedRequest) -> MovedCosines:
-        """Return cosines to a vector moved towards passages, and to itself."""
-
     def vectors(self, request: VectorsRequest) -> Mapping[int, str]:
         """Return the passages' vectors as texts."""
 
-    def walk(self, request: WalkRequest) -> Walk:
-        """Return the ways to nodes within some steps of others."""
+    def neighbours(self, request: NeighboursRequest) -> Sequence[Edge]:
+        """Return the edges of nodes, the heaviest first."""
 
     def node_passages(self, request: NodesRequest) -> Sequence[NodePassage]:
         """Return the passages that stand for nodes."""

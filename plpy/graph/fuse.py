@@ -12,7 +12,8 @@ from pgblend.plpy.fusion.lists import (
 )
 from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused, weighted_sums
-from pgblend.plpy.ports import CandidateList, NodePassage, Walk
+from pgblend.plpy.graph.walk import Walk
+from pgblend.plpy.ports import CandidateList, NodePassage
 from pgblend.plpy.session import Json
 from pgblend.plpy.settings.catalog import Graph, SearchSettings
 from pgblend.plpy.stages import Progress

@@ -119,7 +119,8 @@ def test_vectors_and_cosines(db: Database, chunks: dict[str, int]) -> None:
 def test_a_vector_moved_to_passages(db: Database, chunks: dict[str, int]) -> None:
     ids = [chunks[key] for key in KEYS]
     stored = stored_passages(db, QUERY, "s")
-    moved = stored.moved_cosines(ids, [chunks["wine"]], 1.0)  # to [1.6, 0.8]
+    server = ServedDatabase(db.connection)
+    moved = stored.moved_cosines(server, ids, [chunks["wine"]], 1.0)  # to [1.6, 0.8]
     length = (1.6**2 + 0.8**2) ** 0.5
     assert moved == {
         chunks["deploy"]: pytest.approx(1.6 / length, abs=1e-6),
@@ -127,8 +128,9 @@ def test_a_vector_moved_to_passages(db: Database, chunks: dict[str, int]) -> Non
     }
     own = {chunks["deploy"]: pytest.approx(1), chunks["wine"]: pytest.approx(0.6)}
     assert stored.known_cosines == own
-    assert stored.moved_cosines(ids, [chunks["sea"]], 1.0) == own  # without a vector: nowhere
-    assert stored.moved_cosines([chunks["sea"]], [chunks["wine"]], 1.0) == {}
+    # By one without a vector: nowhere.
+    assert stored.moved_cosines(server, ids, [chunks["sea"]], 1.0) == own
+    assert stored.moved_cosines(server, [chunks["sea"]], [chunks["wine"]], 1.0) == {}
 
 
 def test_passages_of_nodes(db: Database, chunks: dict[str, int]) -> None:

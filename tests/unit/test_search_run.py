@@ -345,9 +345,13 @@ def test_a_logged_search_is_noted_and_reported() -> None:
 
 
 def test_feedback_moves_the_vector() -> None:
-    ids = [1, 2, 4]
-    moved = {"WITH moved AS": lambda *_: [
-        {"chunk_ids": ids, "own": [0.1, 0.8, 0.9], "moved": [0.95, 0.9, 0.2]}]}  # fmt: skip
+    cosines = {1: 0.95, 2: 0.9, 4: 0.2}
+    moved = {
+        "l2_normalize($1)": lambda *_: [{"vector": "[2]"}],
+        "1 - (e.embedding": lambda ids, vector: [
+            {"chunk_id": one, "value": cosines[one] if vector == "[2]" else 0.1}
+            for one in ids if one in cosines],
+    }  # fmt: skip
     feedback = {"passages": 1, "weight": 0.5}
     _, page = found(moved, feedback=feedback, traced="page", dedup="off")
     stages = {stage["name"]: stage for stage in page.trace["stages"]}
