@@ -11,10 +11,15 @@ STABLE PARALLEL SAFE
 ROWS 50
 AS $function$
 DECLARE
-    target pgblend_data.embedding_space := pgblend._searched_space(space);
+    target pgblend_data.embedding_space;
 BEGIN
     PERFORM pgblend._check_size('chunk_ids', cardinality(chunk_ids), 'items', 'array_items');
-    IF target.name IS NULL THEN
+    SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
+    WHERE CASE WHEN space IS NULL THEN s.active ELSE s.name = space END;
+    IF NOT FOUND AND space IS NOT NULL THEN
+        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
+            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
+    ELSIF NOT FOUND THEN
         RETURN;
     END IF;
     -- Calls in text: none (a space's table).

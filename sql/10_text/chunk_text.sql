@@ -1,3 +1,83 @@
+-- _chunk_immutable: trigger that lets a chunk's metadata and counts of tokens change, and nothing
+-- else.
+-- (content_hash is generated after this trigger.) Whatever is derived from a chunk (postings,
+-- vectors) is found by its id, so new text needs a new id.
+CREATE OR REPLACE FUNCTION pgblend._chunk_immutable()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    others text[] := '{metadata, token_count, piece_tokens, lexemes, content_hash}';
+BEGIN
+    IF to_jsonb(NEW) - others <> to_jsonb(OLD) - others OR NEW.lexemes <> OLD.lexemes
+    THEN
+        RAISE EXCEPTION 'chunk % is immutable: only metadata and counts of tokens can be updated',
+            OLD.id
+            USING ERRCODE = '0A000',
+            HINT = 'Replace the document: SELECT * FROM blend.ingest_document(…)';
+    END IF;
+    RETURN NEW;
+END;
+$function$;
+
+CREATE OR REPLACE TRIGGER chunk_20_immutable BEFORE UPDATE ON pgblend_data.chunk
+FOR EACH ROW EXECUTE FUNCTION pgblend._chunk_immutable();
+
+-- _index_parts: title, heading, content and its part before own_start as the parser gets them, and
+-- the identifiers of all as a tsvector's text.
+-- One call for a chunk, where five cost more than to_tsvector itself. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._index_parts(
+    title text,
+    heading text,
+    content text,
+    own_start integer
+)
+RETURNS text[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+from pgblend.plpy.text.words import index_parts
+
+return index_parts(title, heading, content, own_start)
+$python$;
+
+-- _name_lexemes: the lexemes of a document's names, for its first chunk: weight C, whole names with
+-- "==" before them, which no parser gives, and words that the title lacks.
+-- Whole names are at position 1, so that no phrase goes from the text before into the words. A key
+-- that is a number or a code gives none. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._name_lexemes(
+    config regconfig,
+    source_key text,
+    title_words tsvector
+)
+RETURNS tsvector
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+SET client_min_messages = warning
+AS $python$
+from pgblend.plpy.session import prepared_statements
+from pgblend.plpy.text.identifiers import name_field
+
+LEXEMES = """
+    SELECT setweight(
+        array_to_string(ARRAY(
+            SELECT '''==' || replace(replace(n.name, '\\', '\\\\'), '''', '''''') || ''':1'
+            FROM unnest($3) AS n (name)), ' ')::tsvector
+        || ts_delete(
+            to_tsvector($1, pgblend._indexable_text($2)), tsvector_to_array($4)),
+        'C') AS lexemes"""
+
+words, *names = name_field(source_key)
+if not names:
+    return ""
+run = prepared_statements(plpy.prepare, SD)
+types = ["regconfig", "text", "text[]", "tsvector"]
+return run(LEXEMES, types, config, words, names, title_words)[0]["lexemes"]
+$python$;
+
 -- _chunk_index_text: trigger that fills a new chunk's lexemes from title, heading and text.
 -- Weights are A, B and D; identifiers follow with weight C and "=" before them, which no parser
 -- gives, and do not count for the length. Up to own_position stands what the document has already
