@@ -35,7 +35,9 @@ def upgrade(connection: Connection) -> None:
     outline = read_script("from_0010/objects.sql")
     move_public(connection, outline)
     search_path.replace(connection, "pgblend", public_schema.PUBLIC)
-    replace_routines(connection, snapshot(TARGET), outline)
+    execute_script(connection, read_script("from_0010/former_routines.sql"))
+    former = outline.replace(" pgblend._", " pgblend._former_")
+    replace_routines(connection, snapshot(TARGET), outline + former)
     for script in AFTER_ROUTINES:
         execute_script(connection, read_script(script))
     stamp = text("UPDATE pgblend_data.alembic_version SET version_num = :revision")
