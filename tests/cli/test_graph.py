@@ -129,6 +129,15 @@ def test_import(vault: Path, pgblend, parse_valid, tmp_path: Path) -> None:
     }
 
 
+def test_import_of_links_without_a_known_source(
+    vault: Path, pgblend, parse_valid, tmp_path: Path
+) -> None:
+    table = tmp_path / "links.csv"
+    table.write_text("src,dst\nx,y\n")
+    done = parse_valid(pgblend("graph", "import", str(table), "-c", "c", "--json"), "graph-import")
+    assert done == {"stored": 0, "dangling": 0, "unknown_sources": ["x"]}
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
