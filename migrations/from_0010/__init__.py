@@ -20,7 +20,6 @@ BEFORE_ROUTINES = (
     "tables/92_owned_rows.sql",
     "tables/94_access_tokens.sql",
     "tables/96_row_types.sql",
-    "from_0010/other_results.sql",
 )
 AFTER_ROUTINES = (
     "from_0010/chunks.sql",
