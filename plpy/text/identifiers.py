@@ -14,10 +14,11 @@ def identifiers(text: str, with_parts: bool) -> list[str]:
     compounds (well-known, and/or, 3.14, e.g., mRNA) are none. `with_parts` adds what can be looked
     for on its own: names in a path or a dotted name that are identifiers themselves.
     """
-    joined = re.compile(r"[0-9A-Za-z_À-ɏͰ-ԯ./\\:@#+~$-]+(?:\(\))?")
     found: set[str] = set()
     unusual = " ".join(word for word in set(text.split()) if not is_plain(word))
-    for token in joined.findall(unusual):
+    if not unusual:
+        return []
+    for token in re.findall(r"[0-9A-Za-z_À-ɏͰ-ԯ./\\:@#+~$-]+(?:\(\))?", unusual):
         if 1 < len(token) <= LONGEST:
             found.update(names_in(token, with_parts))
     return sorted(found)

@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pgblend.plpy.session import Database, Row
 from pgblend.plpy.text.identifiers import identifiers, whole_name
 from pgblend.plpy.text.query import query_groups
 
-_OPERATORS = re.compile(r'["-]|\bor\b', re.IGNORECASE)
+_OPERATORS = r'(?i)["-]|\bor\b'
 # The end of I'm, don't and you'll, which would rank as a rare letter.
-_ENDS = re.compile(r"([^\W\d_])['\u2019](m|d|s|t|ll|re|ve)\b", re.IGNORECASE)
-_ONE_WORD_WITH_SIGNS = re.compile(r"(?=.*[^\W_][\W_])\S+", re.DOTALL)
+_ENDS = r"(?i)([^\W\d_])['\u2019](m|d|s|t|ll|re|ve)\b"
+_ONE_WORD_WITH_SIGNS = r"(?s)(?=.*[^\W_][\W_])\S+"
 _WORDS = """
 WITH config AS MATERIALIZED (SELECT pgblend._regconfig($1) AS id)
 SELECT
@@ -45,8 +44,7 @@ ORDER BY t.place
 Operand = tuple[int, str, bool]  # number of the alternative, tsquery, whether it is excluded
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(NamedTuple):
     """The lexemes that rank, how many times its idf each weighs, and what must hold."""
 
     lexemes: Sequence[str]
@@ -69,9 +67,9 @@ def parse_query(db: Database, query: str, config: str, stop_words: Sequence[str]
     beside them or where it is one word with signs (fake-memo).
     """
     parts: dict[str, Any] = {"words": query, "groups": []}
-    if _OPERATORS.search(query):
+    if re.search(_OPERATORS, query):
         parts = query_groups(query)
-    text = _ENDS.sub(r"\1", parts["words"])
+    text = re.sub(_ENDS, r"\1", parts["words"])
     types = ["text", "text", "text"]
     words = db.run(_WORDS, types, config, text, " ".join(stop_words))[0]
     counts = zip(words["lexemes"], words["counts"], strict=True)
@@ -87,7 +85,7 @@ def parse_query(db: Database, query: str, config: str, stop_words: Sequence[str]
 def _names(db: Database, query: str, text: str, config: str, words: Row) -> dict[str, float]:
     """Return identifiers and names as lexemes, and how many times its idf each weighs."""
     codes = identifiers(text, False)
-    if not codes and not _ONE_WORD_WITH_SIGNS.fullmatch(query):
+    if not codes and not re.fullmatch(_ONE_WORD_WITH_SIGNS, query):
         return {}
     boost = max(1.0, 11 * sum(words["counts"]) / 10)
     names = {f"=={name}": 10 * boost * (1 + len(codes)) for name in (*codes, whole_name(text))}

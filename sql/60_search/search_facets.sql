@@ -48,7 +48,7 @@ BEGIN ATOMIC
                 FROM string_to_table(w.whole, '.') WITH ORDINALITY AS s (step, place)
             )::jsonpath AS path
         FROM unnest(keys) WITH ORDINALITY AS k (name, place)
-        CROSS JOIN LATERAL (SELECT regexp_replace(k.name, '^\$metadata\.', '') AS whole) AS w
+        CROSS JOIN LATERAL regexp_replace(k.name, '^\$metadata\.', '') AS w (whole)
     ),
 
     found AS MATERIALIZED (
