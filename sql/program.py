@@ -41,6 +41,7 @@ def _modules(folder: Traversable, package: str) -> Iterator[tuple[str, str]]:
             yield f"{package}.{name}", entry.read_text(encoding="utf-8")
 
 
+@lru_cache(maxsize=1)  # each of hundreds of routines asks for it
 def catalog_json() -> str:
     """Return the rows of setting_catalog as JSON."""
     meanings = dict(_meanings())
