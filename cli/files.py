@@ -1,5 +1,8 @@
 """Files that people ask for: written, or told in a line why not."""
 
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,3 +28,34 @@ def write_file(path: Path, text: str) -> None:
     with writing(path):
         path.write_text(text, encoding="utf-8")
     click.echo(f"pgblend: wrote {path}", err=True)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file, in a folder that is made; a reader sees the old text or the new one, whole.
+
+    It keeps its mode, and a link goes on leading to it.
+    """
+    path = path.resolve()
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        unfinished = Path(name)
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            if path.exists():
+                shutil.copymode(path, unfinished)
+            else:
+                unfinished.chmod(0o666 & ~_umask())
+            unfinished.replace(path)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -36,8 +36,9 @@ GROUPS = {
         "eval": "Measure search quality on judged queries, inside the database.",
     },
     "Run": {
-        "up": "Start the private PostgreSQL server and the model gateway.",
-        "down": "Stop the private server and the gateway; the data stay.",
+        "up": "Start the private PostgreSQL server, the model gateway and the page.",
+        "down": "Stop the private server, the gateway and the page; the data stay.",
+        "open": "Open the page of the private server in a browser.",
         "status": "Show what runs, where, and in which version.",
         "psql": "Open psql on the database; all arguments go to psql.",
         "doctor": "Check every part, and say how to mend what is broken.",
@@ -46,6 +47,7 @@ GROUPS = {
         "profile": "List, show, make and drop profiles: named ranking recipes.",
         "gateway": "Run the model gateway.",
         "serve": "Let applications search over HTTP, each as a role of its own.",
+        "mcp": "Let agents search, over the Model Context Protocol.",
         "migrate": "Create, upgrade or remove pgblend's database objects.",
     },
 }

@@ -1,12 +1,14 @@
 """Rows on standard output: a table for people, JSON, CSV, Markdown or bare file names.
 
-When standard output is not a terminal there are no colours and nothing is cut or wrapped.
+When standard output is not a terminal there are no colours, and nothing is cut or wrapped unless
+the environment variable COLUMNS says how wide a line may be.
 """
 
 import csv
 import html
 import io
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
@@ -117,7 +119,7 @@ def _console(err: bool) -> "Console":
     from rich.console import Console
 
     console = Console(stderr=err, highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = _UNLIMITED_WIDTH
     return console
 

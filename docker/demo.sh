@@ -37,4 +37,6 @@ say "the same from any SQL client: SELECT … FROM hybrid_search('…')"
 SELECT rank, round(score::numeric, 3) AS score, round(relevance::numeric, 3) AS relevance, title, arms
 FROM hybrid_search(:'query', 3);
 SQL
+say "the same on a page: open this link in a browser, or run pgblend open"
+"$pgblend" open --print
 printf '\nMore: pgblend --help; pgblend psql; pgblend down stops the servers.\n'

@@ -7,14 +7,12 @@ answers by the rights of its own session.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 # The lexical arm: statistics and lists, known and similar lexemes.
 
 
-@dataclass(frozen=True, slots=True)
-class CountRequest:
+class CountRequest(NamedTuple):
     """Which lexemes to count: `configs` has the text search configuration of each.
 
     Documents are counted instead of chunks where `by_document`.
@@ -27,8 +25,7 @@ class CountRequest:
     timeout_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """Exact integers over visible, live chunks (or documents): those of two nodes add up.
 
     `total_length` is in lexeme occurrences; `df` says how many have each lexeme. Where the lexemes
@@ -43,8 +40,7 @@ class Counts:
     language_df: Sequence[int] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """A phrase that must stand in some chunk of a document, or an exclusion in none."""
 
     alternative: int
@@ -52,8 +48,7 @@ class Operand:
     excluded: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """What is looked for in the chunks of one text search configuration.
 
     `weights` are the idf of the lexemes, times their boosts: statistics come with the request. A
@@ -67,8 +62,7 @@ class Part:
     operands: Sequence[Operand] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Formula:
+class Formula(NamedTuple):
     """BM25's constants; field_weights are those of title, headings and body."""
 
     k1: float
@@ -77,8 +71,7 @@ class Formula:
     field_weights: Sequence[float]
 
 
-@dataclass(frozen=True, slots=True)
-class ListRequest:
+class ListRequest(NamedTuple):
     """Which candidates to find: the best `depth` of all parts, of those that pass the filter."""
 
     collection_ids: Sequence[int]
@@ -90,8 +83,7 @@ class ListRequest:
     timeout_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateList:
+class CandidateList(NamedTuple):
     """Candidates as columns, best first, ties by (document, chunk index).
 
     `parts` has the place of the request's part that each is from. `perfect` is what none can reach;
@@ -106,8 +98,7 @@ class CandidateList:
     perfect: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KnownRequest:
+class KnownRequest(NamedTuple):
     """Which of some lexemes, each of a configuration, does the vocabulary have?"""
 
     collection_ids: Sequence[int]
@@ -115,8 +106,7 @@ class KnownRequest:
     lexemes: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarRequest:
+class SimilarRequest(NamedTuple):
     """Which lexemes of a configuration may some stand for; `words` is what they were made from."""
 
     collection_ids: Sequence[int]
@@ -126,8 +116,7 @@ class SimilarRequest:
     timeout_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarLexeme:
+class SimilarLexeme(NamedTuple):
     """A lexeme of the vocabulary that the one at a `place` of the request may stand for.
 
     Found by edits of the word, with their `cost`; or, where that found nothing for this word,
@@ -163,8 +152,7 @@ class LexicalPort(Protocol):
 # Passages: rows, texts and vectors by id, ages, neighbours in the graph.
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """A stored passage with its document's columns; `metadata` is JSON."""
 
     chunk_id: int
@@ -183,8 +171,7 @@ class Passage:
     title: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """A passage that has a certain text, and its document."""
 
     chunk_id: int
@@ -196,79 +183,70 @@ class Holder:
     title: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class HoldersRequest:
+class PassagesRequest(NamedTuple):
+    """Which passages to read."""
+
+    chunk_ids: Sequence[int]
+    timeout_ms: float
+
+
+class HoldersRequest(NamedTuple):
     """Which of some passages have one of some texts."""
 
     chunk_ids: Sequence[int]
     contents: Sequence[str]
+    timeout_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class CosinesRequest:
+class AgesRequest(NamedTuple):
+    """How old are documents?"""
+
+    document_ids: Sequence[int]
+    timeout_ms: float
+
+
+class CosinesRequest(NamedTuple):
     """How near are passages to a vector, in an embedding space?"""
 
     space: str
     vector: str
     chunk_ids: Sequence[int]
+    timeout_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class MovedRequest:
-    """How near are chunks to a vector that is moved towards passages?
-
-    It is moved to q/|q| + weight · mean(p/|p|); by passages without vectors nowhere.
-    """
-
-    space: str
-    vector: str
-    chunk_ids: Sequence[int]
-    passages: Sequence[int]
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
-class MovedCosines:
-    """Cosines of chunks that have a vector, to the vector itself and as it was moved."""
-
-    chunk_ids: Sequence[int]
-    own: Sequence[float | None]
-    moved: Sequence[float | None]
-
-
-@dataclass(frozen=True, slots=True)
-class VectorsRequest:
+class VectorsRequest(NamedTuple):
     """Which vectors do passages have in an embedding space?"""
 
     space: str
     chunk_ids: Sequence[int]
+    timeout_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class WalkRequest:
-    """Which nodes lie within `depth` steps of some, by the heaviest edges where they are too many?
+class NeighboursRequest(NamedTuple):
+    """Which edges do some nodes have: one step of a walk, at most so many?
 
-    Nodes are 4 · chunk id + 1 and 4 · document id; each remembers so many of its nearest `sources`.
+    Nodes are 4 · chunk id + 1 and 4 · document id. The heaviest edges come first, ties by
+    (neighbour, node); a node's edges are where its passage or document is.
     """
 
     nodes: Sequence[int]
-    depth: int
     direction: str
     edge_types: Sequence[str] | None
-    node_limit: int
-    sources: int
+    most: int
+    timeout_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """(node, distance, seed) of the ways to nodes, and whether there were more nodes."""
+class Edge(NamedTuple):
+    """An edge of a node; against its direction where `is_reverse`."""
 
-    ways: Sequence[tuple[int, int, int]]
-    is_cut: bool
+    node: int
+    neighbour: int
+    is_reverse: bool
+    edge_type: str
+    weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class NodesRequest:
+class NodesRequest(NamedTuple):
     """Which passage of the collections, that passes the filter, stands for each node?
 
     Of a document it is the one nearest to the vector, where there is one.
@@ -280,11 +258,14 @@ class NodesRequest:
     language: str | None
     vector: str | None
     space: str | None
+    timeout_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class NodePassage:
-    """The passage that stands for a node; chunk id 0 is a node that is gone."""
+class NodePassage(NamedTuple):
+    """The passage that stands for a node; chunk id 0 is a node that is not there.
+
+    A node is gone where no server has it.
+    """
 
     node: int
     chunk_id: int
@@ -293,28 +274,29 @@ class NodePassage:
 
 
 class PassagePort(Protocol):
-    """Where a search reads passages; what a node lacks, or its session may not see, is left out."""
+    """Where a search reads passages; what a node lacks, or its session may not see, is left out.
 
-    def passages(self, chunk_ids: Sequence[int]) -> Sequence[Passage]:
+    In process a request takes its time, as every statement of the search does; a coordinator ends
+    it after `timeout_ms`.
+    """
+
+    def passages(self, request: PassagesRequest) -> Sequence[Passage]:
         """Return the passages that are there."""
 
     def holders(self, request: HoldersRequest) -> Sequence[Holder]:
         """Return those of the passages that have one of the texts."""
 
-    def ages_days(self, document_ids: Sequence[int]) -> Sequence[float | None]:
+    def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
         """Return how old the documents are, in their order; None where nobody knows."""
 
     def cosines(self, request: CosinesRequest) -> Mapping[int, float | None]:
         """Return exact cosines of those that have a vector; None for a zero vector."""
 
-    def moved_cosines(self, request: MovedRequest) -> MovedCosines:
-        """Return cosines to a vector moved towards passages, and to itself."""
-
     def vectors(self, request: VectorsRequest) -> Mapping[int, str]:
         """Return the passages' vectors as texts."""
 
-    def walk(self, request: WalkRequest) -> Walk:
-        """Return the ways to nodes within some steps of others."""
+    def neighbours(self, request: NeighboursRequest) -> Sequence[Edge]:
+        """Return the edges of nodes, the heaviest first."""
 
     def node_passages(self, request: NodesRequest) -> Sequence[NodePassage]:
         """Return the passages that stand for nodes."""

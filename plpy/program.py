@@ -1,27 +1,37 @@
 """The importer of the program: serves the modules of plpy/ from what a session loads.
 
-`_load_program` runs this source in the server. Importing importlib's own helpers would cost each
-session 20 ms.
+`_load_program` runs this source in the server.
 """
 
 import marshal
 import sys
+import zlib
 from _frozen_importlib import ModuleSpec
-from collections.abc import Mapping
+from _frozen_importlib_external import PathFinder
+from collections.abc import Mapping, Sequence
 from types import CodeType, ModuleType
 
 PACKAGE = "pgblend"
 MARK = "#: "
+# What `import numpy` brings before numpy 2 and no search needs: a third of its time.
+_LATER = frozenset(f"numpy.{part}" for part in ("ctypeslib", "fft", "ma", "polynomial", "random"))
 
 
 class Program:
-    """Finds and loads modules by name: a source each, or compiled code."""
+    """Finds and loads modules by name: a source each, or compiled code.
+
+    Parts of numpy are loaded when they are first used, as numpy 2 does itself.
+    """
 
     def __init__(self, modules: Mapping[str, str | bytes]) -> None:
         self.modules = modules
 
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Return the spec of a module of the program; None for every other."""
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a module of the program, or of such a part; None for every other."""
+        if name in _LATER:
+            return later(PathFinder.find_spec(name, path, target))
         if name not in self.modules:
             return None
         is_package = any(other.startswith(f"{name}.") for other in self.modules)
@@ -39,7 +49,10 @@ class Program:
         """Run a module; tracebacks name it."""
         name = module.__name__
         found = self.modules[name]
-        code = marshal.loads(found) if isinstance(found, bytes) else compile_module(name, found)
+        if isinstance(found, bytes):
+            code = marshal.loads(zlib.decompress(found))
+        else:
+            code = compile_module(name, found)
         exec(code, module.__dict__)
 
     def install(self) -> None:
@@ -55,18 +68,31 @@ class Program:
         sys.meta_path.insert(0, self)
 
 
+def later(spec: ModuleSpec | None) -> ModuleSpec | None:
+    """Return the spec with a loader that waits until the module is used."""
+    if spec is not None and spec.loader is not None:
+        from importlib.util import LazyLoader  # some milliseconds, which numpy 2 does not need
+
+        spec.loader = LazyLoader(spec.loader)
+    return spec
+
+
 def compile_module(name: str, source: str) -> CodeType:
     """Compile one module's source."""
     return compile(source, f"<{name}>", "exec", dont_inherit=True)
 
 
 def compiled(text: str) -> bytes:
-    """Return the marshalled code of the modules of a program's text, by name, marshalled.
+    """Return the code of the modules of a program's text by name, marshalled.
 
-    In the text a line of MARK and a name begins each module.
+    In the text a line of MARK and a name begins each module. The code of each is marshalled and
+    compressed by itself: most of the time of loading goes by the size of what is read.
     """
     parts = f"\n{text}".split(f"\n{MARK}")[1:]
     sources = dict(part.partition("\n")[::2] for part in parts)
     return marshal.dumps(
-        {name: marshal.dumps(compile_module(name, source)) for name, source in sources.items()}
+        {
+            name: zlib.compress(marshal.dumps(compile_module(name, source)))
+            for name, source in sources.items()
+        }
     )

@@ -1,18 +1,25 @@
-"""Replaceable database objects: one routine or view per file, rendered into one script.
+"""Replaceable database objects: routines, triggers and views by file, rendered into one script.
 
-A file `sql/NN_stage/name.sql` creates the public object `blend.name`, `_name.sql` the private one
-`pgblend._name`. Folders give the creation order; within a folder, files are ordered by what they
-call, since a `BEGIN ATOMIC` body binds when it is created. Three things are put in: the program
-(program.py), load_program.txt before every PL/Python body that imports from it, and
-public_errors.plpgsql around the body of every public routine in PL/pgSQL, which raises its errors
-anew. Two follow at the end: rights on what is private (rights.py) and COMMENTs (comments.py).
+An object begins with its header, `-- name: what it is`, and goes to the next one's. `name` is the
+public `blend.name`, `_name` the private `pgblend._name`. The file `sql/NN_stage/name.sql` has the
+routine of its name and the private ones that no other file calls, each below what it calls. Views
+and trigger functions of one subject stand together in a file that the subject names.
+
+Folders give the creation order; within a folder, objects are ordered by what they call, since a
+`BEGIN ATOMIC` body binds when it is created. Four things are put in: the program (program.py),
+load_program.txt before every PL/Python body that imports from it, public_errors.plpgsql around the
+body of every public routine in PL/pgSQL, which raises its errors anew, and `SET search_path FROM
+CURRENT` where a body names no other. Two follow at the end: rights on what is private (rights.py)
+and COMMENTs (comments.py).
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from pgblend.sql.comments import comments
 from pgblend.sql.program import program_modules, program_text, with_program
@@ -24,18 +31,22 @@ _PUBLIC_BODY = re.compile(
     r"(\n\$function\$;)",
     re.DOTALL,
 )
+_WITHOUT_PATH = re.compile(r"(\nLANGUAGE pl\w+\n(?:(?!SET search_path)[^\n]+\n)*?)(?=AS \$)")
 _SHELL = "_search"  # of all searches, which the CLI calls as well
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 
+_NEXT_HEADER = re.compile(r"(?<=\n)\n(?=-- \w+: )")
+_HEADER = re.compile(r"-- (\w+): ")
 _DECLARED = re.compile(r"-- Calls in text: ([^(]*)\(")
 _PRIVATE = re.compile(r"\b_[a-z]\w*")
 
 
 @dataclass(frozen=True)
-class SourceFile:
-    """One file of sql/: its stage folder, the object it creates and its text."""
+class SourceObject:
+    """One object of sql/: its stage folder, its file, its name and the text that creates it."""
 
     stage: str
+    file: str
     name: str
     text: str
 
@@ -45,60 +56,71 @@ class SourceFile:
         return set(_CALL.findall(_PROSE.sub("", self.text))) - {self.name}
 
 
-def source_files() -> list[SourceFile]:
-    """All files of sql/ in creation order."""
-    return list(_ordered_files())
+def source_objects() -> list[SourceObject]:
+    """All objects of sql/ in creation order."""
+    return list(_ordered_objects())
 
 
+@cache  # the files of an installed package stay as they are
 def render() -> str:
-    """Join all files into one script, with the program and what loads it put in."""
+    """Join all objects into one script, with the program and what loads it put in."""
     errors = (files(__name__) / "public_errors.plpgsql").read_text(encoding="utf-8")
     program = program_text()
+    objects = source_objects()
     return "\n".join(
         [
             *(
-                f"-- {file.stage}/{file.name}\n{with_program(_with_errors(file, errors), program)}"
-                for file in source_files()
+                f"-- {one.stage}/{one.file}\n"
+                + with_program(_with_search_path(_with_errors(one, errors)), program)
+                for one in objects
             ),
-            _derived_grants(),
-            *(comments(file.name, file.text) for file in source_files()),
+            _derived_grants(objects),
+            *(comments(one.name, one.text) for one in objects),
         ]
     )
 
 
-def _derived_grants() -> str:
-    sources = {file.name: file.text for file in source_files()}
+def _derived_grants(objects: list[SourceObject]) -> str:
+    sources = {one.name: one.text for one in objects}
     access = sources.pop("access")
     code = {name: with_program(_code(text), "") for name, text in sources.items()}
     return derived_grants(access, code, program_modules())
 
 
 def _code(text: str) -> str:
-    """Return a file without prose; routines that statements built as text call stay named."""
+    """Return a text without prose; routines that statements built as text call stay named."""
     declared = [name for names in _DECLARED.findall(text) for name in _PRIVATE.findall(names)]
     return _PROSE.sub("", text) + "".join(f"\npgblend.{name}" for name in declared)
 
 
-def _with_errors(file: SourceFile, errors: str) -> str:
+def _with_errors(one: SourceObject, errors: str) -> str:
     """Wrap the body of a public routine; one that a parallel worker runs cannot catch anything."""
-    if file.name.startswith("_") and file.name != _SHELL:
-        return file.text
+    if one.name.startswith("_") and one.name != _SHELL:
+        return one.text
     return _PUBLIC_BODY.sub(
-        lambda found: f"{found[1]}{found[2]}BEGIN\n{found[3]}\n{errors}END;{found[4]}", file.text
+        lambda found: f"{found[1]}{found[2]}BEGIN\n{found[3]}\n{errors}END;{found[4]}", one.text
     )
 
 
-def _ordered_files() -> Iterator[SourceFile]:
+def _with_search_path(text: str) -> str:
+    """Pin the search_path of a body that names none: a caller's would change what it calls."""
+    return _WITHOUT_PATH.sub(r"\1SET search_path FROM CURRENT\n", text)
+
+
+def _ordered_objects() -> Iterator[SourceObject]:
     for stage in sorted(files(__name__).iterdir(), key=lambda entry: entry.name):
         if not stage.name[0].isdigit():
             continue
-        by_name = {
-            entry.name.removesuffix(".sql"): SourceFile(
-                stage.name, entry.name.removesuffix(".sql"), entry.read_text(encoding="utf-8")
-            )
-            for entry in sorted(stage.iterdir(), key=lambda entry: entry.name)
-            if entry.name.endswith(".sql")
-        }
-        graph = {name: sorted(file.calls & by_name.keys()) for name, file in by_name.items()}
+        by_name = {one.name: one for one in _objects(stage)}
+        graph = {name: sorted(one.calls & by_name.keys()) for name, one in by_name.items()}
         for name in TopologicalSorter(graph).static_order():
             yield by_name[name]
+
+
+def _objects(stage: Traversable) -> Iterator[SourceObject]:
+    for entry in sorted(stage.iterdir(), key=lambda entry: entry.name):
+        if entry.name.endswith(".sql"):
+            file = entry.name.removesuffix(".sql")
+            for text in _NEXT_HEADER.split(entry.read_text(encoding="utf-8")):
+                header = _HEADER.match(text)
+                yield SourceObject(stage.name, file, header[1] if header else file, text)

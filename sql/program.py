@@ -10,7 +10,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import pairwise
@@ -41,7 +41,7 @@ def _modules(folder: Traversable, package: str) -> Iterator[tuple[str, str]]:
             yield f"{package}.{name}", entry.read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=1)  # each of hundreds of routines asks for it
+@cache
 def catalog_json() -> str:
     """Return the rows of setting_catalog as JSON."""
     meanings = dict(_meanings())
@@ -64,10 +64,15 @@ def _meanings() -> Iterator[tuple[str, str]]:
 
 def with_program(text: str, program: str) -> str:
     """Put the program into its own routine, and what loads it before bodies that import from it."""
-    load = (files(__name__.rpartition(".")[0]) / "load_program.txt").read_text(encoding="utf-8")
     text = text.replace("#catalog", catalog_json())
-    text = _BODY.sub(lambda found: found[1] + load, text)
+    text = _BODY.sub(lambda found: found[1] + _loader(), text)
     return text.replace("#digest", _digest(program)).replace("#program", program)
+
+
+@cache
+def _loader() -> str:
+    folder = files(__name__.rpartition(".")[0])
+    return (folder / "load_program.txt").read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)  # each of hundreds of bodies has it

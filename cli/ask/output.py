@@ -10,8 +10,11 @@ from pgblend.cli import output
 from pgblend.plpy.context.parts import passage_label
 
 
-def echo_answer(document: dict[str, Any], output_format: str) -> None:
-    """Print the citations and then the answer, for people or as Markdown."""
+def echo_answer(document: dict[str, Any], output_format: str, answer: bool | None) -> None:
+    """Print the citations and then the answer, for people or as Markdown.
+
+    `answer` is whether one was asked for: None by default, where a model is set.
+    """
     if not document["citations"]:
         click.echo("pgblend: no results", err=True)
         return
@@ -19,14 +22,14 @@ def echo_answer(document: dict[str, Any], output_format: str) -> None:
         click.echo(_markdown(document))
     else:
         _echo_terminal(document)
-    click.echo(f"pgblend: {verdict(document)}", err=True)
+    click.echo(f"pgblend: {verdict(document, answer)}", err=True)
 
 
-def verdict(document: dict[str, Any]) -> str:
+def verdict(document: dict[str, Any], answer: bool | None) -> str:
     """Say in a line what became of the answer."""
     checks = document["checks"]
     if checks is None:
-        return "citations only: no model was asked, or it did not answer"
+        return f"citations only: {_why_no_answer(document['degraded'], answer)}"
     total = checks["kept"] + checks["dropped"]
     if document["meta"]["abstained"]:
         dropped = f"; {total} sentences had no support" if total else ""
@@ -34,6 +37,13 @@ def verdict(document: dict[str, Any]) -> str:
     cut = "; the answer was cut at its limit of tokens" if document["meta"]["answerCut"] else ""
     found = f"{checks['quotations_found']} of {checks['quotations']} quotations"
     return f"{checks['kept']} of {total} sentences are borne out, {found} found word for word{cut}"
+
+
+def _why_no_answer(degraded: list[str], answer: bool | None) -> str:
+    if answer is False:
+        return "no answer was asked for"
+    problems = [told.removeprefix("answer: ") for told in degraded if told.startswith("answer: ")]
+    return "; ".join(problems) or "no answer model is set (pgblend models set answer MODEL)"
 
 
 @contextmanager

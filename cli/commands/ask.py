@@ -66,4 +66,4 @@ def command(
     if output_format == "json":
         output.echo_json(document | {"warnings": warnings})
     else:
-        echo_answer(document, output_format)
+        echo_answer(document, output_format, answer)

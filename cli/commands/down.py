@@ -1,4 +1,4 @@
-"""`pgblend down`: stop the private server and the gateway."""
+"""`pgblend down`: stop the private server, the gateway and the page."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from pgblend.cli.server.options import data_directory_option
 @click.command()
 @data_directory_option
 def command(directory: Path) -> None:
-    """Stop the private server and the gateway; the data stay.
+    """Stop the private server, the gateway and the page; the data stay.
 
     Running statements end, what was committed is kept.
 
@@ -19,6 +19,7 @@ def command(directory: Path) -> None:
       pgblend down
     """
     from pgblend.cli.server.cluster import Cluster
+    from pgblend.cli.server.door_process import DoorProcess
     from pgblend.cli.server.gateway_process import GatewayProcess
     from pgblend.cli.server.lock import locked
 
@@ -27,6 +28,8 @@ def command(directory: Path) -> None:
         return
     cluster = Cluster(directory)
     with locked(cluster.directory):
+        if DoorProcess(cluster.directory).stop():
+            click.echo("pgblend: pgblend serve stopped", err=True)
         had_gateway = GatewayProcess(cluster.directory).stop()
         click.echo(f"pgblend: gateway {'stopped' if had_gateway else 'did not run'}", err=True)
         had_server = cluster.running

@@ -12,6 +12,7 @@ from pgblend.cli.errors import UserError
 from pgblend.cli.extras import require
 from pgblend.cli.gateway.json_log import LOG_LEVELS
 from pgblend.cli.serve.options import limit_options, read_call_limits, read_connection_limits
+from pgblend.cli.serve.page.links import make_link
 from pgblend.cli.serve.tokens import SCOPES, list_tokens, make_token, revoke_token
 
 _TOKEN_COLUMNS = ("id", "name", "role", "scopes", "expires_at", "created_by")
@@ -118,7 +119,7 @@ def command(
 
     POST /v1/search, /v1/context, /v1/ask, /v1/facets, /v1/explain, /v1/diagnose, /v1/feedback;
     GET /v1/documents/ID, /health, /metrics, /openapi.json. Chat clients ask through
-    /v1/chat/completions, where each collection is a model.
+    /v1/chat/completions, where each collection is a model; agents speak MCP at /mcp.
 
     \b
     Examples:
@@ -167,6 +168,35 @@ def command(
     )
     service = Service("serve", grace_seconds, drain_seconds, tls_cert, tls_key)
     serve(app, listener, ready_file, protocol, service)
+
+
+@command.command()
+@click.option("--role", required=True, help="Database role that the page searches as.")
+@click.option(
+    "--url", default="http://127.0.0.1:8767", show_default=True, help="Where serve is reached."
+)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    default=30,
+    show_default=True,
+    help="How long the browser may search.",
+)
+@click.pass_obj
+def link(database_url: str | None, role: str, url: str, days: int) -> None:
+    """Make a link to the page, for one browser, and print it.
+
+    It opens once, within ten minutes. `token list` shows the browser's token, and `token revoke`
+    ends it. The role that serve connects as must be able to become ROLE.
+
+    \b
+    Examples:
+      pgblend serve link --role shop
+      pgblend serve link --role shop --url https://search.example.org --days 1
+    """
+    with open_database(database_url) as connection:
+        made = make_link(connection, url.rstrip("/"), role, days)
+    click.echo(made)
 
 
 @command.group()

@@ -1,4 +1,4 @@
-"""`pgblend up`: start the private server and the gateway."""
+"""`pgblend up`: start the private server, the gateway and the page."""
 
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from pgblend.cli.server.options import data_directory_option
 _NEXT = """pgblend: try next:
   pgblend ingest FOLDER --collection docs
   pgblend query 'a question'
+  pgblend open
   pgblend doctor"""
 
 
@@ -21,7 +22,7 @@ _NEXT = """pgblend: try next:
     type=click.IntRange(1, 65535),
     help="Port for PostgreSQL; by default the one of last time, or a free one.",
 )
-@click.option("--no-gateway", is_flag=True, help="Leave the model gateway out.")
+@click.option("--no-gateway", is_flag=True, help="Leave the model gateway and the page out.")
 @click.option(
     "--log-level",
     type=click.Choice(LOG_LEVELS),
@@ -32,7 +33,7 @@ _NEXT = """pgblend: try next:
 def command(
     ctx: click.Context, directory: Path, port: int | None, no_gateway: bool, log_level: str | None
 ) -> None:
-    """Start the private PostgreSQL server and the model gateway.
+    """Start the private PostgreSQL server, the model gateway and the page.
 
     Makes them at the first call, and brings the database to the newest revision. Prints the
     connection URL. What runs already is left alone. The gateway gets the environment of this
@@ -43,7 +44,12 @@ def command(
       pgblend up
       pgblend up --port 5433 --log-level info
     """
-    from pgblend.cli.server.bring_up import bring_up_gateway, bring_up_schema, bring_up_server
+    from pgblend.cli.server.bring_up import (
+        bring_up_door,
+        bring_up_gateway,
+        bring_up_schema,
+        bring_up_server,
+    )
     from pgblend.cli.server.cluster import Cluster
     from pgblend.cli.server.lock import locked
 
@@ -56,6 +62,7 @@ def command(
         if not no_gateway:
             try:
                 bring_up_gateway(cluster, _say, log_level)
+                bring_up_door(cluster, _say)
             except UserError as error:
                 _say(f"warning: {error.message}")
                 _say("the database is up, without vectors; mend that and run again: pgblend up")

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ _QUERIES = """
         AND EXISTS (SELECT FROM pgblend_data.judgement AS j WHERE j.query_id = q.id AND j.grade > 0)
     ORDER BY q.id
 """
-_FOUND = """
+FOUND: LiteralString = """
     SELECT f.chunk_id, f.document_id, f.source_key, f.score,
         (f.arms -> %(arm)s ->> 'score')::double precision AS raw
     FROM pgblend_data.judged_set AS s
@@ -48,7 +48,10 @@ _EMBED = """
     ), NULL, 60000)) WITH ORDINALITY AS e (embedding, place) ORDER BY e.place
 """
 _EMBED_BATCH = 50
-_VECTORS = "SELECT chunk_id, embedding FROM blend.chunk_embeddings(%(ids)s)"
+VECTORS: LiteralString = "SELECT chunk_id, embedding FROM blend.chunk_embeddings(%(ids)s)"
+
+
+Found = Mapping[str, Sequence[Mapping[str, Any]]]  # rows by arm
 
 
 @dataclass(frozen=True)
@@ -78,24 +81,19 @@ def read_pools(
 
     Queries without a vector get one from the model; without vectors or a model it is an error.
     """
-    options = json.dumps({"timeouts_ms": {"lexical": 60000, "total": 600000}})
     rows = fetch_rows(connection, _QUERIES, {"set": judged_set})
     kept = [query for query in rows if keep(query["key"])]
     _embed(connection, [query for query in kept if query["embedding"] is None])
     pools = []
     for query in kept:
-        found: dict[str, list[dict[str, Any]]] = {}
-        for arm in ARMS:
-            parameters = {
-                "set": judged_set,
-                "arm": arm,
-                "options": options,
-                "depth": settings["candidate_depth"],
-                "query": query["query"],
-                "embedding": query["embedding"],
-            }
-            found[arm] = fetch_rows(connection, _FOUND, parameters)
-        pools.append(_join(connection, query, found))
+        found = {
+            arm: fetch_rows(connection, FOUND, found_parameters(judged_set, arm, settings, query))
+            for arm in ARMS
+        }
+        stored = connection.execute(VECTORS, {"ids": found_chunks(found)})
+        vectors = {chunk_id: vector.to_numpy() for chunk_id, vector in stored}
+        query["embedding"] = query["embedding"].to_numpy()
+        pools.append(join_pool(query, found, vectors))
         advance(1)
     return pools
 
@@ -110,24 +108,40 @@ def _embed(connection: Connection, queries: Sequence[dict[str, Any]]) -> None:
             query["embedding"] = row["embedding"]
 
 
-def _join(
-    connection: Connection, query: dict[str, Any], found: Mapping[str, Sequence[dict[str, Any]]]
+def found_parameters(
+    judged_set: str, arm: str, settings: Mapping[str, Any], query: Mapping[str, Any]
+) -> dict[str, object]:
+    """Return what FOUND takes to search one query by one arm."""
+    return {
+        "set": judged_set,
+        "arm": arm,
+        "options": json.dumps({"timeouts_ms": {"lexical": 60000, "total": 600000}}),
+        "depth": settings["candidate_depth"],
+        "query": query["query"],
+        "embedding": query["embedding"],
+    }
+
+
+def found_chunks(found: Found) -> list[int]:
+    """Return the chunk ids of all arms' rows, each once."""
+    return list(dict.fromkeys(row["chunk_id"] for rows in found.values() for row in rows))
+
+
+def join_pool(
+    query: Mapping[str, Any], found: Found, vectors: Mapping[int, NDArray[np.floating]]
 ) -> Pool:
-    """Put the arms' rows and the passages' vectors together."""
-    source_keys = {row["chunk_id"]: row["source_key"] for rows in found.values() for row in rows}
-    stored = connection.execute(_VECTORS, {"ids": list(source_keys)})
-    vectors = {chunk_id: vector.to_numpy() for chunk_id, vector in stored}
+    """Put a query, its arms' rows and the passages' vectors together."""
     return Pool(
         key=query["key"],
         lists=[_list(arm, rows) for arm, rows in found.items()],
-        source_keys=source_keys,
+        source_keys={row["chunk_id"]: row["source_key"] for rows in found.values() for row in rows},
         grades=query["grades"],
-        query_vector=_unit(query["embedding"].to_numpy()),
+        query_vector=_unit(query["embedding"]),
         vectors={chunk_id: _unit(vector) for chunk_id, vector in vectors.items() if vector.any()},
     )
 
 
-def _list(arm: str, rows: Sequence[dict[str, Any]]) -> ArmList:
+def _list(arm: str, rows: Sequence[Mapping[str, Any]]) -> ArmList:
     """Return rows as a list; `perfect` is what no passage's BM25 can reach."""
     chunk_ids = [row["chunk_id"] for row in rows]
     first = next((row for row in rows if row["score"]), None)

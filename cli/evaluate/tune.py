@@ -1,6 +1,5 @@
 """Search settings chosen on one part of a judged set's queries, and measured on the other."""
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from pgblend.cli.database import Connection, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.evaluate.candidates import Pool, read_pools
 from pgblend.cli.evaluate.fuse_again import mean_ndcg, ndcg
+from pgblend.cli.evaluate.held_back import is_tuned_on
 from pgblend.cli.evaluate.run import RunRequest, evaluate
 from pgblend.cli.evaluate.significance import compare_paired
 from pgblend.cli.ingest.progress import StartBar
@@ -40,12 +40,6 @@ class TuneRequest:
     share: float
     seed: int
     save: str | None
-
-
-def is_tuned_on(key: str, share: float, seed: int) -> bool:
-    """Whether a query is in the part that settings are chosen on: by a digest, so always alike."""
-    digest = hashlib.sha256(f"{seed} {key}".encode()).digest()
-    return int.from_bytes(digest[:8]) < share * 2**64
 
 
 def tune(connection: Connection, request: TuneRequest, start_bar: StartBar) -> dict[str, Any]:

@@ -7,7 +7,7 @@ a picture that runs across for wide screens and one that runs down for narrow on
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pgblend.cli.explain.trace import ARMS, OTHER, Stage, Trace
+from pgblend.cli.explain.trace import ARMS, OTHER, WARM_UP, Stage, Trace
 
 _THICKEST = 40.0
 _THINNEST = 1.5
@@ -117,7 +117,7 @@ def _levels(stages: Sequence[Stage]) -> list[list[Stage]]:
         (stage for stage in stages if stage.name in ARMS), key=lambda s: ARMS.index(s.name)
     )
     levels: list[list[Stage]] = []
-    before = [stage for stage in stages if stage.name in ("warm_up", "expand", "embed", "router")]
+    before = [stage for stage in stages if stage.name in (WARM_UP, "expand", "embed", "router")]
     levels += [[stage] for stage in before]
     levels += [arms] if arms else []
     levels += [[stage] for stage in stages if stage not in before and stage not in arms]

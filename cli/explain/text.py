@@ -10,7 +10,7 @@ from rich.text import Text
 from pgblend.cli import output
 from pgblend.cli.explain.figures import detail, label, milliseconds
 from pgblend.cli.explain.score import score_rows
-from pgblend.cli.explain.trace import ARMS, Result, Stage, Trace
+from pgblend.cli.explain.trace import ARMS, OTHER, WARM_UP, Result, Span, Stage, Trace
 
 _BAR_WIDTH = 16
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -35,8 +35,11 @@ def _head(trace: Trace) -> Text:
         ("collections", ", ".join(trace.collections) or "none"),
     ]
     told = [f"{name} {output.one_line(value)}" for name, value in facts if value]
+    told.append(milliseconds(trace.total_ms - trace.warm_up_ms))
+    if trace.warm_up_ms:
+        told[-1] += f" after {milliseconds(trace.warm_up_ms)} of warm up, once a session"
     head = Text(output.one_line(trace.query), style="bold")
-    head.append("\n" + " · ".join([*told, milliseconds(trace.total_ms)]), style="not bold dim")
+    head.append("\n" + " · ".join(told), style="not bold dim")
     return head
 
 
@@ -47,13 +50,13 @@ def _stages(trace: Trace) -> Table:
     table.add_column("", no_wrap=True)
     table.add_column("rows", justify="right", no_wrap=True)
     table.add_column("what happened", overflow="fold")
-    total = max(trace.total_ms, sum(stage.ms for stage in trace.stages)) or 1
+    span = _drawn_span(trace)
     for stage in trace.stages:
         if stage.skipped:
             cells: tuple[str | Text, ...] = ("", "", "")
         else:
             rows = "" if stage.rows is None else str(stage.rows)
-            cells = (milliseconds(stage.ms), _bar(stage, total), rows)
+            cells = (milliseconds(stage.ms), _bar(stage, span), rows)
         table.add_row(stage.label, *cells, _events(stage), style="dim" if stage.skipped else "")
     return table
 
@@ -70,16 +73,29 @@ def _events(stage: Stage) -> Text:
     return events
 
 
-def _bar(stage: Stage, total: float) -> Text:
+def _drawn_span(trace: Trace) -> Span:
+    """Return from when to when bars are drawn: the search without its session's warm up."""
+    drawn = [stage for stage in trace.stages if stage.name not in (WARM_UP, OTHER)]
+    starts = [start for stage in drawn for start, _ in stage.spans]
+    begin = min(starts, default=0.0)
+    return begin, max(trace.total_ms, begin + sum(stage.ms for stage in drawn))
+
+
+def _bar(stage: Stage, span: Span) -> Text:
     """Draw when a stage ran, along the time of the whole, and before it its model call.
 
     To an eighth of a character where it ended; without known times the bar begins at the left.
     """
-    start, end = stage.spans[-1] if stage.spans else (0.0, stage.ms)
-    begun = int(min(start / total, 1) * _BAR_WIDTH)
-    eighths = min(round(end / total * _BAR_WIDTH * 8), _BAR_WIDTH * 8) - begun * 8
-    full, rest = divmod(max(eighths, 0), 8)
-    asked = int(min(stage.call[0] / total, 1) * _BAR_WIDTH) if stage.call else begun
+    if stage.name == WARM_UP:
+        return Text()
+    origin, total = span[0], span[1] - span[0] or 1
+    start, end = stage.spans[-1] if stage.spans else (origin, origin + stage.ms)
+    asked, begun, ended = (
+        min(max(time - origin, 0) / total, 1) * _BAR_WIDTH
+        for time in (stage.call[0] if stage.call else start, start, end)
+    )
+    asked, begun = int(asked), int(begun)
+    full, rest = divmod(max(round(ended * 8) - begun * 8, 0), 8)
     bar = Text(" " * asked)
     bar.append("░" * (begun - asked), style="blue")
     bar.append((_EIGHTHS[8] * full + _EIGHTHS[rest]).rstrip(), style="magenta")

@@ -12,6 +12,7 @@ from pgblend.cli.explain.figures import label
 # The lists of an expanded query are drawn as one of words and one of vectors.
 ARMS = ("lexical", "lexical_variants", "vector", "vector_variants", "fuzzy", "graph", "document")
 DECISIONS = ("router", "strong_signal")
+WARM_UP = "warm_up"  # what a session does once, before its first search
 OTHER = "other"  # the time that no stage took
 Span = tuple[float, float]
 
@@ -170,6 +171,11 @@ class Trace:
             total_ms=total_ms,
             results=tuple(_result(entry) for entry in document["results"]),
         )
+
+    @property
+    def warm_up_ms(self) -> float:
+        """Milliseconds of what a session does once; 0 after its first search."""
+        return sum(stage.ms for stage in self.stages if stage.name == WARM_UP)
 
     @property
     def changed_settings(self) -> list[Setting]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.errors import UserError
@@ -14,17 +14,17 @@ _DOCUMENT = """
     SELECT 'document:' || pgblend._find_document(
         %(key)s::text, pgblend._searched_collections(NULL))
 """
-_SELF = """
+SELF: LiteralString = """
     SELECT pgblend._node_name(f.node) AS node, f.kind, f.title, f.source_key
     FROM pgblend._node_facts(ARRAY[pgblend._node_id(%(node)s::text)]) AS f
 """
-_AROUND = """
+AROUND: LiteralString = """
     SELECT n.neighbour AS node, n.kind, n.title, n.source_key, n.distance, n.via
     FROM blend.graph_neighbors(
         %(node)s::text, %(depth)s::integer, %(direction)s::text, %(edge_types)s::text[],
         %(limit)s::integer) AS n
 """
-_BETWEEN = """
+BETWEEN: LiteralString = """
     WITH inside AS (
         SELECT array_agg(pgblend._node_id(n)) AS ids FROM unnest(%(nodes)s::text[]) AS n
     )
@@ -101,18 +101,25 @@ def read_neighbourhood(
         "edge_types": list(edge_types) or None,
         "limit": limit,
     }
-    around = fetch_rows(connection, _AROUND, parameters)
-    (own,) = fetch_rows(connection, _SELF, parameters)
-    rows = [own | {"distance": 0, "via": ""}, *around]
-    nodes = [
+    around = fetch_rows(connection, AROUND, parameters)
+    (own,) = fetch_rows(connection, SELF, parameters)
+    nodes = nodes_of(own, around)
+    parameters["nodes"] = [each.name for each in nodes]
+    return Neighbourhood(nodes, edges_of(fetch_rows(connection, BETWEEN, parameters)))
+
+
+def nodes_of(own: Mapping[str, Any], around: Sequence[Mapping[str, Any]]) -> list[Node]:
+    """Return the nodes of SELF's row and AROUND's rows."""
+    rows = [{**own, "distance": 0, "via": ""}, *around]
+    return [
         Node(row["node"], row["kind"], title, row["source_key"] or "", row["distance"], row["via"])
         for row, title in zip(rows, distinct_titles(rows), strict=True)
     ]
-    parameters["nodes"] = [each.name for each in nodes]
-    between = fetch_rows(connection, _BETWEEN, parameters)
-    return Neighbourhood(
-        nodes, [Edge(row["source"], row["target"], row["edge_type"]) for row in between]
-    )
+
+
+def edges_of(between: Sequence[Mapping[str, Any]]) -> list[Edge]:
+    """Return the edges of BETWEEN's rows."""
+    return [Edge(row["source"], row["target"], row["edge_type"]) for row in between]
 
 
 def distinct_titles(rows: Sequence[Mapping[str, Any]]) -> list[str]:

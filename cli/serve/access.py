@@ -3,8 +3,10 @@
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from pgblend.cli.serve.page.links import joined
 from pgblend.cli.serve.problems import Problem
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
@@ -42,14 +44,26 @@ class AccessMiddleware:
         return None
 
 
-def bearer_token(headers: Headers) -> str:
-    """Return the token that a call shows; a Problem where it shows none."""
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        detail = "send a token: Authorization: Bearer …"
-        hint = "have one made: pgblend serve token make --role ROLE"
-        raise Problem(401, "invalid-token", detail, hint=hint)
-    return token.strip()
+def shown_token(request: Request) -> str:
+    """Return the token that a call shows; a Problem where it shows none.
+
+    The page has half of it in a cookie, and shows the other: Authorization: Page …
+    """
+    scheme, _, shown = request.headers.get("authorization", "").partition(" ")
+    shown = shown.strip()
+    if scheme.lower() == "bearer" and shown:
+        return shown
+    cookie = request.cookies.get(cookie_name(request))
+    if scheme.lower() == "page" and shown and cookie:
+        return joined(cookie, shown)
+    detail = "send a token: Authorization: Bearer …"
+    hint = "have one made: pgblend serve token make --role ROLE"
+    raise Problem(401, "invalid-token", detail, hint=hint)
+
+
+def cookie_name(request: Request) -> str:
+    """Return the name of the page's cookie: browsers keep one of a name for all ports of a host."""
+    return f"pgblend-{request.url.port or 'page'}"
 
 
 def _is_same(origin: str, host: str) -> bool:

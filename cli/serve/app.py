@@ -3,11 +3,11 @@
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
@@ -18,45 +18,59 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from pgblend.cli.errors import UserError
+from pgblend.cli.extras import how_to_install, missing, require
 from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.gateway.measure import MeasureMiddleware
 from pgblend.cli.gateway.receive import read_body, while_connected
 from pgblend.cli.search_models import Query
 from pgblend.cli.serve import chat, request_schemas
-from pgblend.cli.serve.access import AccessMiddleware, bearer_token
+from pgblend.cli.serve.access import AccessMiddleware, shown_token
 from pgblend.cli.serve.body import Read, reader
-from pgblend.cli.serve.database_problems import problem_of
+from pgblend.cli.serve.database_problems import any_problem
 from pgblend.cli.serve.documents import document
 from pgblend.cli.serve.door import Caller, Door
 from pgblend.cli.serve.endpoints import ENDPOINTS, Endpoint
 from pgblend.cli.serve.limits import Limiter
 from pgblend.cli.serve.metrics import Metrics
 from pgblend.cli.serve.openapi import openapi
+from pgblend.cli.serve.page.endpoints import page_endpoints
+from pgblend.cli.serve.page.routes import page_routes
 from pgblend.cli.serve.policy import CallLimits
 from pgblend.cli.serve.problems import Problem
 
+if TYPE_CHECKING:
+    from pgblend.cli.serve.mcp.http import McpOverHttp
+
 Handler = Callable[[Request], Awaitable[Response]]
-_OTHER_PATHS = ("/health", "/metrics", "/openapi.json", "/v1/chat/completions", "/v1/models")
+_OTHER_PATHS = (
+    *("/health", "/mcp", "/metrics", "/openapi.json"),
+    *("/v1/chat/completions", "/v1/models"),
+)
 _NOTHING = Query("SELECT 1 AS one", {})
 
 
 def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlette:
     """Return the application that lets callers in."""
-    routes = _Routes(door, limits)
+    agents = _mcp_over_http(door, limits)
+    routes = _Routes(door, limits, agents)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await door.pool.open()
-        yield
+        async with agents.running() if agents else nullcontext():
+            yield
         await door.close()
 
-    paths = {*_OTHER_PATHS, *(endpoint.path for endpoint in ENDPOINTS)}
+    endpoints = (*ENDPOINTS, *page_endpoints())
+    paths = {*_OTHER_PATHS, *(endpoint.path for endpoint in endpoints)}
     return Starlette(
         routes=[
-            *(Route(e.path, routes.endpoint(e), methods=["POST"]) for e in ENDPOINTS),
+            *(Route(e.path, routes.endpoint(e), methods=["POST"]) for e in endpoints),
+            *page_routes(door),
             Route("/v1/documents/{document_id}", routes.document),
             Route("/v1/chat/completions", routes.chat, methods=["POST"]),
             Route("/v1/models", routes.models),
+            Route("/mcp", routes.mcp, methods=["POST"]),
             Route("/health", routes.health),
             Route("/metrics", routes.show_metrics),
             Route("/openapi.json", routes.openapi),
@@ -78,12 +92,23 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
     )
 
 
+def _mcp_over_http(door: Door, limits: CallLimits) -> "McpOverHttp | None":
+    """Return what answers at /mcp; None where its extra is not installed."""
+    if missing("mcp"):
+        return None
+    require("mcp")
+    from pgblend.cli.serve.mcp.http import McpOverHttp
+
+    return McpOverHttp(door, limits.body_bytes)
+
+
 @dataclass
 class _Routes:
     """What each path answers."""
 
     door: Door
     limits: CallLimits
+    agents: "McpOverHttp | None"
     limiter: Limiter = field(init=False)
     metrics: Metrics = field(init=False)
 
@@ -107,6 +132,9 @@ class _Routes:
     async def document(self, request: Request) -> Response:
         """Show a document, whole or the lines that are asked for."""
         caller = _caller(request, "search")
+        if unknown := sorted(request.query_params.keys() - {"lines"}):
+            detail = f"{unknown[0][:40]!r} is no parameter of a document: expected lines"
+            raise Problem(400, "invalid-request", detail)
         with self.limiter.call(caller.token):
             number, lines = request.path_params["document_id"], request.query_params.get("lines")
             return _json(await document(self.door, caller, number, lines), caller)
@@ -132,6 +160,16 @@ class _Routes:
             streamed = _rest(first, events, stack.pop_all())
             headers = {"Cache-Control": "no-store"}
             return StreamingResponse(streamed, media_type="text/event-stream", headers=headers)
+
+    async def mcp(self, request: Request) -> Response:
+        """Answer a message of the Model Context Protocol."""
+        if self.agents is None:
+            detail = "this server speaks no MCP: its extra is not installed"
+            raise Problem(501, "mcp-not-installed", detail, hint=how_to_install("mcp"))
+        token = shown_token(request)
+        with self.limiter.call(token):
+            body = await read_body(request, self.limits.body_bytes)
+            return await while_connected(request, self.agents.answer(request, token, body))
 
     async def health(self, request: Request) -> Response:
         """Say whether the database answers."""
@@ -172,11 +210,11 @@ async def _rest(
             async for event in events:
                 yield event
         except Exception as error:
-            yield chat.error_event(_problem(error))
+            yield chat.error_event(any_problem(error))
 
 
 def _caller(request: Request, scope: str) -> Caller:
-    return Caller(bearer_token(request.headers), scope, [])
+    return Caller(shown_token(request), scope, [])
 
 
 def _json(answer: dict[str, Any], caller: Caller | None = None) -> Response:
@@ -186,21 +224,11 @@ def _json(answer: dict[str, Any], caller: Caller | None = None) -> Response:
     return Response(text.encode("utf-8", "replace"), media_type="application/json")
 
 
-def _problem(error: Exception) -> Problem:
-    """Return any error as a problem; what is unexpected has its details in the log alone."""
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, GatewayError):
-        return Problem.of(error)
-    unexpected = Problem(500, "internal-error", "the server failed; its log has the details")
-    return problem_of(error) or unexpected
-
-
 async def _answer_problem(request: Request, error: Exception) -> Response:
     path = request.url.path
     if isinstance(error, HTTPException):
         return _http_problem(request, error).response(path)
-    return _problem(error).response(path)
+    return any_problem(error).response(path)
 
 
 def _http_problem(request: Request, error: HTTPException) -> Problem:

@@ -18,7 +18,7 @@ Read = Callable[[bytes], dict[str, Any]]
 
 def reader(schema: Schema) -> Read:
     """Return what reads a body of this schema; a Problem names the field that does not fit."""
-    validator = Draft202012Validator(_without_vector(schema))
+    check = checker(_without_vector(schema), "the body", "GET /openapi.json says what fits")
 
     def read(body: bytes) -> dict[str, Any]:
         try:
@@ -28,15 +28,24 @@ def reader(schema: Schema) -> Read:
             raise Problem(400, "invalid-json", detail) from None
         except ValueError as error:
             raise Problem(400, "invalid-json", f"the body is not JSON: {error}") from None
+        return check(given)
+
+    return read
+
+
+def checker(schema: Schema, whole: str, hint: str) -> Callable[[Any], dict[str, Any]]:
+    """Return what holds a value to this schema; a Problem names the field that does not fit."""
+    validator = Draft202012Validator(schema)
+
+    def check(given: Any) -> dict[str, Any]:
         if not validator.is_valid(given):
             wrong = best_match(validator.iter_errors(given))
-            place = wrong.json_path.removeprefix("$").removeprefix(".") or "the body"
+            place = wrong.json_path.removeprefix("$").removeprefix(".") or whole
             said = f"{place}: {wrong.message}"[:_MOST_SHOWN]
-            hint = "GET /openapi.json says what fits"
             raise Problem(400, "invalid-request", said, hint=hint)
         return dict(given)
 
-    return read
+    return check
 
 
 def _without_vector(schema: Schema) -> Schema:

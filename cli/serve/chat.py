@@ -8,7 +8,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from pgblend.cli.ask.output import place_of_citation
@@ -24,6 +24,7 @@ _PREFIX = "pgblend"
 _LIMIT = 10  # passages of the search, as ask's
 ABSTENTION = "No answer: the passages that were found do not bear one out."
 _COLLECTIONS = Query("SELECT name FROM blend.collections ORDER BY name", {})
+_UNDEFINED_OBJECT = "42704"  # what a search says of a collection that is not there, or hidden
 _NUMBER = re.compile(r"\[(\d{1,4})\]")
 
 
@@ -36,13 +37,15 @@ async def models(door: Door, caller: Caller) -> Answer:
 
 
 def question_of(given: Answer) -> Question:
-    """Return the question of the last message; a Problem where there is none."""
+    """Return the question of the last message; a Problem where there is none, or no such model."""
     said = [m.get("content") for m in given["messages"] if m["role"] == "user"]
     text = _text(said[-1]).strip() if said else ""
     if not text:
         detail = "messages: expected a last message of role user with a text"
         raise Problem(400, "invalid-request", detail)
-    _, _, collection = given["model"].partition("/")
+    prefix, slash, collection = given["model"].partition("/")
+    if prefix != _PREFIX or bool(slash) != bool(collection):
+        raise _no_model(given)
     most = given.get("max_completion_tokens") or given.get("max_tokens")
     options = {} if most is None else {"answer_tokens": most}
     collections = [collection] if collection else None
@@ -52,7 +55,7 @@ def question_of(given: Answer) -> Question:
 async def complete(door: Door, caller: Caller, given: Answer, base_url: str) -> Answer:
     """Return the whole answer as a chat completion."""
     said, document = [], {}
-    async for event in answer_events(door, caller, question_of(given)):
+    async for event in _events(door, caller, given):
         if isinstance(event, str):
             said.append(event)
         else:
@@ -81,7 +84,7 @@ async def stream(
     frame = _frame("chat.completion.chunk", given["model"])
     role = {"role": "assistant"}
     text = ""
-    async for event in answer_events(door, caller, question_of(given)):
+    async for event in _events(door, caller, given):
         if isinstance(event, str):
             yield _event(frame | _choice({**role, "content": event}))
             text, role = text + event, {}
@@ -103,6 +106,22 @@ def error_event(problem: Problem) -> bytes:
     """Return the event that tells of a failure after the first sentence."""
     return _event({"error": {"message": problem.detail, "type": "api_error", "param": None,
                              "code": problem.code.replace("-", "_")}})  # fmt: skip
+
+
+async def _events(door: Door, caller: Caller, given: Answer) -> AsyncIterator[str | Answer]:
+    """Yield an answer's events; a collection that the caller cannot see is no model."""
+    try:
+        async for event in answer_events(door, caller, question_of(given)):
+            yield event
+    except Problem as problem:
+        if problem.sqlstate == _UNDEFINED_OBJECT:
+            raise _no_model(given) from problem
+        raise
+
+
+def _no_model(given: Answer) -> Problem:
+    detail = f"there is no model {given['model'][:80]!r} that the token's role may read"
+    return Problem(404, "model-not-found", detail, hint="GET /v1/models lists them")
 
 
 def _text(content: Any) -> str:

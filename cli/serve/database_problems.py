@@ -4,6 +4,7 @@ import logging
 
 from pgblend.cli.database import translate
 from pgblend.cli.errors import ExitCode, UserError
+from pgblend.cli.gateway.errors import GatewayError
 from pgblend.cli.serve.problems import Problem
 
 _log = logging.getLogger(__name__)
@@ -30,6 +31,16 @@ _STATUS = (
     ("42704", 400, "invalid-request"),
     ("54", 400, "invalid-request"),
 )
+
+
+def any_problem(error: Exception) -> Problem:
+    """Return any error as a problem; what is unexpected has its details in the log alone."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, GatewayError):
+        return Problem.of(error)
+    unexpected = Problem(500, "internal-error", "the server failed; its log has the details")
+    return problem_of(error) or unexpected
 
 
 def problem_of(error: BaseException) -> Problem | None:

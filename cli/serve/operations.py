@@ -19,6 +19,19 @@ _FEEDBACK: LiteralString = """
     SELECT blend.feedback(
         %(search_id)s::uuid, %(chunk_id)s::bigint, %(grade)s::integer) AS judged_query
 """
+_COLLECTIONS = Query(
+    "SELECT name, documents, chunks, text_search_config FROM blend.collections ORDER BY name", {}
+)
+# The key is the text's own, so that the same text is stored once and nothing is replaced.
+_REMEMBER: LiteralString = """
+    SELECT s.document_id, s.status, s.chunk_count
+    FROM blend.ingest_document(
+        collection => %(collection)s::text,
+        source_key => 'remembered/' || left(encode(sha256(convert_to(
+            concat(%(title)s::text, E'\\n', %(text)s::text), 'UTF8')), 'hex'), 32),
+        content => %(text)s::text, title => %(title)s::text,
+        metadata => jsonb_build_object('remembered_by', current_user)) AS s
+"""
 
 
 async def search(door: Door, caller: Caller, given: Body) -> Body:
@@ -79,6 +92,18 @@ async def feedback(door: Door, caller: Caller, given: Body) -> Body:
     """Note how well a passage answered a search."""
     ((row,),) = await door.run(caller, Query(_FEEDBACK, given))
     return {"judged_query": row["judged_query"], "degraded": []}
+
+
+async def collections(door: Door, caller: Caller) -> Body:
+    """List the collections that the caller may read."""
+    (rows,) = await door.run(caller, _COLLECTIONS)
+    return {"collections": rows, "degraded": []}
+
+
+async def remember(door: Door, caller: Caller, given: Body) -> Body:
+    """Store a text as a document of its own; the same text again changes nothing."""
+    ((row,),) = await door.run(caller, Query(_REMEMBER, {"title": None, **given}))
+    return row | {"degraded": []}
 
 
 async def _searched(

@@ -33,12 +33,19 @@ _TAKE_ROLE: LiteralString = """
     SELECT pg_catalog.set_config('role', t.role_name, true)
     FROM pgblend_data.access_token AS t
     WHERE t.digest = %(digest)s AND t.expires_at > pg_catalog.now() AND %(scope)s = ANY (t.scopes)
+        AND NOT t.is_link
 """
 # Where PostgreSQL refuses a role: no other setting is changed by its name alone.
 _SETTING_REFUSED = "call_string_check_hook"
 _FIND_TOKEN: LiteralString = """
     SELECT t.role_name, t.scopes, t.expires_at <= pg_catalog.now() AS is_expired
-    FROM pgblend_data.access_token AS t WHERE t.digest = %(digest)s
+    FROM pgblend_data.access_token AS t WHERE t.digest = %(digest)s AND NOT t.is_link
+"""
+# The policy of the table says for how long.
+_OPEN_LINK: LiteralString = """
+    UPDATE pgblend_data.access_token AS t SET digest = %(token)s, is_link = false
+    WHERE t.digest = %(link)s AND t.is_link AND t.expires_at > pg_catalog.now()
+    RETURNING t.scopes, t.expires_at
 """
 
 
@@ -106,6 +113,15 @@ class Pool:
         """Raise a Problem with the reason where the database does not answer."""
         await self._run([Query("SELECT 1 AS one", {})])
 
+    async def open_link(self, link: str, token: str) -> dict[str, Any] | None:
+        """Put a token in a link's place; return its scopes and end, or None."""
+        digests: dict[str, object] = {"link": digest_of(link), "token": digest_of(token)}
+        try:
+            (_, opened), _ = await self._run([Query(_SERVE, {}), Query(_OPEN_LINK, digests)])
+        except _Failed as failed:
+            raise _problem(failed.error) from failed.error
+        return opened[0] if opened else None
+
     async def run(
         self, token: str, scope: str, queries: Sequence[Query]
     ) -> tuple[list[list[dict[str, Any]]], list[str]]:
@@ -127,22 +143,44 @@ class Pool:
             raise await self._refusal(digest, scope) or _unknown()
         return results[2:], warnings
 
+    async def run_as_login(
+        self, queries: Sequence[Query]
+    ) -> tuple[list[list[dict[str, Any]]], list[str]]:
+        """Do the same as the role that connected: nobody's token is looked at."""
+        try:
+            return await self._run(queries)
+        except _Failed as failed:
+            raise _problem(failed.error) from failed.error
+
+    async def scopes(self, token: str) -> list[str]:
+        """Return what a token is good for; a Problem where it is unknown or has expired."""
+        try:
+            return await self._scopes({"digest": digest_of(token)})
+        except _Failed as failed:
+            raise _problem(failed.error) from failed.error
+
     async def _refusal(self, digest: dict[str, bytes], scope: str) -> Problem | None:
         """Say why a token is not good for a scope; None where it is."""
         try:
-            (_, found), _ = await self._run([Query(_SERVE, {}), Query(_FIND_TOKEN, dict(digest))])
+            scopes = await self._scopes(digest)
         except _Failed as failed:
             return _problem(failed.error)
+        except Problem as problem:
+            return problem
+        if scope in scopes:
+            return None
+        detail = f"the token is not good for {scope}, only for {', '.join(scopes)}"
+        return Problem(403, "missing-scope", detail)
+
+    async def _scopes(self, digest: dict[str, bytes]) -> list[str]:
+        (_, found), _ = await self._run([Query(_SERVE, {}), Query(_FIND_TOKEN, dict(digest))])
         if not found:
-            return _unknown()
+            raise _unknown()
         if found[0]["is_expired"]:
             hint = "have a new one made: pgblend serve token make"
-            return Problem(401, "invalid-token", "the token has expired", hint=hint)
-        if scope in found[0]["scopes"]:
-            return None
-        scopes = ", ".join(found[0]["scopes"])
-        detail = f"the token is not good for {scope}, only for {scopes}"
-        return Problem(403, "missing-scope", detail)
+            raise Problem(401, "invalid-token", "the token has expired", hint=hint)
+        scopes: list[str] = found[0]["scopes"]
+        return scopes
 
     async def _run(self, queries: Sequence[Query]) -> tuple[list[list[dict[str, Any]]], list[str]]:
         """Run a transaction; once more where the connection had been lost before."""

@@ -42,7 +42,8 @@ _SEARCH: dict[str, Schema] = {
 }
 
 
-def _object(required: list[str], properties: dict[str, Schema]) -> Schema:
+def closed_object(required: list[str], properties: dict[str, Schema]) -> Schema:
+    """Return the schema of an object that has these properties and no others."""
     return {
         "type": "object",
         "additionalProperties": False,
@@ -51,9 +52,9 @@ def _object(required: list[str], properties: dict[str, Schema]) -> Schema:
     }
 
 
-SEARCH = _object(["query"], _SEARCH)
-CONTEXT = _object(["query"], _SEARCH | {"limit": _SEARCH["limit"] | {"default": 20}})
-ASK = _object(
+SEARCH = closed_object(["query"], _SEARCH)
+CONTEXT = closed_object(["query"], _SEARCH | {"limit": _SEARCH["limit"] | {"default": 20}})
+ASK = closed_object(
     ["query"],
     _SEARCH
     | {
@@ -63,7 +64,7 @@ ASK = _object(
         }
     },
 )
-FACETS = _object(
+FACETS = closed_object(
     ["query", "keys"],
     _SEARCH
     | {
@@ -76,11 +77,11 @@ FACETS = _object(
         }
     },
 )
-DIAGNOSE = _object(
+DIAGNOSE = closed_object(
     ["query", "document"],
     _SEARCH | {"document": {"type": "string", "description": "Its id, source key or URI."}},
 )
-FEEDBACK = _object(
+FEEDBACK = closed_object(
     ["search_id", "chunk_id", "grade"],
     {
         "search_id": {
@@ -104,7 +105,6 @@ CHAT: Schema = {
     "properties": {
         "model": {
             "type": "string",
-            "pattern": "^pgblend(/.+)?$",
             "description": "pgblend/COLLECTION, or pgblend for all that the token's role may read.",
         },
         "messages": {

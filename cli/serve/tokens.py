@@ -13,6 +13,7 @@ SCOPES = {
     "search": "search, context, facets, explain, diagnose, documents",
     "ask": "answers, which cost what the answer model costs",
     "feedback": "judgements of what was found",
+    "remember": "texts that an agent is told to keep",
     "metrics": "the counts at /metrics",
 }
 PREFIX = "pgb_"  # so that scanners of secrets know one
@@ -23,8 +24,8 @@ _ROLE: LiteralString = """
     FROM pg_catalog.pg_roles AS r WHERE r.rolname = %(role)s
 """
 _MAKE: LiteralString = """
-    INSERT INTO pgblend_data.access_token (name, digest, role_name, scopes, expires_at)
-    VALUES (%(name)s, %(digest)s, %(role)s, %(scopes)s, %(expires_at)s)
+    INSERT INTO pgblend_data.access_token (name, digest, role_name, scopes, expires_at, is_link)
+    VALUES (%(name)s, %(digest)s, %(role)s, %(scopes)s, %(expires_at)s, %(is_link)s)
     RETURNING id
 """
 _LIST: LiteralString = """
@@ -41,7 +42,13 @@ def digest_of(token: str) -> bytes:
 
 
 def make_token(
-    connection: Connection, name: str, role: str, scopes: list[str], days: int
+    connection: Connection,
+    name: str,
+    role: str,
+    scopes: list[str],
+    days: int,
+    *,
+    is_link: bool = False,
 ) -> tuple[int, str]:
     """Return number and text of a new token; nobody can find the text out later."""
     rows = fetch_rows(connection, _ROLE, {"role": role})
@@ -66,6 +73,7 @@ def make_token(
         "role": role,
         "scopes": scopes,
         "expires_at": datetime.now(UTC) + timedelta(days=days),
+        "is_link": is_link,
     }
     return fetch_value(connection, _MAKE, values), token
 

@@ -7,8 +7,10 @@ from dataclasses import replace
 from pgblend.cli.database import Connection, connect, fetch_value
 from pgblend.cli.errors import UserError
 from pgblend.cli.server.cluster import Cluster
-from pgblend.cli.server.gateway_process import GatewayProcess, is_current, log_address
+from pgblend.cli.server.door_process import DoorProcess
+from pgblend.cli.server.gateway_process import GatewayProcess, log_address
 from pgblend.cli.server.gateway_token import TOKEN_VARIABLE, keep_token
+from pgblend.cli.server.service_process import is_current
 
 Say = Callable[[str], None]
 
@@ -78,6 +80,18 @@ def bring_up_gateway(
             replace(cluster.state, gateway_urls=urls).save(cluster.directory)
             connection.execute(SET_GATEWAY_URL, {"url": gateway.url})
         _report_searches_to(gateway.url, own, connection)
+
+
+def bring_up_door(cluster: Cluster, say: Say) -> None:
+    """Start the HTTP door with its page."""
+    process = DoorProcess(cluster.directory)
+    door = process.find()
+    if door is not None and is_current(door):
+        say(f"the page is on {door.url} already (pgblend open)")
+        return
+    with connect(cluster.url) as connection:
+        door = process.start(connection, cluster.port)
+    say(f"the page is on {door.url} (pgblend open)")
 
 
 def _report_searches_to(url: str, own: list[str], connection: Connection) -> None:

@@ -18,6 +18,7 @@ CREATE TABLE pgblend_data.access_token (
     role_name name NOT NULL,
     scopes text[] NOT NULL,
     expires_at timestamptz NOT NULL,
+    is_link boolean NOT NULL DEFAULT false,
     created_by name NOT NULL DEFAULT coalesce(nullif(current_setting('role'), 'none')::name, session_user),
     created_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT access_token_pkey PRIMARY KEY (id),
@@ -26,7 +27,7 @@ CREATE TABLE pgblend_data.access_token (
     CONSTRAINT access_token_digest_check CHECK (octet_length(digest) = 32),
     CONSTRAINT access_token_scopes_check CHECK (
         cardinality(scopes) > 0
-        AND scopes <@ ARRAY['search', 'ask', 'feedback', 'metrics'])
+        AND scopes <@ ARRAY['search', 'ask', 'feedback', 'remember', 'metrics'])
 );
 COMMENT ON TABLE pgblend_data.access_token IS
 'Who may call `pgblend serve`, as which role. No token is here, but what tells it.';
@@ -35,12 +36,21 @@ COMMENT ON COLUMN pgblend_data.access_token.name IS 'What it is for, as its make
 COMMENT ON COLUMN pgblend_data.access_token.digest IS 'sha256 of the token, which is random.';
 COMMENT ON COLUMN pgblend_data.access_token.role_name IS 'Role that its calls are made as.';
 COMMENT ON COLUMN pgblend_data.access_token.scopes IS
-'What it is good for: search, ask (the answer model), feedback, metrics.';
+'What it is good for: search, ask (the answer model), feedback, remember, metrics.';
 COMMENT ON COLUMN pgblend_data.access_token.expires_at IS 'When it ends by itself.';
+COMMENT ON COLUMN pgblend_data.access_token.is_link IS
+'A link to the page: a browser that opens it, once and soon, puts the digest of its own token here.';
 COMMENT ON COLUMN pgblend_data.access_token.created_by IS 'Role that made it.';
 COMMENT ON COLUMN pgblend_data.access_token.created_at IS 'When it was made.';
 CREATE POLICY access_token_serve ON pgblend_data.access_token FOR SELECT
 USING ((SELECT pg_has_role('pgblend_serve', 'USAGE')));
+-- A link that was just made becomes the token of the browser that opens it.
+CREATE POLICY access_token_open ON pgblend_data.access_token FOR UPDATE
+USING (
+    (SELECT pg_has_role('pgblend_serve', 'USAGE'))
+    AND is_link AND created_at > now() - interval '10 minutes'
+)
+WITH CHECK ((SELECT pg_has_role('pgblend_serve', 'USAGE')) AND NOT is_link);
 -- Nobody makes a token for a role that is not theirs to take.
 CREATE POLICY access_token_admin ON pgblend_data.access_token
 USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')))

@@ -17,7 +17,7 @@ def diagnose_conditions(
 ) -> tuple[list[Finding], str | None, str | None]:
     """Check existence, collection, language, filter and operators, in the order of a search.
 
-    `facts` has what _document_facts gathers: document, collections, settings, failed_conditions
+    `facts` has what gathered_facts gives: document, collections, settings, failed_conditions
     (None without a filter), operators (None without any). Returns the findings up to the first
     that fails, with its sentence as the verdict and a suggestion; both None where all hold.
     """
@@ -101,7 +101,7 @@ def diagnose_arms(
 ) -> tuple[list[Finding], str | None, str | None]:
     """Say for each arm which rank the document has and whether that is within the cut.
 
-    `facts` has what _search_facts gathers: arms (see _arm_facts), candidates (the document's in
+    `facts` has what gathered_facts gives: arms (see arm_facts), candidates (the document's in
     the pool), and the settings. Returns a finding for each arm; a verdict and a suggestion where
     no arm has the document among its candidates, else None for both.
     """

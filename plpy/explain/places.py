@@ -12,7 +12,7 @@ _WEIGHED = {"lexical": "by words", "vector": "by vectors"}
 def diagnose_lift(best: Mapping[str, Any], facts: Mapping[str, Any], end: int) -> list[str]:
     """Return sentences that say what would move a passage towards the first `end` places.
 
-    `best` is a candidate with its `places` and `facts` is what _search_facts gathers. They name
+    `best` is a candidate with its `places` and `facts` is what gathered_facts gives. They name
     stages that moved it off the page, arms that have it on the page, words that it lacks, and a
     missing vector.
     """
@@ -69,7 +69,7 @@ _KEEP = {"per_document": "Raise per_document, or leave it out."}
 def diagnose_places(facts: Facts) -> Outcome:
     """Follow the passage of the document that comes furthest; there is always a verdict.
 
-    `facts` has what _search_facts gathers: stages, candidates (at least one),
+    `facts` has what gathered_facts gives: stages, candidates (at least one),
     start (results before the page), result_limit, and the settings. Findings end where the
     passage is lost; the suggestion is None for a result on the page.
     """

@@ -1,7 +1,7 @@
 """What a search's candidates must pass: a filter, and a condition on their words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ READ = "pgblend._documents_read(f.on_document, f.alternatives) AS documents_read
 CONDITION = "pgblend._filter_condition(coalesce($1, '{}'), 2) AS f"
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateFilter:
+class CandidateFilter(NamedTuple):
     """How to tell the candidates that pass a filter (JSON) and a tsquery.
 
     `column` says whose ids decide, "document_ids" where nothing else is looked at, else

@@ -125,8 +125,7 @@ def documents_once(lists: Sequence[ArmList]) -> list[ArmList]:
         first: dict[int, int] = {}
         for place, document in enumerate(found.document_ids):
             first.setdefault(document, place)
-        columns = replace(
-            found,
+        columns = found._replace(
             chunk_ids=[shown[document][0] for document in first],
             document_ids=list(first),
             chunk_indexes=[shown[document][1] for document in first],
@@ -247,7 +246,7 @@ def _with_scores(of_list: ArmList, score_of: Mapping[int, float]) -> ArmList:
     """Return the list with other scores of some passages, of which it may have lacked some."""
     found = of_list.found
     scores = {**dict(zip(found.chunk_ids, found.scores, strict=True)), **score_of}
-    columns = replace(found, chunk_ids=list(scores), scores=list(scores.values()))
+    columns = found._replace(chunk_ids=list(scores), scores=list(scores.values()))
     return replace(of_list, found=columns)
 
 

@@ -1,8 +1,7 @@
 """What the graph adds to a search."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pgblend.plpy.fusion.lists import (
     best_first,
@@ -13,7 +12,8 @@ from pgblend.plpy.fusion.lists import (
 )
 from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.fusion.scores import scale_fused, weighted_sums
-from pgblend.plpy.ports import CandidateList, NodePassage, Walk
+from pgblend.plpy.graph.walk import Walk
+from pgblend.plpy.ports import CandidateList, NodePassage
 from pgblend.plpy.session import Json
 from pgblend.plpy.settings.catalog import Graph, SearchSettings
 from pgblend.plpy.stages import Progress
@@ -23,8 +23,7 @@ from pgblend.plpy.stages import Progress
 WALK_SOURCES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(NamedTuple):
     """A passage that the graph leads to.
 
     `distance` from the nearest seed but itself, `near` the best seed's points over the distance
@@ -222,8 +221,7 @@ class GraphProgress(Progress, Protocol):
         """Send a WARNING to the client."""
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """How passages were found: `hits` by the other lists, others at a distance in the graph."""
 
     hits: frozenset[int]
@@ -267,7 +265,7 @@ def graph_stage(
         )
     if gone:
         log.warn(
-            f"nodes that edges lead to are gone and were skipped: {gone}",
+            f"edges lead to nodes that are gone: {gone}",
             "Delete their edges: SELECT * FROM blend.edges",
         )
     places = Places(frozenset(fused.chunk_ids), {row.chunk_id: row.distance for row in rows})

@@ -1,10 +1,17 @@
 """A walk over a graph, breadth first, whole frontiers at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 # node, neighbour, and whatever else a caller wants to know of the edge
 Edge = Sequence[Any]
+
+
+class Walk(NamedTuple):
+    """(node, distance, seed) of the ways to nodes, and whether there were more nodes."""
+
+    ways: Sequence[tuple[int, int, int]]
+    is_cut: bool
 
 
 def breadth_first(

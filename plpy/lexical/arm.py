@@ -1,8 +1,8 @@
 """The lexical arm: BM25 of a query's words, and of what misspelt ones may stand for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from time import monotonic
+from typing import NamedTuple
 
 from pgblend.plpy.lexical.corrections import (
     Guess,
@@ -16,7 +16,6 @@ from pgblend.plpy.lexical.failures import Deadline, arm_deadline, check_index
 from pgblend.plpy.lexical.idf import own_df, query_idf
 from pgblend.plpy.lexical.terms import (
     QueryTerms,
-    document_operands,
     query_terms,
     words_of_lexemes,
 )
@@ -38,8 +37,7 @@ MOST_UNKNOWN = 64
 LENGTHS = range(3, 61)  # letters of lexemes that may stand for others
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """What all lists of one search have in common.
 
     `deadline` is that of the whole search, on the monotonic clock. Unless `checks_index` is false,
@@ -61,8 +59,7 @@ class Scope:
     corrects_all: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WordList:
+class WordList(NamedTuple):
     """Candidates by words.
 
     `every_word`: passages have every word of the query, names aside; not looked at for documents
@@ -107,10 +104,9 @@ class LexicalArm:
             return WordList(NOTHING)
         idf = iter(query_idf(configs, lexemes, counts))
         parts = [
-            replace(
-                part,
+            part._replace(
                 weights=[next(idf) * boost for boost in part.weights],
-                operands=document_operands(self.db, query, part) if scope.by_document else (),
+                operands=part.operands if scope.by_document else (),
             )
             for part in terms.parts
         ]

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from math import exp
+from typing import NamedTuple
 
 from pgblend.plpy.ports import SimilarLexeme
 
@@ -14,8 +14,7 @@ MOST_GUESSES = 3
 LEAST_WEIGHT = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
+class Guess(NamedTuple):
     """A lexeme that one that is not known may stand for, and what the edits cost."""
 
     config: str
@@ -44,15 +43,14 @@ def guesses_of(
 
 
 Lexeme = tuple[str, str]  # text search configuration, lexeme
-# A frequency's power to the digits that rows have had from the beginning.
-_PRECISE = Context(prec=34)
-_ROUNDED = Context(prec=17, rounding=ROUND_HALF_UP)
 
 
 def likelihood(df: int, cost: float) -> float:
     """Return (df + 1)^0.4 · e^(-3 · cost)."""
-    power = _PRECISE.power(Decimal(df + 1), Decimal("0.4"))
-    return float(_ROUNDED.plus(power)) * exp(-3 * cost)
+
+    # The power to the digits that rows have had from the beginning.
+    power = Context(prec=34).power(Decimal(df + 1), Decimal("0.4"))
+    return float(Context(prec=17, rounding=ROUND_HALF_UP).plus(power)) * exp(-3 * cost)
 
 
 def chosen_guesses(

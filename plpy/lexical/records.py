@@ -21,7 +21,7 @@ IDENTIFIER_COUNTS = bytes((0, 0, 255, 0, 0, 0))
 POSITIONS = b"|".join(
     rb"\x%02x\x%02x.{%d}" % (*divmod(count, 256), 2 * count) for count in (*range(1, 257), 0)
 )
-LEXEME = re.compile(b"([^\0]+)\0(" + POSITIONS + b")", re.DOTALL)
+LEXEME = b"(?s)([^\0]+)\0(" + POSITIONS + b")"  # compiled by whom it serves: 3 ms
 MOST_KEPT = 4_000
 
 
@@ -43,7 +43,7 @@ def pack_lexemes(
     if len(counts) > MOST_KEPT:
         counts.clear()
     records = []
-    for lexeme, positions in LEXEME.findall(vector, 4):
+    for lexeme, positions in re.findall(LEXEME, vector[4:]):
         term_id = term_ids.get(lexeme)
         if term_id is None:
             term_id = term_ids[lexeme] = hashlib.blake2b(lexeme, digest_size=8).digest()

@@ -1,8 +1,8 @@
 """BM25 of chunks."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -161,8 +161,7 @@ def passing_best(
             found = best(wanted, allowed)
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
+class Scoring(NamedTuple):
     """BM25 of the chunks of one text search configuration that have any of some terms.
 
     score = Σ idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)), summed in the

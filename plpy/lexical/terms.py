@@ -1,19 +1,41 @@
 """What a query means in the text search configurations that collections use."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 from pgblend.plpy.ports import Operand, Part
 from pgblend.plpy.session import Database
 
-_TERMS = "SELECT t.* FROM pgblend._query_terms($1, $2, $3) AS t"
-_OPERANDS = "SELECT o.* FROM pgblend._document_operands($1, $2) AS o"
+# Of several languages, a word that is a stop word in the query's own is one in all.
+_TERMS = """
+WITH used AS MATERIALIZED (
+    SELECT array_agg(DISTINCT l.text_search_config) AS configs
+    FROM pgblend_data.collection_language AS l
+    WHERE l.collection_id = ANY($2) AND l.text_search_config = coalesce($3, l.text_search_config)
+),
+
+asked AS MATERIALIZED (
+    SELECT
+        u.configs,
+        CASE WHEN cardinality(u.configs) > 1 THEN pgblend._query_stop_words($1, u.configs)
+            ELSE '{}' END AS stop_words
+    FROM used AS u
+)
+
+SELECT
+    c.name AS config,
+    p.*,
+    CASE WHEN p.operands <> '{}' THEN
+        pgblend._query_condition(p.alternatives, p.operands, p.exclusions)::text END AS condition
+FROM asked AS a
+CROSS JOIN LATERAL unnest(a.configs) WITH ORDINALITY AS c (name, place)
+CROSS JOIN LATERAL pgblend._parse_query($1, c.name, a.stop_words) AS p
+ORDER BY c.place
+"""
 _WORDS = "SELECT pgblend._words_of_lexemes($1, $2, $3) AS words"
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerms:
+class QueryTerms(NamedTuple):
     """A query parsed under each configuration in use; weights say how many times an idf counts."""
 
     query: str
@@ -34,22 +56,18 @@ def query_terms(
     db: Database, query: str, collection_ids: Sequence[int], language: str | None
 ) -> QueryTerms:
     """Parse a query; `language` is the one configuration to search, None for all."""
-    row = db.run(_TERMS, ["text", "bigint[]", "text"], query, collection_ids, language)[0]
+    rows = db.run(_TERMS, ["text", "bigint[]", "text"], query, collection_ids, language)
     parts = [
-        Part(config, row["lexemes"][start:end], row["boosts"][start:end], condition)
-        for config, condition, (start, end) in zip(
-            row["configs"], row["conditions"], pairwise(row["ends"]), strict=True
+        Part(
+            row["config"],
+            row["lexemes"],
+            row["boosts"],
+            row["condition"],
+            list(map(Operand, row["alternatives"], row["operands"], row["exclusions"])),
         )
+        for row in rows
     ]
     return QueryTerms(query, parts)
-
-
-def document_operands(db: Database, query: str, part: Part) -> list[Operand]:
-    """Return phrases and exclusions for whole documents; none where no condition binds."""
-    if part.condition is None:
-        return []
-    rows = db.run(_OPERANDS, ["text", "text"], query, part.config)
-    return [Operand(row["alternative"], row["operand"], row["excluded"]) for row in rows]
 
 
 def words_of_lexemes(

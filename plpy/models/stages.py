@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 _REQUEST = "SELECT pgblend._request_model($1, $2, $3, $4, true) AS sent"
 _TYPES = ["text", "jsonb", "text", "integer"]
@@ -20,8 +20,7 @@ _TOO_LATE = problem(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """A gateway's answer; or the problem that there is none, with a hint.
 
     `ms` are those from sending on.

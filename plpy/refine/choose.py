@@ -1,8 +1,7 @@
 """The candidates that may be shown, as far down as a page needs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pgblend.plpy.fusion.pool import Fused
 from pgblend.plpy.ports import Passage
@@ -14,8 +13,7 @@ TextsOf: TypeAlias = Callable[[Sequence[int]], Mapping[int, Passage]]
 Dropped: TypeAlias = dict[int, dict[str, Json]]  # by item: at which stage and why
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """What was chosen of the first `looked_at` items, best first, with all items' points.
 
     `distinct` repeat nothing, of which `good` are good enough; `dropped` says why others are not.

@@ -3,41 +3,17 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
 from time import monotonic
 
 from pgblend.plpy.fusion.pool import ArmList
 from pgblend.plpy.models.embedding import checked_vectors
 from pgblend.plpy.models.stages import Outcome
 from pgblend.plpy.ports import CandidateList
-from pgblend.plpy.search.lexical import WordLists, candidates
+from pgblend.plpy.search.lexical import WordLists
 from pgblend.plpy.search.lists import corrected_notes
 from pgblend.plpy.search.stages import Search
-from pgblend.plpy.session import Database, Json, error_state
-
-_VECTOR = (
-    "SELECT a.* FROM pgblend._vector_arm($3, (SELECT s FROM pgblend_data.embedding_space AS s"
-    " WHERE s.name = $4), $2, $1, $5, $6) AS a"
-)
-_VECTOR_TYPES = ["text", "bigint[]", "vector", "text", "jsonb", "jsonb"]
-
-
-def vector_list(
-    db: Database,
-    query: str | None,
-    collection_ids: Sequence[int],
-    vector: str | None,
-    space: str | None,
-    filter_: str | None,
-    settings: str,
-) -> CandidateList:
-    """Return the vector arm's list; there is no perfect cosine among them.
-
-    The phrases and exclusions of the query bind it; `settings` is what the arm reads of them.
-    """
-    values = query, collection_ids, vector, space, filter_, settings
-    row = db.run(_VECTOR, _VECTOR_TYPES, *values)[0]
-    return candidates(row)
+from pgblend.plpy.search.vectors import VectorSearch, vector_list
+from pgblend.plpy.session import Json, error_state
 
 
 def candidate_arms(
@@ -125,10 +101,19 @@ class Arms:
     def _by_vector(self, vector: str | None, is_variant: bool) -> CandidateList:
         """Return the list of a vector; the query's phrases and exclusions bind it."""
         search = self.search
+        if search.space is None:
+            return CandidateList()
         binding = self.request.query if search.settings.weights["lexical"] > 0 else None
-        asked = search.plan.for_arm(search.depth(is_variant))
-        ids, space = search.state.collection_ids, search.space_name
-        return vector_list(self.db, binding, ids, vector, space, search.filter, asked)
+        asked = VectorSearch(
+            search.space,
+            search.state.collection_ids,
+            search.state.is_everywhere,
+            binding,
+            search.filter,
+            search.settings,
+            search.depth(is_variant),
+        )
+        return vector_list(self.db, vector, asked)
 
     def _tell_warm_up(self, kind: str, called_at: float) -> None:
         """Tell what a session does once apart: it reads what is new of the index."""
@@ -159,7 +144,7 @@ class Arms:
         problem, hint = outcome.problem, outcome.hint
         if problem is None:
             space = self.search.space
-            vectors = checked_vectors(outcome.answer, count, asdict(space) if space else None)
+            vectors = checked_vectors(outcome.answer, count, space._asdict() if space else None)
             if isinstance(vectors, list):
                 return [json.dumps(vector) for vector in vectors]
             problem, hint = vectors["problem"], vectors["hint"]

@@ -1,12 +1,13 @@
 """The lists of one search by words: by the lexical arm, or by what a setting puts in its place."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.search.literal import COVER_DENSITY, LITERAL_TYPES, WORD_SIMILARITY
 from pgblend.plpy.session import Database, Row
 from pgblend.plpy.settings.catalog import SearchSettings
+from pgblend.plpy.text.query import query_groups
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm
@@ -15,24 +16,20 @@ _SOUND = (
     "SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') AS ids"
     " FROM pgblend_data.collection AS c WHERE c.id = ANY($1) AND c.name <> ALL($2)"
 )
-_LEAF = "SELECT a.* FROM pgblend.{}($1, $2, $3, $4, $5) AS a"
-_LEAF_TYPES = ["text", "bigint[]", "jsonb", "text", "integer"]
 
 
-@dataclass(frozen=True, slots=True)
-class IndexState:
+class IndexState(NamedTuple):
     """What was learnt of the lexical index.
 
-    `index` is incomplete or none where it is not asked for as a whole, or at all; `damaged` are
-    names of collections that are left out.
+    `reach` is incomplete or none where the index is not asked for as a whole, or at all; `damaged`
+    are names of collections that are left out.
     """
 
-    index: str | None = None
+    reach: str | None = None
     damaged: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """A list by words; `corrections` of each row say in JSON what stands for which lexeme."""
 
     found: CandidateList
@@ -74,24 +71,25 @@ class WordLists:
         """Return a list of `kind` lexical or fuzzy."""
         settings = self.settings
         if kind == "lexical" and settings.lexical_method == "ts_rank_cd":
-            return self._leaf("_cover_density_arm", self.all_ids, text, depth)
+            return Words(self._literal(COVER_DENSITY, self.all_ids, text, depth))
         if kind == "fuzzy" and settings.fuzzy_method == "word_similarity":
-            return self._leaf("_trigram_arm", self._sound_ids(), text, depth)
-        if self.state.index == "none":
+            found = self._literal(WORD_SIMILARITY, self._sound_ids(), text, depth)
+            return Words(found, corrections=[None] * len(found.chunk_ids))
+        if self.state.reach == "none":
             return Words(CandidateList())
         if self.arm is None:
             self.arm = self._lexical_arm()
-        found = (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
-        return Words(found.found, found.every_word, found.corrections)
+        words = (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
+        return Words(words.found, words.every_word, words.corrections)
 
     def warmed_up(self) -> tuple[float | None, bool]:
         """Return when the last list's clock began, None before, and whether the index was read."""
         return (None, False) if self.arm is None else (self.arm.ready_at, self.arm.has_read)
 
-    def _leaf(self, routine: str, collection_ids: Sequence[int], text: str, depth: int) -> Words:
-        values = [text, collection_ids, self.filter, self.settings.language, depth]
-        row = self.db.run(_LEAF.format(routine), _LEAF_TYPES, *values)[0]
-        return Words(candidates(row), corrections=row.get("corrections") or ())
+    def _literal(self, statement: str, ids: Sequence[int], text: str, depth: int) -> CandidateList:
+        words = query_groups(text)["words"]
+        values = text, ids, self.filter, self.settings.language, depth, words
+        return candidates(self.db.run(statement, LITERAL_TYPES, *values)[0])
 
     def _sound_ids(self) -> Sequence[int]:
         """Return the collections without those whose lexical index is known as damaged."""
@@ -125,7 +123,7 @@ class WordLists:
             field_weights=(settings.title_weight, settings.heading_weight, 1.0),
             timeout_ms=settings.timeouts_ms["lexical"],
             deadline=self.deadline,
-            checks_index=self.state.index is None,
+            checks_index=self.state.reach is None,
             strict=settings.strict,
             corrects_all=settings.fuzzy == "on",
         )

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pgblend.plpy.fusion.pool import ArmList
 from pgblend.plpy.models.expansion import expanded_query
@@ -181,8 +181,7 @@ def _conditions(query: str) -> list[tuple[set[str], set[str]]]:
     return [group for group in groups if any(group)]
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(NamedTuple):
     """The lists, the query's vector, and what became of the expansion."""
 
     lists: Sequence[ArmList]

@@ -1,17 +1,15 @@
 """One datagram of the search log, sent or not."""
 
-import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from pgblend.plpy.session import Json
 
 MOST_CHARACTERS = 4000
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(NamedTuple):
     """What was searched, by whom, how long and in which stages, as the session itself saw it."""
 
     role: str
@@ -45,6 +43,8 @@ def send_datagram(address: str, content: str) -> bool:
 
     The host is an address in numbers or localhost, so that no name has to be looked up.
     """
+    import socket  # some milliseconds, which a search without a log goes without
+
     family: int = socket.AF_UNIX
     place: str | tuple[str, int] = address.removeprefix("unix:")
     if not address.startswith("unix:"):

@@ -1,7 +1,7 @@
 """Where a page begins, and what its rows hold twice."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pgblend.plpy.fusion.pool import Fused
 from pgblend.plpy.ports import Holder
@@ -34,8 +34,7 @@ def page_start(order: Sequence[tuple[float, int, int]], after: Cursor | None) ->
     return sum(row < (-after["score"], *key) for row in ranked)
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     """Consecutive items of a ranking, the first at place `start` from 0, with relevances."""
 
     start: int

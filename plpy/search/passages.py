@@ -2,22 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
+from time import monotonic
 
+from pgblend.plpy.graph.walk import Walk, breadth_first
 from pgblend.plpy.ports import (
+    AgesRequest,
     CosinesRequest,
+    Edge,
     Holder,
     HoldersRequest,
-    MovedCosines,
-    MovedRequest,
+    NeighboursRequest,
     NodePassage,
     NodesRequest,
     Passage,
     PassagePort,
+    PassagesRequest,
     VectorsRequest,
-    Walk,
-    WalkRequest,
 )
-from pgblend.plpy.session import Database, Row, Rows
+from pgblend.plpy.session import Database, Rows
 from pgblend.plpy.settings.catalog import Graph
 
 _DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
@@ -45,29 +48,26 @@ _HOLDERS = " ".join(
     ]
 )
 _AGES = "SELECT pgblend._document_ages($1) AS ages"
-_WALK = "SELECT w.nodes, w.depths, w.seeds_of, w.is_cut FROM pgblend._walk({}) AS w"
-_WALKED = _WALK.format("$1, $2, $3, $4, $5, $6")
-_WALK_TYPES = ["bigint[]", "integer", "text", "text[]", "integer", "integer"]
+_EDGES = (
+    "SELECT n.node, n.neighbour, n.is_reverse, n.edge_type, n.weight"
+    " FROM pgblend._neighbours($1, $2, $3, $4) AS n"
+)
+_EDGE_TYPES = ["bigint[]", "text", "text[]", "integer"]
 _NODES = "SELECT p.* FROM pgblend._node_passages($1, $2, $3, $4, $5, $6) AS p"
 _NODE_TYPES = ["bigint[]", "bigint[]", "jsonb", "text", "vector", "text"]
 _TABLE = "FROM pgblend_data.embedding_{space} AS e"  # a space's name needs no quotes
 _WHERE = "WHERE e.chunk_id = ANY($1)"
 _COLUMN = f"SELECT e.chunk_id, {{column}} AS value {_TABLE} {_WHERE}"
-_COSINE = "nullif(1 - (e.embedding <=> {vector}), 'NaN')"
-_OWN = _COSINE.format(vector="$2")
+_COSINE = "nullif(1 - (e.embedding <=> $2), 'NaN')"
 _VECTOR = "e.embedding::text"
-_FILL = "array_fill({}::real, ARRAY[vector_dims($2)])::vector"
-_MEAN = f"avg(l2_normalize(e.embedding::vector)) * {_FILL.format('$4')}"
-_TOWARDS = f"l2_normalize($2) + coalesce({_MEAN}, {_FILL.format(0)}) AS embedding"
-_MOVED = " ".join(
-    [
-        f"WITH moved AS MATERIALIZED (SELECT {_TOWARDS} {_TABLE} WHERE e.chunk_id = ANY($3))",
-        f"SELECT array_agg(e.chunk_id) AS chunk_ids, array_agg({_OWN}) AS own,",
-        f"array_agg({_COSINE.format(vector='m.embedding')}) AS moved",
-        f"{_TABLE} CROSS JOIN moved AS m {_WHERE}",
-    ]
+# q/|q| + weight · mean(p/|p|), Rocchio's feedback, in the arithmetic of the vectors themselves.
+_FILL = "array_fill({}::real, ARRAY[vector_dims($1)])::vector"
+_MEAN = f"avg(l2_normalize(p.embedding::vector)) * {_FILL.format('$3')}"
+_MOVED = (
+    f"SELECT (l2_normalize($1) + coalesce({_MEAN}, {_FILL.format(0)}))::text AS vector"
+    " FROM unnest($2) AS p (embedding)"
 )
-_MOVED_TYPES = ["bigint[]", "vector", "bigint[]", "double precision"]
+_MOVED_TYPES = ["vector", "text[]", "double precision"]
 
 
 class PassageNode:
@@ -76,33 +76,28 @@ class PassageNode:
     def __init__(self, db: Database) -> None:
         self.db = db
 
-    def passages(self, chunk_ids: Sequence[int]) -> list[Passage]:
+    def passages(self, request: PassagesRequest) -> list[Passage]:
         """Return the passages that are there."""
-        return [Passage(**row) for row in self.db.run(_ROWS, ["bigint[]"], chunk_ids)]
+        return [Passage(**row) for row in self.db.run(_ROWS, ["bigint[]"], request.chunk_ids)]
 
     def holders(self, request: HoldersRequest) -> list[Holder]:
         """Return those of the passages that have one of the texts."""
         values = request.chunk_ids, request.contents
         return [Holder(**row) for row in self.db.run(_HOLDERS, ["bigint[]", "text[]"], *values)]
 
-    def ages_days(self, document_ids: Sequence[int]) -> Sequence[float | None]:
+    def ages_days(self, request: AgesRequest) -> Sequence[float | None]:
         """Return how old the documents are, in their order."""
-        ages: Sequence[float | None] = self.db.run(_AGES, ["bigint[]"], document_ids)[0]["ages"]
+        rows = self.db.run(_AGES, ["bigint[]"], request.document_ids)
+        ages: Sequence[float | None] = rows[0]["ages"]
         return ages
 
     def cosines(self, request: CosinesRequest) -> dict[int, float | None]:
         """Return exact cosines of those that have a vector; NULL for a zero vector."""
         values = request.chunk_ids, request.vector
         rows = self._run(
-            _COLUMN.replace("{column}", _OWN), request.space, ["bigint[]", "vector"], *values
+            _COLUMN.replace("{column}", _COSINE), request.space, ["bigint[]", "vector"], *values
         )
         return {row["chunk_id"]: row["value"] for row in rows}
-
-    def moved_cosines(self, request: MovedRequest) -> MovedCosines:
-        """Return cosines to a vector moved towards passages, and to itself."""
-        values = request.chunk_ids, request.vector, request.passages, request.weight
-        row: Row = self._run(_MOVED, request.space, _MOVED_TYPES, *values)[0]
-        return MovedCosines(row["chunk_ids"] or [], row["own"] or [], row["moved"] or [])
 
     def vectors(self, request: VectorsRequest) -> dict[int, str]:
         """Return the passages' vectors as texts."""
@@ -110,12 +105,10 @@ class PassageNode:
         rows = self._run(statement, request.space, ["bigint[]"], request.chunk_ids)
         return {row["chunk_id"]: row["value"] for row in rows}
 
-    def walk(self, request: WalkRequest) -> Walk:
-        """Return the ways to nodes within some steps of others."""
-        asked = [request.depth, request.direction, request.edge_types, request.node_limit]
-        row = self.db.run(_WALKED, _WALK_TYPES, request.nodes, *asked, request.sources)[0]
-        ways = zip(row["nodes"], row["depths"], row["seeds_of"], strict=True)
-        return Walk(list(ways), row["is_cut"])
+    def neighbours(self, request: NeighboursRequest) -> list[Edge]:
+        """Return the edges of nodes, the heaviest first."""
+        asked = request.nodes, request.direction, request.edge_types, request.most
+        return [Edge(**row) for row in self.db.run(_EDGES, _EDGE_TYPES, *asked)]
 
     def node_passages(self, request: NodesRequest) -> list[NodePassage]:
         """Return the passages that stand for nodes."""
@@ -138,7 +131,8 @@ class StoredPassages:
     """What a search reads of passages, each once.
 
     `vector` is the query's and `space` the embedding space, where there are any; the collections,
-    filter and language are those of the search.
+    filter and language are those of the search; `deadline` is the search's own, on the monotonic
+    clock.
     """
 
     port: PassagePort
@@ -147,40 +141,48 @@ class StoredPassages:
     collection_ids: Sequence[int] = ()
     filter: str | None = None
     language: str | None = None
+    deadline: float = inf
     known_cosines: dict[int, float | None] = field(default_factory=dict)
     known_texts: dict[int, Passage] = field(default_factory=dict)
+
+    def left_ms(self) -> float:
+        """Return how many milliseconds are left for a request."""
+        return max(self.deadline - monotonic(), 0.0) * 1000
 
     def texts(self, chunk_ids: Sequence[int]) -> Mapping[int, Passage]:
         """Return the passages that are there by chunk id."""
         known = self.known_texts
         unread = [chunk_id for chunk_id in chunk_ids if chunk_id not in known]
         if unread:
-            known.update((one.chunk_id, one) for one in self.port.passages(unread))
+            found = self.port.passages(PassagesRequest(unread, self.left_ms()))
+            known.update((one.chunk_id, one) for one in found)
         return known
 
     def holders(self, chunk_ids: Sequence[int], contents: Sequence[str]) -> Sequence[Holder]:
         """Return those of the chunks that have one of the contents, with their documents."""
-        return self.port.holders(HoldersRequest(chunk_ids, contents))
+        return self.port.holders(HoldersRequest(chunk_ids, contents, self.left_ms()))
 
     def ages_days(self, document_ids: Sequence[int]) -> Sequence[float | None]:
         """Return how old the documents are, in their order."""
-        return self.port.ages_days(document_ids)
+        return self.port.ages_days(AgesRequest(document_ids, self.left_ms()))
 
     def moved_cosines(
-        self, chunk_ids: Sequence[int], passages: Sequence[int], weight: float
+        self, db: Database, chunk_ids: Sequence[int], passages: Sequence[int], weight: float
     ) -> dict[int, float]:
         """Return cosines to the query's vector moved towards passages (Rocchio's feedback).
 
-        Chunks without a vector are left out, and a zero vector has no cosine. The chunks' own
-        cosines, which the answer has too, are not read again.
+        It is moved by `db`'s own arithmetic to q/|q| + weight · mean(p/|p|); by passages without
+        vectors nowhere. Chunks without a vector are left out, and a zero vector has no cosine.
         """
         if self.vector is None or self.space is None:
             return {}
-        request = MovedRequest(self.space, self.vector, chunk_ids, passages, weight)
-        found = self.port.moved_cosines(request)
-        self.known_cosines.update(zip(found.chunk_ids, found.own, strict=True))
-        moved = zip(found.chunk_ids, found.moved, strict=True)
-        return {chunk_id: cosine for chunk_id, cosine in moved if cosine is not None}
+        self.cosines(chunk_ids)  # explanations show them
+        vectors = self.vectors(passages)
+        towards = [vectors[passage] for passage in passages if passage in vectors]
+        moved = db.run(_MOVED, _MOVED_TYPES, self.vector, towards, weight)[0]["vector"]
+        request = CosinesRequest(self.space, moved, chunk_ids, self.left_ms())
+        found = self.port.cosines(request).items()
+        return {chunk_id: cosine for chunk_id, cosine in found if cosine is not None}
 
     def cosines(self, chunk_ids: Sequence[int]) -> dict[int, float | None]:
         """Return exact cosines to the query's vector; none without one, NULL for a zero vector."""
@@ -189,23 +191,43 @@ class StoredPassages:
         known = self.known_cosines
         unread = [chunk_id for chunk_id in chunk_ids if chunk_id not in known]
         if unread and self.space is not None:
-            known.update(self.port.cosines(CosinesRequest(self.space, self.vector, unread)))
+            request = CosinesRequest(self.space, self.vector, unread, self.left_ms())
+            known.update(self.port.cosines(request))
         return {chunk_id: known[chunk_id] for chunk_id in chunk_ids if chunk_id in known}
 
     def vectors(self, chunk_ids: Sequence[int]) -> Mapping[int, str]:
         """Return the passages' vectors as texts."""
         if not chunk_ids or self.space is None:
             return {}
-        return self.port.vectors(VectorsRequest(self.space, chunk_ids))
+        return self.port.vectors(VectorsRequest(self.space, chunk_ids, self.left_ms()))
 
     def walk(self, nodes: Sequence[int], sources: int, graph: Graph) -> Walk:
-        """Return the ways to nodes within some steps of others, and whether that was cut."""
-        asked = graph["depth"], graph["direction"], graph["edge_types"], graph["node_limit"]
-        return self.port.walk(WalkRequest(nodes, *asked, sources))
+        """Return the ways to nodes within some steps of others, and whether that was cut.
+
+        Of too many nodes those of the heaviest edges are taken, and each remembers so many of its
+        nearest `sources`.
+        """
+        most_edges = max(4 * graph["node_limit"], 4000)  # of one step
+        cut = []
+
+        def step(frontier: Sequence[int]) -> Sequence[Edge]:
+            asked = graph["direction"], graph["edge_types"], most_edges + 1
+            request = NeighboursRequest(frontier, *asked, self.left_ms())
+            edges = self.port.neighbours(request)
+            cut.append(len(edges) > most_edges)
+            return edges[:most_edges]
+
+        found, full = breadth_first(nodes, graph["depth"], step, graph["node_limit"], sources)
+        ways = [
+            (node, distance, seed)
+            for node, of_node in found.items()
+            for distance, seed, _ in of_node
+        ]
+        return Walk(ways, full or any(cut))
 
     def node_passages(self, nodes: Sequence[int]) -> Sequence[NodePassage]:
         """Return the passages that stand for nodes."""
         if not nodes:
             return []
         of_search = self.collection_ids, self.filter, self.language, self.vector, self.space
-        return self.port.node_passages(NodesRequest(nodes, *of_search))
+        return self.port.node_passages(NodesRequest(nodes, *of_search, self.left_ms()))

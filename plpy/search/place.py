@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from math import inf
+from typing import NamedTuple
 
 from pgblend.plpy.ports import CandidateList
-from pgblend.plpy.search.arms import vector_list
 from pgblend.plpy.search.lexical import IndexState, WordLists
-from pgblend.plpy.search.plan import READ_BY_ARMS
+from pgblend.plpy.search.state import read_state
+from pgblend.plpy.search.vectors import VectorSearch, vector_list
 from pgblend.plpy.session import Database
 from pgblend.plpy.settings.catalog import SearchSettings
 
@@ -18,9 +19,8 @@ _CHUNKS = (
 LONG_MS = 600_000
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What _place_in_arm is called with; JSON and vectors are texts."""
+class Asked(NamedTuple):
+    """An arm, and the document and search that it is asked for; JSON and vectors are texts."""
 
     arm: str
     document_id: int
@@ -55,11 +55,15 @@ def whole_list(db: Database, asked: Asked, settings: SearchSettings, depth: int)
     """Return an arm's list."""
     ids = asked.collection_ids
     if asked.arm == "vector":
-        read = {name: getattr(settings, name) for name in READ_BY_ARMS}
-        text = json.dumps({**read, "vector_scan": "exact", "candidate_depth": depth})
+        stated = read_state(db, None, None, ids)
+        space = stated.space(asked.space)
+        if space is None:
+            return CandidateList()
         binding = asked.query if settings.weights["lexical"] > 0 else None
-        vector = asked.query_embedding
-        return vector_list(db, binding, ids, vector, asked.space, asked.filter, text)
+        exact = replace(settings, vector_scan="exact")
+        where = space, ids, stated.is_everywhere
+        whole = VectorSearch(*where, binding, asked.filter, exact, depth)
+        return vector_list(db, asked.query_embedding, whole)
     everything = replace(settings, timeouts_ms={**settings.timeouts_ms, "lexical": LONG_MS})
     state = IndexState("incomplete")
     lists = WordLists(db, ids, asked.filter, everything, inf, state)

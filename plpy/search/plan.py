@@ -1,8 +1,9 @@
 """What a search is to do: the settings in force, and which stages run or why they do not."""
 
 import json
-from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 from pgblend.plpy.search.state import State
 from pgblend.plpy.session import Database, Json, UserError, keep_value
@@ -12,14 +13,11 @@ from pgblend.plpy.settings.layers import Layers, as_mapping
 
 MOST_PLANS = 50
 LONGEST = 4000
-MOST_DEPTHS = 10
-READ_BY_ARMS = ("language", "ef_search", "vector_scan", "rescore_factor")
 _FROM_CURSOR = "Take details -> 'cursor' of the last row of the page before."
 _ON = {"on": True, True: True, "off": False, False: False}
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What a search runs by.
 
     `not_run` says why stages that are wanted do not run: {stage: why}. `needs_vectors`: the search
@@ -36,16 +34,6 @@ class Plan:
     not_run: Mapping[str, str]
     no_expansion: str
     no_rerank: str
-    by_depth: MutableMapping[int, str] = field(default_factory=dict)
-
-    def for_arm(self, depth: int) -> str:
-        """Return as JSON what the vector arm reads of the settings, to find `depth` candidates."""
-        text = self.by_depth.get(depth)
-        if text is None:
-            read = {name: getattr(self.settings, name) for name in READ_BY_ARMS}
-            text = json.dumps({**read, "candidate_depth": depth})
-            keep_value(self.by_depth, depth, text, MOST_DEPTHS)
-        return text
 
 
 def arm_depth(

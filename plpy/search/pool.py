@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pgblend.plpy.fusion.pool import ArmList, Fused
 from pgblend.plpy.graph.fuse import Places
@@ -12,8 +13,7 @@ from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.session import Json
 
 
-@dataclass(frozen=True)
-class Pool:
+class Pool(NamedTuple):
     """The candidates of all lists; `places`: how they were found where a graph was searched."""
 
     lists: Sequence[ArmList]

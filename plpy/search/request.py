@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Tries:
+class Tries(NamedTuple):
     """How often a search was begun, for whom the lexical index was not there.
 
     `attempts` counts this one; `problem` is the SQLSTATE of what was in the way last, `status` what
@@ -28,11 +27,10 @@ class Tries:
 
     def write(self) -> str:
         """Return this as JSON."""
-        return json.dumps(asdict(self))
+        return json.dumps(self._asdict())
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """What _run_search is called with; JSON and vectors are texts, times seconds since 1970.
 
     `only_arm` is lexical, vector, fuzzy or None, `traced` none, page, pool or rerank. Nothing in it

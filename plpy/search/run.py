@@ -122,6 +122,7 @@ def read_candidates(search: Search, gathered: Gathered) -> StoredPassages:
         search.state.collection_ids,
         search.filter,
         search.settings.language,
+        search.deadline,
     )
     for of_list in gathered.lists:
         if of_list.arm == "vector":
@@ -137,7 +138,7 @@ def fuse(search: Search, lists: Sequence[ArmList], stored: StoredPassages) -> Po
         lists = documents_once(lists)
 
     def moved_cosines(first: Sequence[int], passages: Sequence[int]) -> dict[int, float]:
-        return stored.moved_cosines(first, passages, settings.feedback["weight"])
+        return stored.moved_cosines(search.db, first, passages, settings.feedback["weight"])
 
     fused = fuse_lists(lists, settings, search.depth(), moved_cosines, stored.ages_days)
     details = {"feedback": fused.feedback} if fused.feedback else None

@@ -1,9 +1,8 @@
 """What the stages of one search share."""
 
 import json
-from dataclasses import replace
+from os import urandom
 from time import monotonic, perf_counter, time
-from uuid import uuid4
 
 from pgblend.plpy.models.stages import ModelStages
 from pgblend.plpy.search.degraded import go_on_without
@@ -42,7 +41,7 @@ class Search(StageLog):
         super().__init__(perf_counter, origin, "search" not in warmed)
         warmed["search"] = True
         self.db, self.request = db, request
-        self.name = str(uuid4())
+        self.name = urandom(16).hex()
         self.state = read_state(db, request.profile, request.collections, last_search=self.name)
         reranks = request.traced == "rerank"
         self.plan = search_plan(db, self.state, request.options, request.only_arm, reranks)
@@ -53,7 +52,7 @@ class Search(StageLog):
         self.lexical_state = IndexState()
         self.words_found = True
         is_logged = self.plan.layers.of_database.get("log_address") is not None
-        self.search_id = str(uuid4()) if is_logged else None
+        self.search_id = new_id() if is_logged else None
         self.filter = self._filter()
         seconds = request.started_at - time() + self.plan.settings.timeouts_ms["total"] / 1000
         self.deadline = monotonic() + seconds
@@ -96,7 +95,7 @@ class Search(StageLog):
 
     def by_vector(self) -> None:
         """Go on by vectors alone, for words that are nowhere."""
-        self.plan = replace(self.plan, settings=of_arm(self.plan.settings, "vector"))
+        self.plan = self.plan._replace(settings=of_arm(self.plan.settings, "vector"))
         self.words_found = False
         self.stages.clear()
 
@@ -182,14 +181,14 @@ class Search(StageLog):
         after pauses where another session builds it.
         """
         hint, damaged = error_fields(error)
-        if not damaged and self.lexical_state.index:
+        if not damaged and self.lexical_state.reach:
             raise error
         status = "error" if damaged else "uninitialized"
         ids = self.state.collection_ids
         if not damaged and self.db.run(_BUILDING, ["bigint[]"], ids)[0]["found"]:
             status = "building"
-        tries = replace(
-            self.tries, attempts=self.tries.attempts + 1, problem="PB002", status=status
+        tries = self.tries._replace(
+            attempts=self.tries.attempts + 1, problem="PB002", status=status
         )
         if not damaged and tries.waits and (status == "building" or not tries.looked_again):
             self._begin_again(tries, status == "building")
@@ -197,25 +196,25 @@ class Search(StageLog):
         self.note("lexical", error_message(error), hint, "PB002")
         if damaged:
             names = [*self.lexical_state.damaged, damaged]
-            self.lexical_state = replace(self.lexical_state, damaged=names)
+            self.lexical_state = self.lexical_state._replace(damaged=names)
         else:
-            self.lexical_state = replace(self.lexical_state, index="incomplete")
+            self.lexical_state = self.lexical_state._replace(reach="incomplete")
 
     def _begin_again(self, tries: Tries, waits: bool) -> None:
         """End this attempt; _search begins another one."""
         if waits:
             pause_s, *left = tries.waits
-            tries = replace(tries, pause_s=pause_s, waits=left)
+            tries = tries._replace(pause_s=pause_s, waits=left)
         else:
-            tries = replace(tries, pause_s=0.0, looked_again=True)
+            tries = tries._replace(pause_s=0.0, looked_again=True)
         message = "the lexical index was not there when this search began"
         raise UserError("PB012", message, "Search again.", tries.write())
 
     def go_without_words(self, error: Exception, sqlstate: str) -> None:
         """Name why no arm by words is run any more: no time (PB009), or no numpy (PB013)."""
-        self.tries = replace(self.tries, attempts=self.tries.attempts + 1, problem=sqlstate)
+        self.tries = self.tries._replace(attempts=self.tries.attempts + 1, problem=sqlstate)
         self.note("lexical", error_message(error), error_fields(error)[0], sqlstate)
-        self.lexical_state = replace(self.lexical_state, index="none")
+        self.lexical_state = self.lexical_state._replace(reach="none")
 
     @property
     def had_time(self) -> bool:
@@ -237,6 +236,13 @@ class Search(StageLog):
         """Return what asks models; leaving its `with` block ends calls that are under way."""
         calls, limits = self.db.kept("calls"), self.settings.timeouts_ms
         return ModelStages(self.db.run, calls, limits, self.deadline, monotonic)
+
+
+def new_id() -> str:
+    """Return a UUID; the module takes a millisecond, which searches without a log go without."""
+    from uuid import uuid4
+
+    return str(uuid4())
 
 
 def check_vector(vector: str | None, space: Space) -> None:

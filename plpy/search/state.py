@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pgblend.plpy.session import Database, UserError
 from pgblend.plpy.settings.catalog import CATALOG
@@ -35,17 +35,21 @@ SELECT
     coalesce(w.settings::text, '{}') AS of_database,
     p.settings::text AS of_profile,
     n.profile,
+    NOT EXISTS (
+        SELECT FROM pgblend_data.collection AS c WHERE c.id <> ALL(s.ids)) AS is_everywhere,
     ARRAY(
         SELECT json_build_object(
             'name', e.name, 'model', e.model, 'dimensions', e.dimensions, 'is_active', e.active,
-            'table_name', e.table_name, 'table_id', (
-                SELECT t.oid::bigint FROM pg_catalog.pg_class AS t
-                WHERE t.relname = e.table_name
-                    AND t.relnamespace = 'pgblend_data'::regnamespace),
+            'storage', e.storage, 'vector_type', e.vector_type, 'ef_search', e.ef_search,
+            'table_name', e.table_name, 'table_id', t.oid::bigint,
+            'vectors', t.reltuples::double precision,
+            'has_policy', row_security_active(t.oid),
             'is_waiting', EXISTS (
                 SELECT FROM pgblend_data.embedding_queue AS q
                 WHERE q.space = e.name AND q.collection_id = ANY(s.ids)))::text
         FROM pgblend_data.embedding_space AS e
+        LEFT JOIN pg_catalog.pg_class AS t
+            ON t.relname = e.table_name AND t.relnamespace = 'pgblend_data'::regnamespace
     ) AS spaces,
     CASE WHEN $5 IS NOT NULL THEN set_config('pgblend.last_search', $5, true) END AS noted,
     current_user::text AS role
@@ -57,25 +61,32 @@ LEFT JOIN pgblend_data.profile AS p ON p.name = n.profile
 _TYPES = ["text[]", "bigint[]", "text", "text", "text"]
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(NamedTuple):
     """An embedding space; `is_waiting`: passages that are searched still need a vector in it.
 
-    `table_id` is what the snapshot sees: another one may have the name since.
+    `table_id` is what the snapshot sees: another one may have the name since. `vectors` is the
+    planner's row count, -1 where it has none; `has_policy`: row security holds for who searches.
     """
 
     name: str
     model: str
     dimensions: int
     is_active: bool
+    storage: str
+    vector_type: str
+    ef_search: int | None
     table_name: str
     table_id: int
+    vectors: float
+    has_policy: bool
     is_waiting: bool
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """What is set, and where is searched; settings are JSON texts, as keys of what follows."""
+class State(NamedTuple):
+    """What is set, and where is searched; settings are JSON texts, as keys of what follows.
+
+    `is_everywhere`: the collections are all that the caller may read.
+    """
 
     collection_ids: Sequence[int]
     collections: Sequence[str]
@@ -84,6 +95,7 @@ class State:
     of_profile: str
     profile: str
     role: str
+    is_everywhere: bool
     spaces: Sequence[Space]
 
     def layers(self) -> Layers:
@@ -143,5 +155,6 @@ def read_state(
         row["of_profile"],
         row["profile"],
         row["role"],
+        row["is_everywhere"],
         [Space(**json.loads(text)) for text in row["spaces"]],
     )

@@ -24,8 +24,10 @@ CHARACTER = (
     + "\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     + "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
-RUN = re.compile(f"{CHARACTER}+")
-SYLLABLE = re.compile(f"{THAI}|{LAO}|{MYANMAR}|{KHMER}|{CHARACTER}")
+FIRST = "\u0e01"  # no character of these scripts comes before
+# Not compiled here: that takes 3 ms, which few sessions need.
+RUN = f"{CHARACTER}+"
+SYLLABLE = f"{THAI}|{LAO}|{MYANMAR}|{KHMER}|{CHARACTER}"
 
 
 def spaced_bigrams(text: str) -> str:
@@ -37,15 +39,18 @@ def spaced_bigrams(text: str) -> str:
     character that they share: blanks to a parser, from which join_bigrams can undo it.
     """
 
+    if text.isascii() or max(text) < FIRST:
+        return text
+
     def pairs(match: re.Match[str]) -> str:
-        parts = SYLLABLE.findall(match[0])
+        parts = re.findall(SYLLABLE, match[0])
         spaced = parts[0]
         for place, part in enumerate(parts[1:], start=2):
             shared = part if place < len(parts) else ""
             spaced += part + "\x1f" * len(shared) + shared
         return f"\x1e{spaced}\x1e"
 
-    return RUN.sub(pairs, text)
+    return re.sub(RUN, pairs, text)
 
 
 def join_bigrams(passage: str, start: str, stop: str) -> str:

@@ -7,6 +7,7 @@ VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $python$
 from _frozen_importlib_external import MAGIC_NUMBER
+from base64 import b64encode
 from pgblend.plpy.program import compiled
 
 found = plpy.execute(
@@ -14,8 +15,9 @@ found = plpy.execute(
 code = compiled(found["program"])
 plan = plpy.prepare("SELECT sha256($1) AS checksum", ["bytea"])
 checksum = plpy.execute(plan, [code])[0]["checksum"]
+kept = b64encode(MAGIC_NUMBER + found["digest"] + checksum + code).decode()
 plpy.execute(
     "CREATE OR REPLACE FUNCTION pgblend._program_code() RETURNS bytea LANGUAGE sql"
     " IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $function$\n"
-    f"SELECT '\\x{(MAGIC_NUMBER + found['digest'] + checksum + code).hex()}'::bytea\n$function$")
+    f"SELECT decode('{kept}', 'base64')\n$function$")
 $python$;

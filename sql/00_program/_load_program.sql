@@ -12,6 +12,7 @@ STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
 import marshal
+import zlib
 from _frozen_importlib_external import MAGIC_NUMBER
 
 DIGEST = "#digest"
@@ -41,7 +42,7 @@ if not is_compiled:
     modules = dict(part.partition("\n")[::2] for part in parts)
 importer = modules["pgblend.plpy.program"]
 scope = {"__name__": "pgblend.plpy.program"}
-exec(marshal.loads(importer) if is_compiled else importer, scope)
+exec(marshal.loads(zlib.decompress(importer)) if is_compiled else importer, scope)
 scope["Program"](modules).install()
 GD["pgblend_program"] = DIGEST
 return is_compiled

@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION pgblend._check_own_profile(name text)
 RETURNS void
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 BEGIN

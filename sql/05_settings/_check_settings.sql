@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION pgblend._check_settings(settings jsonb, scopes text[]
 RETURNS void
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $python$
 from pgblend.plpy.session import Backend
 from pgblend.plpy.settings.check import check_settings, read_json

@@ -10,7 +10,6 @@ CREATE OR REPLACE FUNCTION pgblend._check_size(
 RETURNS void
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     most bigint;
@@ -18,7 +17,7 @@ BEGIN
     IF size IS NULL OR size <= 100 THEN
         RETURN;
     END IF;
-    most := pgblend._limits_in_force() ->> limit_name;
+    most := blend.get_setting('limits') ->> limit_name;
     IF size > most THEN
         RAISE EXCEPTION '% has % %: expected at most %', argument, size, unit, most
             USING ERRCODE = '22023', HINT = format(

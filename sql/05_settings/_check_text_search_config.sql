@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION pgblend._check_text_search_config(config_name text)
 RETURNS void
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF pgblend._regconfig(config_name) IS NULL THEN

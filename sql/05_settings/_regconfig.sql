@@ -5,7 +5,6 @@ RETURNS regconfig
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 STRICT
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     RETURN (

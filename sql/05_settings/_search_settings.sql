@@ -10,7 +10,6 @@ CREATE OR REPLACE FUNCTION pgblend._search_settings(
 RETURNS jsonb
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $python$
 from pgblend.plpy.search.plan import told_settings
 from pgblend.plpy.search.state import read_state

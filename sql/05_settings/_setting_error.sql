@@ -5,7 +5,6 @@ RETURNS text
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
-SET search_path FROM CURRENT
 AS $python$
 from pgblend.plpy.session import Backend
 from pgblend.plpy.settings.catalog import CATALOG

@@ -1,5 +1,6 @@
 -- get_setting: the value in force for the whole database, the default where none was set.
--- An unknown name is an error. Of an object, keys that were not set have their defaults.
+-- An unknown name is an error. Of an object, keys that were not set have their defaults, but one
+-- with a key "kind" is a whole; a number stands for each key (as in plpy/settings/layers.py).
 -- Definer-rights functions call it: nothing that others can write to is on its search_path. NULL
 -- where it has no default either.
 CREATE OR REPLACE FUNCTION blend.get_setting(name text)
@@ -10,9 +11,9 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 #variable_conflict use_column
 DECLARE
-    found_value jsonb;
+    known record;
 BEGIN
-    SELECT pgblend._setting_in_force(c.default_value, s.value) INTO found_value
+    SELECT c.default_value, nullif(s.value, 'null') AS value INTO known
     FROM blend.setting_catalog() AS c
     LEFT JOIN pgblend._setting_values AS s ON s.name = c.name
     WHERE c.name = get_setting.name;
@@ -20,6 +21,13 @@ BEGIN
         RAISE EXCEPTION 'there is no setting "%"', left(get_setting.name, 200)
             USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.settings';
     END IF;
-    RETURN nullif(found_value, 'null');
+    IF jsonb_typeof(known.default_value) <> 'object' OR known.default_value ? 'kind' THEN
+        RETURN nullif(coalesce(known.value, known.default_value), 'null');
+    ELSIF jsonb_typeof(known.value) = 'number' THEN
+        RETURN (
+            SELECT jsonb_object_agg(k, known.value)
+            FROM jsonb_object_keys(known.default_value) AS k);
+    END IF;
+    RETURN known.default_value || coalesce(known.value, '{}');
 END;
 $function$;

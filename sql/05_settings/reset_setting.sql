@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION blend.reset_setting(name text)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     PERFORM blend.set_setting(reset_setting.name, NULL);

@@ -10,7 +10,6 @@ CREATE OR REPLACE FUNCTION blend.set_profile(
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 BEGIN

@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION blend.set_setting(name text, value jsonb)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF set_setting.name IS NULL THEN

@@ -7,7 +7,6 @@ CREATE OR REPLACE FUNCTION blend.set_settings(settings jsonb)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     pinned text := (

@@ -1,10 +1,24 @@
+-- _query_size: how many different words a query has, and how many operators. NULL gives NULLs.
+CREATE OR REPLACE FUNCTION pgblend._query_size(
+    query text,
+    OUT words integer,
+    OUT operators integer
+)
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+from pgblend.plpy.text.query import query_size
+
+return query_size(query)
+$python$;
+
 -- _check_query: raise unless a query is within the setting limits, before anything parses it.
 -- NULL is. Characters are counted first, so that what counts words and operators is bounded itself.
 CREATE OR REPLACE FUNCTION pgblend._check_query(query text)
 RETURNS void
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     size record;

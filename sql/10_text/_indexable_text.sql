@@ -1,3 +1,16 @@
+-- _spaced_bigrams: text whose runs of scripts without word spaces are written as overlapping pairs.
+-- NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._spaced_bigrams(content text)
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+from pgblend.plpy.text.words import spaced_bigrams
+
+return spaced_bigrams(content)
+$python$;
+
 -- _indexable_text: text as the parser gets it, for chunks and queries alike.
 -- Words within < > are no tags, the parts of paths and compounds are words, and 1042 in ERR-1042 is
 -- no negative number: < > / \ - become spaces. Scripts without word spaces become pairs of

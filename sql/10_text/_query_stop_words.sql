@@ -1,3 +1,18 @@
+-- _query_groups: a query's words, phrases and exclusions, as alternatives between `or`.
+-- {"words": text, "groups": [{"words", "phrases", "excluded"}]}, by the operators of
+-- websearch_to_tsquery. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._query_groups(query text)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+import json
+from pgblend.plpy.text.query import query_groups
+
+return json.dumps(query_groups(query))
+$python$;
+
 -- _query_stop_words: the query's stop words in the language that it is probably in.
 -- That is the configuration which takes most of its words for stop words, and not all of them; none
 -- where no configuration has any. Without this an English "the", which English documents do not
@@ -6,7 +21,6 @@ CREATE OR REPLACE FUNCTION pgblend._query_stop_words(query text, config_names te
 RETURNS text[]
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     RETURN (

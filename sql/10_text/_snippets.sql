@@ -10,7 +10,6 @@ RETURNS text[]
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
-SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.session import prepared_statements

@@ -6,7 +6,6 @@ RETURNS tsquery
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
-SET search_path FROM CURRENT
 SET client_min_messages = warning
 AS $python$
 from pgblend.plpy.session import prepared_statements

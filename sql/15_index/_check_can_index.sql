@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION pgblend._check_can_index()
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN

@@ -7,7 +7,6 @@ CREATE OR REPLACE FUNCTION pgblend._claim_index(collection_id bigint)
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 BEGIN

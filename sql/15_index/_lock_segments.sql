@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION pgblend._lock_segments(collection_id bigint)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF NOT pgblend._claim_index(collection_id) THEN

@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION pgblend._note_failure(collection_id bigint, message t
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     INSERT INTO pgblend_data.lexical_failure (collection_id, message, failed_at)

@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION pgblend._seal_waiting(at_least integer)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target bigint;

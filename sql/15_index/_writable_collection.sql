@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION pgblend._writable_collection(collection text)
 RETURNS pgblend_data.collection
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target pgblend_data.collection := pgblend._named_collection(collection);

@@ -7,7 +7,6 @@ CREATE OR REPLACE FUNCTION blend.lexical_rebuild(collection text)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target pgblend_data.collection := pgblend._writable_collection(collection);

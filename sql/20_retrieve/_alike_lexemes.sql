@@ -11,7 +11,6 @@ RETURNS TABLE (lexeme text, likeness real)
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 50
-SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 SET "pg_trgm.similarity_threshold" = 0.25
 SET "pgblend.fuzzy_lexeme" = ''

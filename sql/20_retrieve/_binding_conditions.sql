@@ -8,12 +8,12 @@ ROWS 1
 BEGIN ATOMIC
     SELECT
         l.text_search_config,
-        p.condition
+        pgblend._query_condition(p.alternatives, p.operands, p.exclusions) AS condition
     FROM (
         SELECT DISTINCT c.text_search_config
         FROM pgblend_data.collection_language AS c
         WHERE query ~ '["-]' AND c.collection_id = ANY(collection_ids)
     ) AS l
     CROSS JOIN LATERAL pgblend._parse_query(query, l.text_search_config) AS p
-    WHERE p.condition IS NOT NULL;
+    WHERE p.operands <> '{}';
 END;

@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION pgblend._filter_candidates(chunk_ids bigint[], filter
 RETURNS bigint[]
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     compiled record;

@@ -22,7 +22,6 @@ CREATE OR REPLACE FUNCTION pgblend._filter_condition(
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
-SET search_path FROM CURRENT
 AS $python$
 import json
 from pgblend.plpy.filter.compile import filter_alternatives
@@ -30,7 +29,7 @@ from pgblend.plpy.filter.compile import compile_filter
 from pgblend.plpy.filter.parse import parse_filter
 
 def most(limit):
-    return json.loads(plpy.execute("SELECT pgblend._limits_in_force() AS l")[0]["l"])[limit]
+    return json.loads(plpy.execute("SELECT blend.get_setting('limits') AS l")[0]["l"])[limit]
 
 try:
     tree = parse_filter(filter, most)

@@ -11,7 +11,6 @@ CREATE OR REPLACE FUNCTION pgblend._filter_documents(
 RETURNS bigint[]
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 SET "pgblend.filter_alternatives" = '{}'
 AS $function$
 DECLARE

@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION pgblend._search_filter(filter jsonb, settings jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     dates jsonb := jsonb_strip_nulls(

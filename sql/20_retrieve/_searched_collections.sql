@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION pgblend._searched_collections(collections text[])
 RETURNS bigint[]
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     ids bigint[];

@@ -8,7 +8,6 @@ CREATE OR REPLACE FUNCTION pgblend._words_of_lexemes(
 RETURNS text[]
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 SET client_min_messages = warning
 AS $function$
 DECLARE

@@ -9,7 +9,6 @@ RETURNS TABLE (chunk_id bigint, embedding vector)
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 ROWS 50
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target pgblend_data.embedding_space;

@@ -1,3 +1,18 @@
+-- _convex_fusion: convex_fusion of checked arguments.
+CREATE OR REPLACE FUNCTION pgblend._convex_fusion(
+    scores double precision[],
+    weights double precision[]
+)
+RETURNS double precision
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+from pgblend.plpy.fusion.scores import convex_fusion
+
+return convex_fusion([[score or 0.0] for score in scores], weights)[0]
+$python$;
+
 -- convex_fusion: one item's normalised scores as their weighted mean: Σ weight · score / Σ weight.
 -- A NULL score (the item is not in that list) counts as 0. NULL weights are all 1; weights that are
 -- all 0, and no scores, give 0. Weights but 0 and 1e-100 to 1e100, scores beyond 1e100 and unequal
@@ -9,7 +24,6 @@ CREATE OR REPLACE FUNCTION blend.convex_fusion(
 RETURNS double precision
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     n integer := coalesce(cardinality(scores), 0);

@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION blend.graph_score(cosine double precision, depth inte
 RETURNS double precision
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF depth < 0 THEN

@@ -1,3 +1,20 @@
+-- _normalize_scores: normalize_scores of checked arguments.
+CREATE OR REPLACE FUNCTION pgblend._normalize_scores(
+    scores double precision[],
+    method text,
+    parameters jsonb
+)
+RETURNS double precision[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+import json
+from pgblend.plpy.fusion.scores import normalize_scores
+
+return normalize_scores(scores, method, json.loads(parameters))
+$python$;
+
 -- normalize_scores: one list's scores on a scale that other lists share, in the order given.
 -- minmax: (score - low) / (high - low), clamped to [0, 1], low and high being the list's own unless
 -- given; zscore: (score - mean) / deviation, with `clamp` cut to it and brought to [0, 1];
@@ -13,7 +30,6 @@ CREATE OR REPLACE FUNCTION blend.normalize_scores(
 RETURNS double precision[]
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     known text[] := CASE method

@@ -1,3 +1,21 @@
+-- _rank_bonus: rank_bonus of checked arguments.
+CREATE OR REPLACE FUNCTION pgblend._rank_bonus(
+    ranks integer[],
+    bonus jsonb,
+    attainable double precision
+)
+RETURNS double precision
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+import json
+from pgblend.plpy.fusion.lists import rank_bonus
+
+amounts, largest = rank_bonus([[rank] for rank in ranks], json.loads(bonus), attainable)
+return amounts[0] if amounts else 0.0
+$python$;
+
 -- rank_bonus: what an item's high ranks add to its fused sum.
 -- {"kind": "both_top", "depth": 5, "amount": 0.1}: where at least two lists have it in their first
 -- `depth`; {"kind": "tiers", "tiers": [{"max_rank": 1, "amount": 0.05}, …]}: by its best rank in
@@ -13,7 +31,6 @@ CREATE OR REPLACE FUNCTION blend.rank_bonus(
 RETURNS double precision
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     problem text := pgblend._setting_error('bonus', bonus);

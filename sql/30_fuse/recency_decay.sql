@@ -10,7 +10,6 @@ CREATE OR REPLACE FUNCTION blend.recency_decay(
 RETURNS double precision
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF NOT half_life_days BETWEEN 1e-6 AND 1e6 THEN

@@ -13,7 +13,6 @@ CREATE OR REPLACE FUNCTION blend.rrf(
 RETURNS double precision
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     terms double precision[] := '{}';
@@ -39,9 +38,9 @@ BEGIN
         terms[i] := coalesce(weight / (k + ranks[i]), 0);
         perfect[i] := weight / (k + 1);
     END LOOP;
-    IF normalized AND 0 < ANY(perfect) THEN
-        RETURN pgblend._sum_ascending(terms) / pgblend._sum_ascending(perfect);
-    END IF;
-    RETURN pgblend._sum_ascending(terms);
+    RETURN (
+        SELECT coalesce(sum(t.term ORDER BY t.term), 0)
+            / CASE WHEN normalized AND 0 < ANY(perfect) THEN sum(t.best ORDER BY t.best) ELSE 1 END
+        FROM unnest(terms, perfect) AS t (term, best));
 END;
 $function$;

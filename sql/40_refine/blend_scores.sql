@@ -1,3 +1,21 @@
+-- _blend_score: blend_scores of checked arguments.
+CREATE OR REPLACE FUNCTION pgblend._blend_score(
+    fused double precision,
+    rerank double precision,
+    rank integer,
+    blend jsonb,
+    candidates integer
+)
+RETURNS double precision
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+AS $python$
+import json
+from pgblend.plpy.refine.blend import blend_scores
+
+return blend_scores([fused], [rerank], json.loads(blend), [rank], candidates)[0]
+$python$;
+
 -- blend_scores: one item's fused and rerank scores blended by its fused rank.
 -- {"kind": "tiers", "tiers": [{"max_rank": 3, "fused": 0.75, "rerank": 0.25}, …]}: the first tier
 -- that reaches the rank, or else the last, gives the weights (max_rank null: to the end).
@@ -16,7 +34,6 @@ CREATE OR REPLACE FUNCTION blend.blend_scores(
 RETURNS double precision
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_variable
 DECLARE

@@ -1,3 +1,36 @@
+-- _mmr_select: mmr_select of checked arguments, places from 1.
+-- Held to the setting limits here, since its time grows with the square of the pool.
+CREATE OR REPLACE FUNCTION pgblend._mmr_select(
+    scores double precision[],
+    embeddings text[],
+    relevance double precision,
+    pool integer,
+    result_limit integer
+)
+RETURNS TABLE (
+    place integer,
+    rank integer,
+    objective double precision,
+    similarity double precision
+)
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+ROWS 50
+AS $python$
+from pgblend.plpy.refine.diversity import mmr_select
+
+if len(scores) > 100:
+    plpy.execute(
+        plpy.prepare(
+            "SELECT pgblend._check_size('scores', $1, 'items', 'array_items')", ["bigint"]),
+        [len(scores)])
+chosen = mmr_select(scores, embeddings, relevance, pool, result_limit)
+return [
+    (index + 1, rank, objective, cosine)
+    for rank, (index, objective, cosine) in enumerate(chosen, 1)
+]
+$python$;
+
 -- mmr_select: maximal marginal relevance: the items in an order that avoids likeness.
 -- Among the `pool` best items by score the next is always the one with the greatest objective,
 -- lambda · score - (1 - lambda) · the largest cosine to those before it; the other items follow by
@@ -23,7 +56,6 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 50
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -13,25 +13,17 @@ RETURNS vector[]
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
-    target pgblend_data.embedding_space;
+    target pgblend_data.embedding_space := pgblend._searched_space(space);
     checked jsonb;
 BEGIN
-    PERFORM pgblend._check_timeout(timeout_ms);
     PERFORM pgblend._check_size('texts', cardinality(texts), 'items', 'array_items');
     IF array_position(texts, NULL) IS NOT NULL THEN
         RAISE EXCEPTION 'text % is NULL: expected a text', array_position(texts, NULL)
             USING ERRCODE = '22004', HINT = 'Leave NULLs out, or use coalesce(…, '''').';
     ELSIF coalesce(cardinality(texts), 0) = 0 THEN
         RETURN '{}';
-    END IF;
-    SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
-    WHERE CASE WHEN embed_text.space IS NULL THEN s.active ELSE s.name = embed_text.space END;
-    IF NOT FOUND AND space IS NOT NULL THEN
-        RAISE EXCEPTION 'there is no embedding space "%"', left(space, 200)
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
     END IF;
     checked := pgblend._checked_vectors(
         pgblend._model_answer('embed', jsonb_build_object('input', texts), target.name, timeout_ms),

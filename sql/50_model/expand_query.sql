@@ -1,3 +1,17 @@
+-- _checked_expansion: {lexicalQueries, vectorQueries, hyde} of an answer; NULL for another shape.
+CREATE OR REPLACE FUNCTION pgblend._checked_expansion(answer jsonb)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+import json
+from pgblend.plpy.models.expansion import checked_expansion
+
+expansion = checked_expansion(json.loads(answer))
+return expansion and json.dumps(expansion)
+$python$;
+
 -- expand_query: a query in other words, by the model of the setting expansion_model.
 -- {"lexicalQueries": [for the lexical arm], "vectorQueries": [for the vector arm], "hyde": a
 -- passage that might answer it or null, "notes", "queryLanguage", "promptVersion", "cached"}: what
@@ -15,13 +29,11 @@ RETURNS jsonb
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     answer jsonb;
     expansion jsonb;
 BEGIN
-    PERFORM pgblend._check_timeout(timeout_ms);
     PERFORM pgblend._check_query(query);
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
         RETURN NULL;

@@ -1,3 +1,30 @@
+-- _checked_scores: the scores of `count` texts in a reranker's answer, or what is wrong with it.
+-- {"scores": [0 to 1 each]} or {"problem": text}.
+CREATE OR REPLACE FUNCTION pgblend._checked_scores(answer jsonb, count integer)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+import json
+from pgblend.plpy.models.rerank import checked_scores
+
+scores = checked_scores(json.loads(answer), count)
+return json.dumps({"problem" if isinstance(scores, str) else "scores": scores})
+$python$;
+
+-- _cut_at_word: at most `length` characters of a text, in whole words where it has any.
+CREATE OR REPLACE FUNCTION pgblend._cut_at_word(content text, length integer)
+RETURNS text
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+from pgblend.plpy.text.words import cut_at_word
+
+return cut_at_word(content, length)
+$python$;
+
 -- rerank_passages: how well each passage answers a query, from 0 to 1, by the setting rerank_model.
 -- One row a passage, the best first, ties in the order given; `place` counts them from 1 as they
 -- were given. Of a passage the first 4,000 characters are read, in whole words; one
@@ -15,7 +42,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 20
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -23,7 +49,6 @@ DECLARE
     texts text[];
     found jsonb;
 BEGIN
-    PERFORM pgblend._check_timeout(timeout_ms);
     PERFORM pgblend._check_query(query);
     PERFORM pgblend._check_size('passages', cardinality(passages), 'items', 'array_items');
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' OR coalesce(cardinality(passages), 0) = 0 THEN

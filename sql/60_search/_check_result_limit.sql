@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION pgblend._check_result_limit(result_limit integer)
 RETURNS void
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF result_limit IS NULL OR result_limit NOT BETWEEN 0 AND 10000 THEN

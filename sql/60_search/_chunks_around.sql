@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION pgblend._chunks_around(chunk_ids bigint[], settings j
 RETURNS json
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     reach integer := least(8, ceil(greatest(

@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION pgblend._report_context(report jsonb, stats jsonb)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF report IS NOT NULL THEN

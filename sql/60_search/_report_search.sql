@@ -1,3 +1,39 @@
+-- _send_report: send a search's report, with the gateway's token, to an address: once for a search
+-- that the session noted as it ran (_run_search) for the role that asks, else not at all.
+-- Role, query, collections and times are those noted. query is, by `log_queries`, its text, its
+-- sha256 or null. It never waits or fails, and whether anybody receives it is not known. `address`
+-- is host:port, with a number for the host (or localhost), or unix:/path.
+CREATE OR REPLACE FUNCTION pgblend._send_report(
+    report jsonb,
+    asking_role text,
+    log_queries text,
+    address text,
+    data_directory text
+)
+RETURNS void
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+STRICT
+SET search_path = pg_catalog, pg_temp
+AS $python$
+import json
+from datetime import datetime, timezone
+from pgblend.plpy.models.gateway import gateway_token
+from pgblend.plpy.search.log import searched_facts, send_datagram
+
+given = json.loads(report)
+noted, search_id = GD.get("pgblend_searched", {}), str(given.get("search_id"))
+if search_id in noted and noted[search_id].role == asking_role:
+    facts = noted.pop(search_id)
+    content = given | searched_facts(given, facts, log_queries)
+    content |= {"role": asking_role, "at": datetime.now(timezone.utc).isoformat()}
+    try:
+        content["token"] = gateway_token(data_directory)
+    except (OSError, ValueError):
+        pass  # then the gateway does not take it; model calls say what is wrong
+    send_datagram(address, json.dumps(content, ensure_ascii=False))
+$python$;
+
 -- _report_search: send a search's report to the setting log_address, as the role that asks.
 -- Runs with its owner's rights, to reach the gateway's token. Role, query, collections and times
 -- are not the caller's word (_send_report): a search that did not run as this role, or was told of
@@ -9,13 +45,9 @@ VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $function$
-DECLARE
-    in_force jsonb := pgblend._setting_defaults('server') || (
-        SELECT coalesce(jsonb_object_agg(s.name, s.value), '{}') FROM pgblend._setting_values AS s
-        WHERE s.name IN ('log_address', 'log_queries'));
 BEGIN
     PERFORM pgblend._send_report(
-        report, pgblend._asking_role(),
-        in_force ->> 'log_queries', in_force ->> 'log_address', current_setting('data_directory'));
+        report, pgblend._asking_role(), blend.get_setting('log_queries') #>> '{}',
+        blend.get_setting('log_address') #>> '{}', current_setting('data_directory'));
 END;
 $function$;

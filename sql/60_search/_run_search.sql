@@ -2,7 +2,8 @@
 -- Arguments are those of _search; started_at is in seconds since 1970, and tries, which _search
 -- hands on, says how often the search was begun. results are NULL-free rows, best first; trace and
 -- report are NULL where nobody asks for them. Whoever may search may call it: nothing in its
--- arguments is trusted.
+-- arguments is trusted. The SET clauses hold for what the vector arm scans, and put back the
+-- caller's values of what it sets.
 CREATE OR REPLACE FUNCTION pgblend._run_search(
     query text,
     result_limit integer,
@@ -22,6 +23,11 @@ CREATE OR REPLACE FUNCTION pgblend._run_search(
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 SET search_path FROM CURRENT
+SET "hnsw.ef_search" = 40
+SET "hnsw.iterative_scan" = strict_order
+SET "hnsw.max_scan_tuples" = 20000
+SET enable_sort = on
+SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.search.request import Request, Tries

@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION pgblend._search_plan(options jsonb, profile text, col
 RETURNS jsonb
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $python$
 from pgblend.plpy.search.plan import told_plan
 from pgblend.plpy.search.state import read_state

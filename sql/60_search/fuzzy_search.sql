@@ -14,7 +14,6 @@ RETURNS SETOF blend.search_result
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 10
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     search record := pgblend._search(

@@ -19,7 +19,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 10
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     search record := pgblend._search(

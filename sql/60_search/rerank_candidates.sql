@@ -17,7 +17,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 20
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     search record := pgblend._search(

@@ -1,3 +1,87 @@
+-- _facet_values: what the chunks of a pool have under keys: one row for each chunk, key and value.
+-- Keys are those of filters: of metadata, the chunk's over the document's, or built-in fields;
+-- $date, $modified_at and $ingested_at give days in UTC. An array gives its elements, each once.
+-- value is NULL where there is none: the key is missing, or null, or an array without elements.
+CREATE OR REPLACE FUNCTION pgblend._facet_values(chunk_ids bigint[], keys text[])
+RETURNS TABLE (key_place bigint, chunk_id bigint, document_id bigint, value jsonb)
+LANGUAGE sql
+STABLE PARALLEL SAFE
+ROWS 500
+BEGIN ATOMIC
+    WITH passage AS MATERIALIZED (
+        SELECT
+            c.id,
+            c.document_id,
+            d.metadata || c.metadata AS metadata,
+            jsonb_build_object(
+                '$chunk_id', c.id,
+                '$collection', n.name,
+                '$date', (
+                    coalesce(
+                        d.modified_at, pgblend._iso_timestamp(d.metadata ->> 'date'), d.ingested_at
+                    ) AT TIME ZONE 'UTC'
+                )::date,
+                '$document_id', d.id,
+                '$ingested_at', (d.ingested_at AT TIME ZONE 'UTC')::date,
+                '$kind', c.kind,
+                '$language', d.text_search_config,
+                '$media_type', d.media_type,
+                '$modified_at', (d.modified_at AT TIME ZONE 'UTC')::date,
+                '$source_key', d.source_key,
+                '$title', d.title,
+                '$uri', d.uri
+            ) AS fields
+        FROM pgblend_data.chunk AS c
+        INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
+        INNER JOIN pgblend_data.collection AS n ON d.collection_id = n.id
+        WHERE c.id = ANY(chunk_ids)
+    ),
+
+    asked AS MATERIALIZED (
+        SELECT
+            k.place,
+            k.name,
+            k.name LIKE '$%' AND k.name NOT LIKE '$metadata.%' AS is_field,
+            w.whole,
+            (
+                SELECT ('strict $' || string_agg('.' || to_json(s.step)::text, '' ORDER BY s.place))
+                FROM string_to_table(w.whole, '.') WITH ORDINALITY AS s (step, place)
+            )::jsonpath AS path
+        FROM unnest(keys) WITH ORDINALITY AS k (name, place)
+        CROSS JOIN LATERAL (SELECT regexp_replace(k.name, '^\$metadata\.', '') AS whole) AS w
+    ),
+
+    found AS MATERIALIZED (
+        SELECT
+            a.place,
+            p.id,
+            p.document_id,
+            CASE
+                WHEN a.is_field THEN p.fields -> a.name
+                ELSE coalesce(
+                    p.metadata -> a.whole,
+                    jsonb_path_query_first(p.metadata, a.path, '{}', silent => true)
+                )
+            END AS value
+        FROM asked AS a
+        CROSS JOIN passage AS p
+    )
+
+    SELECT
+        f.place,
+        f.id,
+        f.document_id,
+        e.value
+    FROM found AS f
+    LEFT JOIN LATERAL (
+        SELECT DISTINCT v.value
+        FROM jsonb_array_elements(
+            CASE jsonb_typeof(f.value) WHEN 'array' THEN f.value ELSE jsonb_build_array(f.value) END
+        ) AS v
+        WHERE v.value <> 'null'
+    ) AS e ON true;
+END;
+
 -- search_facets: how many of a search's candidates have each value of some keys.
 -- What is counted is the pool that pages are cut from, not one page: all candidates that the arms
 -- gave and that min_score, min_relevance and the other stages left, so at most candidate_depth
@@ -30,7 +114,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 20
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION pgblend._find_document(document text, collection_ids 
 RETURNS bigint
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -1,3 +1,28 @@
+-- _diagnosis: search_diagnose of checked arguments.
+CREATE OR REPLACE FUNCTION pgblend._diagnosis(
+    query text,
+    document text,
+    result_limit integer,
+    collections text[],
+    filter jsonb,
+    profile text,
+    options jsonb,
+    query_embedding vector
+)
+RETURNS jsonb
+LANGUAGE plpython3u
+VOLATILE PARALLEL UNSAFE
+SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $python$
+from pgblend.plpy.explain.diagnosis import diagnosis
+from pgblend.plpy.explain.facts import Call
+from pgblend.plpy.session import Backend
+
+return Backend(plpy, GD).answer(diagnosis, Call(
+    query, document, result_limit, collections, filter, profile, options, query_embedding))
+$python$;
+
 -- search_diagnose: why a document is or is not among the results of a search.
 -- The document is named by its id, source key or URI; all else is what hybrid_search takes. The
 -- very search is run and its whole pool looked at; each arm is run once more over everything, so
@@ -21,14 +46,7 @@ RETURNS jsonb
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
-SET search_path FROM CURRENT
 AS $function$
-#variable_conflict use_variable
-DECLARE
-    collection_ids bigint[] := pgblend._searched_collections(collections);
-    settings jsonb := pgblend._search_settings(options, profile, collection_ids);
-    document_id bigint;
-    facts jsonb;
 BEGIN
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' OR coalesce(document, '') = '' THEN
         RAISE EXCEPTION 'the % is empty: expected a text',
@@ -38,15 +56,7 @@ BEGIN
     END IF;
     PERFORM pgblend._check_result_limit(result_limit);
     PERFORM pgblend._check_query(query);
-    document_id := pgblend._find_document(document, collection_ids);
-    facts := pgblend._document_facts(
-        document_id, query, collection_ids, pgblend._search_filter(filter, settings), settings);
-    IF facts -> 'collections' @> (facts #> '{document,collection}') THEN
-        facts := facts || pgblend._search_facts(
-            document_id, query, result_limit, collections, filter, profile, options,
-            query_embedding);
-    END IF;
-    RETURN jsonb_build_object('query', query, 'document', facts -> 'document')
-        || pgblend._diagnosis(facts);
+    RETURN pgblend._diagnosis(
+        query, document, result_limit, collections, filter, profile, options, query_embedding);
 END;
 $function$;

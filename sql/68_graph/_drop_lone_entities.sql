@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION pgblend._drop_lone_entities(nodes bigint[])
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     DELETE FROM pgblend_data.entity AS t

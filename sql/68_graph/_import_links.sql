@@ -1,7 +1,7 @@
 -- _import_links: add links from the temporary table link_stage (source_key, target, edge_type,
--- weight, metadata), by source key; returns how many were stored, how many of those dangle, and the
--- sources that are not there.
--- Links that are there with the same source, target and type are replaced.
+-- weight, metadata).
+-- Returns how many were stored, how many of those dangle, and which sources are unknown. Stored
+-- links with the same source, target and type are replaced.
 CREATE OR REPLACE FUNCTION pgblend._import_links(
     collection text,
     OUT stored bigint,
@@ -10,12 +10,11 @@ CREATE OR REPLACE FUNCTION pgblend._import_links(
 )
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target pgblend_data.collection := pgblend._writable_collection(collection);
     sources bigint[];
-    links jsonb;
+    links jsonb[];
     last_id bigint;
 BEGIN
     ANALYZE pg_temp.link_stage;  -- else the planner takes it for small
@@ -31,9 +30,11 @@ BEGIN
     WHERE l.document_id = a.id AND l.origin = 'data' AND l.kind = 'key'
         AND l.target = a.target AND l.edge_type = a.edge_type;
     SELECT coalesce(max(l.id), 0) INTO last_id FROM pgblend_data.link AS l;
-    SELECT array_agg(d.id ORDER BY s.place), coalesce(jsonb_agg(jsonb_build_object(
-        'target', s.target, 'type', s.edge_type, 'weight', s.weight, 'metadata', s.metadata)
-        ORDER BY s.place), '[]')
+    SELECT
+        coalesce(array_agg(d.id ORDER BY s.place), '{}'),
+        coalesce(array_agg(jsonb_build_array(jsonb_build_object(
+            'target', s.target, 'type', s.edge_type, 'weight', s.weight, 'metadata', s.metadata))
+            ORDER BY s.place), '{}')
     INTO sources, links
     FROM (
         SELECT DISTINCT ON (t.source_key, t.target, t.edge_type) t.*
@@ -42,11 +43,7 @@ BEGIN
     ) AS s
     INNER JOIN pgblend_data.document AS d
         ON d.collection_id = target.id AND d.source_key = s.source_key;
-    PERFORM pgblend._check_links(links);
-    stored := pgblend._insert_links(target.id, sources, ARRAY(
-        SELECT jsonb_build_array(e.link)
-        FROM jsonb_array_elements(links) WITH ORDINALITY AS e (link, place)
-        ORDER BY e.place), 'data');
+    stored := pgblend._insert_links(target.id, sources, links, 'data');
     SELECT count(*) INTO dangling
     FROM pgblend_data.link AS l
     WHERE l.collection_id = target.id AND l.id > last_id AND l.target_document_id IS NULL;

@@ -1,9 +1,38 @@
--- _link_entities: make entities, and edges to and between them, of what a model found in the
--- passages of a collection; returns how many passages were joined to any.
+-- _names_entity: whether a passage names an entity: its title, heading or text has the words of the
+-- name in a row.
+-- The passage's configuration parses both, so Goethes is Goethe in German. A name of stop words
+-- only (The Who) is looked for as written. `words` are title, heading and text, `lexemes` what is
+-- indexed of them. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._names_entity(
+    config_name text,
+    lexemes tsvector,
+    words text,
+    entity_name text
+)
+RETURNS boolean
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+STRICT
+SET client_min_messages = warning
+AS $function$
+DECLARE
+    written text := pgblend._indexable_text(entity_name);
+    phrase tsquery := phraseto_tsquery(pgblend._regconfig(config_name), written);
+BEGIN
+    IF numnode(phrase) = 0 THEN
+        RETURN to_tsvector('simple', pgblend._indexable_text(words))
+            @@ phraseto_tsquery('simple', written);
+    END IF;
+    RETURN lexemes @@ phrase;
+END;
+$function$;
+
+-- _link_entities: store the entities and relations that a model found in a collection's passages;
+-- returns how many passages have any.
 -- Entities are merged by normalised name and type. A passage is joined to those that it names
--- (_names_entity), whatever the model says, and a relation joins two of them.
--- An edge hangs on the passage that says so. Passages that have their edges by this version are
--- left alone, those by another version lose them first.
+-- (_names_entity), whatever the model says; a relation joins two of them. An edge belongs to the
+-- passage that says so. Passages with edges of this version are left alone; edges of another
+-- version go first.
 CREATE OR REPLACE FUNCTION pgblend._link_entities(collection_id bigint, version text)
 RETURNS bigint
 LANGUAGE plpython3u
@@ -39,17 +68,10 @@ ENTITIES = plpy.prepare(
     " DO UPDATE SET description = coalesce(entity.description, excluded.description)"
     " RETURNING id, entity_type, name_key", ["bigint"] + ["text[]"] * 4)
 EDGES = plpy.prepare(
-    "INSERT INTO pgblend_data.edge (node, is_reverse, neighbour, edge_type, origin, document_id,"
-    " chunk_id, collection_id, neighbour_collection_id, bucket, metadata)"
-    " SELECT CASE WHEN w.is_reverse THEN u.target ELSE u.source END, w.is_reverse,"
-    " CASE WHEN w.is_reverse THEN u.source ELSE u.target END, u.edge_type, 'model', $2, $3, $1, $1,"
-    " f.bucket, jsonb_build_object('version', $7::text)"
-    " FROM unnest($4, $5, $6) AS u (source, target, edge_type)"
-    " CROSS JOIN (VALUES (false), (true)) AS w (is_reverse)"
-    " INNER JOIN pgblend._node_facts($4 || $5) AS f"
-    " ON f.node = CASE WHEN w.is_reverse THEN u.target ELSE u.source END"
-    " ON CONFLICT DO NOTHING",
-    ["bigint", "bigint", "bigint", "bigint[]", "bigint[]", "text[]", "text"])
+    "SELECT pgblend._store_edges(ARRAY(SELECT ROW(u.source, false, u.target, u.edge_type, 'model',"
+    " $1, $2, NULL, NULL, NULL, 1, jsonb_build_object('version', $6::text))::pgblend_data.edge"
+    " FROM unnest($3, $4, $5) AS u (source, target, edge_type)))",
+    ["bigint", "bigint", "bigint[]", "bigint[]", "text[]", "text"])
 LONE = plpy.prepare("SELECT pgblend._drop_lone_entities($1)", ["bigint[]"])
 
 gone = [row["node"] for row in plpy.execute(CLEAR, [collection_id, version])]
@@ -64,8 +86,8 @@ for row in plpy.cursor(PASSAGES, [collection_id, version]):
     chunk = row["id"] * 4 + 1
     edges = [(chunk, node, "mentions") for node in nodes.values()]
     edges += [(nodes[source], nodes[target], kind) for source, target, kind in relations]
-    plpy.execute(EDGES, [
-        collection_id, row["document_id"], row["id"], *map(list, zip(*edges)), version])
+    columns = map(list, zip(*dict.fromkeys(edges)))
+    plpy.execute(EDGES, [row["document_id"], row["id"], *columns, version])
     joined += 1
 if gone:
     plpy.execute(LONE, [sorted(set(gone))])

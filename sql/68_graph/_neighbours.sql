@@ -19,7 +19,6 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 ROWS 1000
-SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
@@ -27,43 +26,33 @@ DECLARE
     ways boolean[] := CASE direction
         WHEN 'out' THEN '{false}' WHEN 'in' THEN '{true}' ELSE '{false,true}' END;
 BEGIN
-    IF edge_types && '{next,part_of}' THEN
-        RETURN QUERY
-        SELECT s.* FROM (
-            SELECT e.node, e.neighbour, e.is_reverse, e.edge_type, e.weight
-            FROM pgblend_data.edge AS e
-            WHERE e.node = ANY(nodes) AND e.is_reverse = ANY(ways)
-                AND e.edge_type = ANY(edge_types)
-            UNION ALL
-            SELECT n, o.id * 4 + 1, way, 'next', 1::real
-            FROM unnest(nodes) AS n
-            CROSS JOIN unnest(ways) AS way
-            INNER JOIN pgblend_data.chunk AS c ON c.id = n >> 2
-            INNER JOIN pgblend_data.chunk AS o
-                ON o.document_id = c.document_id
-                AND o.chunk_index = c.chunk_index + CASE WHEN way THEN -1 ELSE 1 END
-            WHERE n & 3 = 1 AND 'next' = ANY(edge_types)
-            UNION ALL
-            SELECT n, c.document_id * 4, false, 'part_of', 1::real
-            FROM unnest(nodes) AS n
-            INNER JOIN pgblend_data.chunk AS c ON c.id = n >> 2
-            WHERE n & 3 = 1 AND 'part_of' = ANY(edge_types) AND false = ANY(ways)
-            UNION ALL
-            SELECT n, c.id * 4 + 1, true, 'part_of', 1::real
-            FROM unnest(nodes) AS n
-            INNER JOIN pgblend_data.chunk AS c ON c.document_id = n >> 2
-            WHERE n & 3 = 0 AND 'part_of' = ANY(edge_types) AND true = ANY(ways)
-        ) AS s
-        ORDER BY s.weight DESC, s.neighbour, s.node, s.is_reverse, s.edge_type
-        LIMIT row_limit;
-    ELSE
-        RETURN QUERY
+    RETURN QUERY
+    SELECT s.* FROM (
         SELECT e.node, e.neighbour, e.is_reverse, e.edge_type, e.weight
         FROM pgblend_data.edge AS e
         WHERE e.node = ANY(nodes) AND e.is_reverse = ANY(ways)
             AND (edge_types IS NULL OR e.edge_type = ANY(edge_types))
-        ORDER BY e.weight DESC, e.neighbour, e.node, e.is_reverse, e.edge_type
-        LIMIT row_limit;
-    END IF;
+        UNION ALL
+        SELECT n, o.id * 4 + 1, way, 'next', 1::real
+        FROM unnest(nodes) AS n
+        CROSS JOIN unnest(ways) AS way
+        INNER JOIN pgblend_data.chunk AS c ON c.id = n >> 2
+        INNER JOIN pgblend_data.chunk AS o
+            ON o.document_id = c.document_id
+            AND o.chunk_index = c.chunk_index + CASE WHEN way THEN -1 ELSE 1 END
+        WHERE n & 3 = 1 AND 'next' = ANY(edge_types)
+        UNION ALL
+        SELECT n, c.document_id * 4, false, 'part_of', 1::real
+        FROM unnest(nodes) AS n
+        INNER JOIN pgblend_data.chunk AS c ON c.id = n >> 2
+        WHERE n & 3 = 1 AND 'part_of' = ANY(edge_types) AND false = ANY(ways)
+        UNION ALL
+        SELECT n, c.id * 4 + 1, true, 'part_of', 1::real
+        FROM unnest(nodes) AS n
+        INNER JOIN pgblend_data.chunk AS c ON c.document_id = n >> 2
+        WHERE n & 3 = 0 AND 'part_of' = ANY(edge_types) AND true = ANY(ways)
+    ) AS s
+    ORDER BY s.weight DESC, s.neighbour, s.node, s.is_reverse, s.edge_type
+    LIMIT row_limit;
 END;
 $function$;

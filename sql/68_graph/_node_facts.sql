@@ -17,7 +17,7 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 ROWS 100
-SET search_path FROM CURRENT
+SET search_path = pg_catalog, pg_temp
 AS $function$
 #variable_conflict use_column
 BEGIN

@@ -4,11 +4,10 @@ CREATE OR REPLACE FUNCTION pgblend._node_id(node text)
 RETURNS bigint
 LANGUAGE plpgsql
 IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF node !~ '^(document|chunk|entity):[0-9]{1,18}$' THEN
-        RAISE EXCEPTION 'node "%" is none: expected document:ID, chunk:ID or entity:ID',
+        RAISE EXCEPTION 'node is "%": expected document:ID, chunk:ID or entity:ID',
             left(node, 200)
             USING ERRCODE = '22023',
             HINT = 'graph_node(collection, source_key) gives the node of a document.';

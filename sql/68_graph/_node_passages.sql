@@ -1,7 +1,7 @@
 -- _node_passages: the passage that stands for each of some nodes, of those that a search may find.
--- A passage stands for itself, for a document the one nearest to the query's vector, without a
--- vector its first. Entities have none. chunk_id 0 is a node that is gone. What the collections,
--- the filter and the language leave out gives no row.
+-- A passage stands for itself. A document is shown by the passage nearest to the query's vector,
+-- without a vector by its first. Entities have none. chunk_id 0 is a node that is gone. What the
+-- collections, the filter and the language leave out gives no row.
 CREATE OR REPLACE FUNCTION pgblend._node_passages(
     nodes bigint[],
     collection_ids bigint[],
@@ -14,7 +14,6 @@ RETURNS TABLE (node bigint, chunk_id bigint, document_id bigint, chunk_index int
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 100
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

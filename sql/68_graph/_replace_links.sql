@@ -1,5 +1,4 @@
--- _replace_links: put links in place of those that documents' texts had: an array of them for each
--- document.
+-- _replace_links: replace the links of documents' texts: an array of them for each document.
 CREATE OR REPLACE FUNCTION pgblend._replace_links(document_ids bigint[], links jsonb[])
 RETURNS void
 LANGUAGE plpgsql
@@ -10,7 +9,6 @@ AS $function$
 DECLARE
     targets bigint[];
 BEGIN
-    PERFORM pgblend._check_links(g.links) FROM unnest(_replace_links.links) AS g (links);
     WITH gone AS (
         DELETE FROM pgblend_data.link AS l
         WHERE l.document_id = ANY(document_ids) AND l.origin = 'text'

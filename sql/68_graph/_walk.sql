@@ -1,7 +1,7 @@
 -- _walk: nodes within some steps of seeds, with the nearest `sources` seeds of each.
--- A seed is there itself, at depth 0, without an edge. At most node_limit nodes are found, the
--- heaviest edges first, and a step looks at max(4 node_limit, 4000) edges; `is_cut` says where
--- there would have been more. Ties go by the node's number. See plpy/graph/walk.py.
+-- A seed has depth 0 and no edge. At most node_limit nodes are found, over the heaviest edges
+-- first. A step reads at most max(4 node_limit, 4000) edges; `is_cut` says that there would have
+-- been more. Ties go by the node's number. See plpy/graph/walk.py.
 CREATE OR REPLACE FUNCTION pgblend._walk(
     seeds bigint[],
     depth integer,

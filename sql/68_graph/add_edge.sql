@@ -1,6 +1,6 @@
--- add_edge: join two nodes by an edge; true where it is new, false where weight and metadata of one
--- that is there were set.
--- The edge dies with either node, and stays when a document's text is replaced. The caller must be
+-- add_edge: join two nodes by an edge; true where it is new, false where the stored edge got weight
+-- and metadata.
+-- The edge goes with either node and stays when a document's text is replaced. The caller must be
 -- allowed to write to the collections of both. An unknown node, a loop, a weight outside 0 to
 -- 1,000,000 and metadata that is no object are errors. Nodes are document:ID, chunk:ID or
 -- entity:ID.
@@ -14,7 +14,6 @@ CREATE OR REPLACE FUNCTION blend.add_edge(
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -22,7 +21,6 @@ DECLARE
     target_node bigint := pgblend._node_id(add_edge.target);
     missing bigint;
     collection_name text;
-    is_new boolean;
 BEGIN
     IF source_node IS NULL OR target_node IS NULL OR source_node = target_node THEN
         RAISE EXCEPTION 'an edge from % to %: expected two different nodes',
@@ -59,25 +57,8 @@ BEGIN
             USING ERRCODE = '42501',
             HINT = 'An admin grants it: grant_collection(collection, role, ''write'')';
     END IF;
-    WITH stored AS (
-        INSERT INTO pgblend_data.edge AS e (
-            node, is_reverse, neighbour, edge_type, origin, collection_id,
-            neighbour_collection_id, bucket, weight, metadata)
-        SELECT own.node, way.is_reverse, other.node, add_edge.edge_type, 'hand',
-            own.collection_id, other.collection_id, own.bucket, add_edge.weight,
-            add_edge.metadata
-        FROM (VALUES (false, source_node, target_node), (true, target_node, source_node))
-            AS way (is_reverse, node, neighbour)
-        INNER JOIN pgblend._node_facts(ARRAY[source_node, target_node]) AS own
-            ON own.node = way.node
-        INNER JOIN pgblend._node_facts(ARRAY[source_node, target_node]) AS other
-            ON other.node = way.neighbour
-        ON CONFLICT ON CONSTRAINT edge_pkey
-        DO UPDATE SET weight = excluded.weight, metadata = excluded.metadata
-        RETURNING e.xmax = 0 AS is_new
-    )
-
-    SELECT bool_and(s.is_new) INTO is_new FROM stored AS s;
-    RETURN is_new;
+    RETURN pgblend._store_edges(ARRAY[ROW(
+        source_node, false, target_node, edge_type, 'hand', 0, 0, NULL, NULL, NULL, weight,
+        metadata)::pgblend_data.edge]) > 0;
 END;
 $function$;

@@ -1,10 +1,9 @@
 -- graph_neighbors: the nodes within some steps of a node, nearest first.
--- Breadth first over whole frontiers, so each node comes once, with its least depth and the
--- heaviest edge that leads there; circles do no harm. At most node_limit nodes, the heaviest edges
--- first, with a WARNING where there are more. The node itself is no row. NULL gives no rows; a node
--- that is not there is an error. Edge types next and part_of (of passages) come where they are
--- named. Nodes are document:ID, chunk:ID or entity:ID; direction is out, in or both; NULL
--- edge_types are all.
+-- The walk is breadth first: each node comes once, with its least depth and the heaviest edge that
+-- leads there. It finds at most node_limit nodes, over the heaviest edges first; a WARNING says
+-- that there are more. The node itself is no row. NULL gives no rows; an unknown node is an error.
+-- The edge types next and part_of (of passages) come where they are named. Nodes are document:ID,
+-- chunk:ID or entity:ID; direction is out, in or both; NULL edge_types are all.
 CREATE OR REPLACE FUNCTION blend.graph_neighbors(
     node text,
     depth integer DEFAULT 1,
@@ -30,7 +29,6 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 100
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION blend.graph_node(collection text, source_key text)
 RETURNS text
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

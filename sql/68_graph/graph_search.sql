@@ -1,13 +1,108 @@
+-- _search_from_seeds: passages near to seed nodes in the graph, score 1 / (1 + depth), best first.
+-- A seed that is gone is skipped with a WARNING; where all are, there are no rows. Ties go by
+-- (document, chunk index).
+CREATE OR REPLACE FUNCTION pgblend._search_from_seeds(
+    seed_nodes text[],
+    result_limit integer,
+    collections text[],
+    filter jsonb,
+    options jsonb
+)
+RETURNS SETOF blend.search_result
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 10
+AS $function$
+#variable_conflict use_column
+DECLARE
+    collection_ids bigint[] := pgblend._searched_collections(collections);
+    settings jsonb := pgblend._search_settings(options, 'graph', collection_ids);
+    graph jsonb := settings -> 'graph';
+    seeds bigint[];
+    gone text[];
+    walk record;
+BEGIN
+    SELECT array_agg(DISTINCT f.node) INTO seeds
+    FROM pgblend._node_facts(ARRAY(
+        SELECT pgblend._node_id(n) FROM unnest(seed_nodes) AS n WHERE n IS NOT NULL)) AS f;
+    gone := ARRAY(
+        SELECT DISTINCT coalesce(n, 'NULL') FROM unnest(seed_nodes) AS n
+        WHERE pgblend._node_id(n) = ANY(seeds) IS NOT TRUE ORDER BY 1);
+    IF cardinality(gone) > 0 THEN
+        RAISE WARNING 'unknown seed nodes were skipped: %',
+            array_to_string(gone[:10], ', ')
+            USING HINT = 'graph_node(collection, source_key) gives the node of a document.';
+    END IF;
+    IF seeds IS NULL THEN
+        RETURN;
+    END IF;
+    walk := pgblend._walk(
+        seeds, (graph ->> 'depth')::integer, graph ->> 'direction',
+        CASE jsonb_typeof(graph -> 'edge_types') WHEN 'array' THEN ARRAY(
+            SELECT t FROM jsonb_array_elements_text(graph -> 'edge_types') AS t) END,
+        (graph ->> 'node_limit')::integer + cardinality(seeds), 1);
+    IF walk.is_cut THEN
+        RAISE WARNING 'there are more than % nodes: those of the heaviest edges are taken',
+            graph ->> 'node_limit'
+            USING HINT = 'Raise node_limit of the option graph, or name edge_types.';
+    END IF;
+    RETURN QUERY
+    WITH near AS (
+        SELECT DISTINCT ON (p.chunk_id) p.chunk_id, p.document_id, p.chunk_index, w.depth
+        FROM unnest(walk.nodes, walk.depths) AS w (node, depth)
+        INNER JOIN pgblend._node_passages(
+            walk.nodes, collection_ids, pgblend._search_filter(filter, settings),
+            settings ->> 'language', NULL, NULL) AS p ON p.node = w.node
+        WHERE p.chunk_id <> 0
+        ORDER BY p.chunk_id, w.depth
+    ), page AS MATERIALIZED (
+        SELECT
+            row_number() OVER (ORDER BY n.depth, n.document_id, n.chunk_index)::integer AS rank,
+            blend.graph_score(NULL, n.depth) AS score,
+            n.chunk_id,
+            n.depth
+        FROM near AS n
+        ORDER BY rank OFFSET (settings ->> 'offset')::integer LIMIT result_limit
+    )
+    SELECT
+        p.rank, p.score, NULL::double precision, d.id, c.id, o.name, d.uri, d.title,
+        (pgblend._snippets(
+            ARRAY[c.content], ARRAY[NULL::text], ARRAY[c.text_search_config]))[1],
+        c.content, c.start_line, c.end_line, c.pages, d.metadata || c.metadata, d.source_key,
+        NULL::text, NULL::text,
+        jsonb_build_object('graph', jsonb_build_object(
+            'rank', p.rank, 'score', p.score, 'distance', p.depth)),
+        '{}'::text[],
+        jsonb_build_object('source', 'graph', 'depth', p.depth, 'relevance_basis', NULL)
+    -- OFFSET 0: each row is a look-up, also where statistics call the tables empty.
+    FROM page AS p
+    CROSS JOIN LATERAL (
+        SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = p.chunk_id OFFSET 0) AS c
+    CROSS JOIN LATERAL (
+        SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0) AS d
+    INNER JOIN pgblend_data.collection AS o ON o.id = d.collection_id
+    ORDER BY p.rank;
+    SELECT array_agg(pgblend._node_name(p.node)) INTO gone
+    FROM pgblend._node_passages(walk.nodes, collection_ids, NULL, NULL, NULL, NULL) AS p
+    WHERE p.chunk_id = 0;
+    IF gone IS NOT NULL THEN
+        RAISE WARNING 'edges lead to nodes that are gone: %',
+            array_to_string(gone[:10], ', ')
+            USING HINT = 'Delete their edges: SELECT * FROM blend.edges';
+    END IF;
+END;
+$function$;
+
 -- graph_search: passages near in the graph: to seed nodes, or to what a query finds by its vector.
--- With seed_nodes, score is 1 / (1 + depth) from the nearest seed, and a seed has depth 0. With a
--- query (or its vector), max(2 n, 20) hits by cosine are expanded by depth steps, and score is
--- cosine + 1 / (1 + distance), each 0 where it did not find the passage: it can reach 1.5, over
--- which min_score and cursors take it. details have source (vector, graph, hybrid) and depth (0 for
--- a hit; the distance is in arms). A document is shown by one passage, entities lead on and are no
--- rows, and a seed that is gone is skipped with a WARNING. result_limit of 0 or less is 10. Neither
--- seeds nor query is an error (PB011), both are one; where the embedding fails it raises PB008,
--- without vectors PB001. Options: those of scope search; graph has direction and edge_types. PB011
--- (NO_SEEDS) without seeds and without a query.
+-- With seed_nodes, score is 1
+-- (1 + depth) from the nearest seed, and a seed has depth 0. With a query (or its vector), depth
+-- steps lead on from max(2 n, 20) hits by cosine. score is then cosine + 1
+-- (1 + distance), each 0 where it did not find the passage. It can reach 1.5; min_score and cursors
+-- take it as it is. details have source (vector, graph, hybrid) and depth (0 for a hit; the
+-- distance is in arms). A document is shown by one passage; entities lead on and are no rows. A
+-- seed that is gone is skipped with a WARNING. result_limit of 0 or less is 10. Seeds and a query
+-- together are an error, neither is PB011 (NO_SEEDS). A failing embedding raises PB008, a database
+-- without vectors PB001. Options are those of scope search; graph has direction and edge_types.
 CREATE OR REPLACE FUNCTION blend.graph_search(
     seed_nodes text[] DEFAULT NULL,
     depth integer DEFAULT 1,
@@ -23,7 +118,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 10
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION pgblend._check_grant(role_name name, privilege text)
 RETURNS void
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     IF privilege IS NULL OR privilege NOT IN ('read', 'write') THEN

@@ -14,7 +14,6 @@ CREATE OR REPLACE FUNCTION pgblend._document_row(
 RETURNS pgblend_data.document
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     checked pgblend_data.document;

@@ -1,3 +1,16 @@
+-- _approximate_tokens: about how many cl100k_base tokens a text has; the server has no tokenizer.
+CREATE OR REPLACE FUNCTION pgblend._approximate_tokens(content text)
+RETURNS integer
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+SET search_path = pg_catalog, pg_temp
+AS $python$
+from pgblend.plpy.text.tokens import approximate_tokens
+
+return approximate_tokens(content)
+$python$;
+
 -- _insert_chunks: add chunks to documents, in the order given; returns how many.
 -- A chunk's `document` is the place of its document among document_ids, from 1; those of a NULL, or
 -- of a document that is not there, are left out. Each document's chunk_index begins at first_index.

@@ -1,3 +1,48 @@
+-- _split_content: split a text into chunks, with approximate token counts; no rows for blank text.
+-- `document` is put into each of them. `settings` has chunk_size_tokens, chunk_overlap_tokens and
+-- min_chunk_size_tokens.
+CREATE OR REPLACE FUNCTION pgblend._split_content(document integer, content text, settings jsonb)
+RETURNS SETOF pgblend_data.given_chunk
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+ROWS 10
+SET search_path = pg_catalog, pg_temp
+AS $python$
+import json
+from pgblend.plpy.text.split import split_text
+from pgblend.plpy.text.tokens import approximate_tokens
+
+sizes = json.loads(settings)
+chunks = split_text(
+    content,
+    approximate_tokens,
+    sizes["chunk_size_tokens"],
+    sizes["chunk_overlap_tokens"],
+    sizes["min_chunk_size_tokens"],
+)
+unknown = dict.fromkeys(("heading", "kind", "pages", "piece_tokens", "metadata"))
+return [unknown | chunk | {"document": document} for chunk in chunks]
+$python$;
+
+-- _followed_metadata: a document's metadata once its source says `source`, under what was set by
+-- hand.
+-- The first three are the document's as it is; set_metadata NULL means that the source is followed.
+CREATE OR REPLACE FUNCTION pgblend._followed_metadata(
+    metadata jsonb,
+    set_metadata jsonb,
+    source_metadata jsonb,
+    source jsonb
+)
+RETURNS jsonb
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN set_metadata IS NULL THEN source
+    WHEN source_metadata IS NULL THEN metadata
+    ELSE pgblend._merged_metadata(source, set_metadata)
+END;
+
 -- _store_documents: store documents of one collection, each with its chunks and links; one row for
 -- each, by its place from 1, with its status and how many chunks it has.
 -- documents are of _document_row, and a source key comes once; contents and links are NULL or have

@@ -1,3 +1,37 @@
+-- _staged_chunks: chunks of the temporary table chunk_stage, of the documents in some places.
+-- The client fills it by COPY: the columns of given_chunk, and `number`, which orders them. The
+-- `document` that is returned is the place among `places`, from 1.
+CREATE OR REPLACE FUNCTION pgblend._staged_chunks(places integer[])
+RETURNS pgblend_data.given_chunk[]
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+AS $function$
+BEGIN
+    RETURN ARRAY(
+        SELECT ROW(
+            array_position(places, s.document), s.content, s.heading, s.kind, s.own_start,
+            s.start_offset, s.end_offset, s.start_line, s.end_line, s.pages, s.token_count,
+            s.piece_tokens, s.metadata)::pgblend_data.given_chunk
+        FROM pg_temp.chunk_stage AS s
+        WHERE s.document = ANY(places)
+        ORDER BY s.number);
+END;
+$function$;
+
+-- _append_staged: add the staged chunks of a place (_staged_chunks) to those that a document has;
+-- returns how many.
+-- chunk_index continues after the highest.
+CREATE OR REPLACE FUNCTION pgblend._append_staged(document_id bigint, place integer)
+RETURNS integer
+LANGUAGE sql
+VOLATILE PARALLEL UNSAFE
+RETURN pgblend._insert_chunks(
+    ARRAY[document_id], pgblend._staged_chunks(ARRAY[place]), (
+        SELECT coalesce(max(c.chunk_index) + 1, 0) FROM pgblend_data.chunk AS c
+        WHERE c.document_id = _append_staged.document_id
+    )
+);
+
 -- _store_staged: store the documents of the temporary tables document_stage and chunk_stage; a row
 -- for each, by its place, with its status and how many chunks it has.
 -- The client fills them by COPY (cli/ingest/store.py). A document with an expected_hash gets its
@@ -8,7 +42,6 @@ CREATE OR REPLACE FUNCTION pgblend._store_staged(collection text)
 RETURNS TABLE (place integer, document_id bigint, status text, chunk_count integer)
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -1,8 +1,7 @@
--- add_collection: make a collection and return its id; nobody but admins sees it until it is
--- granted.
--- A name in use, an unknown text search configuration and wrong settings are errors. Settings:
--- those of scope collection and search in blend.setting_catalog(). Readers see it once it is
--- granted (grant_collection).
+-- add_collection: make a collection and return its id.
+-- Only admins see it until it is granted (grant_collection). A name in use, an unknown text search
+-- configuration and wrong settings are errors. Settings are those of scope collection and search in
+-- blend.setting_catalog().
 CREATE OR REPLACE FUNCTION blend.add_collection(
     name text,
     text_search_config text DEFAULT 'english',
@@ -11,7 +10,6 @@ CREATE OR REPLACE FUNCTION blend.add_collection(
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -1,11 +1,10 @@
--- create_unaccent_config: a text search configuration that reads é as e; returns its name.
+-- create_unaccent_config: make a text search configuration that reads é as e; returns its name.
 -- It is `base` with the extension unaccent before its own dictionaries, named base_unaccent, in
--- pgblend's schema. One that is there already is left as it is. For ingest's language.
+-- pgblend's schema. An existing one stays as it is. ingest_document takes it as language.
 CREATE OR REPLACE FUNCTION blend.create_unaccent_config(base text)
 RETURNS text
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     config_name text := base || '_unaccent';

@@ -1,9 +1,8 @@
--- delete_document: delete a document, its chunks and vectors; false where there is none to delete.
+-- delete_document: delete a document, its chunks and vectors; false where there is none.
 CREATE OR REPLACE FUNCTION blend.delete_document(document_id bigint)
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 BEGIN
@@ -16,7 +15,6 @@ CREATE OR REPLACE FUNCTION blend.delete_document(collection text, source_key tex
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 BEGIN

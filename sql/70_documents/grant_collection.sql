@@ -9,7 +9,6 @@ CREATE OR REPLACE FUNCTION blend.grant_collection(
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 BEGIN

@@ -1,11 +1,10 @@
 -- reset_metadata: forget what set_metadata set of a document; returns the metadata it has then.
--- These are what the source says. Metadata that was replaced as a whole stays until the source is
--- ingested again. An unknown document is an error.
+-- It has the metadata of its source again. Metadata that was replaced as a whole stays until the
+-- next ingest of the source. An unknown document is an error.
 CREATE OR REPLACE FUNCTION blend.reset_metadata(document_id bigint)
 RETURNS jsonb
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

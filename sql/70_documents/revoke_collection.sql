@@ -1,5 +1,5 @@
--- revoke_collection: take a grant on a collection back; revoking read takes write as well.
--- An unknown collection, role or privilege is an error; returns whether there was a grant.
+-- revoke_collection: take a grant on a collection back; returns whether there was one.
+-- Revoking read takes write as well. An unknown collection, role or privilege is an error.
 CREATE OR REPLACE FUNCTION blend.revoke_collection(
     collection text,
     role_name name,
@@ -8,7 +8,6 @@ CREATE OR REPLACE FUNCTION blend.revoke_collection(
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 BEGIN

@@ -1,12 +1,11 @@
 -- set_collection_settings: change settings of a collection, all or none; the others stay.
--- A JSON null takes a setting back. Searches of the collection alone follow at once; chunk sizes
--- hold for what is ingested from now on. An unknown collection, unknown settings and wrong values
--- are errors. NULL and {} change nothing. Members of pgblend_admin may.
+-- A JSON null resets a setting. Searches of the collection alone follow at once; chunk sizes hold
+-- for what is ingested from now on. An unknown collection, unknown settings and wrong values are
+-- errors. NULL and {} change nothing. For members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.set_collection_settings(collection text, settings jsonb)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION pgblend._attachment(table_name text)
 RETURNS pgblend_data.attached_table
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -1,6 +1,6 @@
--- _drop_reader: forget the function that reads an attached table.
--- Runs with its owner's rights, since the function is the table's owner's. One that goes too early
--- is made again.
+-- _drop_reader: drop the function that reads an attached table.
+-- Runs with its owner's rights, since the function is the table's owner's. A function that is
+-- dropped too early is made again.
 CREATE OR REPLACE FUNCTION pgblend._drop_reader(attachment_id integer)
 RETURNS void
 LANGUAGE plpgsql

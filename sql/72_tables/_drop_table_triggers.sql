@@ -1,5 +1,5 @@
--- _drop_table_triggers: take the triggers of an attachment off its table and the partitions, where
--- they are, and forget the function that reads it.
+-- _drop_table_triggers: drop the triggers of an attachment from its table and partitions, and the
+-- function that reads it.
 CREATE OR REPLACE FUNCTION pgblend._drop_table_triggers(attached pgblend_data.attached_table)
 RETURNS void
 LANGUAGE plpgsql

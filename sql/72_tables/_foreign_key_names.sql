@@ -2,13 +2,9 @@
 -- none.
 CREATE OR REPLACE FUNCTION pgblend._foreign_key_names(relation regclass)
 RETURNS text[]
-LANGUAGE plpgsql
+LANGUAGE sql
 STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-BEGIN
-    RETURN ARRAY(
-        SELECT f.constraint_name FROM pgblend._foreign_keys(_foreign_key_names.relation) AS f
-        ORDER BY f.constraint_name COLLATE "C");
-END;
-$function$;
+RETURN ARRAY(
+    SELECT f.constraint_name FROM pgblend._foreign_keys(_foreign_key_names.relation) AS f
+    ORDER BY f.constraint_name COLLATE "C"
+);

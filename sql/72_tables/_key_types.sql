@@ -3,11 +3,6 @@
 -- They are known by their numbers, since a type of a user's may have any name.
 CREATE OR REPLACE FUNCTION pgblend._key_types()
 RETURNS oid[]
-LANGUAGE plpgsql
+LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-BEGIN
-    RETURN '{int2,int4,int8,numeric,text,varchar,bpchar,uuid,bool,date,timestamp}'::regtype[]::oid[];
-END;
-$function$;
+RETURN '{int2,int4,int8,numeric,text,varchar,bpchar,uuid,bool,date,timestamp}'::regtype[]::oid[];

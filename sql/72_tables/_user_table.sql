@@ -3,13 +3,9 @@
 -- name is an error.
 CREATE OR REPLACE FUNCTION pgblend._user_table(table_name text)
 RETURNS regclass
-LANGUAGE plpgsql
+LANGUAGE sql
 STABLE PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-BEGIN
-    RETURN CASE
-        WHEN cardinality(parse_ident(table_name)) = 1 THEN to_regclass('public.' || table_name)
-        ELSE to_regclass(table_name) END;
+RETURN CASE
+    WHEN cardinality(parse_ident(table_name)) = 1 THEN to_regclass('public.' || table_name)
+    ELSE to_regclass(table_name)
 END;
-$function$;

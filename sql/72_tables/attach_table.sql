@@ -1,18 +1,163 @@
+-- _attachment_collection: the wanted attachment with its collection, which is made where there is
+-- none.
+-- An attachment that there was keeps its own. Another's documents in the collection, or another
+-- table, are errors: keys of both could be the same.
+CREATE OR REPLACE FUNCTION pgblend._attachment_collection(
+    wanted pgblend_data.attached_table,
+    old pgblend_data.attached_table,
+    collection text
+)
+RETURNS pgblend_data.attached_table
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    collection_name text := coalesce(collection, (
+        SELECT c.relname FROM pg_catalog.pg_class AS c WHERE c.oid = wanted.relation));
+    target pgblend_data.collection;
+BEGIN
+    IF old.id IS NOT NULL THEN
+        SELECT c.* INTO STRICT target FROM pgblend_data.collection AS c
+        WHERE c.id = old.collection_id;
+        IF target.name <> coalesce(collection, target.name) THEN
+            RAISE EXCEPTION '% is attached to the collection "%"', wanted.relation, target.name
+                USING ERRCODE = '55000', HINT = 'Detach it first: blend.detach_table(…)';
+        END IF;
+        wanted.collection_id := target.id;
+        wanted.made_collection := old.made_collection;
+        RETURN wanted;
+    END IF;
+    SELECT c.* INTO target FROM pgblend_data.collection AS c WHERE c.name = collection_name FOR UPDATE;
+    wanted.made_collection := NOT FOUND;
+    wanted.collection_id := coalesce(target.id, blend.add_collection(collection_name));
+    IF EXISTS (
+        SELECT FROM pgblend_data.document AS d WHERE d.collection_id = wanted.collection_id
+        UNION ALL
+        SELECT FROM pgblend_data.attached_table AS a
+        WHERE a.collection_id = wanted.collection_id)
+    THEN
+        RAISE EXCEPTION 'the collection "%" is not empty: expected one for this table alone', collection_name
+            USING ERRCODE = '55000', HINT = 'Name another one: collection => …';
+    END IF;
+    -- By hand, since two writers that were the first with it would wait for each other.
+    INSERT INTO pgblend_data.collection_language (collection_id, text_search_config)
+    SELECT c.id, c.text_search_config
+    FROM pgblend_data.collection AS c
+    WHERE c.id = wanted.collection_id
+    ON CONFLICT DO NOTHING;
+    RETURN wanted;
+END;
+$function$;
+
+-- _attachment_error: why a table cannot be attached in this way, NULL where it can.
+-- What the caller may not read is not indexed for others: a table that it cannot read, or only
+-- part of which row security shows it.
+CREATE OR REPLACE FUNCTION pgblend._attachment_error(wanted pgblend_data.attached_table)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    relation pg_class;
+BEGIN
+    SELECT c.* INTO STRICT relation FROM pg_class AS c WHERE c.oid = wanted.relation;
+    IF relation.relkind NOT IN ('r', 'p') OR relation.relpersistence = 't'
+        OR relation.relnamespace::regnamespace::text IN (
+            'blend', 'pgblend', 'pgblend_data', 'pg_catalog', 'information_schema')
+    THEN
+        RETURN format('%s is not a user''s table: expected a plain or a partitioned table',
+            wanted.relation);
+    ELSIF relation.relkind = 'r' AND NOT relation.relispartition AND EXISTS (
+        SELECT FROM pg_inherits AS i WHERE wanted.relation IN (i.inhrelid, i.inhparent))
+    THEN
+        RETURN format('%s inherits or is inherited: expected a plain or a partitioned table',
+            wanted.relation);
+    ELSIF NOT has_table_privilege(wanted.relation, 'SELECT') THEN
+        RETURN format('%s may not read %s', current_user, wanted.relation);
+    ELSIF row_security_active(wanted.relation) THEN
+        RETURN format('row security hides rows of %s from %s', wanted.relation, current_user);
+    ELSIF coalesce(cardinality(wanted.text_columns), 0) = 0 THEN
+        RETURN 'text_columns is empty: expected the columns that are searched';
+    ELSIF (pgblend._attachment_queries(wanted)).problem IS NOT NULL THEN
+        RETURN (pgblend._attachment_queries(wanted)).problem;
+    ELSIF coalesce(cardinality(wanted.key_columns), 0) = 0 THEN
+        RETURN format('%s has no primary key: expected key_columns with a unique index',
+            wanted.relation);
+    ELSIF NOT EXISTS (
+        SELECT FROM pg_index AS i
+        WHERE i.indrelid = wanted.relation AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
+            AND i.indexprs IS NULL AND i.indnkeyatts = cardinality(wanted.key_columns)
+            AND NOT EXISTS (
+                SELECT FROM generate_series(0, i.indnkeyatts - 1) AS p (place)
+                INNER JOIN pg_attribute AS c
+                    ON c.attrelid = i.indrelid AND c.attnum = i.indkey[p.place]
+                WHERE c.attname <> ALL(wanted.key_columns) OR NOT c.attnotnull))
+    THEN
+        RETURN format('key_columns of %s is (%s): expected columns that are NOT NULL and have a '
+            'unique index', wanted.relation, array_to_string(wanted.key_columns, ', '));
+    END IF;
+    RETURN NULL;
+END;
+$function$;
+
+-- _create_table_triggers: put the triggers of an attachment on its table.
+-- There is one for each kind of statement, with transition tables. Partitions and apply workers
+-- would not fire those, so such tables have one for rows, enabled always. TRUNCATE has one on each
+-- partition.
+CREATE OR REPLACE FUNCTION pgblend._create_table_triggers(attached pgblend_data.attached_table)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    part regclass;
+    event text;
+    tables text;
+BEGIN
+    IF attached.row_level THEN
+        -- Calls in text: _table_changed, _table_truncated (triggers of a user's table).
+        EXECUTE format('CREATE TRIGGER pgblend_rows AFTER INSERT OR UPDATE OR DELETE ON %s
+            FOR EACH ROW EXECUTE FUNCTION pgblend._table_changed(%L)',
+            attached.relation, attached.id);
+        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgblend_rows', attached.relation);
+    ELSE
+        FOR event, tables IN VALUES
+            ('insert', 'NEW TABLE AS new_rows'),
+            ('update', 'OLD TABLE AS old_rows NEW TABLE AS new_rows'),
+            ('delete', 'OLD TABLE AS old_rows')
+        LOOP
+            EXECUTE format('CREATE TRIGGER pgblend_%1$s AFTER %1$s ON %2$s REFERENCING %3$s
+                FOR EACH STATEMENT EXECUTE FUNCTION pgblend._table_changed(%4$L)',
+                event, attached.relation, tables, attached.id);
+        END LOOP;
+    END IF;
+    FOR part IN SELECT p.relid FROM pg_partition_tree(attached.relation) AS p
+        UNION SELECT attached.relation LOOP
+        EXECUTE format('CREATE TRIGGER pgblend_truncate AFTER TRUNCATE ON %s
+            FOR EACH STATEMENT EXECUTE FUNCTION pgblend._table_truncated(%L)', part, attached.id);
+        IF attached.row_level THEN
+            EXECUTE format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER pgblend_truncate', part);
+        END IF;
+    END LOOP;
+END;
+$function$;
+
 -- attach_table: let a collection follow a table: each row is a document, searchable in the
 -- transaction that writes it.
--- The document's text is that of text_columns, a blank line between them, or the title where that
--- is blank; metadata has the metadata_columns as JSON; source_key is the key's text, or a JSON
--- array of several columns, so that SELECT a.* FROM hybrid_search(…) AS r INNER JOIN articles AS a
--- ON a.id = r.source_key::bigint joins back. collection is made where there is none, and named as
--- the table where none is named; it must be empty. key_columns are the primary key's where left
--- out. Up to 1,000 rows are brought in at once, the rest by fill_table. A table that is attached
--- already is attached anew, with other columns. row_level NULL means: for partitioned tables,
--- partitions and subscribers of a replication.
--- A row's foreign keys to attached tables, its own among them, are edges foreign_key of the graph
--- to the referenced rows' documents, in either order of attachment, where they reference
--- key_columns in the order of their index; one that is added later counts for rows written from
--- then on, and for all after fill_table(…, anew => true): check_attached_tables tells. For members
--- of pgblend_admin who own the table.
+-- The text is that of text_columns, a blank line between them, or the title where that is blank.
+-- metadata has the metadata_columns as JSON. source_key is the key's text, or a JSON array of
+-- several columns: SELECT a.* FROM hybrid_search(…) AS r INNER JOIN articles AS a ON a.id =
+-- r.source_key::bigint joins back. A collection that is not there is made, by default with the
+-- table's name; it must be empty. key_columns are those of the primary key by default. The first
+-- 1,000 rows are stored at once, fill_table stores the rest. A table that is attached already gets
+-- the new columns. NULL row_level means true for partitioned tables, partitions and subscribers of
+-- a replication. A row's foreign keys to attached tables, its own among them, are edges of type
+-- foreign_key, whichever table is attached first. They must reference key_columns in the order of
+-- their index. A foreign key that is added later counts for new rows, and for all after
+-- fill_table(…, anew => true); check_attached_tables tells. For members of pgblend_admin who own
+-- the table.
 CREATE OR REPLACE FUNCTION blend.attach_table(
     table_name text,
     text_columns text[],
@@ -28,7 +173,6 @@ RETURNS TABLE (collection_name text, rows_filled bigint, filled boolean)
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 1
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -1,19 +1,49 @@
+-- _trigger_problems: which triggers an attached table lacks, or has disabled.
+CREATE OR REPLACE FUNCTION pgblend._trigger_problems(attached pgblend_data.attached_table)
+RETURNS TABLE (problem text)
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+ROWS 1
+AS $function$
+BEGIN
+    RETURN QUERY
+    WITH wanted AS (
+        SELECT attached.relation::oid AS relation, w.name
+        FROM unnest(CASE WHEN attached.row_level THEN ARRAY['pgblend_rows']
+            ELSE ARRAY['pgblend_delete', 'pgblend_insert', 'pgblend_update'] END) AS w (name)
+        UNION ALL
+        SELECT attached.relation, 'pgblend_truncate'
+        UNION ALL
+        SELECT p.relid, 'pgblend_truncate' FROM pg_partition_tree(attached.relation) AS p
+        WHERE p.relid <> attached.relation
+    )
+    SELECT format('%s%s of %s',
+        CASE WHEN t.oid IS NULL THEN 'there is no trigger ' ELSE 'disabled: ' END,
+        w.name, w.relation::regclass)
+    FROM wanted AS w
+    LEFT JOIN pg_catalog.pg_trigger AS t ON t.tgrelid = w.relation AND t.tgname = w.name
+    WHERE t.oid IS NULL OR t.tgenabled = 'D' OR attached.row_level AND t.tgenabled <> 'A'
+    UNION ALL
+    SELECT format('%s is a subscriber''s, and its triggers fire for statements', attached.relation)
+    WHERE NOT attached.row_level AND pgblend._needs_row_triggers(attached.relation)
+    ORDER BY 1;
+END;
+$function$;
+
 -- check_attached_tables: what is wrong with attached tables, and how to mend it; no row where all
 -- is well.
--- Counts rows and documents where the caller may read the table, which reads both. No cursor is
--- open meanwhile: code of a table's owner could fetch its rows.
+-- It reads and counts the rows of tables that the caller may read. No cursor is open meanwhile:
+-- code of a table's owner could fetch its rows.
 CREATE OR REPLACE FUNCTION blend.check_attached_tables()
 RETURNS TABLE (table_name text, problem text, mend text)
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 10
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
     attached pgblend_data.attached_table;
     how record;
-    part regclass;
     foreign_keys text[];
     missing bigint;
     orphans bigint;
@@ -23,15 +53,15 @@ BEGIN
     LOOP
         table_name := attached.table_name;
         how := pgblend._attachment_queries(attached);
-        IF NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = attached.relation) THEN
-            problem := how.problem;
-            mend := format('SELECT detach_table(%L)', table_name);
-            RETURN NEXT;
-            CONTINUE;
-        ELSIF how.problem IS NOT NULL THEN
-            problem := how.problem || ': changes are not followed';
-            mend := format('attach it anew, with its columns as they are: '
-                'SELECT * FROM attach_table(%L, …)', attached.relation);
+        IF how.problem IS NOT NULL THEN
+            IF EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = attached.relation) THEN
+                problem := how.problem || ': changes are not followed';
+                mend := format('attach it anew, with its columns as they are: '
+                    'SELECT * FROM attach_table(%L, …)', attached.relation);
+            ELSE
+                problem := how.problem;
+                mend := format('SELECT detach_table(%L)', table_name);
+            END IF;
             RETURN NEXT;
             CONTINUE;
         END IF;

@@ -1,12 +1,11 @@
--- detach_table: follow a table no more, and forget its rows: triggers, documents, the collection
--- where attach_table made it; returns how many documents went.
--- A table that was dropped is named as it was attached. One that is not attached is an error. For
--- members of pgblend_admin who own the table.
+-- detach_table: follow a table no more and delete its documents; returns how many.
+-- Its triggers go as well, and the collection where attach_table made it. A table that was dropped
+-- is named as it was attached. A table that is not attached is an error. For members of
+-- pgblend_admin who own the table.
 CREATE OR REPLACE FUNCTION blend.detach_table(table_name text)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -1,9 +1,9 @@
--- fill_table: bring in the next rows of an attached table, at most batch_size; returns how many.
--- To be called again, each time in a transaction of its own, until it returns 0: then all rows are
--- in, and documents whose row is gone are not any more. Writers of the table are not stopped; where
--- one stands in the way for half a second, the call fails with 55P03 and can be repeated. anew
--- begins with the first row again; what is as it should be is left alone. For members of
--- pgblend_admin who may read the table.
+-- fill_table: store the next rows of an attached table, at most batch_size; returns how many.
+-- Call it again, each time in a transaction of its own, until it returns 0. Then all rows are
+-- stored, and documents without a row are gone. Writers of the table are not stopped: where one
+-- stands in the way for half a second, the call fails with 55P03 and can be repeated. anew begins
+-- with the first row again; documents that are up to date stay. For members of pgblend_admin who
+-- may read the table.
 CREATE OR REPLACE FUNCTION blend.fill_table(
     table_name text,
     batch_size integer DEFAULT 500,
@@ -12,7 +12,6 @@ CREATE OR REPLACE FUNCTION blend.fill_table(
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 SET lock_timeout = '500ms'
 SET timezone = 'UTC'
 SET datestyle = 'ISO, YMD'

@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION pgblend._chunk_enqueue()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)

@@ -12,7 +12,6 @@ CREATE OR REPLACE FUNCTION pgblend._fail_embeddings(
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -1,3 +1,55 @@
+-- _embedding_allowance: how many of the wanted texts may be sent to a space's model now.
+-- All workers share a bucket: embedding_texts_per_minute flow in evenly, and it holds ten seconds'
+-- worth. This locks the bucket until the transaction ends; whoever takes texts counts them off
+-- (_take_allowance). Runs with its owner's rights, since a writer could fill or empty the bucket.
+-- Without that setting all may be sent; NULL wanted means as many as there are.
+CREATE OR REPLACE FUNCTION pgblend._embedding_allowance(space text, wanted integer)
+RETURNS integer
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+#variable_conflict use_column
+DECLARE
+    per_second double precision :=
+        (blend.get_setting('embedding_texts_per_minute') #>> '{}')::double precision / 60;
+    holds double precision := greatest(per_second * 10, 1);
+    available double precision;
+BEGIN
+    IF per_second IS NULL THEN
+        RETURN wanted;
+    END IF;
+    INSERT INTO pgblend_data.embedding_allowance AS a (space, texts, counted_at)
+    SELECT s.name, holds, clock_timestamp()
+    FROM pgblend_data.embedding_space AS s
+    WHERE s.name = _embedding_allowance.space
+    ON CONFLICT ON CONSTRAINT embedding_allowance_pkey DO UPDATE
+    SET texts = least(
+            holds, a.texts + per_second * extract(epoch FROM excluded.counted_at - a.counted_at)),
+        counted_at = excluded.counted_at
+    RETURNING a.texts INTO available;
+    RETURN least(floor(greatest(available, 0)), wanted);
+END;
+$function$;
+
+-- _take_allowance: count off texts that are sent to a space's model, at most what the bucket holds.
+-- It does nothing where there is no bucket, or texts is NULL or negative. Runs with its owner's
+-- rights: it only takes, and what flows in later is everybody's again.
+CREATE OR REPLACE FUNCTION pgblend._take_allowance(space text, texts integer)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    UPDATE pgblend_data.embedding_allowance AS a
+    SET texts = greatest(a.texts - _take_allowance.texts, 0)
+    WHERE a.space = _take_allowance.space AND _take_allowance.texts > 0;
+END;
+$function$;
+
 -- _next_embeddings: chunks that wait for a vector in a space, with the text to embed, claimed for a
 -- worker.
 -- A claim holds no row lock, so a chunk can be deleted while the model thinks; it ends with
@@ -16,7 +68,6 @@ RETURNS TABLE (chunk_id bigint, input text)
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 100
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -1,10 +1,9 @@
--- _note_probe: keep what the model of a space answered to the probe text, to know it again.
--- A vector of another size than the space's is an error. A NULL vector notes nothing.
+-- _note_probe: store what a space's model answered to the probe text, to know the model again.
+-- A vector of another size than the space's is an error. NULL stores nothing.
 CREATE OR REPLACE FUNCTION pgblend._note_probe(space text, embedding real[])
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target pgblend_data.embedding_space;

@@ -1,3 +1,10 @@
+-- _probe_text: the text that a model is asked about, to know it again.
+CREATE OR REPLACE FUNCTION pgblend._probe_text()
+RETURNS text
+LANGUAGE sql
+IMMUTABLE PARALLEL SAFE
+RETURN 'How many dimensions has a vector of this model?';
+
 -- _probe_model: the vector that a model gives for the probe text, asked through the gateway.
 -- PB008 where the gateway fails or its answer holds no vector. Runs with its owner's rights, like
 -- _request_model; only admins may call it, who choose the models anyway.

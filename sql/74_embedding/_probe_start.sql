@@ -4,15 +4,4 @@ CREATE OR REPLACE FUNCTION pgblend._probe_start(embedding real[])
 RETURNS real[]
 LANGUAGE sql
 IMMUTABLE PARALLEL SAFE
-RETURN (
-    SELECT
-        array_agg((e.value / coalesce(nullif(e.norm, 0), 1))::real ORDER BY e.place)
-            FILTER (WHERE e.place <= 32)
-    FROM (
-        SELECT
-            u.value,
-            u.place,
-            sqrt(sum(u.value::double precision ^ 2) OVER ()) AS norm
-        FROM unnest(embedding) WITH ORDINALITY AS u (value, place)
-    ) AS e
-);
+RETURN (l2_normalize(embedding::vector)::real[])[1:32];

@@ -1,13 +1,10 @@
 -- _queue_again: queue chunks for a new vector, in every space; the one they have stays until then.
 -- A worker that has one of them at the model loses its claim, so what it brings is not stored.
 CREATE OR REPLACE FUNCTION pgblend._queue_again(chunk_ids bigint[])
-RETURNS bigint
+RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
-DECLARE
-    queued bigint;
 BEGIN
     INSERT INTO pgblend_data.embedding_queue AS q (
         space, chunk_id, document_id, collection_id, bucket)
@@ -17,10 +14,8 @@ BEGIN
     WHERE c.id = ANY(chunk_ids)
     ON CONFLICT ON CONSTRAINT embedding_queue_pkey DO UPDATE
     SET worker = NULL, attempts = 0, not_before = NULL, dead_at = NULL, queued_at = now();
-    GET DIAGNOSTICS queued = ROW_COUNT;
-    IF queued > 0 THEN
+    IF FOUND THEN
         PERFORM pgblend._wake_workers();
     END IF;
-    RETURN queued;
 END;
 $function$;

@@ -1,26 +1,19 @@
 -- _store_embeddings: move vectors from the temporary table embedding_stage (chunk_id, embedding) to
--- a space, and take their chunks off the queue; returns how many.
--- The client fills the stage by COPY. Chunks that are not queued (any more), or whose claim the
--- worker lost (deleted, queued anew, taken over), are left out; without a worker claims do not
--- count. A vector of the wrong size and NULL are errors, and nothing is stored.
+-- a space; returns how many.
+-- The client fills the stage by COPY; stored chunks leave the queue. Chunks that are no longer
+-- queued, or whose claim the worker lost, are left out; without a worker claims do not count. A
+-- vector of the wrong size and NULL are errors, and nothing is stored.
 CREATE OR REPLACE FUNCTION pgblend._store_embeddings(space text, worker integer DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
-    target pgblend_data.embedding_space;
+    target pgblend_data.embedding_space := pgblend._named_space(_store_embeddings.space);
     wrong integer;
     fresh bigint;
 BEGIN
-    SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
-    WHERE s.name = _store_embeddings.space;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no embedding space "%"', left(_store_embeddings.space, 200)
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
-    END IF;
     -- Calls in text: none (a space's table).
     EXECUTE 'SELECT coalesce(vector_dims(embedding), 0) FROM pg_temp.embedding_stage
         WHERE coalesce(vector_dims(embedding), 0) <> $1 LIMIT 1' INTO wrong USING target.dimensions;

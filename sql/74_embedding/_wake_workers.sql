@@ -1,6 +1,6 @@
--- _wake_workers: tell workers that wait that there is work, once this transaction commits.
+-- _wake_workers: tell waiting workers that there is work, once this transaction commits.
 -- Only where one waits: a NOTIFY makes the commits of all sessions go one after another. A worker
--- that begins to wait just then misses it, and looks by itself soon after.
+-- that begins to wait just then looks by itself soon after.
 CREATE OR REPLACE FUNCTION pgblend._wake_workers()
 RETURNS void
 LANGUAGE plpgsql

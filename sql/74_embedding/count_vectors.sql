@@ -1,7 +1,7 @@
--- count_vectors: of one embedding space, or with NULL of each, how far it is filled and its size.
--- Counts what the caller may read; bytes are of all collections, and NULL but for admins. dead are
--- chunks that were given up; missing ones neither have a vector nor wait for one, and
--- queue_missing_vectors queues them. An unknown space gives no row.
+-- count_vectors: how far an embedding space (NULL: each) is filled, and its size.
+-- It counts what the caller may read; bytes are of all collections, and NULL but for admins. dead
+-- chunks were given up. missing ones neither have a vector nor wait for one; queue_missing_vectors
+-- queues them. An unknown space gives no row.
 CREATE OR REPLACE FUNCTION blend.count_vectors(space text DEFAULT NULL)
 RETURNS TABLE (
     name text,
@@ -16,7 +16,6 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 ROWS 2
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -1,11 +1,117 @@
--- create_embedding_space: register a model's vectors: a table, an HNSW index and a queue of all
--- chunks; returns the dimensions.
--- The model is asked for one vector through the gateway: it tells the dimensions, which must be the
--- given ones, and what it gives is kept to know the model again. Where the caller brings the
--- vectors, probe => false asks nothing, and dimensions must be given. An active space takes the
--- place of the one that was. storage binary indexes one bit a dimension and re-scores by the stored
--- halfvec. A name in use, a wrong name, storage or number of dimensions, and a gateway that fails
--- are errors. NULL for active and probe means true. For members of pgblend_admin.
+-- _check_space: raise unless an embedding space can be made like this.
+-- What an HNSW index takes is the limit: 2000 dimensions of vector and 4000 of halfvec; binary
+-- spaces store halfvec, which takes 16000. NULL dimensions are right where the model is asked.
+CREATE OR REPLACE FUNCTION pgblend._check_space(
+    name text,
+    model text,
+    dimensions integer,
+    storage text
+)
+RETURNS void
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+AS $function$
+DECLARE
+    most integer := CASE storage
+        WHEN 'vector' THEN 2000 WHEN 'halfvec' THEN 4000 WHEN 'binary' THEN 16000 END;
+BEGIN
+    IF name IS NULL OR name !~ '^[a-z][a-z0-9_]{0,31}$'
+        OR name IN ('queue', 'space')
+    THEN
+        RAISE EXCEPTION 'space name is %: expected lower-case letters, digits and _, at most 32',
+            coalesce(quote_literal(left(name, 200)), 'NULL')
+            USING ERRCODE = '22023', HINT = 'For example: minilm (queue and space are taken)';
+    ELSIF coalesce(btrim(model), '') = '' THEN
+        RAISE EXCEPTION 'model is empty: expected a model name that the gateway knows'
+            USING ERRCODE = '22023', HINT = 'For example: local/all-minilm-l6-v2';
+    ELSIF most IS NULL THEN
+        RAISE EXCEPTION 'storage is %: expected vector, halfvec or binary',
+            coalesce(quote_literal(left(storage, 200)), 'NULL')
+            USING ERRCODE = '22023',
+            HINT = 'halfvec takes half the space; binary has a small index beside it.';
+    ELSIF dimensions IS NOT NULL AND dimensions NOT BETWEEN 1 AND most THEN
+        RAISE EXCEPTION 'dimensions is %: expected 1 to % for storage %',
+            dimensions, most, storage
+            USING ERRCODE = '22023', HINT = 'halfvec takes up to 4000, binary up to 16000.';
+    ELSIF EXISTS (SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = _check_space.name)
+    THEN
+        RAISE EXCEPTION 'there is an embedding space "%" already', name
+            USING ERRCODE = '42710', HINT = 'SELECT * FROM blend.embedding_spaces';
+    END IF;
+END;
+$function$;
+
+-- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
+-- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. By
+-- pgvector's own ef_construction (64) walks get lost where texts are of several kinds. Runs
+-- with its owner's rights: the tables belong to whoever owns the others. Only admins may call it.
+CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(space text)
+RETURNS void
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    extension_schema text := (
+        SELECT e.extnamespace::regnamespace FROM pg_extension AS e WHERE e.extname = 'vector');
+    made pgblend_data.embedding_space := pgblend._named_space(space);
+BEGIN
+    -- Calls in text: none (a space's table).
+    EXECUTE format(
+        $sql$
+        CREATE TABLE pgblend_data.%1$I (
+            chunk_id bigint PRIMARY KEY,
+            document_id bigint NOT NULL,
+            chunk_index integer NOT NULL,
+            collection_id bigint NOT NULL,
+            bucket smallint NOT NULL,
+            embedding %2$s NOT NULL,
+            CONSTRAINT %3$I FOREIGN KEY (chunk_id, document_id, collection_id)
+            REFERENCES pgblend_data.chunk (id, document_id, collection_id) ON DELETE CASCADE
+        );
+        COMMENT ON TABLE pgblend_data.%1$I IS
+        'Vectors of one embedding space; made by blend.create_embedding_space.';
+        CREATE INDEX %4$I ON pgblend_data.%1$I USING hnsw (%5$s) WITH (ef_construction = 200);
+        CREATE INDEX %6$I ON pgblend_data.%1$I USING btree (collection_id);
+        CREATE POLICY %7$I ON pgblend_data.%1$I FOR SELECT USING (
+            collection_id IN (SELECT c.id FROM pgblend_data.collection AS c));
+        CREATE POLICY %8$I ON pgblend_data.%1$I USING (
+            collection_id IN (
+                SELECT g.collection_id FROM pgblend_data.collection_grant AS g
+                WHERE g.privilege = 'write'));
+        CREATE POLICY %9$I ON pgblend_data.%1$I
+        USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
+        CREATE POLICY %10$I ON pgblend_data.%1$I AS RESTRICTIVE USING (true) WITH CHECK (
+            (document_id, collection_id) = (
+                SELECT c.document_id, c.collection_id FROM pgblend_data.chunk AS c
+                WHERE c.id = chunk_id));
+        ALTER TABLE pgblend_data.%1$I ENABLE ROW LEVEL SECURITY;
+        GRANT SELECT ON pgblend_data.%1$I TO pgblend_reader;
+        GRANT INSERT, UPDATE, DELETE ON pgblend_data.%1$I TO pgblend_writer;
+        $sql$,
+        made.table_name, format('%s.%s', extension_schema, made.vector_type),
+        made.table_name || '_chunk_fkey',
+        made.table_name || '_embedding_hnsw',
+        CASE made.storage
+            WHEN 'binary' THEN format(
+                '(%1$s.binary_quantize(embedding)::bit(%2$s)) %1$s.bit_hamming_ops',
+                extension_schema, made.dimensions)
+            ELSE format('embedding %s.%s_cosine_ops', extension_schema, made.storage) END,
+        made.table_name || '_collection_id_btree',
+        made.table_name || '_read', made.table_name || '_write', made.table_name || '_admin',
+        made.table_name || '_own');
+END;
+$function$;
+
+-- create_embedding_space: register a model's vectors: make a table, an HNSW index and a queue of
+-- all chunks; returns the dimensions.
+-- The model gives one vector through the gateway. Its dimensions must be the given ones, and its
+-- beginning is kept to know the model again. Where the caller brings the vectors, probe => false
+-- asks nothing, and dimensions must be given. A new active space takes the place of the old one.
+-- storage binary indexes one bit a dimension and re-scores by the stored halfvec. A name in use, a
+-- wrong name, storage or number of dimensions, and a gateway that fails are errors. NULL for active
+-- and probe means true. For members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.create_embedding_space(
     name text,
     model text,
@@ -17,7 +123,6 @@ CREATE OR REPLACE FUNCTION blend.create_embedding_space(
 RETURNS integer
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

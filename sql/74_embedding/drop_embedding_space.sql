@@ -1,10 +1,8 @@
--- drop_embedding_space: delete an embedding space with its vectors; false where there is none to
--- delete.
--- The space that searches use is refused (55006) unless even_active is true. Waits for searches in
--- it: short times, over and over, so that nobody waits behind it for long and no deadlock hits
--- others; 55P03 after 10 s. Runs with its owner's rights, since the table belongs to whoever owns
--- the others; a check constraint makes sure that the registry names embedding tables only. For
--- members of pgblend_admin.
+-- drop_embedding_space: delete an embedding space with its vectors; false where there is none.
+-- The active space is refused (55006) unless even_active is true. It waits for searches in short
+-- turns, so that nobody waits behind it for long and no deadlock hits others; 55P03 after 10 s.
+-- Runs with its owner's rights, since the table belongs to whoever owns the others; a check
+-- constraint lets the registry name embedding tables only. For members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.drop_embedding_space(
     name text,
     even_active boolean DEFAULT false

@@ -1,7 +1,7 @@
--- probe_embedding_space: ask the model of a space for one vector and compare it with what it was.
--- likeness is the cosine of the two beginnings: 1 for the same model, NULL where the model was not
--- asked when the space was made. An unknown space gives no row; PB008 where the gateway fails. For
--- members of pgblend_admin.
+-- probe_embedding_space: ask the model of a space for one vector and compare it with the first one.
+-- likeness is the cosine of their beginnings: 1 for the same model, NULL where the space was made
+-- without asking. An unknown space gives no row; PB008 where the gateway fails. For members of
+-- pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.probe_embedding_space(space text)
 RETURNS TABLE (
     model text,
@@ -13,7 +13,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 1
 COST 100000
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

@@ -1,22 +1,18 @@
--- retry_embeddings: queue dead letters and chunks that wait to be tried again anew, as if they had
--- never failed; returns how many.
--- NULL means all spaces; an unknown space is an error. Only chunks of collections that the caller
--- may write.
+-- retry_embeddings: queue dead letters and postponed chunks anew, as if they had never failed;
+-- returns how many.
+-- NULL means all spaces; an unknown space is an error. It takes chunks of collections that the
+-- caller may write.
 CREATE OR REPLACE FUNCTION blend.retry_embeddings(space text DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
     queued bigint;
 BEGIN
-    IF retry_embeddings.space IS NOT NULL AND NOT EXISTS (
-        SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = retry_embeddings.space)
-    THEN
-        RAISE EXCEPTION 'there is no embedding space "%"', left(retry_embeddings.space, 200)
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
+    IF retry_embeddings.space IS NOT NULL THEN
+        PERFORM pgblend._named_space(retry_embeddings.space);
     END IF;
     UPDATE pgblend_data.embedding_queue AS q
     SET attempts = 0, not_before = NULL, dead_at = NULL, queued_at = now()

@@ -1,8 +1,8 @@
 -- switch_embedding_space: let searches use another embedding space, from the commit on; returns the
 -- name of the one before.
--- Each search keeps the space that it began with. A space in which chunks wait for their vector is
--- refused (55000) unless even_incomplete is true; an unknown one is an error. To the active space:
--- nothing changes. For members of pgblend_admin.
+-- A search keeps the space that it began with. A space in which chunks wait for their vector is
+-- refused (55000) unless even_incomplete is true; an unknown one is an error. Switching to the
+-- active space changes nothing. For members of pgblend_admin.
 CREATE OR REPLACE FUNCTION blend.switch_embedding_space(
     name text,
     even_incomplete boolean DEFAULT false
@@ -10,7 +10,6 @@ CREATE OR REPLACE FUNCTION blend.switch_embedding_space(
 RETURNS text
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -19,13 +18,8 @@ DECLARE
 BEGIN
     -- One switch after the other; ordered, so that two do not wait for each other.
     PERFORM s.name FROM pgblend_data.embedding_space AS s ORDER BY s.name FOR UPDATE;
-    IF NOT EXISTS (
-        SELECT FROM pgblend_data.embedding_space AS s WHERE s.name = switch_embedding_space.name)
-    THEN
-        RAISE EXCEPTION 'there is no embedding space %',
-            coalesce(quote_ident(left(switch_embedding_space.name, 200)), 'NULL')
-            USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.embedding_spaces';
-    ELSIF NOT coalesce(even_incomplete, false) THEN
+    PERFORM pgblend._named_space(switch_embedding_space.name);
+    IF NOT coalesce(even_incomplete, false) THEN
         SELECT c.waiting + c.missing INTO lacking
         FROM blend.count_vectors(switch_embedding_space.name) AS c;
         IF lacking > 0 THEN

@@ -1,12 +1,11 @@
--- _renew_summaries: let documents whose summary is of another model or prompt than made_by wait for
--- another one; returns how many.
--- The old ones serve until the new ones come; those set by hand stay. Those that were given up are
--- tried again. NULL collection: all; an unknown one is an error.
+-- _renew_summaries: queue documents whose summary is of another model or prompt than made_by;
+-- returns how many.
+-- Old summaries serve until the new ones come; those set by hand stay. Documents that were given up
+-- are tried again. NULL collection means all; an unknown one is an error.
 CREATE OR REPLACE FUNCTION pgblend._renew_summaries(made_by text, collection text DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     asked bigint := CASE WHEN _renew_summaries.collection IS NOT NULL

@@ -1,11 +1,65 @@
+-- _store_summary: store a document's summary and queue the chunks whose text to embed changes.
+-- False where the document's text is another by now; a NULL content_hash stands for any. Ends the
+-- claim of _next_summaries.
+CREATE OR REPLACE FUNCTION pgblend._store_summary(
+    document_id bigint,
+    content_hash text,
+    summary text,
+    key text,
+    made_by text DEFAULT NULL
+)
+RETURNS boolean
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+#variable_conflict use_column
+DECLARE
+    target pgblend_data.document;
+    before text;
+BEGIN
+    UPDATE pgblend_data.document_summary AS m
+    SET worker = NULL
+    WHERE m.document_id = _store_summary.document_id AND _store_summary.content_hash IS NOT NULL;
+    SELECT d.* INTO target FROM pgblend_data.document AS d
+    WHERE d.id = _store_summary.document_id
+        AND d.content_hash = coalesce(_store_summary.content_hash, d.content_hash)
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    SELECT m.summary INTO before
+    FROM pgblend_data.document_summary AS m WHERE m.document_id = target.id;
+    INSERT INTO pgblend_data.document_summary AS m (
+        document_id, collection_id, bucket, summary, key, made_by, made_at)
+    VALUES (
+        target.id, target.collection_id, target.bucket, _store_summary.summary,
+        _store_summary.key, _store_summary.made_by, now())
+    ON CONFLICT ON CONSTRAINT document_summary_pkey DO UPDATE
+    SET summary = excluded.summary, key = excluded.key, made_by = excluded.made_by,
+        outdated = false, failures = 0, reason = NULL, made_at = now();
+    PERFORM pgblend._queue_again(ARRAY(
+        SELECT c.id
+        FROM pgblend_data.chunk AS c
+        CROSS JOIN LATERAL (
+            SELECT pgblend._collection_settings(n.settings) ->> 'embedding_prefix' AS prefix
+            FROM pgblend_data.collection AS n WHERE n.id = target.collection_id
+            OFFSET 0
+        ) AS s
+        WHERE c.document_id = target.id
+            AND pgblend._embedding_input(s.prefix, target.title, c.heading, c.content, before)
+                <> pgblend._embedding_input(
+                    s.prefix, target.title, c.heading, c.content, _store_summary.summary)));
+    RETURN true;
+END;
+$function$;
+
 -- set_summary: give a document a summary of one's own, in place of a model's; false where there is
 -- no such document.
--- NULL and an empty one take it away. Chunks whose text to embed it changes wait for a new vector.
+-- NULL and an empty text remove it. Chunks whose text to embed changes wait for a new vector.
 CREATE OR REPLACE FUNCTION blend.set_summary(document_id bigint, summary text)
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 BEGIN
     RETURN pgblend._store_summary(document_id, NULL, coalesce(btrim(summary), ''), NULL);

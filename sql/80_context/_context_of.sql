@@ -1,3 +1,18 @@
+-- _context_document: a context as one JSON document: parts, statistics, and the text for a model.
+-- `request` and the result are described in plpy/context/render.py. Where one who reads cannot
+-- see a passage, the caller has left it out.
+CREATE OR REPLACE FUNCTION pgblend._context_document(request json)
+RETURNS jsonb
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+AS $python$
+import json
+from pgblend.plpy.context.render import context_document
+
+return json.dumps(context_document(json.loads(request)))
+$python$;
+
 -- _context_of: a context made of the rows of a search.
 -- A search without rows gives no parts.
 CREATE OR REPLACE FUNCTION pgblend._context_of(
@@ -9,7 +24,6 @@ CREATE OR REPLACE FUNCTION pgblend._context_of(
 RETURNS jsonb
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     request json := json_build_object(

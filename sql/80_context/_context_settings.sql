@@ -8,7 +8,6 @@ CREATE OR REPLACE FUNCTION pgblend._context_settings(
 RETURNS jsonb
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     settings jsonb := pgblend._search_settings(

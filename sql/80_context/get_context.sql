@@ -19,7 +19,6 @@ RETURNS jsonb
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 COST 100000
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     started_at timestamptz := clock_timestamp();

@@ -12,27 +12,20 @@ RETURNS SETOF blend.search_result
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 100
-SET search_path FROM CURRENT
 SET "pgblend.purpose" = 'evaluation'
 AS $function$
-DECLARE
-    collections text[] := (
-        SELECT ARRAY[c.name] FROM pgblend_data.collection AS c WHERE c.id = run.collection_id);
-    words text := pgblend._plain_query(query);
 BEGIN
-    IF run.arm = 'lexical' THEN
-        RETURN QUERY SELECT r.* FROM blend.lexical_search(
-            words, run.result_limit, collections, NULL, '{"strict": true}' || run.options) AS r;
-    ELSIF run.arm = 'vector' THEN
-        RETURN QUERY SELECT r.* FROM blend.vector_search(
-            query, run.result_limit, collections, NULL, run.options, query_embedding) AS r;
-    ELSIF run.arm = 'fuzzy' THEN
-        RETURN QUERY SELECT r.* FROM blend.fuzzy_search(
-            words, run.result_limit, collections, NULL, run.options) AS r;
-    ELSE
-        RETURN QUERY SELECT r.* FROM blend.hybrid_search(
-            words, run.result_limit, collections, NULL, run.profile, run.options,
-            query_embedding) AS r;
-    END IF;
+    RETURN QUERY
+    SELECT r.*
+    FROM pgblend._search(
+        CASE run.arm WHEN 'vector' THEN query ELSE pgblend._plain_query(query) END,
+        run.result_limit,
+        (SELECT ARRAY[c.name] FROM pgblend_data.collection AS c WHERE c.id = run.collection_id),
+        NULL,
+        run.profile,
+        CASE run.arm WHEN 'lexical' THEN '{"strict": true}'::jsonb ELSE '{}' END || run.options,
+        CASE WHEN run.arm IN ('hybrid', 'vector') THEN query_embedding END,
+        nullif(run.arm, 'hybrid')) AS s
+    CROSS JOIN LATERAL unnest(s.results) AS r;
 END;
 $function$;

@@ -13,7 +13,6 @@ CREATE OR REPLACE FUNCTION pgblend._start_run(
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

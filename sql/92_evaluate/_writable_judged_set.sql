@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION pgblend._writable_judged_set(judged_set text)
 RETURNS pgblend_data.judged_set
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     target pgblend_data.judged_set;

@@ -1,3 +1,88 @@
+-- _audit_filters: the filters that an audit tries, each with the share of passages that pass it.
+-- Given filters stand for themselves (one that is NULL for none). NULL stands for no filter and, of
+-- the documents' own metadata, the equal conditions nearest to a tenth, a hundredth and a
+-- thousandth of the documents, where any is within a factor of 3.
+CREATE OR REPLACE FUNCTION pgblend._audit_filters(collection_ids bigint[], filters jsonb[])
+RETURNS TABLE (filter jsonb, selectivity double precision)
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+ROWS 4
+AS $function$
+#variable_conflict use_column
+DECLARE
+    total bigint;
+BEGIN
+    IF filters IS NOT NULL THEN
+        total := (
+            SELECT count(*) FROM pgblend_data.chunk AS c
+            WHERE c.collection_id = ANY(collection_ids));
+        RETURN QUERY SELECT f.filter,
+            coalesce(cardinality(pgblend._filter_chunks(f.filter, collection_ids, NULL)), 0)
+                / nullif(total, 0)::double precision
+        FROM unnest(filters) WITH ORDINALITY AS f (filter, place) ORDER BY f.place;
+        RETURN;
+    END IF;
+    total := (
+        SELECT count(*) FROM pgblend_data.document AS d
+        WHERE d.collection_id = ANY(collection_ids));
+    RETURN QUERY SELECT NULL::jsonb, 1::double precision;
+    RETURN QUERY
+    WITH share AS MATERIALIZED (
+        SELECT m.key, m.value, count(*)::double precision / total AS share
+        FROM pgblend_data.document AS d
+        CROSS JOIN LATERAL jsonb_each(d.metadata) AS m
+        WHERE d.collection_id = ANY(collection_ids)
+            AND jsonb_typeof(m.value) IN ('string', 'number', 'boolean')
+        GROUP BY m.key, m.value
+    )
+    SELECT jsonb_build_object(n.key, n.value), n.share
+    FROM unnest(ARRAY[0.1, 0.01, 0.001]) AS target
+    CROSS JOIN LATERAL (
+        SELECT s.* FROM share AS s
+        WHERE abs(ln(s.share / target)) < ln(3)
+        ORDER BY abs(ln(s.share / target)), s.key COLLATE "C", s.value LIMIT 1
+    ) AS n
+    ORDER BY target DESC;
+END;
+$function$;
+
+-- _sample_vectors: points halfway between two stored vectors of a space, for an audit.
+-- A NULL space is the active one. The same ids give the same points. No space or no visible vectors
+-- give an empty array; where there are fewer than 2 · sample_size, fewer points.
+CREATE OR REPLACE FUNCTION pgblend._sample_vectors(
+    collection_ids bigint[],
+    sample_size integer,
+    space text
+)
+RETURNS vector[]
+LANGUAGE plpgsql
+STABLE PARALLEL SAFE
+AS $function$
+DECLARE
+    sampled pgblend_data.embedding_space := pgblend._searched_space(space);
+    sample vector[];
+BEGIN
+    IF sampled.name IS NOT NULL THEN
+        -- Calls in text: none (a space's table).
+        EXECUTE format(
+            'SELECT array_agg(p.middle) FROM (
+                SELECT l2_normalize(e.embedding::vector)
+                    + l2_normalize(lead(e.embedding::vector) OVER (ORDER BY e.place)) AS middle,
+                    e.place
+                FROM (
+                    SELECT s.embedding, row_number() OVER (
+                        ORDER BY md5(s.chunk_id::text), s.chunk_id) AS place
+                    FROM pgblend_data.%I AS s
+                    WHERE s.collection_id = ANY($1) AND vector_norm(s.embedding::vector) > 0
+                    ORDER BY md5(s.chunk_id::text), s.chunk_id LIMIT 2 * $2
+                ) AS e
+            ) AS p WHERE p.place %% 2 = 1 AND vector_norm(p.middle) > 0', sampled.table_name)
+        INTO sample USING collection_ids, sample_size;
+    END IF;
+    RETURN coalesce(sample, '{}');
+END;
+$function$;
+
 -- audit_recall: how many of the nearest passages the HNSW index finds, by filter.
 -- Queries are `sample_size` points halfway between two stored vectors, chosen by a digest of their
 -- ids, so that a repeated audit asks the same. Each is searched by the index and exactly, with each
@@ -26,7 +111,6 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 4
-SET search_path FROM CURRENT
 SET client_min_messages = 'error'
 SET "pgblend.purpose" = 'evaluation'
 AS $function$

@@ -1,3 +1,21 @@
+-- _logged_search: the query of a search in the search log, NULL where there is none to be had.
+-- Runs with its owner's rights, since only admins read the log: others learn of searches that were
+-- made as the role that asks. Being a member of that role is not enough: a superuser, who is one of
+-- all, may be running somebody else's view.
+CREATE OR REPLACE FUNCTION pgblend._logged_search(search_id uuid)
+RETURNS text
+LANGUAGE plpgsql
+STABLE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    RETURN (
+        SELECT l.query FROM pgblend_data.search_log AS l
+        WHERE l.search_id = _logged_search.search_id AND l.role_name = pgblend._asking_role());
+END;
+$function$;
+
 -- feedback: note how well a passage answered a logged search; returns the judged query's id.
 -- The judgement goes into the judged set "feedback: <collection>", which is made where there is
 -- none, under the text of the query that was searched. A grade above 0 means relevant, the higher
@@ -8,13 +26,9 @@ CREATE OR REPLACE FUNCTION blend.feedback(search_id uuid, chunk_id bigint, grade
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
-#variable_conflict use_column
 DECLARE
     searched text := pgblend._logged_search(feedback.search_id);
-    found_document record;
-    set_name text;
 BEGIN
     IF searched IS NULL THEN
         RAISE EXCEPTION 'there is no search % of % with its query in the log',
@@ -22,20 +36,6 @@ BEGIN
             USING ERRCODE = '22023',
             HINT = 'The settings log_address and log_queries say what is logged; it takes seconds.';
     END IF;
-    SELECT d.source_key, o.name INTO found_document
-    FROM pgblend_data.chunk AS c
-    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
-    INNER JOIN pgblend_data.collection AS o ON d.collection_id = o.id
-    WHERE c.id = feedback.chunk_id;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no passage %', coalesce(feedback.chunk_id::text, 'NULL')
-            USING ERRCODE = '22023', HINT = 'Take chunk_id from a row of the search.';
-    END IF;
-    set_name := left('feedback: ' || found_document.name, 200);
-    IF NOT EXISTS (SELECT FROM pgblend_data.judged_set AS s WHERE s.name = set_name) THEN
-        PERFORM blend.add_judged_set(
-            set_name, found_document.name, 'What users said of passages that they found.');
-    END IF;
-    RETURN blend.record_judgement(set_name, searched, found_document.source_key, feedback.grade);
+    RETURN pgblend._note_feedback(searched, feedback.chunk_id, feedback.grade);
 END;
 $function$;

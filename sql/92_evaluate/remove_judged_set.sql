@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION blend.remove_judged_set(name text)
 RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 BEGIN

@@ -20,7 +20,6 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 4
-SET search_path FROM CURRENT
 AS $function$
 #variable_conflict use_column
 DECLARE

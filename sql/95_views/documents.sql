@@ -1,3 +1,29 @@
+-- collections: the collections that the caller may read, with their sizes.
+CREATE OR REPLACE VIEW blend.collections WITH (security_invoker = true) AS
+SELECT
+    c.id,  -- Internal number.
+    c.name,  -- Name, as search functions take it.
+    c.text_search_config,  -- Text search configuration of documents that name none.
+    c.settings,  -- Settings that differ from the database's; see blend.setting_catalog().
+    (
+        SELECT count(*)
+        FROM pgblend_data.document AS d
+        WHERE d.collection_id = c.id
+    ) AS documents,  -- Number of documents.
+    (
+        SELECT count(*)
+        FROM pgblend_data.chunk AS h
+        WHERE h.collection_id = c.id
+    ) AS chunks,  -- Number of chunks.
+    (
+        SELECT count(*)
+        FROM pgblend_data.embedding_queue AS q
+        INNER JOIN pgblend_data.embedding_space AS s ON q.space = s.name
+        WHERE s.active AND q.collection_id = c.id
+    ) AS chunks_without_vector,  -- Chunks that wait for a vector in the active embedding space.
+    c.created_at  -- When it was made.
+FROM pgblend_data.collection AS c;
+
 -- documents: the documents that the caller may read.
 CREATE OR REPLACE VIEW blend.documents WITH (security_invoker = true) AS
 SELECT
@@ -28,3 +54,62 @@ CROSS JOIN LATERAL (
     FROM pgblend_data.chunk AS h
     WHERE h.document_id = d.id
 ) AS totals;
+
+-- chunks: the chunks that the caller may read.
+CREATE OR REPLACE VIEW blend.chunks WITH (security_invoker = true) AS
+SELECT
+    h.id AS chunk_id,  -- Number of the chunk; new text has a new one.
+    h.document_id,  -- Its document.
+    h.chunk_index,  -- Place in the document, from 0.
+    c.name AS collection,  -- Name of its collection.
+    h.content,  -- Text, with the overlap at its beginning.
+    h.heading,  -- Headings that it stands under.
+    h.kind,  -- code, doc, signature or metadata.
+    h.start_line,  -- First line in the document's text, from 1.
+    h.end_line,  -- Last line.
+    h.start_offset,  -- First character in the document's text, from 0.
+    h.end_offset,  -- Character after the last.
+    h.own_start,  -- Character of content where its own text begins, after the overlap.
+    h.pages,  -- Pages that it touches.
+    h.token_count,  -- Tokens of content (cl100k_base).
+    h.metadata  -- Metadata of its own, over the document's.
+FROM pgblend_data.chunk AS h
+INNER JOIN pgblend_data.collection AS c ON h.collection_id = c.id;
+
+-- conversations: the channels, issues and mail threads that the caller may read, each with the
+-- cursor of its sync: the last message that is in.
+CREATE OR REPLACE VIEW blend.conversations WITH (security_invoker = true) AS
+SELECT
+    d.id AS document_id,  -- The document.
+    c.name AS collection,  -- Name of its collection.
+    -- Its key: slack:, linear: or mail: and the id that its source gave it, after pgblend sync.
+    d.source_key,
+    d.title,  -- Name of the channel, title of the issue or mail.
+    d.uri,  -- Where it can be read.
+    totals.messages,  -- How many of its messages are in.
+    totals.first_at,  -- When the first of them was written.
+    -- When the last of them was written: an export from here on lacks nothing but late arrivals.
+    totals.last_at,
+    totals.last_message_id,  -- What its source calls the last one, such as the ts of Slack.
+    d.ingested_at AS synced_at  -- When something of it came in last.
+FROM pgblend_data.document AS d
+INNER JOIN pgblend_data.collection AS c ON d.collection_id = c.id
+CROSS JOIN LATERAL (
+    SELECT
+        count(DISTINCT m.value ->> 'id') AS messages,
+        min(pgblend._iso_timestamp(m.value ->> 'time')) AS first_at,
+        max(pgblend._iso_timestamp(m.value ->> 'time')) AS last_at,
+        (array_agg(
+            m.value ->> 'id'
+            ORDER BY
+                pgblend._iso_timestamp(m.value ->> 'time') DESC NULLS LAST,
+                m.value ->> 'id' DESC
+        ))[1] AS last_message_id
+    FROM pgblend_data.chunk AS h
+    CROSS JOIN LATERAL jsonb_path_query(h.metadata, '$.messages[*]') AS m (value)
+    WHERE h.document_id = d.id
+) AS totals
+WHERE
+    d.media_type IN (
+        'application/x-slack-export', 'application/x-linear', 'application/mbox'
+    );

@@ -91,106 +91,46 @@ GRANT INSERT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgbl
 GRANT SELECT (called_at) ON pgblend_data.model_call TO pgblend_gateway;
 GRANT SELECT (searched_at) ON pgblend_data.search_log TO pgblend_gateway;
 -- The HTTP door's login finds a token's role as pgblend_serve, which may do nothing else.
-GRANT SELECT (digest, role_name, scopes, expires_at) ON pgblend_data.access_token TO pgblend_serve;
-GRANT SELECT, INSERT (name, digest, role_name, scopes, expires_at), DELETE
+GRANT SELECT (digest, role_name, scopes, expires_at, is_link, created_at), UPDATE (digest, is_link)
+ON pgblend_data.access_token TO pgblend_serve;
+GRANT SELECT, INSERT (name, digest, role_name, scopes, expires_at, is_link), DELETE
 ON pgblend_data.access_token TO pgblend_admin;
 
 -- The public surface for readers.
 GRANT EXECUTE ON FUNCTION
-blend.ask,
-blend.audit_recall,
-blend.blend_scores,
-blend.chunk_embeddings,
-blend.convex_fusion,
-blend.count_vectors,
-blend.drop_duplicates,
-blend.embed_text,
-blend.expand_query,
-blend.fuzzy_search,
-blend.get_context,
-blend.get_setting,
-blend.graph_score,
-blend.hybrid_search,
-blend.last_search,
-blend.lexical_search,
-blend.lexical_status,
-blend.mmr_select,
-blend.normalize_scores,
-blend.rank_bonus,
-blend.rerank_candidates,
-blend.rerank_passages,
-blend.recency_decay,
-blend.rrf,
-blend.search_diagnose,
-blend.search_explain,
-blend.search_facets,
-blend.setting_catalog,
-blend.vector_search
+blend.ask, blend.audit_recall, blend.blend_scores, blend.chunk_embeddings, blend.convex_fusion,
+blend.count_vectors, blend.drop_duplicates, blend.embed_text, blend.expand_query,
+blend.fuzzy_search, blend.get_context, blend.get_setting, blend.graph_score, blend.hybrid_search,
+blend.last_search, blend.lexical_search, blend.lexical_status, blend.mmr_select,
+blend.normalize_scores, blend.rank_bonus, blend.rerank_candidates, blend.rerank_passages,
+blend.recency_decay, blend.rrf, blend.search_diagnose, blend.search_explain, blend.search_facets,
+blend.setting_catalog, blend.vector_search
 TO pgblend_reader;
 GRANT EXECUTE ON FUNCTION
-pgblend._search_plan,
-pgblend._summary_counts
+pgblend._search_plan, pgblend._summary_counts
 TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION
-blend.add_judged_set,
-blend.delete_document(bigint),
-blend.delete_document(text, text),
-blend.evaluate_queries,
-blend.feedback,
-blend.ingest_document,
-blend.lexical_rebuild,
-blend.lexical_seal,
-blend.record_judgement,
-blend.remove_judged_set,
-blend.reset_metadata,
-blend.retry_embeddings,
-blend.set_metadata,
-blend.set_summary
+blend.add_judged_set, blend.delete_document(bigint), blend.delete_document(text, text),
+blend.evaluate_queries, blend.feedback, blend.ingest_document, blend.lexical_rebuild,
+blend.lexical_seal, blend.record_judgement, blend.remove_judged_set, blend.reset_metadata,
+blend.retry_embeddings, blend.set_metadata, blend.set_summary
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
-pgblend._check_text_search_config,
-pgblend._fail_embeddings,
-pgblend._fail_summary,
-pgblend._follow_settings,
-pgblend._finish_run,
-pgblend._index_parts,
-pgblend._load_segments,
-pgblend._name_lexemes,
-pgblend._next_embeddings,
-pgblend._next_summaries,
-pgblend._renew_summaries,
-pgblend._seal_waiting,
-pgblend._start_run,
-pgblend._start_worker,
-pgblend._stop_worker,
-pgblend._store_embeddings,
-pgblend._store_staged,
-pgblend._store_token_counts
+pgblend._check_text_search_config, pgblend._fail_embeddings, pgblend._fail_summary,
+pgblend._follow_settings, pgblend._finish_run, pgblend._index_parts, pgblend._load_segments,
+pgblend._name_lexemes, pgblend._next_embeddings, pgblend._next_summaries, pgblend._note_feedback,
+pgblend._renew_summaries, pgblend._seal_waiting, pgblend._start_run, pgblend._start_worker, pgblend._stop_worker,
+pgblend._store_embeddings, pgblend._store_staged, pgblend._store_token_counts
 TO pgblend_writer;
 
 GRANT EXECUTE ON FUNCTION
-blend.add_collection,
-blend.attach_table,
-blend.check_attached_tables,
-blend.create_embedding_space,
-blend.create_unaccent_config,
-blend.detach_table,
-blend.drop_embedding_space,
-blend.drop_profile,
-blend.fill_table,
-blend.grant_collection,
-blend.probe_embedding_space,
-blend.queue_missing_vectors,
-blend.remove_collection,
-blend.reset_setting,
-blend.revoke_collection,
-blend.set_collection_settings,
-blend.set_profile,
-blend.set_setting,
-blend.set_settings,
-blend.switch_embedding_space,
-blend.tune_embedding_space
+blend.add_collection, blend.attach_table, blend.check_attached_tables,
+blend.create_embedding_space, blend.create_unaccent_config, blend.detach_table,
+blend.drop_embedding_space, blend.drop_profile, blend.fill_table, blend.grant_collection,
+blend.probe_embedding_space, blend.queue_missing_vectors, blend.remove_collection,
+blend.reset_setting, blend.revoke_collection, blend.set_collection_settings, blend.set_profile,
+blend.set_setting, blend.set_settings, blend.switch_embedding_space, blend.tune_embedding_space
 TO pgblend_admin;
 GRANT EXECUTE ON FUNCTION
 pgblend._probe_text
@@ -205,18 +145,9 @@ GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.document_name, pgblend_data.edge, pgblend_data.entity_extraction
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
-blend.graph_neighbors,
-blend.graph_node,
-blend.graph_search
+blend.graph_neighbors, blend.graph_node, blend.graph_search
 TO pgblend_reader;
 GRANT EXECUTE ON FUNCTION
-blend.add_edge,
-blend.add_links,
-blend.delete_edge,
-blend.link_mentions,
-blend.resolve_links,
-pgblend._document_names,
-pgblend._drop_edges,
-pgblend._import_links,
-pgblend._link_entities
+blend.add_edge, blend.add_links, blend.delete_edge, blend.link_mentions, blend.resolve_links,
+pgblend._document_names, pgblend._import_links, pgblend._link_entities
 TO pgblend_writer;

@@ -36,8 +36,8 @@ FILTERS = {
     "range": lambda n: {"share": {"lt": n}},
 }
 ARMS = {
-    "vector": "SELECT * FROM pgblend._vector_arm(%(vector)s, pgblend._searched_space(NULL),"
-    " %(collections)s, NULL, %(filter)s, %(settings)s)",
+    "vector": "SELECT * FROM vector_list(%(vector)s, NULL, %(collections)s, NULL, %(filter)s,"
+    " %(settings)s)",
     "lexical": "SELECT * FROM word_list('lexical', %(query)s, %(collections)s, %(filter)s,"
     " %(settings)s)",
     "collect": "SELECT cardinality(pgblend._filter_chunks(%(filter)s, %(collections)s, 10000))",

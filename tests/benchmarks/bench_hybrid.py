@@ -39,10 +39,7 @@ ARM = (
 )
 ARMS = {
     "lexical": ARM.format("word_list('lexical', %(query)s, %(ids)s, NULL, %(settings)s)"),
-    "vector": ARM.format(
-        "pgblend._vector_arm(%(vector)s, pgblend._searched_space(NULL), %(ids)s, %(query)s, NULL,"
-        " %(settings)s)"
-    ),
+    "vector": ARM.format("vector_list(%(vector)s, NULL, %(ids)s, %(query)s, NULL, %(settings)s)"),
     "fuzzy": ARM.format("word_list('fuzzy', %(query)s, %(ids)s, NULL, %(settings)s)"),
 }
 BARE_INDEX = f"""

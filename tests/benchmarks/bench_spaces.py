@@ -12,6 +12,9 @@ for several rescore_factor, and with Jaccard distance in place of Hamming's.
 import json
 import sys
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 import psycopg
@@ -19,6 +22,7 @@ from pgvector.psycopg import register_vector
 from psycopg.conninfo import make_conninfo
 
 from pgblend.migrations import runner
+from support.word_lists import add_word_lists
 
 NAME = "bench_spaces"
 STORAGES = ("vector", "halfvec", "binary")
@@ -47,9 +51,8 @@ JOIN pgblend_data.chunk AS c ON c.document_id = d.id ORDER BY s.place
 """
 ARM = """
 SELECT array_agg(c.content ORDER BY u.rank)
-FROM pgblend._vector_arm(
-    %s, (SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = %s),
-    ARRAY(SELECT id FROM pgblend_data.collection), NULL, NULL, %s) AS a
+FROM vector_list(
+    %s, %s, ARRAY(SELECT id FROM pgblend_data.collection), NULL, NULL, %s) AS a
 CROSS JOIN unnest(a.chunk_ids) WITH ORDINALITY AS u (chunk_id, rank)
 JOIN pgblend_data.chunk AS c ON c.id = u.chunk_id
 """
@@ -109,6 +112,7 @@ def prepared(server: str, corpus: np.ndarray) -> psycopg.Connection:
     connection.execute("SET search_path = blend, pgblend, pgblend_data, public")
     connection.execute("SET maintenance_work_mem = '1GB'")
     register_vector(connection)
+    add_word_lists(connection)
     connection.execute("SELECT add_collection('c', 'simple')")
     connection.execute(FILL.format(count=len(corpus)))
     connection.execute("CREATE TEMP TABLE stage (place integer, embedding vector)")

@@ -12,6 +12,9 @@ import json
 import os
 import random
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 import psycopg
@@ -20,15 +23,15 @@ from pgvector.psycopg import register_vector
 from psycopg.conninfo import make_conninfo
 
 from pgblend.migrations import runner
+from support.word_lists import add_word_lists
 
 NAME = "bench_vector_scan"
 SIZES = (2_000, 5_000, 10_000, 15_000, 20_000, 30_000)
 QUERIES = 200
 ARM = """
 SELECT a.scores
-FROM pgblend._vector_arm(
-    %s, (SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = %s),
-    ARRAY(SELECT id FROM pgblend_data.collection), NULL, NULL, %s) AS a
+FROM vector_list(
+    %s, %s, ARRAY(SELECT id FROM pgblend_data.collection), NULL, NULL, %s) AS a
 """
 
 
@@ -47,6 +50,7 @@ def main(server: str, files: list[str]) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET search_path = blend, pgblend, pgblend_data, public")
         register_vector(connection)
+        add_word_lists(connection)
         connection.execute("SELECT add_collection('c', 'simple')")
         for storage in ("vector", "halfvec"):
             connection.execute(

@@ -26,6 +26,7 @@ COLUMNS = (
     ("p99", "{:.2f}"),
     ("ratio", "{:.2f}x"),
     ("cpu", "{:.2f}"),
+    ("least", "{:.2f}"),
     ("searches_a_second", "{:,.1f}"),
     ("chunks_a_second", "{:,.0f}"),
     ("characters_a_second", "{:,.0f}"),

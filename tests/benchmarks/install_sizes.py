@@ -12,10 +12,13 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.wheel import build_wheel
+
 PLAIN = "plain"
 # torch's own environment is gigabytes, and an extra that nothing else needs.
-USUAL = (PLAIN, "documents", "gateway", "local", "eval", "all")
+USUAL = (PLAIN, "documents", "gateway", "mcp", "local", "eval", "all")
 MOST_PLAIN_MEGABYTES = 150
 
 
@@ -27,14 +30,6 @@ class Install:
     packages: int
     megabytes: float
     processor_seconds: float
-
-
-def build_wheel(folder: Path) -> Path:
-    """Build pgblend's wheel from the repository."""
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "-w", str(folder)]
-    subprocess.run([*command, str(ROOT)], check=True)
-    (wheel,) = folder.glob("pgblend-*.whl")
-    return wheel
 
 
 def install(wheel: Path, extra: str, folder: Path) -> Install:

@@ -79,8 +79,11 @@ def test_without_a_model(pgblend: Pgblend, parse_valid: ParseValid) -> None:
     assert found["citations"][0]["quote"].startswith("How to deploy to production")
     wanted = pgblend("ask", QUESTION, *WORDS_ONLY, "--answer")
     assert wanted.exit_code == 0
-    assert "no model is set for it" in wanted.stderr
-    assert "citations only" in wanted.stderr
+    assert "citations only: no model is set for it" in wanted.stderr
+    by_default = pgblend("ask", QUESTION, *WORDS_ONLY)
+    assert "citations only: no answer model is set (pgblend models set" in by_default.stderr
+    declined = pgblend("ask", QUESTION, *WORDS_ONLY, "--no-answer")
+    assert "citations only: no answer was asked for" in declined.stderr
     assert "no results" in pgblend("ask", "xylophone", *WORDS_ONLY).stderr
     blank = pgblend("ask", " ")
     assert blank.exit_code == 1

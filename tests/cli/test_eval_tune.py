@@ -13,7 +13,7 @@ from click.testing import Result
 
 from pgblend.cli.evaluate.candidates import read_pools
 from pgblend.cli.evaluate.fuse_again import fuse_again, ndcg
-from pgblend.cli.evaluate.tune import is_tuned_on
+from pgblend.cli.evaluate.held_back import is_tuned_on
 from support.database import Database
 
 Pgblend = Callable[..., Result]

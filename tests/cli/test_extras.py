@@ -15,6 +15,8 @@ from support.hidden_extras import run_without
 
 NEEDS = {
     "gateway": ["gateway"],
+    "serve": ["gateway"],
+    "mcp": ["mcp"],
     "eval run --set s": ["eval"],
     "eval compare 1 2": ["eval"],
     "eval gate --set s --min ndcg@10=0.5": ["eval"],

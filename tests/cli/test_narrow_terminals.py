@@ -51,3 +51,17 @@ def test_results_stand_below_each_other(pgblend: Pgblend, terminal: Callable[[in
         assert max(map(len, lines)) <= columns
         (title,) = [line for line in lines if "Deploy guide" in line]
     assert "# Deploy How to deploy" in lines[lines.index(title) + 3]
+
+
+@pytest.mark.usefixtures("library")
+def test_a_file_has_the_columns_that_are_asked_for(
+    pgblend: Pgblend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    whole = pgblend("config", "list").stdout.splitlines()
+    assert max(map(len, whole)) > 150  # nothing is cut where nobody says how wide
+    monkeypatch.setenv("COLUMNS", "80")
+    for lines in (pgblend("config", "list").stdout, pgblend("search", "deploy").stdout):
+        assert max(map(len, lines.splitlines())) <= 80
+    monkeypatch.setenv("COLUMNS", "wide")
+    assert pgblend("config", "list").stdout.splitlines() == whole

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import psutil
 import pytest
 from click.testing import Result
@@ -309,6 +310,20 @@ def test_searches_are_logged_by_the_gateway(with_gateway: PrivateServer) -> None
     count = ("psql", "-Atc", "SELECT count(*) FROM pgblend_data.search_log WHERE query = 'a fox'")
     with_gateway.run("search", "a fox")
     wait_until(lambda: with_gateway.run(*count).stdout == "1\n", 30)
+
+
+def test_up_starts_the_page_and_open_says_where(with_gateway: PrivateServer) -> None:
+    link = with_gateway.run("open", "--print").stdout.strip()
+    url, _, opens = link.partition("/#open=")
+    with httpx.Client(base_url=url, trust_env=False) as browser:
+        assert browser.get("/").headers["content-type"].startswith("text/html")
+        key = browser.post("/page/session", json={"link": opens}).json()["key"]
+        found = browser.post("/page/overview", json={}, headers={"Authorization": f"Page {key}"})
+        assert found.json()["role"] == "pgblend_admin"
+    assert f"the page is on {url} already" in with_gateway.run("up").stderr
+    with_gateway.run("down")
+    assert "start it: pgblend up" in with_gateway.run("open", "--print", expect=1).stderr
+    assert "the page is on http://127.0.0.1:" in with_gateway.run("up").stderr
 
 
 @pytest.mark.slow

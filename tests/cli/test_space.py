@@ -77,8 +77,8 @@ def test_from_the_first_space_to_the_second(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fill", "nope"], "there is no embedding space nope"),
-        (["switch", "nope"], "there is no embedding space nope"),
+        (["fill", "nope"], 'there is no embedding space "nope"'),
+        (["switch", "nope"], 'there is no embedding space "nope"'),
         (["compare", "nope", "one", "--set", "s"], "there is no embedding space 'nope'"),
         (["create", "Big", "--model", "m", "--no-probe"], "space name is 'Big'"),
         (["create", "s", "--model", "m", "--no-probe"], "dimensions is NULL"),

@@ -7,7 +7,7 @@ from importlib.resources import files
 import psycopg
 import pytest
 
-from pgblend.sql import source_files
+from pgblend.sql import source_objects
 from pgblend.sql.program import program_text
 
 # Why each is safe that runs with its owner's rights. None evaluates an expression whose meaning a
@@ -166,7 +166,7 @@ def test_only_the_listed_functions_run_with_their_owners_rights(
 
 def test_no_value_of_a_users_table_is_cast() -> None:
     casts = re.compile(r"t\.%(\d\$)?I\s*::|to_jsonb?\(t\.%")
-    assert [file.name for file in source_files() if casts.search(file.text)] == []
+    assert [one.name for one in source_objects() if casts.search(one.text)] == []
 
 
 def test_what_they_call_has_a_safe_search_path_too(catalogue: psycopg.Connection) -> None:
@@ -177,13 +177,13 @@ def test_what_they_call_has_a_safe_search_path_too(catalogue: psycopg.Connection
             " OR proconfig @> ARRAY['search_path=pg_catalog, pg_temp'])",
         )
     )
-    files = {file.name: file for file in source_files()}
+    objects = {one.name: one for one in source_objects()}
     reached: set[str] = set()
     waiting = set(SECURITY_DEFINER)
     while waiting:
         name = waiting.pop()
         reached.add(name)
-        waiting |= (files[name].calls & files.keys()) - reached
+        waiting |= (objects[name].calls & objects.keys()) - reached
     assert reached > SECURITY_DEFINER.keys()
     assert reached <= safe
 

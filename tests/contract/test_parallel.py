@@ -6,7 +6,6 @@ import pytest
 from support.database import Database, add_documents, add_space, embed_waiting
 from support.program import loading
 
-SPACE = "pgblend._searched_space(NULL)"
 SETTINGS = "$SETTINGS$"  # stands for those of a search, read before: a worker cannot
 IDS = "'{1}'::bigint[]"  # the first collection's number; a sub-query would not go to a worker
 CALLS = {
@@ -16,14 +15,12 @@ CALLS = {
     "_key_types": "()",
     "_bucket": "(1, 'key')",
     "_check_chunk_sizes": "(pgblend._collection_settings('{}'))",
-    "_check_links": "('[]')",
     "_check_own_profile": "('mine')",
     "_check_grant": "('pgblend_reader', 'read')",
     "_check_result_limit": "(10)",
     "_check_space": "('s', 'm', 3, 'vector')",
     "_check_text_search_config": "('english')",
     "_check_size": "('ranks', 101, 'items', 'array_items')",
-    "_check_timeout": "(10)",
     "_collection_settings": "('{}')",
     "_chunks_around": f"({IDS}, {SETTINGS})",
     "_document_ages": "('{1}')",
@@ -45,13 +42,14 @@ CALLS = {
     "_has_numpy": "()",
     "_iso_timestamp": "('2026-01-31')",
     "_join_conditions": "('{a,b}', true)",
+    "_query_condition": "('{1,1}', '{a,b}', '{true,false}')",
     "_lexeme_tsquery": "('{a,b}')",
-    "_limits_in_force": "()",
     "_live_workers": "()",
     "_may_write": "(1)",
     "_milliseconds": "('2026-01-01 00:00', '2026-01-01 00:01')",
     "_named_collection": "('c')",
     "_neighbours": "('{4,5}', 'both', NULL, 10)",
+    "_named_space": "('test_space')",
     "_node_facts": "('{4,5}')",
     "_node_id": "('document:1')",
     "_node_name": "(4)",
@@ -63,10 +61,6 @@ CALLS = {
     "_sample_vectors": f"({IDS}, 10, NULL)",
     "_searched_collections": "('{c}')",
     "_searched_space": "(NULL)",
-    "_setting_defaults": "('search')",
-    "_setting_in_force": "('1', NULL)",
-    "_sum_ascending": "('{1,2}')",
-    "_vector_scan": f"({SPACE}, '', true)",
     "_attachment_error": "(a) FROM pgblend_data.attached_table AS a",
     "_attachment_queries": "(a) FROM pgblend_data.attached_table AS a",
     "_foreign_keys": "('pgblend_data.chunk')",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pgblend.cli.extras import MODULES
+from support.wheel import build_wheel
 
 pytestmark = pytest.mark.slow
 BENCHES = Path(__file__).parents[1] / "benchmarks"
@@ -20,7 +21,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Any:
         import install_sizes  # type: ignore[import-not-found]
 
     folder = tmp_path_factory.mktemp("plain")
-    done = install_sizes.install(install_sizes.build_wheel(folder), install_sizes.PLAIN, folder)
+    done = install_sizes.install(build_wheel(folder), install_sizes.PLAIN, folder)
     assert done.megabytes <= install_sizes.MOST_PLAIN_MEGABYTES
     return done
 

@@ -13,11 +13,10 @@ import pytest
 
 from pgblend.migrations import runner
 from pgblend.migrations.replace_routines import digest, snapshot
-from pgblend.plpy.search.plan import READ_BY_ARMS
-from pgblend.sql import SourceFile, render, source_files
+from pgblend.sql import SourceObject, render, source_objects
 from pgblend.sql.program import program_text
 
-SOURCES = source_files()
+SOURCES = source_objects()
 # STABLE although it waits for models, so that all it reads is of one snapshot; only _search, which
 # is VOLATILE, calls it, once a statement.
 ONE_SNAPSHOT = {"_run_search"}
@@ -26,6 +25,9 @@ MODULES = {
     ".".join(["pgblend.plpy", *path.relative_to(FOLDER).with_suffix("").parts]): path
     for path in sorted(FOLDER.rglob("[!_]*.py"))
 }
+FILES: dict[tuple[str, str], list[SourceObject]] = {}
+for each in SOURCES:
+    FILES.setdefault((each.stage, each.file), []).append(each)
 # What is public has no leading underscore.
 CREATED = re.compile(
     r"^CREATE OR REPLACE (?:FUNCTION|VIEW) (?:blend\.(?=[a-z])|pgblend\.(?=_))(\w+)", re.MULTILINE
@@ -47,19 +49,47 @@ def identify(value: object) -> str:
     return getattr(value, "name", str(value))
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=identify)
-def test_a_file_creates_what_its_name_says(file: SourceFile) -> None:
-    assert set(CREATED.findall(file.text)) == ({file.name} if file.name != "access" else set())
-    assert file.text.startswith(f"-- {file.name}: ")
-    assert file.text.endswith("\n")
-    assert "DROP " not in CODE.sub("", file.text.partition("AS $")[0])
+@pytest.mark.parametrize("source", SOURCES, ids=identify)
+def test_an_object_has_a_header_and_creates_what_it_says(source: SourceObject) -> None:
+    access = source.name == "access"
+    assert set(CREATED.findall(source.text)) == (set() if access else {source.name})
+    assert source.text.startswith(f"-- {source.name}: ")
+    assert source.text.endswith("\n")
+    assert "DROP " not in CODE.sub("", source.text.partition("AS $")[0])
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=identify)
-def test_a_file_uses_its_own_and_lower_stages_only(file: SourceFile) -> None:
+def test_an_object_stands_in_one_file() -> None:
+    names = [source.name for source in SOURCES]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("file", FILES, ids="/".join)
+def test_a_file_is_named_after_its_routine_or_its_subject(file: tuple[str, str]) -> None:
+    """A routine that is public, or that another file calls, is found by its file's name."""
+    inside = {source.name for source in FILES[file]}
+    called = {name for source in SOURCES if source.name not in inside for name in source.calls}
+    for source in FILES[file]:
+        is_of_subject = re.search(r"^CREATE OR REPLACE VIEW |^RETURNS trigger$", source.text, re.M)
+        is_found_by_name = source.name in called or not source.name.startswith("_")
+        assert source.name == source.file or is_of_subject or not is_found_by_name, source.name
+    assert file[1] in inside or not file[1].startswith("_"), "a subject looks like a routine"
+
+
+@pytest.mark.parametrize("file", FILES, ids="/".join)
+def test_a_file_has_an_object_below_what_it_calls(file: tuple[str, str]) -> None:
+    stage, name = file
+    text = (Path(str(files("pgblend.sql"))) / stage / f"{name}.sql").read_text(encoding="utf-8")
+    below = {source.name for source in FILES[file]}
+    for source in sorted(FILES[file], key=lambda source: text.index(source.text)):
+        assert not source.calls & below, source.name
+        below.remove(source.name)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=identify)
+def test_a_file_uses_its_own_and_lower_stages_only(source: SourceObject) -> None:
     stages = {other.name: other.stage for other in SOURCES}
-    assert file.name == "access" or file.calls <= stages.keys()
-    assert all(stages[name] <= file.stage for name in file.calls & stages.keys())
+    assert source.name == "access" or source.calls <= stages.keys()
+    assert all(stages[name] <= source.stage for name in source.calls & stages.keys())
 
 
 def test_statements_built_as_text_say_what_they_call_and_why() -> None:
@@ -68,15 +98,15 @@ def test_statements_built_as_text_say_what_they_call_and_why() -> None:
     in_filters = set(
         re.findall(r"\bpgblend\.(_\w+)", MODULES["pgblend.plpy.filter.compile"].read_text())
     )
-    for file in SOURCES:
-        code = re.sub(r"--[^\n]*", "", file.text)
-        builds = file.name != "access" and re.search(r"\bEXECUTE (?!FUNCTION\b|ON\b)", code)
-        found = declared.findall(file.text)
-        assert len(found) == (1 if builds else 0), file.name
+    for source in SOURCES:
+        code = re.sub(r"--[^\n]*", "", source.text)
+        builds = source.name != "access" and re.search(r"\bEXECUTE (?!FUNCTION\b|ON\b)", code)
+        found = declared.findall(source.text)
+        assert len(found) == (1 if builds else 0), source.name
         called = {*", ".join(found).split(", ")} - {"none", ""}
-        assert called <= {other.name for other in SOURCES}, file.name
+        assert called <= {other.name for other in SOURCES}, source.name
         if builds and re.search(r"\bon_(?:chunk|document)\b", code):
-            assert in_filters <= called, file.name
+            assert in_filters <= called, source.name
 
 
 def test_triggers_stand_beside_their_functions() -> None:
@@ -84,17 +114,17 @@ def test_triggers_stand_beside_their_functions() -> None:
     made = re.compile(
         r"^CREATE OR REPLACE TRIGGER [^;]*? EXECUTE FUNCTION pgblend\.(\w+)\(\);", re.M
     )
-    alone = {file.name for file in SOURCES if "\nRETURNS trigger\n" in file.text}
-    for file in SOURCES:
-        for name in made.findall(file.text):
-            assert name == file.name
+    alone = {source.name for source in SOURCES if "\nRETURNS trigger\n" in source.text}
+    for source in SOURCES:
+        for name in made.findall(source.text):
+            assert name == source.name
             alone.discard(name)
     assert alone == {"_chunk_seal", "_table_changed", "_table_truncated"}
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=identify)
-def test_a_file_spells_its_labels_out(file: SourceFile) -> None:
-    for created in re.split(r"^CREATE OR REPLACE FUNCTION", file.text, flags=re.MULTILINE)[1:]:
+@pytest.mark.parametrize("source", SOURCES, ids=identify)
+def test_a_file_spells_its_labels_out(source: SourceObject) -> None:
+    for created in re.split(r"^CREATE OR REPLACE FUNCTION", source.text, flags=re.MULTILINE)[1:]:
         head = re.split(r"AS \$|BEGIN ATOMIC|\nRETURN ", created)[0]
         assert re.search(
             r"^(IMMUTABLE|STABLE|VOLATILE) PARALLEL (SAFE|UNSAFE)$", head, re.MULTILINE
@@ -103,19 +133,19 @@ def test_a_file_spells_its_labels_out(file: SourceFile) -> None:
 
 def test_a_caller_is_no_more_volatile_nor_safer_than_what_it_calls() -> None:
     labels = {
-        file.name: match.groups()
-        for file in SOURCES
+        source.name: match.groups()
+        for source in SOURCES
         if (match := re.search(r"^(IMMUTABLE|STABLE|VOLATILE) PARALLEL (SAFE|UNSAFE)$",
-                               file.text, re.MULTILINE))
+                               source.text, re.MULTILINE))
     }  # fmt: skip
     order = ["IMMUTABLE", "STABLE", "VOLATILE"]
-    for file in SOURCES:
-        for name in file.calls & labels.keys() if file.name in labels else ():
-            volatility, parallel = labels[file.name]
+    for source in SOURCES:
+        for name in source.calls & labels.keys() if source.name in labels else ():
+            volatility, parallel = labels[source.name]
             assert order.index(volatility) >= order.index(labels[name][0]) or (
-                file.name in ONE_SNAPSHOT
-            ), (file.name, name)
-            assert not (parallel == "SAFE" and labels[name][1] == "UNSAFE"), (file.name, name)
+                source.name in ONE_SNAPSHOT
+            ), (source.name, name)
+            assert not (parallel == "SAFE" and labels[name][1] == "UNSAFE"), (source.name, name)
 
 
 def imports_of(source: str) -> dict[str, set[str]]:
@@ -131,9 +161,9 @@ def imports_of(source: str) -> dict[str, set[str]]:
     return found
 
 
-def bodies_of(file: SourceFile) -> list[str]:
+def bodies_of(source: SourceObject) -> list[str]:
     return [
-        f"def body():\n{indent(body, '    ')}\n    return\n" for body in BODY.findall(file.text)
+        f"def body():\n{indent(body, '    ')}\n    return\n" for body in BODY.findall(source.text)
     ]
 
 
@@ -182,12 +212,12 @@ def test_rooms_import_each_other_without_circles() -> None:
     TopologicalSorter(rooms).prepare()
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=identify)
-def test_a_body_uses_what_it_imports_and_hides_no_argument(file: SourceFile) -> None:
+@pytest.mark.parametrize("source", SOURCES, ids=identify)
+def test_a_body_uses_what_it_imports_and_hides_no_argument(source: SourceObject) -> None:
     parameters = set(
-        re.findall(r"^    (?:OUT )?(\w+) [\w\[\]. ]+,?$", file.text.split(")")[0], re.M)
+        re.findall(r"^    (?:OUT )?(\w+) [\w\[\]. ]+,?$", source.text.split(")")[0], re.M)
     )
-    for body in bodies_of(file):
+    for body in bodies_of(source):
         ours = {module: names for module, names in imports_of(body).items() if module in MODULES}
         imported = set().union(*ours.values())
         names = [node for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)]
@@ -199,7 +229,7 @@ def test_a_body_uses_what_it_imports_and_hides_no_argument(file: SourceFile) -> 
 def test_every_module_of_plpy_is_used() -> None:
     used = set()
     waiting = [
-        module for file in SOURCES for body in bodies_of(file) for module in imports_of(body)
+        module for source in SOURCES for body in bodies_of(source) for module in imports_of(body)
     ]
     while waiting:
         module = waiting.pop()
@@ -216,29 +246,16 @@ def test_the_program_has_every_module() -> None:
 
 
 def test_only_bodies_that_import_load_the_program() -> None:
-    for file in SOURCES:
-        importing = any("pgblend.plpy" in body for body in bodies_of(file))
-        label = re.search(r" PARALLEL (\w+)$", file.text, re.MULTILINE)
+    for source in SOURCES:
+        importing = any("pgblend.plpy" in body for body in bodies_of(source))
+        label = re.search(r" PARALLEL (\w+)$", source.text, re.MULTILINE)
         # PostgreSQL before 17 lets no statement run in a parallel worker's PL/Python.
-        assert not importing or (label and label[1] == "UNSAFE"), file.name
-
-
-def test_the_vector_arm_reads_only_the_settings_that_it_is_given() -> None:
-    arms = {"_vector_arm"}
-    texts = {file.name: file.text for file in SOURCES}
-    passed_on = {
-        name for name, text in texts.items() if re.search(r"^    settings jsonb", text, re.M)
-    }
-    for name in arms:
-        read = re.findall(r"settings (?:->>?|#>>?) '\{?(\w+)", texts[name])
-        assert {*read} <= {*READ_BY_ARMS, "candidate_depth"}, name
-        calls = re.findall(r"blend\.(\w+)\([^;]*?\bsettings[,)]", texts[name])
-        assert {*calls} & passed_on <= arms, name
+        assert not importing or (label and label[1] == "UNSAFE"), source.name
 
 
 def test_only_the_listed_files_use_advisory_locks() -> None:
     """Any role may take any key of these, and pg_locks shows them to all."""
-    texts = {f"{file.stage}/{file.name}": file.text for file in SOURCES}
+    texts = {f"{source.stage}/{source.name}": source.text for source in SOURCES}
     for folder in ("cli", "migrations", "plpy"):
         top = Path(str(files(f"pgblend.{folder}")))
         texts |= {

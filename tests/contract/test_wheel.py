@@ -10,34 +10,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("cli", "migrations", "plpy", "sql")
+from support.wheel import FOLDERS, ROOT, build_wheel
+
 TEMPLATES = {".html", ".svg", ".css", ".js"}
 SUFFIXES = {".py", ".sql", ".plpgsql", ".json", ".mako", ".sha256", ".typed", ".txt"} | TEMPLATES
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built from a copy of the files that git knows of."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    listing = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    for name in filter(None, listing.split("\0")):
-        if (
-            name.startswith((*FOLDERS, "pyproject", "README", "LICENSE"))
-            and (ROOT / name).is_file()
-        ):
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((ROOT / name).read_bytes())
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q"]
-    subprocess.run([*command, "-w", str(target), str(source)], check=True, timeout=120)
-    (built,) = target.glob("*.whl")
-    return built
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def test_exactly_these_files(wheel: Path) -> None:

@@ -21,24 +21,43 @@ def test_the_examples_of_a_page(
     is_strangers = str(page.relative_to(ROOT)) in STRANGERS
     name = "shell_of_a_stranger" if is_strangers else "shell_in_database"
     shell: Shell = request.getfixturevalue(name)
-    text = page.read_text(encoding="utf-8")
-    other = [
-        (example, printed) for example in examples(text) if (printed := _wrong(shell, example))
-    ]
+    other = different(shell, page, with_slow=False)
     if pytestconfig.getoption("--update-golden"):
+        text = page.read_text(encoding="utf-8")
         for example, printed in reversed(other):
             start, end = example.output_span
             text = text[:start] + clean(printed) + text[end:]
         page.write_text(text, encoding="utf-8")
     else:
-        told = [f"{page}:{example.line}: {example.code}{printed}" for example, printed in other]
-        assert not told, "\n".join(told)
+        assert not other, told(page, other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STRANGERS)
+def test_a_stranger_installs_it_whole(name: str, shell_with_an_index: Shell) -> None:
+    """With all that pip and make get from the index, and by a clone of what is committed."""
+    page = ROOT / name
+    other = different(shell_with_an_index, page, with_slow=True)
+    assert not other, told(page, other)
+
+
+def different(shell: Shell, page: Path, *, with_slow: bool) -> list[tuple[Example, str]]:
+    """Run a page's examples; return those that print something else than it shows, with that."""
+    return [
+        (example, printed)
+        for example in examples(page.read_text(encoding="utf-8"))
+        if not example.not_run and (with_slow or not example.is_slow)
+        if (printed := _wrong(shell, example))
+    ]
+
+
+def told(page: Path, other: list[tuple[Example, str]]) -> str:
+    """Say what was printed instead of what the page shows."""
+    return "\n".join(f"{page}:{example.line}: {example.code}{text}" for example, text in other)
 
 
 def _wrong(shell: Shell, example: Example) -> str | None:
     """Run an example; return what it printed where the page shows something else."""
-    if example.not_run:
-        return None
     status, printed = shell.run(example.language, example.code)
     assert (status != 0) == example.fails, f"line {example.line}: {example.code}{printed}"
     is_shown = example.output is None or matches(example.output, printed)

@@ -1,7 +1,6 @@
 """A hanging model call ends soon after a timeout, a cancel or a terminate."""
 
 import threading
-import time
 from collections.abc import Callable
 
 import psycopg
@@ -11,9 +10,10 @@ from pgblend.cli.database import connect
 from support.backend import held
 from support.database import Database
 from support.model_provider import Behaviour, ModelProvider
-from support.waiting import SOON_SECONDS, wait_until
+from support.waiting import wait_until
 
-CALL = "SELECT embed_text(ARRAY['x'], timeout_ms => 60000)"
+# Its limit is far beyond what `wait_until` waits: what ends within that was ended.
+CALL = "SELECT embed_text(ARRAY['x'], timeout_ms => 600000)"
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def other(client: Database) -> psycopg.Connection:
         yield connection
 
 
-def run_and_end(
+def ended_by(
     connection: psycopg.Connection, hanging: ModelProvider, end: Callable[[], object]
-) -> tuple[psycopg.Error, float]:
-    """Call the hanging gateway, end the call once it hangs; return the error and the delay."""
+) -> psycopg.Error:
+    """Call the hanging gateway, and once it hangs end the call; return the error."""
     errors: list[psycopg.Error] = []
 
     def call() -> None:
@@ -43,45 +43,36 @@ def run_and_end(
 
     thread = threading.Thread(target=call)
     thread.start()
-    while not hanging.requests:
-        time.sleep(0.005)
-    start = time.monotonic()
+    wait_until(lambda: hanging.requests)
     end()
-    thread.join(SOON_SECONDS)
-    return errors[0], time.monotonic() - start
+    wait_until(lambda: not thread.is_alive())
+    return errors[0]
 
 
 @pytest.mark.fault("statement_timeout while a model is asked", "ends in time")
-def test_statement_timeout(client: Database, hanging: ModelProvider) -> None:
-    client.rows("SET statement_timeout = 500")
-    start = time.monotonic()
-    error = client.error(CALL)
-    seconds = time.monotonic() - start
-    client.rows("RESET statement_timeout")
-    assert error.sqlstate == "57014"
-    assert 0.5 <= seconds < SOON_SECONDS
-    assert_usable(client, hanging)
+def test_statement_timeout(
+    client: Database, other: psycopg.Connection, hanging: ModelProvider
+) -> None:
+    other.execute("SELECT embed_text('{}')")  # loads the program, so that time is left to ask
+    other.execute("SET statement_timeout = 500")
+    assert ended_by(other, hanging, lambda: None).sqlstate == "57014"
+    other.execute("RESET statement_timeout")
+    assert_usable(Database(other), hanging)
 
 
 @pytest.mark.fault("cancel while a model is asked", "ends at once, the session lives")
 def test_cancel(client: Database, other: psycopg.Connection, hanging: ModelProvider) -> None:
     pid = other.info.backend_pid
-    error, delay = run_and_end(
-        other, hanging, lambda: client.rows("SELECT pg_cancel_backend(%s)", pid)
-    )
+    error = ended_by(other, hanging, lambda: client.rows("SELECT pg_cancel_backend(%s)", pid))
     assert error.sqlstate == "57014"
-    assert delay < SOON_SECONDS
     assert_usable(Database(other), hanging)
 
 
 @pytest.mark.fault("a session terminated while a model is asked", "ends at once, nothing held")
 def test_terminate(client: Database, other: psycopg.Connection, hanging: ModelProvider) -> None:
     pid = other.info.backend_pid
-    error, delay = run_and_end(
-        other, hanging, lambda: client.rows("SELECT pg_terminate_backend(%s)", pid)
-    )
+    error = ended_by(other, hanging, lambda: client.rows("SELECT pg_terminate_backend(%s)", pid))
     assert isinstance(error, psycopg.OperationalError)
-    assert delay < SOON_SECONDS
     assert client.value("SELECT count(*) FROM pg_stat_activity WHERE pid = %s", pid) == 0
 
 
@@ -94,11 +85,10 @@ def test_a_client_that_leaves_lets_the_server_go_on(
     connection.execute("SET client_connection_check_interval = 100")
     pid = connection.info.backend_pid
     connection.pgconn.send_query(CALL.encode())
-    while not hanging.requests:
-        time.sleep(0.005)
+    wait_until(lambda: hanging.requests)
     connection.pgconn.finish()
     query = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
-    wait_until(lambda: client.value(query, pid) == 0, SOON_SECONDS)
+    wait_until(lambda: client.value(query, pid) == 0)
 
 
 @pytest.mark.fault("cancel in the middle of hybrid_search", "ends at once")

@@ -3,7 +3,6 @@
 import json
 import re
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ from support.database import Database
 from support.model_library import EXPANSION, QUERY, WEAK, fill, search, use_models
 from support.model_provider import Behaviour, GatewayProcess, ModelProvider
 from support.places import places_taken
-from support.waiting import SOON_SECONDS, wait_until
+from support.waiting import wait_until
 
 TASKS = {"embed": "embed", "expand": "chat", "rerank": "rerank"}  # stage: the provider's task
 NAMED = {"embed": "vector", "expand": "expand", "rerank": "rerank"}  # stage: what degraded names
@@ -34,6 +33,8 @@ FAULTS = {
 }
 LIMITS = {"timeouts_ms": dict.fromkeys(TASKS, LIMIT_MS)}
 THOROUGH = {"mode": "thorough", **WEAK, **LIMITS}
+LONG_MS = 600_000  # far beyond what `wait_until` waits: what ends within that was ended
+PATIENT = {**THOROUGH, "timeouts_ms": dict.fromkeys((*TASKS, "total"), LONG_MS)}
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +63,8 @@ def test_a_search_goes_on(
 ) -> None:
     filled.warnings()
     provider.behaviours[TASKS[stage]] = FAULTS[fault]
-    start = time.monotonic()
     rows = search(filled, "source_key, degraded, arms", THOROUGH)
-    seconds = time.monotonic() - start
     assert rows
-    assert seconds < SOON_SECONDS
     (notes,) = {tuple(row[1]) for row in rows}
     assert [note.partition(":")[0] for note in notes] == [NAMED[stage]]
     assert "the model gateway" in notes[0] or "gateway's answer" in notes[0]
@@ -79,9 +77,7 @@ def test_a_search_goes_on(
 @pytest.mark.fault("all models are gone", "rows by words, all stages named")
 def test_all_models_gone(filled: Database, provider: ModelProvider) -> None:
     provider.behaviour = Behaviour(hang=True)
-    start = time.monotonic()
     (row, *_) = search(filled, "degraded, arms", THOROUGH)
-    assert time.monotonic() - start < SOON_SECONDS
     assert [note.partition(":")[0] for note in row[0]] == ["expand", "vector", "rerank"]
     assert row[1].keys() == {"lexical"}
 
@@ -89,10 +85,8 @@ def test_all_models_gone(filled: Database, provider: ModelProvider) -> None:
 @pytest.mark.fault("all models are slow", "the total limit holds")
 def test_the_total_limit_holds_over_all_stages(filled: Database, provider: ModelProvider) -> None:
     provider.behaviour = Behaviour(hang=True)
-    limits = {"timeouts_ms": {**dict.fromkeys(TASKS, 60_000), "total": LIMIT_MS}}
-    start = time.monotonic()
+    limits = {"timeouts_ms": {**dict.fromkeys(TASKS, LONG_MS), "total": LIMIT_MS}}
     (row, *_) = search(filled, "degraded", {**THOROUGH, **limits})
-    assert time.monotonic() - start < SOON_SECONDS
     # The gateway stops as soon as the search does: whichever tells first.
     assert re.search("gave no answer|did not answer in time", row[0][0])
     assert row[0][1].startswith("vector: the time of the whole search is over")
@@ -111,13 +105,11 @@ def test_strict_is_an_error(filled: Database, provider: ModelProvider) -> None:
 @pytest.mark.parametrize("stage", TASKS)
 def test_statement_timeout(filled: Database, provider: ModelProvider, stage: str) -> None:
     provider.behaviours[TASKS[stage]] = Behaviour(hang=True)
-    patient = {**THOROUGH, "timeouts_ms": dict.fromkeys((*TASKS, "total"), 60_000)}
     with filled.connection.transaction(force_rollback=True):
         filled.rows("SET LOCAL statement_timeout = 1500")
-        start = time.monotonic()
-        call = "SELECT * FROM hybrid_search(%s, options => %s)"
-        assert filled.error(call, QUERY, json.dumps(patient)).sqlstate == "57014"
-        assert 1.5 <= time.monotonic() - start < SOON_SECONDS
+        outcome, thread = in_background(lambda: search(filled, "1", PATIENT))
+        wait_until(lambda: not thread.is_alive())
+        assert outcome[0].sqlstate == "57014"
     assert held(filled)[0] == 0
     assert places_taken(filled) == 0
     provider.reset()
@@ -129,17 +121,14 @@ def test_statement_timeout(filled: Database, provider: ModelProvider, stage: str
 @pytest.mark.parametrize("end", ["pg_cancel_backend", "pg_terminate_backend"])
 def test_cancel_and_terminate(filled: Database, provider: ModelProvider, end: str) -> None:
     provider.behaviours["rerank"] = Behaviour(hang=True)
-    patient = {**THOROUGH, "timeouts_ms": dict.fromkeys((*TASKS, "total"), 60_000)}
     with connect(filled.url) as connection:
-        outcome, thread = in_background(lambda: search(Database(connection), "1", patient))
-        wait_until(lambda: any("documents" in body for body in provider.bodies), 10)
+        outcome, thread = in_background(lambda: search(Database(connection), "1", PATIENT))
+        wait_until(lambda: any("documents" in body for body in provider.bodies))
         assert places_taken(filled) == 1
-        start = time.monotonic()
         filled.rows(f"SELECT {end}(%s)", connection.info.backend_pid)
-        thread.join(SOON_SECONDS)
-        assert time.monotonic() - start < SOON_SECONDS
+        wait_until(lambda: not thread.is_alive())
         assert isinstance(outcome[0], psycopg.Error)
-    wait_until(lambda: places_taken(filled) == 0, 10)
+    wait_until(lambda: places_taken(filled) == 0)
 
 
 @pytest.mark.fault("more searches than places for model calls", "no more calls than places")
@@ -151,14 +140,14 @@ def test_no_more_calls_than_there_are_places(filled: Database, provider: ModelPr
         filled.rows("""SELECT set_setting('model_calls', '{"most": 1}')""")
         with connect(filled.url) as connection:
             first, thread = in_background(lambda: Database(connection).rows(call, QUERY, patient))
-            wait_until(lambda: any("documents" in body for body in provider.bodies), 10)
+            wait_until(lambda: any("documents" in body for body in provider.bodies))
             (row, *_) = filled.rows(call, QUERY, patient)
             assert [note.partition(":")[0] for note in row[0]] == ["vector", "rerank"]
             assert "no place left for a model call: 1 run already" in row[0][0]
             filled.rows("""SELECT set_setting('model_calls', '{"most": 1, "wait_ms": 60000}')""")
             (row, *_) = filled.rows(call, QUERY, patient)  # waits for its turn
             assert row[0] == []
-            thread.join(10)
+            thread.join()
             assert first[0][0][0] == []
     finally:
         filled.rows("SELECT reset_setting('model_calls')")

@@ -1,7 +1,6 @@
 """What stages of a search read, as plain Python over the statements that the server runs."""
 
 import json
-from dataclasses import astuple
 from math import inf
 from typing import Any
 
@@ -11,10 +10,11 @@ from psycopg.types.json import Jsonb
 from pgblend.plpy.fusion.lists import fuse_lists
 from pgblend.plpy.fusion.pool import ArmList
 from pgblend.plpy.graph.fuse import graph_stage
-from pgblend.plpy.search.arms import vector_list
 from pgblend.plpy.search.lexical import IndexState, WordLists
 from pgblend.plpy.search.lists import corrected_notes
 from pgblend.plpy.search.passages import PassageNode, StoredPassages
+from pgblend.plpy.search.state import read_state
+from pgblend.plpy.search.vectors import VectorSearch, vector_list
 from support.arm_lists import never, settings_of
 from support.database import Database, add_documents, add_space, stage
 from support.served_database import ServedDatabase
@@ -62,7 +62,9 @@ def searched(db: Database, kind: str, query: str) -> ArmList:
     )
     ids, server = collections(db), ServedDatabase(db.connection)
     if kind == "vector":
-        found = vector_list(server, query, ids, QUERY, "s", None, settings)
+        state, read = read_state(server, None, None, ids), settings_of(json.loads(settings))
+        where = state.space("s"), ids, state.is_everywhere
+        found = vector_list(server, QUERY, VectorSearch(*where, query, None, read, 2))
         return ArmList(kind, kind, 3, found)
     read = settings_of(json.loads(settings))
     words = WordLists(server, ids, None, read, inf, IndexState()).find(kind, query, 2)
@@ -117,7 +119,8 @@ def test_vectors_and_cosines(db: Database, chunks: dict[str, int]) -> None:
 def test_a_vector_moved_to_passages(db: Database, chunks: dict[str, int]) -> None:
     ids = [chunks[key] for key in KEYS]
     stored = stored_passages(db, QUERY, "s")
-    moved = stored.moved_cosines(ids, [chunks["wine"]], 1.0)  # to [1.6, 0.8]
+    server = ServedDatabase(db.connection)
+    moved = stored.moved_cosines(server, ids, [chunks["wine"]], 1.0)  # to [1.6, 0.8]
     length = (1.6**2 + 0.8**2) ** 0.5
     assert moved == {
         chunks["deploy"]: pytest.approx(1.6 / length, abs=1e-6),
@@ -125,8 +128,9 @@ def test_a_vector_moved_to_passages(db: Database, chunks: dict[str, int]) -> Non
     }
     own = {chunks["deploy"]: pytest.approx(1), chunks["wine"]: pytest.approx(0.6)}
     assert stored.known_cosines == own
-    assert stored.moved_cosines(ids, [chunks["sea"]], 1.0) == own  # without a vector: nowhere
-    assert stored.moved_cosines([chunks["sea"]], [chunks["wine"]], 1.0) == {}
+    # By one without a vector: nowhere.
+    assert stored.moved_cosines(server, ids, [chunks["sea"]], 1.0) == own
+    assert stored.moved_cosines(server, [chunks["sea"]], [chunks["wine"]], 1.0) == {}
 
 
 def test_passages_of_nodes(db: Database, chunks: dict[str, int]) -> None:
@@ -134,7 +138,7 @@ def test_passages_of_nodes(db: Database, chunks: dict[str, int]) -> None:
     stored = stored_passages(db, QUERY, "s", collection_ids=ids)
     wine, sea = documents(db)["wine"] * 4, chunks["sea"] * 4 + 1
     found = stored.node_passages([wine, sea, 4 * 10**9])
-    assert sorted(map(astuple, found)) == [
+    assert sorted(map(tuple, found)) == [
         (wine, chunks["wine"], documents(db)["wine"], 0),
         (sea, chunks["sea"], documents(db)["sea"], 0),
         (4 * 10**9, 0, 0, 0),

@@ -8,15 +8,15 @@ import pytest
 from pgvector import Vector
 
 from support.database import Database, stage
+from support.word_lists import add_word_lists
 
 pytestmark = pytest.mark.data
 
 # Shares of the nearest ten passages by exact cosine that the index finds.
 LEAST_RECALL = {"vector": 0.98, "halfvec": 0.98, "binary": 0.93}
 ARM = """
-    SELECT d.source_key FROM pgblend._vector_arm(
-        %s, (SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = %s),
-        ARRAY(SELECT id FROM pgblend_data.collection), NULL, NULL,
+    SELECT d.source_key FROM vector_list(
+        %s, %s, ARRAY(SELECT id FROM pgblend_data.collection), NULL, NULL,
         '{"candidate_depth": 100, "ef_search": 100, "vector_scan": "index", "rescore_factor": 4}'
     ) AS a, unnest(a.document_ids) WITH ORDINALITY AS u (document_id, rank)
     JOIN pgblend_data.document AS d ON d.id = u.document_id ORDER BY u.rank LIMIT 10
@@ -39,6 +39,7 @@ def test_each_storage_finds_what_is_near(db: Database, medline: Any) -> None:
         keys,
         chunk,
     )
+    add_word_lists(db.connection)
     chunks = dict(
         db.rows(
             "SELECT d.source_key, c.chunk_id FROM chunks AS c JOIN documents AS d"

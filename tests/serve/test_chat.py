@@ -121,8 +121,10 @@ def test_a_model_that_fails_is_an_error(chat_models: Any, chat: openai.OpenAI) -
 @pytest.mark.parametrize(
     ("more", "kind"),
     [
-        ({"model": "gpt-4"}, openai.BadRequestError),
-        ({"model": "pgblend/secret"}, openai.BadRequestError),
+        ({"model": "gpt-4"}, openai.NotFoundError),
+        ({"model": "pgblend/"}, openai.NotFoundError),
+        ({"model": "pgblend/secret"}, openai.NotFoundError),
+        ({"model": "pgblend/nothing", "stream": True}, openai.NotFoundError),
         ({"messages": [{"role": "assistant", "content": "x"}]}, openai.BadRequestError),
         ({"messages": []}, openai.BadRequestError),
         ({"extra_headers": {"Authorization": "Bearer x"}}, openai.AuthenticationError),
@@ -135,6 +137,8 @@ def test_errors_are_those_of_openai(
     with pytest.raises(kind) as refused:
         ask(chat, **more)
     assert refused.value.body["message"]  # type: ignore[index]
+    if kind is openai.NotFoundError:
+        assert refused.value.code == "model_not_found"
     assert isinstance(refused.value.response, httpx.Response)
 
 

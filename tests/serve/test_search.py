@@ -86,6 +86,7 @@ def test_documents_by_id_and_span(client: httpx.Client, post: Post) -> None:
         ("/v1/documents/99999999999999999999", 400),
         ("/v1/documents/1?lines=x", 400),
         ("/v1/documents/1?lines=5-2", 400),
+        ("/v1/documents/1?lines=1&colour=red", 400),
         ("/v1/nothing", 404),
         ("/v1/search", 405),
     ],

@@ -6,15 +6,18 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from pgblend.plpy.search.state import read_state
+from pgblend.plpy.search.vectors import scan_statement
 from support.database import Database, stage, vector_literal
+from support.served_database import ServedDatabase
+from support.word_lists import add_word_lists
 
 DIMENSIONS = 32
 ROWS = 2_500
 ARM = """
     SELECT u.rank, u.chunk_id, u.cosine
-    FROM pgblend._vector_arm(
-        %s, (SELECT s FROM pgblend_data.embedding_space AS s WHERE s.name = 'bits'),
-        ARRAY(SELECT id FROM pgblend_data.collection), NULL, %s, %s) AS a,
+    FROM vector_list(
+        %s, 'bits', ARRAY(SELECT id FROM pgblend_data.collection), NULL, %s, %s) AS a,
         unnest(a.chunk_ids, a.scores) WITH ORDINALITY AS u (chunk_id, cosine, rank)
 """
 
@@ -23,6 +26,7 @@ ARM = """
 def bits(module_connection: psycopg.Connection) -> Iterator[Database]:
     """Documents with random vectors; every tenth is rare."""
     db = Database(module_connection)
+    add_word_lists(db.connection)
     db.rows("SELECT add_collection('c')")
     db.rows("SELECT create_embedding_space('bits', 'm', %s, 'binary', probe => false)", DIMENSIONS)
     db.rows(
@@ -86,10 +90,9 @@ def test_scores_are_exact_cosines_best_first(bits: Database) -> None:
 
 
 def test_the_index_of_signs_is_used(bits: Database) -> None:
-    statement = bits.value(
-        "SELECT pgblend._vector_scan(s, '', false) FROM pgblend_data.embedding_space AS s"
-        " WHERE s.name = 'bits'"
-    )
+    space = read_state(ServedDatabase(bits.connection), None, None).space("bits")
+    assert space is not None
+    statement = scan_statement(space, "", is_exact=False)
     with bits.connection.transaction(force_rollback=True):
         bits.rows("SET LOCAL enable_sort = off")
         bits.rows(f"PREPARE scan (vector, int, int, bigint, int, int, int, bigint) AS {statement}")

@@ -118,6 +118,23 @@ def test_numbers_and_codes_are_no_names(db: Database, key: str) -> None:
     assert found == ["plain", "word"]
 
 
+WITHOUT_NAMES = """
+CREATE OR REPLACE FUNCTION pgblend._parse_query(
+    query text, config_name text, stop_words text[] DEFAULT '{}',
+    OUT lexemes text[], OUT boosts double precision[],
+    OUT alternatives integer[], OUT operands tsquery[], OUT exclusions boolean[]
+) LANGUAGE sql AS $$
+    SELECT
+        ARRAY(SELECT l FROM unnest(p.lexemes) AS l WHERE l NOT LIKE '==%'),
+        ARRAY(SELECT b FROM unnest(p.lexemes, p.boosts) AS w (l, b) WHERE l NOT LIKE '==%'),
+        p.alternatives,
+        p.operands,
+        p.exclusions
+    FROM pgblend.parse_with_names(query, config_name, stop_words) AS p
+$$
+"""
+
+
 def test_names_are_no_words_of_the_vocabulary(library: Database) -> None:
     library.rows("SELECT lexical_rebuild('c')")
     library.rows("SELECT ingest_document('c', 'later-name.txt', 'x')")
@@ -134,10 +151,9 @@ def test_what_is_no_name_is_ranked_as_before(library: Database, query: str) -> N
     scores = library.rows("SELECT chunk_id, score FROM lexical_search(%s, 20)", query)
     parsed = library.value("SELECT lexemes FROM pgblend._parse_query(%s, 'english')", query)
     names = [lexeme for lexeme in parsed if lexeme.startswith("==")]
-    library.rows(
-        "CREATE OR REPLACE FUNCTION pgblend._whole_name(name text) RETURNS text LANGUAGE sql"
-        " IMMUTABLE PARALLEL SAFE STRICT AS $$ SELECT '' $$"
-    )
+    whole = library.value("SELECT pg_get_functiondef('pgblend._parse_query'::regproc)")
+    library.rows(whole.replace("pgblend._parse_query", "pgblend.parse_with_names"))
+    library.rows(WITHOUT_NAMES)
     assert scores == library.rows("SELECT chunk_id, score FROM lexical_search(%s, 20)", query)
     assert bool(names) == (query in {"well-known", "IL-6", "no_such_file.pdf"})
 

@@ -126,8 +126,8 @@ def test_a_walk_that_gives_up_is_made_good(crowd: Database) -> None:
     """Should the scan end before enough passed, all that pass are compared."""
     conditions = {"share": {"lt": 500}}
     with crowd.connection.transaction(force_rollback=True):
-        crowd.rows("ALTER FUNCTION pgblend._vector_arm SET hnsw.max_scan_tuples = 1")
-        crowd.rows("ALTER FUNCTION pgblend._vector_arm SET hnsw.scan_mem_multiplier = 1")
+        crowd.rows("ALTER FUNCTION pgblend._run_search SET hnsw.max_scan_tuples = 1")
+        crowd.rows("ALTER FUNCTION pgblend._run_search SET hnsw.scan_mem_multiplier = 1")
         for query in points(3, 4):
             exact = search(crowd, query, conditions, vector_scan="exact")
             assert search(crowd, query, conditions, ef_search=1) == exact

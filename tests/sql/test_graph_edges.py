@@ -200,7 +200,7 @@ def test_edges_by_hand(vault: Database) -> None:
     [
         ("NULL, 'document:1'", "22023", "an edge from NULL to document:1: expected two different"),
         ("'document:1', 'document:1'", "22023", "an edge from document:1 to document:1"),
-        ("'document:1', 'file:1'", "22023", 'node "file:1" is none: expected document:ID'),
+        ("'document:1', 'file:1'", "22023", 'node is "file:1": expected document:ID'),
         ("'document:1', 'chunk:99'", "42704", "there is no node document:1"),
         ("'document:1', 'chunk:99', ''", "22023", 'edge_type is "": expected a text'),
         ("'document:1', 'chunk:99', 'x', -1", "22023", "weight is -1: expected a number from 0"),

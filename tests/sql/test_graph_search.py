@@ -121,11 +121,9 @@ def test_no_seeds_is_an_error_of_its_own(library: Database) -> None:
 def test_seeds_that_are_gone_are_skipped_with_a_warning(library: Database) -> None:
     seeds = [node(library, "a"), "document:99", "entity:1"]
     assert [row[0] for row in found(library, seed_nodes=seeds)] == ["a"]
-    assert library.warnings() == [
-        "seed nodes that are not there were skipped: document:99, entity:1"
-    ]
+    assert library.warnings() == ["unknown seed nodes were skipped: document:99, entity:1"]
     assert found(library, seed_nodes=["chunk:99"]) == []
-    assert library.warnings() == ["seed nodes that are not there were skipped: chunk:99"]
+    assert library.warnings() == ["unknown seed nodes were skipped: chunk:99"]
 
 
 def test_nodes_that_are_gone_are_skipped_with_a_warning(library: Database) -> None:
@@ -134,9 +132,9 @@ def test_nodes_that_are_gone_are_skipped_with_a_warning(library: Database) -> No
     library.rows("UPDATE pgblend_data.edge SET neighbour = 396 WHERE NOT is_reverse")
     library.rows("SET LOCAL session_replication_role = origin")
     assert [row[0] for row in found(library, seed_nodes=[node(library, "a")])] == ["a"]
-    assert library.warnings() == ["nodes that edges lead to are gone and were skipped: document:99"]
+    assert library.warnings() == ["edges lead to nodes that are gone: document:99"]
     assert len(found(library, query_embedding=QUERY)) == 5
-    assert library.warnings() == ["nodes that edges lead to are gone and were skipped: 1"]
+    assert library.warnings() == ["edges lead to nodes that are gone: 1"]
 
 
 # --- from a query: cosine + 1 / (1 + depth)

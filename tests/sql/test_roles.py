@@ -80,9 +80,7 @@ def test_statistics_are_of_visible_rows(two_collections: Any) -> None:
     [
         "SELECT chunk_ids FROM word_list('lexical', 'deploy', '{1,2,3,4}', NULL,"
         " pgblend._search_settings('{}', NULL, NULL))",
-        "SELECT count(*) FROM (SELECT array_agg(i) AS ids FROM generate_series(1, 99) AS i) AS a,"
-        " pgblend._fetch_page(a.ids, a.ids::int[], NULL, NULL, NULL, NULL, NULL, NULL)",
-        f"SELECT chunk_ids FROM pgblend._vector_arm('{VECTOR}', pgblend._searched_space(NULL),"
+        f"SELECT chunk_ids FROM vector_list('{VECTOR}', NULL,"
         " '{1,2,3,4}', NULL, NULL, pgblend._search_settings('{}', NULL, NULL))",
         "SELECT pgblend._filter_candidates('{1,2,3,4,5,6}', '{}')",
         "SELECT cardinality(pgblend._filter_chunks('{}', '{1,2,3,4}', NULL))",

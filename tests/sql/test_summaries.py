@@ -69,6 +69,12 @@ def test_the_setting_of_the_database_counts_where_a_collection_has_none(library:
     assert len(inputs(library)) == 2
 
 
+def test_another_prefix_of_the_database_leaves_what_waits_for_a_summary(library: Database) -> None:
+    settings(library, summaries="true")
+    library.rows("SELECT set_setting('embedding_prefix', '\"none\"')")
+    assert waiting(library) == ["a", "b", "n"]
+
+
 def test_a_summary_embeds_its_document_anew(library: Database) -> None:
     settings(library, embedding_prefix='"summary"')
     assert inputs(library) == ["text a", "text b"]  # no summaries yet

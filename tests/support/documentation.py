@@ -2,8 +2,9 @@
 
 An example is a fenced block of the language sh, sql or python. A block of the language `text` that
 follows is its output, in which `…` stands for anything, on a line of its own for any lines.
-`<!-- fails -->` before a block says that it must end with an error, `<!-- not run: WHY -->` that
-no test runs it. A comment `<!-- sh` or `<!-- sql` holds an example that the reader does not see.
+`<!-- fails -->` before a block says that it must end with an error, `<!-- slow -->` that slow tests
+alone run it, `<!-- not run: WHY -->` that none does. A comment `<!-- sh` or `<!-- sql` holds an
+example that the reader does not see.
 """
 
 import re
@@ -14,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 HANDBOOK = DOCS / "examples" / "handbook"
 _EXAMPLE = re.compile(
-    r"(?:^<!-- (?P<mark>fails|not run: [^\n]*) -->\n)?"
+    r"(?:^<!-- (?P<mark>fails|slow|not run: [^\n]*) -->\n)?"
     r"^(?:```|<!-- )(?P<language>sh|sql|python)\n(?P<code>.*?)^(?:```|-->)$"
     r"(?:\n+```text\n(?P<output>.*?)^```$)?",
     re.DOTALL | re.MULTILINE,
@@ -31,6 +32,7 @@ class Example:
     output: str | None
     output_span: tuple[int, int]
     fails: bool = False
+    is_slow: bool = False
     not_run: str = ""
 
 
@@ -50,6 +52,7 @@ def examples(text: str) -> list[Example]:
             output=found["output"],
             output_span=found.span("output"),
             fails=found["mark"] == "fails",
+            is_slow=found["mark"] == "slow",
             not_run=(found["mark"] or "").partition("not run: ")[2],
         )
         for found in _EXAMPLE.finditer(text)

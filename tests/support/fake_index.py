@@ -61,7 +61,7 @@ def lexical_answers(
         return [{"lexeme": lexeme, "likeness": share} for share, lexeme in found if share > 0][:50]
 
     return {
-        "_query_terms(": lambda query, *_: [parsed(query, configs)],
+        "_parse_query(": lambda query, *_: parsed(query, configs),
         "dead_digest": lambda _: [state],
         "FROM pgblend_data.segment AS s WHERE s.collection_id": lambda _: [],
         "SELECT EXISTS (": lambda _: [{"found": True}],
@@ -81,18 +81,14 @@ def likeness(one: str, other: str) -> float:
     return len({*one} & {*other}) / len({*one} | {*other})
 
 
-def parsed(query: str, configs: Sequence[str]) -> dict[str, Any]:
-    """Return what _query_terms does, of plain words."""
+def parsed(query: str, configs: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what _parse_query does of plain words, under each configuration."""
     words = query.replace("_", " ").split()
     lexemes = sorted(set(words))
     boosts = [11 * words.count(lexeme) / (10 + words.count(lexeme)) for lexeme in lexemes]
-    return {
-        "configs": [*configs],
-        "lexemes": lexemes * len(configs),
-        "boosts": boosts * len(configs),
-        "ends": [len(lexemes) * place for place in range(len(configs) + 1)],
-        "conditions": [None] * len(configs),
-    }
+    nothing: dict[str, Any] = {"alternatives": [], "operands": [], "exclusions": []}
+    meant = {"lexemes": lexemes, "boosts": boosts, "condition": None, **nothing}
+    return [{"config": config, **meant} for config in configs]
 
 
 def pending_row(chunk_id: int, chunk: Chunk) -> dict[str, Any]:

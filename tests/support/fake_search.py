@@ -21,7 +21,8 @@ OPTIONS: dict[str, Any] = {
 MODELS = {"expansion_model": "m", "rerank_model": "m"}
 SPACE = {
     "name": "space", "model": "m", "dimensions": 1, "is_active": True,
-    "table_name": "embedding_space", "table_id": 1, "is_waiting": False,
+    "storage": "vector", "vector_type": "vector(1)", "ef_search": None, "vectors": 100_000,
+    "has_policy": False, "table_name": "embedding_space", "table_id": 1, "is_waiting": False,
 }  # fmt: skip
 TEXTS = {1: "red fox", 2: "blue fox", 3: "red fox", 4: "wine"}
 WORDS = {1: ["red", "fox"], 2: ["fox", "fox"], 3: ["red", *["and"] * 9]}
@@ -46,7 +47,8 @@ def failing(sqlstate: str, hint: str | None = None) -> Answer:
 
 
 ANSWERS = {
-    "_vector_arm(": lambda *_: [columns(COSINES)],
+    "e.embedding <=> $1": lambda *_: [columns(COSINES)],
+    "'enable_sort'": lambda *_: [],
     "_is_named(": lambda *_: [{"found": True}],
     "_asking_role()": lambda: [{"role": "ann", "most_ms": 1e9}],
     "pgblend.purpose": lambda: [{"purpose": "search"}],
@@ -76,7 +78,7 @@ def state(space: dict[str, Any] | None = SPACE, **of_database: Any) -> dict[str,
     row = {
         "ids": [1], "names": ["c"], "of_collection": "{}", "of_profile": "{}",
         "of_database": json.dumps(MODELS | of_database), "profile": "balanced", "role": "ann",
-        "spaces": [json.dumps(space)] if space else [],
+        "is_everywhere": True, "spaces": [json.dumps(space)] if space else [],
     }  # fmt: skip
     return {"WITH searched": lambda *_: [row]}
 

@@ -3,27 +3,34 @@
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-TIMEOUT_SECONDS = 300
-PROGRAMS = {
+import psutil
+
+TIMEOUT_SECONDS = 900  # make and pip get much from the index
+PROGRAMS = Path(sys.executable).parent
+COMMANDS = {
     "sh": ("bash", "-euo", "pipefail"),
-    "sql": ("pgblend", "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1"),
+    "sql": (str(PROGRAMS / "pgblend"), "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1"),
     "python": ("python", "-"),
 }
 
 
 class Shell:
-    """Runs examples as a user would: in a folder, with a home and a data folder of its own."""
+    """Runs examples as a user would: in a folder, with a home and a data folder of its own.
+
+    `places` says what stands here for the addresses that a page shows.
+    """
 
     def __init__(self, folder: Path, **environment: str) -> None:
+        self.places: dict[str, str] = {}
         self.folder = folder / "work"
         self.folder.mkdir()
         home = folder / "home"
         home.mkdir()
-        programs = Path(sys.executable).parent
         self.environment = {
-            "PATH": f"{programs}:{os.environ['PATH']}",
+            "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
             "LANG": "C.UTF-8",
             "HOME": str(home),
             "PGBLEND_DATA_DIR": str(folder / "data"),
@@ -33,8 +40,10 @@ class Shell:
 
     def run(self, language: str, code: str) -> tuple[int, str]:
         """Run code by its program; return its exit code and all that it printed."""
+        for shown, real in self.places.items():
+            code = code.replace(shown, real)
         done = subprocess.run(
-            PROGRAMS[language],
+            COMMANDS[language],
             input=code,
             cwd=self.folder,
             env=self.environment,
@@ -49,3 +58,11 @@ class Shell:
         """Run commands that must succeed."""
         status, printed = self.run("sh", code)
         assert status == 0, printed
+
+    def end_processes(self) -> None:
+        """End what examples have left running in the background."""
+        home = self.environment["HOME"]
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):  # it has ended, or is another account's
+                if process.environ().get("HOME") == home:
+                    process.terminate()

@@ -1,7 +1,6 @@
 """A port of the lexical arm over several nodes, as a coordinator of shards would have it."""
 
 from collections.abc import Sequence
-from dataclasses import astuple
 from itertools import chain
 
 from pgblend.plpy.ports import (
@@ -43,7 +42,7 @@ class Nodes:
         rows = [
             row
             for one in lists
-            for row in zip(*astuple(one)[:5], strict=True)  # all columns
+            for row in zip(*one[:5], strict=True)  # all columns
         ]
         rows.sort(key=lambda row: (-row[3], row[1], row[2]))
         columns = [[row[place] for row in rows[: request.depth]] for place in range(5)]

@@ -1,4 +1,4 @@
-"""The lexical arm alone, as functions in the database that tests call."""
+"""The arms alone, as functions in the database that tests call."""
 
 import psycopg
 
@@ -21,7 +21,33 @@ given = {name: read[name] for name in defaults("search") if name in read}
 asked = SearchSettings(**defaults("search") | given)
 state = IndexState(read.get("lexical_index"), read.get("damaged") or ())
 lists = WordLists(Backend(plpy, GD), collection_ids, filter, asked, inf, state)
-return lists.find(kind, query, asked.candidate_depth).found
+return lists.find(kind, query, asked.candidate_depth).found._asdict()
+$python$;
+CREATE OR REPLACE FUNCTION public.vector_list(
+    vector vector, space text, collection_ids bigint[], binding text, filter jsonb, settings jsonb,
+    OUT chunk_ids bigint[], OUT document_ids bigint[], OUT chunk_indexes integer[],
+    OUT scores double precision[]
+) LANGUAGE plpython3u STABLE
+SET "hnsw.ef_search" = 40
+SET "hnsw.iterative_scan" = strict_order
+SET "hnsw.max_scan_tuples" = 20000
+SET enable_sort = on
+SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $python$
+import json
+from pgblend.plpy.search.state import read_state
+from pgblend.plpy.search.vectors import VectorSearch, vector_list
+from pgblend.plpy.session import Backend
+from pgblend.plpy.settings.catalog import SearchSettings, defaults
+
+db, read = Backend(plpy, GD), json.loads(settings)
+given = {name: read[name] for name in defaults("search") if name in read}
+asked = SearchSettings(**defaults("search") | given)
+state = read_state(db, None, None, collection_ids)
+where = state.space(space), collection_ids, state.is_everywhere
+asked_for = VectorSearch(*where, binding, filter, asked, asked.candidate_depth)
+return vector_list(db, vector, asked_for)._asdict()
 $python$;
 CREATE OR REPLACE FUNCTION public.lexical_counts(
     collection_ids bigint[], configs text[], lexemes text[], by_document boolean,
@@ -40,5 +66,5 @@ $python$;
 
 
 def add_word_lists(connection: psycopg.Connection) -> None:
-    """Make word_list and lexical_counts, which everybody may call."""
+    """Make word_list, vector_list and lexical_counts, which everybody may call."""
     connection.execute(loading(_FUNCTIONS).encode())

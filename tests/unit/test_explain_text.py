@@ -110,3 +110,19 @@ def test_figures() -> None:
         "0.0 ms", "<0.1 ms", "10.0 ms", "100.0 ms", "150 ms", "1.50 s",
     ]  # fmt: skip
     assert (figure(None), figure(1.0), figure(12.34567)) == (NOTHING, "1", "12.35")
+
+
+def test_what_a_session_does_once_is_told_apart() -> None:
+    stages = [
+        {"name": "warm_up", "start_ms": 0, "ms": 900.0, "rows": None},
+        {"name": "lexical", "start_ms": 900, "ms": 10.0, "rows": 2},
+        {"name": "fetch", "start_ms": 910, "ms": 10.0, "rows": 2},
+    ]
+    lines = printed(trace(stages=stages, total_ms=920.0))
+    assert lines[1].endswith("20.0 ms after 900 ms of warm up, once a session")
+    bars = {
+        line.split()[0]: line.count("█") for line in lines if line.split()[1:3] == ["10.0", "ms"]
+    }
+    assert bars == {"lexical": 8, "fetch": 8}
+    (warm_up,) = [line for line in lines if line.split()[:2] == ["warm", "up"]]
+    assert "█" not in warm_up

@@ -2,7 +2,6 @@
 
 import http.client
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from pgblend.plpy.models.http import Connections, HttpExchange
 from support.raw_server import RawServer, http_answer
-from support.waiting import SOON_SECONDS, wait_until
+from support.waiting import wait_until
 
 MOST_BYTES = 1_000_000
 
@@ -82,11 +81,8 @@ def test_token_and_path(connections: Connections) -> None:
 
 @pytest.mark.parametrize("timeout_ms", [1, 100])
 def test_the_deadline_holds(connections: Connections, timeout_ms: int) -> None:
-    with RawServer(lambda _: None) as server:
-        start = time.monotonic()
-        with pytest.raises(TimeoutError):
-            post_json(server.url, "/x", "{}", None, timeout_ms, connections, nothing)
-        assert time.monotonic() - start < SOON_SECONDS
+    with RawServer(lambda _: None) as server, pytest.raises(TimeoutError):
+        post_json(server.url, "/x", "{}", None, timeout_ms, connections, nothing)
     assert connections == {}
 
 
@@ -94,16 +90,16 @@ def test_whatever_the_check_raises_ends_the_call(connections: Connections) -> No
     class Cancelled(BaseException):
         """Not even an Exception."""
 
-    checks: list[float] = []
+    checks: list[None] = []
 
     def check() -> None:
-        checks.append(time.monotonic())
+        checks.append(None)
         if len(checks) == 3:
             raise Cancelled
 
     with RawServer(lambda _: None) as server, pytest.raises(Cancelled):
         post_json(server.url, "/x", "{}", None, 60_000, connections, check)
-    assert checks[2] - checks[0] < SOON_SECONDS
+    assert len(checks) == 3  # long before the deadline, which would be another error
     assert connections == {}
 
 

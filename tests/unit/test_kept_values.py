@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgblend.plpy.search.plan import MOST_DEPTHS, MOST_PLANS, READ_BY_ARMS, Plan, search_plan
+from pgblend.plpy.search.plan import MOST_PLANS, Plan, search_plan
 from pgblend.plpy.search.state import State
 from pgblend.plpy.session import MOST_PLANS as MOST_STATEMENTS
 from pgblend.plpy.session import keep_value, prepared_statements
@@ -26,7 +26,7 @@ def test_a_full_store_is_emptied_first() -> None:
 
 
 def plan_of(db: FakeDatabase, options: dict[str, Any], **of_database: Any) -> Plan:
-    state = State([1], ["c"], "{}", json.dumps(of_database), "{}", "balanced", "ann", [])
+    state = State([1], ["c"], "{}", json.dumps(of_database), "{}", "balanced", "ann", True, [])
     return search_plan(db, state, json.dumps(options), None, reranks=False)
 
 
@@ -48,17 +48,6 @@ def test_what_may_change_or_is_long_is_not_kept(options: dict[str, Any]) -> None
     db = FakeDatabase({"_regconfig(": lambda _: [{"found": True}]})
     plan_of(db, options)
     assert db.kept("plans") == {}
-
-
-def test_what_arms_read_is_written_once() -> None:
-    plan = plan_of(FakeDatabase({}), {"ef_search": 80})
-    text = plan.for_arm(20)
-    assert json.loads(text).keys() == {*READ_BY_ARMS, "candidate_depth"}
-    assert plan.for_arm(20) is text
-    assert json.loads(text)["ef_search"] == 80
-    for depth in range(MOST_DEPTHS + 1):
-        assert json.loads(plan.for_arm(depth))["candidate_depth"] == depth
-        assert len(plan.by_depth) <= MOST_DEPTHS
 
 
 def test_statements_are_prepared_once() -> None:

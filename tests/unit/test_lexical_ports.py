@@ -36,7 +36,7 @@ def arm(port: Any, configs: tuple[str, ...], **options: Any) -> LexicalArm:
         field_weights=(1.0, 1.0, 1.0), timeout_ms=60_000, deadline=inf, checks_index=False,
         strict=False, corrects_all=False,
     )  # fmt: skip
-    fields = {name: getattr(scope, name) for name in Scope.__slots__} | options
+    fields = scope._asdict() | options
     return LexicalArm(FakeDatabase(lexical_answers({}, configs)), port, Scope(**fields))
 
 

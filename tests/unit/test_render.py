@@ -8,19 +8,19 @@ from collections.abc import Callable
 import pytest
 
 from pgblend.plpy.program import Program, compiled
-from pgblend.sql import SourceFile, render, source_files
+from pgblend.sql import SourceObject, render, source_objects
 from pgblend.sql.program import program_text, with_program
 
 
 def test_stages_come_in_order_and_callees_before_callers() -> None:
-    files = source_files()
-    stages = [file.stage for file in files]
+    objects = source_objects()
+    stages = [one.stage for one in objects]
     assert stages == sorted(stages)
     seen: set[str] = set()
-    names = {file.name for file in files}
-    for file in files:
-        assert not (file.calls & names) - seen, file.name
-        seen.add(file.name)
+    names = {one.name for one in objects}
+    for one in objects:
+        assert not (one.calls & names) - seen, one.name
+        seen.add(one.name)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_stages_come_in_order_and_callees_before_callers() -> None:
     ],
 )
 def test_calls(text: str, calls: set[str]) -> None:
-    assert SourceFile("10_x", "a", text).calls == calls
+    assert SourceObject("10_x", "a", "a", text).calls == calls
 
 
 def test_the_program_and_what_loads_it_are_put_in() -> None:
@@ -45,6 +45,12 @@ def test_the_program_and_what_loads_it_are_put_in() -> None:
     assert script.count("\ndef fuse_lists(") == 1
     assert f'DIGEST = "{digest}"' in script
     assert not re.search(r"#(program|digest)\b", script)
+
+
+def test_a_body_has_one_search_path() -> None:
+    heads = re.findall(r"\nLANGUAGE pl\w+\n(.*?)\nAS \$", render(), re.DOTALL)
+    assert len(heads) > 100
+    assert {head.count("SET search_path") for head in heads} == {1}
 
 
 def test_a_body_without_modules_stays_as_it_is() -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -164,7 +163,7 @@ def test_an_index_that_is_not_there_may_be_by_another_snapshot() -> None:
             search(db, request)
         assert failed.value.sqlstate == "PB012"
         again.append(failed.value.detail)
-        request = replace(request, tries=Tries.read(again[-1]))
+        request = request._replace(tries=Tries.read(again[-1]))
     pauses = [(told["pause_s"], told["status"]) for told in map(json.loads, again)]
     assert pauses == [(0.0, "uninitialized"), (0.05, "building"), (0.1, "building")]
     with pytest.raises(StatementError, match="PB002"):  # nor is what there is to be read
@@ -186,7 +185,7 @@ def once(error: StatementError) -> Answer:
 def test_what_there_is_of_an_index_is_searched() -> None:
     missing = {"dead_digest": once(StatementError("PB002", "Make it."))}
     db = FakeDatabase({**missing, **state(log_address="x"), **ANSWERS, **missing})
-    page = Page(search(db, replace(asked(), tries=Tries(attempts=2, looked_again=True))))
+    page = Page(search(db, asked()._replace(tries=Tries(attempts=2, looked_again=True))))
     assert page.degraded == ["lexical: PB002; Make it."]
     assert (page.report["trace"]["bm25_status"], page.report["trace"]["attempts"]) == (
         "uninitialized", 3
@@ -346,9 +345,13 @@ def test_a_logged_search_is_noted_and_reported() -> None:
 
 
 def test_feedback_moves_the_vector() -> None:
-    ids = [1, 2, 4]
-    moved = {"WITH moved AS": lambda *_: [
-        {"chunk_ids": ids, "own": [0.1, 0.8, 0.9], "moved": [0.95, 0.9, 0.2]}]}  # fmt: skip
+    cosines = {1: 0.95, 2: 0.9, 4: 0.2}
+    moved = {
+        "l2_normalize($1)": lambda *_: [{"vector": "[2]"}],
+        "1 - (e.embedding": lambda ids, vector: [
+            {"chunk_id": one, "value": cosines[one] if vector == "[2]" else 0.1}
+            for one in ids if one in cosines],
+    }  # fmt: skip
     feedback = {"passages": 1, "weight": 0.5}
     _, page = found(moved, feedback=feedback, traced="page", dedup="off")
     stages = {stage["name"]: stage for stage in page.trace["stages"]}

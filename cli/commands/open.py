@@ -1,0 +1,41 @@
+"""`pgblend open`: the page of the private server, in a browser."""
+
+import webbrowser
+from pathlib import Path
+
+import click
+
+from pgblend.cli.errors import UserError
+from pgblend.cli.server.options import data_directory_option
+
+_DAYS = 30
+
+
+@click.command()
+@data_directory_option
+@click.option("--print", "only_print", is_flag=True, help="Print the link, and open no browser.")
+def command(directory: Path, only_print: bool) -> None:
+    """Open the page of the private server in a browser.
+
+    Prints a link that opens once, within ten minutes, and lets that browser search for thirty
+    days. Where there is no browser here, open it in one that reaches this machine's loopback.
+
+    \b
+    Examples:
+      pgblend open
+      pgblend open --print
+    """
+    from pgblend.cli.database import connect
+    from pgblend.cli.serve.page.links import make_link
+    from pgblend.cli.server.cluster import Cluster
+    from pgblend.cli.server.door_process import PAGE_ROLE, DoorProcess
+
+    cluster = Cluster(directory)
+    door = DoorProcess(directory).find()
+    if door is None:
+        raise UserError(f"no page runs for {directory}", hint="start it: pgblend up")
+    with connect(cluster.url) as connection:
+        link = make_link(connection, door.url, PAGE_ROLE, _DAYS)
+    click.echo(link)
+    if not only_print:
+        webbrowser.open(link)

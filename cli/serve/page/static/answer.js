@@ -1,0 +1,59 @@
+// An answer from the passages: each sentence was checked, and each citation opens its place.
+
+import { byId, fill, h } from "./dom.js";
+import { openDocument } from "./passage.js";
+import { hasScope, post } from "./session.js";
+import { oneLine, title } from "./words.js";
+
+/** Return a button that asks the answer model; nothing where there is none, or no right to it. */
+export function answerButton(asked, overview) {
+  if (!overview.answer_model || !hasScope("ask")) return null;
+  return h("button", { class: "quiet", type: "button", click: () => answer(asked) }, "Answer");
+}
+
+/** Take away the answer to another question. */
+export const clearAnswer = () => fill(byId("answer"));
+
+async function answer(asked) {
+  const place = byId("answer");
+  fill(place, h("section", { class: "answer", "aria-label": "Answer", "aria-busy": "true" }, h("p", { class: "small" }, "Reading the passages …")));
+  const waiting = place.firstChild;
+  let shown;
+  try {
+    shown = drawAnswer(await post("/v1/ask", asked));
+  } catch (error) {
+    shown = h("section", { class: "degraded" }, h("h2", {}, error.message));
+  }
+  if (place.firstChild === waiting) fill(place, shown); // and no other question was asked meanwhile
+}
+
+function drawAnswer({ answer: said, citations, degraded }) {
+  const section = h("section", { class: "answer", "aria-label": "Answer" });
+  if (!said) {
+    const failed = degraded.find((note) => note.startsWith("answer: "));
+    section.append(h("p", { class: "said" }, failed ?? "The passages do not answer this."));
+    return section;
+  }
+  const byNumber = new Map(citations.map((one) => [one.citation, one]));
+  section.append(h("p", { class: "said", dir: "auto" }, linked(said, byNumber)),
+    h("ol", { class: "sources" }, citations.filter((one) => one.isCited).map(source)));
+  return section;
+}
+
+/** Return a text's pieces, with a button for each [number] that is a citation. */
+function linked(said, byNumber) {
+  return said.split(/(\[\d+\])/).map((piece) => {
+    const cited = byNumber.get(Number(/^\[(\d+)\]$/.exec(piece)?.[1]));
+    return cited ? opener(cited) : piece;
+  });
+}
+
+function opener(cited) {
+  const [first, last] = cited.quoteLines ?? [cited.startLine, cited.endLine];
+  const at = { ...cited, start_line: first, end_line: last ?? first, quote: cited.quote };
+  return h("button", { class: "cite", type: "button", "aria-label": `Open source ${cited.citation}: ${title(cited)}`,
+    click: () => openDocument(cited.document_id, at) }, String(cited.citation));
+}
+
+const source = (cited) => h("li", {}, opener(cited),
+  h("span", { dir: "auto" }, h("b", {}, title(cited)), cited.quote && h("q", {}, oneLine(cited.quote))));

@@ -1,0 +1,73 @@
+// The results: one row each, which glides to its new place when a search changes.
+
+import { byId, fill, h, isCalm } from "./dom.js";
+import { showExplanation } from "./explanation.js";
+import { openGraph } from "./graph.js";
+import { openDocument } from "./passage.js";
+import { thumbs } from "./thumbs.js";
+import { figure, hue, place, snippet, title } from "./words.js";
+
+const ARMS = ["lexical", "vector", "fuzzy", "graph", "document"];
+
+/** Show the rows of a search; `asked` is what their explanation asks for. */
+export function drawRows(results, asked, context) {
+  const before = places();
+  const open = byId("results").querySelector(".row.open")?.dataset.chunk;
+  if (!results.length) {
+    fill(byId("results"), h("p", { class: "empty" }, context.isFinal ? "Nothing was found." : "No passage has these words."));
+    return;
+  }
+  const rows = results.map((row, index) => drawRow(row, hue(index, results.length), asked, context));
+  fill(byId("results"), h("ol", { class: "rows" }, rows));
+  glide(before);
+  // What was open stays open, explained anew.
+  if (open && context.isFinal) byId("results").querySelector(`[data-chunk="${CSS.escape(open)}"] .explain`)?.click();
+}
+
+function drawRow(row, color, asked, context) {
+  const body = h("div", { class: "body", hidden: true });
+  const item = h("li", { class: "row result", "data-chunk": row.chunk_id, "data-rank": row.rank, "--hue": color, tabindex: -1 });
+  const explain = h("button", { class: "quiet explain", type: "button", "aria-expanded": "false",
+    click: () => toggleExplanation(item, explain, body, row, asked) }, "Explain");
+  const name = h("button", { class: "title", type: "button", dir: "auto", click: () => openDocument(row.document_id, row) }, title(row));
+  item.append(
+    h("div", { class: "head" },
+      h("span", { class: "badge" }, String(row.rank)),
+      h("div", { class: "who" }, h("h3", {}, name), h("bdi", { class: "where" }, place(row))),
+      h("span", { class: "score", title: "score" }, figure(row.score))),
+    h("p", { class: "snippet", dir: "auto" }, snippet(row.snippet)),
+    h("div", { class: "acts" }, arms(row), context.overview.has_graph && h("button", { class: "quiet", type: "button", click: () => openGraph(row, title(row)) }, "Graph"),
+      thumbs(row, asked.query, context.overview.may_write), explain),
+    body);
+  return item;
+}
+
+/** Name the arms that found a row, with its rank in each. */
+function arms(row) {
+  const found = ARMS.filter((arm) => row.arms[arm]);
+  return h("ul", { class: "arms", "aria-label": "found by" }, found.map((arm) =>
+    h("li", { class: `arm-${arm}` }, arm, " ", h("b", {}, String(row.arms[arm].rank)))));
+}
+
+async function toggleExplanation(item, button, body, row, asked) {
+  const isOpen = item.classList.toggle("open");
+  button.setAttribute("aria-expanded", String(isOpen));
+  body.hidden = !isOpen;
+  if (isOpen && !body.hasChildNodes()) await showExplanation(body, row, asked);
+}
+
+function places() {
+  const tops = new Map();
+  for (const item of document.querySelectorAll(".rows > .row")) tops.set(item.dataset.chunk, item.getBoundingClientRect().top);
+  return tops;
+}
+
+/** Move each row from where it was; new ones fade in. */
+function glide(before) {
+  if (isCalm() || !before.size) return;
+  for (const item of document.querySelectorAll(".rows > .row")) {
+    const top = before.get(item.dataset.chunk);
+    const from = top === undefined ? { opacity: 0 } : { transform: `translateY(${top - item.getBoundingClientRect().top}px)` };
+    item.animate([from, {}], { duration: 260, easing: "cubic-bezier(.2, .7, .2, 1)" });
+  }
+}

@@ -1,0 +1,148 @@
+"""Links of documents as rows: checked, stored, and led to the documents that they mean."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from pgblend.plpy.graph.links import Candidate, link_target, resolve_link
+from pgblend.plpy.session import Database, UserError
+
+KINDS = ("path", "wiki", "uri", "key", "name")
+MOST_TYPE_BYTES = 200
+MOST_WEIGHT = 1000000
+MOST_SHOWN = 200
+
+SOURCES = "SELECT d.id, d.source_key, d.uri FROM pgblend_data.document AS d WHERE d.id = ANY($1)"
+INSERT = (
+    "INSERT INTO pgblend_data.link (document_id, collection_id, bucket, origin, edge_type, kind,"
+    " target, name, path, line, weight, metadata)"
+    " SELECT d.id, d.collection_id, d.bucket, $1, u.edge_type, u.kind, u.target, u.name, u.path,"
+    " u.line, u.weight, u.metadata FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10)"
+    " WITH ORDINALITY AS u (document_id, edge_type, kind, target, name, path, line, weight,"
+    " metadata, place)"
+    " INNER JOIN pgblend_data.document AS d ON d.id = u.document_id ORDER BY u.place"
+)
+INSERT_TYPES = [
+    *("text", "bigint[]", "text[]", "text[]", "text[]", "text[]", "text[]", "integer[]"),
+    *("real[]", "jsonb[]"),
+]
+LINKS = (
+    "SELECT l.id, l.document_id, l.kind, l.target, l.path, l.name, l.target_document_id,"
+    " d.source_key FROM pgblend_data.link AS l"
+    " INNER JOIN pgblend_data.document AS d ON d.id = l.document_id"
+    " WHERE l.collection_id = $1"
+)
+CANDIDATES = (
+    "SELECT n.name, n.document_id, d.source_key, n.kind, n.full_name"
+    " FROM pgblend_data.document_name AS n"
+    " INNER JOIN pgblend_data.document AS d ON d.id = n.document_id"
+    " WHERE n.collection_id = $1 AND n.name = ANY($2)"
+)
+CHANGE = (
+    "UPDATE pgblend_data.link AS l SET target_document_id = u.target"
+    " FROM unnest($1, $2) AS u (id, target) WHERE l.id = u.id"
+)
+EDGES = "SELECT pgblend._link_edges($1, $2)"
+
+
+def insert_links(
+    db: Database, collection_id: int, document_ids: Sequence[int], links: Sequence[str], origin: str
+) -> int:
+    """Store links, an array as JSON for each document, resolve them, and return how many."""
+    given = [checked_links(each) for each in links]
+    asked = sorted(set(document_ids))
+    sources = {row["id"]: row for row in db.run(SOURCES, ["bigint[]"], asked)}
+    found = []
+    for document_id, each in zip(document_ids, given, strict=True):
+        source = sources.get(document_id)
+        if source is None:
+            continue
+        for link in each:
+            kind = link.get("kind") or "key"
+            meant = link_target(kind, link["target"], source["source_key"], source["uri"])
+            if meant:
+                found.append((document_id, link, *meant))
+    if found:
+        ids, stored, kinds, names, paths = map(list, zip(*found, strict=True))
+        types = [link.get("type") or "link" for link in stored]
+        targets, lines = [link["target"] for link in stored], [link.get("line") for link in stored]
+        weights = [1 if link.get("weight") is None else link["weight"] for link in stored]
+        metadata = [json.dumps(link.get("metadata") or {}) for link in stored]
+        columns = (ids, types, kinds, targets, names, paths, lines, weights, metadata)
+        db.run(INSERT, INSERT_TYPES, origin, *columns)
+        resolve_links(db, collection_id, sorted(set(names)))
+    return len(found)
+
+
+def checked_links(links: str | None) -> list[dict[str, Any]]:
+    """Return links as add_links takes them, from their JSON."""
+    given = None if links is None else json.loads(links)
+    if not isinstance(given, list):
+        shown = "NULL" if links is None else links[:MOST_SHOWN]
+        raise UserError(
+            "22023",
+            f'links is {shown}: expected an array of objects with "target"',
+            'For example: [{"target": "other.md"}]',
+        )
+    for place, link in enumerate(given, 1):
+        if problem := link_problem(link):
+            shown = json.dumps(link, ensure_ascii=False)[:MOST_SHOWN]
+            raise UserError(
+                "22023",
+                f"link {place} is {shown}: {problem}",
+                'For example: {"target": "other.md", "type": "cites", "weight": 2}',
+            )
+    return given
+
+
+def link_problem(link: Any) -> str | None:
+    """Return what is wrong with a link; a null is as good as nothing."""
+    if not isinstance(link, dict) or not (isinstance(link.get("target"), str) and link["target"]):
+        return 'expected an object with a text "target"'
+    given = {name: value for name, value in link.items() if value is not None}
+    edge_type, weight, line = (
+        given.get("type", "link"),
+        given.get("weight", 1),
+        given.get("line", 1),
+    )
+    if given.get("kind", "key") not in KINDS:
+        return '"kind": expected one of path, wiki, uri, key, name'
+    if not isinstance(edge_type, str) or not 1 <= len(edge_type.encode()) <= MOST_TYPE_BYTES:
+        return '"type": expected a text of 1 to 200 bytes'
+    if type(weight) not in (int, float) or not 0 <= weight <= MOST_WEIGHT:
+        return '"weight": expected a number from 0 to 1000000'
+    if type(line) is not int or not 1 <= line < 2**31:
+        return '"line": expected a whole number from 1'
+    if not isinstance(given.get("metadata", {}), dict):
+        return '"metadata": expected an object'
+    return None
+
+
+def resolve_links(db: Database, collection_id: int, names: Sequence[str] | None) -> int:
+    """Lead the links of some names, None: of all, anew; return how many lead elsewhere now."""
+    if names is None:
+        links = db.run(LINKS, ["bigint"], collection_id)
+    else:
+        links = db.run(f"{LINKS} AND l.name = ANY($2)", ["bigint", "text[]"], collection_id, names)
+    by_name: defaultdict[str, list[Candidate]] = defaultdict(list)
+    wanted = sorted({link["name"] for link in links})
+    if wanted:
+        for row in db.run(CANDIDATES, ["bigint", "text[]"], collection_id, wanted):
+            by_name[row["name"]].append(
+                (row["document_id"], row["source_key"], row["kind"], row["full_name"])
+            )
+    changed = []
+    for link in links:
+        meant = resolve_link(
+            link["kind"], link["target"], link["path"], link["source_key"], by_name[link["name"]]
+        )
+        if meant != link["target_document_id"]:
+            changed.append((link, meant))
+    if changed:
+        targets = [meant for _, meant in changed]
+        db.run(CHANGE, ["bigint[]", "bigint[]"], [link["id"] for link, _ in changed], targets)
+        sources = {link["document_id"] for link, _ in changed}
+        ends = {*targets, *(link["target_document_id"] for link, _ in changed)} - {None}
+        db.run(EDGES, ["bigint[]", "bigint[]"], sorted(sources), sorted(ends))
+    return len(changed)

@@ -1,0 +1,244 @@
+"""The vector arm: candidates nearest to a query's vector by cosine distance, best first.
+
+Filters never starve it. 'auto' compares all vectors of a small space, which misses nothing and
+takes about a millisecond for each 1,000 of 384 dimensions (tests/benchmarks/bench_vector_scan); of
+a larger one those that could be candidates, where they are few: of the searched collections, or the
+ones that pass the filter. Walking the index until `depth` of n vectors pass where m do takes
+depth · n / m of them, comparing takes m, so few is the square root of depth · n. Where more pass,
+an iterative scan goes on until enough did, and should it give up first, all are compared after all.
+'index' never compares all, 'exact' always does.
+"""
+
+import json
+from collections.abc import Sequence
+from math import ceil, sqrt
+from typing import NamedTuple
+
+from pgblend.plpy.ports import CandidateList
+from pgblend.plpy.search.lexical import candidates
+from pgblend.plpy.search.state import Space
+from pgblend.plpy.session import Database
+from pgblend.plpy.settings.catalog import SearchSettings
+
+SMALL, LEAST_FEW = 10_000, 2000
+DEFAULT_WIDTH, MOST_WIDTH = 100, 1000  # of hnsw.ef_search
+
+# $1 is the query's vector, $4 the depth. All ties at the cut come back from the scan and are cut by
+# (document, chunk index). The inner query orders by the distance alone, or PostgreSQL 15 does not
+# use the HNSW index; adding 0 to the distance hides the index. A zero vector has no direction, its
+# distance is NaN: it is no candidate, as in the index.
+_SCAN = """
+SELECT
+    array_agg(p.chunk_id) AS chunk_ids,
+    array_agg(p.document_id) AS document_ids,
+    array_agg(p.chunk_index) AS chunk_indexes,
+    array_agg(1 - p.distance) AS scores
+FROM (
+    SELECT n.*
+    FROM (
+        SELECT e.chunk_id, e.document_id, e.chunk_index,
+            e.embedding <=> $1::{vector_type} AS distance
+        FROM {source} AS e
+        ORDER BY (e.embedding <=> $1::{vector_type}){hidden}
+        FETCH FIRST $4 ROWS WITH TIES
+    ) AS n
+    WHERE n.distance < 'NaN'
+    ORDER BY n.distance, n.document_id, n.chunk_index
+    LIMIT $4
+) AS p
+"""
+_STORED = "(SELECT * FROM pgblend_data.{table} AS e WHERE true{conditions})"
+# A binary space's index gives the first $8 by Hamming distance, of which stored vectors choose.
+_BY_SIGNS = """(
+    SELECT e.chunk_id, e.document_id, e.chunk_index, e.embedding
+    FROM pgblend_data.{table} AS e
+    WHERE true{conditions}
+    ORDER BY binary_quantize(e.embedding)::bit({bits})
+        <~> binary_quantize($1::{vector_type})::bit({bits})
+    LIMIT $8
+)"""
+_SCAN_TYPES = [
+    *("vector", "bigint[]", "text[]", "integer", "bigint[]", "text[]", "tsquery[]", "integer"),
+]
+_OF_COLLECTIONS = " AND e.collection_id = ANY($2)"
+_OF_PASSING = " AND e.chunk_id = ANY($5)"
+_OF_DOCUMENT = """ AND (
+    SELECT true FROM pgblend_data.document AS d
+    WHERE d.id = e.document_id AND {})"""
+_OF_CHUNK = """ AND (
+    SELECT true FROM pgblend_data.chunk AS c
+    INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
+    WHERE c.id = e.chunk_id AND {})"""
+_OF_WORDS = """ AND (
+    SELECT true FROM pgblend_data.chunk AS c
+    WHERE c.id = e.chunk_id
+        AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))"""
+# Without sorting, the index is the only way left. Whose routine runs this has SET clauses that put
+# the caller's values back.
+_WALKING = (
+    "SELECT set_config('hnsw.ef_search', $1::text, true), set_config('enable_sort', 'off', true)"
+)
+_WALKED = "SELECT set_config('enable_sort', 'on', true)"
+_COUNT = """
+    SELECT count(*) <= $2 AS is_small FROM (
+        SELECT FROM pgblend_data.{table} AS e
+        WHERE e.collection_id = ANY($1) LIMIT $2::bigint + 1) AS visible
+"""
+_PASSING = "SELECT pgblend._filter_chunks($1, $2, $3) AS ids"
+_COMPILED = """
+    SELECT f.operands, f.on_chunk, CASE
+        WHEN pgblend._documents_decide(f.on_document, f.keys, $2) THEN f.on_document
+    END AS on_document
+    FROM pgblend._filter_condition($1, 3) AS f
+"""
+_BINDING = """
+    SELECT array_agg(b.config_name) AS configs, array_agg(b.condition::text) AS phrases
+    FROM pgblend._binding_conditions($1, $2) AS b
+"""
+
+
+class VectorSearch(NamedTuple):
+    """What the vector arm is to find.
+
+    `is_everywhere`: the collections are all that the caller may read. Phrases and exclusions of
+    `binding`, a query, must hold; they alone do not make it compare all vectors.
+    """
+
+    space: Space
+    collection_ids: Sequence[int]
+    is_everywhere: bool
+    binding: str | None
+    filter: str | None
+    settings: SearchSettings
+    depth: int
+
+    @property
+    def conditions(self) -> str | None:
+        """Return the filter with the language that is asked for, as JSON; None without both."""
+        language = self.settings.language
+        if language is None:
+            return self.filter
+        return f'{{"and": [{{"$language": {json.dumps(language)}}}, {self.filter or "{}"}]}}'
+
+    @property
+    def few(self) -> int:
+        """Return how many candidates are compared rather than walked to."""
+        return max(LEAST_FEW, round(sqrt(self.depth * max(self.space.vectors, 0))))
+
+    @property
+    def rescored(self) -> int:
+        """Return how many candidates of a binary space's index are compared by their vectors."""
+        return ceil(round(self.depth * self.settings.rescore_factor, 9))
+
+    @property
+    def width(self) -> int:
+        """Return hnsw.ef_search.
+
+        One more, since one more row than is asked for is read to know the ties at the cut: with
+        fewer it would take a second walk.
+        """
+        least = self.rescored if self.space.storage == "binary" else self.depth
+        asked = self.settings.ef_search or self.space.ef_search or DEFAULT_WIDTH
+        return min(max(asked, least) + 1, MOST_WIDTH)
+
+
+class Narrowed(NamedTuple):
+    """SQL conditions about e, the space's table, and the values of $3 and $5 to $7 in them."""
+
+    text: str
+    operands: Sequence[str] | None = None
+    passing: Sequence[int] | None = None
+    configs: Sequence[str] | None = None
+    phrases: Sequence[str | None] | None = None
+
+
+def vector_list(db: Database, vector: str | None, asked: VectorSearch) -> CandidateList:
+    """Return the vector arm's list; there is no perfect cosine among them."""
+    scan, passing = chosen_scan(db, asked)
+    narrowed = narrowed_by(db, asked, passing)
+    found = nearest(db, vector, asked, narrowed, scan == "exact")
+    is_enough = len(found.chunk_ids) == asked.depth or (
+        asked.conditions is None and (asked.is_everywhere or narrowed.configs is not None)
+    )
+    if scan != "auto" or is_enough:
+        return found
+    return nearest(db, vector, asked, narrowed, is_exact=True)
+
+
+def chosen_scan(db: Database, asked: VectorSearch) -> tuple[str, Sequence[int] | None]:
+    """Return 'exact' where 'auto' is to compare all, and the chunks that pass where few do.
+
+    The planner's row count tells a small table; of a large one a part is counted, and of one that
+    was never analyzed (-1), or a search would change with the first autovacuum.
+    """
+    space, few, scan = asked.space, asked.few, asked.settings.vector_scan
+    if scan != "auto":
+        return scan, None
+    ids, passing = asked.collection_ids, None
+    if asked.conditions is not None and not 0 <= space.vectors <= few:
+        types = ["jsonb", "bigint[]", "integer"]
+        passing = db.run(_PASSING, types, asked.conditions, ids, few)[0]["ids"]
+    is_small = passing is not None or 0 <= space.vectors <= SMALL
+    is_part = not asked.is_everywhere or space.has_policy
+    most = SMALL if space.vectors < 0 else few if is_part else None
+    if not is_small and most is not None:
+        statement = _COUNT.format(table=space.table_name)
+        is_small = db.run(statement, ["bigint[]", "integer"], ids, most)[0]["is_small"]
+    return "exact" if is_small else scan, passing
+
+
+def narrowed_by(db: Database, asked: VectorSearch, passing: Sequence[int] | None) -> Narrowed:
+    """Return the conditions of a scan, as expressions, of which the planner makes no join."""
+    ids = asked.collection_ids
+    found = Narrowed("" if asked.is_everywhere else _OF_COLLECTIONS)  # row security restricts then
+    if passing is not None:
+        found = found._replace(text=found.text + _OF_PASSING, passing=passing)
+    elif asked.conditions is not None:
+        row = db.run(_COMPILED, ["jsonb", "bigint[]"], asked.conditions, ids)[0]
+        on_document = row["on_document"]
+        shape = _OF_CHUNK if on_document is None else _OF_DOCUMENT
+        more = shape.format(row["on_chunk"] if on_document is None else on_document)
+        found = found._replace(text=found.text + more, operands=row["operands"])
+    if asked.binding is None or not {'"', "-"}.intersection(asked.binding):
+        return found
+    row = db.run(_BINDING, ["text", "bigint[]"], asked.binding, ids)[0]
+    if row["configs"] is None:
+        return found
+    return found._replace(
+        text=found.text + _OF_WORDS, configs=row["configs"], phrases=row["phrases"]
+    )
+
+
+def scan_statement(space: Space, conditions: str, is_exact: bool) -> str:
+    """Return the statement that finds the vectors nearest to $1, the first $4, as arrays.
+
+    They are NULL where there are none. `conditions` begin with AND and are about e, the table of
+    the space.
+    """
+    is_walk_of_signs = space.storage == "binary" and not is_exact
+    source = (_BY_SIGNS if is_walk_of_signs else _STORED).format(
+        table=space.table_name,  # a space's name needs no quotes
+        conditions=conditions,
+        bits=space.dimensions,
+        vector_type=space.vector_type,
+    )
+    hidden = " + 0" if is_exact or space.storage == "binary" else ""
+    return _SCAN.format(vector_type=space.vector_type, source=source, hidden=hidden)
+
+
+def nearest(
+    db: Database, vector: str | None, asked: VectorSearch, narrowed: Narrowed, is_exact: bool
+) -> CandidateList:
+    """Return what one scan finds; its plan is kept by the session, one for each shape."""
+    statement = scan_statement(asked.space, narrowed.text, is_exact)
+    _, operands, passing, configs, phrases = narrowed
+    values = [
+        *(vector, asked.collection_ids, operands, asked.depth),
+        *(passing, configs, phrases, asked.rescored),
+    ]
+    if not is_exact:
+        db.run(_WALKING, ["integer"], asked.width)
+    row = db.run(statement, _SCAN_TYPES, *values)[0]
+    if not is_exact:
+        db.run(_WALKED, [])
+    return candidates(row)

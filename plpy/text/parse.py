@@ -1,0 +1,129 @@
+"""What a query means under one text search configuration."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pgblend.plpy.session import Database, Row
+from pgblend.plpy.text.identifiers import identifiers, whole_name
+from pgblend.plpy.text.query import query_groups
+
+_OPERATORS = re.compile(r'["-]|\bor\b', re.IGNORECASE)
+# The end of I'm, don't and you'll, which would rank as a rare letter.
+_ENDS = re.compile(r"([^\W\d_])['\u2019](m|d|s|t|ll|re|ve)\b", re.IGNORECASE)
+_ONE_WORD_WITH_SIGNS = re.compile(r"(?=.*[^\W_][\W_])\S+", re.DOTALL)
+_WORDS = """
+WITH config AS MATERIALIZED (SELECT pgblend._regconfig($1) AS id)
+SELECT
+    coalesce(array_agg(w.lexeme ORDER BY w.lexeme COLLATE "C"), '{}') AS lexemes,
+    coalesce(array_agg(cardinality(w.positions) ORDER BY w.lexeme COLLATE "C"), '{}') AS counts
+FROM config AS c
+CROSS JOIN LATERAL unnest(ts_delete(
+    to_tsvector(c.id, pgblend._indexable_text($2)), tsvector_to_array(to_tsvector(c.id, $3)))) AS w
+"""
+_LENGTH = """
+SELECT length(to_tsvector(pgblend._regconfig($1), pgblend._indexable_text($2))) AS lexemes
+"""
+# $3 says of which texts any word will do; others are phrases. Stop words alone ask for nothing.
+_OPERANDS = """
+WITH config AS MATERIALIZED (SELECT pgblend._regconfig($1) AS id)
+SELECT t.place - 1 AS place, o.operand::text
+FROM config AS c
+CROSS JOIN LATERAL unnest($2, $3) WITH ORDINALITY AS t (text, is_words, place)
+CROSS JOIN LATERAL (
+    SELECT CASE
+        WHEN t.is_words THEN pgblend._lexeme_tsquery(
+            tsvector_to_array(to_tsvector(c.id, pgblend._indexable_text(t.text))))
+        ELSE phraseto_tsquery(c.id, pgblend._indexable_text(t.text)) END AS operand
+) AS o
+WHERE numnode(o.operand) > 0
+ORDER BY t.place
+"""
+
+
+Operand = tuple[int, str, bool]  # number of the alternative, tsquery, whether it is excluded
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The lexemes that rank, how many times its idf each weighs, and what must hold."""
+
+    lexemes: Sequence[str]
+    boosts: Sequence[float]
+    operands: Sequence[Operand]
+
+    def columns(self) -> Sequence[Sequence[Any]]:
+        """Return alternatives, operands and exclusions."""
+        return [[operand[place] for operand in self.operands] for place in range(3)]
+
+
+def parse_query(db: Database, query: str, config: str, stop_words: Sequence[str]) -> Parsed:
+    """Return what a query means; `stop_words` are left out beside the configuration's own.
+
+    A word weighs tf · 11 / (tf + 10), as in Okapi. Where identifiers make at least half of the
+    query, each is a lexeme of its own ("=…") beside its words. It is no more frequent than any of
+    them, so this many times its idf (and a tenth, for long passages) outweighs them all: it comes
+    before its words, however often they are repeated. Names of documents ("==…") come before all of
+    these, far before, so that fusion keeps them first: the identifiers, and the query as a whole
+    beside them or where it is one word with signs (fake-memo).
+    """
+    parts: dict[str, Any] = {"words": query, "groups": []}
+    if _OPERATORS.search(query):
+        parts = query_groups(query)
+    text = _ENDS.sub(r"\1", parts["words"])
+    types = ["text", "text", "text"]
+    words = db.run(_WORDS, types, config, text, " ".join(stop_words))[0]
+    counts = zip(words["lexemes"], words["counts"], strict=True)
+    boosts = {lexeme: 11.0 * count / (10 + count) for lexeme, count in counts}
+    boosts |= _names(db, query, parts["words"], config, words)
+    operands = list(_operands(db, config, parts["groups"]))
+    if len({alternative for alternative, *_ in operands}) < len(parts["groups"]):
+        operands = []  # whatever passes an alternative that asks for nothing
+    ranked = sorted(boosts)
+    return Parsed(ranked, [boosts[lexeme] for lexeme in ranked], operands)
+
+
+def _names(db: Database, query: str, text: str, config: str, words: Row) -> dict[str, float]:
+    """Return identifiers and names as lexemes, and how many times its idf each weighs."""
+    codes = identifiers(text, False)
+    if not codes and not _ONE_WORD_WITH_SIGNS.fullmatch(query):
+        return {}
+    boost = max(1.0, 11 * sum(words["counts"]) / 10)
+    names = {f"=={name}": 10 * boost * (1 + len(codes)) for name in (*codes, whole_name(text))}
+    names.pop("==", None)
+    if not codes:
+        return names
+    in_codes = db.run(_LENGTH, ["text", "text"], config, " ".join(codes))[0]["lexemes"]
+    if 2 * (in_codes or 0) < len(words["lexemes"]):
+        return {}
+    return {**{f"={code}": boost for code in codes}, **names}
+
+
+def _operands(
+    db: Database, config: str, groups: Sequence[dict[str, list[str]]]
+) -> Iterator[Operand]:
+    """Return what must hold of a passage, alternative by alternative: phrases and exclusions.
+
+    One of several alternatives that has no phrase asks for any of its words. Where none has phrases
+    or exclusions, that would say no more than the lexemes do.
+    """
+    if not any(group["phrases"] or group["excluded"] for group in groups):
+        return
+    asked = [
+        (number, kind, text)
+        for number, group in enumerate(groups, 1)
+        for kind, texts in (
+            ("phrase", group["phrases"]),
+            ("words", [" ".join(group["words"])] if len(groups) > 1 else []),
+            ("excluded", group["excluded"]),
+        )
+        for text in texts
+    ]
+    texts, is_words = [text for *_, text in asked], [kind == "words" for _, kind, _ in asked]
+    rows = db.run(_OPERANDS, ["text", "text[]", "boolean[]"], config, texts, is_words)
+    found = [(*asked[row["place"]][:2], row["operand"]) for row in rows]
+    with_phrases = {number for number, kind, _ in found if kind == "phrase"}
+    for number, kind, operand in found:
+        if kind != "words" or number not in with_phrases:
+            yield number, operand, kind == "excluded"

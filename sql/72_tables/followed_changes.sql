@@ -1,0 +1,106 @@
+-- _followed_attachment: the attachment that a trigger on a table (or a partition) serves, with SQL
+-- over its rows (_attachment_queries).
+-- NULLs where there is none. NULLs as well where its changes cannot be followed: a WARNING says
+-- why, and the attachment remembers it.
+CREATE OR REPLACE FUNCTION pgblend._followed_attachment(
+    attachment_id integer,
+    relation oid,
+    OUT attached pgblend_data.attached_table,
+    OUT key_of text,
+    OUT relevant text
+)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    why text;
+BEGIN
+    SELECT a.* INTO attached FROM pgblend_data.attached_table AS a
+    WHERE a.id = attachment_id AND (a.relation = _followed_attachment.relation OR a.relation IN (
+        SELECT p.relid FROM pg_partition_ancestors(_followed_attachment.relation) AS p));
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    SELECT h.problem, h.key_of, h.relevant INTO why, key_of, relevant
+    FROM pgblend._attachment_queries(attached) AS h;
+    IF why IS NOT NULL THEN
+        UPDATE pgblend_data.attached_table AS a
+        SET problem = why, filled = false, filled_to = NULL
+        WHERE a.id = attachment_id AND a.problem IS DISTINCT FROM why;
+        RAISE WARNING 'pgblend does not follow this change: %', why
+            USING HINT = 'Name the columns anew: blend.attach_table(…), as for a new table.';
+        attached := NULL;
+    END IF;
+END;
+$function$;
+
+-- _table_changed: trigger on attached tables that brings the documents of changed rows up to date.
+-- Fires for each statement with the tables new_rows and old_rows, or for each row. An update that
+-- changes nothing of what the index takes is passed over. Runs with its owner's rights, so that who
+-- may write the table need have none here. Of rows it evaluates nothing but the output functions
+-- of their types, to learn the keys; the table is read with the rights of its own owner. Where a
+-- column is gone, a WARNING names it, the attachment remembers, and the write goes on.
+CREATE OR REPLACE FUNCTION pgblend._table_changed()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    served record := pgblend._followed_attachment(TG_ARGV[0]::integer, TG_RELID);
+    query text;
+    each_row CONSTANT boolean := TG_LEVEL = 'ROW';
+    keys text[];
+BEGIN
+    IF (served.attached).id IS NULL THEN
+        RETURN NULL;
+    ELSIF TG_OP = 'UPDATE' THEN
+        query := format(
+            'SELECT array_agg(key) FROM (SELECT %1$s AS key, %2$s AS relevant FROM %3$s AS t) AS o
+            FULL JOIN (SELECT %1$s AS key, %2$s AS relevant FROM %4$s AS t) AS n USING (key)
+            WHERE o.relevant IS DISTINCT FROM n.relevant',
+            served.key_of, served.relevant,
+            CASE WHEN each_row THEN '(SELECT ($1).*)' ELSE 'old_rows' END,
+            CASE WHEN each_row THEN '(SELECT ($2).*)' ELSE 'new_rows' END);
+    ELSE
+        query := format('SELECT array_agg(%s) FROM %s AS t', served.key_of,
+            CASE WHEN each_row THEN '(SELECT ($1).*)'
+                WHEN TG_OP = 'INSERT' THEN 'new_rows' ELSE 'old_rows' END);
+    END IF;
+    IF NOT each_row THEN
+        -- Calls in text: none (columns of a user's table).
+        EXECUTE query INTO keys;
+    ELSIF TG_OP = 'INSERT' THEN
+        EXECUTE query INTO keys USING NEW;
+    ELSIF TG_OP = 'DELETE' THEN
+        EXECUTE query INTO keys USING OLD;
+    ELSE
+        EXECUTE query INTO keys USING OLD, NEW;
+    END IF;
+    PERFORM pgblend._apply_changes(served.attached, keys);
+    RETURN NULL;
+END;
+$function$;
+
+-- _table_truncated: trigger on attached tables and their partitions that deletes the documents of
+-- rows that a TRUNCATE took.
+-- Runs with its owner's rights, as _table_changed does.
+CREATE OR REPLACE FUNCTION pgblend._table_truncated()
+RETURNS trigger
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    attached pgblend_data.attached_table :=
+        (pgblend._followed_attachment(TG_ARGV[0]::integer, TG_RELID)).attached;
+BEGIN
+    IF attached.id IS NOT NULL THEN
+        PERFORM pgblend._apply_changes(attached, pgblend._orphan_keys(attached, NULL));
+    END IF;
+    RETURN NULL;
+END;
+$function$;

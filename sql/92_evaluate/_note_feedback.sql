@@ -1,0 +1,33 @@
+-- _note_feedback: note how well a passage answered a query, and return the judged query's id.
+-- The judgement goes into the judged set "feedback: <collection>", which is made where there is
+-- none. A grade above 0 means relevant; NULL takes it back. A passage that is not there is an error,
+-- and so is a blank query.
+CREATE OR REPLACE FUNCTION pgblend._note_feedback(query text, chunk_id bigint, grade integer)
+RETURNS bigint
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+    found_document record;
+    set_name text;
+BEGIN
+    SELECT d.source_key, o.name INTO found_document
+    FROM pgblend_data.chunk AS c
+    INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
+    INNER JOIN pgblend_data.collection AS o ON d.collection_id = o.id
+    WHERE c.id = _note_feedback.chunk_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no passage %', coalesce(_note_feedback.chunk_id::text, 'NULL')
+            USING ERRCODE = '22023', HINT = 'Take chunk_id from a row of the search.';
+    END IF;
+    set_name := left('feedback: ' || found_document.name, 200);
+    IF NOT EXISTS (SELECT FROM pgblend_data.judged_set AS s WHERE s.name = set_name) THEN
+        PERFORM blend.add_judged_set(
+            set_name, found_document.name, 'What users said of passages that they found.');
+    END IF;
+    RETURN blend.record_judgement(
+        set_name, _note_feedback.query, found_document.source_key, _note_feedback.grade);
+END;
+$function$;

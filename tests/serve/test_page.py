@@ -1,0 +1,111 @@
+"""What lets a browser in: a link that opens once, and a token of two halves."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from pgblend.cli.database import connect
+from pgblend.cli.serve.page.links import make_link
+
+SEARCH = {"query": "wine"}
+
+
+def new_link(door: Any) -> str:
+    url = make_link(door.admin.connection, door.process.url, door.roles["open"], 1)
+    return url.partition("#open=")[2]
+
+
+@pytest.fixture
+def browser(door: Any) -> Any:
+    """A client that has opened a link; `key` is what its page keeps."""
+    with door.process.client() as client:
+        opened = client.post("/page/session", json={"link": new_link(door)})
+        assert opened.status_code == 200, opened.text
+        client.headers["Authorization"] = f"Page {opened.json()['key']}"
+        yield client
+
+
+def test_a_browser_searches_as_the_links_role(browser: httpx.Client) -> None:
+    answer = browser.post("/v1/search", json=SEARCH)
+    assert answer.status_code == 200, answer.text
+    assert {row["collection"] for row in answer.json()["results"]} == {"open"}
+    assert browser.post("/page/overview", json={}).json()["collections"] == ["open"]
+
+
+def test_the_cookie_is_for_this_server_alone(door: Any) -> None:
+    with door.process.client() as client:
+        opened = client.post("/page/session", json={"link": new_link(door)})
+    cookie = opened.headers["set-cookie"]
+    port = door.process.url.rpartition(":")[2]
+    assert cookie.startswith(f"pgblend-{port}=")
+    assert {"HttpOnly", "SameSite=strict", "Path=/"} <= {part.strip() for part in cookie.split(";")}
+    assert "Secure" not in cookie  # over plain HTTP it would be dropped
+    assert opened.json().keys() == {"key", "scopes"}
+    assert opened.headers["cache-control"] == "no-store"
+
+
+def test_neither_half_is_worth_anything_alone(browser: httpx.Client, door: Any) -> None:
+    authorization = browser.headers["Authorization"]
+    with door.process.client() as stranger:
+        headers = {"Authorization": authorization}
+        assert stranger.post("/v1/search", json=SEARCH, headers=headers).status_code == 401
+    for shown in ("", "Page x", f"Bearer {authorization.removeprefix('Page ')}"):
+        headers = {"Authorization": shown}
+        assert browser.post("/v1/search", json=SEARCH, headers=headers).status_code == 401
+
+
+def test_another_page_cannot_use_it(browser: httpx.Client) -> None:
+    headers = {"Origin": "http://127.0.0.1:1"}
+    assert browser.post("/v1/search", json=SEARCH, headers=headers).status_code == 403
+    assert browser.get("/v1/documents/1", headers=headers).status_code == 403
+
+
+def test_a_link_opens_once_and_soon(door: Any) -> None:
+    link = new_link(door)
+    with door.process.client() as client:
+        bearer = {"Authorization": f"Bearer {link}"}
+        assert client.post("/v1/search", json=SEARCH, headers=bearer).status_code == 401
+        assert client.post("/page/session", json={"link": link}).status_code == 200
+        again = client.post("/page/session", json={"link": link})
+        assert again.status_code == 401
+        assert again.json()["type"] == "urn:pgblend:problem:invalid-link"
+        old = new_link(door)
+        age = "UPDATE pgblend_data.access_token SET created_at = created_at - interval '11 minutes'"
+        door.admin.rows(f"{age} WHERE is_link")
+        assert client.post("/page/session", json={"link": old}).status_code == 401
+    links = "SELECT count(*) FROM pgblend_data.access_token WHERE is_link"
+    new_link(door)
+    assert door.admin.value(links) == 1  # what has lapsed is gone
+
+
+def test_a_browser_is_let_in_until_its_token_ends(browser: httpx.Client, door: Any) -> None:
+    door.admin.rows("DELETE FROM pgblend_data.access_token WHERE name = 'page'")
+    assert browser.post("/v1/search", json=SEARCH).status_code == 401
+
+
+def test_the_door_itself_changes_no_token(door: Any) -> None:
+    new_link(door)
+    with connect(door.login_url) as login:
+        login.execute("SET ROLE pgblend_serve")
+        update = "UPDATE pgblend_data.access_token SET digest = sha256('x')"
+        assert login.execute(f"{update}, is_link = false WHERE NOT is_link").rowcount == 0
+        for refused in (f"{update} WHERE is_link", f"{update}, role_name = 'postgres'"):
+            with pytest.raises(Exception, match=r"denied|violates row-level security"):
+                login.execute(refused)
+
+
+def test_files_of_the_page(door: Any) -> None:
+    with door.process.client() as client:
+        page = client.get("/")
+        policy = page.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        for path in ("/page/page.css", "/page/main.js", "/page/icon.svg"):
+            assert path in page.text
+            found = client.get(path)
+            assert found.status_code == 200
+            assert found.headers["x-content-type-options"] == "nosniff"
+            known = {"If-None-Match": found.headers["etag"]}
+            assert client.get(path, headers=known).status_code == 304
+        assert client.get("/page/links.py").status_code == 404
