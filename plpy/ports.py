@@ -87,7 +87,7 @@ class CandidateList(NamedTuple):
     """Candidates as columns, best first, ties by (document, chunk index).
 
     `parts` has the place of the request's part that each is from. `perfect` is what none can reach;
-    None for cosines, and where several parts were asked for and none found anything.
+    None for cosines, and where nothing was found.
     """
 
     chunk_ids: Sequence[int] = ()

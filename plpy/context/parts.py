@@ -57,6 +57,7 @@ def _written(
     best = hits[part["hits"][0]] if part["hits"] else None
     kinds = (f[1]["kind"] for f in fragments if best and f[1]["chunk_id"] == best["chunk_id"])
     kind = next(kinds, first[1]["kind"])
+    ranked = _ranked_arms(best["arms"]) if best else []
     is_cut = any(taken[place] == "cut" for place in part["hits"])
     text = "".join(gap + chunk["content"][start:end] for gap, chunk, start, end, _ in fragments)
     return {
@@ -71,8 +72,8 @@ def _written(
         "is_cut": is_cut,
         "score": best["score"] if best else best_score,
         "relevance": best["relevance"] if best else None,
-        "arm": _best_arm(best["arms"]) if best else None,
-        "reason": _reason(best, part, is_cut),
+        "arm": ranked[0][1] if ranked else None,
+        "reason": _reason(ranked, part, is_cut),
         "place": (document, first[1]["chunk_index"], first[2]),
     }
 
@@ -91,24 +92,18 @@ def _span(first: Sequence[Any], last: Sequence[Any]) -> list[list[int]]:
     ]
 
 
-def _best_arm(arms: Mapping[str, Any]) -> str | None:
-    """Name the arm that ranked a passage best; the first by name of several."""
-    ranked = sorted((arm["rank"], name) for name, arm in arms.items() if "rank" in arm)
-    return ranked[0][1] if ranked else None
+def _ranked_arms(arms: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """Return ranks and names of the arms that ranked a passage, the best first."""
+    return sorted((arm["rank"], name) for name, arm in arms.items() if "rank" in arm)
 
 
-def _reason(best: Mapping[str, Any] | None, part: Mapping[str, Any], is_cut: bool) -> str:
-    """Say why a part is there: 'lexical #1, vector #3; 2 passages; text around them'."""
-    ranks = (
-        sorted((arm["rank"], name) for name, arm in best["arms"].items() if "rank" in arm)
-        if best
-        else []
-    )
-    found = [", ".join(f"{name} #{rank}" for rank, name in ranks) or "text around a passage"]
+def _reason(ranked: Sequence[tuple[int, str]], part: Mapping[str, Any], is_cut: bool) -> str:
+    """Say why a part is there: 'lexical #1, vector #3; 2 passages; text around it'."""
+    found = [", ".join(f"{name} #{rank}" for rank, name in ranked) or "text around a passage"]
     if len(part["hits"]) > 1:
         found.append(f"{len(part['hits'])} passages")
     passages = Counter(fragment[1]["chunk_id"] for fragment in part["fragments"])
-    if best and len(passages) > len(part["hits"]):
+    if part["hits"] and len(passages) > len(part["hits"]):
         found.append("text around it")
     if is_cut:
         found.append("cut to the budget")

@@ -18,11 +18,8 @@ def markdown_heading(part: Mapping[str, Any]) -> str:
     title = " ".join(str(part["title"]).split())
     place = passage_label(part)
     shown = f"{title} ({place})" if title and title != place else place
-    return f"### [{part['citation']}] {MARKUP.sub(_escape_markup, shown)}"
-
-
-def _escape_markup(match: re.Match[str]) -> str:
-    return "\\" + match.group()
+    escaped = MARKUP.sub(r"\\\1", shown)
+    return f"### [{part['citation']}] {escaped}"
 
 
 FENCE = re.compile(r"^`{3,}", re.MULTILINE)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -70,8 +70,10 @@ def parse_filter(text: str, most: Callable[[str], int] = LIMITS.__getitem__) -> 
             f"filter is nested more than {MOST_DEPTH} deep",
             "Join the conditions of and within and, or within or.",
         ) from None
-    check_size("filter_conditions", "conditions", count_conditions(tree), most)
-    check_size("filter_values", "values of one key", longest_list(tree), most)
+    found = list(comparisons(tree))
+    longest = max(len(node[-1]) if isinstance(node[-1], list) else 1 for node in found)
+    check_size("filter_conditions", "conditions", len(found), most)
+    check_size("filter_values", "values of one key", longest, most)
     return tree
 
 
@@ -220,20 +222,15 @@ def is_date(value: str) -> bool:
     return True
 
 
-def count_conditions(node: tuple[Any, ...]) -> int:
-    """Return how many comparisons a tree has; a connective without any is one."""
-    if node[0] in ("and", "or"):
-        return sum(count_conditions(part) for part in node[1]) or 1
-    return count_conditions(node[1]) if node[0] == "not" else 1
-
-
-def longest_list(node: tuple[Any, ...]) -> int:
-    """Return how many values the longest list of a tree has."""
-    if node[0] in ("and", "or"):
-        return max(map(longest_list, node[1]), default=0)
-    if node[0] == "not":
-        return longest_list(node[1])
-    return len(node[3]) if isinstance(node[3], list) else 0
+def comparisons(node: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Yield the comparisons of a tree; a connective without any counts as one."""
+    if node[0] in ("and", "or") and node[1]:
+        for part in node[1]:
+            yield from comparisons(part)
+    elif node[0] == "not":
+        yield from comparisons(node[1])
+    else:
+        yield node
 
 
 def shown(value: Any) -> str:

@@ -47,7 +47,7 @@ def path_name(path: str) -> str:
             parts.append(part)
     names = [link_name(part) for part in parts]
     joined = "/".join(name for name in names if name)
-    return joined if len(joined.encode()) <= 800 else link_name(joined)
+    return joined if len(joined.encode()) <= LONGEST_NAME_BYTES else link_name(joined)
 
 
 def uri_name(uri: str) -> str | None:
@@ -61,7 +61,7 @@ def uri_name(uri: str) -> str | None:
         return None
     name = f"//{host.removeprefix('www.')}{unquote(parts.path).rstrip('/')}"
     name += f"?{parts.query}" if parts.query else ""
-    return name if len(name.encode()) <= 800 else link_name(name)
+    return name if len(name.encode()) <= LONGEST_NAME_BYTES else link_name(name)
 
 
 # A folder's page is called by its folder.

@@ -56,19 +56,11 @@ def pack_lexemes(
 
 def count_positions(positions: bytes, own_position: int) -> bytes:
     """Return the six counts of a lexeme's positions, which ascend after their number."""
-    weights = [high_byte >> 6 for high_byte in positions[2::2]]
-    repeated = repetitions(positions, 2, len(positions), own_position) if own_position else 0
+    highs, lows = positions[2::2], positions[3::2]
+    weights = [high >> 6 for high in highs]
+    places = ((high & 63) << 8 | low for high, low in zip(highs, lows, strict=True))
+    repeated = sum(place <= own_position for place in places) if own_position else 0
     return count_fields(weights[repeated:]) + count_fields(weights[:repeated])
-
-
-def repetitions(vector: bytes, first: int, end: int, own_position: int) -> int:
-    """Return how many of a lexeme's positions, which ascend, are not after `own_position`."""
-    count = 0
-    for place in range(first, end, 2):
-        if (vector[place] & 63) << 8 | vector[place + 1] > own_position:
-            break
-        count += 1
-    return count
 
 
 def count_fields(weights: list[int]) -> bytes:
