@@ -1,7 +1,7 @@
 -- _note_feedback: note how well a passage answered a query, and return the judged query's id.
 -- The judgement goes into the judged set "feedback: <collection>", which is made where there is
--- none. A grade above 0 means relevant; NULL takes it back. A passage that is not there is an error,
--- and so is a blank query.
+-- none. A grade above 0 means relevant; NULL takes it back. A passage that is not there and a blank
+-- query are errors.
 CREATE OR REPLACE FUNCTION pgblend._note_feedback(query text, chunk_id bigint, grade integer)
 RETURNS bigint
 LANGUAGE plpgsql

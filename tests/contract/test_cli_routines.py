@@ -29,6 +29,7 @@ ROUTINES = {
         *("_finish_run", "_judged_search", "_plain_query", "_search_settings"),
         "_start_run",
     },
+    "the page": {"_note_feedback"},
     "doctor": {"_load_program"},
 }
 
