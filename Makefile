@@ -30,7 +30,7 @@ quick: setup ## Tier 1, in CI: all but slow tests, three at a time, with coverag
 	$(PYTEST) -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder --cov --cov-report=term
 	@echo "Not run: slow tests, scale, all sets of relevance (make all, scale, relevance)"
 
-faults: setup ## Tier 2: everything that may go wrong, and a table of what held (an hour)
+faults: setup ## Tier 2: everything that may go wrong, and a table of what held (half an hour)
 	$(PYTEST) -m fault --fault-table
 
 clients: setup ## Tier 3: BI drivers, pages in a browser, MCP's conformance suite, the documentation's programs (ten minutes)

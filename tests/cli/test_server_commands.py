@@ -351,7 +351,8 @@ def test_a_lost_state_file_is_written_again(with_gateway: PrivateServer) -> None
 
 
 def test_a_gateway_address_of_the_user_s_stays(running: PrivateServer) -> None:
-    before = running.run("psql", "-Atc", "SELECT blend.get_setting('gateway_url') #>> '{}'").stdout
+    printed = running.run("psql", "-Atc", "SELECT blend.get_setting('gateway_url') #>> '{}'").stdout
+    before = printed.strip()
     running.run("config", "set", "gateway_url", "http://127.0.0.1:1")
     try:
         said = running.run("up").stderr
@@ -363,7 +364,9 @@ def test_a_gateway_address_of_the_user_s_stays(running: PrivateServer) -> None:
             "version": None,
         }
     finally:
-        running.run("config", "set", "gateway_url", before.strip())
+        running.run(
+            "config", *(["set", "gateway_url", before] if before else ["reset", "gateway_url"])
+        )
 
 
 @pytest.mark.slow
