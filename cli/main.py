@@ -36,7 +36,7 @@ GROUPS = {
         "eval": "Measure search quality on judged queries, inside the database.",
     },
     "Run": {
-        "up": "Start the private PostgreSQL server, the model gateway and the page.",
+        "up": "Start the private server, the model gateway and the page.",
         "down": "Stop the private server, the gateway and the page; the data stay.",
         "open": "Open the page of the private server in a browser.",
         "status": "Show what runs, where, and in which version.",

@@ -9,9 +9,9 @@
 -- passages a reranker would read. Where log_address is set, the search is reported there, and
 -- search_id is in the rows' details; without `is_reported` the caller is to send the `report`.
 -- A search begins again, under a new snapshot, where the program asks for it (PB012: its DETAIL
--- says with which `tries`, after which pause), and once where an upgrade of pgblend overtook it
--- (PB012), its space was dropped (40001), or it met a deadlock (with REINDEX TABLE, which takes a
--- table's indexes one after the other).
+-- says with which `tries`, after which pause), and up to three times where an upgrade of pgblend
+-- overtook it (PB012), its space was dropped (40001), or it met a deadlock (with REINDEX TABLE,
+-- which takes a table's indexes one after the other).
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,
@@ -61,7 +61,7 @@ BEGIN
                 IF (tries ->> 'pause_s')::double precision > 0 THEN
                     PERFORM pg_sleep((tries ->> 'pause_s')::double precision);
                 END IF;
-            ELSIF SQLSTATE = ANY(tried) THEN
+            ELSIF cardinality(array_positions(tried, SQLSTATE)) > 2 THEN
                 RAISE;
             ELSE
                 tried := tried || SQLSTATE;

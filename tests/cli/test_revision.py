@@ -15,7 +15,7 @@ from pgblend.cli.revision import FIRST_RELEASE, known_revisions
 
 Pgblend = Callable[..., Result]
 # They bring a database to a revision, say which one it has, or have nothing to do with it.
-EXEMPT = {"up", "down", "migrate", "psql", "status", "doctor", "gateway"}
+EXEMPT = {"up", "down", "open", "migrate", "psql", "status", "doctor", "gateway", "mcp install"}
 NEWER = "9999"
 OFTEN_GIVEN = {"file", "max_p95_ms"}  # or something else in its place
 
@@ -28,7 +28,7 @@ def commands(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...],
         assert command is not None
         if isinstance(command, click.Group):
             yield from commands(command, *names, name)
-        elif (*names, name)[0] not in EXEMPT:
+        elif not {(*names, name)[0], " ".join((*names, name))} & EXEMPT:
             yield (*names, name), command
 
 

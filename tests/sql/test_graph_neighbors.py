@@ -101,7 +101,7 @@ def test_passages_of_documents_where_they_are_asked_for(graph: Database) -> None
     ("arguments", "state", "problem"),
     [
         ("'document:0'", "42704", "there is no node document:0"),
-        ("'odd'", "22023", 'node "odd" is none'),
+        ("'odd'", "22023", 'node is "odd": expected document:ID'),
         ("'document:1', -1", "22023", "depth is -1: expected a number from 0 to 10"),
         ("'document:1', NULL", "22023", "depth is NULL"),
         ("'document:1', 11", "22023", "depth is 11"),
