@@ -41,7 +41,9 @@ BEGIN ATOMIC
         SELECT
             o.number,
             pgblend._join_conditions(
-                array_agg(CASE WHEN o.is_excluded THEN tsquery_not(o.operand) ELSE o.operand END), false
+                array_agg(
+                    CASE WHEN o.is_excluded THEN tsquery_not(o.operand) ELSE o.operand END
+                ), false
             ) AS condition
         FROM unnest(alternatives, operands, exclusions) AS o (number, operand, is_excluded)
         GROUP BY o.number
