@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import psycopg
@@ -79,17 +80,17 @@ def test_operators_are_bounded(library: Database, function: str, kind: str) -> N
 def test_time_grows_with_operators(
     library: Database, raise_limits: Callable[..., None], kind: str
 ) -> None:
-    """Where an admin allows as many, ten times as many take at most twenty times as long.
+    """Where an admin allows as many, ten times as many take at most twelve times as long.
 
-    Measured are 6 to 15: the smaller is a few milliseconds. A quadratic parser takes 36 to 100.
+    Both are measured one after the other, so that a slow minute of the machine counts for both.
     """
     raise_limits(**RAISED)
     parse = "SELECT pgblend._parse_query(%s, 'english')"
-    few, many = (
-        min(cost_ms(library, parse, operators(count)[kind]) for _ in range(7))
-        for count in (1_000, 10_000)
-    )
-    assert many <= 20 * few
+    ratios = []
+    for _ in range(7):
+        few, many = (cost_ms(library, parse, operators(count)[kind]) for count in (1_000, 10_000))
+        ratios.append(many / few)
+    assert median(ratios) <= 12
 
 
 @pytest.mark.parametrize(
