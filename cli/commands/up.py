@@ -11,7 +11,6 @@ from pgblend.cli.server.options import data_directory_option
 _NEXT = """pgblend: try next:
   pgblend ingest FOLDER --collection docs
   pgblend query 'a question'
-  pgblend open
   pgblend doctor"""
 
 
