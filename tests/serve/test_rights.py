@@ -14,8 +14,11 @@ from click.testing import CliRunner, Result
 from conftest import Server, login_role
 from jsonschema import Draft202012Validator
 
+from pgblend.cli.database import connect
+from pgblend.cli.errors import UserError
 from pgblend.cli.main import cli
 from pgblend.cli.serve.endpoints import printed
+from pgblend.cli.serve.login_role import check_login_role
 from support.serve_process import ServeProcess, door_role, token_of
 
 
@@ -144,6 +147,27 @@ def test_a_login_that_could_do_more_is_refused(
     assert refused.exit_code == 1
     assert said in refused.stderr
     assert "NOINHERIT" in refused.stderr
+
+
+def test_a_login_that_was_made_to_inherit_is_refused_while_it_does(
+    door: Any, server: Server
+) -> None:
+    """NOINHERIT alone changes no membership that is there, since PostgreSQL 16."""
+    name = f"pgblend_other_door_{os.getpid()}"
+    database = door.admin.connection.info.dbname
+    door.admin.rows(f"CREATE ROLE {name} LOGIN PASSWORD 'secret' IN ROLE pgblend_serve")
+    try:
+        door.admin.rows(f"ALTER ROLE {name} NOINHERIT")
+        inherits = door.admin.value("SELECT pg_has_role(%s, 'pgblend_serve', 'USAGE')", name)
+        assert inherits is (door.admin.connection.info.server_version >= 160_000)
+        with connect(server.url(database, user=name, password="secret")) as login:
+            if inherits:
+                with pytest.raises(UserError, match="inherits the rights of its memb") as refused:
+                    check_login_role(login)
+                door.admin.rows(refused.value.hint)
+            check_login_role(login)
+    finally:
+        door.admin.rows(f"DROP ROLE {name}")
 
 
 def test_a_login_that_owns_or_may_become_more_is_refused(door: Any, server: Server) -> None:
