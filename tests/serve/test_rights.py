@@ -103,6 +103,20 @@ def test_an_admin_makes_no_token_for_a_role_of_others(door: Any, server: Server)
         reader.execute("SELECT * FROM pgblend_data.access_token")
 
 
+def test_an_admin_of_the_door_takes_no_token_over(door: Any, server: Server) -> None:
+    """Who is a member of both roles would put a digest of their own in place of another role's."""
+    groups = ("pgblend_admin", "pgblend_serve")
+    with (
+        login_role(server, door.admin.connection.info.dbname, *groups) as url,
+        psycopg.connect(url) as admin,
+    ):
+        of_others = "WHERE role_name = %s AND NOT is_link"
+        counted = f"SELECT FROM pgblend_data.access_token {of_others}"
+        assert admin.execute(counted, [door.roles["secret"]]).rowcount > 0
+        taken = f"UPDATE pgblend_data.access_token SET digest = sha256('x') {of_others}"
+        assert admin.execute(taken, [door.roles["secret"]]).rowcount == 0
+
+
 def test_the_login_may_do_nothing_by_itself(door: Any) -> None:
     with psycopg.connect(door.login_url, autocommit=True) as login:
         for statement in (
