@@ -13,7 +13,6 @@ _PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY"
     "42YAAAAASUVORK5CYII="
 )
-_CHAT_TASKS = {"answer", "entity", "summary", "vision"}
 
 
 def probe_models(

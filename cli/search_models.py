@@ -21,16 +21,19 @@ from pgblend.plpy.models.expansion import checked_expansion
 from pgblend.plpy.models.rerank import checked_scores
 
 PLAN: LiteralString = """
+    WITH plan AS MATERIALIZED (
+        SELECT pgblend._search_plan(
+            %(options)s::jsonb, %(profile)s::text, %(collections)s::text[]) AS settings
+    )
     SELECT
-        pgblend._search_plan(
-            %(options)s::jsonb, %(profile)s::text, %(collections)s::text[]
-        ) AS settings,
-        to_jsonb(a) AS space,
+        p.settings,
+        to_jsonb(s) AS space,
         blend.get_setting('expansion_model') #>> '{}' AS expansion_model,
         blend.get_setting('rerank_model') #>> '{}' AS rerank_model,
         blend.get_setting('gateway_url') #>> '{}' AS gateway_url
-    FROM (SELECT) AS one
-    LEFT JOIN pgblend_data.embedding_space AS a ON a.active
+    FROM plan AS p
+    LEFT JOIN pgblend_data.embedding_space AS s
+        ON coalesce(s.name = p.settings ->> 'space', s.active)
 """
 _CANDIDATES: LiteralString = """
     SELECT chunk_id, passage FROM blend.rerank_candidates(

@@ -1,9 +1,9 @@
 """What a search asks of the nodes that hold passages, as typed requests and answers.
 
 A search talks to a port. On one node it is answered in process; a coordinator would ask its shards
-and merge their answers (merge.py). Times travel as milliseconds that are left, never as a clock's
-reading. A request has nothing that must be trusted: whoever may search may make one, and a node
-answers by the rights of its own session.
+and merge their answers. Times travel as milliseconds that are left, never as a clock's reading. A
+request has nothing that must be trusted: whoever may search may make one, and a node answers by the
+rights of its own session.
 """
 
 from collections.abc import Mapping, Sequence

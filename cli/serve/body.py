@@ -10,7 +10,7 @@ from jsonschema.exceptions import best_match
 from pgblend.cli.parameters import parse_json
 from pgblend.cli.search_request import SearchRequest
 from pgblend.cli.serve.problems import Problem
-from pgblend.cli.serve.request_schemas import Schema
+from pgblend.cli.serve.request_schemas import DEFAULT_ROWS, Schema
 
 _MOST_SHOWN = 300
 Read = Callable[[bytes], dict[str, Any]]
@@ -58,12 +58,12 @@ def _without_vector(schema: Schema) -> Schema:
     return schema | {"properties": fields}
 
 
-def search_request(given: dict[str, Any], default_limit: int = 10) -> SearchRequest:
+def search_request(given: dict[str, Any]) -> SearchRequest:
     """Return the search that a body asks for."""
     vector = given.get("query_embedding")
     return SearchRequest(
         query=given["query"],
-        limit=given.get("limit", default_limit),
+        limit=given.get("limit", DEFAULT_ROWS),
         collections=given.get("collections"),
         filter=given.get("filter"),
         options=given.get("options", {}),

@@ -17,11 +17,11 @@ from pgblend.cli.search_request import SearchRequest
 from pgblend.cli.serve.answers import Question, answer_events
 from pgblend.cli.serve.door import Caller, Door
 from pgblend.cli.serve.problems import Problem
+from pgblend.cli.serve.request_schemas import DEFAULT_ROWS
 from pgblend.cli.tokens import count_tokens
 
 Answer = dict[str, Any]
 _PREFIX = "pgblend"
-_LIMIT = 10  # passages of the search, as ask's
 ABSTENTION = "No answer: the passages that were found do not bear one out."
 _COLLECTIONS = Query("SELECT name FROM blend.collections ORDER BY name", {})
 _UNDEFINED_OBJECT = "42704"  # what a search says of a collection that is not there, or hidden
@@ -49,7 +49,7 @@ def question_of(given: Answer) -> Question:
     most = given.get("max_completion_tokens") or given.get("max_tokens")
     options = {} if most is None else {"answer_tokens": most}
     collections = [collection] if collection else None
-    return Question(SearchRequest(text, _LIMIT, collections, None, options), None, True)
+    return Question(SearchRequest(text, DEFAULT_ROWS, collections, None, options), None, True)
 
 
 async def complete(door: Door, caller: Caller, given: Answer, base_url: str) -> Answer:
@@ -104,8 +104,7 @@ async def stream(
 
 def error_event(problem: Problem) -> bytes:
     """Return the event that tells of a failure after the first sentence."""
-    return _event({"error": {"message": problem.detail, "type": "api_error", "param": None,
-                             "code": problem.code.replace("-", "_")}})  # fmt: skip
+    return _event(problem.openai_body())
 
 
 async def _events(door: Door, caller: Caller, given: Answer) -> AsyncIterator[str | Answer]:

@@ -17,7 +17,10 @@ _FACTS: LiteralString = """
         (SELECT pg_catalog.string_agg(o.rolname, ', ' ORDER BY o.rolname)
             FROM pg_catalog.pg_roles AS o
             WHERE o.oid <> r.oid AND pg_catalog.pg_has_role(r.oid, o.oid, 'MEMBER')
-                AND (o.rolsuper OR o.rolbypassrls OR o.rolcreaterole)) AS mighty
+                AND (o.rolsuper OR o.rolbypassrls OR o.rolcreaterole)) AS mighty,
+        (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(o.rolname), ', ' ORDER BY o.rolname)
+            FROM pg_catalog.pg_roles AS o
+            WHERE o.oid <> r.oid AND pg_catalog.pg_has_role(r.oid, o.oid, 'USAGE')) AS inherited
     FROM pg_catalog.pg_roles AS r WHERE r.rolname = session_user
 """
 # What it has, and what takes it away.
@@ -41,6 +44,11 @@ def check_login_role(connection: Connection) -> None:
             f"the role {name} is no login for serve: it {' and '.join(w for w, _ in too_much)}",
             hint="make its own: CREATE ROLE pgblend_door LOGIN NOINHERIT IN ROLE pgblend_serve"
             f"\nALTER ROLE {name} {' '.join(m for _, m in too_much)}",
+        )
+    if facts["inherited"]:  # since PostgreSQL 16 each membership says so, whatever the role says
+        raise UserError(
+            f"the role {name} is no login for serve: it inherits the rights of its memberships",
+            hint=f"GRANT {facts['inherited']} TO {name} WITH INHERIT FALSE",
         )
     if facts["owns"]:
         raise UserError(

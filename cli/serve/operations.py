@@ -9,11 +9,11 @@ from pgblend.cli.search_output import RESULT_COLUMNS
 from pgblend.cli.serve.answers import ask_parameters, last_event
 from pgblend.cli.serve.body import search_request
 from pgblend.cli.serve.door import Caller, Door
+from pgblend.cli.serve.request_schemas import DEFAULT_CONTEXT_ROWS
 
 Body = dict[str, Any]
 Operation = Callable[[Door, Caller, Body], Coroutine[Any, Any, Body]]
 _FACET_COLUMNS = ("key", "value", "count", "document_count")
-_CONTEXT_LIMIT = 20
 _DEGRADED = Query("SELECT blend.last_search() -> 'degraded' AS degraded", {})
 _FEEDBACK: LiteralString = """
     SELECT blend.feedback(
@@ -46,7 +46,7 @@ async def context(door: Door, caller: Caller, given: Body) -> Body:
     (row,), degraded = await _searched(
         door,
         caller,
-        {"limit": _CONTEXT_LIMIT} | given,
+        {"limit": DEFAULT_CONTEXT_ROWS} | given,
         search_statements.CONTEXT,
         output_format="json",
     )

@@ -54,12 +54,15 @@ class Problem(Exception):
             **{name: value for name, value in more.items() if value},
         }
 
+    def openai_body(self) -> dict[str, Any]:
+        """Return the same as OpenAI's API writes it."""
+        detail = f"{self.detail} ({self.hint})" if self.hint else self.detail
+        return GatewayError(self.status, self.code.replace("-", "_"), detail).body()
+
     def response(self, path: str) -> JSONResponse:
         """Return the answer that tells a client about this problem, in the shape of its path."""
         if path.startswith(OPENAI_PATHS):
-            detail = f"{self.detail} ({self.hint})" if self.hint else self.detail
-            error = GatewayError(self.status, self.code.replace("-", "_"), detail)
-            return JSONResponse(error.body(), self.status, headers=self._headers())
+            return JSONResponse(self.openai_body(), self.status, headers=self._headers())
         return JSONResponse(
             self.body(), self.status, headers=self._headers(), media_type=MEDIA_TYPE
         )

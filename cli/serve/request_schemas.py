@@ -3,7 +3,9 @@
 from typing import Any
 
 Schema = dict[str, Any]
-MOST_ROWS = 10_000
+DEFAULT_ROWS = 10
+DEFAULT_CONTEXT_ROWS = 20
+_MOST_ROWS = 10_000
 _MOST_DIMENSIONS = 16_000
 _MOST_ID = 2**63 - 1
 
@@ -12,8 +14,8 @@ _SEARCH: dict[str, Schema] = {
     "limit": {
         "type": "integer",
         "minimum": 1,
-        "maximum": MOST_ROWS,
-        "default": 10,
+        "maximum": _MOST_ROWS,
+        "default": DEFAULT_ROWS,
         "description": "Most rows of the answer.",
     },
     "collections": {
@@ -53,7 +55,8 @@ def closed_object(required: list[str], properties: dict[str, Schema]) -> Schema:
 
 
 SEARCH = closed_object(["query"], _SEARCH)
-CONTEXT = closed_object(["query"], _SEARCH | {"limit": _SEARCH["limit"] | {"default": 20}})
+_CONTEXT_LIMIT = _SEARCH["limit"] | {"default": DEFAULT_CONTEXT_ROWS}
+CONTEXT = closed_object(["query"], _SEARCH | {"limit": _CONTEXT_LIMIT})
 ASK = closed_object(
     ["query"],
     _SEARCH

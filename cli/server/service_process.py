@@ -70,9 +70,8 @@ class ServiceProcess:
     ) -> RunningService:
         """Start `pgblend ARGUMENTS` so that it outlives this process; wait until it answers.
 
-        `-P` keeps the folder that the user is in out of Python's path.
+        None of it may run any more. `-P` keeps the folder that the user is in out of Python's path.
         """
-        self.stop()
         self.ready_file.unlink(missing_ok=True)
         if self.log_file.exists():
             self.log_file.replace(self.log_file.with_suffix(".log.1"))

@@ -51,9 +51,13 @@ USING (
     AND is_link AND created_at > now() - interval '10 minutes'
 )
 WITH CHECK ((SELECT pg_has_role('pgblend_serve', 'USAGE')) AND NOT is_link);
+-- A policy a command, none for UPDATE: admins in pgblend_serve would change tokens of other roles.
+CREATE POLICY access_token_list ON pgblend_data.access_token FOR SELECT
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
+CREATE POLICY access_token_revoke ON pgblend_data.access_token FOR DELETE
+USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
 -- Nobody makes a token for a role that is not theirs to take.
-CREATE POLICY access_token_admin ON pgblend_data.access_token
-USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')))
+CREATE POLICY access_token_make ON pgblend_data.access_token FOR INSERT
 WITH CHECK (
     (SELECT pg_has_role('pgblend_admin', 'USAGE')) AND pg_has_role(role_name, 'MEMBER')
 );

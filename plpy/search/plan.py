@@ -82,10 +82,7 @@ def search_plan(
 
 def make_plan(db: Database, layers: Layers, text: str, only_arm: str | None, reranks: bool) -> Plan:
     """Check options, put them over the layers, and decide which stages run."""
-    check_size(layers.server("limits"), "options_bytes", "options", len(text.encode()), "bytes")
-    given = read_json(text)
-    check_settings(db, given, ["search"], "options")
-    options: Mapping[str, Json] = given or {}
+    options = checked_options(db, layers, text)
     settings = with_cursor_depth(SearchSettings(**layers.resolved(options)), options)
     settings = of_arm(settings, only_arm)
     check_weights(settings)

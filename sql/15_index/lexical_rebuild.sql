@@ -1,8 +1,8 @@
 -- lexical_rebuild: make the lexical index of a collection anew from the chunks' tsvectors; returns
 -- how many chunks it holds.
--- Readers see the old segments until the transaction commits. 55P03 where another session seals. 0
+-- Readers see the old index until the transaction commits. 55P03 where another session seals. 0
 -- without numpy (a NOTICE says so). NULL where it failed: lexical_status() says why, and the old
--- segments go on serving. Readers see the old index until commit.
+-- index goes on serving.
 CREATE OR REPLACE FUNCTION blend.lexical_rebuild(collection text)
 RETURNS bigint
 LANGUAGE plpgsql

@@ -28,9 +28,8 @@ $python$;
 -- A chunk is in a segment (sealed) or pending, and is found either way. status: building while
 -- another session writes segments; error where the last attempt failed, chunks are missing from the
 -- index, or what it holds is damaged (all of it is read, to know); uninitialized where there are
--- chunks and no index; empty without chunks; else ready. A name that the caller sees no collection
--- of is an error. status is uninitialized, building, ready, empty or error; counts are of chunks,
--- sizes in bytes.
+-- chunks and no index; empty without chunks; else ready. Counts are of chunks, sizes in bytes. A
+-- name that the caller sees no collection of is an error.
 CREATE OR REPLACE FUNCTION blend.lexical_status(collection text DEFAULT NULL)
 RETURNS TABLE (
     collection_name text,

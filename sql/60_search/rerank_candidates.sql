@@ -1,8 +1,7 @@
 -- rerank_candidates: the passages of a search that a reranker would read, best fused score first.
 -- For those who rerank outside the database: give {chunk_id: score} back as the option
 -- rerank_scores of the same search. Arguments and errors are those of hybrid_search; a NULL or
--- blank query gives no rows. Scores by chunk id go into the option rerank_scores of the same
--- search.
+-- blank query gives no rows.
 CREATE OR REPLACE FUNCTION blend.rerank_candidates(
     query text,
     collections text[] DEFAULT NULL,

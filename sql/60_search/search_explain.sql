@@ -4,10 +4,9 @@
 -- "collections", "settings": {name: {"value", "source"}}, "stages": [{"name", "start_ms", "ms",
 -- "rows", "skipped", "details"}], "degraded", "total_ms", "results": [{"rank", "score", …, "arms":
 -- {arm: {"rank", "score", "weight"}}, "parts": {name: part of the score}, "scores": {stage: score},
--- "places": {stage: place}}]}. The parts add up to the score. It runs the very search, so arguments
--- and errors are those of hybrid_search; a NULL or blank query has no stages and results. It has
--- the settings in force and where each came from, the stages with times and counts, and how each
--- row came to its place.
+-- "places": {stage: place}}]}. A setting's source is where its value came from. The parts add up to
+-- the score. It runs the very search, so arguments and errors are those of hybrid_search; a NULL or
+-- blank query has no stages and results.
 CREATE OR REPLACE FUNCTION blend.search_explain(
     query text,
     result_limit integer DEFAULT 10,

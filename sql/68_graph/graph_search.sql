@@ -94,11 +94,10 @@ END;
 $function$;
 
 -- graph_search: passages near in the graph: to seed nodes, or to what a query finds by its vector.
--- With seed_nodes, score is 1
--- (1 + depth) from the nearest seed, and a seed has depth 0. With a query (or its vector), depth
--- steps lead on from max(2 n, 20) hits by cosine. score is then cosine + 1
--- (1 + distance), each 0 where it did not find the passage. It can reach 1.5; min_score and cursors
--- take it as it is. details have source (vector, graph, hybrid) and depth (0 for a hit; the
+-- With seed_nodes, score is 1 / (1 + depth) from the nearest seed, and a seed has depth 0. With a
+-- query (or its vector), depth steps lead on from max(2 n, 20) hits by cosine. score is then cosine
+-- + 1 / (1 + distance), each 0 where it did not find the passage. It can reach 1.5; min_score and
+-- cursors take it as it is. details have source (vector, graph, hybrid) and depth (0 for a hit; the
 -- distance is in arms). A document is shown by one passage; entities lead on and are no rows. A
 -- seed that is gone is skipped with a WARNING. result_limit of 0 or less is 10. Seeds and a query
 -- together are an error, neither is PB011 (NO_SEEDS). A failing embedding raises PB008, a database

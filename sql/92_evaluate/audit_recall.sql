@@ -88,9 +88,9 @@ $function$;
 -- ids, so that a repeated audit asks the same. Each is searched by the index and exactly, with each
 -- filter; NULL filters are no filter and, of the metadata that documents have, the ones that pass
 -- about a tenth, a hundredth and a thousandth. recall is the share of the exact rows that the index
--- found (equally near ones count), NULL where nothing passes; times are medians. No vectors give no
--- rows; a sample beyond 1 to 1000 and a result_limit beyond 1 to 1000 are errors. A row tells
--- recall, pages that came back short, and median times.
+-- found (equally near ones count), NULL where nothing passes; short_pages are pages with fewer rows
+-- than asked; times are medians. No vectors give no rows; a sample beyond 1 to 1000 and a
+-- result_limit beyond 1 to 1000 are errors.
 CREATE OR REPLACE FUNCTION blend.audit_recall(
     collections text[] DEFAULT NULL,
     sample_size integer DEFAULT 50,

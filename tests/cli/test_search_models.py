@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from support.database import Database
+from support.database import Database, embed_waiting
 from support.model_library import EXPANSION, QUERY, WEAK, fill, use_models
 from support.model_provider import Behaviour, GatewayProcess, ModelProvider
 from support.places import take_places
@@ -90,6 +90,20 @@ def test_without_a_gateway(
     result = pgblend("query", QUERY, "--thorough", *OPTIONS, "--client-models")
     assert result.stderr.count("no model gateway is set") == 3
     assert told(result, "source_key")
+
+
+def test_the_vector_is_of_the_space_that_is_searched(
+    pgblend: Pgblend, connection: psycopg.Connection, models: ModelProvider
+) -> None:
+    db = Database(connection)
+    db.rows(
+        "SELECT create_embedding_space("
+        "'other', 'openai/other-model', 384, active => false, probe => false)"
+    )
+    embed_waiting(db, "other")
+    result = pgblend("query", "a quiet bay", "--fast", "--option", "space=other", "--client-models")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [body["model"] for body in models.bodies] == ["other-model"]
 
 
 def test_an_explanation_tells_of_what_was_passed_in(

@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
+from conftest import Server, login_role
 
 from pgblend.cli.database import connect
 from pgblend.cli.serve.page.links import make_link
@@ -93,6 +94,21 @@ def test_the_door_itself_changes_no_token(door: Any) -> None:
         for refused in (f"{update} WHERE is_link", f"{update}, role_name = 'postgres'"):
             with pytest.raises(Exception, match=r"denied|violates row-level security"):
                 login.execute(refused)
+
+
+def test_another_door_opens_no_link_of_a_role_that_it_may_not_take(
+    door: Any, server: Server
+) -> None:
+    new_link(door)
+    taken = (
+        "UPDATE pgblend_data.access_token SET digest = sha256('x'), is_link = false WHERE is_link"
+    )
+    with (
+        login_role(server, door.admin.connection.info.dbname, "pgblend_serve") as url,
+        connect(url) as login,
+    ):
+        assert login.execute("SELECT FROM pgblend_data.access_token WHERE is_link").rowcount > 0
+        assert login.execute(taken).rowcount == 0
 
 
 def test_files_of_the_page(door: Any) -> None:

@@ -14,8 +14,11 @@ from click.testing import CliRunner, Result
 from conftest import Server, login_role
 from jsonschema import Draft202012Validator
 
+from pgblend.cli.database import connect
+from pgblend.cli.errors import UserError
 from pgblend.cli.main import cli
 from pgblend.cli.serve.endpoints import printed
+from pgblend.cli.serve.login_role import check_login_role
 from support.serve_process import ServeProcess, door_role, token_of
 
 
@@ -103,6 +106,20 @@ def test_an_admin_makes_no_token_for_a_role_of_others(door: Any, server: Server)
         reader.execute("SELECT * FROM pgblend_data.access_token")
 
 
+def test_an_admin_of_the_door_takes_no_token_over(door: Any, server: Server) -> None:
+    """Who is a member of both roles would put a digest of their own in place of another role's."""
+    groups = ("pgblend_admin", "pgblend_serve")
+    with (
+        login_role(server, door.admin.connection.info.dbname, *groups) as url,
+        psycopg.connect(url) as admin,
+    ):
+        of_others = "WHERE role_name = %s AND NOT is_link"
+        counted = f"SELECT FROM pgblend_data.access_token {of_others}"
+        assert admin.execute(counted, [door.roles["secret"]]).rowcount > 0
+        taken = f"UPDATE pgblend_data.access_token SET digest = sha256('x') {of_others}"
+        assert admin.execute(taken, [door.roles["secret"]]).rowcount == 0
+
+
 def test_the_login_may_do_nothing_by_itself(door: Any) -> None:
     with psycopg.connect(door.login_url, autocommit=True) as login:
         for statement in (
@@ -144,6 +161,27 @@ def test_a_login_that_could_do_more_is_refused(
     assert refused.exit_code == 1
     assert said in refused.stderr
     assert "NOINHERIT" in refused.stderr
+
+
+def test_a_login_that_was_made_to_inherit_is_refused_while_it_does(
+    door: Any, server: Server
+) -> None:
+    """NOINHERIT alone changes no membership that is there, since PostgreSQL 16."""
+    name = f"pgblend_other_door_{os.getpid()}"
+    database = door.admin.connection.info.dbname
+    door.admin.rows(f"CREATE ROLE {name} LOGIN PASSWORD 'secret' IN ROLE pgblend_serve")
+    try:
+        door.admin.rows(f"ALTER ROLE {name} NOINHERIT")
+        inherits = door.admin.value("SELECT pg_has_role(%s, 'pgblend_serve', 'USAGE')", name)
+        assert inherits is (door.admin.connection.info.server_version >= 160_000)
+        with connect(server.url(database, user=name, password="secret")) as login:
+            if inherits:
+                with pytest.raises(UserError, match="inherits the rights of its memb") as refused:
+                    check_login_role(login)
+                door.admin.rows(refused.value.hint)
+            check_login_role(login)
+    finally:
+        door.admin.rows(f"DROP ROLE {name}")
 
 
 def test_a_login_that_owns_or_may_become_more_is_refused(door: Any, server: Server) -> None:

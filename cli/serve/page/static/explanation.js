@@ -20,7 +20,7 @@ export async function showExplanation(body, row, asked) {
 }
 
 /** Return what /page/explain says of a search, asked once for all rows. */
-export function explanationOf(asked) {
+function explanationOf(asked) {
   const key = JSON.stringify(asked);
   if (!explained.has(key)) {
     explained.clear();

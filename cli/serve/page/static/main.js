@@ -52,7 +52,7 @@ async function showSearch(asked, kind, signal) {
   const start = performance.now();
   const found = await post("/v1/search", asked, signal);
   showFacts(found, kind, performance.now() - start);
-  drawRows(found.results, asked, { overview, isFinal: kind === "hybrid", found });
+  drawRows(found.results, asked, { overview, isFinal: kind === "hybrid" });
   return found;
 }
 
@@ -119,7 +119,7 @@ async function begin() {
   });
   listenToKeys();
   if (!(await enter())) {
-    throw new Refused(401, {
+    throw new Refused({
       detail: "This browser has no right to search here yet.",
       hint: "Open the link that `pgblend open` prints, or `pgblend serve link --role ROLE`.",
     });

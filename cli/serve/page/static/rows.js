@@ -26,7 +26,7 @@ export function drawRows(results, asked, context) {
 
 function drawRow(row, color, asked, context) {
   const body = h("div", { class: "body", hidden: true });
-  const item = h("li", { class: "row result", "data-chunk": row.chunk_id, "data-rank": row.rank, "--hue": color, tabindex: -1 });
+  const item = h("li", { class: "row result", "data-chunk": row.chunk_id, "--hue": color, tabindex: -1 });
   const explain = h("button", { class: "quiet explain", type: "button", "aria-expanded": "false",
     click: () => toggleExplanation(item, explain, body, row, asked) }, "Explain");
   const name = h("button", { class: "title", type: "button", dir: "auto", click: () => openDocument(row.document_id, row) }, title(row));

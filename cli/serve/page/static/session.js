@@ -5,9 +5,8 @@ const LINK = "#open=";
 
 /** What the server refused, in its words, and what to do about it. */
 export class Refused extends Error {
-  constructor(status, problem) {
+  constructor(problem) {
     super(problem.detail);
-    this.status = status;
     this.hint = problem.hint ?? "";
   }
 }
@@ -34,7 +33,7 @@ async function call(path, options) {
   const headers = { "Content-Type": "application/json", Authorization: `Page ${kept()?.key ?? ""}` };
   const response = await fetch(path, { ...options, headers, cache: "no-store" });
   const answer = await response.json();
-  if (!response.ok) throw new Refused(response.status, answer);
+  if (!response.ok) throw new Refused(answer);
   return answer;
 }
 
