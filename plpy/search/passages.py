@@ -24,11 +24,11 @@ from pgblend.plpy.session import Database, Rows
 from pgblend.plpy.settings.catalog import Graph
 
 _DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
-# Most texts stand once, which one look tells; in many collections that would be many looks.
+# Most texts stand once, which a look tells for each collection; many take longer than to read all.
 _MAY_REPEAT = " ".join(
     [
-        "cardinality($2) > 8 OR EXISTS (SELECT FROM unnest($2) AS s (id) CROSS JOIN LATERAL",
-        "(SELECT FROM pgblend_data.chunk AS r WHERE r.collection_id = s.id",
+        "cardinality($1) * cardinality($2) > 60 OR EXISTS (SELECT FROM unnest($2) AS s (id)",
+        "CROSS JOIN LATERAL (SELECT FROM pgblend_data.chunk AS r WHERE r.collection_id = s.id",
         'AND r.content_hash = c.content_hash COLLATE "C" AND r.id <> c.id OFFSET 0) AS r)',
     ]
 )

@@ -32,7 +32,7 @@ SELECT
     array_agg(p.chunk_id) AS chunk_ids,
     array_agg(p.document_id) AS document_ids,
     array_agg(p.chunk_index) AS chunk_indexes,
-    array_agg(1 - p.distance) AS scores
+    array_agg(1 - p.distance) AS scores{restored}
 FROM (
     SELECT n.*
     FROM (
@@ -73,13 +73,13 @@ _OF_WORDS = """ AND (
     SELECT true FROM pgblend_data.chunk AS c
     WHERE c.id = e.chunk_id
         AND coalesce(c.lexemes @@ $7[array_position($6, c.text_search_config)], true))"""
-# Without sorting, the index is the only way left. Whose routine runs this has SET clauses that put
-# the caller's values back.
+# Without sorting, the index is the only way left; the scan itself allows it again. Whose routine
+# runs this has SET clauses that put the caller's values back.
 _WALKING = (
     "SELECT set_config('hnsw.ef_search', $1::text, true), set_config('enable_sort', 'off', true),"
     " set_config('hnsw.iterative_scan', $2, true)"
 )
-_WALKED = "SELECT set_config('enable_sort', 'on', true)"
+_RESTORED = ", set_config('enable_sort', 'on', true)"
 _COUNT = """
     SELECT count(*) <= $2 AS is_small FROM (
         SELECT FROM pgblend_data.{table} AS e
@@ -225,7 +225,10 @@ def scan_statement(space: Space, conditions: str, is_exact: bool) -> str:
         vector_type=space.vector_type,
     )
     hidden = " + 0" if is_exact or space.storage == "binary" else ""
-    return _SCAN.format(vector_type=space.vector_type, source=source, hidden=hidden)
+    restored = "" if is_exact else _RESTORED
+    return _SCAN.format(
+        vector_type=space.vector_type, source=source, hidden=hidden, restored=restored
+    )
 
 
 class Walk(NamedTuple):
@@ -270,9 +273,6 @@ def nearest(
         *(vector, asked.collection_ids, operands, asked.depth),
         *(passing, configs, phrases, asked.rescored),
     ]
-    if walk is None:
-        return candidates(db.run(statement, _SCAN_TYPES, *values)[0])
-    db.run(_WALKING, ["integer", "text"], *walk)
-    row = db.run(statement, _SCAN_TYPES, *values)[0]
-    db.run(_WALKED, [])
-    return candidates(row)
+    if walk is not None:
+        db.run(_WALKING, ["integer", "text"], *walk)
+    return candidates(db.run(statement, _SCAN_TYPES, *values)[0])

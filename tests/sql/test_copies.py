@@ -87,7 +87,7 @@ def test_copies_do_not_depend_on_the_limit(db: Database, limit: int) -> None:
     assert [copy["source_key"] for copy in details["copies"]] == ["last"]
 
 
-@pytest.mark.parametrize("collections", [2, 9])
+@pytest.mark.parametrize("collections", [2, 40])
 def test_a_copy_in_another_collection_is_named(db: Database, collections: int) -> None:
     for number in range(collections):
         db.rows("SELECT add_collection(%s)", f"c{number}")
