@@ -153,7 +153,11 @@ class LexicalPort(Protocol):
 
 
 class Passage(NamedTuple):
-    """A stored passage with its document's columns; `metadata` is JSON."""
+    """A stored passage with its document's columns; `metadata` is JSON.
+
+    `may_repeat` is false where surely no other passage that may be seen has the same text; who asks
+    several nodes knows it of none, since none knows the others' texts.
+    """
 
     chunk_id: int
     content: str
@@ -169,6 +173,7 @@ class Passage(NamedTuple):
     source_key: str
     uri: str | None
     title: str | None
+    may_repeat: bool
 
 
 class Holder(NamedTuple):
@@ -184,9 +189,10 @@ class Holder(NamedTuple):
 
 
 class PassagesRequest(NamedTuple):
-    """Which passages to read."""
+    """Which passages to read, of collections that are searched."""
 
     chunk_ids: Sequence[int]
+    collection_ids: Sequence[int]
     timeout_ms: float
 
 

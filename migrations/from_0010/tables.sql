@@ -68,6 +68,8 @@ ALTER TABLE pgblend_data.chunk
 ADD CONSTRAINT chunk_document_id_collection_id_id_key UNIQUE (document_id, collection_id, id),
 DROP CONSTRAINT chunk_document_id_chunk_index_key,
 ADD CONSTRAINT chunk_document_id_chunk_index_key UNIQUE (document_id, chunk_index, collection_id);
+CREATE INDEX chunk_content_hash_btree
+ON pgblend_data.chunk USING btree (collection_id, content_hash COLLATE "C");
 ALTER TABLE pgblend_data.document_summary
 DROP CONSTRAINT document_summary_pkey,
 ADD CONSTRAINT document_summary_pkey PRIMARY KEY (document_id, collection_id);

@@ -115,6 +115,9 @@ CREATE TABLE pgblend_data.chunk (
 CREATE INDEX chunk_lexemes_gin ON pgblend_data.chunk USING gin (lexemes);
 CREATE INDEX chunk_collection_id_length_btree
 ON pgblend_data.chunk USING btree (collection_id) INCLUDE (length);
+-- A search asks it which passages of a page have copies.
+CREATE INDEX chunk_content_hash_btree
+ON pgblend_data.chunk USING btree (collection_id, content_hash COLLATE "C");
 -- Most chunks have no metadata of their own, so the indexes hold only those that do.
 CREATE INDEX chunk_metadata_gin
 ON pgblend_data.chunk USING gin (metadata jsonb_path_ops) WHERE metadata <> '{}';

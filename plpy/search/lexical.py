@@ -48,6 +48,16 @@ def candidates(row: Row) -> CandidateList:
     )
 
 
+def first_candidates(found: CandidateList, most: int) -> CandidateList:
+    """Return the first candidates of a list by vectors."""
+    return CandidateList(
+        found.chunk_ids[:most],
+        found.document_ids[:most],
+        found.chunk_indexes[:most],
+        found.scores[:most],
+    )
+
+
 class WordLists:
     """The lists by words of one search, under one snapshot.
 

@@ -63,7 +63,7 @@ def test_a_page_of_two_arms() -> None:
 
 
 def test_a_passage_that_is_gone_gives_no_row() -> None:
-    gone = {"c.start_line": lambda ids: [passage(one) for one in ids if one != 1]}
+    gone = {"c.start_line": lambda ids, _: [passage(one) for one in ids if one != 1]}
     _, page = found(gone, dedup="off")
     assert [(row.rank, row.chunk_id) for row in page.rows] == [(1, 2), (3, 4)]
 
@@ -365,6 +365,12 @@ def test_copies_are_named() -> None:
     holders = {"c.content = ANY": lambda *_: [{"chunk_id": 3, "content": "red fox", **about}]}
     _, page = found(holders)
     assert [row.get("copies") for row in page.details] == [None, [about], None]
+
+
+def test_copies_of_texts_that_stand_once_are_not_looked_for() -> None:
+    once = {"c.start_line": lambda ids, _: [passage(one) | {"may_repeat": False} for one in ids]}
+    assert "c.content = ANY" in found()[0].asked
+    assert "c.content = ANY" not in found(once)[0].asked
 
 
 def test_a_blank_query_asks_for_nothing() -> None:
