@@ -83,6 +83,7 @@ class LexicalArm:
         self.ready_at: float | None = None
         self.has_read = False
         self._parsed: dict[str, QueryTerms] = {}
+        self._counted: set[Lexeme] = set()  # that passages have
 
     def words(self, query: str, depth: int) -> WordList:
         """Return the best candidates for a query's words; none for a query without lexemes.
@@ -162,7 +163,11 @@ class LexicalArm:
         self, configs: Sequence[str], lexemes: Sequence[str], by_document: bool, deadline: Deadline
     ) -> Counts:
         ids = self.scope.collection_ids
-        return self.port.count(CountRequest(ids, configs, lexemes, by_document, deadline.left_ms()))
+        request = CountRequest(ids, configs, lexemes, by_document, deadline.left_ms())
+        counts = self.port.count(request)
+        of_lexemes = zip(configs, lexemes, own_df(counts), strict=True)
+        self._counted.update((config, lexeme) for config, lexeme, df in of_lexemes if df)
+        return counts
 
     def _find(
         self,
@@ -188,12 +193,15 @@ class LexicalArm:
         )
 
     def _unknown(self, terms: QueryTerms) -> list[list[str]]:
-        """Return the lexemes of each part that are not known; identifiers are exact."""
+        """Return the lexemes of each part that are not known; identifiers are exact.
+
+        What passages were counted of is known, what none has now may be known of deleted ones.
+        """
         asked = [
             (part.config, lexeme)
             for part in terms.parts
             for lexeme in part.lexemes
-            if not lexeme.startswith("=")
+            if not lexeme.startswith("=") and (part.config, lexeme) not in self._counted
         ]
         configs, lexemes = [config for config, _ in asked], [lexeme for _, lexeme in asked]
         request = KnownRequest(self.scope.collection_ids, configs, lexemes)
@@ -228,9 +236,9 @@ class LexicalArm:
                     deadline.left_ms(),
                 )
             )
-            for place, (word, lexeme) in enumerate(pairs):
+            for place, (_, lexeme) in enumerate(pairs):
                 of_lexeme = [one for one in similar if one.place == place]
-                guesses += guesses_of(part.config, word, lexeme, of_lexeme)
+                guesses += guesses_of(part.config, lexeme, of_lexeme)
         deadline.check()
         return guesses
 
