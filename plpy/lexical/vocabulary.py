@@ -1,7 +1,6 @@
 """What the index tells of lexemes: how many chunks have them, which it knows, which are alike."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from math import inf
 
 import numpy as np
@@ -31,8 +30,8 @@ def count_chunks(
         chunks = len(pending.rows)
         n += chunks
         total_length += int(pending.rows.lengths.sum())
-        starts = pending_postings(pending, terms, 0, chunks)[0].starts
-        df = [count + end - start for count, (start, end) in zip(df, pairwise(starts), strict=True)]
+        waiting, _ = pending_postings(pending, terms, 0, chunks)
+        df = [count + len(rows) for count, (rows, _) in zip(df, waiting, strict=True)]
     return n, total_length, df
 
 
