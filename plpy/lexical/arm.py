@@ -63,11 +63,13 @@ class WordList(NamedTuple):
     """Candidates by words.
 
     `every_word`: passages have every word of the query, names aside; not looked at for documents
-    and several languages. `corrections` of each row say in JSON what stands for which lexeme.
+    and several languages. `has_name`: documents are called as the query asks. `corrections` of each
+    row say in JSON what stands for which lexeme.
     """
 
     found: CandidateList
     every_word: bool = False
+    has_name: bool = False
     corrections: Sequence[str | None] = ()
 
 
@@ -113,7 +115,9 @@ class LexicalArm:
         ]
         found = self._find(parts, counts, scope.by_document, depth, deadline)
         is_one = len(terms.parts) == 1 and not scope.by_document
-        return WordList(found, is_one and has_every_word(lexemes, counts))
+        return WordList(
+            found, is_one and has_every_word(lexemes, counts), has_name(lexemes, counts)
+        )
 
     def corrected(self, query: str, depth: int) -> WordList:
         """Return the candidates of a query whose misspelt and unfinished words are put right.
@@ -251,6 +255,12 @@ def has_every_word(lexemes: Sequence[str], counts: Counts) -> bool:
     """Tell whether passages have every lexeme, names of documents aside."""
     pairs = zip(lexemes, counts.df, strict=True)
     return all(df for lexeme, df in pairs if not lexeme.startswith("=="))
+
+
+def has_name(lexemes: Sequence[str], counts: Counts) -> bool:
+    """Tell whether passages have one of the lexemes that are names of documents."""
+    pairs = zip(lexemes, counts.df, strict=True)
+    return any(df for lexeme, df in pairs if lexeme.startswith("=="))
 
 
 def corrected_parts(
