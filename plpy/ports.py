@@ -119,8 +119,9 @@ class SimilarRequest(NamedTuple):
 class SimilarLexeme(NamedTuple):
     """A lexeme of the vocabulary that the one at a `place` of the request may stand for.
 
-    Found by edits of the word, with their `cost`; or, where that found nothing for this word,
-    `is_alike`: by trigrams, with the `likeness` by which the nodes' lists are cut.
+    Found by edits of the word, or, where that found nothing for this word, `is_alike`: by trigrams,
+    with the `likeness` by which the nodes' lists are cut. `cost` is that of the edits, infinite
+    where it is too high.
     """
 
     place: int

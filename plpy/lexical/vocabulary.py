@@ -1,11 +1,11 @@
 """What the index tells of lexemes: how many chunks have them, which it knows, which are alike."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from math import inf
 
 import numpy as np
 
-from pgblend.plpy.lexical.corrections import closest_lexemes, single_edits
+from pgblend.plpy.lexical.corrections import lexeme_costs, single_edits
 from pgblend.plpy.lexical.documents import count_documents, joined_rows
 from pgblend.plpy.lexical.index import IndexView, OpenIndex
 from pgblend.plpy.lexical.pending import pending_postings
@@ -13,7 +13,7 @@ from pgblend.plpy.lexical.postings import view_postings
 from pgblend.plpy.lexical.records import term_ids
 from pgblend.plpy.lexical.rows import Mask
 from pgblend.plpy.ports import KnownRequest, SimilarLexeme, SimilarRequest
-from pgblend.plpy.session import Database
+from pgblend.plpy.session import Database, keep_value
 
 
 def count_chunks(
@@ -30,8 +30,8 @@ def count_chunks(
         chunks = len(pending.rows)
         n += chunks
         total_length += int(pending.rows.lengths.sum())
-        starts = pending_postings(pending, terms, 0, chunks)[0].starts
-        df = [count + end - start for count, (start, end) in zip(df, pairwise(starts), strict=True)]
+        waiting, _ = pending_postings(pending, terms, 0, chunks)
+        df = [count + len(rows) for count, (rows, _) in zip(df, waiting, strict=True)]
     return n, total_length, df
 
 
@@ -122,6 +122,7 @@ _BEGUN = (
 )
 _ALIKE = "SELECT a.lexeme, a.likeness FROM pgblend._alike_lexemes($1, $2, $3) AS a"
 LEAST_BEGUN = 4
+MOST_WORDS = 200
 
 
 def known_lexemes(db: Database, request: KnownRequest) -> Sequence[bool]:
@@ -141,7 +142,32 @@ def similar_lexemes(
     elsewhere than the right one): cost 1 each; and the lexemes that go on where word or lexeme of
     four letters and more end, for an ending's cost. Where there are none of these, or the alphabet
     is another, the 50 most alike by trigrams.
+
+    The view keeps what was found of its last words, for as long as no chunk is added.
     """
+    kept, config = kept_similar(opened), request.config
+    asked = list(zip(request.words, request.lexemes, strict=True))
+    known = {pair: kept[config, *pair] for pair in asked if (config, *pair) in kept}
+    missing = [pair for pair in dict.fromkeys(asked) if pair not in known]
+    if missing:
+        words, lexemes = zip(*missing, strict=True)
+        found = find_similar(db, opened, request._replace(words=words, lexemes=lexemes))
+        for place, pair in enumerate(missing):
+            of_pair = [one for one in found if one.place == place]
+            known[pair] = keep_value(kept, (config, *pair), of_pair, MOST_WORDS)
+    return [one._replace(place=place) for place, pair in enumerate(asked) for one in known[pair]]
+
+
+def kept_similar(opened: OpenIndex) -> dict[tuple[str, str, str], list[SimilarLexeme]]:
+    """Return what the view keeps of lexemes alike, by configuration, word and lexeme."""
+    view, pending = opened.view, opened.pending
+    if view.similar is None or view.similar[0] is not pending:
+        view.similar = pending, {}
+    return view.similar[1]
+
+
+def find_similar(db: Database, opened: OpenIndex, request: SimilarRequest) -> list[SimilarLexeme]:
+    """Find what is not kept."""
     edits = [" ".join(single_edits(word)) for word in request.words]
     found = [*edited_lexemes(db, opened, request, edits), *begun_lexemes(db, request, edits)]
     near = {one.place for one in found}
@@ -189,17 +215,20 @@ def begun_lexemes(
         [start for _, start in starts],
         [start[:-1] + chr(ord(start[-1]) + 1) for _, start in starts],
     )
-    for row in rows:
-        place = row["place"]
-        word, lexeme = request.words[place], request.lexemes[place]
-        for candidate, cost in closest_lexemes(word, lexeme, [row["lexeme"]], 1):
-            yield SimilarLexeme(place, candidate, cost)
+    for place, (word, lexeme) in enumerate(zip(request.words, request.lexemes, strict=True)):
+        begun = [row["lexeme"] for row in rows if row["place"] == place]
+        costs = lexeme_costs(word, lexeme, begun)
+        for candidate, cost in zip(begun, costs, strict=True):
+            if cost < inf:
+                yield SimilarLexeme(place, candidate, cost)
 
 
 def alike_lexemes(
     db: Database, request: SimilarRequest, place: int, lexeme: str
 ) -> Iterator[SimilarLexeme]:
-    """Find the lexemes most alike by trigrams."""
+    """Find the lexemes most alike by trigrams; a cost is infinite where it is too high."""
     types = ["bigint[]", "text", "text"]
-    for row in db.run(_ALIKE, types, request.collection_ids, request.config, lexeme):
-        yield SimilarLexeme(place, row["lexeme"], 0.0, True, row["likeness"])
+    rows = db.run(_ALIKE, types, request.collection_ids, request.config, lexeme)
+    costs = lexeme_costs(request.words[place], lexeme, [row["lexeme"] for row in rows])
+    for row, cost in zip(rows, costs, strict=True):
+        yield SimilarLexeme(place, row["lexeme"], cost, True, row["likeness"])

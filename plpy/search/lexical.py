@@ -30,10 +30,14 @@ class IndexState(NamedTuple):
 
 
 class Words(NamedTuple):
-    """A list by words; `corrections` of each row say in JSON what stands for which lexeme."""
+    """A list by words; `corrections` of each row say in JSON what stands for which lexeme.
+
+    `may_be_named` is false where no document is called as the query asks.
+    """
 
     found: CandidateList
     every_word: bool = False
+    may_be_named: bool = True
     corrections: Sequence[str | None] = ()
 
 
@@ -90,7 +94,7 @@ class WordLists:
         if self.arm is None:
             self.arm = self._lexical_arm()
         words = (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
-        return Words(words.found, words.every_word, words.corrections)
+        return Words(words.found, words.every_word, words.has_name, words.corrections)
 
     def warmed_up(self) -> tuple[float | None, bool]:
         """Return when the last list's clock began, None before, and whether the index was read."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.lexical.corrections import edit_cost, single_edits
+from pgblend.plpy.lexical.corrections import edit_costs, single_edits
 from support.typo import typo
 
 
@@ -20,7 +20,8 @@ def test_a_typo_is_undone(word: str, seed: int) -> None:
 def test_each_is_one_edit_away_and_comes_once(word: str) -> None:
     edits = single_edits(word)
     assert edits == sorted(set(edits))
-    assert all(0 < edit_cost(word, edit, 9.0) <= 1 for edit in edits)
+    costs = edit_costs(word, edits, [len(word)])
+    assert ((costs > 0) & (costs <= 1)).all()
 
 
 @pytest.mark.parametrize(

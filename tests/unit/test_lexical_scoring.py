@@ -13,7 +13,7 @@ from pgblend.plpy.lexical import contenders as engine
 from pgblend.plpy.lexical import score as filtering
 from pgblend.plpy.lexical.index import Norms, open_index
 from pgblend.plpy.lexical.pending import PendingCache
-from pgblend.plpy.lexical.postings import joined_postings, view_postings
+from pgblend.plpy.lexical.postings import view_postings, weighed_postings
 from pgblend.plpy.lexical.score import Scoring
 from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
 from pgblend.plpy.lexical.vocabulary import count_chunks, known_terms
@@ -163,11 +163,10 @@ def by_hand(chunks, terms, idf, average, depth):
     return [(i, document, index, -s) for s, document, index, i in sorted(found)[:depth]]
 
 
-@pytest.fixture(params=["gathered", "added up", "probing", "gathered by term"])
+@pytest.fixture(params=["gathered", "added up", "probing"])
 def path(request, monkeypatch):
     """Make the small cases of these tests take each way through the engine."""
     monkeypatch.setattr(engine, "MANY", 0 if "gathered" in request.param else 10**9)
-    monkeypatch.setattr(engine, "HAS_FAST_ADD", "by term" not in request.param)
     monkeypatch.setattr(filtering, "FIRST_PART", 1)
     monkeypatch.setattr(engine, "FEW_BLOCKS", 4)
     if request.param == "probing":
@@ -295,7 +294,7 @@ def test_common_words_are_looked_up_once_a_rare_one_decides(monkeypatch):
     rare = np.arange(0, 100_000, 1000)
     lists = [(rows, np.zeros_like(rows)) for rows in (common, rare)]
     sums = np.zeros(100_000, np.float32)
-    postings = joined_postings([1, 2], lists, {}, norms_of(100_000, 1))
+    postings = weighed_postings([1, 2], lists, {}, norms_of(100_000, 1))
     rows = engine.candidate_rows(postings, [0.1, 9], sums, 10, 0, lambda: None)
     assert rows.tolist() == rare.tolist()
     assert [found.tolist() for found in limits] == [rare.tolist()]
@@ -307,7 +306,7 @@ def test_the_check_is_called_and_may_raise():
         raise TimeoutError
 
     rows = np.arange(5)
-    postings = joined_postings([1], [(rows, rows)], {}, norms_of(5, 5))
+    postings = weighed_postings([1], [(rows, rows)], {}, norms_of(5, 5))
     with pytest.raises(TimeoutError):
         engine.candidate_rows(postings, [1], np.zeros(5, np.float32), 1, 0, stop)
 

@@ -132,7 +132,7 @@ def test_documents_are_shown_once_and_age() -> None:
 
 
 def test_a_list_whose_time_is_over_is_left_out_and_named() -> None:
-    _, page = found({"v.lexeme BETWEEN": failing("PB009")})
+    _, page = found({"v.lexeme BETWEEN": failing("PB009")}, "red foxx")
     assert page.degraded == [
         "fuzzy: the time limit of fuzzy is over; Raise timeouts_ms, key lexical."
     ]
@@ -149,7 +149,7 @@ def test_words_that_are_too_late_are_left_to_the_vectors() -> None:
 @pytest.mark.parametrize("arm", ["dead_digest", "v.lexeme BETWEEN"])
 def test_words_that_are_too_late_end_a_strict_search(arm: str) -> None:
     with pytest.raises(StatementError, match="PB009"):
-        found({arm: failing("PB009")}, strict=True)
+        found({arm: failing("PB009")}, "red foxx", strict=True)
 
 
 def test_an_index_that_is_not_there_may_be_by_another_snapshot() -> None:
