@@ -14,7 +14,6 @@ RETURNS integer
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $python$
 import numpy as np
 from pgblend.plpy.lexical.segment import (

@@ -9,7 +9,6 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 STRICT
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $python$
 import numpy as np
 from pgblend.plpy.lexical.pending import unpack_pending
@@ -112,7 +111,6 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     sealed bigint := 0;
     batch integer;
@@ -127,9 +125,7 @@ BEGIN
             SELECT FROM pgblend_data.tombstone AS t
             WHERE t.collection_id = _seal_collection.collection_id
             LIMIT at_least) AS deleted)
-    ) < at_least
-        OR NOT pgblend._claim_index(_seal_collection.collection_id)
-    THEN
+    ) < at_least OR NOT pgblend._claim_index(collection_id) THEN
         RETURN 0;
     END IF;
     FOR config_name IN
@@ -138,7 +134,7 @@ BEGIN
         ORDER BY l.text_search_config
     LOOP
         LOOP
-            batch := pgblend._seal_batch(_seal_collection.collection_id, config_name);
+            batch := pgblend._seal_batch(collection_id, config_name);
             sealed := sealed + batch;
             EXIT WHEN batch < 20000;
         END LOOP;

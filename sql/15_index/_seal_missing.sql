@@ -13,7 +13,6 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 STRICT
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $python$
 import numpy as np
 from pgblend.plpy.lexical.pending import unpack_pending

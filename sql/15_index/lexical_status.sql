@@ -48,12 +48,11 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 10
 AS $function$
-#variable_conflict use_column
 DECLARE
     target pgblend_data.collection;
 BEGIN
-    IF lexical_status.collection IS NOT NULL THEN
-        target := pgblend._named_collection(lexical_status.collection);
+    IF collection IS NOT NULL THEN
+        target := pgblend._named_collection(collection);
     END IF;
     RETURN QUERY
     SELECT

@@ -1,4 +1,4 @@
--- _walk: nodes within some steps of seeds, with the nearest `sources` seeds of each.
+-- _walk: nodes within some steps of seeds, each with its depth and the edge that led there.
 -- A seed has depth 0 and no edge. At most node_limit nodes are found, over the heaviest edges
 -- first. A step reads at most max(4 node_limit, 4000) edges; `is_cut` says that there would have
 -- been more. Ties go by the node's number. See plpy/graph/walk.py.
@@ -8,10 +8,8 @@ CREATE OR REPLACE FUNCTION pgblend._walk(
     direction text,
     edge_types text[],
     node_limit integer,
-    sources integer,
     OUT nodes bigint[],
     OUT depths integer[],
-    OUT seeds_of bigint[],
     OUT via bigint[],
     OUT reverses boolean[],
     OUT types text[],
@@ -20,7 +18,6 @@ CREATE OR REPLACE FUNCTION pgblend._walk(
 )
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $python$
 from pgblend.plpy.graph.walk import breadth_first
 
@@ -42,12 +39,12 @@ def step(frontier):
     cut.append(len(edges) > most_edges)
     return edges[:most_edges]
 
-found, full = breadth_first(seeds, depth, step, node_limit, sources)
+found, full = breadth_first(seeds, depth, step, node_limit)
 rows = [(node, *each) for node, of_node in found.items() for each in of_node]
 edges = [edge or (None,) * 5 for *_, edge in rows]
 return {
     "nodes": [row[0] for row in rows], "depths": [row[1] for row in rows],
-    "seeds_of": [row[2] for row in rows], "via": [edge[0] for edge in edges],
-    "reverses": [edge[2] for edge in edges], "types": [edge[3] for edge in edges],
-    "weights": [edge[4] for edge in edges], "is_cut": full or any(cut)}
+    "via": [edge[0] for edge in edges], "reverses": [edge[2] for edge in edges],
+    "types": [edge[3] for edge in edges], "weights": [edge[4] for edge in edges],
+    "is_cut": full or any(cut)}
 $python$;

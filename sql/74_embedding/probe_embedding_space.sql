@@ -14,13 +14,12 @@ VOLATILE PARALLEL UNSAFE
 ROWS 1
 COST 100000
 AS $function$
-#variable_conflict use_column
 DECLARE
     target pgblend_data.embedding_space;
     given real[];
 BEGIN
     SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
-    WHERE s.name = probe_embedding_space.space;
+    WHERE s.name = space;
     IF NOT FOUND THEN
         RETURN;
     END IF;

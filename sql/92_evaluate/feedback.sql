@@ -7,7 +7,6 @@ RETURNS text
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     RETURN (
@@ -28,14 +27,14 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    searched text := pgblend._logged_search(feedback.search_id);
+    searched text := pgblend._logged_search(search_id);
 BEGIN
     IF searched IS NULL THEN
         RAISE EXCEPTION 'there is no search % of % with its query in the log',
-            coalesce(feedback.search_id::text, 'NULL'), pgblend._asking_role()
+            coalesce(search_id::text, 'NULL'), pgblend._asking_role()
             USING ERRCODE = '22023',
             HINT = 'The settings log_address and log_queries say what is logged; it takes seconds.';
     END IF;
-    RETURN pgblend._note_feedback(searched, feedback.chunk_id, feedback.grade);
+    RETURN pgblend._note_feedback(searched, chunk_id, grade);
 END;
 $function$;
