@@ -16,14 +16,11 @@ BEGIN ATOMIC
             p.rank,
             p.score,
             p.source_key AS own_key,
-            k.source_key
+            coalesce(c.copy ->> 'source_key', p.source_key) AS source_key
         FROM unnest(passages) AS p
-        CROSS JOIN LATERAL (
-            SELECT p.source_key
-            UNION ALL
-            SELECT c.copy ->> 'source_key' AS source_key
-            FROM jsonb_array_elements(p.details -> 'copies') AS c (copy)
-        ) AS k
+        CROSS JOIN LATERAL jsonb_array_elements(
+            '[{}]' || coalesce(p.details -> 'copies', '[]')
+        ) AS c (copy)
     ),
 
     counted AS (
