@@ -20,31 +20,25 @@ LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 AS $python$
 from pgblend.plpy.graph.walk import breadth_first
+from pgblend.plpy.session import Backend
 
 STEP = (
     "SELECT array_agg(n.node) AS nodes, array_agg(n.neighbour) AS neighbours,"
     " array_agg(n.is_reverse) AS reverses, array_agg(n.edge_type) AS types,"
     " array_agg(n.weight) AS weights FROM pgblend._neighbours($1, $2, $3, $4) AS n")
+TYPES = ["bigint[]", "text", "text[]", "integer"]
 most_edges = max(4 * node_limit, 4000)  # of one step
-
-cut = []
+db, cut = Backend(plpy, GD), []
 
 def step(frontier):
-    if STEP not in SD:
-        SD[STEP] = plpy.prepare(STEP, ["bigint[]", "text", "text[]", "integer"])
-    row = SD[STEP].execute([frontier, direction, edge_types, most_edges + 1])[0]
-    columns = (row[name] or [] for name in (
-        "nodes", "neighbours", "reverses", "types", "weights"))
-    edges = list(zip(*columns))
+    row = db.run(STEP, TYPES, frontier, direction, edge_types, most_edges + 1)[0]
+    edges = list(zip(*(column or [] for column in row.values())))
     cut.append(len(edges) > most_edges)
     return edges[:most_edges]
 
 found, full = breadth_first(seeds, depth, step, node_limit)
-rows = [(node, *each) for node, of_node in found.items() for each in of_node]
-edges = [edge or (None,) * 5 for *_, edge in rows]
-return {
-    "nodes": [row[0] for row in rows], "depths": [row[1] for row in rows],
-    "via": [edge[0] for edge in edges], "reverses": [edge[2] for edge in edges],
-    "types": [edge[3] for edge in edges], "weights": [edge[4] for edge in edges],
-    "is_cut": full or any(cut)}
+ways = [nearest for (nearest,) in found.values()]
+via, _, reverses, types, weights = zip(*(edge or (None,) * 5 for *_, edge in ways))
+columns = found, [depth for depth, *_ in ways], via, reverses, types, weights
+return *map(list, columns), full or any(cut)
 $python$;

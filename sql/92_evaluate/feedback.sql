@@ -4,16 +4,13 @@
 -- all, may be running somebody else's view.
 CREATE OR REPLACE FUNCTION pgblend._logged_search(search_id uuid)
 RETURNS text
-LANGUAGE plpgsql
+LANGUAGE sql
 STABLE PARALLEL UNSAFE
 SECURITY DEFINER
-AS $function$
-BEGIN
-    RETURN (
-        SELECT l.query FROM pgblend_data.search_log AS l
-        WHERE l.search_id = _logged_search.search_id AND l.role_name = pgblend._asking_role());
+BEGIN ATOMIC
+    SELECT l.query FROM pgblend_data.search_log AS l
+    WHERE l.search_id = _logged_search.search_id AND l.role_name = pgblend._asking_role();
 END;
-$function$;
 
 -- feedback: note how well a passage answered a logged search; returns the judged query's id.
 -- The judgement goes into the judged set "feedback: <collection>", which is made where there is
