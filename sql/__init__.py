@@ -8,9 +8,9 @@ and trigger functions of one subject stand together in a file that the subject n
 Folders give the creation order; within a folder, objects are ordered by what they call, since a
 `BEGIN ATOMIC` body binds when it is created. Four things are put in: the program (program.py),
 load_program.txt before every PL/Python body that imports from it, public_errors.plpgsql around the
-body of every public routine in PL/pgSQL, which raises its errors anew, and `SET search_path FROM
-CURRENT` where a body names no other. Two follow at the end: rights on what is private (rights.py)
-and COMMENTs (comments.py).
+body of every public routine in PL/pgSQL, which raises its errors anew, and a search_path: that of
+pg_catalog alone for a routine with its owner's rights, FROM CURRENT where another body names none.
+Two follow at the end: rights on what is private (rights.py) and COMMENTs (comments.py).
 """
 
 import re
@@ -32,6 +32,7 @@ _PUBLIC_BODY = re.compile(
     re.DOTALL,
 )
 _WITHOUT_PATH = re.compile(r"(\nLANGUAGE pl\w+\n(?:(?!SET search_path)[^\n]+\n)*?)(?=AS \$)")
+_DEFINER = "\nSECURITY DEFINER\n"
 _SHELL = "_search"  # of all searches, which the CLI calls as well
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 
@@ -104,6 +105,7 @@ def _with_errors(one: SourceObject, errors: str) -> str:
 
 def _with_search_path(text: str) -> str:
     """Pin the search_path of a body that names none: a caller's would change what it calls."""
+    text = text.replace(_DEFINER, f"{_DEFINER}SET search_path = pg_catalog, pg_temp\n")
     return _WITHOUT_PATH.sub(r"\1SET search_path FROM CURRENT\n", text)
 
 

@@ -85,7 +85,7 @@ _COUNT = """
         SELECT FROM pgblend_data.{table} AS e
         WHERE e.collection_id = ANY($1) LIMIT $2::bigint + 1) AS visible
 """
-_PASSING = "SELECT pgblend._filter_chunks($1, $2, $3) AS ids"
+_PASSING = "SELECT pgblend._filtered_ids($1, $2, $3) AS ids"
 _COMPILED = """
     SELECT f.operands, f.on_chunk, CASE
         WHEN pgblend._documents_decide(f.on_document, f.keys, $2) THEN f.on_document

@@ -9,7 +9,6 @@ LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-#variable_conflict use_column
 DECLARE
     known record;
 BEGIN
@@ -18,7 +17,7 @@ BEGIN
     LEFT JOIN pgblend._setting_values AS s ON s.name = c.name
     WHERE c.name = get_setting.name;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no setting "%"', left(get_setting.name, 200)
+        RAISE EXCEPTION 'there is no setting "%"', left(name, 200)
             USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.settings';
     END IF;
     IF jsonb_typeof(known.default_value) <> 'object' OR known.default_value ? 'kind' THEN

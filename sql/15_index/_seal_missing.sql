@@ -13,18 +13,15 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 STRICT
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $python$
 import numpy as np
 from pgblend.plpy.lexical.pending import unpack_pending
-from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
+from pgblend.plpy.lexical.segment import merge_postings, write_segment
+from pgblend.plpy.session import Backend
 
 BATCH = 65_536
-plpy.execute(
-    plpy.prepare("SELECT pgblend._check_index_claim($1)", ["bigint"]), [collection_id])
-write = plpy.prepare(
-    "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
-    ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"])
+db = Backend(plpy, GD)
+db.run("SELECT pgblend._check_index_claim($1)", ["bigint"], collection_id)
 cursor = plpy.cursor(
     plpy.prepare(
         "SELECT c.id, c.document_id, c.chunk_index, c.length, c.own_length,"
@@ -47,7 +44,6 @@ while rows := list(cursor.fetch(BATCH)):
         "record_counts": np.array([len(row["records"]) // 14 for row in rows], ">i4").tobytes(),
         "records": b"".join([row["records"] for row in rows]),
     })
-    plpy.execute(
-        write, [collection_id, config_name, *segment_arguments(merge_postings([source]))])
+    write_segment(db, collection_id, config_name, merge_postings([source]))
 return total
 $python$;

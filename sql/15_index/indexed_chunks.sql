@@ -12,7 +12,6 @@ RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
@@ -63,7 +62,6 @@ RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     WITH unsealed AS (
@@ -108,7 +106,6 @@ RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     INSERT INTO pgblend_data.pending (

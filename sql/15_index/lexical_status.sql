@@ -48,12 +48,11 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 10
 AS $function$
-#variable_conflict use_column
 DECLARE
     target pgblend_data.collection;
 BEGIN
-    IF lexical_status.collection IS NOT NULL THEN
-        target := pgblend._named_collection(lexical_status.collection);
+    IF collection IS NOT NULL THEN
+        target := pgblend._named_collection(collection);
     END IF;
     RETURN QUERY
     SELECT
@@ -83,28 +82,20 @@ BEGIN
         f.failed_at
     FROM pgblend_data.collection AS c
     CROSS JOIN LATERAL (
+        SELECT count(*) AS dead FROM pgblend_data.tombstone AS b WHERE b.collection_id = c.id
+    ) AS t
+    CROSS JOIN LATERAL (
         SELECT
             (SELECT count(*) FROM pgblend_data.chunk AS h WHERE h.collection_id = c.id) AS chunks,
             (SELECT count(*) FROM pgblend_data.pending AS p WHERE p.collection_id = c.id)
                 AS pending,
-            coalesce(s.total, 0) - coalesce(s.dead, 0) - t.dead AS live,
-            coalesce(s.dead, 0) + t.dead AS dead,
-            s.segments,
-            coalesce(s.bytes, 0) AS bytes,
-            s.sealed_at
-        FROM (
-            SELECT
-                count(*) AS segments,
-                sum(g.n)::bigint AS total,
-                sum(octet_length(g.dead) / 4)::bigint AS dead,
-                sum(g.bytes)::bigint AS bytes,
-                max(g.created_at) AS sealed_at
-            FROM pgblend_data.segment AS g
-            WHERE g.collection_id = c.id
-        ) AS s
-        CROSS JOIN (
-            SELECT count(*) AS dead FROM pgblend_data.tombstone AS b WHERE b.collection_id = c.id
-        ) AS t
+            coalesce(sum(g.n - octet_length(g.dead) / 4), 0)::bigint - t.dead AS live,
+            coalesce(sum(octet_length(g.dead) / 4), 0)::bigint + t.dead AS dead,
+            count(*) AS segments,
+            coalesce(sum(g.bytes), 0)::bigint AS bytes,
+            max(g.created_at) AS sealed_at
+        FROM pgblend_data.segment AS g
+        WHERE g.collection_id = c.id
     ) AS n
     CROSS JOIN LATERAL (SELECT pgblend._is_building(c.id) AS building) AS b
     CROSS JOIN LATERAL (

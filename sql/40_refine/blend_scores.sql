@@ -35,7 +35,6 @@ RETURNS double precision
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_variable
 DECLARE
     given jsonb := coalesce(nullif(blend, 'null'), (
         SELECT c.default_value FROM blend.setting_catalog() AS c WHERE c.name = 'blend'));

@@ -57,7 +57,6 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 50
 AS $function$
-#variable_conflict use_column
 DECLARE
     n integer := coalesce(cardinality(scores), 0);
     dimensions integer[];

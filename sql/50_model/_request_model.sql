@@ -17,7 +17,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 COST 100000
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     setting_name text := CASE task WHEN 'embed' THEN 'embedding_model'

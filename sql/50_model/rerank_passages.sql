@@ -41,7 +41,6 @@ VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 20
 AS $function$
-#variable_conflict use_column
 DECLARE
     places bigint[];
     texts text[];

@@ -43,7 +43,6 @@ RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     PERFORM pgblend._send_report(

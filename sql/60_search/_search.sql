@@ -29,9 +29,7 @@ CREATE OR REPLACE FUNCTION pgblend._search(
 )
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
-#variable_conflict use_variable
 DECLARE
     started_at double precision := date_part('epoch', clock_timestamp());
     tries jsonb;

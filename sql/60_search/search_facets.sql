@@ -115,7 +115,6 @@ VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 20
 AS $function$
-#variable_conflict use_column
 DECLARE
     problem text;
     problem_hint text;

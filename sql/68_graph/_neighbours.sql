@@ -21,7 +21,6 @@ STABLE PARALLEL SAFE
 ROWS 1000
 SET plan_cache_mode = force_generic_plan
 AS $function$
-#variable_conflict use_column
 DECLARE
     ways boolean[] := CASE direction
         WHEN 'out' THEN '{false}' WHEN 'in' THEN '{true}' ELSE '{false,true}' END;

@@ -127,7 +127,6 @@ RETURNS SETOF pgblend_data.attached_row
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     attached pgblend_data.attached_table;

@@ -46,7 +46,6 @@ RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     served record := pgblend._followed_attachment(TG_ARGV[0]::integer, TG_RELID);
@@ -92,7 +91,6 @@ RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     attached pgblend_data.attached_table :=

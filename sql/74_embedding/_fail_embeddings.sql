@@ -13,7 +13,6 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     most_attempts integer := (blend.get_setting('embedding_max_attempts') #>> '{}')::integer;
     base_seconds double precision :=
@@ -38,7 +37,7 @@ BEGIN
     SELECT count(f.dead_at), count(*) INTO dead, refused FROM failure AS f;
     UPDATE pgblend_data.embedding_worker AS w
     SET failed = w.failed + refused, seen_at = now()
-    WHERE w.id = _fail_embeddings.worker;
+    WHERE w.id = worker;
     RETURN dead;
 END;
 $function$;

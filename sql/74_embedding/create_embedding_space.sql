@@ -50,7 +50,6 @@ RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     extension_schema text := (
@@ -124,47 +123,38 @@ RETURNS integer
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
-    table_name name := 'embedding_' || create_embedding_space.name;
+    table_name name := 'embedding_' || name;
     probed real[];
     advice text;
 BEGIN
-    PERFORM pgblend._check_space(
-        create_embedding_space.name, create_embedding_space.model,
-        create_embedding_space.dimensions, create_embedding_space.storage);
-    IF coalesce(create_embedding_space.probe, true) THEN
+    PERFORM pgblend._check_space(name, model, dimensions, storage);
+    IF coalesce(probe, true) THEN
         BEGIN  -- a gateway just started loads its model first, hence so long
-            probed := pgblend._probe_model(create_embedding_space.model, 60000);
+            probed := pgblend._probe_model(model, 60000);
         EXCEPTION WHEN SQLSTATE 'PB008' THEN
             GET STACKED DIAGNOSTICS advice = PG_EXCEPTION_HINT;
             RAISE EXCEPTION '%', SQLERRM USING ERRCODE = 'PB008', HINT = concat_ws(
                 E'\n', advice, 'Where you bring the vectors: give dimensions and probe => false.');
         END;
-        create_embedding_space.dimensions := coalesce(
-            create_embedding_space.dimensions, cardinality(probed));
-        PERFORM pgblend._check_space(
-            create_embedding_space.name, create_embedding_space.model,
-            create_embedding_space.dimensions, create_embedding_space.storage);
-    ELSIF create_embedding_space.dimensions IS NULL THEN
+        dimensions := coalesce(dimensions, cardinality(probed));
+        PERFORM pgblend._check_space(name, model, dimensions, storage);
+    ELSIF dimensions IS NULL THEN
         RAISE EXCEPTION 'dimensions is NULL: expected a number where the model is not asked'
             USING ERRCODE = '22023', HINT = 'Give it, or leave probe out to have the model say it.';
     END IF;
-    IF coalesce(create_embedding_space.active, true) THEN
+    IF coalesce(active, true) THEN
         UPDATE pgblend_data.embedding_space AS s SET active = false WHERE s.active;
     END IF;
     INSERT INTO pgblend_data.embedding_space (name, model, dimensions, storage, active, table_name)
-    VALUES (
-        create_embedding_space.name, create_embedding_space.model,
-        create_embedding_space.dimensions, create_embedding_space.storage,
-        coalesce(create_embedding_space.active, true), table_name);
-    PERFORM pgblend._note_probe(create_embedding_space.name, probed);
+    VALUES (name, model, dimensions, storage, coalesce(active, true), table_name);
+    PERFORM pgblend._note_probe(name, probed);
     -- From here on no other session writes chunks (the table refers to them), so none is missed.
-    PERFORM pgblend._create_embedding_table(create_embedding_space.name);
+    PERFORM pgblend._create_embedding_table(name);
     INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)
-    SELECT create_embedding_space.name, c.id, c.document_id, c.collection_id, c.bucket
+    SELECT name, c.id, c.document_id, c.collection_id, c.bucket
     FROM pgblend_data.chunk AS c;
     PERFORM pgblend._wake_workers();
-    RETURN create_embedding_space.dimensions;
+    RETURN dimensions;
 END;
 $function$;

@@ -14,7 +14,6 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set);
     wanted pgblend_data.evaluation_run;

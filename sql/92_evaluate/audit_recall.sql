@@ -8,7 +8,6 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 4
 AS $function$
-#variable_conflict use_column
 DECLARE
     total bigint;
 BEGIN
@@ -17,7 +16,7 @@ BEGIN
             SELECT count(*) FROM pgblend_data.chunk AS c
             WHERE c.collection_id = ANY(collection_ids));
         RETURN QUERY SELECT f.filter,
-            coalesce(cardinality(pgblend._filter_chunks(f.filter, collection_ids, NULL)), 0)
+            coalesce(cardinality(pgblend._filtered_ids(f.filter, collection_ids, NULL)), 0)
                 / nullif(total, 0)::double precision
         FROM unnest(filters) WITH ORDINALITY AS f (filter, place) ORDER BY f.place;
         RETURN;
@@ -114,7 +113,6 @@ ROWS 4
 SET client_min_messages = 'error'
 SET "pgblend.purpose" = 'evaluation'
 AS $function$
-#variable_conflict use_column
 DECLARE
     collection_ids bigint[] := pgblend._searched_collections(collections);
     sample vector[];

@@ -4,17 +4,13 @@
 -- all, may be running somebody else's view.
 CREATE OR REPLACE FUNCTION pgblend._logged_search(search_id uuid)
 RETURNS text
-LANGUAGE plpgsql
+LANGUAGE sql
 STABLE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $function$
-BEGIN
-    RETURN (
-        SELECT l.query FROM pgblend_data.search_log AS l
-        WHERE l.search_id = _logged_search.search_id AND l.role_name = pgblend._asking_role());
+BEGIN ATOMIC
+    SELECT l.query FROM pgblend_data.search_log AS l
+    WHERE l.search_id = _logged_search.search_id AND l.role_name = pgblend._asking_role();
 END;
-$function$;
 
 -- feedback: note how well a passage answered a logged search; returns the judged query's id.
 -- The judgement goes into the judged set "feedback: <collection>", which is made where there is
@@ -28,14 +24,14 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    searched text := pgblend._logged_search(feedback.search_id);
+    searched text := pgblend._logged_search(search_id);
 BEGIN
     IF searched IS NULL THEN
         RAISE EXCEPTION 'there is no search % of % with its query in the log',
-            coalesce(feedback.search_id::text, 'NULL'), pgblend._asking_role()
+            coalesce(search_id::text, 'NULL'), pgblend._asking_role()
             USING ERRCODE = '22023',
             HINT = 'The settings log_address and log_queries say what is logged; it takes seconds.';
     END IF;
-    RETURN pgblend._note_feedback(searched, feedback.chunk_id, feedback.grade);
+    RETURN pgblend._note_feedback(searched, chunk_id, grade);
 END;
 $function$;

@@ -21,11 +21,10 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 4
 AS $function$
-#variable_conflict use_column
 DECLARE
     enough CONSTANT double precision := 0.99;
     most CONSTANT integer := 1000;  -- pgvector's
-    tuned pgblend_data.embedding_space := pgblend._searched_space(tune_embedding_space.name);
+    tuned pgblend_data.embedding_space := pgblend._searched_space(name);
     depth integer := pgblend._search_settings('{}', NULL, NULL) ->> 'candidate_depth';
     tried integer;
 BEGIN
