@@ -139,11 +139,13 @@ def chat_answer(body: dict[str, Any], reply: str) -> dict[str, Any]:
     }
 
 
-def chat_events(body: dict[str, Any], reply: str) -> Iterator[bytes]:
-    """Yield a streamed chat completion, a word an event."""
+def chat_events(
+    body: dict[str, Any], reply: str, pieces: list[str] | None = None
+) -> Iterator[bytes]:
+    """Yield a streamed chat completion, a piece an event; without pieces a word an event."""
     frame = _frame(body, "chat.completion.chunk")
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": part} for part in re.findall(r"\S+\s*|\s+", reply)]
+    deltas += [{"content": part} for part in pieces or re.findall(r"\S+\s*|\s+", reply)]
     for delta in deltas:
         yield _event({**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
     yield _event({**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
