@@ -12,6 +12,12 @@ SEARCH: LiteralString = """
         profile => %(profile)s::text, options => %(options)s::jsonb,
         query_embedding => %(query_embedding)s::vector)
 """
+VECTOR_SEARCH: LiteralString = """
+    SELECT * FROM blend.vector_search(
+        result_limit => %(limit)s::integer, collections => %(collections)s::text[],
+        filter => %(filter)s::jsonb, options => %(options)s::jsonb,
+        query_embedding => %(query_embedding)s::vector)
+"""
 CONTEXT: LiteralString = """
     SELECT blend.get_context(
         query => %(query)s::text, result_limit => %(limit)s::integer,
