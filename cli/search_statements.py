@@ -14,9 +14,15 @@ SEARCH: LiteralString = """
 """
 VECTOR_SEARCH: LiteralString = """
     SELECT * FROM blend.vector_search(
-        result_limit => %(limit)s::integer, collections => %(collections)s::text[],
-        filter => %(filter)s::jsonb, options => %(options)s::jsonb,
-        query_embedding => %(query_embedding)s::vector)
+        query => nullif(%(query)s::text, ''), result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        options => %(options)s::jsonb, query_embedding => %(query_embedding)s::vector)
+"""
+LEXICAL_SEARCH: LiteralString = """
+    SELECT * FROM blend.lexical_search(
+        query => %(query)s::text, result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        options => %(options)s::jsonb)
 """
 CONTEXT: LiteralString = """
     SELECT blend.get_context(

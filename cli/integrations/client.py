@@ -14,7 +14,7 @@ from datetime import date
 from functools import cache
 from operator import itemgetter
 from threading import Lock
-from typing import Any, LiteralString, NamedTuple, Self
+from typing import Any, Literal, LiteralString, NamedTuple, Self
 
 import psycopg
 from pgvector import Vector
@@ -24,17 +24,22 @@ from pgblend.cli.database import (
     Connection,
     connect,
     fetch_rows,
-    fetch_search,
     prepare,
     resolve_database_url,
 )
 from pgblend.cli.ingest.embedding import FIRST_SPACE
 from pgblend.cli.search_request import SearchRequest
-from pgblend.cli.search_statements import SEARCH, VECTOR_SEARCH
+from pgblend.cli.search_statements import LEXICAL_SEARCH, SEARCH, VECTOR_SEARCH
 from pgblend.cli.worker.queue import store_vectors
 
+Arm = Literal["hybrid", "vector", "lexical"]
 _APPLICATION = "pgblend integration"
 _LOG = logging.getLogger("pgblend")
+_SEARCHES: dict[Arm, LiteralString] = {
+    "hybrid": SEARCH,
+    "vector": VECTOR_SEARCH,
+    "lexical": LEXICAL_SEARCH,
+}
 
 # A document of a framework is one passage: frameworks split texts themselves.
 _STORE: LiteralString = """
@@ -71,6 +76,14 @@ _DELETE: LiteralString = """
     SELECT blend.delete_document(d.document_id) FROM blend.documents AS d
     WHERE d.collection = %(collection)s::text
         AND (%(keys)s::text[] IS NULL OR d.source_key = ANY(%(keys)s::text[]))
+    ORDER BY d.document_id
+"""
+_KEYS: LiteralString = """
+    SELECT d.source_key FROM blend.documents AS d
+    WHERE d.document_id = ANY(pgblend._filter_documents(
+        coalesce(%(filter)s::jsonb, '{}'), ARRAY(
+            SELECT c.id FROM blend.collections AS c WHERE c.name = %(collection)s::text
+        ), 2147483647))
     ORDER BY d.document_id
 """
 
@@ -112,15 +125,13 @@ class Client:
         with self._open().connection() as connection:
             yield connection
 
-    def search(self, request: SearchRequest, profile: str | None = None) -> list[dict[str, Any]]:
-        """Return the rows of hybrid_search, or without a query those of its vector alone."""
-        by_vector = not request.query and request.query_embedding is not None
-        statement = VECTOR_SEARCH if by_vector else SEARCH
+    def search(
+        self, request: SearchRequest, profile: str | None = None, arm: Arm = "hybrid"
+    ) -> list[dict[str, Any]]:
+        """Return the rows of hybrid_search, or of one arm, which knows no profile."""
+        parameters = request.parameters() | {"profile": profile}
         with self.connection() as connection:
-            rows, _ = fetch_search(
-                connection, statement, request.parameters() | {"profile": profile}
-            )
-            return rows
+            return fetch_rows(connection, _SEARCHES[arm], parameters)
 
     def make_collection(self, collection: str) -> None:
         """Make a collection where there is none; only an admin can."""
@@ -154,6 +165,13 @@ class Client:
         return [
             Text(key, found[key]["content"], found[key]["metadata"]) for key in keys if key in found
         ]
+
+    def keys(self, collection: str, filter: Mapping[str, Any] | None) -> list[str]:
+        """Return the keys of the documents that pass a filter on documents; of all without one."""
+        given = None if filter is None else json.dumps(filter)
+        with self.connection() as connection:
+            rows = fetch_rows(connection, _KEYS, {"collection": collection, "filter": given})
+        return [row["source_key"] for row in rows]
 
     def delete(self, collection: str, keys: Sequence[str] | None) -> None:
         """Delete the documents with these keys, or all; one that is not there is no error."""
@@ -194,7 +212,7 @@ def search_request(
     options: Mapping[str, Any] | None = None,
     vector: Sequence[float] | None = None,
 ) -> SearchRequest:
-    """Return a search, its filter in pgblend's language; without a query it is by the vector."""
+    """Return a search; its filter is in pgblend's language."""
     return SearchRequest(
         query=query,
         limit=limit,

@@ -35,7 +35,10 @@ def from_llama_index(given: Any) -> Filter | None:
     if given is None or not given.filters:
         return None
     parts = [_llama_index_part(part) for part in given.filters]
-    return _joined(getattr(given.condition, "value", given.condition) or "and", parts)
+    condition = getattr(given.condition, "value", given.condition) or "and"
+    if condition == "not":  # none of them
+        return {"not": _joined("or", parts)}
+    return _joined(condition, parts)
 
 
 def from_haystack(given: Mapping[str, Any] | None) -> Filter | None:

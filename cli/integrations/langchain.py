@@ -15,7 +15,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field
 
-from pgblend.integrations.client import Client, Text, facts_of, search_request, shared_client
+from pgblend.integrations.client import Arm, Client, Text, facts_of, search_request, shared_client
 from pgblend.integrations.filters import from_langchain
 
 
@@ -157,7 +157,8 @@ class PgblendVectorStore(VectorStore):
         self, embedding: list[float], k: int = 4, **kwargs: Any
     ) -> list[Document]:
         """Return the best documents by a vector alone."""
-        return [document for document, _ in self._search("", k, embedding, **kwargs)]
+        found = self._search("", k, embedding, arm="vector", **kwargs)
+        return [document for document, _ in found]
 
     def max_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
@@ -187,6 +188,7 @@ class PgblendVectorStore(VectorStore):
         k: int,
         vector: Sequence[float] | None,
         *,
+        arm: Arm = "hybrid",
         filter: dict[str, Any] | None = None,
         **options: Any,
     ) -> list[tuple[Document, float]]:
@@ -202,7 +204,7 @@ class PgblendVectorStore(VectorStore):
                 ),
                 row["score"],
             )
-            for row in self._client.search(request)
+            for row in self._client.search(request, arm=arm)
         ]
 
 

@@ -57,6 +57,8 @@ LLAMA_INDEX: list[tuple[Any, Any]] = [
     (filters("or", one("a", "nin", [1]), one("b", "any", ["x"])),
      {"or": [{"not": {"a": {"in": [1]}}}, {"b": {"in": ["x"]}}]}),
     (filters("not", one("a", "all", ["x", "y"])), {"not": {"a": {"contains": ["x", "y"]}}}),
+    (filters("not", one("a", "==", 1), one("b", "==", 2)),
+     {"not": {"or": [{"a": {"eq": 1}}, {"b": {"eq": 2}}]}}),
     (filters("and", filters("or", one("a", "<=", 1), one("a", "contains", "x")), one("b", "<", 2)),
      {"and": [{"or": [{"a": {"lte": 1}}, {"a": {"contains": "x"}}]}, {"b": {"lt": 2}}]}),
 ]  # fmt: skip
