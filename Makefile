@@ -7,7 +7,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install-size setup setup-run demo test quick faults clients scale relevance all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
+.PHONY: help install-size setup setup-run demo test quick faults clients frameworks scale relevance all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -36,6 +36,9 @@ faults: setup ## Tier 2: everything that may go wrong, and a table of what held 
 clients: setup ## Tier 3: BI drivers, pages in a browser, MCP's conformance suite, the documentation's programs (ten minutes)
 	$(PYTEST) tests/contract/test_pickers.py tests/browser tests/serve/test_mcp_conformance.py tests/docs
 	@echo "A client that is not here was skipped, and is named above"
+
+frameworks: setup ## LangChain's own suites, LlamaIndex, Haystack, Django and SQLAlchemy over a database (two minutes)
+	$(PYTEST) tests/integrations tests/docs/test_examples.py::test_the_slow_examples_of_a_page
 
 scale: ## Tier 4: time and size at 10,000 to 500,000 passages (an hour; BENCH="--sizes 10000" for less)
 	docker/provision.sh

@@ -12,6 +12,18 @@ SEARCH: LiteralString = """
         profile => %(profile)s::text, options => %(options)s::jsonb,
         query_embedding => %(query_embedding)s::vector)
 """
+VECTOR_SEARCH: LiteralString = """
+    SELECT * FROM blend.vector_search(
+        query => nullif(%(query)s::text, ''), result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        options => %(options)s::jsonb, query_embedding => %(query_embedding)s::vector)
+"""
+LEXICAL_SEARCH: LiteralString = """
+    SELECT * FROM blend.lexical_search(
+        query => %(query)s::text, result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        options => %(options)s::jsonb)
+"""
 CONTEXT: LiteralString = """
     SELECT blend.get_context(
         query => %(query)s::text, result_limit => %(limit)s::integer,
