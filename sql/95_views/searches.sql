@@ -48,6 +48,30 @@ SELECT
     CASE WHEN l.may_read THEN l.results END AS results
 FROM logged AS l;
 
+-- search_stages: the stages of all searches, one row each.
+CREATE OR REPLACE VIEW blend.search_stages WITH (security_invoker = true) AS
+SELECT
+    l.search_id,  -- The search.
+    l.searched_at,  -- When it was made.
+    s.stage ->> 'name' AS stage,  -- Name of the stage.
+    (s.stage ->> 'ms')::double precision AS milliseconds,  -- How long it took.
+    (s.stage ->> 'rows')::bigint AS row_count  -- Rows that it gave; NULL where it gives none.
+FROM blend.searches AS l
+CROSS JOIN LATERAL jsonb_array_elements(l.stages) AS s (stage);
+
+-- search_results: the first ten rows of each search whose texts the caller may read.
+CREATE OR REPLACE VIEW blend.search_results WITH (security_invoker = true) AS
+SELECT
+    l.search_id,  -- The search.
+    l.searched_at,  -- When it was made.
+    l.query,  -- The query, its digest or NULL (log_queries).
+    (r.result ->> 'rank')::integer AS rank,  -- Place of the row, from 1.
+    (r.result ->> 'document_id')::bigint AS document_id,  -- Its document.
+    (r.result ->> 'chunk_id')::bigint AS chunk_id,  -- Its passage.
+    (r.result ->> 'score')::double precision AS score  -- Its score.
+FROM blend.searches AS l
+CROSS JOIN LATERAL jsonb_array_elements(l.results) AS r (result);
+
 -- search_volume: how many searches each hour had, by profile and mode, and how they went.
 CREATE OR REPLACE VIEW blend.search_volume WITH (security_invoker = true) AS
 SELECT
@@ -73,12 +97,11 @@ WITH timing AS (
     FROM blend.searches AS l
     UNION ALL
     SELECT
-        l.searched_at,
-        s.stage ->> 'name' AS stage,
-        (s.stage ->> 'ms')::double precision AS milliseconds
-    FROM blend.searches AS l
-    CROSS JOIN LATERAL jsonb_array_elements(l.stages) AS s (stage)
-    WHERE s.stage ->> 'ms' IS NOT NULL
+        s.searched_at,
+        s.stage,
+        s.milliseconds
+    FROM blend.search_stages AS s
+    WHERE s.milliseconds IS NOT NULL
 )
 
 SELECT

@@ -12,7 +12,7 @@ FROM public;
 
 GRANT SELECT ON
 blend.attached_tables,
-blend.chunks, blend.collections, blend.conversations, blend.documents,
+blend.chunks, blend.collections, blend.conversations, blend.document_metadata, blend.documents,
 blend.embedding_dead_letters, blend.embedding_progress, blend.embedding_spaces,
 blend.evaluation_metrics, blend.evaluation_queries, blend.evaluation_runs,
 blend.judged_sets, blend.judgements, blend.profiles, blend.quality_trend,
@@ -20,7 +20,8 @@ blend.settings
 TO pgblend_reader;
 GRANT SELECT ON
 blend.degraded_searches, blend.model_costs, blend.queries_without_results,
-blend.search_latency, blend.search_volume, blend.searches, pgblend_data.model_call
+blend.search_latency, blend.search_results, blend.search_stages, blend.search_volume,
+blend.searches, pgblend_data.model_call
 TO pgblend_analyst;
 GRANT SELECT ON
 blend.setting_changes

@@ -101,11 +101,22 @@ def test_counts_and_times_are_of_all_searches(committed: Database, analyst: Data
         "SELECT * FROM search_latency ORDER BY stage",
         "SELECT day, stage, searches, share FROM degraded_searches",
         "SELECT * FROM model_costs",
+        "SELECT * FROM search_stages ORDER BY search_id",
         "SELECT milliseconds, stages, result_count, degraded_stages FROM searches",
     ):
         assert analyst.rows(query) == committed.rows(query), query
     assert analyst.value("SELECT sum(searches) FROM search_volume") == 3
     assert analyst.rows("SELECT query, searches FROM queries_without_results") == [(HIDDEN, 1)]
+
+
+def test_results_are_of_searches_that_are_told(committed: Database, analyst: Database) -> None:
+    log(committed, "secret")
+    search_id = log(committed, "open")
+    expected = [(HIDDEN, 1, 4711, 4712, 1.0)]
+    query = "SELECT query, rank, chunk_id, document_id, score FROM search_results"
+    assert analyst.rows(query) == expected
+    assert str(analyst.value("SELECT search_id FROM search_results")) == search_id
+    assert committed.rows(query) == expected * 2
 
 
 def test_nothing_that_it_can_read_tells_a_hidden_text(
