@@ -33,8 +33,8 @@ quick: setup ## Tier 1, in CI: all but slow tests, three at a time, with coverag
 faults: setup ## Tier 2: everything that may go wrong, and a table of what held (half an hour)
 	$(PYTEST) -m fault --fault-table
 
-clients: setup ## Tier 3: BI drivers, pages in a browser, MCP's conformance suite, the documentation's programs (ten minutes)
-	$(PYTEST) tests/contract/test_pickers.py tests/browser tests/serve/test_mcp_conformance.py tests/docs
+clients: setup ## Tier 3: clients and BI tools, pages in a browser, MCP's conformance suite, the documentation's programs (half an hour)
+	$(PYTEST) tests/clients tests/browser tests/serve/test_mcp_conformance.py tests/docs
 	@echo "A client that is not here was skipped, and is named above"
 
 frameworks: setup ## LangChain's own suites, LlamaIndex, Haystack, Django and SQLAlchemy over a database (two minutes)

@@ -5,8 +5,8 @@ public `blend.name`, `_name` the private `pgblend._name`. The file `sql/NN_stage
 routine of its name and the private ones that no other file calls, each below what it calls. Views
 and trigger functions of one subject stand together in a file that the subject names.
 
-Folders give the creation order; within a folder, objects are ordered by what they call, since a
-`BEGIN ATOMIC` body binds when it is created. Four things are put in: the program (program.py),
+Folders give the creation order; within a folder, objects are ordered by what they call or read,
+since a view or a `BEGIN ATOMIC` body binds when it is created. Four things are put in: the program (program.py),
 load_program.txt before every PL/Python body that imports from it, public_errors.plpgsql around the
 body of every public routine in PL/pgSQL, which raises its errors anew, and a search_path: that of
 pg_catalog alone for a routine with its owner's rights, FROM CURRENT where another body names none.
@@ -26,6 +26,7 @@ from pgblend.sql.program import program_modules, program_text, with_program
 from pgblend.sql.rights import derived_grants
 
 _CALL = re.compile(r"\b(?:pg)?blend\.(\w+)\s*\(")
+_READ = re.compile(r"\bFROM (?:pg)?blend\.(\w+)")  # a view
 _PUBLIC_BODY = re.compile(
     r"(LANGUAGE plpgsql\n\w+ PARALLEL UNSAFE\n.*?AS \$function\$\n)((?:#[^\n]*\n)*)(.*?)"
     r"(\n\$function\$;)",
@@ -53,8 +54,9 @@ class SourceObject:
 
     @property
     def calls(self) -> set[str]:
-        """Names of pgblend routines that the code calls."""
-        return set(_CALL.findall(_PROSE.sub("", self.text))) - {self.name}
+        """Names of pgblend routines that the code calls, and of views that it reads."""
+        code = _PROSE.sub("", self.text)
+        return {*_CALL.findall(code), *_READ.findall(code)} - {self.name}
 
 
 def source_objects() -> list[SourceObject]:

@@ -24,6 +24,12 @@ ALTER TABLE pgblend_data.search_log ADD COLUMN purpose text NOT NULL DEFAULT 'se
 COMMENT ON COLUMN pgblend_data.search_log.purpose IS
 'search, or what the session said of it (pgblend.purpose): evaluation. Views have searches alone.';
 
+-- Admins read the log's views as members of pgblend_analyst; rights are given again at the end.
+REVOKE ALL ON
+pgblend.degraded_searches, pgblend.model_costs, pgblend.queries_without_results,
+pgblend.search_latency, pgblend.search_volume, pgblend_data.model_call
+FROM pgblend_admin, pgblend_gateway;
+
 -- How the index of a space is walked, as measured on its vectors (tune_embedding_space).
 ALTER TABLE pgblend_data.embedding_space
 ADD COLUMN ef_search integer CONSTRAINT embedding_space_ef_search_check

@@ -4,14 +4,15 @@
 -- as the caller, so the roles also need what those call: such rights are derived (sql/rights.py).
 -- Which rows they see is up to row security.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA blend, pgblend
-FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
+FROM public, pgblend_reader, pgblend_analyst, pgblend_writer, pgblend_admin;
 -- Nothing is derived for these: they run the code of a table's owner.
 REVOKE ALL ON FUNCTION
 pgblend._read_as_owner
 FROM public;
 
 GRANT SELECT ON
-blend.attached_tables, blend.chunks, blend.collections, blend.conversations, blend.documents,
+blend.attached_tables, blend.chunks, blend.collections, blend.conversations,
+blend.document_metadata, blend.documents,
 blend.edges, blend.embedding_dead_letters, blend.embedding_progress, blend.embedding_spaces,
 blend.entities, blend.evaluation_metrics, blend.evaluation_queries, blend.evaluation_runs,
 blend.judged_sets, blend.judgements, blend.links, blend.profiles, blend.quality_trend,
@@ -29,7 +30,11 @@ pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_reader;
 GRANT SELECT ON
 blend.degraded_searches, blend.model_costs, blend.queries_without_results, blend.search_latency,
-blend.search_volume, blend.setting_changes
+blend.search_results, blend.search_stages, blend.search_volume, blend.searches,
+pgblend_data.model_call
+TO pgblend_analyst;
+GRANT SELECT ON
+blend.setting_changes
 TO pgblend_admin;
 
 GRANT INSERT, UPDATE, DELETE ON
@@ -76,7 +81,8 @@ pgblend_data.vocabulary
 TO pgblend_admin;
 GRANT SELECT, INSERT (scope, subject, name, old_value, new_value)
 ON pgblend_data.setting_history TO pgblend_admin;
-GRANT SELECT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_admin;
+GRANT DELETE ON pgblend_data.model_call TO pgblend_admin;
+GRANT SELECT, DELETE ON pgblend_data.search_log TO pgblend_admin;
 GRANT SELECT ON pgblend_data.key_reference TO pgblend_admin;
 -- What the gateway's own connection may do; it reads a log's times to drop what is old.
 GRANT SELECT, INSERT, DELETE ON pgblend_data.model_answer TO pgblend_gateway;
