@@ -6,11 +6,12 @@ routine of its name and the private ones that no other file calls, each below wh
 and trigger functions of one subject stand together in a file that the subject names.
 
 Folders give the creation order; within a folder, objects are ordered by what they call or read,
-since a view or a `BEGIN ATOMIC` body binds when it is created. Four things are put in: the program (program.py),
-load_program.txt before every PL/Python body that imports from it, public_errors.plpgsql around the
-body of every public routine in PL/pgSQL, which raises its errors anew, and a search_path: that of
-pg_catalog alone for a routine with its owner's rights, FROM CURRENT where another body names none.
-Two follow at the end: rights on what is private (rights.py) and COMMENTs (comments.py).
+since a view or a `BEGIN ATOMIC` body binds when it is created. Four things are put in: the program
+(program.py), load_program.txt before every PL/Python body that imports from it,
+public_errors.plpgsql around the body of every public routine in PL/pgSQL, which raises its errors
+anew, and a search_path: that of pg_catalog alone for a routine with its owner's rights, FROM
+CURRENT where another body names none. Two follow at the end: rights on what is private (rights.py)
+and COMMENTs (comments.py).
 """
 
 import re
