@@ -158,8 +158,8 @@ ACCENTED = {
 }  # fmt: skip
 
 
-def single_edits(word: str) -> list[str]:
-    """Return the words from which one edit makes `word` (lower case), each once, in byte order.
+def single_edits(word: str) -> set[str]:
+    """Return the words from which one edit makes `word` (lower case).
 
     Edits are letters inserted, deleted, replaced and two neighbours swapped; letters are those of
     the alphabet that the word begins in and its own, and accents may be missing. Some 60 words a
@@ -167,24 +167,24 @@ def single_edits(word: str) -> list[str]:
     """
     first = word[:1]
     if not first.isalpha():
-        return []
+        return set()
     alphabet = next((letters for letters in (GREEK, CYRILLIC) if first in letters), "")
     if not alphabet:
         if first > LAST_LATIN:
-            return []
+            return set()
         alphabet = LATIN
-    letters = sorted(set(alphabet) | {letter for letter in word if letter.isalpha()})
+    letters = set(alphabet) | {letter for letter in word if letter.isalpha()}
     edits: set[str] = set()
     for place in range(len(word) + 1):
-        start, end = word[:place], word[place:]
-        edits.update(start + letter + end for letter in letters)
+        start, end, rest = word[:place], word[place:], word[place + 1 :]
+        edits.update([start + letter + end for letter in letters])
         if end:
-            edits.add(start + end[1:])
-            edits.update(start + letter + end[1:] for letter in letters)
-            edits.update(start + letter + end[1:] for letter in ACCENTED.get(end[0], ""))
-        if len(end) > 1:
-            edits.add(start + end[1] + end[0] + end[2:])
-    return sorted(edits - {word, ""})
+            edits.add(start + rest)
+            edits.update([start + letter + rest for letter in letters])
+            edits.update([start + letter + rest for letter in ACCENTED.get(end[0], "")])
+        if rest:
+            edits.add(start + rest[0] + end[0] + rest[1:])
+    return edits - {word, ""}
 
 
 OPENING, EXTENSION = 0.5, 0.25

@@ -1,6 +1,7 @@
 """The sealed postings of a query's terms."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -47,10 +48,10 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
             codes.append(of_block[1][part])
     rows = np.concatenate(ordinals).astype(np.intp)
     all_codes = np.concatenate(codes).astype(view.code_type)
-    segments = np.array([segment for _, segment, _, _ in spans])
-    counts = [end - start for _, _, start, end in spans]
-    check_postings(db, view, np.repeat(segments, counts), rows, all_codes)
+    check_postings(db, view, spans, rows, all_codes)
     if len(sizes) > 1:
+        segments = [segment for _, segment, _, _ in spans]
+        counts = [end - start for _, _, start, end in spans]
         rows += np.repeat(view.offsets[segments], counts)
         all_codes += np.repeat(view.code_offsets[segments], counts)
     first = last = 0
@@ -110,14 +111,16 @@ def fetch_blocks(
 
 
 def check_postings(
-    db: Database, view: IndexView, segments: Integers, rows: Integers, codes: Integers
+    db: Database, view: IndexView, spans: Sequence[Span], rows: Integers, codes: Integers
 ) -> None:
-    """Report postings of rows or codes that their segments (a place each) do not have."""
-    row_counts = np.diff([*view.offsets, len(view.rows)])
-    beyond = (rows >= row_counts[segments]) | (codes >= view.code_counts[segments])
-    if beyond.any():
-        segment_id = view.segment_ids[segments[beyond.argmax()]]
-        report_damage(db, "segment", segment_id, "postings of rows or codes that it does not have")
+    """Report postings, those of the spans one after the other, that their segments cannot have."""
+    firsts = [0, *accumulate(end - start for _, _, start, end in spans)][:-1]
+    highest = np.maximum.reduceat(rows, firsts), np.maximum.reduceat(codes, firsts)
+    for (_, segment, _, _), row, code in zip(spans, *highest, strict=True):
+        start, end = view.bounds[segment]
+        if row >= end - start or code >= view.code_counts[segment]:
+            reason = "postings of rows or codes that it does not have"
+            report_damage(db, "segment", view.segment_ids[segment], reason)
 
 
 MOST_POSTINGS = 1_500_000

@@ -9,8 +9,13 @@ from hashlib import blake2b
 
 def term_ids(lexemes: Collection[str]) -> list[int]:
     """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-    digests = [blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes]
-    return list(struct.unpack(f">{len(digests)}q", b"".join(digests)))
+    digests = term_digests([lexeme.encode() for lexeme in lexemes])
+    return list(struct.unpack(f">{len(lexemes)}q", digests))
+
+
+def term_digests(lexemes: Collection[bytes]) -> bytes:
+    """Return the lexemes' ids as they are stored, of eight bytes each."""
+    return b"".join([blake2b(lexeme, digest_size=8).digest() for lexeme in lexemes])
 
 
 TITLE, HEADING = 3, 2  # setweight's A and B in a tsvector's binary form; D is 0

@@ -1,6 +1,6 @@
 """What the index tells of lexemes: how many chunks have them, which it knows, which are alike."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -10,8 +10,8 @@ from pgblend.plpy.lexical.documents import count_documents, joined_rows
 from pgblend.plpy.lexical.index import IndexView, OpenIndex
 from pgblend.plpy.lexical.pending import pending_postings
 from pgblend.plpy.lexical.postings import view_postings
-from pgblend.plpy.lexical.records import term_ids
-from pgblend.plpy.lexical.rows import Mask
+from pgblend.plpy.lexical.records import term_digests
+from pgblend.plpy.lexical.rows import Integers, Mask
 from pgblend.plpy.ports import KnownRequest, SimilarLexeme, SimilarRequest
 from pgblend.plpy.session import Database, keep_value
 
@@ -63,28 +63,28 @@ def count_languages(
 PLACES_A_TERM = 4
 
 
-def known_terms(opened: OpenIndex, config: str, terms: Iterable[int]) -> set[int]:
-    """Return those of the terms that chunks of a text search configuration have.
+def known_terms(opened: OpenIndex, config: str, terms: Integers) -> Mask:
+    """Tell which of the terms chunks of a text search configuration have.
 
     Sealed chunks that were deleted count until their segment is written anew.
     """
-    wanted = np.array([*terms], np.int64)
     view, pending = opened.view, opened.pending
-    found: set[int] = set()
+    found = np.zeros(len(terms), np.bool_)
     if config in view.ranges:
         # Few of the guesses at a word are there: these alone are looked for, in order.
         sieve = term_sieve(view)
-        likely = np.sort(wanted[sieve[wanted & len(sieve) - 1]])
+        places = np.flatnonzero(sieve[terms & len(sieve) - 1])
+        places = places[terms[places].argsort()]
+        likely = terms[places]
         first, last = view.ranges[config]
         for (directory, _), (start, _) in zip(view.directories, view.bounds, strict=True):
             if first <= start < last and len(directory):
                 has = directory.take(directory.searchsorted(likely), mode="clip") == likely
-                found.update(likely[has].tolist())
+                found[places[has]] = True
     if pending is not None and config in pending.ranges:
         first, last = pending.ranges[config]
         chunks = pending.ordinals
-        of_config = pending.terms[(chunks >= first) & (chunks < last)]
-        found.update(wanted[np.isin(wanted, of_config)].tolist())
+        found |= np.isin(terms, pending.terms[(chunks >= first) & (chunks < last)])
     return found
 
 
@@ -186,12 +186,12 @@ def edited_lexemes(
     three times as long.
     """
     rows = db.run(_STEMS, ["text", "text[]"], request.config, edits)
-    pairs = [(row["place"], lexeme) for row in rows for lexeme in row["lexemes"].split("\n")]
-    ids = term_ids([lexeme for _, lexeme in pairs])
-    known = known_terms(opened, request.config, ids)
-    for (place, lexeme), term in zip(pairs, ids, strict=True):
-        if term in known:
-            yield SimilarLexeme(place, lexeme, 1.0)
+    of_rows = [row["lexemes"].encode().split(b"\n") for row in rows]
+    lexemes = [lexeme for of_row in of_rows for lexeme in of_row]
+    places = np.repeat([row["place"] for row in rows], [*map(len, of_rows)])
+    terms = np.frombuffer(term_digests(lexemes), ">i8").astype(np.int64)
+    for found in np.flatnonzero(known_terms(opened, request.config, terms)).tolist():
+        yield SimilarLexeme(int(places[found]), lexemes[found].decode(), 1.0)
 
 
 def begun_lexemes(

@@ -354,12 +354,16 @@ def test_known_terms_are_those_of_the_language_sealed_or_pending():
             if term != 4  # a segment has one language
         )
     )
-    assert known_terms(index.opened, "simple", [9, 3, 1, 2, 5, 1]) == {1, 2, 3}
-    assert known_terms(index.opened, "german", [1, 5, 9]) == {5}
-    assert known_terms(index.opened, "french", [1, 5]) == set()
-    assert known_terms(index.opened, "simple", []) == set()
-    empty = Index([])
-    assert known_terms(empty.opened, "simple", [1]) == set()
+
+    def known(opened, config, terms):
+        return known_terms(opened, config, np.array(terms, np.int64)).tolist()
+
+    found = known(index.opened, "simple", [9, 3, 1, 2, 5, 1])
+    assert found == [False, True, True, True, False, True]
+    assert known(index.opened, "german", [1, 5, 9]) == [False, True, False]
+    assert known(index.opened, "french", [1, 5]) == [False, False]
+    assert known(index.opened, "simple", []) == []
+    assert known(Index([]).opened, "simple", [1]) == [False]
 
 
 def test_a_view_keeps_postings_up_to_a_limit(monkeypatch):
