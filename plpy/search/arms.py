@@ -14,7 +14,6 @@ from pgblend.plpy.search.lists import corrected_notes
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.search.vectors import VectorSearch, vector_list
 from pgblend.plpy.session import Json, error_state
-from pgblend.plpy.text.parse import may_name
 
 
 def candidate_arms(
@@ -125,8 +124,8 @@ class Arms:
             self.search.warm(ready_at - called_at)
 
     def _is_named(self, text: str, chunk_ids: Sequence[int]) -> bool:
-        """Tell whether the first chunk is of a document that is called so; quick looks first."""
-        is_name = re.search(r"\w[^\w\s]\w|_", text) and may_name(text)
+        """Tell whether the first chunk is of a document that is called so; a quick look first."""
+        is_name = re.search(r"\w[^\w\s]\w|_", text)
         if self.search.settings.fusion != "convex" or not chunk_ids or not is_name:
             return False
         found: bool = self.db.run(_IS_NAMED, ["text", "bigint"], text, chunk_ids[0])[0]["found"]

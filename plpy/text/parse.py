@@ -82,12 +82,6 @@ def parse_query(db: Database, query: str, config: str, stop_words: Sequence[str]
     return Parsed(ranked, [boosts[lexeme] for lexeme in ranked], operands)
 
 
-def may_name(query: str) -> bool:
-    """Tell whether a query may ask for documents by their names: few do, and it takes no parser."""
-    text = query_groups(query)["words"] if re.search(_OPERATORS, query) else query
-    return bool(re.fullmatch(_ONE_WORD_WITH_SIGNS, query) or identifiers(text, False))
-
-
 def _names(db: Database, query: str, text: str, config: str, words: Row) -> dict[str, float]:
     """Return identifiers and names as lexemes, and how many times its idf each weighs."""
     codes = identifiers(text, False)
