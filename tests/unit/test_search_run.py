@@ -69,7 +69,7 @@ def test_a_passage_that_is_gone_gives_no_row() -> None:
 
 
 def test_the_stages_are_told_in_their_order() -> None:
-    _, page = found(traced="page")
+    _, page = found(traced="page", limit=4)
     stages = page.trace["stages"]
     assert names(stages, done=True) == [
         *("warm_up", "lexical", "fuzzy", "strong_signal", "vector", "fuse", "dedup", "page"),
@@ -334,7 +334,7 @@ def test_an_expansion_that_does_not_fit() -> None:
 
 
 def test_a_logged_search_is_noted_and_reported() -> None:
-    db, page = found(state(log_address="localhost:1"))
+    db, page = found(state(log_address="localhost:1"), limit=4)
     assert page.details[0]["search_id"] == page.report["search_id"]
     noted = db.kept("searched")[page.report["search_id"]]
     assert (noted.role, noted.query, noted.collections) == ("ann", "red fox", ["c"])
