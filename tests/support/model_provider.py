@@ -217,7 +217,7 @@ class ModelProvider:
         self.behaviour = Behaviour()
         self.behaviours: dict[str, Behaviour] = {}  # by task: embed, chat, rerank
         self.reply: Callable[[dict[str, Any]], str] | None = None  # a chat model's, by the request
-        self.pieces: list[str] | None = None  # of a chat model's streamed answer, for `reply`
+        self.pieces: Iterable[str] | None = None  # of a streamed answer, in place of `reply`
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []  # names in lower case; the path as `:path`
         self.connections = 0
