@@ -118,11 +118,10 @@ blend.retry_embeddings, blend.set_metadata, blend.set_summary
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
 pgblend._check_text_search_config, pgblend._fail_embeddings, pgblend._fail_summary,
-pgblend._follow_settings, pgblend._finish_run, pgblend._index_parts, pgblend._load_segments,
-pgblend._name_lexemes, pgblend._next_embeddings, pgblend._next_summaries, pgblend._note_feedback,
-pgblend._renew_summaries, pgblend._seal_waiting, pgblend._start_run, pgblend._start_worker,
-pgblend._stop_worker, pgblend._store_embeddings, pgblend._store_staged,
-pgblend._store_token_counts
+pgblend._follow_settings, pgblend._finish_run, pgblend._load_segments, pgblend._next_embeddings,
+pgblend._next_summaries, pgblend._note_feedback, pgblend._renew_summaries, pgblend._seal_waiting,
+pgblend._start_run, pgblend._start_worker, pgblend._stop_worker, pgblend._store_embeddings,
+pgblend._store_staged, pgblend._store_token_counts
 TO pgblend_writer;
 
 GRANT EXECUTE ON FUNCTION
