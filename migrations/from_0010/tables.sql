@@ -66,6 +66,16 @@ COMMENT ON COLUMN pgblend.search_result.score IS
 'Where MMR chooses rows for variety (setting mmr) it is the score before that, and may rise: rank '
 'is the order.';
 
+-- One trigger writes the lexical index. No search of a reader used the GIN index: row security lets
+-- no index answer @@.
+DROP INDEX pgblend_data.chunk_lexemes_gin;
+DROP TRIGGER chunk_40_index_pending ON pgblend_data.chunk;
+DROP TRIGGER chunk_45_add_words ON pgblend_data.chunk;
+COMMENT ON COLUMN pgblend_data.pending.length IS
+'Number of lexeme occurrences, without identifiers and names: the document length of BM25.';
+COMMENT ON COLUMN pgblend_data.pending.own_length IS
+'Number of those after the chunk''s own_position: what it adds to its document''s length.';
+
 -- Every row of a document names its collection. Keys are checked at the end (check_keys.sql).
 ALTER TABLE pgblend_data.document
 ADD CONSTRAINT document_id_collection_id_key UNIQUE (id, collection_id);

@@ -116,7 +116,7 @@ blend.record_judgement, blend.remove_judged_set, blend.reset_metadata, blend.res
 blend.retry_embeddings, blend.set_metadata, blend.set_summary,
 pgblend._check_text_search_config, pgblend._document_names, pgblend._fail_embeddings,
 pgblend._fail_summary, pgblend._finish_run, pgblend._follow_settings, pgblend._import_links,
-pgblend._index_parts, pgblend._link_entities, pgblend._load_segments, pgblend._name_lexemes,
+pgblend._link_entities, pgblend._load_segments,
 pgblend._next_embeddings, pgblend._next_summaries, pgblend._note_feedback,
 pgblend._renew_summaries, pgblend._seal_waiting, pgblend._start_run, pgblend._start_worker,
 pgblend._stop_worker, pgblend._store_embeddings, pgblend._store_staged,

@@ -43,8 +43,8 @@ INSERT INTO pgblend_data.document (collection_id, bucket, source_key, title, tex
 SELECT c.id, 0, n::text, '', 'simple', '{{}}', n::text
 FROM generate_series(1, {count}) AS n CROSS JOIN pgblend_data.collection AS c;
 INSERT INTO pgblend_data.chunk (document_id, chunk_index, collection_id, bucket, content, kind,
-    own_start, token_count, metadata, text_search_config, lexemes, length, own_position, own_length)
-SELECT d.id, 0, d.collection_id, 0, 'w' || d.source_key, 'doc', 0, 1, '{{}}', 'simple', '', 0, 0, 0
+    own_start, token_count, metadata, text_search_config, lexemes, own_position)
+SELECT d.id, 0, d.collection_id, 0, 'w' || d.source_key, 'doc', 0, 1, '{{}}', 'simple', '', 0
 FROM pgblend_data.document AS d ORDER BY d.id;
 RESET session_replication_role;
 ANALYZE pgblend_data.document, pgblend_data.chunk;

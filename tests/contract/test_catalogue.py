@@ -16,8 +16,7 @@ CLAIMED = "base types alone, of a collection whose claim this transaction holds"
 SECURITY_DEFINER = {
     "_edge_check_ends": "a trigger: numbers of rows that security allowed; it only refuses",
     "_link_check_target": "a trigger: numbers of rows that security allowed; it only refuses",
-    "_chunk_add_pending": "a trigger: base types of the new chunks, whose rows security allowed",
-    "_chunk_add_words": "a trigger: base types of the new chunks, whose rows security allowed",
+    "_chunk_index": "a trigger: base types of the new chunks, whose rows security allowed",
     "_chunk_bury": "a trigger: ids of the deleted chunks, whose rows security allowed",
     "_drop_pending": CLAIMED,
     "_drop_segments": CLAIMED,
@@ -143,7 +142,7 @@ def test_what_forbids_a_kind_of_plan_forbids_compiling_it(catalogue: psycopg.Con
     # half a second a statement, as in the policies of a role that may not see all collections.
     forbids = "array_to_string(proconfig, ' ') ~ '\\yenable_\\w+='"
     query = f"SELECT p.oid::regprocedure FROM pg_proc AS p WHERE {OURS} AND {forbids}"
-    assert len(column(catalogue, query)) == 4
+    assert len(column(catalogue, query)) == 5
     assert column(catalogue, f"{query} AND NOT 'jit=off' = ANY(proconfig)") == []
 
 
@@ -179,6 +178,12 @@ def test_what_they_call_has_a_safe_search_path_too(catalogue: psycopg.Connection
         )
     )
     objects = {one.name: one for one in source_objects()}
+    # Its path is what it looks along; everything in it is named with its schema.
+    body = objects["_regconfig"].text.split("$function$")[1]
+    names = re.findall(r"(?:::|FROM )([\w.]+)|([\w.]+)(?=\()", body)
+    assert {"".join(name).split(".")[0] for name in names} == {"pg_catalog", "OPERATOR"}
+    assert not re.search(r"[^\w\s.,:;()]", body.replace("OPERATOR(pg_catalog.=)", ""))
+    safe.add("_regconfig")
     reached: set[str] = set()
     waiting = set(SECURITY_DEFINER)
     while waiting:

@@ -107,7 +107,8 @@ def test_a_part_of_a_name_is_a_word(library: Database) -> None:
 
 def test_names_do_not_change_lengths_or_other_chunks(library: Database) -> None:
     rows = library.rows(
-        "SELECT c.chunk_index, c.length, c.lexemes::text FROM pgblend_data.chunk AS c"
+        "SELECT c.chunk_index, p.length, c.lexemes::text FROM pgblend_data.chunk AS c"
+        " JOIN pgblend_data.pending AS p ON p.chunk_id = c.id"
         " JOIN pgblend_data.document AS d ON d.id = c.document_id WHERE d.source_key = %s"
         " ORDER BY 1",
         MEMO,

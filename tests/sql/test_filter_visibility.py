@@ -67,8 +67,8 @@ def test_the_index_serves_a_reader(two_collections: Any) -> None:
         )
         admin.rows(
             "INSERT INTO pgblend_data.chunk (document_id, chunk_index, collection_id, bucket,"
-            " content, kind, own_start, token_count, metadata, text_search_config, lexemes, length)"
-            " SELECT d.id, 0, d.collection_id, 0, 'x', 'doc', 0, 1, '{}', 'english', '', 0"
+            " content, kind, own_start, token_count, metadata, text_search_config, lexemes)"
+            " SELECT d.id, 0, d.collection_id, 0, 'x', 'doc', 0, 1, '{}', 'english', ''"
             " FROM pgblend_data.document AS d WHERE d.metadata ->> 'n' IN ('7', '8')"
         )
         admin.rows("ANALYZE pgblend_data.document, pgblend_data.chunk")

@@ -25,9 +25,9 @@ FROM generate_series(0, {documents} - 1) AS i
 CROSS JOIN pgblend_data.collection AS c WHERE c.name = 'crowd';
 INSERT INTO pgblend_data.chunk (
     document_id, chunk_index, collection_id, bucket, content, kind, own_start, token_count,
-    metadata, text_search_config, lexemes, length)
+    metadata, text_search_config, lexemes)
 SELECT d.id, i, d.collection_id, 0, 'word ' || d.id || ' ' || i, 'doc', 0, 1, '{{}}',
-    d.text_search_config, '', 0
+    d.text_search_config, ''
 FROM pgblend_data.document AS d CROSS JOIN generate_series(0, {chunks} - 1) AS i;
 """
 
