@@ -61,10 +61,10 @@ _MAKE_SPACE: LiteralString = """
     SELECT blend.create_embedding_space(
         %(space)s::text, %(model)s::text, %(dimensions)s::integer, probe => false)
 """
-_MAKE_COLLECTION: LiteralString = """
-    SELECT blend.add_collection(%(collection)s::text)
-    WHERE NOT EXISTS (SELECT FROM blend.collections WHERE name = %(collection)s::text)
+_HAS_COLLECTION: LiteralString = """
+    SELECT FROM blend.collections WHERE name = %(collection)s::text
 """
+_MAKE_COLLECTION: LiteralString = "SELECT blend.add_collection(%(collection)s::text)"
 _GET: LiteralString = """
     SELECT d.source_key, d.metadata, string_agg(
         substr(c.content, c.own_start + 1), '' ORDER BY c.chunk_index) AS content
@@ -135,8 +135,10 @@ class Client:
 
     def make_collection(self, collection: str) -> None:
         """Make a collection where there is none; only an admin can."""
+        parameters = {"collection": collection}
         with self.connection() as connection:
-            connection.execute(_MAKE_COLLECTION, {"collection": collection})
+            if not fetch_rows(connection, _HAS_COLLECTION, parameters):
+                connection.execute(_MAKE_COLLECTION, parameters)
 
     def store(
         self, collection: str, texts: Sequence[Text], model: str = "", space: str | None = None
@@ -190,6 +192,7 @@ class Client:
                     min_size=1,
                     max_size=self._size,
                     configure=_configure,
+                    check=ConnectionPool.check_connection,
                     open=True,
                     name=_APPLICATION,
                 )
