@@ -1,7 +1,7 @@
 """A database with pgblend, as frameworks use it: a pool, searches, documents with their vectors.
 
-The first search of a connection loads pgblend's program, so connections are kept. A client may be
-used by many threads at once. Errors of the server are psycopg's.
+The first search of a connection loads pgblend's program, so connections are kept, and warmed before
+they are lent. A client may be used by many threads at once. Errors of the server are psycopg's.
 """
 
 import atexit
@@ -275,10 +275,11 @@ def _store_vectors(
 
 
 def _configure(connection: Connection) -> None:
-    """Make a new connection of the pool ready. Nothing is prepared by name, as in database.py."""
+    """Make a new connection ready to search. Nothing is prepared by name, as in database.py."""
     connection.prepare_threshold = None
-    connection.add_notice_handler(_log_warning)
     prepare(connection)
+    connection.execute("SELECT FROM blend.warm()")
+    connection.add_notice_handler(_log_warning)
 
 
 def _log_warning(notice: psycopg.errors.Diagnostic) -> None:

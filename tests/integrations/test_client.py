@@ -11,6 +11,7 @@ from pgblend.integrations.client import Client, Text, search_request, shared_cli
 from support.database import Database, add_documents
 from support.model_provider import DEFAULT_DIMENSIONS, embed
 
+pytestmark = pytest.mark.slow
 WINE = Text("wine", "How wine is made.", {"year": 1970}, embed("wine"))
 SEA = Text("sea", "Ships sail the sea.", {"year": 2020}, embed("sea"))
 

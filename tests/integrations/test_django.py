@@ -19,6 +19,9 @@ from support.database import Database, add_space, embed_waiting
 from support.model_provider import embed
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def library(module_url: str, module_connection: psycopg.Connection) -> Iterator[Any]:
     """The models, migrated, with vectors for all articles."""
