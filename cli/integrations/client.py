@@ -1,7 +1,7 @@
 """A database with pgblend, as frameworks use it: a pool, searches, documents with their vectors.
 
-The first search of a connection loads pgblend's program, so connections are kept. A client may be
-used by many threads at once. Errors of the server are psycopg's.
+The first search of a connection loads pgblend's program, so connections are kept, and warmed before
+they are lent. A client may be used by many threads at once. Errors of the server are psycopg's.
 """
 
 import atexit
@@ -61,10 +61,10 @@ _MAKE_SPACE: LiteralString = """
     SELECT blend.create_embedding_space(
         %(space)s::text, %(model)s::text, %(dimensions)s::integer, probe => false)
 """
-_MAKE_COLLECTION: LiteralString = """
-    SELECT blend.add_collection(%(collection)s::text)
-    WHERE NOT EXISTS (SELECT FROM blend.collections WHERE name = %(collection)s::text)
+_HAS_COLLECTION: LiteralString = """
+    SELECT FROM blend.collections WHERE name = %(collection)s::text
 """
+_MAKE_COLLECTION: LiteralString = "SELECT blend.add_collection(%(collection)s::text)"
 _GET: LiteralString = """
     SELECT d.source_key, d.metadata, string_agg(
         substr(c.content, c.own_start + 1), '' ORDER BY c.chunk_index) AS content
@@ -135,8 +135,10 @@ class Client:
 
     def make_collection(self, collection: str) -> None:
         """Make a collection where there is none; only an admin can."""
+        parameters = {"collection": collection}
         with self.connection() as connection:
-            connection.execute(_MAKE_COLLECTION, {"collection": collection})
+            if not fetch_rows(connection, _HAS_COLLECTION, parameters):
+                connection.execute(_MAKE_COLLECTION, parameters)
 
     def store(
         self, collection: str, texts: Sequence[Text], model: str = "", space: str | None = None
@@ -190,6 +192,7 @@ class Client:
                     min_size=1,
                     max_size=self._size,
                     configure=_configure,
+                    check=ConnectionPool.check_connection,
                     open=True,
                     name=_APPLICATION,
                 )
@@ -272,10 +275,11 @@ def _store_vectors(
 
 
 def _configure(connection: Connection) -> None:
-    """Make a new connection of the pool ready. Nothing is prepared by name, as in database.py."""
+    """Make a new connection ready to search. Nothing is prepared by name, as in database.py."""
     connection.prepare_threshold = None
-    connection.add_notice_handler(_log_warning)
     prepare(connection)
+    connection.execute("SELECT FROM blend.warm()")
+    connection.add_notice_handler(_log_warning)
 
 
 def _log_warning(notice: psycopg.errors.Diagnostic) -> None:

@@ -11,7 +11,7 @@ from pgblend.integrations.client import Client
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # before it is imported
 
 # To import these frameworks takes seconds, in every process of a run.
-SLOW = {"test_haystack.py", "test_langchain.py", "test_llama_index.py"}
+SLOW = {"test_django.py", "test_haystack.py", "test_langchain.py", "test_llama_index.py"}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
