@@ -79,10 +79,11 @@ return run(LEXEMES, types, config, words, names, title_words)[0]["lexemes"]
 $python$;
 
 -- _chunk_index_text: trigger that fills a new chunk's lexemes from title, heading and text.
--- Weights are A, B and D; identifiers follow with weight C and "=" before them, which no parser
--- gives, and do not count for the length. Up to own_position stands what the document has already
--- from the chunks before: the title, a heading that goes on, and the text before own_start. A
--- document's names (_name_lexemes) are its first chunk's alone, and do not count for the length.
+-- Weights are A, B and D. Identifiers follow with weight C and "=" before them, which no parser
+-- gives; they do not count for the length. Up to own_position stands what the document has already
+-- from the chunks before. That is the title, a heading that goes on, and the text before
+-- own_start. A document's names (_name_lexemes) are its first chunk's alone, and do not count for
+-- the length.
 -- A trigger, since a generated column cannot cast the configuration's name, and the name is stored
 -- as text, since a regconfig column blocks pg_upgrade. Words too long to be indexed are left out
 -- without a NOTICE. Without a repetition, occurrences are counted by bytes: each takes two in the

@@ -1,11 +1,12 @@
 -- _chunk_add_words: trigger that puts the words of new chunks into the vocabulary, in the same
 -- transaction. Names of documents ("==…") stay out: nothing is similar to them.
--- Without a unique key, so that nobody waits for a word that somebody else adds: two transactions
--- may add the same one, which does no harm. While the vocabulary is made anew (its row is locked),
--- or where the transaction does not see what others commit, all words are added, since those that
--- are seen may be going. Each word is looked up by the index whatever the statistics say, which
--- call the table empty where ANALYZE saw none of what this transaction wrote: as a scalar subquery,
--- of which no join is made, with no other way left to read the table.
+-- There is no unique key, so that nobody waits for a word that somebody else adds. Two
+-- transactions may add the same one, which does no harm. While the vocabulary is made anew (its
+-- row is locked), all words are added, since those that are seen may be going. So they are where
+-- the transaction does not see what others commit. Each word is looked up by the index, whatever
+-- the statistics say: they call the table empty where ANALYZE saw none of what this transaction
+-- wrote. So it is a scalar subquery, of which no join is made, with no other way left to read the
+-- table.
 -- Runs with its owner's rights: writers have none on the index. The rows are the statement's own.
 CREATE OR REPLACE FUNCTION pgblend._chunk_add_words()
 RETURNS trigger
@@ -54,8 +55,8 @@ REFERENCING NEW TABLE AS new_chunk
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_add_words();
 
 -- _chunk_bury: trigger that takes deleted chunks out of the lexical index.
--- Those not sealed yet leave pending; a seal that holds one is waited for, and then the chunk is in
--- a segment, where a tombstone hides it.
+-- Those not sealed yet leave pending. A seal that holds one is waited for: then the chunk is in a
+-- segment, where a tombstone hides it.
 -- Runs with its owner's rights: writers have none on the index. The rows are the statement's own.
 CREATE OR REPLACE FUNCTION pgblend._chunk_bury()
 RETURNS trigger

@@ -98,7 +98,7 @@ blend.graph_score, blend.graph_search, blend.hybrid_search, blend.last_search,
 blend.lexical_search, blend.lexical_status, blend.mmr_select, blend.normalize_scores,
 blend.rank_bonus, blend.recency_decay, blend.rerank_candidates, blend.rerank_passages, blend.rrf,
 blend.search_diagnose, blend.search_explain, blend.search_facets, blend.setting_catalog,
-blend.vector_search,
+blend.vector_search, blend.warm,
 pgblend._search_plan, pgblend._summary_counts
 TO pgblend_reader;
 
