@@ -29,8 +29,7 @@ from pgblend.sql.rights import derived_grants
 _CALL = re.compile(r"\b(?:pg)?blend\.(\w+)\s*\(")
 _READ = re.compile(r"\bFROM (?:pg)?blend\.(\w+)")  # a view
 _PUBLIC_BODY = re.compile(
-    r"(LANGUAGE plpgsql\n\w+ PARALLEL UNSAFE\n.*?AS \$function\$\n)((?:#[^\n]*\n)*)(.*?)"
-    r"(\n\$function\$;)",
+    r"(LANGUAGE plpgsql\n\w+ PARALLEL UNSAFE\n.*?AS \$function\$\n)(.*?)(\n\$function\$;)",
     re.DOTALL,
 )
 _WITHOUT_PATH = re.compile(r"(\nLANGUAGE pl\w+\n(?:(?!SET search_path)[^\n]+\n)*?)(?=AS \$)")
@@ -102,7 +101,7 @@ def _with_errors(one: SourceObject, errors: str) -> str:
     if one.name.startswith("_") and one.name != _SHELL:
         return one.text
     return _PUBLIC_BODY.sub(
-        lambda found: f"{found[1]}{found[2]}BEGIN\n{found[3]}\n{errors}END;{found[4]}", one.text
+        lambda found: f"{found[1]}BEGIN\n{found[2]}\n{errors}END;{found[3]}", one.text
     )
 
 

@@ -1,10 +1,10 @@
 -- setting_catalog: every setting and search option, with its type, default, range and meaning.
 -- It is made of plpy/settings/catalog.py, the one place where a setting is declared.
--- Scopes: a 'search' setting may be given per call, collection and profile and for the whole
--- database; a 'collection' setting per collection and for the database; a 'server' setting for the
--- database only. For an object, allowed_values are its keys and the range holds for each value; of
--- type numbers one value may stand for all. A switch may be a boolean. Objects are merged key by
--- key, but for those with a key "kind", which are wholes.
+-- A 'search' setting may be given per call, collection and profile and for the whole database. A
+-- 'collection' setting may be given per collection and for the database, a 'server' setting for
+-- the database only. For an object, allowed_values are its keys and the range holds for each
+-- value; of type numbers one value may stand for all. A switch may be a boolean. Objects are
+-- merged key by key, but for those with a key "kind", which are wholes.
 CREATE OR REPLACE FUNCTION blend.setting_catalog()
 RETURNS TABLE (
     name text,

@@ -28,10 +28,10 @@ $function$;
 
 -- _index_collection: seal or rebuild ('rebuild'), so that a failure changes nothing but is
 -- remembered.
--- A failure becomes a WARNING and a row of lexical_failure, which an error would roll back; the
--- result is then NULL, and the old segments go on serving. A rebuild seals what is pending as well,
--- from the tsvectors, whatever pending says; chunks that another transaction is deleting stay
--- there. Where somebody else seals, it is an error.
+-- A failure becomes a WARNING and a row of lexical_failure, which an error would roll back. The
+-- result is then NULL, and the old segments go on serving. A rebuild seals what is pending as
+-- well, from the tsvectors, whatever pending says; chunks that another transaction is deleting
+-- stay there. Where somebody else seals, it is an error.
 CREATE OR REPLACE FUNCTION pgblend._index_collection(
     collection_id bigint,
     action text,

@@ -51,8 +51,8 @@ $python$;
 -- chunks they hold.
 -- Reads the temporary tables lexical_segment_stage, lexical_posting_stage and lexical_chunk_stage
 -- (chunk_id, digest), which the client filled by COPY from a file. Chunks are immutable and their
--- ids are never used again, so a saved row is right where its chunk has the same lexemes, and is
--- left out where there is none any more; another collection's file, or another database's, is an
+-- ids are never used again. So a saved row is right where its chunk has the same lexemes, and is
+-- left out where there is none any more. Another collection's file, or another database's, is an
 -- error.
 -- Chunks that the file does not have are sealed from their tsvectors. Readers see the old segments
 -- until the transaction commits.

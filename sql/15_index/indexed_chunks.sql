@@ -1,6 +1,6 @@
 -- _chunk_bury: trigger that takes deleted chunks out of the lexical index.
--- Those not sealed yet leave pending; a seal that holds one is waited for, and then the chunk is in
--- a segment, where a tombstone hides it.
+-- Those not sealed yet leave pending. A seal that holds one is waited for: then the chunk is in a
+-- segment, where a tombstone hides it.
 -- Runs with its owner's rights: writers have none on the index. The rows are the statement's own.
 CREATE OR REPLACE FUNCTION pgblend._chunk_bury()
 RETURNS trigger

@@ -25,11 +25,11 @@ return None
 $python$;
 
 -- lexical_status: the lexical index of a collection, or of all that the caller may read.
--- A chunk is in a segment (sealed) or pending, and is found either way. status: building while
--- another session writes segments; error where the last attempt failed, chunks are missing from the
--- index, or what it holds is damaged (all of it is read, to know); uninitialized where there are
--- chunks and no index; empty without chunks; else ready. Counts are of chunks, sizes in bytes. A
--- name that the caller sees no collection of is an error.
+-- A chunk is in a segment (sealed) or pending, and is found either way. status is building while
+-- another session writes segments. It is error where the last attempt failed, chunks are missing
+-- from the index, or what it holds is damaged (all of it is read, to know). It is uninitialized
+-- where there are chunks and no index, empty without chunks, else ready. Counts are of chunks,
+-- sizes in bytes. A name that the caller sees no collection of is an error.
 CREATE OR REPLACE FUNCTION blend.lexical_status(collection text DEFAULT NULL)
 RETURNS TABLE (
     collection_name text,

@@ -1,8 +1,8 @@
--- _filter_estimate: about how many chunks of collections pass a filter, from a sample of documents.
--- The condition is that of _filter_condition on the document, with parameter 2. NULL where the
--- tables are small or were never analyzed, where the condition looks at chunks too, and where fewer
--- than ten documents of the sample pass, since then the figure says little. The same tables give
--- the same sample.
+-- _filter_estimate: about how many chunks of collections pass a filter, from a sample of
+-- documents. The condition is that of _filter_condition on the document, with parameter 2. NULL
+-- where the tables are small or were never analyzed, and where the condition looks at chunks too.
+-- NULL as well where fewer than ten documents of the sample pass: the figure says little then. The
+-- same tables give the same sample.
 CREATE OR REPLACE FUNCTION pgblend._filter_estimate(
     on_document text,
     operands text[],

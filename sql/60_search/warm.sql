@@ -58,7 +58,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 20
 AS $function$
-#variable_conflict use_column
 DECLARE
     free bigint := pg_size_bytes(current_setting('shared_buffers'));
     prewarm_schema name := (

@@ -1,6 +1,6 @@
 -- _neighbours: the edges of some nodes: one step of a walk, the heaviest first.
 -- direction: out follows edges, in goes against them, both does either. NULL edge_types are all
--- that are stored. Two types are not stored and come where they are named: next leads from a
+-- that are stored. Two types are not stored and come where they are named. next leads from a
 -- passage to the one after it in its document, part_of from a passage to its document. Ties go by
 -- (neighbour, node).
 CREATE OR REPLACE FUNCTION pgblend._neighbours(

@@ -1,7 +1,7 @@
 -- _foreign_keys: the foreign keys of a table: what they reference, and SQL over its rows t for the
 -- source key of the referenced row, NULL where the foreign key is.
 -- Columns are in the order of the referenced index, which is that of a key by default. Texts are
--- made anew as values of the referenced columns' types where these are of _key_types; values of
+-- made anew as values of the referenced columns' types where these are of _key_types. Values of
 -- others are their text, since a cast of a user's type may be code of that user.
 CREATE OR REPLACE FUNCTION pgblend._foreign_keys(relation regclass)
 RETURNS TABLE (

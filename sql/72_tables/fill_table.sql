@@ -1,6 +1,6 @@
 -- fill_table: store the next rows of an attached table, at most batch_size; returns how many.
 -- Call it again, each time in a transaction of its own, until it returns 0. Then all rows are
--- stored, and documents without a row are gone. Writers of the table are not stopped: where one
+-- stored, and documents without a row are gone. Writers of the table are not stopped. Where one
 -- stands in the way for half a second, the call fails with 55P03 and can be repeated. anew begins
 -- with the first row again; documents that are up to date stay. For members of pgblend_admin who
 -- may read the table.

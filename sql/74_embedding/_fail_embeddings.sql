@@ -1,7 +1,7 @@
 -- _fail_embeddings: set texts aside that the model refused one by one; returns how many were given
 -- up.
 -- Each waits embedding_retry_seconds · 2^(attempts - 1), half of it to one and a half times it at
--- random, at most a day; after embedding_max_attempts it is a dead letter. Chunks that the worker
+-- random, at most a day. After embedding_max_attempts it is a dead letter. Chunks that the worker
 -- has no claim to (any more) are left as they are.
 CREATE OR REPLACE FUNCTION pgblend._fail_embeddings(
     space text,

@@ -47,15 +47,15 @@ BEGIN
 END;
 $function$;
 
--- _next_embeddings: chunks that wait for a vector in a space, with the text to embed, claimed for a
--- worker.
--- A claim holds no row lock, so a chunk can be deleted while the model thinks; it ends with
+-- _next_embeddings: chunks that wait for a vector in a space, with the text to embed, claimed for
+-- a worker.
+-- A claim holds no row lock, so a chunk can be deleted while the model thinks. It ends with
 -- _store_embeddings, _fail_embeddings, _release_embeddings, or the worker's session. Without a
 -- worker the rows are locked for this transaction instead. Rows of other workers are skipped, as
--- are those to be tried later and dead letters; no rows mean that there is nothing to take now. A
+-- are those to be tried later and dead letters. No rows mean that there is nothing to take now. A
 -- NULL batch_size takes all; an unknown space has none. embedding_texts_per_minute bounds what all
--- workers take together. Chunks to be embedded with a summary that a model makes wait for it once:
--- a model that failed for a document holds nothing up, and without one (summary_model) none waits.
+-- workers take together. Chunks to be embedded with a summary that a model makes wait for it once.
+-- A model that failed for a document holds nothing up, and without one (summary_model) none waits.
 CREATE OR REPLACE FUNCTION pgblend._next_embeddings(
     space text,
     batch_size integer,

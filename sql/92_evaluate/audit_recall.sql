@@ -1,7 +1,7 @@
 -- _audit_filters: the filters that an audit tries, each with the share of passages that pass it.
--- Given filters stand for themselves (one that is NULL for none). NULL stands for no filter and, of
--- the documents' own metadata, the equal conditions nearest to a tenth, a hundredth and a
--- thousandth of the documents, where any is within a factor of 3.
+-- Given filters stand for themselves (one that is NULL for none). NULL stands for no filter and
+-- three equal conditions of the documents' own metadata. These are nearest to a tenth, a hundredth
+-- and a thousandth of the documents, where any is within a factor of 3.
 CREATE OR REPLACE FUNCTION pgblend._audit_filters(collection_ids bigint[], filters jsonb[])
 RETURNS TABLE (filter jsonb, selectivity double precision)
 LANGUAGE plpgsql
@@ -84,12 +84,12 @@ $function$;
 
 -- audit_recall: how many of the nearest passages the HNSW index finds, by filter.
 -- Queries are `sample_size` points halfway between two stored vectors, chosen by a digest of their
--- ids, so that a repeated audit asks the same. Each is searched by the index and exactly, with each
--- filter; NULL filters are no filter and, of the metadata that documents have, the ones that pass
--- about a tenth, a hundredth and a thousandth. recall is the share of the exact rows that the index
--- found (equally near ones count), NULL where nothing passes; short_pages are pages with fewer rows
--- than asked; times are medians. No vectors give no rows; a sample beyond 1 to 1000 and a
--- result_limit beyond 1 to 1000 are errors.
+-- ids, so that a repeated audit asks the same. Each is searched by the index and exactly, with
+-- each filter. NULL filters are no filter and, of the metadata that documents have, the ones that
+-- pass about a tenth, a hundredth and a thousandth. recall is the share of the exact rows that the
+-- index found (equally near ones count), NULL where nothing passes. short_pages are pages with
+-- fewer rows than asked; times are medians. No vectors give no rows; a sample beyond 1 to 1000 and
+-- a result_limit beyond 1 to 1000 are errors.
 CREATE OR REPLACE FUNCTION blend.audit_recall(
     collections text[] DEFAULT NULL,
     sample_size integer DEFAULT 50,

@@ -1,7 +1,7 @@
 -- _found_documents: passages collapsed to documents, each at its best place, with its best score.
 -- A passage counts as the documents with its text (copies in details) that are relevant to the
--- judged query, the best first, else as its own document: what dedup leaves out is no miss. A NULL
--- judged_query_id judges nothing.
+-- judged query, the best first. Else it counts as its own document: what dedup leaves out is no
+-- miss. A NULL judged_query_id judges nothing.
 CREATE OR REPLACE FUNCTION pgblend._found_documents(
     passages blend.search_result[],
     judged_query_id bigint,

@@ -13,11 +13,12 @@ BEGIN ATOMIC
 END;
 
 -- feedback: note how well a passage answered a logged search; returns the judged query's id.
--- The judgement goes into the judged set "feedback: <collection>", which is made where there is
--- none, under the text of the query that was searched. A grade above 0 means relevant, the higher
--- the better, from -1000 to 1000; NULL takes it back. `search_id` is details -> 'search_id' of a
--- search's rows. Errors: a search that is not logged with its text (log_address, log_queries), or
--- not the caller's; a passage that is not there; no right to write to its collection.
+-- The judgement goes into the judged set "feedback: <collection>", under the text of the query
+-- that was searched. The set is made where there is none. A grade above 0 means relevant, the
+-- higher the better, from -1000 to 1000; NULL takes it back. `search_id` is details -> 'search_id'
+-- of a search's rows. Errors: a search that is not logged with its text (log_address,
+-- log_queries), or not the caller's; a passage that is not there; no right to write to its
+-- collection.
 CREATE OR REPLACE FUNCTION blend.feedback(search_id uuid, chunk_id bigint, grade integer)
 RETURNS bigint
 LANGUAGE plpgsql
