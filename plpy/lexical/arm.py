@@ -1,6 +1,6 @@
 """The lexical arm: BM25 of a query's words, and of what misspelt ones may stand for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from pgblend.plpy.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.session import Database
+from pgblend.plpy.text.vocabulary import Meaning
 
 NOTHING = CandidateList([], [], [], [], [], None)
 MOST_UNKNOWN = 64
@@ -69,6 +70,7 @@ class WordList(NamedTuple):
     found: CandidateList
     every_word: bool = False
     corrections: Sequence[str | None] = ()
+    meanings: Mapping[str, Meaning] = {}
 
 
 class LexicalArm:
@@ -112,7 +114,7 @@ class LexicalArm:
         ]
         found = self._find(parts, counts, scope.by_document, depth, deadline)
         is_one = len(terms.parts) == 1 and not scope.by_document
-        return WordList(found, is_one and has_every_word(lexemes, counts))
+        return WordList(found, is_one and has_every_word(lexemes, counts), meanings=terms.meanings)
 
     def corrected(self, query: str, depth: int) -> WordList:
         """Return the candidates of a query whose misspelt and unfinished words are put right.

@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 from pgblend.plpy.ports import Operand, Part
 from pgblend.plpy.session import Database
+from pgblend.plpy.text.vocabulary import VERSION, Meaning
 
+_VERSION = VERSION.format(name="c.name")
 # Of several languages, a word that is a stop word in the query's own is one in all.
-_TERMS = """
+_TERMS = f"""
 WITH used AS MATERIALIZED (
     SELECT array_agg(DISTINCT l.text_search_config) AS configs
     FROM pgblend_data.collection_language AS l
@@ -18,14 +20,15 @@ asked AS MATERIALIZED (
     SELECT
         u.configs,
         CASE WHEN cardinality(u.configs) > 1 THEN pgblend._query_stop_words($1, u.configs)
-            ELSE '{}' END AS stop_words
+            ELSE '{{}}' END AS stop_words
     FROM used AS u
 )
 
 SELECT
     c.name AS config,
+    ({_VERSION}) AS version,
     p.*,
-    CASE WHEN p.operands <> '{}' THEN
+    CASE WHEN p.operands <> '{{}}' THEN
         pgblend._query_condition(p.alternatives, p.operands, p.exclusions)::text END AS condition
 FROM asked AS a
 CROSS JOIN LATERAL unnest(a.configs) WITH ORDINALITY AS c (name, place)
@@ -40,6 +43,17 @@ class QueryTerms(NamedTuple):
 
     query: str
     parts: Sequence[Part]
+    versions: Sequence[str] = ()
+
+    @property
+    def meanings(self) -> dict[str, Meaning]:
+        """Return what the query looks for in each configuration, names left out."""
+        return {
+            part.config: Meaning(
+                version, tuple(one for one in part.lexemes if not one.startswith("="))
+            )
+            for part, version in zip(self.parts, self.versions, strict=True)
+        }
 
     @property
     def lexemes(self) -> list[str]:
@@ -67,7 +81,7 @@ def query_terms(
         )
         for row in rows
     ]
-    return QueryTerms(query, parts)
+    return QueryTerms(query, parts, [row["version"] for row in rows])
 
 
 def words_of_lexemes(

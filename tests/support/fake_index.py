@@ -88,7 +88,7 @@ def parsed(query: str, configs: Sequence[str]) -> list[dict[str, Any]]:
     boosts = [11 * words.count(lexeme) / (10 + words.count(lexeme)) for lexeme in lexemes]
     nothing: dict[str, Any] = {"alternatives": [], "operands": [], "exclusions": []}
     meant = {"lexemes": lexemes, "boosts": boosts, "condition": None, **nothing}
-    return [{"config": config, **meant} for config in configs]
+    return [{"config": config, "version": "1", **meant} for config in configs]
 
 
 def pending_row(chunk_id: int, chunk: Chunk) -> dict[str, Any]:
