@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pgblend.plpy.ports import CandidateList
 from pgblend.plpy.session import Json
+from pgblend.plpy.text.vocabulary import Meaning
 
 
 @dataclass(slots=True)
@@ -23,6 +24,7 @@ class ArmList:
     notes: Mapping[int, Mapping[str, Json]] = field(default_factory=dict)
     every_word: bool = False
     named: bool = False
+    meanings: Mapping[str, Meaning] = field(default_factory=dict)
 
     @property
     def by_vector(self) -> bool:

@@ -1,6 +1,6 @@
 """The lexical arm: BM25 of a query's words, and of what misspelt ones may stand for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from pgblend.plpy.ports import (
     SimilarRequest,
 )
 from pgblend.plpy.session import Database
+from pgblend.plpy.text.vocabulary import Meaning
 
 NOTHING = CandidateList([], [], [], [], [], None)
 MOST_UNKNOWN = 64
@@ -71,6 +72,7 @@ class WordList(NamedTuple):
     every_word: bool = False
     has_name: bool = False
     corrections: Sequence[str | None] = ()
+    meanings: Mapping[str, Meaning] = {}
 
 
 class LexicalArm:
@@ -116,7 +118,10 @@ class LexicalArm:
         found = self._find(parts, counts, scope.by_document, depth, deadline)
         is_one = len(terms.parts) == 1 and not scope.by_document
         return WordList(
-            found, is_one and has_every_word(lexemes, counts), has_name(lexemes, counts)
+            found,
+            is_one and has_every_word(lexemes, counts),
+            has_name(lexemes, counts),
+            meanings=terms.meanings,
         )
 
     def corrected(self, query: str, depth: int) -> WordList:

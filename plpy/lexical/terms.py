@@ -7,20 +7,22 @@ from typing import NamedTuple
 from pgblend.plpy.ports import Operand, Part
 from pgblend.plpy.session import Database, Row
 from pgblend.plpy.text.parse import Asked, asked_of, parsed
+from pgblend.plpy.text.vocabulary import VERSION, Meaning
 
+_VERSION = VERSION.format(name="w.config_name")
 # Of several languages, a word that is a stop word in the query's own is one in all.
-_TERMS = """
+_TERMS = f"""
 WITH used AS MATERIALIZED (
     SELECT array_agg(DISTINCT l.text_search_config) AS configs
     FROM pgblend_data.collection_language AS l
     WHERE l.collection_id = ANY($2) AND l.text_search_config = coalesce($3, l.text_search_config)
 )
 
-SELECT w.*
+SELECT w.*, ({_VERSION}) AS version
 FROM used AS u
 CROSS JOIN LATERAL pgblend._query_lexemes($4, u.configs, CASE
     WHEN cardinality(u.configs) > 1 THEN pgblend._query_stop_words($1, u.configs)
-    ELSE '{}' END) AS w
+    ELSE '{{}}' END) AS w
 """
 _CONDITION = "SELECT pgblend._query_condition($1, $2, $3)::text AS condition"
 _WORDS = "SELECT pgblend._words_of_lexemes($1, $2, $3) AS words"
@@ -31,6 +33,17 @@ class QueryTerms(NamedTuple):
 
     query: str
     parts: Sequence[Part]
+    versions: Sequence[str] = ()
+
+    @property
+    def meanings(self) -> dict[str, Meaning]:
+        """Return what the query looks for in each configuration, names left out."""
+        return {
+            part.config: Meaning(
+                version, tuple(one for one in part.lexemes if not one.startswith("="))
+            )
+            for part, version in zip(self.parts, self.versions, strict=True)
+        }
 
     @property
     def lexemes(self) -> list[str]:
@@ -50,7 +63,8 @@ def query_terms(
     asked = asked_of(query)
     types = ["text", "bigint[]", "text", "text"]
     rows = db.run(_TERMS, types, query, collection_ids, language, asked.text)
-    return QueryTerms(query, [query_part(db, asked, words) for words in rows])
+    parts = [query_part(db, asked, words) for words in rows]
+    return QueryTerms(query, parts, [words["version"] for words in rows])
 
 
 def query_part(db: Database, asked: Asked, words: Row) -> Part:

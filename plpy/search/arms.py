@@ -81,7 +81,7 @@ class Arms:
         may_be_named = kind == arm == "lexical" and words.may_be_named
         is_named = may_be_named and self._is_named(text, words.found.chunk_ids)
         notes = corrected_notes(words.corrections, settings.fuzzy_method)
-        return ArmList(arm, kind, weight, words.found, notes, is_whole, is_named)
+        return ArmList(arm, kind, weight, words.found, notes, is_whole, is_named, words.meanings)
 
     def _goes_on(self, kind: str, arm: str, error: Exception) -> bool:
         """Name what an arm failed for; tell whether it is to be asked once more, or is left out."""

@@ -1,6 +1,6 @@
 """The lists of one search by words: by the lexical arm, or by what a setting puts in its place."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pgblend.plpy.ports import CandidateList
@@ -8,6 +8,7 @@ from pgblend.plpy.search.literal import COVER_DENSITY, LITERAL_TYPES, WORD_SIMIL
 from pgblend.plpy.session import Database, Row
 from pgblend.plpy.settings.catalog import SearchSettings
 from pgblend.plpy.text.query import query_groups
+from pgblend.plpy.text.vocabulary import Meaning
 
 if TYPE_CHECKING:
     from pgblend.plpy.lexical.arm import LexicalArm
@@ -39,6 +40,7 @@ class Words(NamedTuple):
     every_word: bool = False
     may_be_named: bool = True
     corrections: Sequence[str | None] = ()
+    meanings: Mapping[str, Meaning] = {}
 
 
 def candidates(row: Row) -> CandidateList:
@@ -94,7 +96,7 @@ class WordLists:
         if self.arm is None:
             self.arm = self._lexical_arm()
         words = (self.arm.words if kind == "lexical" else self.arm.corrected)(text, depth)
-        return Words(words.found, words.every_word, words.has_name, words.corrections)
+        return Words(*words)
 
     def warmed_up(self) -> tuple[float | None, bool]:
         """Return when the last list's clock began, None before, and whether the index was read."""

@@ -1,7 +1,6 @@
 """All lists of a search: the query's own words, models asked meanwhile, then vectors."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
@@ -48,15 +47,13 @@ def corrected_notes(
     return {rank: notes[text] for rank, text in enumerate(corrections, 1)}
 
 
-def corrected_query(query: str | None, arms: Mapping[str, Mapping[str, Json]]) -> str:
-    """Return the query after the words that the fuzzy arm, one of a passage's arms, looked for.
-
-    Without a query, as where only its vector is given, it is empty.
-    """
+def corrected_lexemes(arms: Mapping[str, Mapping[str, Json]]) -> tuple[str, ...]:
+    """Return the lexemes that the fuzzy arm, one of a passage's arms, took for unknown words."""
     told = arms.get("fuzzy", {}).get("corrections")
     found = told.values() if isinstance(told, Mapping) else ()
-    words = [word for of_word in found if isinstance(of_word, list) for word in of_word]
-    return " ".join([*(re.sub('["-]', " ", word) for word in words), query or ""])
+    return tuple(
+        str(lexeme) for of_word in found if isinstance(of_word, list) for lexeme in of_word
+    )
 
 
 def vectors_of_texts(

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from pgblend.plpy.context.around import text_around
 from pgblend.plpy.ports import Passage
-from pgblend.plpy.search.lists import Gathered, corrected_query
+from pgblend.plpy.search.lists import Gathered, corrected_lexemes
 from pgblend.plpy.search.page import Page, copies_on_page
 from pgblend.plpy.search.passages import StoredPassages
 from pgblend.plpy.search.pool import Pool, Ranking
 from pgblend.plpy.search.stages import Search
 from pgblend.plpy.session import Json
-from pgblend.plpy.text.snippets import page_snippets
+from pgblend.plpy.text.snippets import Sought, page_snippets
 
 _AROUND = "SELECT pgblend._chunks_around($1, $2)::text AS chunks"
 
@@ -56,11 +56,17 @@ def page_rows(
     arms = ranking.arms_of(page.items, pool, search.settings.fused_scale)
     texts = stored.texts(chunk_ids)
     shown = [texts.get(chunk_id) for chunk_id in chunk_ids]
+    configs = [text.text_search_config if text else "" for text in shown]
+    lexical = next((one for one in gathered.lists if one.arm == "lexical"), None)
+    meanings = lexical.meanings if lexical else {}
     snippets = page_snippets(
-        search.db.run,
+        search.db,
         [text.content if text else "" for text in shown],
-        [corrected_query(search.request.query, one) for one in arms],
-        [text.text_search_config if text else "" for text in shown],
+        [
+            Sought(search.request.query, corrected_lexemes(one), meanings.get(config))
+            for one, config in zip(arms, configs, strict=True)
+        ],
+        configs,
     )
     details = page_details(search, gathered, pool, ranking, page, shown, stored)
     rows = [

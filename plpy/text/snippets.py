@@ -1,120 +1,105 @@
 """The best part of each passage as HTML, words of its query marked."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from pgblend.plpy.text.query import query_groups
-from pgblend.plpy.text.words import join_bigrams, spaced_bigrams
+from pgblend.plpy.session import Database
+from pgblend.plpy.text.marks import Hit, Marker, find_words, read_query
+from pgblend.plpy.text.vocabulary import Meaning, look_up, open_vocabulary, read_meaning
+from pgblend.plpy.text.window import best_span, cut_window
 
-_START, _STOP = "\ue000", "\ue001"
-_STAND_INS = {"<": "\ue002", ">": "\ue003", "/": "\ue004", "\\": "\ue005", "-": "\ue006"}
-_TAKEN_OUT = dict.fromkeys([_START, _STOP, *_STAND_INS.values(), "\x1e", "\x1f"], "")
-_WRITTEN = {
-    **{"&": "&amp;", '"': "&quot;", _START: "<mark>", _STOP: "</mark>"},
-    **{stand_in: sign for sign, stand_in in _STAND_INS.items()},
-    **{_STAND_INS["<"]: "&lt;", _STAND_INS[">"]: "&gt;"},
-}
-_BLANKS = str.maketrans(dict.fromkeys(_STAND_INS, " "))
-_PIECE = 250  # characters; a word of 2047 bytes, the longest of a tsvector, fills one whole
-_ANY_OF = " ".join(
-    [
-        r"(SELECT string_agg('''' || replace(replace(l, '\', '\\'), '''', '''''') || '''', ' | ')",
-        "FROM unnest(tsvector_to_array(to_tsvector(t.oid::regconfig, $1))) AS l)::tsquery",
-    ]
-)
-_MARK = " ".join(
-    [
-        "SELECT array_agg(ts_headline(c.config, u.content, c.any_of, $4) ORDER BY u.place)",
-        f"AS marked FROM (SELECT t.oid::regconfig AS config, {_ANY_OF} AS any_of",
-        "FROM pg_catalog.pg_ts_config AS t",
-        "WHERE t.cfgname = $2 AND pg_ts_config_is_visible(t.oid) OFFSET 0) AS c",
-        "CROSS JOIN unnest($3) WITH ORDINALITY AS u (content, place)",
-    ]
-)
-_MARK_TYPES = ["text", "text", "text[]", "text"]
+MOST = 250
+"""Characters of a snippet, without its marks."""
+
+_SEAM = "\0"  # no text in PostgreSQL has it
+
+Escape = Callable[[str], str]
+
+
+class Sought(NamedTuple):
+    """What a passage was found by: a query, and lexemes that the fuzzy arm took for its words.
+
+    `meaning` is that of the query in the passage's configuration, where that is known.
+    """
+
+    query: str | None
+    corrections: tuple[str, ...] = ()
+    meaning: Meaning | None = None
 
 
 def page_snippets(
-    run: Callable[..., Sequence[Mapping[str, Any]]],
+    db: Database,
     contents: Sequence[str],
-    queries: Sequence[str | None],
+    sought: Sequence[Sought],
     config_names: Sequence[str],
 ) -> list[str]:
-    """Return the snippets of passages, each with its query and text search configuration.
+    """Return the snippets of passages, each with what it was found by and its configuration.
 
-    A query without lexemes gives the beginning. Until all is escaped, private-use characters stand
-    for the marks and for < > / \\ -, which the parser must not see (as in _indexable_text). The
-    text's own are taken out first. Passages without word spaces are marked as pairs and joined
-    again. `run` executes (statement, types, *values).
+    A snippet is the part of a passage, at most 250 characters of it, with most different words of
+    the query, each within <mark>; & < > " are entities. Without any it is the beginning.
     """
-    own = [_replaced(content, _TAKEN_OUT) for content in contents]
-    plain = [_replaced(text, _STAND_INS) for text in own]
-    indexed = [
-        stood_in if text.isascii() else spaced_bigrams(stood_in)
-        for text, stood_in in zip(own, plain, strict=True)
-    ]
-    in_pairs = [one != other for one, other in zip(plain, indexed, strict=True)]
-    asked = list(zip(queries, config_names, in_pairs, strict=True))
-    marked: list[str | None] = [None] * len(asked)
+    asked = list(zip(sought, config_names, strict=True))
+    snippets = [""] * len(asked)
     for one in set(asked):
         places = [place for place, other in enumerate(asked) if other == one]
-        found = _marked(run, one, [indexed[place] for place in places])
-        for place, text in zip(places, found, strict=False):
-            marked[place] = text
-    return [
-        _replaced(_snippet(text, pairs, passage), _WRITTEN)
-        for text, pairs, passage in zip(marked, in_pairs, plain, strict=True)
-    ]
+        texts = [contents[place].strip() for place in places]
+        for place, snippet in zip(places, _snippets(db, texts, *one), strict=True):
+            snippets[place] = snippet
+    return snippets
 
 
-def _marked(
-    run: Callable[..., Sequence[Mapping[str, Any]]],
-    asked: tuple[str | None, str, bool],
-    passages: Sequence[str],
-) -> Sequence[str | None]:
-    """Return the best parts of passages with the same query; none without the configuration."""
-    query, config_name, pairs = asked
-    length = "MaxWords=100, MinWords=50" if pairs else "MaxWords=40, MinWords=20"
-    options = f"StartSel={_START}, StopSel={_STOP}, MaxFragments=0, {length}"
-    words = _indexable(_words_of(query or ""))
-    cut = [_cut_words(text) for text in passages]
-    rows = run(_MARK, _MARK_TYPES, _cut_words(words), config_name, cut, options)
-    return rows[0]["marked"] or []
+def _snippets(
+    db: Database, texts: Sequence[str], sought: Sought, config_name: str
+) -> Iterator[str]:
+    """Give the snippets of passages with the same query and configuration.
+
+    They are looked through as one text.
+    """
+    page = _SEAM.join(texts)
+    hits, phrases = [], []
+    query = read_query(sought.query or "")
+    meaning = sought.meaning or read_meaning(db, config_name, query.words)
+    if lexemes := dict.fromkeys([*meaning.lexemes, *sought.corrections]):
+        vocabulary = open_vocabulary(db, config_name, meaning.version)
+        words = find_words(page, vocabulary, lexemes)
+        look_up(db, config_name, vocabulary, set(words.values()).union(*query.phrases))
+        marker = Marker(lexemes, query.phrases, vocabulary)
+        hits = marker.hits(page, words)
+        phrases = marker.phrase_hits(page, hits)
+    escape = _escaped if any(sign in page for sign in '&<>"') else str
+    start = first = 0
+    for text in texts:
+        end = start + len(text)
+        last = bisect_left(hits, (end,), first)
+        own = hits[first:last]
+        span = start, start
+        if len(text) > MOST:
+            if own:
+                span = best_span(own, phrases, MOST)
+            begin, stop = cut_window(text, span[0] - start, span[1] - start, MOST)
+            yield _html(page, start + begin, start + stop, own, escape)
+        else:
+            yield _html(page, start, end, own, escape)
+        start, first = end + len(_SEAM), last
 
 
-def _replaced(text: str, signs: Mapping[str, str]) -> str:
-    """Replace signs one after the other: str.translate takes a hundred times as long."""
-    for sign, other in signs.items():
-        text = text.replace(sign, other)
-    return text
+def _html(text: str, begin: int, end: int, hits: Sequence[Hit], escape: Escape) -> str:
+    """Return text[begin:end] as HTML with the hits in it marked, touching ones as one."""
+    parts: list[str] = []
+    at = begin
+    for start, stop, _ in hits:
+        if begin <= start and stop <= end:
+            if start > at or not parts:
+                parts += escape(text[at:start]), "<mark>", escape(text[start:stop]), "</mark>"
+            else:  # pairs of syllables may overlap
+                parts[-2] += escape(text[at:stop])
+            at = max(at, stop)
+    parts.append(escape(text[at:end]))
+    return "".join(parts)
 
 
-def _cut_words(text: str) -> str:
-    """Cut words that are too long to be indexed, of which PostgreSQL raises a NOTICE."""
-    pieces = range(0, len(text) - _PIECE + 1, _PIECE)
-    if all(" " in text[at : at + _PIECE] for at in pieces):
-        return text
-    return re.sub(rf"(\S{{{2 * _PIECE}}})\S+", r"\1", text)
-
-
-def _words_of(query: str) -> str:
-    """Return the words of a query; without operators there is nothing to parse."""
-    if not {'"', "-"}.isdisjoint(query) or "or" in query.lower().split():
-        words: str = query_groups(query)["words"]
-        return words
-    return query
-
-
-def _indexable(words: str) -> str:
-    """Return words as _indexable_text does; only other than ASCII may lack spaces between words."""
-    words = words.translate(_BLANKS)
-    return words if words.isascii() else spaced_bigrams(words)
-
-
-def _snippet(marked: str | None, in_pairs: bool, passage: str) -> str:
-    if marked is not None:
-        return join_bigrams(marked, _START, _STOP) if in_pairs else marked
-    if in_pairs:
-        return passage.strip(" ")[:100]
-    return " ".join(re.split(r"\s+", passage.strip(" "))[:40])
+def _escaped(text: str) -> str:
+    """Return a text with & < > " as entities."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;")
+    return text.replace(">", "&gt;").replace('"', "&quot;")

@@ -6,9 +6,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-# Full-width and half-width stops, and the quotation marks and brackets that may follow them.
-STOPS = r"[\u3002\uff01\uff1f\uff1b\uff61]+"
-CLOSING = r"[\u2019\u201d\u3009\u300b\u300d\u300f\u3011\u3015\uff09\uff63]*"
+from pgblend.plpy.text.words import CLOSING, STOPS
+
 # Coarse to fine: paragraphs, lines, sentences, those of scripts that put no space between them,
 # words; a cut is the end of a match. Sentence and word cuts stand before the white space, where the
 # tokens of byte-pair encodings begin.

@@ -1,6 +1,7 @@
 """Text made ready for a parser: scripts without word spaces, indexable parts; its language."""
 
 import re
+from itertools import pairwise
 
 from pgblend.plpy.text.identifiers import identifiers
 
@@ -24,10 +25,19 @@ CHARACTER = (
     + "\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     + "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
-FIRST = "\u0e01"  # no character of these scripts comes before
+# Full-width and half-width stops, and the quotation marks and brackets that may follow them.
+STOPS = r"[\u3002\uff01\uff1f\uff1b\uff61]+"
+CLOSING = r"[\u2019\u201d\u3009\u300b\u300d\u300f\u3011\u3015\uff09\uff63]*"
+# Bytes that begin none of these characters in UTF-8; typographic quotes and dashes have others.
+_OTHERS = bytes({*range(256)} - {0xE0, 0xE1, *range(0xE3, 0xF1)})
 # Not compiled here: that takes 3 ms, which few sessions need.
 RUN = f"{CHARACTER}+"
 SYLLABLE = f"{THAI}|{LAO}|{MYANMAR}|{KHMER}|{CHARACTER}"
+
+
+def may_have_runs(text: str) -> bool:
+    """Tell whether a text may have scripts without word spaces; most have none."""
+    return not text.isascii() and bool(text.encode().translate(None, _OTHERS))
 
 
 def spaced_bigrams(text: str) -> str:
@@ -35,54 +45,15 @@ def spaced_bigrams(text: str) -> str:
 
     A pair is of syllables (Thai, Lao, Khmer, Myanmar: a base with its marks) or of characters
     (Chinese, Japanese; Korean, which writes particles onto its words). A run of one syllable stays
-    itself. Runs are enclosed in U+001E, and between two pairs stands U+001F, once for each
-    character that they share: blanks to a parser, from which join_bigrams can undo it.
+    itself.
     """
-
-    if text.isascii() or max(text) < FIRST:
-        return text
 
     def pairs(match: re.Match[str]) -> str:
         parts = re.findall(SYLLABLE, match[0])
-        spaced = parts[0]
-        for place, part in enumerate(parts[1:], start=2):
-            shared = part if place < len(parts) else ""
-            spaced += part + "\x1f" * len(shared) + shared
-        return f"\x1e{spaced}\x1e"
+        spaced = map("".join, pairwise(parts)) if len(parts) > 1 else parts
+        return f" {' '.join(spaced)} "
 
-    return re.sub(RUN, pairs, text)
-
-
-def join_bigrams(passage: str, start: str, stop: str) -> str:
-    """Return a passage of spaced_bigrams' text as it was written, marks on what they stood on.
-
-    `start` and `stop` are the characters around each marked word; marked pairs that follow each
-    other share one mark. The passage may begin and end within a run.
-    """
-    return "".join(join_run(part, start, stop) for part in passage.split("\x1e"))
-
-
-def join_run(run: str, start: str, stop: str) -> str:
-    """Join the pairs of one run; text without pairs stays as it is."""
-    if "\x1f" not in run:
-        return run
-    text = ""
-    marks: list[bool] = []
-    shared = 0
-    for piece in re.split("(\x1f+)", run):
-        if piece.startswith("\x1f"):
-            shared = len(piece)
-            continue
-        pair = piece.replace(start, "").replace(stop, "")
-        text += pair[shared:]
-        marks += [False] * (len(pair) - shared)
-        if start in piece:
-            marks[len(marks) - len(pair) :] = [True] * len(pair)
-    marked = "".join(
-        start + character + stop if mark else character
-        for character, mark in zip(text, marks, strict=True)
-    )
-    return marked.replace(stop + start, "")
+    return re.sub(RUN, pairs, text) if may_have_runs(text) else text
 
 
 def indexable_text(text: str) -> str:

@@ -1,5 +1,5 @@
--- _snippets: the best part of each passage as HTML: text escaped, words that match its query in
--- <mark>.
+-- _snippets: the best part of each passage as HTML, at most 250 characters: text escaped, words
+-- that match its query in <mark>.
 -- The arrays have an element for each passage. A query without lexemes gives the beginning.
 CREATE OR REPLACE FUNCTION pgblend._snippets(
     contents text[],
@@ -12,9 +12,9 @@ STABLE PARALLEL UNSAFE
 STRICT
 SET plan_cache_mode = force_generic_plan
 AS $python$
-from pgblend.plpy.session import prepared_statements
-from pgblend.plpy.text.snippets import page_snippets
+from pgblend.plpy.session import Backend
+from pgblend.plpy.text.snippets import Sought, page_snippets
 
-run = prepared_statements(plpy.prepare, SD.setdefault("statements", {}))
-return page_snippets(run, contents, queries, config_names)
+sought = [Sought(query) for query in queries]
+return page_snippets(Backend(plpy, GD), contents, sought, config_names)
 $python$;

@@ -1,12 +1,16 @@
+import random
+import re
+
 import pytest
 
+from pgblend.plpy.text.vocabulary import TRUSTED_STEMMERS, beginning_of
 from support.database import Database
 
 
-def snippet(db: Database, content: str, query: str | None) -> str:
-    """The snippet of one passage in English."""
-    call = "SELECT pgblend._snippets(ARRAY[%s], ARRAY[%s]::text[], '{english}')"
-    return str(db.value(call, content, query)[0])
+def snippet(db: Database, content: str, query: str | None, config: str = "english") -> str:
+    """The snippet of one passage."""
+    call = "SELECT pgblend._snippets(ARRAY[%s], ARRAY[%s]::text[], ARRAY[%s])"
+    return str(db.value(call, content, query, config)[0])
 
 
 @pytest.mark.parametrize(
@@ -24,7 +28,7 @@ def snippet(db: Database, content: str, query: str | None) -> str:
         ),
         ("a <mark>cat</mark>", "fox", "a &lt;mark&gt;cat&lt;/mark&gt;"),
         ("a <b>fox</b>", "fox", "a &lt;b&gt;<mark>fox</mark>&lt;/b&gt;"),
-        ("no \ue000mark\ue001 for a fox", "fox", "no mark for a <mark>fox</mark>"),
+        ("no \ue000mark\ue001 for a fox", "fox", "no \ue000mark\ue001 for a <mark>fox</mark>"),
         ("fox -brown", '"fox" -brown', "<mark>fox</mark> -brown"),
         ("&lt;fox&gt;", "fox", "&amp;lt;<mark>fox</mark>&amp;gt;"),
     ],
@@ -43,10 +47,11 @@ def test_marked_and_escaped(db: Database, content: str, query: str | None, expec
 def test_a_long_text_is_cut_around_the_words(db: Database) -> None:
     content = "before " * 300 + "fox " + "after " * 300
     text = snippet(db, content, "fox")
-    assert "<mark>fox</mark>" in text
-    assert len(text.split()) <= 40
-    beginning = snippet(db, content, "the")
-    assert beginning == " ".join(["before"] * 40)
+    assert text.startswith("before before")
+    assert "before <mark>fox</mark> after" in text
+    assert text.endswith("after after")
+    assert 230 < len(text.replace("<mark>", "").replace("</mark>", "")) <= 250
+    assert snippet(db, content, "the") == " ".join(["before"] * 35)
 
 
 def test_no_notices(db: Database) -> None:
@@ -68,3 +73,73 @@ def test_long_words_of_a_found_passage_raise_no_notice(db: Database, length: int
     assert found.startswith("a <mark>fox</mark> xxx")
     assert len(found) < 600
     assert all("too long" not in str(notice) for notice in db.notices)
+
+
+@pytest.mark.parametrize(
+    ("content", "query", "expected"),
+    [
+        ("an élan of Élan", "elan", "an <mark>élan</mark> of <mark>Élan</mark>"),
+        ("an elan", "élan", "an <mark>elan</mark>"),
+        ("a naïve hôtel", "naive hotels", "a <mark>naïve</mark> <mark>hôtel</mark>"),
+    ],
+)
+def test_accents_are_left_out(db: Database, content: str, query: str, expected: str) -> None:
+    db.rows("CREATE EXTENSION IF NOT EXISTS unaccent")
+    db.rows("SELECT create_unaccent_config('english')")
+    assert snippet(db, content, query, "english_unaccent") == expected
+
+
+def test_an_altered_configuration_is_seen(db: Database) -> None:
+    db.rows("CREATE TEXT SEARCH DICTIONARY own (TEMPLATE = simple, STOPWORDS = english)")
+    db.rows("CREATE TEXT SEARCH CONFIGURATION own (COPY = english)")
+    assert snippet(db, "a fox", "foxes", "own") == "a <mark>fox</mark>"
+    alter = "ALTER TEXT SEARCH CONFIGURATION own ALTER MAPPING REPLACE english_stem WITH"
+    db.rows(f"{alter} own")
+    assert snippet(db, "a fox", "foxes", "own") == "a fox"
+    assert snippet(db, "the fox", "the fox", "own") == "the <mark>fox</mark>"
+    db.rows("ALTER TEXT SEARCH DICTIONARY own (STOPWORDS)")
+    assert snippet(db, "the fox", "the fox", "own") == "<mark>the</mark> <mark>fox</mark>"
+    db.rows("DROP TEXT SEARCH CONFIGURATION own")
+    assert snippet(db, "a fox", "foxes", "own") == "a fox"
+
+
+def test_a_search_sees_an_altered_configuration(db: Database) -> None:
+    db.rows("CREATE TEXT SEARCH CONFIGURATION own (COPY = english)")
+    db.rows("SELECT add_collection('c', 'own')")
+    db.rows("SELECT ingest_document('c', 'k', 'a fox and foxes')")
+    call = "SELECT snippet FROM lexical_search('fox')"
+    assert db.value(call) == "a <mark>fox</mark> and <mark>foxes</mark>"
+    db.rows("ALTER TEXT SEARCH CONFIGURATION own ALTER MAPPING REPLACE english_stem WITH simple")
+    assert db.value(call) == "a <mark>fox</mark> and foxes"
+
+
+ENDINGS = [
+    *("", "s", "es", "ed", "ing", "ings", "ingly", "ly", "y", "ies", "ied", "ying", "ie", "er"),
+    *("ers", "est", "ness", "ization", "ational", "fully", "ement", "ements", "ities", "ity"),
+    *("ication", "emment", "amment", "euse", "issait", "ation", "ungen", "heit", "heiten"),
+    *("isch", "lich", "chen", "mente", "zione", "ando", "ebbero", "iamo", "ciones", "ndo"),
+    *("heden", "ende", "erne", "elser", "ene", "arna", "het", "ok", "ban", "nak", "tatea"),
+    *("ului", "ilor", "esti", "avom", "amos", "avel", "iais", "aus", "iai", "uose", "eux"),
+]
+
+
+def test_trusted_stemmers_keep_how_words_begin(db: Database) -> None:
+    """The dictionary is asked; the same was tried on 247,000 words of texts."""
+    chance = random.Random(5)
+    stems = {
+        "".join(chance.choices("aeiouybcdfghklmnprstvwz", k=length))
+        for length in range(1, 6)
+        for _ in range(60)
+    } | {"d", "l", "t", "sk", "earl", "ugl", "styl", "nation", "appl", "expl"}
+    words = [stem + ending for stem in sorted(stems) for ending in ENDINGS]
+    for stemmer in re.findall(r"\w+", TRUSTED_STEMMERS):
+        found = db.rows(
+            "SELECT w, l FROM unnest(%s::text[]) AS w, unnest(ts_lexize(%s, w)) AS l",
+            words,
+            f"{stemmer}_stem",
+        )
+        assert len(found) > len(words) / 2
+        for word, lexeme in found:
+            beginning = beginning_of(lexeme)
+            assert beginning is not None
+            assert word.startswith(beginning), (stemmer, word, lexeme)

@@ -87,7 +87,7 @@ def parsed(query: str, configs: Sequence[str]) -> list[dict[str, Any]]:
     words = query.replace("_", " ").split()
     lexemes = sorted(set(words))
     meant = {"lexemes": lexemes, "counts": [words.count(lexeme) for lexeme in lexemes]}
-    return [{"config_name": config, **meant} for config in configs]
+    return [{"config_name": config, "version": "1", **meant} for config in configs]
 
 
 def pending_row(chunk_id: int, chunk: Chunk) -> dict[str, Any]:

@@ -60,7 +60,11 @@ ANSWERS = {
     "e.embedding::text": lambda ids: [
         {"chunk_id": one, "value": f"[{one == 4:d}, {one != 4:d}, 0.1]"} for one in ids
     ],
-    "ts_headline": lambda _, __, texts, ___: [{"marked": texts}],
+    "AS keeps": lambda _: [{"keeps": True}],
+    "quote_ident($1)": lambda _, words: [{"lexemes": [*words]}],
+    "tsvector_to_array(to_tsvector(t.oid": lambda _, words: [
+        {"version": "1", "lexemes": words.split()}
+    ],
     **lexical_answers({one: Chunk(one * 10, words) for one, words in WORDS.items()}),
 }  # fmt: skip
 

@@ -46,7 +46,11 @@ def test_a_page_of_two_arms() -> None:
     scores = [row.score for row in page.rows]
     assert scores == sorted(scores, reverse=True)
     assert [row.relevance for row in page.rows] == [0.8, 0.1, 0.9]
-    assert [row.snippet for row in page.rows] == ["blue fox", "red fox", "wine"]
+    assert [row.snippet for row in page.rows] == [
+        "blue <mark>fox</mark>",
+        "<mark>red</mark> <mark>fox</mark>",
+        "wine",
+    ]
     assert page.rows[0].source_key == "2"
     assert (page.degraded, page.trace, page.report) == ([], None, None)
     hit = {"rank": 2, "score": pytest.approx(0.77, abs=0.001)}

@@ -1,0 +1,108 @@
+"""What a text search configuration makes of words, as the session remembers it."""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from pgblend.plpy.session import Database, keep_value
+from pgblend.plpy.text.words import indexable_text
+
+_LONGEST = 250  # characters
+_MOST_WORDS = 10_000
+_MOST_CONFIGURATIONS = 10
+_CONFIG = """
+FROM pg_catalog.pg_ts_config AS t
+WHERE t.cfgname = {name} AND pg_catalog.pg_ts_config_is_visible(t.oid)"""
+_VERSION = """concat_ws(
+    ' ',
+    t.oid,
+    (SELECT bit_xor(hashtid(m.ctid) # hashtext(m.xmin::text))
+    FROM pg_catalog.pg_ts_config_map AS m WHERE m.mapcfg = t.oid),
+    (SELECT bit_xor(hashtid(d.ctid) # hashtext(d.xmin::text)) FROM pg_catalog.pg_ts_dict AS d))"""
+VERSION = f"SELECT {_VERSION} AS version {_CONFIG}"
+"""Changes with the configuration called {name}, its mappings and any dictionary."""
+
+_LEXEMES = r"""
+SELECT ARRAY(
+    SELECT array_to_string(
+        tsvector_to_array(to_tsvector(quote_ident($1)::regconfig, w.word)), E'\n')
+    FROM unnest($2) WITH ORDINALITY AS w (word, place) ORDER BY w.place) AS lexemes"""
+_MEANING = f"""
+SELECT {_VERSION} AS version, tsvector_to_array(to_tsvector(t.oid::regconfig, $2)) AS lexemes
+{_CONFIG.format(name="$1")}"""
+# These keep how words of ASCII begin, as beginning_of says; others change that.
+TRUSTED_STEMMERS = """
+    'basque', 'catalan', 'danish', 'dutch', 'english', 'french', 'german', 'hungarian', 'italian',
+    'lithuanian', 'norwegian', 'portuguese', 'romanian', 'spanish', 'swedish'"""
+_KEEPS_BEGINNINGS = rf"""
+SELECT NOT EXISTS (
+    SELECT FROM pg_catalog.pg_ts_config_map AS m
+    INNER JOIN pg_catalog.pg_ts_dict AS d ON d.oid = m.mapdict
+    INNER JOIN pg_catalog.pg_ts_template AS p ON p.oid = d.dicttemplate
+    WHERE m.mapcfg = t.oid AND p.tmplname NOT IN ('simple', 'unaccent') AND NOT (
+        p.tmplname = 'snowball' AND substring(d.dictinitoption, '\mlanguage = ''(\w+)''')
+            IN ({TRUSTED_STEMMERS})
+)) AS keeps
+{_CONFIG.format(name="$1")}"""
+
+
+class Meaning(NamedTuple):
+    """The lexemes that a query looks for in a configuration, and the configuration's version."""
+
+    version: str
+    lexemes: Sequence[str]
+
+
+class Vocabulary:
+    """The lexemes of words, in one version of a configuration.
+
+    `keeps_beginnings`: words of ASCII begin as their lexemes do (beginning_of).
+    """
+
+    def __init__(self, version: str, *, keeps_beginnings: bool) -> None:
+        self.version, self.keeps_beginnings = version, keeps_beginnings
+        self.lexemes: dict[str, Sequence[str]] = {}
+
+
+def read_meaning(db: Database, config_name: str, words: str) -> Meaning:
+    """Return what words look for; without words or the configuration nothing."""
+    if len(words) > _LONGEST:
+        words = " ".join(word[:_LONGEST] for word in words.split())
+    asked = indexable_text(words)
+    rows = db.run(_MEANING, ["text", "text"], config_name, asked) if asked.strip() else ()
+    return Meaning(rows[0]["version"], rows[0]["lexemes"]) if rows else Meaning("", ())
+
+
+def open_vocabulary(db: Database, config_name: str, version: str) -> Vocabulary:
+    """Return what the session knows of this version, at first nothing."""
+    kept = db.kept("vocabularies")
+    vocabulary: Vocabulary | None = kept.get(config_name)
+    if vocabulary is None or vocabulary.version != version or len(vocabulary.lexemes) > _MOST_WORDS:
+        rows = db.run(_KEEPS_BEGINNINGS, ["text"], config_name)
+        vocabulary = Vocabulary(version, keeps_beginnings=bool(rows and rows[0]["keeps"]))
+        keep_value(kept, config_name, vocabulary, _MOST_CONFIGURATIONS)
+    return vocabulary
+
+
+def look_up(db: Database, config_name: str, vocabulary: Vocabulary, words: Collection[str]) -> None:
+    """Put words into the vocabulary of a configuration that is there."""
+    known = vocabulary.lexemes
+    unknown = [word for word in words if word not in known]
+    if not unknown:
+        return
+    short = [word if len(word) <= _LONGEST else "" for word in unknown]
+    rows = db.run(_LEXEMES, ["text", "text[]"], config_name, short)
+    for word, lines in zip(unknown, rows[0]["lexemes"], strict=True):
+        known[word] = lines.split("\n") if lines else ()
+
+
+def beginning_of(lexeme: str) -> str | None:
+    """Return what begins all words of ASCII that have a lexeme, None for a lexeme of others.
+
+    Stemmers change its last two letters, one of a short lexeme, and write i for y or y for i. The
+    capital of a Turkish i without a dot is of ASCII.
+    """
+    text = lexeme.replace("\u0131", "i")
+    if not text.isascii():
+        return None
+    kept = text[: -1 if len(text) < 5 else -2] or text
+    return kept[:-1] if len(kept) > 1 and kept[-1] in "iy" else kept

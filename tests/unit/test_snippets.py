@@ -1,0 +1,117 @@
+"""What holds for any snippet, whatever the passage and the query."""
+
+# ruff: noqa: RUF001
+import re
+from html import unescape
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgblend.plpy.text.marks import spaced_words
+from pgblend.plpy.text.snippets import MOST, Sought, page_snippets
+from support.fake_database import FakeDatabase
+
+WORDS = (
+    "fox",
+    "Foxes",
+    "red",
+    "<b>",
+    "&amp;",
+    "x.y",
+    "a_b",
+    '"',
+    "東京都",
+    "京都",
+    "ไทย",
+    "é",
+    "—",
+)
+BLANKS = (" ", " ", " ", ". ", "\n", "\n\n", "", "。")
+ANY = st.characters(exclude_characters="\0", exclude_categories=("Cs",))
+TEXTS = st.one_of(
+    st.text(ANY, max_size=600),
+    st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(BLANKS)), max_size=150).map(
+        lambda pairs: "".join(word + blank for word, blank in pairs)
+    ),
+)
+
+
+def database(*, keeps: bool = True) -> FakeDatabase:
+    """A server whose only stemmer takes off es."""
+
+    def lexemes(text: str) -> list[str]:
+        found = (word.removesuffix("es") for word in spaced_words(text).lower().split())
+        return [lexeme for lexeme in found if lexeme]
+
+    return FakeDatabase(
+        {
+            "AS keeps": lambda _: [{"keeps": keeps}],
+            "quote_ident($1)": lambda _, words: [
+                {"lexemes": ["\n".join(lexemes(word)) for word in words]}
+            ],
+            "AS version": lambda _, text: [{"version": "1", "lexemes": lexemes(text)}],
+        }
+    )
+
+
+@given(TEXTS, st.one_of(st.none(), TEXTS), st.booleans())
+def test_a_part_of_the_passage_with_marks(content: str, query: str | None, keeps: bool) -> None:
+    (snippet,) = page_snippets(database(keeps=keeps), [content], [Sought(query)], ["english"])
+    tags = re.findall("</?mark>", snippet)
+    assert tags == ["<mark>", "</mark>"] * (len(tags) // 2)
+    assert "<mark></mark>" not in snippet
+    text = unescape_ours(re.sub("</?mark>", "", snippet))
+    assert len(text) <= MOST
+    assert text in content
+    assert bool(text) == bool(content.strip())
+
+
+def unescape_ours(html: str) -> str:
+    """Undo the four entities, and no other that the text itself may have."""
+    assert not re.search('[<>"]|&(?!amp;|lt;|gt;|quot;)', html)
+    return re.sub("&(amp|lt|gt|quot);", lambda entity: unescape(entity[0]), html)
+
+
+@given(TEXTS, TEXTS)
+def test_beginnings_leave_out_no_match(content: str, query: str) -> None:
+    """What a configuration keeps at words' beginnings only saves time."""
+    first, other = (
+        page_snippets(database(keeps=keeps), [content], [Sought(query)], ["english"])
+        for keeps in (True, False)
+    )
+    assert first == other
+
+
+def test_corrections_are_lexemes() -> None:
+    sought = [Sought("agreid", ("agre",))]
+    assert page_snippets(database(), ["we agreed"], sought, ["english"]) == ["we agreed"]
+    assert page_snippets(database(), ["it agrees"], sought, ["english"]) == [
+        "it <mark>agrees</mark>"
+    ]
+    assert page_snippets(database(), ["we agre"], sought, ["english"]) == ["we <mark>agre</mark>"]
+
+
+def test_turkish_capitals() -> None:
+    """Where the server is Turkish, I is the capital of the i without a dot."""
+
+    def lexemes(text: str) -> list[str]:
+        return text.replace("I", "ı").replace("İ", "i").lower().split()
+
+    db = FakeDatabase(
+        {
+            "AS keeps": lambda _: [{"keeps": True}],
+            "quote_ident($1)": lambda _, words: [
+                {"lexemes": ["\n".join(lexemes(w)) for w in words]}
+            ],
+            "AS version": lambda _, text: [{"version": "1", "lexemes": lexemes(text)}],
+        }
+    )
+    content = "ISPARTA, Isparta, ısparta; İSPARTA, isparta; KIL kil"
+    without, with_dot, hair = (
+        page_snippets(db, [content], [Sought(query)], ["turkish"])[0]
+        for query in ("Isparta", "isparta", "kıl")
+    )
+    marks = re.findall("<mark>(.*?)</mark>", without)
+    assert marks == ["ISPARTA", "Isparta", "ısparta"]
+    assert re.findall("<mark>(.*?)</mark>", with_dot) == ["İSPARTA", "isparta"]
+    assert re.findall("<mark>(.*?)</mark>", hair) == ["KIL"]
