@@ -80,10 +80,10 @@ _DELETE: LiteralString = """
 """
 _KEYS: LiteralString = """
     SELECT d.source_key FROM blend.documents AS d
-    WHERE d.document_id = ANY(pgblend._filter_documents(
+    WHERE d.document_id = ANY(pgblend._filtered_ids(
         coalesce(%(filter)s::jsonb, '{}'), ARRAY(
             SELECT c.id FROM blend.collections AS c WHERE c.name = %(collection)s::text
-        ), 2147483647))
+        ), NULL, of_documents => true))
     ORDER BY d.document_id
 """
 
