@@ -194,8 +194,9 @@ SHARE = 0.34
 def lexeme_costs(word: str, lexeme: str, candidates: Sequence[str]) -> list[float]:
     """Return what each candidate costs: that of `lexeme`, or of `word`, from which it was made.
 
-    A stemmer cuts the ending of a misspelt word elsewhere than that of the right one. What costs
-    more than a third of the word's letters, and more than 1, is infinite.
+    Lexemes are no longer than their words; of one that is, some candidates are left out. A stemmer
+    cuts the ending of a misspelt word elsewhere than that of the right one. What costs more than a
+    third of the word's letters, and more than 1, is infinite.
     """
     limit = max(1.0, SHARE * len(word))
     costs = [inf] * len(candidates)

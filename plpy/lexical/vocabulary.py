@@ -9,7 +9,7 @@ from pgblend.plpy.lexical.corrections import lexeme_costs, single_edits
 from pgblend.plpy.lexical.documents import count_documents, joined_rows
 from pgblend.plpy.lexical.index import IndexView, OpenIndex
 from pgblend.plpy.lexical.pending import pending_postings
-from pgblend.plpy.lexical.postings import view_postings
+from pgblend.plpy.lexical.postings import term_spans, view_postings
 from pgblend.plpy.lexical.records import term_digests
 from pgblend.plpy.lexical.rows import Integers, Mask
 from pgblend.plpy.ports import KnownRequest, SimilarLexeme, SimilarRequest
@@ -22,10 +22,7 @@ def count_chunks(
     """Return (live chunks, their total length, live chunks with each term)."""
     live, pending = opened.live, opened.pending
     n, total_length = live.n, live.total_length
-    postings = view_postings(db, opened.view, terms)
-    df = [len(rows) for rows, _ in postings]
-    if n < len(live.alive):
-        df = [int(np.count_nonzero(live.alive[rows])) for rows, _ in postings]
+    df = sealed_df(db, opened, terms)
     if pending is not None:
         chunks = len(pending.rows)
         n += chunks
@@ -33,6 +30,29 @@ def count_chunks(
         waiting, _ = pending_postings(pending, terms, 0, chunks)
         df = [count + len(rows) for count, (rows, _) in zip(df, waiting, strict=True)]
     return n, total_length, df
+
+
+FEW_TERMS = 16
+
+
+def sealed_df(db: Database, opened: OpenIndex, terms: Sequence[int]) -> list[int]:
+    """Return how many live chunks of the view have each term.
+
+    Postings are read for that, since scores need them next; but of many terms, as the guesses at a
+    word are, most are only counted: where nothing is deleted, the directories tell.
+    """
+    view, alive = opened.view, opened.live.alive
+    is_whole = opened.live.n == len(alive)
+    missing = [term for term in dict.fromkeys(terms) if term not in view.postings]
+    if is_whole and len(missing) > FEW_TERMS:
+        df = {term: len(view.postings[term][0]) for term in terms if term in view.postings}
+        for place, _, start, end in term_spans(view.directories, missing):
+            df[missing[place]] = df.get(missing[place], 0) + end - start
+        return [df.get(term, 0) for term in terms]
+    postings = view_postings(db, view, terms)
+    if is_whole:
+        return [len(rows) for rows, _ in postings]
+    return [int(np.count_nonzero(alive[rows])) for rows, _ in postings]
 
 
 def count_languages(

@@ -123,6 +123,7 @@ def test_a_candidate_costs_what_the_word_or_its_lexeme_does(
 ) -> None:
     if isinstance(lexeme, int):  # a beginning of the word, as most are
         lexeme = word[: max(1, len(word) - lexeme)]
+    lexeme = lexeme[: len(word)]
     assert lexeme_costs(word, lexeme, candidates) == costs_by_definition(word, lexeme, candidates)
 
 

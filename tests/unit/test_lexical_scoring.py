@@ -239,15 +239,30 @@ def test_only_chunks_of_the_configuration_that_pass(
         assert found == expected
 
 
-@given(chunks=CHUNKS.map(with_ids), terms=st.lists(st.integers(1, 9), max_size=5))
+FEW = st.lists(st.integers(1, 9), max_size=5)
+MANY = st.lists(st.integers(1, 40), min_size=20, unique=True)
+
+
+@given(chunks=CHUNKS.map(with_ids), terms=FEW | MANY)
 def test_statistics_are_exact(chunks, terms):
     index = Index(chunks)
     df = Counter(term for chunk in index.alive for term in chunk["words"])
-    assert count_chunks(index, index.opened, terms) == (
-        len(index.alive),
-        sum(map(length, index.alive)),
-        [df[term] for term in terms],
-    )
+    for _ in range(2):
+        assert count_chunks(index, index.opened, terms) == (
+            len(index.alive),
+            sum(map(length, index.alive)),
+            [df[term] for term in terms],
+        )
+        index.postings(terms[:3])  # now some are kept
+
+
+def test_many_terms_are_counted_without_their_postings():
+    chunks = [{"words": dict.fromkeys(range(1, 30), ONCE), "place": "segment", "fate": "alive"}]
+    index = Index(with_ids(chunks * 3))
+    assert count_chunks(index, index.opened, range(1, 40))[2] == [3] * 29 + [0] * 10
+    assert [name for name, *_ in index.asked] == ["state", "segments"]
+    assert count_chunks(index, index.opened, [1])[2] == [3]
+    assert index.asked[-1][0] == "blocks"
 
 
 @pytest.mark.parametrize("distinct", [40, 400], ids=["8 bit codes", "16 bit codes"])
