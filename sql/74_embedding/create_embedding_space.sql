@@ -42,8 +42,7 @@ END;
 $function$;
 
 -- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
--- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. By
--- pgvector's own ef_construction (64) walks get lost where texts are of several kinds. Runs
+-- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. Runs
 -- with its owner's rights: the tables belong to whoever owns the others. Only admins may call it.
 CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(space text)
 RETURNS void
@@ -71,17 +70,16 @@ BEGIN
         );
         COMMENT ON TABLE pgblend_data.%1$I IS
         'Vectors of one embedding space; made by blend.create_embedding_space.';
-        CREATE INDEX %4$I ON pgblend_data.%1$I USING hnsw (%5$s) WITH (ef_construction = 200);
-        CREATE INDEX %6$I ON pgblend_data.%1$I USING btree (collection_id);
-        CREATE POLICY %7$I ON pgblend_data.%1$I FOR SELECT USING (
+        CREATE INDEX %4$I ON pgblend_data.%1$I USING btree (collection_id);
+        CREATE POLICY %5$I ON pgblend_data.%1$I FOR SELECT USING (
             collection_id IN (SELECT c.id FROM pgblend_data.collection AS c));
-        CREATE POLICY %8$I ON pgblend_data.%1$I USING (
+        CREATE POLICY %6$I ON pgblend_data.%1$I USING (
             collection_id IN (
                 SELECT g.collection_id FROM pgblend_data.collection_grant AS g
                 WHERE g.privilege = 'write'));
-        CREATE POLICY %9$I ON pgblend_data.%1$I
+        CREATE POLICY %7$I ON pgblend_data.%1$I
         USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
-        CREATE POLICY %10$I ON pgblend_data.%1$I AS RESTRICTIVE USING (true) WITH CHECK (
+        CREATE POLICY %8$I ON pgblend_data.%1$I AS RESTRICTIVE USING (true) WITH CHECK (
             (document_id, collection_id) = (
                 SELECT c.document_id, c.collection_id FROM pgblend_data.chunk AS c
                 WHERE c.id = chunk_id));
@@ -91,15 +89,10 @@ BEGIN
         $sql$,
         made.table_name, format('%s.%s', extension_schema, made.vector_type),
         made.table_name || '_chunk_fkey',
-        made.table_name || '_embedding_hnsw',
-        CASE made.storage
-            WHEN 'binary' THEN format(
-                '(%1$s.binary_quantize(embedding)::bit(%2$s)) %1$s.bit_hamming_ops',
-                extension_schema, made.dimensions)
-            ELSE format('embedding %s.%s_cosine_ops', extension_schema, made.storage) END,
         made.table_name || '_collection_id_btree',
         made.table_name || '_read', made.table_name || '_write', made.table_name || '_admin',
         made.table_name || '_own');
+    PERFORM pgblend._index_space(space, true);
 END;
 $function$;
 
