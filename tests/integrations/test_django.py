@@ -18,7 +18,6 @@ from pgblend.integrations.django import AttachTable
 from support.database import Database, add_space, embed_waiting
 from support.model_provider import embed
 
-
 pytestmark = pytest.mark.slow
 
 
