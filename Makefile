@@ -69,7 +69,7 @@ bench-lexical: setup ## The lexical arm beside pg_textsearch, ts_rank_cd and bm2
 	command -v debootstrap || apt-get install --yes debootstrap
 	$(VENV)/bin/python tests/benchmarks/bench_lexical.py $(CORPORA)
 
-install-size: setup ## What `pip install pgblend` brings, plain and with each extra: fails above 150 MB (five minutes)
+install-size: setup ## What `pip install pgblend` brings, plain and with each extra: fails above 150 MB (ten minutes)
 	$(VENV)/bin/python tests/benchmarks/install_sizes.py
 
 lint: setup ## ruff, mypy, sqlfluff and shellcheck

@@ -59,7 +59,8 @@ _SPACE: LiteralString = """
 """
 _MAKE_SPACE: LiteralString = """
     SELECT blend.create_embedding_space(
-        %(space)s::text, %(model)s::text, %(dimensions)s::integer, probe => false)
+        %(space)s::text, %(model)s::text, %(dimensions)s::integer, probe => false,
+        active => NOT EXISTS (SELECT FROM blend.embedding_spaces WHERE active))
 """
 _HAS_COLLECTION: LiteralString = """
     SELECT FROM blend.collections WHERE name = %(collection)s::text
@@ -146,7 +147,8 @@ class Client:
         """Add texts or replace those with the same keys, in one transaction.
 
         Their vectors go into the embedding space of that name, or the active one; where there is
-        none an admin makes it, for `model`. Texts without a vector wait for pgblend worker.
+        none an admin makes it, for `model`; another space that is active stays so. Texts without
+        a vector wait for pgblend worker.
         """
         with self.connection() as connection, connection.transaction():
             vectors = {}

@@ -47,6 +47,10 @@ def test_each_role_does_what_it_may(connection: psycopg.Connection, url_as: Call
         assert keys(reader, "ships") == []
         dimensions = db.value("SELECT dimensions FROM embedding_spaces WHERE model = 'a model'")
         assert dimensions == DEFAULT_DIMENSIONS
+    with Client(url_as("pgblend_admin")) as admin:
+        admin.store("texts", [Text("x", "Other.", {}, [0.5, 1.0])], "another", "small")
+    active = "SELECT name, model FROM embedding_spaces WHERE active"
+    assert db.rows(active) == [("default", "a model")]  # what others search stays
 
 
 def test_lost_connections_are_made_anew(connection: psycopg.Connection, database_url: str) -> None:
