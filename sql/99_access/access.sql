@@ -117,8 +117,9 @@ TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION
 blend.add_judged_set, blend.delete_document(bigint), blend.delete_document(text, text),
-blend.evaluate_queries, blend.feedback, blend.ingest_document, blend.lexical_rebuild,
-blend.lexical_seal, blend.record_judgement, blend.remove_judged_set, blend.reset_metadata,
+blend.evaluate_queries, blend.feedback, blend.forget_document, blend.ingest_document,
+blend.lexical_rebuild, blend.lexical_seal, blend.record_judgement, blend.remove_judged_set,
+blend.reset_metadata,
 blend.retry_embeddings, blend.set_metadata, blend.set_summary
 TO pgblend_writer;
 GRANT EXECUTE ON FUNCTION
