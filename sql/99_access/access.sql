@@ -109,7 +109,7 @@ blend.fuzzy_search, blend.get_context, blend.get_setting, blend.graph_score, ble
 blend.last_search, blend.lexical_search, blend.lexical_status, blend.mmr_select,
 blend.normalize_scores, blend.rank_bonus, blend.rerank_candidates, blend.rerank_passages,
 blend.recency_decay, blend.rrf, blend.search_diagnose, blend.search_explain, blend.search_facets,
-blend.setting_catalog, blend.vector_search
+blend.setting_catalog, blend.vector_search, blend.warm
 TO pgblend_reader;
 GRANT EXECUTE ON FUNCTION
 pgblend._search_plan, pgblend._summary_counts
