@@ -23,6 +23,7 @@ GROUPS = {
         "sync": "Bring in what is new: files that changed, messages that came.",
         "table": "Let collections follow tables, a document each row.",
         "document": "List, show, change and delete documents.",
+        "forget": "Delete a document, and its text wherever it was copied to.",
         "collection": "List, add, remove and share collections.",
         "worker": "Give vectors to the chunks that wait for one, as they come.",
         "space": "Embedding spaces: make one, fill, compare, switch, tune, drop.",

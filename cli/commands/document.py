@@ -98,7 +98,7 @@ def list_documents(
         click.echo(f"pgblend: there are more: --offset {offset + limit}", err=True)
 
 
-def _document_options(function: Callable[..., None]) -> Callable[..., None]:
+def document_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the two ways to name a document: its id, or its key in a collection."""
     collection = click.option(
         "-c",
@@ -109,7 +109,7 @@ def _document_options(function: Callable[..., None]) -> Callable[..., None]:
     return click.argument("document")(collection(function))
 
 
-def _find(connection: Connection, document: str, collection: str | None) -> dict[str, Any]:
+def find_document(connection: Connection, document: str, collection: str | None) -> dict[str, Any]:
     """Return the document's row, or say that there is none."""
     number = _number(document)
     if collection is None and number is None:
@@ -141,7 +141,7 @@ def _number(document: str) -> int | None:
 
 
 @command.command()
-@_document_options
+@document_options
 @output.output_options("json")
 @click.pass_obj
 def show(
@@ -155,7 +155,7 @@ def show(
       pgblend document show 42
     """
     with open_database(database_url) as connection:
-        row = _find(connection, document, collection)
+        row = find_document(connection, document, collection)
         chunks = fetch_rows(connection, _CHUNKS, {"id": row["document_id"]})
     if output_format == "json":
         output.echo_json({"document": row, "chunks": chunks})
@@ -169,18 +169,21 @@ def show(
 
 
 @command.command()
-@_document_options
+@document_options
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def delete(database_url: str | None, document: str, collection: str | None, yes: bool) -> None:
     """Delete a document with its chunks and vectors.
+
+    Its words stay in the lexical index until segments are merged, and what models found in it is
+    kept; `pgblend forget` takes both away.
 
     \b
     Examples:
       pgblend document delete deploy.md -c docs --yes
     """
     with open_database(database_url) as connection:
-        row = _find(connection, document, collection)
+        row = find_document(connection, document, collection)
         name = f"document {row['document_id']} ({output.one_line(row['source_key'])})"
         if not yes:
             click.confirm(f"Delete {name}?", abort=True, err=True)
@@ -189,7 +192,7 @@ def delete(database_url: str | None, document: str, collection: str | None, yes:
 
 
 @command.command()
-@_document_options
+@document_options
 @click.argument("metadata", type=JsonObject())
 @click.option("--replace", is_flag=True, help="Replace all metadata instead of merging.")
 @click.pass_obj
@@ -212,13 +215,13 @@ def set_metadata(
     """
     parameters = {"metadata": json.dumps(metadata), "merge": not replace}
     with open_database(database_url) as connection:
-        row = _find(connection, document, collection)
+        row = find_document(connection, document, collection)
         found = fetch_value(connection, _SET_METADATA, parameters | {"id": row["document_id"]})
     output.echo_json(found)
 
 
 @command.command()
-@_document_options
+@document_options
 @click.pass_obj
 def reset_metadata(database_url: str | None, document: str, collection: str | None) -> None:
     """Forget what set-metadata set: the source's metadata are the document's again.
@@ -230,6 +233,6 @@ def reset_metadata(database_url: str | None, document: str, collection: str | No
       pgblend document reset-metadata deploy.md -c docs
     """
     with open_database(database_url) as connection:
-        row = _find(connection, document, collection)
+        row = find_document(connection, document, collection)
         found = fetch_value(connection, _RESET_METADATA, {"id": row["document_id"]})
     output.echo_json(found)

@@ -17,12 +17,13 @@ FILE = ROOT / "docker" / "compose.yaml"
 TEXT = FILE.read_text(encoding="utf-8")
 SERVICES: dict[str, Any] = yaml.safe_load(TEXT)["services"]
 DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+BUILT = {name: service for name, service in SERVICES.items() if "build" in service}
 STAGES = re.findall(r"^FROM \S+ AS (\S+)$", DOCKERFILE, re.MULTILINE)
 
 
 def test_services_are_stages_of_the_dockerfile() -> None:
-    assert set(SERVICES) == {"database", "gateway"}
-    for service in SERVICES.values():
+    assert set(BUILT) == {"database", "gateway"}
+    for service in BUILT.values():
         build = service["build"]
         context = (FILE.parent / build["context"]).resolve()
         assert context == ROOT
@@ -60,11 +61,15 @@ def test_scripts_of_the_image_find_each_other() -> None:
 def test_volumes_are_shared_by_name_and_place() -> None:
     mounts = {
         name: dict(volume.split(":") for volume in service["volumes"])
-        for name, service in SERVICES.items()
+        for name, service in BUILT.items()
     }
-    assert {volume for each in mounts.values() for volume in each} == set(
-        yaml.safe_load(TEXT)["volumes"]
-    )
+    named = {
+        volume.partition(":")[0]
+        for service in SERVICES.values()
+        for volume in service["volumes"]
+        if not volume.startswith("./")
+    }
+    assert named == set(yaml.safe_load(TEXT)["volumes"])
     socket = SERVICES["database"]["environment"]["PGBLEND_GATEWAY_URL"].removeprefix("unix:")
     assert mounts["database"]["gateway-socket"] == mounts["gateway"]["gateway-socket"]
     assert Path(socket).parent == Path(mounts["gateway"]["gateway-socket"])
@@ -72,10 +77,30 @@ def test_volumes_are_shared_by_name_and_place() -> None:
     assert f"PGBLEND_DATA_DIR={mounts['database']['data']}" in DOCKERFILE
 
 
+def test_dashboards_are_asked_for_and_of_one_release() -> None:
+    """What is not built here runs by a profile alone, from an image of a version that is named."""
+    others = {name: service for name, service in SERVICES.items() if name not in BUILT}
+    assert set(others) == {"metrics", "prometheus", "grafana"}
+    for service in others.values():
+        assert service["profiles"] == ["dashboards"]
+        assert re.fullmatch(r"[\w/]+:v?\d+\.[\d.]+", service["image"])
+        for port in service.get("ports", []):
+            assert port.startswith("127.0.0.1:")
+
+
+def test_files_that_are_mounted_are_there() -> None:
+    for service in SERVICES.values():
+        for volume in service["volumes"]:
+            if volume.startswith("./"):
+                place, _, mode = volume.split(":")
+                assert (FILE.parent / place).exists(), place
+                assert mode == "ro"
+
+
 def test_secrets_are_optional_and_not_committed() -> None:
     ignored = (ROOT / ".gitignore").read_text().splitlines()
     for service in SERVICES.values():
-        for file in service["env_file"]:
+        for file in service.get("env_file", []):
             assert file["required"] is False
             path = f"/docker/{file['path']}"
             assert any(fnmatch.fnmatch(path, pattern) for pattern in ignored), path
