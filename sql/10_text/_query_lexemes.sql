@@ -13,7 +13,6 @@ STABLE PARALLEL UNSAFE
 ROWS 1
 SET client_min_messages = warning
 AS $function$
-#variable_conflict use_column
 DECLARE
     config regconfig;
     vector tsvector;

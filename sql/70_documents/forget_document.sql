@@ -9,7 +9,6 @@ RETURNS TABLE (place text, gone text)
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     forgotten pgblend_data.document;
     collection text;
@@ -22,7 +21,7 @@ DECLARE
     kept_judgements bigint;
 BEGIN
     SELECT d.* INTO forgotten FROM pgblend_data.document AS d
-    WHERE d.id = forget_document.document_id;
+    WHERE d.id = document_id;
     IF NOT FOUND THEN
         RETURN;
     END IF;
