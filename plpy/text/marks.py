@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from pgblend.plpy.text.query import query_groups
 from pgblend.plpy.text.vocabulary import Vocabulary, beginning_of
@@ -14,9 +13,9 @@ Hit = tuple[int, int, int]
 
 # Of ASCII all but letters and digits are blanks. Capitals are small but for I, which is no
 # capital i in Turkish: the parser knows.
-_BLANKS = bytes(
-    byte if byte > 127 or byte == ord("I") else small if chr(byte).isalnum() else ord(" ")
-    for byte, small in enumerate(bytes(range(256)).lower())
+_SIGNS = bytes([*range(48), *range(58, 65), *range(91, 97), *range(123, 128)])
+_BLANKS = bytes.maketrans(
+    _SIGNS + b"ABCDEFGHJKLMNOPQRSTUVWXYZ", b" " * len(_SIGNS) + b"abcdefghjklmnopqrstuvwxyz"
 )
 _ASCII = bytes(range(128))
 
@@ -65,23 +64,14 @@ def find_words(text: str, vocabulary: Vocabulary, lexemes: Iterable[str]) -> dic
     return found
 
 
-class Query(NamedTuple):
-    """The words of a query as the parser sees them, and those of its phrases."""
-
-    words: str
-    phrases: Sequence[Sequence[str]] = ()
-
-
-def read_query(query: str) -> Query:
-    """Return what a query looks for, without exclusions."""
+def read_query(query: str) -> tuple[str, list[list[str]]]:
+    """Return what a query looks for, without exclusions, and the words of its phrases."""
     # without operators there is nothing to parse
     if '"' not in query and "-" not in query and "or" not in query.lower().split():
-        return Query(query)
+        return query, []
     parsed = query_groups(query)
-    phrases = (phrase for group in parsed["groups"] for phrase in group["phrases"])
-    return Query(
-        parsed["words"], [spaced_words(indexable_text(phrase)).split() for phrase in phrases]
-    )
+    phrases = [phrase for group in parsed["groups"] for phrase in group["phrases"]]
+    return parsed["words"], [spaced_words(indexable_text(one)).split() for one in phrases]
 
 
 class Marker:
