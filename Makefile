@@ -7,7 +7,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install-size setup setup-run demo test quick faults clients scale relevance all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
+.PHONY: help install-size setup setup-run demo test quick faults clients frameworks scale relevance all bench bench-publish bench-hybrid bench-lexical lint format up down freeze docs site golden clean
 
 help: ## Show the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | column -t -s "$$(printf '\t')"
@@ -33,9 +33,12 @@ quick: setup ## Tier 1, in CI: all but slow tests, three at a time, with coverag
 faults: setup ## Tier 2: everything that may go wrong, and a table of what held (half an hour)
 	$(PYTEST) -m fault --fault-table
 
-clients: setup ## Tier 3: BI drivers, pages in a browser, MCP's conformance suite, the documentation's programs (ten minutes)
-	$(PYTEST) tests/contract/test_pickers.py tests/browser tests/serve/test_mcp_conformance.py tests/docs
+clients: setup ## Tier 3: clients and BI tools, pages in a browser, MCP's conformance suite, the documentation's programs (half an hour)
+	$(PYTEST) tests/clients tests/browser tests/serve/test_mcp_conformance.py tests/docs
 	@echo "A client that is not here was skipped, and is named above"
+
+frameworks: setup ## LangChain's own suites, LlamaIndex, Haystack, Django and SQLAlchemy over a database (two minutes)
+	$(PYTEST) tests/integrations tests/docs/test_examples.py::test_the_slow_examples_of_a_page
 
 scale: ## Tier 4: time and size at 10,000 to 500,000 passages (an hour; BENCH="--sizes 10000" for less)
 	docker/provision.sh
@@ -66,7 +69,7 @@ bench-lexical: setup ## The lexical arm beside pg_textsearch, ts_rank_cd and bm2
 	command -v debootstrap || apt-get install --yes debootstrap
 	$(VENV)/bin/python tests/benchmarks/bench_lexical.py $(CORPORA)
 
-install-size: setup ## What `pip install pgblend` brings, plain and with each extra: fails above 150 MB (five minutes)
+install-size: setup ## What `pip install pgblend` brings, plain and with each extra: fails above 150 MB (ten minutes)
 	$(VENV)/bin/python tests/benchmarks/install_sizes.py
 
 lint: setup ## ruff, mypy, sqlfluff and shellcheck

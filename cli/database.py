@@ -1,7 +1,7 @@
 """The way to PostgreSQL: which server, a ready connection, and errors that people can act on.
 
 The only module of the command line that imports psycopg, beside serve/pool.py, which asks without
-blocking.
+blocking; integrations/ are for programs that have connections of their own.
 """
 
 import logging
@@ -78,18 +78,25 @@ def connect(
     connection = _open(url, application_name)
     try:
         connection.add_notice_handler(_print_warning)
-        migrated, vector_version = _prepare(connection)
-        if check:
-            check_versions(connection.info.server_version, vector_version)
-            check_migrated(migrated)
-            _check_revision(connection)
-        if vector_version is not None:
-            register_vector(connection)
+        prepare(connection, check=check)
         connection.autocommit = autocommit
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def prepare(connection: Connection, *, check: bool = True) -> None:
+    """Make pgblend's routines and the vector type known; `check` refuses what `connect` does."""
+    row = connection.execute(_PREPARE).fetchone()
+    assert row is not None
+    migrated, vector_version, _ = row
+    if check:
+        check_versions(connection.info.server_version, vector_version)
+        check_migrated(migrated)
+        _check_revision(connection)
+    if vector_version is not None:
+        register_vector(connection)
 
 
 def open_database(option: str | None, *, check: bool = True) -> Connection:
@@ -225,13 +232,6 @@ def _parse(url: str) -> dict[str, str | int | None]:
             exit_code=ExitCode.DATABASE,
         ) from None
     return dict(parts)
-
-
-def _prepare(connection: Connection) -> tuple[bool, str | None]:
-    """Set the search path; tell whether pgblend is there, and which pgvector."""
-    row = connection.execute(_PREPARE).fetchone()
-    assert row is not None
-    return row[0], row[1]
 
 
 def _check_revision(connection: Connection) -> None:

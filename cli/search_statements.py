@@ -5,12 +5,31 @@ Beside them all bind `profile`; CONTEXT `output_format`, FACETS `keys`, DIAGNOSE
 
 from typing import LiteralString
 
+from pgblend.cli.search_output import RESULT_COLUMNS
+
 SEARCH: LiteralString = """
     SELECT * FROM blend.hybrid_search(
         query => %(query)s::text, result_limit => %(limit)s::integer,
         collections => %(collections)s::text[], filter => %(filter)s::jsonb,
         profile => %(profile)s::text, options => %(options)s::jsonb,
         query_embedding => %(query_embedding)s::vector)
+"""
+VECTOR_SEARCH: LiteralString = """
+    SELECT * FROM blend.vector_search(
+        query => nullif(%(query)s::text, ''), result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        options => %(options)s::jsonb, query_embedding => %(query_embedding)s::vector)
+"""
+LEXICAL_SEARCH: LiteralString = """
+    SELECT * FROM blend.lexical_search(
+        query => %(query)s::text, result_limit => %(limit)s::integer,
+        collections => %(collections)s::text[], filter => %(filter)s::jsonb,
+        options => %(options)s::jsonb)
+"""
+# The rows as one JSON text, without what is told beside them.
+WRITTEN_ROWS: LiteralString = f"""
+    SELECT coalesce(json_agg(found), '[]')::text AS rows
+    FROM (SELECT {", ".join(RESULT_COLUMNS)} FROM ({SEARCH}) AS searched) AS found
 """
 CONTEXT: LiteralString = """
     SELECT blend.get_context(

@@ -20,11 +20,16 @@ DROP TYPE pgblend_data.attached_row, pgblend_data.given_chunk, blend.search_resu
 DROP SCHEMA blend, pgblend;
 
 -- Roles belong to the whole server: another database may still use them, and then they stay.
-DROP OWNED BY pgblend_reader, pgblend_writer, pgblend_admin, pgblend_gateway, pgblend_serve;
+DROP OWNED BY
+pgblend_reader, pgblend_analyst, pgblend_writer, pgblend_admin, pgblend_gateway, pgblend_serve;
 DO $do$
 BEGIN
-    DROP ROLE pgblend_admin, pgblend_writer, pgblend_reader, pgblend_gateway, pgblend_serve;
+    DROP ROLE
+        pgblend_admin, pgblend_writer, pgblend_analyst, pgblend_reader, pgblend_gateway,
+        pgblend_serve;
 EXCEPTION WHEN dependent_objects_still_exist THEN
-    RAISE NOTICE 'the roles pgblend_reader, _writer, _admin, _gateway and _serve stay: %', SQLERRM;
+    RAISE NOTICE
+        'the roles pgblend_reader, _analyst, _writer, _admin, _gateway and _serve stay: %',
+        SQLERRM;
 END
 $do$;

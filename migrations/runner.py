@@ -37,7 +37,8 @@ _FOLDER = Path(str(files("pgblend.migrations")))
 _RELEASED = _FOLDER / "snapshots" / "released.sha256"
 _ROLES = text(
     "SELECT rolname FROM pg_roles WHERE rolname IN"
-    " ('pgblend_admin', 'pgblend_gateway', 'pgblend_reader', 'pgblend_serve', 'pgblend_writer')"
+    " ('pgblend_admin', 'pgblend_analyst', 'pgblend_gateway', 'pgblend_reader', 'pgblend_serve',"
+    " 'pgblend_writer')"
     " ORDER BY rolname"
 )
 _STILL_USED = "2BP01"  # dependent_objects_still_exist

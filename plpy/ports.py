@@ -119,8 +119,9 @@ class SimilarRequest(NamedTuple):
 class SimilarLexeme(NamedTuple):
     """A lexeme of the vocabulary that the one at a `place` of the request may stand for.
 
-    Found by edits of the word, with their `cost`; or, where that found nothing for this word,
-    `is_alike`: by trigrams, with the `likeness` by which the nodes' lists are cut.
+    Found by edits of the word, or, where that found nothing for this word, `is_alike`: by trigrams,
+    with the `likeness` by which the nodes' lists are cut. `cost` is that of the edits, infinite
+    where it is too high.
     """
 
     place: int
@@ -153,7 +154,11 @@ class LexicalPort(Protocol):
 
 
 class Passage(NamedTuple):
-    """A stored passage with its document's columns; `metadata` is JSON."""
+    """A stored passage with its document's columns; `metadata` is JSON.
+
+    `may_repeat` is false where surely no other passage that may be seen has the same text; who asks
+    several nodes knows it of none, since none knows the others' texts.
+    """
 
     chunk_id: int
     content: str
@@ -169,6 +174,7 @@ class Passage(NamedTuple):
     source_key: str
     uri: str | None
     title: str | None
+    may_repeat: bool
 
 
 class Holder(NamedTuple):
@@ -184,9 +190,10 @@ class Holder(NamedTuple):
 
 
 class PassagesRequest(NamedTuple):
-    """Which passages to read."""
+    """Which passages to read, of collections that are searched."""
 
     chunk_ids: Sequence[int]
+    collection_ids: Sequence[int]
     timeout_ms: float
 
 

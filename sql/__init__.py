@@ -5,11 +5,12 @@ public `blend.name`, `_name` the private `pgblend._name`. The file `sql/NN_stage
 routine of its name and the private ones that no other file calls, each below what it calls. Views
 and trigger functions of one subject stand together in a file that the subject names.
 
-Folders give the creation order; within a folder, objects are ordered by what they call, since a
-`BEGIN ATOMIC` body binds when it is created. Four things are put in: the program (program.py),
-load_program.txt before every PL/Python body that imports from it, public_errors.plpgsql around the
-body of every public routine in PL/pgSQL, which raises its errors anew, and `SET search_path FROM
-CURRENT` where a body names no other. Two follow at the end: rights on what is private (rights.py)
+Folders give the creation order; within a folder, objects are ordered by what they call or read,
+since a view or a `BEGIN ATOMIC` body binds when it is created. Four things are put in: the program
+(program.py), load_program.txt before every PL/Python body that imports from it,
+public_errors.plpgsql around the body of every public routine in PL/pgSQL, which raises its errors
+anew, and a search_path: that of pg_catalog alone for a routine with its owner's rights, FROM
+CURRENT where another body names none. Two follow at the end: rights on what is private (rights.py)
 and COMMENTs (comments.py).
 """
 
@@ -26,12 +27,13 @@ from pgblend.sql.program import program_modules, program_text, with_program
 from pgblend.sql.rights import derived_grants
 
 _CALL = re.compile(r"\b(?:pg)?blend\.(\w+)\s*\(")
+_READ = re.compile(r"\bFROM (?:pg)?blend\.(\w+)")  # a view
 _PUBLIC_BODY = re.compile(
-    r"(LANGUAGE plpgsql\n\w+ PARALLEL UNSAFE\n.*?AS \$function\$\n)((?:#[^\n]*\n)*)(.*?)"
-    r"(\n\$function\$;)",
+    r"(LANGUAGE plpgsql\n\w+ PARALLEL UNSAFE\n.*?AS \$function\$\n)(.*?)(\n\$function\$;)",
     re.DOTALL,
 )
 _WITHOUT_PATH = re.compile(r"(\nLANGUAGE pl\w+\n(?:(?!SET search_path)[^\n]+\n)*?)(?=AS \$)")
+_DEFINER = "\nSECURITY DEFINER\n"
 _SHELL = "_search"  # of all searches, which the CLI calls as well
 _PROSE = re.compile(r"--[^\n]*|COMMENT ON [^;]*;|HINT = '[^']*'")
 
@@ -52,8 +54,9 @@ class SourceObject:
 
     @property
     def calls(self) -> set[str]:
-        """Names of pgblend routines that the code calls."""
-        return set(_CALL.findall(_PROSE.sub("", self.text))) - {self.name}
+        """Names of pgblend routines that the code calls, and of views that it reads."""
+        code = _PROSE.sub("", self.text)
+        return {*_CALL.findall(code), *_READ.findall(code)} - {self.name}
 
 
 def source_objects() -> list[SourceObject]:
@@ -98,12 +101,13 @@ def _with_errors(one: SourceObject, errors: str) -> str:
     if one.name.startswith("_") and one.name != _SHELL:
         return one.text
     return _PUBLIC_BODY.sub(
-        lambda found: f"{found[1]}{found[2]}BEGIN\n{found[3]}\n{errors}END;{found[4]}", one.text
+        lambda found: f"{found[1]}BEGIN\n{found[2]}\n{errors}END;{found[3]}", one.text
     )
 
 
 def _with_search_path(text: str) -> str:
     """Pin the search_path of a body that names none: a caller's would change what it calls."""
+    text = text.replace(_DEFINER, f"{_DEFINER}SET search_path = pg_catalog, pg_temp\n")
     return _WITHOUT_PATH.sub(r"\1SET search_path FROM CURRENT\n", text)
 
 

@@ -10,7 +10,13 @@ import ast
 import re
 from collections.abc import Mapping
 
-ROLES = ("pgblend_reader", "pgblend_writer", "pgblend_admin")  # each has the rights of the first
+# Each with those whose rights it has.
+ROLES = {
+    "pgblend_reader": (),
+    "pgblend_analyst": ("pgblend_reader",),
+    "pgblend_writer": ("pgblend_reader",),
+    "pgblend_admin": ("pgblend_analyst", "pgblend_writer"),
+}
 _LISTED = re.compile(r"^(GRANT|REVOKE) \w+ ON(?: FUNCTION)?\n([^;]*?)\n(?:TO|FROM) (\w+);", re.M)
 _NAMED = re.compile(r"\b(?:pg)?blend\.(\w+)")
 _PRIVATE = re.compile(r"\b_[a-z]\w*")
@@ -27,11 +33,11 @@ def derived_grants(access: str, sources: Mapping[str, str], modules: Mapping[str
     revoked = _listed(access, "REVOKE")
     ends = {name for name, text in sources.items() if "\nSECURITY DEFINER\n" in text} | revoked
     private = {name for name in sources if name.startswith("_")} - revoked
-    statements, known = [], set[str]()
-    for role in ROLES:
-        granted = _listed(access, "GRANT", role)
-        derived = (_reached(granted, calls, ends) & private) - granted - known
-        known |= granted | derived
+    statements, known = [], dict[str, set[str]]()
+    for role, others in ROLES.items():
+        granted, has = _listed(access, "GRANT", role), {n for other in others for n in known[other]}
+        derived = (_reached(granted, calls, ends) & private) - granted - has
+        known[role] = granted | derived | has
         views = {name for name in derived if "\nCREATE OR REPLACE VIEW " in sources[name]}
         for right, names in (("SELECT ON", views), ("EXECUTE ON FUNCTION", derived - views)):
             listed = ",\n".join(f"pgblend.{name}" for name in sorted(names))

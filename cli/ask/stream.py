@@ -9,6 +9,7 @@ import httpx
 
 from pgblend.cli.search_models import gateway_headers, gateway_settings
 from pgblend.cli.server.gateway_token import token_for
+from pgblend.plpy.models.answer import one_line, storable
 
 LONGEST_ANSWER = 1_000_000  # characters: a model that never stops is stopped
 
@@ -79,7 +80,7 @@ def event_of(line: str) -> dict[str, Any] | None:
     if data == "[DONE]":
         return None
     try:
-        event = json.loads(data)
+        event = storable(json.loads(data))
     except ValueError:
         event = None
     if not isinstance(event, dict):
@@ -120,6 +121,6 @@ def refusal(response: httpx.Response) -> str:
 
 def _message(body: Any) -> str:
     try:
-        return " ".join(str(body["error"]["message"]).split())
+        return one_line(str(body["error"]["message"]))
     except (KeyError, TypeError):
         return "the gateway's answer is an error without a message"

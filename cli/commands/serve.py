@@ -48,7 +48,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=click.IntRange(1, 1000),
     default=8,
     show_default=True,
-    help="Connections to the database, which all callers share.",
+    help="Most connections to the database, which all callers share.",
 )
 @click.option(
     "--pool-timeout",

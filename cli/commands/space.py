@@ -43,6 +43,7 @@ _CREATE = """
 """
 _SWITCH = "SELECT blend.switch_embedding_space(%(name)s::text, %(even_incomplete)s)"
 _TUNE = "SELECT * FROM blend.tune_embedding_space(%(name)s::text, %(sample)s)"
+_INDEX = "SELECT blend.index_embedding_space(%(name)s::text, %(indexed)s)"
 _TUNED = ("ef_search", "recall", "worst_recall", "index_ms", "exact_ms", "kept")
 _DROP = "SELECT blend.drop_embedding_space(%(name)s::text, %(even_active)s)"
 _NO_SPACE = "run: pgblend space list"
@@ -50,7 +51,7 @@ _NO_SPACE = "run: pgblend space list"
 
 @click.group()
 def command() -> None:
-    """Embedding spaces: make one, fill, compare, switch, tune, drop.
+    """Embedding spaces: make one, fill, index, compare, switch, tune, drop.
 
     An embedding space holds the vectors of one model. Searches use the active one; another can be
     filled beside it, compared with it on judged queries, and take its place at once.
@@ -281,6 +282,28 @@ def tune(database_url: str | None, name: str | None, sample: int, output_format:
     if not rows:
         raise UserError("the space has no vectors to try", hint=_NO_SPACE)
     output.echo_list("tries", rounded(rows, output_format), _TUNED, output_format)
+
+
+@command.command()
+@click.argument("name")
+@click.option("--off", is_flag=True, help="Drop it, until you call this again.")
+@click.pass_obj
+def index(database_url: str | None, name: str, off: bool) -> None:
+    """Make the vector index of a space, or drop it while many vectors are stored.
+
+    Without it they are stored several times faster, and the index is then made at once. Until then
+    searches compare all vectors: exact, and slower with each.
+
+    \b
+    Examples:
+      pgblend space index second --off
+      pgblend space fill second
+      pgblend space index second
+    """
+    changed = call(database_url, _INDEX, {"name": name, "indexed": not off})
+    told = "there is no index now" if off else "the index is made"
+    before = "there was none" if off else "it was there"
+    click.echo(f"embedding space {name}: {told if changed else before}", err=True)
 
 
 @command.command()

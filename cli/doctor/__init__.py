@@ -1,7 +1,7 @@
 """Checks of every part that a search needs: extras, server, database objects, models."""
 
 from pgblend.cli.database import connect
-from pgblend.cli.doctor import models, objects, server
+from pgblend.cli.doctor import cache, models, objects, server
 from pgblend.cli.doctor.check import Check, run
 from pgblend.cli.errors import UserError
 from pgblend.cli.extras import MODULES, how_to_install, missing
@@ -20,7 +20,8 @@ def run_checks(url: str) -> list[Check]:
         checks += run(server.CHECKS, connection)
         checks += run((lambda _: objects.migrations(url),), connection)
         if objects.is_migrated(connection):
-            checks += run((*objects.CHECKS, *models.CHECKS), connection)
+            # Before the models' checks, which read the index.
+            checks += run((*objects.CHECKS, *cache.CHECKS, *models.CHECKS), connection)
     return checks
 
 

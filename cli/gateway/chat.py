@@ -1,6 +1,7 @@
 """Chat completions through litellm, whole or streamed, in OpenAI's shape."""
 
 import asyncio
+import codecs
 import json
 import time
 import uuid
@@ -15,6 +16,7 @@ from pgblend.cli.gateway.errors import GatewayError, bad_answer
 from pgblend.cli.gateway.fallback import first_answer
 from pgblend.cli.gateway.observer import Observer
 from pgblend.cli.gateway.providers import Providers
+from pgblend.plpy.models.answer import whole_letters
 
 Answer = dict[str, Any]
 
@@ -65,6 +67,7 @@ class Chat:
     ) -> AsyncIterator[bytes]:
         """Yield the events; an error raises before the first of them, and is one of them after."""
         frame = _frame("chat.completion.chunk", record.model)
+        letters = codecs.getincrementaldecoder("utf-16-le")("replace")
         begun = False
         try:
             with self._observer.observe(record):
@@ -81,7 +84,7 @@ class Chat:
                 while (piece := await self._next(pieces, record, deadline)) is not None:
                     record.count(piece)
                     if begun or _has_text(piece):
-                        yield _event({**frame, **_delta(piece)})
+                        yield _event({**frame, **_delta(piece, letters)})
                         begun = True
                 if not begun:
                     raise bad_answer(f"{record.model} gave an answer without a text")
@@ -122,7 +125,7 @@ def _answer(model: str, answer: Any) -> Answer:
         raise bad_answer(f"{model} gave an answer without a message") from None
     if not isinstance(text, str):
         raise bad_answer(f"{model} gave an answer without a text ({str(reason)[:40]})")
-    message = {"role": "assistant", "content": text}
+    message = {"role": "assistant", "content": whole_letters(text)}
     return {
         **_frame("chat.completion", model),
         "choices": [{"index": 0, "message": message, "finish_reason": str(reason or "stop")}],
@@ -134,20 +137,18 @@ def _has_text(piece: Any) -> bool:
     return any(choice.delta.content for choice in piece.choices)
 
 
-def _delta(piece: Any) -> Answer:
+def _delta(piece: Any, letters: codecs.IncrementalDecoder) -> Answer:
+    """Return what a piece adds; half a letter at its end waits in `letters` for the next one."""
     usage = _usage(piece)
     if usage["total_tokens"]:  # the last piece: what it all cost, and no text
         return {"choices": [], "usage": usage}
-    return {
-        "choices": [
-            {
-                "index": 0,
-                "delta": {"content": choice.delta.content} if choice.delta.content else {},
-                "finish_reason": choice.finish_reason,
-            }
-            for choice in piece.choices[:1]
-        ]
-    }
+    choices = []
+    for choice in piece.choices[:1]:
+        halves = (choice.delta.content or "").encode("utf-16-le", "surrogatepass")
+        text = letters.decode(halves, final=choice.finish_reason is not None)
+        delta = {"content": text} if text else {}
+        choices.append({"index": 0, "delta": delta, "finish_reason": choice.finish_reason})
+    return {"choices": choices}
 
 
 def _usage(answer: Any) -> dict[str, int]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from json_repair import repair_json
 
+from pgblend.plpy.models.answer import storable
+
 _FILE = files("pgblend.cli.schemas") / "expansion.schema.json"
 # What providers call strict: every field is required and no other allowed; limits on counts and
 # lengths are not taken by all of them, so the guardrails have them. Nor are "$schema" and "title".
@@ -43,6 +45,7 @@ def read_expansion(text: str) -> dict[str, Any]:
 
 def _checked(value: Any) -> dict[str, Any]:
     """Check the schema: both lists must be there; hyde and notes may be missing or null."""
+    value = storable(value)
     if not isinstance(value, dict):
         raise InvalidExpansionError("it is not a JSON object")
     for name in ("lexicalQueries", "vectorQueries"):

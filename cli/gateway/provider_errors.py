@@ -13,6 +13,7 @@ import httpx
 
 from pgblend.cli.gateway.bounded_answer import MAX_ANSWER_BYTES, AnswerTooLargeError
 from pgblend.cli.gateway.errors import GatewayError, bad_answer
+from pgblend.plpy.models.answer import whole_letters
 from pgblend.plpy.models.secrets import mask_secrets
 
 _MAX_MESSAGE = 300
@@ -114,4 +115,4 @@ def _reason(error: Exception, secret: str | None) -> str:
     quoted = re.search(r"""['"]message['"]: (['"])(.+?)\1(?:, ['"]|})""", text)
     text = quoted.group(2) if quoted else _WRAPPER.sub("", text)
     named = [value for name, value in os.environ.items() if _SECRET_NAME.search(name.upper())]
-    return mask_secrets(" ".join(text.split()), [*named, secret])[:_MAX_MESSAGE]
+    return mask_secrets(" ".join(whole_letters(text).split()), [*named, secret])[:_MAX_MESSAGE]

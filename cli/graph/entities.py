@@ -8,6 +8,7 @@ from typing import Any
 
 from pgblend.cli.database import Connection, fetch_rows, fetch_value
 from pgblend.cli.ingest.gateway_client import GatewayClient, GatewayUnavailableError
+from pgblend.plpy.models.answer import storable
 
 _BATCH = 20
 _LONGEST_TEXT = 12_000
@@ -140,7 +141,7 @@ def checked_answer(answer: str) -> dict[str, Any]:
     """Return a model's answer held to the schema; ValueError says what is wrong with it."""
     text = answer.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
     try:
-        found = json.loads(text)
+        found = storable(json.loads(text))
     except ValueError:
         raise ValueError("the model's answer is not JSON") from None
     if not isinstance(found, dict):
@@ -155,8 +156,7 @@ def checked_answer(answer: str) -> dict[str, Any]:
             raise ValueError(f"{name!r} in the model's answer are not objects with {required}")
         kept = (*required, *(("description",) if name == "entities" else ()))
         result[name] = [
-            {key: item[key].replace("\x00", "") for key in kept if isinstance(item.get(key), str)}
-            for item in items
+            {key: item[key] for key in kept if isinstance(item.get(key), str)} for item in items
         ]
     return result
 

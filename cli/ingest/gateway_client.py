@@ -13,6 +13,7 @@ from pgvector import Vector
 
 from pgblend.cli.server.gateway_token import TOKEN_VARIABLE, token_for
 from pgblend.cli.server.state import DATA_DIRECTORY_VARIABLE
+from pgblend.plpy.models.answer import one_line, storable
 from pgblend.plpy.models.secrets import mask_secrets
 
 _TIMEOUT = httpx.Timeout(120, connect=5)
@@ -90,7 +91,7 @@ class GatewayClient:
         }
         response = self._ask("/v1/chat/completions", body)
         try:
-            text = response.json()["choices"][0]["message"]["content"]
+            text = _said(response)
         except (ValueError, KeyError, TypeError, IndexError):
             text = None
         if not isinstance(text, str):
@@ -113,7 +114,7 @@ class GatewayClient:
         }
         response = self._ask("/v1/chat/completions", body)
         try:
-            return str(response.json()["choices"][0]["message"]["content"] or "")
+            return str(_said(response) or "")
         except (ValueError, KeyError, IndexError, TypeError):
             raise GatewayUnavailableError(
                 f"the answer of {self._url} is no chat completion",
@@ -172,6 +173,11 @@ class GatewayClient:
         return vectors
 
 
+def _said(response: httpx.Response) -> Any:
+    """Return what a chat model said, with letters that PostgreSQL can store."""
+    return storable(response.json()["choices"][0]["message"]["content"])
+
+
 def _vector(value: str | list[float]) -> Vector:
     """Read a vector; servers that do not know base64 send numbers."""
     if isinstance(value, str):
@@ -197,7 +203,7 @@ def _refusal(response: httpx.Response, model: str) -> GatewayUnavailableError:
     """Say what the gateway said; its messages name the remedy."""
     token = response.request.headers.get("Authorization", "").removeprefix("Bearer ")
     try:
-        message = mask_secrets(str(response.json()["error"]["message"]), [token])
+        message = one_line(str(response.json()["error"]["message"]), [token])
     except (ValueError, KeyError, TypeError):
         message = f"status {response.status_code}"
     hint = "run this again once it is mended: what is missing a vector is remembered"
@@ -207,7 +213,7 @@ def _refusal(response: httpx.Response, model: str) -> GatewayUnavailableError:
             f"its folder into {DATA_DIRECTORY_VARIABLE}"
         )
     return GatewayUnavailableError(
-        f"model {model!r}: {' '.join(message.split())}",
+        f"model {model!r}: {message}",
         hint,
         may_be_the_text=response.status_code in _MAY_BE_THE_TEXT,
         retry_after=_retry_after(response),

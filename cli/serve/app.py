@@ -1,8 +1,7 @@
 """The door's HTTP routes."""
 
-import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,10 +32,12 @@ from pgblend.cli.serve.endpoints import ENDPOINTS, Endpoint
 from pgblend.cli.serve.limits import Limiter
 from pgblend.cli.serve.metrics import Metrics
 from pgblend.cli.serve.openapi import openapi
+from pgblend.cli.serve.page import answer as growing_answer
 from pgblend.cli.serve.page.endpoints import page_endpoints
 from pgblend.cli.serve.page.routes import page_routes
 from pgblend.cli.serve.policy import CallLimits
 from pgblend.cli.serve.problems import Problem
+from pgblend.cli.serve.written import written_answer
 
 if TYPE_CHECKING:
     from pgblend.cli.serve.mcp.http import McpOverHttp
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 Handler = Callable[[Request], Awaitable[Response]]
 _OTHER_PATHS = (
     *("/health", "/mcp", "/metrics", "/openapi.json"),
-    *("/v1/chat/completions", "/v1/models"),
+    *("/v1/chat/completions", "/v1/models", "/page/answer"),
 )
 _NOTHING = Query("SELECT 1 AS one", {})
 
@@ -70,6 +71,7 @@ def create_app(door: Door, hosts: frozenset[str], limits: CallLimits) -> Starlet
             Route("/v1/documents/{document_id}", routes.document),
             Route("/v1/chat/completions", routes.chat, methods=["POST"]),
             Route("/v1/models", routes.models),
+            Route("/page/answer", routes.page_answer, methods=["POST"]),
             Route("/mcp", routes.mcp, methods=["POST"]),
             Route("/health", routes.health),
             Route("/metrics", routes.show_metrics),
@@ -156,10 +158,16 @@ class _Routes:
                 work = chat.complete(self.door, caller, given, base)
                 return _json(await while_connected(request, work))
             events = chat.stream(self.door, caller, given, base)
-            first = await while_connected(request, events.asend(None))
-            streamed = _rest(first, events, stack.pop_all())
-            headers = {"Cache-Control": "no-store"}
-            return StreamingResponse(streamed, media_type="text/event-stream", headers=headers)
+            return await _streamed(request, events, stack, chat.error_event)
+
+    async def page_answer(self, request: Request) -> Response:
+        """Answer the page, sentence by sentence."""
+        caller = _caller(request, "ask")
+        with ExitStack() as stack:
+            stack.enter_context(self.limiter.call(caller.token))
+            given = await self._body(request, self._read_ask)
+            events = growing_answer.stream(self.door, caller, given)
+            return await _streamed(request, events, stack, growing_answer.error_event)
 
     async def mcp(self, request: Request) -> Response:
         """Answer a message of the Model Context Protocol."""
@@ -196,12 +204,32 @@ class _Routes:
     def _read_chat(self) -> Read:
         return reader(request_schemas.CHAT)
 
+    @cached_property
+    def _read_ask(self) -> Read:
+        return reader(request_schemas.ASK)
+
     async def _body(self, request: Request, read: Read) -> dict[str, Any]:
         return read(await read_body(request, self.limits.body_bytes))
 
 
+async def _streamed(
+    request: Request,
+    events: AsyncGenerator[bytes, None],
+    held: ExitStack,
+    error_event: Callable[[Problem], bytes],
+) -> Response:
+    """Answer with events; what fails before the first of them raises. `held` is until the last."""
+    first = await while_connected(request, events.asend(None))
+    rest = _rest(first, events, held.pop_all(), error_event)
+    headers = {"Cache-Control": "no-store"}
+    return StreamingResponse(rest, media_type="text/event-stream", headers=headers)
+
+
 async def _rest(
-    first: bytes, events: AsyncIterator[bytes], held: ExitStack
+    first: bytes,
+    events: AsyncIterator[bytes],
+    held: ExitStack,
+    error_event: Callable[[Problem], bytes],
 ) -> AsyncIterator[bytes]:
     """Yield all events; what fails after the first is one of them."""
     with held:
@@ -210,7 +238,7 @@ async def _rest(
             async for event in events:
                 yield event
         except Exception as error:
-            yield chat.error_event(any_problem(error))
+            yield error_event(any_problem(error))
 
 
 def _caller(request: Request, scope: str) -> Caller:
@@ -218,10 +246,9 @@ def _caller(request: Request, scope: str) -> Caller:
 
 
 def _json(answer: dict[str, Any], caller: Caller | None = None) -> Response:
-    """Return the answer as the command line writes JSON, with the warnings of the server."""
+    """Return the answer with the warnings of the server."""
     content = answer | {"warnings": caller.warnings} if caller else answer
-    text = json.dumps(content, ensure_ascii=False, default=str, separators=(",", ":"))
-    return Response(text.encode("utf-8", "replace"), media_type="application/json")
+    return Response(written_answer(content), media_type="application/json")
 
 
 async def _answer_problem(request: Request, error: Exception) -> Response:

@@ -4,7 +4,6 @@ Only sentences that passages bear out are ever sent, and none is taken back.
 """
 
 import asyncio
-import json
 import re
 import time
 import uuid
@@ -16,6 +15,7 @@ from pgblend.cli.search_models import Query
 from pgblend.cli.search_request import SearchRequest
 from pgblend.cli.serve.answers import Question, answer_events
 from pgblend.cli.serve.door import Caller, Door
+from pgblend.cli.serve.events import event as sse
 from pgblend.cli.serve.problems import Problem
 from pgblend.cli.serve.request_schemas import DEFAULT_ROWS
 from pgblend.cli.tokens import count_tokens
@@ -86,25 +86,25 @@ async def stream(
     text = ""
     async for event in _events(door, caller, given):
         if isinstance(event, str):
-            yield _event(frame | _choice({**role, "content": event}))
+            yield sse(frame | _choice({**role, "content": event}))
             text, role = text + event, {}
             continue
         _check_asked(event)
         if not text:
-            yield _event(frame | _choice({**role, "content": ABSTENTION}))
+            yield sse(frame | _choice({**role, "content": ABSTENTION}))
             text = ABSTENTION
         elif sources := _sources(event):
-            yield _event(frame | _choice({"content": sources}))
+            yield sse(frame | _choice({"content": sources}))
         last = _choice({"annotations": _annotations(text, event, base_url)}, _reason(event))
-        yield _event(frame | last | {"pgblend": _notes(event, caller)})
+        yield sse(frame | last | {"pgblend": _notes(event, caller)})
         if (given.get("stream_options") or {}).get("include_usage"):
-            yield _event(frame | {"choices": [], "usage": await _usage(text, event)})
+            yield sse(frame | {"choices": [], "usage": await _usage(text, event)})
     yield b"data: [DONE]\n\n"
 
 
 def error_event(problem: Problem) -> bytes:
     """Return the event that tells of a failure after the first sentence."""
-    return _event(problem.openai_body())
+    return sse(problem.openai_body())
 
 
 async def _events(door: Door, caller: Caller, given: Answer) -> AsyncIterator[str | Answer]:
@@ -204,7 +204,3 @@ def _frame(kind: str, model: str) -> Answer:
 
 def _choice(delta: Answer, reason: str | None = None) -> Answer:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
-
-
-def _event(content: Answer) -> bytes:
-    return b"data: " + json.dumps(content, ensure_ascii=False).encode() + b"\n\n"

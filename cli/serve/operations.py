@@ -5,11 +5,11 @@ from typing import Any, LiteralString
 
 from pgblend.cli import search_statements
 from pgblend.cli.search_models import Query
-from pgblend.cli.search_output import RESULT_COLUMNS
 from pgblend.cli.serve.answers import ask_parameters, last_event
 from pgblend.cli.serve.body import search_request
 from pgblend.cli.serve.door import Caller, Door
 from pgblend.cli.serve.request_schemas import DEFAULT_CONTEXT_ROWS
+from pgblend.cli.serve.written import Written
 
 Body = dict[str, Any]
 Operation = Callable[[Door, Caller, Body], Coroutine[Any, Any, Body]]
@@ -36,9 +36,8 @@ _REMEMBER: LiteralString = """
 
 async def search(door: Door, caller: Caller, given: Body) -> Body:
     """Search, as `pgblend query` does."""
-    rows, degraded = await _searched(door, caller, given, search_statements.SEARCH)
-    results = [{column: row[column] for column in RESULT_COLUMNS} for row in rows]
-    return {"query": given["query"], "results": results, "degraded": degraded}
+    (row,), degraded = await _searched(door, caller, given, search_statements.WRITTEN_ROWS)
+    return {"query": given["query"], "results": Written(row["rows"]), "degraded": degraded}
 
 
 async def context(door: Door, caller: Caller, given: Body) -> Body:

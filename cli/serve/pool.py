@@ -4,10 +4,12 @@ Beside database.py the only module that imports psycopg: it asks without blockin
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, LiteralString, Self
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
+from psycopg.sql import Literal
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from pgblend.cli.database import translate
@@ -19,6 +21,7 @@ from pgblend.cli.serve.tokens import digest_of
 
 _APPLICATION = "pgblend serve"
 _CONNECT_SECONDS = 5
+_MOST_HEADS = 1000
 _WAITING_BY_CONNECTION = 32  # callers; more are told to come again
 # Nothing unqualified is found but types and what is public: callers' own schemas are not looked at.
 _PATH: LiteralString = """
@@ -89,7 +92,7 @@ class Pool:
             url,
             connection_class=_Connection,
             kwargs=self._settings,
-            min_size=size,
+            min_size=1,
             max_size=size,
             max_waiting=size * _WAITING_BY_CONNECTION,
             timeout=timeout_seconds,
@@ -130,10 +133,9 @@ class Pool:
         It is made as the token's role, in one round trip. A Problem says why not: a token that is
         unknown, has expired or lacks the scope, the database away, or what the server refused.
         """
-        digest = {"digest": digest_of(token)}
-        head = [Query(_SERVE, {}), Query(_TAKE_ROLE, {**digest, "scope": scope})]
+        digest = digest_of(token)
         try:
-            results, warnings = await self._run([*head, *queries])
+            results, warnings = await self._run([*_head(digest, scope), *queries])
         except _Failed as failed:
             if failed.error.diag.source_function == _SETTING_REFUSED:
                 raise _no_role(failed.error) from failed.error
@@ -155,11 +157,11 @@ class Pool:
     async def scopes(self, token: str) -> list[str]:
         """Return what a token is good for; a Problem where it is unknown or has expired."""
         try:
-            return await self._scopes({"digest": digest_of(token)})
+            return await self._scopes(digest_of(token))
         except _Failed as failed:
             raise _problem(failed.error) from failed.error
 
-    async def _refusal(self, digest: dict[str, bytes], scope: str) -> Problem | None:
+    async def _refusal(self, digest: bytes, scope: str) -> Problem | None:
         """Say why a token is not good for a scope; None where it is."""
         try:
             scopes = await self._scopes(digest)
@@ -172,8 +174,9 @@ class Pool:
         detail = f"the token is not good for {scope}, only for {', '.join(scopes)}"
         return Problem(403, "missing-scope", detail)
 
-    async def _scopes(self, digest: dict[str, bytes]) -> list[str]:
-        (_, found), _ = await self._run([Query(_SERVE, {}), Query(_FIND_TOKEN, dict(digest))])
+    async def _scopes(self, digest: bytes) -> list[str]:
+        find = Query(_FIND_TOKEN, {"digest": digest})
+        (_, found), _ = await self._run([Query(_SERVE, {}), find])
         if not found:
             raise _unknown()
         if found[0]["is_expired"]:
@@ -225,6 +228,13 @@ class Pool:
         return Problem(503, "busy", detail, retry_after="1")
 
 
+@lru_cache(maxsize=_MOST_HEADS)
+def _head(digest: bytes, scope: str) -> tuple[Query, Query]:
+    """Return what takes a token's role, its values quoted: the same for all its calls."""
+    values = {"digest": Literal(digest).as_string(), "scope": Literal(scope).as_string()}
+    return Query(_SERVE, {}), Query(_TAKE_ROLE % values, {})
+
+
 class _Failed(Exception):
     """A transaction that failed: what the server said, and whether the connection is gone."""
 
@@ -243,14 +253,16 @@ async def _transaction(
     server's session once more, which costs more than the statement.
     """
     connection.warnings = []
+    cursor = psycopg.AsyncClientCursor(connection)
     try:
-        async with psycopg.AsyncClientCursor(connection) as cursor:
-            script = ";".join(cursor.mogrify(q.sql, q.parameters or None) for q in queries)
-            await cursor.execute(script.encode())
-            results = [await cursor.fetchall()]
-            while cursor.nextset():
-                results.append(await cursor.fetchall())
-            return results, connection.warnings
+        script = ";".join(
+            cursor.mogrify(q.sql, q.parameters) if q.parameters else q.sql for q in queries
+        )
+        await cursor.execute(script.encode())
+        results = [await cursor.fetchall()]
+        while cursor.nextset():
+            results.append(await cursor.fetchall())
+        return results, connection.warnings
     except psycopg.Error as error:
         raise _Failed(error, connection.broken) from error
 

@@ -42,7 +42,6 @@ class Queue:
         ).fetchone()
         assert row is not None
         self._worker = row[0]
-        self.connection.execute(_STAGE)
         return self
 
     def __exit__(
@@ -98,15 +97,7 @@ class Queue:
 
     def store(self, space: Space, vectors: Mapping[int, Vector]) -> int:
         """Store vectors by chunk id; return how many, without those whose claim was lost."""
-        with self.connection.transaction(), self.connection.cursor() as cursor:
-            with cursor.copy(_COPY) as copy:
-                copy.set_types(["int8", "vector"])
-                for row in vectors.items():
-                    copy.write_row(row)
-            stored = cursor.execute(
-                "SELECT pgblend._store_embeddings(%s, %s)", [space.name, self._worker]
-            ).fetchone()
-        return int(stored[0]) if stored else 0
+        return store_vectors(self.connection, space.name, vectors, self._worker)
 
     def fail(self, space: Space, reasons: Mapping[int, str]) -> int:
         """Set chunks aside, to be tried later; return how many were given up for good."""
@@ -138,3 +129,25 @@ class Queue:
             [[space.name for space in spaces]],
         ).fetchone()
         return int(row[0]) if row else 0
+
+
+def store_vectors(
+    connection: Connection,
+    space: str,
+    vectors: Mapping[int, Vector],
+    worker: int | None = None,
+) -> int:
+    """Store the vectors of chunks that wait for one, by chunk id; return how many these were.
+
+    With a worker only those count that it claimed. All in one transaction.
+    """
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.execute(_STAGE)
+        with cursor.copy(_COPY) as copy:
+            copy.set_types(["int8", "vector"])
+            for row in vectors.items():
+                copy.write_row(row)
+        stored = cursor.execute(
+            "SELECT pgblend._store_embeddings(%s, %s)", [space, worker]
+        ).fetchone()
+    return int(stored[0]) if stored else 0

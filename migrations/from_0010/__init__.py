@@ -11,6 +11,7 @@ TARGET = "0011"
 
 # In this order; those of tables/ make what 0.0.1 had nothing of.
 BEFORE_ROUTINES = (
+    "tables/15_analyst_role.sql",
     "from_0010/tables.sql",
     "from_0010/settings.sql",
     "tables/25_profiles.sql",

@@ -1,6 +1,10 @@
 -- What the next version finds in chunks that 0.0.1 stored. Each keeps its id, and so its vectors
 -- and edges.
 
+-- The lengths of a chunk are the index's alone.
+ALTER TABLE pgblend_data.chunk DROP COLUMN length, DROP COLUMN own_length;
+CREATE INDEX chunk_collection_id_btree ON pgblend_data.chunk USING btree (collection_id);
+
 -- Documents are found by their names: a document's first chunk has them.
 ALTER TABLE pgblend_data.chunk DISABLE TRIGGER chunk_20_immutable;
 UPDATE pgblend_data.chunk AS c
@@ -11,7 +15,7 @@ WHERE d.id = c.document_id AND c.chunk_index = 0;
 -- The lexical index is derived from the lexemes. Without numpy there is none.
 ALTER TABLE pgblend_data.chunk ENABLE TRIGGER chunk_20_immutable;
 UPDATE pgblend_data.pending AS p
-SET records = pgblend._pack_vector(tsvectorsend(c.lexemes), c.own_position)
+SET records = (pgblend._pack_vector(tsvectorsend(c.lexemes), c.own_position)).records
 FROM pgblend_data.chunk AS c
 WHERE c.id = p.chunk_id AND c.chunk_index = 0;
 SELECT pgblend._index_collection(c.id, 'rebuild', 1)
@@ -62,9 +66,10 @@ INSERT INTO pgblend_data.pending (
     chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length,
     own_length, records)
 SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
-    c.length, c.own_length, pgblend._pack_vector(tsvectorsend(c.lexemes), c.own_position)
+    p.length, p.own_length, p.records
 FROM pgblend_data.chunk AS c
-INNER JOIN pg_temp.parsed_collection AS n ON n.collection_id = c.collection_id;
+INNER JOIN pg_temp.parsed_collection AS n ON n.collection_id = c.collection_id
+CROSS JOIN LATERAL pgblend._pack_vector(tsvectorsend(c.lexemes), c.own_position) AS p;
 SELECT pgblend._rebuild_vocabulary(n.collection_id) FROM pg_temp.parsed_collection AS n;
 SELECT pgblend._index_collection(n.collection_id, 'seal', 1)
 FROM pg_temp.parsed_collection AS n

@@ -24,6 +24,12 @@ ALTER TABLE pgblend_data.search_log ADD COLUMN purpose text NOT NULL DEFAULT 'se
 COMMENT ON COLUMN pgblend_data.search_log.purpose IS
 'search, or what the session said of it (pgblend.purpose): evaluation. Views have searches alone.';
 
+-- Admins read the log's views as members of pgblend_analyst; rights are given again at the end.
+REVOKE ALL ON
+pgblend.degraded_searches, pgblend.model_costs, pgblend.queries_without_results,
+pgblend.search_latency, pgblend.search_volume, pgblend_data.model_call
+FROM pgblend_admin, pgblend_gateway;
+
 -- How the index of a space is walked, as measured on its vectors (tune_embedding_space).
 ALTER TABLE pgblend_data.embedding_space
 ADD COLUMN ef_search integer CONSTRAINT embedding_space_ef_search_check
@@ -60,6 +66,16 @@ COMMENT ON COLUMN pgblend.search_result.score IS
 'Where MMR chooses rows for variety (setting mmr) it is the score before that, and may rise: rank '
 'is the order.';
 
+-- One trigger writes the lexical index. No search of a reader used the GIN index: row security lets
+-- no index answer @@.
+DROP INDEX pgblend_data.chunk_lexemes_gin;
+DROP TRIGGER chunk_40_index_pending ON pgblend_data.chunk;
+DROP TRIGGER chunk_45_add_words ON pgblend_data.chunk;
+COMMENT ON COLUMN pgblend_data.pending.length IS
+'Number of lexeme occurrences, without identifiers and names: the document length of BM25.';
+COMMENT ON COLUMN pgblend_data.pending.own_length IS
+'Number of those after the chunk''s own_position: what it adds to its document''s length.';
+
 -- Every row of a document names its collection. Keys are checked at the end (check_keys.sql).
 ALTER TABLE pgblend_data.document
 ADD CONSTRAINT document_id_collection_id_key UNIQUE (id, collection_id);
@@ -68,6 +84,8 @@ ALTER TABLE pgblend_data.chunk
 ADD CONSTRAINT chunk_document_id_collection_id_id_key UNIQUE (document_id, collection_id, id),
 DROP CONSTRAINT chunk_document_id_chunk_index_key,
 ADD CONSTRAINT chunk_document_id_chunk_index_key UNIQUE (document_id, chunk_index, collection_id);
+CREATE INDEX chunk_content_hash_btree
+ON pgblend_data.chunk USING btree (collection_id, content_hash COLLATE "C");
 ALTER TABLE pgblend_data.document_summary
 DROP CONSTRAINT document_summary_pkey,
 ADD CONSTRAINT document_summary_pkey PRIMARY KEY (document_id, collection_id);

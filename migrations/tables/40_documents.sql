@@ -100,9 +100,7 @@ CREATE TABLE pgblend_data.chunk (
     metadata jsonb NOT NULL,
     text_search_config text NOT NULL,
     lexemes tsvector NOT NULL,
-    length integer NOT NULL,
     own_position integer NOT NULL,
-    own_length integer NOT NULL,
     CONSTRAINT chunk_pkey PRIMARY KEY (id),
     CONSTRAINT chunk_document_id_collection_id_id_key UNIQUE (document_id, collection_id, id),
     CONSTRAINT chunk_document_id_chunk_index_key UNIQUE (document_id, chunk_index, collection_id),
@@ -112,9 +110,10 @@ CREATE TABLE pgblend_data.chunk (
     CONSTRAINT chunk_own_start_check CHECK (own_start BETWEEN 0 AND char_length(content)),
     CONSTRAINT chunk_metadata_object_check CHECK (jsonb_typeof(metadata) = 'object')
 );
-CREATE INDEX chunk_lexemes_gin ON pgblend_data.chunk USING gin (lexemes);
-CREATE INDEX chunk_collection_id_length_btree
-ON pgblend_data.chunk USING btree (collection_id) INCLUDE (length);
+CREATE INDEX chunk_collection_id_btree ON pgblend_data.chunk USING btree (collection_id);
+-- A search asks it which passages of a page have copies.
+CREATE INDEX chunk_content_hash_btree
+ON pgblend_data.chunk USING btree (collection_id, content_hash COLLATE "C");
 -- Most chunks have no metadata of their own, so the indexes hold only those that do.
 CREATE INDEX chunk_metadata_gin
 ON pgblend_data.chunk USING gin (metadata jsonb_path_ops) WHERE metadata <> '{}';
@@ -128,9 +127,5 @@ COMMENT ON COLUMN pgblend_data.chunk.own_start IS
 COMMENT ON COLUMN pgblend_data.chunk.piece_tokens IS
 'Tokens (cl100k_base) of each piece of content: a line, or a part of a long one; NULL where they '
 'were not counted.';
-COMMENT ON COLUMN pgblend_data.chunk.length IS
-'Number of lexeme occurrences: the document length of BM25.';
 COMMENT ON COLUMN pgblend_data.chunk.own_position IS
 'Last position in lexemes that repeats the chunk before: its title, heading and end.';
-COMMENT ON COLUMN pgblend_data.chunk.own_length IS
-'Number of lexeme occurrences after own_position: what the chunk adds to its document''s length.';

@@ -20,6 +20,10 @@ COMMENT ON TABLE pgblend_data.pending IS
 'Chunks that are not in a segment yet: 14 bytes a lexeme (term; occurrences in title, heading and '
 'body, the chunk''s own and those that repeat the chunk before), written in the chunk''s own '
 'transaction.';
+COMMENT ON COLUMN pgblend_data.pending.length IS
+'Number of lexeme occurrences, without identifiers and names: the document length of BM25.';
+COMMENT ON COLUMN pgblend_data.pending.own_length IS
+'Number of those after the chunk''s own_position: what it adds to its document''s length.';
 
 CREATE TABLE pgblend_data.segment (
     id bigint GENERATED ALWAYS AS IDENTITY,

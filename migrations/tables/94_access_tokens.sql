@@ -45,13 +45,18 @@ COMMENT ON COLUMN pgblend_data.access_token.created_at IS 'When it was made.';
 CREATE POLICY access_token_serve ON pgblend_data.access_token FOR SELECT
 USING ((SELECT pg_has_role('pgblend_serve', 'USAGE')));
 -- A link that was just made becomes the token of the browser that opens it.
+-- Who opens it may take its role: else another login would make a token of another role its own.
 CREATE POLICY access_token_open ON pgblend_data.access_token FOR UPDATE
 USING (
     (SELECT pg_has_role('pgblend_serve', 'USAGE'))
     AND is_link AND created_at > now() - interval '10 minutes'
+    AND role_name IN (
+        SELECT r.rolname FROM pg_catalog.pg_roles AS r
+        WHERE pg_has_role(session_user, r.oid, 'MEMBER')
+    )
 )
 WITH CHECK ((SELECT pg_has_role('pgblend_serve', 'USAGE')) AND NOT is_link);
--- A policy a command, none for UPDATE: admins in pgblend_serve would change tokens of other roles.
+-- A policy a command, none for UPDATE: admins in pgblend_serve would change others' tokens.
 CREATE POLICY access_token_list ON pgblend_data.access_token FOR SELECT
 USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
 CREATE POLICY access_token_revoke ON pgblend_data.access_token FOR DELETE

@@ -171,6 +171,10 @@ def cited_sentence(sentence: Mapping[str, Any]) -> str:
     return f"{body.rstrip()} {marks}{text[len(body) :] or '.'}"
 
 
+_FOUND = ("query", "mode", "queryLanguage", "results", "degraded")
+_DESCRIBED = ("citation", "document_id", "uri", "title", "collection", "source_key", "pages")
+
+
 def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return {query, mode, queryLanguage, answer, citations, results, meta, checks, degraded}.
 
@@ -197,12 +201,9 @@ def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> d
         for part in ordered
     ]
     return {
-        "query": found["query"],
-        "mode": found["mode"],
-        "queryLanguage": found["queryLanguage"],
+        **{name: found[name] for name in _FOUND},
         "answer": checks["answer"] if checks else None,
         "citations": citations,
-        "results": found["results"],
         "meta": {
             **found["meta"],
             "answerModel": reply["model"] if reply else None,
@@ -211,7 +212,6 @@ def ask_document(found: Mapping[str, Any], reply: Mapping[str, Any] | None) -> d
         },
         "checks": checks
         and {name: value for name, value in checks.items() if name not in ("answer", "abstained")},
-        "degraded": found["degraded"],
     }
 
 
@@ -233,16 +233,10 @@ def _citation(
     if lines is not None and start is not None:
         place = [min(start + line, end) for line in lines]
     return {
-        "citation": part["citation"],
+        **{name: part[name] for name in _DESCRIBED},
         "docid": f"#{part['document_id']:06x}",
-        "document_id": part["document_id"],
-        "uri": part["uri"],
-        "title": part["title"],
-        "collection": part["collection"],
-        "source_key": part["source_key"],
         "startLine": start,
         "endLine": end,
-        "pages": part["pages"],
         "quote": quote,
         "quoteLines": place,
         "isCited": is_cited,

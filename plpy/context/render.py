@@ -49,19 +49,17 @@ MESSAGE_TOKENS = 40
 def context_document(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return {query, parts, stats} and `markdown` or `messages`, as the request's format asks.
 
-    `request` has query, format (json, markdown, messages), hits (chunk_id, score, relevance, arms;
-    best first), chunks (see assemble_context), documents (id, collection, uri, title, source_key)
+    `request` has query, format (json, markdown, messages), hits (best first: chunk_id, score,
+    relevance, arms, document_id, collection, uri, title, source_key), chunks (see assemble_context)
     and settings (max_tokens, max_file_tokens, max_part_tokens, reserve_tokens, context_chars,
     context_order). stats: tokens (of the whole text; never too few where chunks were counted at
     ingest), estimated_tokens (those of chunks that were not), max_tokens, parts, files, passages
     (hits that are in), left_out and duplicates (hits that are not), duplication_ratio (tokens of
     hits that were there already, by all that were looked at), coverage (parts and tokens by kind).
     """
+    described = ("collection", "uri", "title", "source_key")
     documents = {
-        row["document_id"]: {
-            name: row[name] for name in ("collection", "uri", "title", "source_key")
-        }
-        for row in request["documents"]
+        hit["document_id"]: {name: hit[name] for name in described} for hit in request["hits"]
     }
     settings, hits = dict(request["settings"]), request["hits"]
     overheads = {document: _overhead(row, request["format"]) for document, row in documents.items()}

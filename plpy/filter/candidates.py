@@ -14,6 +14,8 @@ JOINED = "pgblend_data.chunk AS c INNER JOIN pgblend_data.document AS d ON d.id 
 CHUNKS = JOINED + " WHERE c.id = ANY($1) AND {on_chunk} AND coalesce(c.lexemes @@ $3, true)"
 DECIDE = "pgblend._documents_decide(f.on_document, f.keys, $2) AS documents_decide"
 READ = "pgblend._documents_read(f.on_document, f.alternatives) AS documents_read"
+FILTERED = "SELECT pgblend._filtered_ids($1, $2, $3, $4) AS ids"
+FILTERED_TYPES = ["jsonb", "bigint[]", "integer", "boolean"]
 CONDITION = "pgblend._filter_condition(coalesce($1, '{}'), 2) AS f"
 
 
@@ -54,10 +56,9 @@ class CandidateFilter(NamedTuple):
         """Return all that pass the filter, ascending; None where these are more than `most`."""
         if self.filter is None:
             return None
-        name = "_filter_documents" if self.column == "document_ids" else "_filter_chunks"
-        statement = f"SELECT pgblend.{name}($1, $2, $3) AS ids"
-        types = ["jsonb", "bigint[]", "integer"]
-        found = self.db.run(statement, types, self.filter, self.collection_ids, most)[0]["ids"]
+        of_documents = self.column == "document_ids"
+        values = self.filter, self.collection_ids, most, of_documents
+        found = self.db.run(FILTERED, FILTERED_TYPES, *values)[0]["ids"]
         return None if found is None else np.sort(np.array(found, np.int64))
 
 

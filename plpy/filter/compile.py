@@ -61,10 +61,9 @@ class Compiler:
             return f"({self.condition((operator, field, kind, True))}) IS NOT TRUE"
         if kind.startswith("metadata"):
             return self.compare_json(operator, self.metadata(field), kind, value)
-        compare = {"date": self.compare_date, "number": self.compare_number}
-        compared = compare.get(kind, self.compare_text)(operator, FIELDS[field][1], value)
+        compared = self.compare(operator, FIELDS[field][1], kind, value)
         if field == "$date":
-            other = self.compare_date(operator, UNDATED, value)
+            other = self.compare(operator, UNDATED, kind, value)
             return f"({compared} OR d.modified_at IS NULL AND {other})"
         if field == "$collection":
             found = f"SELECT n.id FROM pgblend_data.collection AS n WHERE {compared}"
@@ -104,10 +103,16 @@ class Compiler:
             return f"(jsonb_typeof({field}) = 'number' AND {compared})"
         text = f"({field} #>> '{{}}')"
         if kind == "metadata date":
-            compared = self.compare_date(operator, f"pgblend._iso_timestamp{text}", value)
-        else:
-            compared = self.compare_text(operator, text, value)
+            text = f"pgblend._iso_timestamp{text}"
+        compared = self.compare(operator, text, kind.removeprefix("metadata "), value)
         return f"(jsonb_typeof({field}) = 'string' AND {compared})"
+
+    def compare(self, operator: str, field: str, kind: str, value: Any) -> str:
+        """Return a condition on an expression of a kind."""
+        if operator == "exists":
+            return f"{field} IS NOT NULL"
+        compare = {"date": self.compare_date, "number": self.compare_number}
+        return compare.get(kind, self.compare_text)(operator, field, value)
 
     def compare_text(self, operator: str, field: str, value: Any) -> str:
         """Return a condition on a text."""
@@ -115,8 +120,6 @@ class Compiler:
             return f"{field} = {self.bind(value)}"
         if operator == "in":
             return f"{field} = ANY({self.bind_all(value, 'text')})"
-        if operator == "exists":
-            return f"{field} IS NOT NULL"
         if operator == "prefix":
             return f"{field} ^@ {self.bind(value)}"
         if operator == "contains":
@@ -126,16 +129,12 @@ class Compiler:
 
     def compare_number(self, operator: str, field: str, value: Any) -> str:
         """Return a condition on a number's column."""
-        if operator == "exists":
-            return f"{field} IS NOT NULL"
         if operator == "in":
             return f"{field} = ANY({self.bind_all(map(str, value), 'numeric')})"
         return f"{field} {RANGES.get(operator, '=')} {self.bind(str(value))}::numeric"
 
     def compare_date(self, operator: str, field: str, value: Any) -> str:
         """Return a condition on a timestamp; a date without a time is its whole day in UTC."""
-        if operator == "exists":
-            return f"{field} IS NOT NULL"
         if operator == "in":
             days = [self.compare_date("eq", field, part) for part in value]
             return f"({' OR '.join(days) or 'false'})"

@@ -95,18 +95,16 @@ def graph_list(
         for node in reached
         if (item := item_of.get(node, -1)) >= 0
     ]
-    rows: dict[int, Reached] = {}
+    ways_to: dict[tuple[int, int, int], list[tuple[int, float]]] = {}
     for one in (*own, *others):
-        if not one.chunk_id:
-            continue
-        distance = min(steps for steps, _ in reached[one.node])
-        near = max(seed_points / steps for steps, seed_points in reached[one.node])
-        old = rows.get(one.chunk_id)
-        if old is not None:
-            distance, near = min(distance, old.distance), max(near, old.near)
-        found = Reached(one.chunk_id, one.document_id, one.chunk_index, distance, near)
-        rows[one.chunk_id] = found
-    order = sorted(rows.values(), key=lambda row: (-row.near, row.document_id, row.chunk_index))
+        if one.chunk_id:
+            place = one.chunk_id, one.document_id, one.chunk_index
+            ways_to.setdefault(place, []).extend(reached[one.node])
+    rows = (
+        Reached(*place, min(way[0] for way in near), max(points / steps for steps, points in near))
+        for place, near in ways_to.items()
+    )
+    order = sorted(rows, key=lambda row: (-row.near, row.document_id, row.chunk_index))
     return order, sum(not one.chunk_id for one in others)
 
 

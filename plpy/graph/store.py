@@ -17,16 +17,15 @@ SOURCES = "SELECT d.id, d.source_key, d.uri FROM pgblend_data.document AS d WHER
 INSERT = (
     "INSERT INTO pgblend_data.link (document_id, collection_id, bucket, origin, edge_type, kind,"
     " target, name, path, line, weight, metadata)"
-    " SELECT d.id, d.collection_id, d.bucket, $1, u.edge_type, u.kind, u.target, u.name, u.path,"
-    " u.line, u.weight, u.metadata FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10)"
-    " WITH ORDINALITY AS u (document_id, edge_type, kind, target, name, path, line, weight,"
-    " metadata, place)"
+    " SELECT d.id, d.collection_id, d.bucket, $1, coalesce(l.type, 'link'), u.kind, l.target,"
+    " u.name, u.path, l.line, coalesce(l.weight, 1), coalesce(l.metadata, '{}')"
+    " FROM unnest($2, $3, $4, $5, $6)"
+    " WITH ORDINALITY AS u (document_id, link, kind, name, path, place)"
+    " CROSS JOIN LATERAL jsonb_to_record(u.link)"
+    " AS l (type text, target text, line integer, weight real, metadata jsonb)"
     " INNER JOIN pgblend_data.document AS d ON d.id = u.document_id ORDER BY u.place"
 )
-INSERT_TYPES = [
-    *("text", "bigint[]", "text[]", "text[]", "text[]", "text[]", "text[]", "integer[]"),
-    *("real[]", "jsonb[]"),
-]
+INSERT_TYPES = ["text", "bigint[]", "jsonb[]", "text[]", "text[]", "text[]"]
 LINKS = (
     "SELECT l.id, l.document_id, l.kind, l.target, l.path, l.name, l.target_document_id,"
     " d.source_key FROM pgblend_data.link AS l"
@@ -62,16 +61,11 @@ def insert_links(
             kind = link.get("kind") or "key"
             meant = link_target(kind, link["target"], source["source_key"], source["uri"])
             if meant:
-                found.append((document_id, link, *meant))
+                found.append((document_id, json.dumps(link), *meant))
     if found:
-        ids, stored, kinds, names, paths = map(list, zip(*found, strict=True))
-        types = [link.get("type") or "link" for link in stored]
-        targets, lines = [link["target"] for link in stored], [link.get("line") for link in stored]
-        weights = [1 if link.get("weight") is None else link["weight"] for link in stored]
-        metadata = [json.dumps(link.get("metadata") or {}) for link in stored]
-        columns = (ids, types, kinds, targets, names, paths, lines, weights, metadata)
+        columns = list(map(list, zip(*found, strict=True)))
         db.run(INSERT, INSERT_TYPES, origin, *columns)
-        resolve_links(db, collection_id, sorted(set(names)))
+        resolve_links(db, collection_id, sorted({name for *_, name, _ in found}))
     return len(found)
 
 

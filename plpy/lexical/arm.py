@@ -64,11 +64,13 @@ class WordList(NamedTuple):
     """Candidates by words.
 
     `every_word`: passages have every word of the query, names aside; not looked at for documents
-    and several languages. `corrections` of each row say in JSON what stands for which lexeme.
+    and several languages. `has_name`: documents are called as the query asks. `corrections` of each
+    row say in JSON what stands for which lexeme.
     """
 
     found: CandidateList
     every_word: bool = False
+    has_name: bool = False
     corrections: Sequence[str | None] = ()
     meanings: Mapping[str, Meaning] = {}
 
@@ -85,6 +87,7 @@ class LexicalArm:
         self.ready_at: float | None = None
         self.has_read = False
         self._parsed: dict[str, QueryTerms] = {}
+        self._counted: set[Lexeme] = set()  # that passages have
 
     def words(self, query: str, depth: int) -> WordList:
         """Return the best candidates for a query's words; none for a query without lexemes.
@@ -114,7 +117,12 @@ class LexicalArm:
         ]
         found = self._find(parts, counts, scope.by_document, depth, deadline)
         is_one = len(terms.parts) == 1 and not scope.by_document
-        return WordList(found, is_one and has_every_word(lexemes, counts), meanings=terms.meanings)
+        return WordList(
+            found,
+            is_one and has_every_word(lexemes, counts),
+            has_name(lexemes, counts),
+            meanings=terms.meanings,
+        )
 
     def corrected(self, query: str, depth: int) -> WordList:
         """Return the candidates of a query whose misspelt and unfinished words are put right.
@@ -164,7 +172,11 @@ class LexicalArm:
         self, configs: Sequence[str], lexemes: Sequence[str], by_document: bool, deadline: Deadline
     ) -> Counts:
         ids = self.scope.collection_ids
-        return self.port.count(CountRequest(ids, configs, lexemes, by_document, deadline.left_ms()))
+        request = CountRequest(ids, configs, lexemes, by_document, deadline.left_ms())
+        counts = self.port.count(request)
+        of_lexemes = zip(configs, lexemes, own_df(counts), strict=True)
+        self._counted.update((config, lexeme) for config, lexeme, df in of_lexemes if df)
+        return counts
 
     def _find(
         self,
@@ -190,12 +202,15 @@ class LexicalArm:
         )
 
     def _unknown(self, terms: QueryTerms) -> list[list[str]]:
-        """Return the lexemes of each part that are not known; identifiers are exact."""
+        """Return the lexemes of each part that are not known; identifiers are exact.
+
+        What passages were counted of is known, what none has now may be known of deleted ones.
+        """
         asked = [
             (part.config, lexeme)
             for part in terms.parts
             for lexeme in part.lexemes
-            if not lexeme.startswith("=")
+            if not lexeme.startswith("=") and (part.config, lexeme) not in self._counted
         ]
         configs, lexemes = [config for config, _ in asked], [lexeme for _, lexeme in asked]
         request = KnownRequest(self.scope.collection_ids, configs, lexemes)
@@ -230,9 +245,9 @@ class LexicalArm:
                     deadline.left_ms(),
                 )
             )
-            for place, (word, lexeme) in enumerate(pairs):
+            for place, (_, lexeme) in enumerate(pairs):
                 of_lexeme = [one for one in similar if one.place == place]
-                guesses += guesses_of(part.config, word, lexeme, of_lexeme)
+                guesses += guesses_of(part.config, lexeme, of_lexeme)
         deadline.check()
         return guesses
 
@@ -245,6 +260,12 @@ def has_every_word(lexemes: Sequence[str], counts: Counts) -> bool:
     """Tell whether passages have every lexeme, names of documents aside."""
     pairs = zip(lexemes, counts.df, strict=True)
     return all(df for lexeme, df in pairs if not lexeme.startswith("=="))
+
+
+def has_name(lexemes: Sequence[str], counts: Counts) -> bool:
+    """Tell whether passages have one of the lexemes that are names of documents."""
+    pairs = zip(lexemes, counts.df, strict=True)
+    return any(df for lexeme, df in pairs if lexeme.startswith("=="))
 
 
 def corrected_parts(

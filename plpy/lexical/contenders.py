@@ -1,7 +1,6 @@
 """The rows that may be among the best, by sums in single precision."""
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 import numpy as np
 
@@ -13,11 +12,10 @@ PROBE_SHARE = 16
 SMALL_TERM = 4096
 FEW_BLOCKS, MANY_BLOCKS = 512, 4096
 ROUNDING = 1e-5
-HAS_FAST_ADD = np.lib.NumpyVersion(np.__version__) >= "1.25.0"
 
 
 def candidate_rows(
-    postings: Postings,
+    postings: Sequence[Postings],
     weights: Sequence[float],
     sums: Floats,
     depth: int,
@@ -26,16 +24,14 @@ def candidate_rows(
 ) -> Integers:
     """Return the rows, ascending, whose sum of weight · impact may be among the `depth` largest.
 
-    The impacts of `postings` may be a share of `drift` off; `weights` are those of the terms. Ties
-    and rounding are included, rows with a sum of 0 are not. `sums` is an array of zeros, one a row,
-    and has zeros again afterwards. `check` is called between steps.
+    The impacts of `postings`, those of the terms, may be a share of `drift` off; `weights` are the
+    terms'. Ties and rounding are included, rows with a sum of 0 are not. `sums` is an array of
+    zeros, one a row, and has zeros again afterwards. `check` is called between steps.
     """
     slack = 1 - ROUNDING - 2 * drift
-    counts = np.diff(postings.starts)
-    values = postings.impacts * np.repeat(np.array(weights, np.float32), counts)
-    if len(values) * MANY < len(sums):
-        return gathered(postings, values, sums, depth, slack)
-    rows = added_up(postings, values, weights, sums, depth, slack, check)
+    if sum(len(of_term.rows) for of_term in postings) * MANY < len(sums):
+        return gathered(postings, weights, sums, depth, slack)
+    rows = added_up(postings, weights, sums, depth, slack, check)
     places = largest(sums if rows is None else sums[rows], depth, slack)
     sums.fill(0)
     check()
@@ -43,28 +39,21 @@ def candidate_rows(
 
 
 def gathered(
-    postings: Postings, values: Floats, sums: Floats, depth: int, slack: float
+    postings: Sequence[Postings],
+    weights: Sequence[float],
+    sums: Floats,
+    depth: int,
+    slack: float,
 ) -> Integers:
     """Add up at the rows that occur: nothing here takes time by row of the view."""
-    rows, starts = postings.rows, postings.starts
-    if len(starts) == 2:
-        return rows[largest(values, depth, slack)]
-    add_up(sums, rows, values, starts)
-    reached = sums[rows]
-    sums[rows] = 0
-    # A row is there once for each of its terms, so this many places have the best rows.
-    places = largest(reached, depth * (len(starts) - 1), slack)
-    distinct, firsts = np.unique(rows[places], return_index=True)
-    return distinct[largest(reached[places[firsts]], depth, slack)]
-
-
-def add_up(sums: Floats, rows: Integers, values: Floats, starts: Sequence[int]) -> None:
-    """Add the values to the sums of their rows; a row occurs once between two starts."""
-    if HAS_FAST_ADD:
-        np.add.at(sums, rows, values)
-        return
-    for start, end in pairwise(starts):
-        sums[rows[start:end]] += values[start:end]
+    for of_term, weight in zip(postings, weights, strict=True):
+        sums[of_term.rows] += of_term.impacts * np.float32(weight)
+    reached = []
+    for of_term in postings:  # a row's sum is taken once, with the first of its terms
+        reached.append(sums[of_term.rows])
+        sums[of_term.rows] = 0
+    places = largest(np.concatenate(reached), depth, slack)
+    return np.sort(np.concatenate([of_term.rows for of_term in postings])[places])
 
 
 def largest(values: Floats, count: int, slack: float) -> Integers:
@@ -96,8 +85,7 @@ def kth_of_blocks(values: Floats, k: int) -> float:
 
 
 def added_up(
-    postings: Postings,
-    values: Floats,
+    postings: Sequence[Postings],
     weights: Sequence[float],
     sums: Floats,
     depth: int,
@@ -109,12 +97,10 @@ def added_up(
     Once no row without one of the first terms can reach the best `depth`, the common ones are only
     looked up for the rows that still can.
     """
-    starts = postings.starts
     candidates: Integers | None = None
-    by_count = sorted(range(len(weights)), key=lambda term: starts[term + 1] - starts[term])
+    by_count = sorted(range(len(weights)), key=lambda term: len(postings[term].rows))
     for place, term in enumerate(by_count):
-        span = slice(starts[term], starts[term + 1])
-        rows, of_term = postings.rows[span], values[span]
+        rows, _, impacts = postings[term]
         later = sum(weights[other] for other in by_count[place:])
         if (
             candidates is None
@@ -123,12 +109,13 @@ def added_up(
         ):
             check()
             candidates = contenders(sums, depth, slack, later, len(rows))
+        weight = np.float32(weights[term])
         if candidates is None:
-            add_up(sums, rows, of_term, [0, len(rows)])
+            sums[rows] += impacts * weight
         elif len(rows):
             places = np.searchsorted(rows, candidates)
             found = rows.take(places, mode="clip") == candidates
-            sums[candidates[found]] += of_term[places[found]]
+            sums[candidates[found]] += impacts[places[found]] * weight
     return candidates
 
 

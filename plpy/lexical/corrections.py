@@ -1,11 +1,13 @@
 """What stands for misspelt and unfinished words: edits, their costs, the weights of guesses."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from decimal import ROUND_HALF_UP, Context, Decimal
-from math import exp
+from collections.abc import Mapping, Sequence
+from math import exp, inf
 from typing import NamedTuple
 
+import numpy as np
+
+from pgblend.plpy.lexical.rows import Floats, Integers
 from pgblend.plpy.ports import SimilarLexeme
 
 MOST_SIMILAR = 24
@@ -23,23 +25,21 @@ class Guess(NamedTuple):
     cost: float
 
 
-def guesses_of(
-    config: str, word: str, lexeme: str, similar: Sequence[SimilarLexeme]
-) -> list[Guess]:
-    """Return up to 24 guesses at one lexeme, made from `word`, the least cost first.
+def guesses_of(config: str, lexeme: str, similar: Sequence[SimilarLexeme]) -> list[Guess]:
+    """Return up to 24 guesses at one lexeme, the least cost first.
 
     Where edits found none, of the 50 most alike by trigrams those not too many edits away. So
     answers of several nodes count as those of one.
     """
-    costs: dict[str, float] = {}
-    for one in similar:
-        if not one.is_alike:
-            costs[one.lexeme] = min(one.cost, costs.get(one.lexeme, one.cost))
-    near = sorted(costs.items(), key=lambda pair: pair[::-1])[:MOST_SIMILAR]
+    near = [one for one in similar if not one.is_alike]
     if not near:
-        alike = sorted(similar, key=lambda one: (-one.likeness, one.lexeme))[:MOST_ALIKE]
-        near = closest_lexemes(word, lexeme, [one.lexeme for one in alike], MOST_SIMILAR)
-    return [Guess(config, lexeme, candidate, cost) for candidate, cost in near]
+        near = sorted(similar, key=lambda one: (-one.likeness, one.lexeme))[:MOST_ALIKE]
+    costs: dict[str, float] = {}
+    for one in near:
+        if one.cost < inf:
+            costs[one.lexeme] = min(one.cost, costs.get(one.lexeme, inf))
+    least = sorted(costs.items(), key=lambda pair: pair[::-1])[:MOST_SIMILAR]
+    return [Guess(config, lexeme, candidate, cost) for candidate, cost in least]
 
 
 Lexeme = tuple[str, str]  # text search configuration, lexeme
@@ -47,10 +47,30 @@ Lexeme = tuple[str, str]  # text search configuration, lexeme
 
 def likelihood(df: int, cost: float) -> float:
     """Return (df + 1)^0.4 · e^(-3 · cost)."""
+    return power_of_two_fifths(df + 1) * exp(-3 * cost)
 
-    # The power to the digits that rows have had from the beginning.
-    power = Context(prec=34).power(Decimal(df + 1), Decimal("0.4"))
-    return float(Context(prec=17, rounding=ROUND_HALF_UP).plus(power)) * exp(-3 * cost)
+
+DIGITS = 17
+
+
+def power_of_two_fifths(n: int) -> float:
+    """Return n^0.4, n at least 1, rounded to 17 digits, half up: those of PostgreSQL's numeric.
+
+    Twice the digits wanted are the fifth root, cut off, of a whole number: Newton's method from
+    what floating point gives. (decimal takes a hundred times as long.)
+    """
+    before_point = 1
+    while n * n >= 10 ** (5 * before_point):
+        before_point += 1
+    unit: int = 10 ** (DIGITS - before_point)
+    power: int = 32 * n * n * unit**5
+    root = int(float(n) ** 0.4 * 2 * unit)
+    root = (4 * root + power // root**4) // 5
+    while root**5 > power:
+        root -= 1
+    while (root + 1) ** 5 <= power:
+        root += 1
+    return (root + 1) // 2 / unit
 
 
 def chosen_guesses(
@@ -138,8 +158,8 @@ ACCENTED = {
 }  # fmt: skip
 
 
-def single_edits(word: str) -> list[str]:
-    """Return the words from which one edit makes `word` (lower case), each once, in byte order.
+def single_edits(word: str) -> set[str]:
+    """Return the words from which one edit makes `word` (lower case).
 
     Edits are letters inserted, deleted, replaced and two neighbours swapped; letters are those of
     the alphabet that the word begins in and its own, and accents may be missing. Some 60 words a
@@ -147,88 +167,101 @@ def single_edits(word: str) -> list[str]:
     """
     first = word[:1]
     if not first.isalpha():
-        return []
+        return set()
     alphabet = next((letters for letters in (GREEK, CYRILLIC) if first in letters), "")
     if not alphabet:
         if first > LAST_LATIN:
-            return []
+            return set()
         alphabet = LATIN
-    letters = sorted(set(alphabet) | {letter for letter in word if letter.isalpha()})
+    letters = set(alphabet) | {letter for letter in word if letter.isalpha()}
     edits: set[str] = set()
     for place in range(len(word) + 1):
-        start, end = word[:place], word[place:]
-        edits.update(start + letter + end for letter in letters)
+        start, end, rest = word[:place], word[place:], word[place + 1 :]
+        edits.update([start + letter + end for letter in letters])
         if end:
-            edits.add(start + end[1:])
-            edits.update(start + letter + end[1:] for letter in letters)
-            edits.update(start + letter + end[1:] for letter in ACCENTED.get(end[0], ""))
-        if len(end) > 1:
-            edits.add(start + end[1] + end[0] + end[2:])
-    return sorted(edits - {word, ""})
+            edits.add(start + rest)
+            edits.update([start + letter + rest for letter in letters])
+            edits.update([start + letter + rest for letter in ACCENTED.get(end[0], "")])
+        if rest:
+            edits.add(start + rest[0] + end[0] + rest[1:])
+    return edits - {word, ""}
 
 
 OPENING, EXTENSION = 0.5, 0.25
 SHARE = 0.34
-FAR = float("inf")
 
 
-def closest_lexemes(
-    word: str, lexeme: str, candidates: Iterable[str], most: int
-) -> list[tuple[str, float]]:
-    """Return up to `most` of the candidates as (candidate, cost), the least cost first.
+def lexeme_costs(word: str, lexeme: str, candidates: Sequence[str]) -> list[float]:
+    """Return what each candidate costs: that of `lexeme`, or of `word`, from which it was made.
 
-    The cost is that of `lexeme`, or of `word`, which is what it was made from, to the candidate: a
-    stemmer cuts the ending of a misspelt word elsewhere than that of the right one. Candidates that
-    cost more than a third of the word's letters, and more than 1, are left out. Ties in byte order.
+    Lexemes are no longer than their words; of one that is, some candidates are left out. A stemmer
+    cuts the ending of a misspelt word elsewhere than that of the right one. What costs more than a
+    third of the word's letters, and more than 1, is infinite.
     """
     limit = max(1.0, SHARE * len(word))
-    costs = []
-    for candidate in sorted(set(candidates)):
-        if ending(max(0, len(candidate) - len(word), len(lexeme) - len(candidate))) > limit:
-            continue
-        cost = edit_cost(lexeme, candidate, limit)
-        if word != lexeme:
-            cost = min(cost, edit_cost(word, candidate, limit))
-        if cost <= limit:
-            costs.append((candidate, cost))
-    return sorted(costs, key=lambda pair: pair[1])[:most]
-
-
-def edit_cost(source: str, target: str, limit: float) -> float:
-    """Return the Damerau-Levenshtein distance (optimal string alignment), with cheap endings.
-
-    Insertions, deletions, replacements and swaps of neighbours cost 1. What one of the two has
-    beyond the end of the other costs 0.5 and 0.25 a letter: an ending, or the rest of a word that
-    was not typed out. Above `limit` it is infinite, and found out early.
-    """
-    width = len(target)
-    reach = int(min(limit, len(source) + width))  # a cell further off the diagonal costs more
-    row_before: list[float] = []
-    row = [float(column) if column <= reach else FAR for column in range(width + 1)]
-    best = row[width] + ending(len(source))
-    before = ""
-    for place, letter in enumerate(source, 1):
-        previous, row = row, [FAR] * (width + 1)
-        if place <= reach:
-            row[0] = float(place)
-        for column in range(max(1, place - reach), min(width, place + reach) + 1):
-            other = target[column - 1]
-            cost = previous[column - 1] + (letter != other)
-            if previous[column] + 1 < cost:
-                cost = previous[column] + 1
-            if row[column - 1] + 1 < cost:
-                cost = row[column - 1] + 1
-            # Two neighbours swapped.
-            if before == other and column > 1 and letter == target[column - 2]:
-                cost = min(cost, row_before[column - 2] + 1)
-            row[column] = cost
-        row_before, before = previous, letter
-        best = min(best, row[width] + ending(len(source) - place))
-        if min(row) > limit and min(previous) > limit:
-            break
+    costs = [inf] * len(candidates)
+    # Those much longer or much shorter cost too much by their ending alone.
+    places = [
+        place
+        for place, candidate in enumerate(candidates)
+        if limit >= ending(max(0, len(candidate) - len(word), len(lexeme) - len(candidate)))
+    ]
+    if not places:
+        return costs
+    near = [candidates[place] for place in places]
+    if word.startswith(lexeme):
+        both = edit_costs(word, near, (len(lexeme), len(word)))
     else:
-        best = min(best, *(row[column] + ending(width - column) for column in range(width + 1)))
-    return best if best <= limit else FAR
+        both = np.concatenate([edit_costs(one, near, (len(one),)) for one in (lexeme, word)])
+    least = both.min(axis=0).tolist()
+    for place, cost in zip(places, least, strict=True):
+        costs[place] = cost if cost <= limit else inf
+    return costs
+
+
+def edit_costs(source: str, targets: Sequence[str], lengths: Sequence[int]) -> Floats:
+    """Return the Damerau-Levenshtein distances (optimal string alignment), with cheap endings.
+
+    Rows are the beginnings of `source` of some lengths, columns are `targets`. Insertions,
+    deletions, replacements and swaps of neighbours cost 1. What one of the two has beyond the end
+    of the other costs 0.5 and 0.25 a letter: an ending, or the rest of a word that was not typed
+    out. All targets are compared at once, letter by letter.
+    """
+    letters = np.array(targets).view(np.uint32).reshape(len(targets), -1).T
+    widths = np.array([*map(len, targets)])
+    each = np.arange(len(targets))
+    columns = np.arange(len(letters) + 1.0)[:, None]
+    # One row of the table of each target, and its last cells so far.
+    row = row_before = np.repeat(columns, len(targets), axis=1)
+    rows, last = [row], [row[widths, each]]
+    for place, letter in enumerate(map(ord, source), 1):
+        is_letter = letters == letter
+        costs = np.minimum(row[:-1] + ~is_letter, row[1:] + 1)
+        if place > 1:  # two neighbours swapped
+            swapped = is_letter[:-1] & (letters[1:] == ord(source[place - 2]))
+            np.minimum(costs[1:], row_before[:-2] + 1, out=costs[1:], where=swapped)
+        row, row_before = np.empty_like(row), row
+        row[0], row[1:] = place, costs
+        # An insertion costs 1 more than the column before: the least so far of cost - column.
+        row -= columns
+        np.minimum.accumulate(row, axis=0, out=row)
+        row += columns
+        rows.append(row)
+        last.append(row[widths, each])
+    rest = widths - columns
+    endings = np.where(rest >= 0, ending_costs(rest), inf)
+    found = []
+    for length in lengths:
+        of_source = ending_costs(np.arange(length, -1, -1))[:, None]
+        beyond = (np.array(last[: length + 1]) + of_source).min(axis=0)
+        found.append(np.minimum(beyond, (rows[length] + endings).min(axis=0)))
+    return np.array(found)
+
+
+def ending_costs(letters: Integers | Floats) -> Floats:
+    """Return what letters beyond the end cost, of each number of them."""
+    costs: Floats = np.where(letters > 0, OPENING + EXTENSION * letters, 0.0)
+    return costs
 
 
 def ending(letters: int) -> float:

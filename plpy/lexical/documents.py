@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -62,13 +61,13 @@ def joined_rows(
     ids, documents = document_places(view, pending)
     if pending is not None:
         chunks = len(pending.rows)
-        found, frequencies = pending_postings(pending, terms, 0, chunks)
+        waiting, frequencies = pending_postings(pending, terms, 0, chunks)
         postings = [
             (
-                np.concatenate((sealed[0], found.rows[start:end] + len(alive))),
-                np.concatenate((sealed[1], found.codes[start:end] + len(counts))),
+                np.concatenate((sealed[0], of_term[0] + len(alive))),
+                np.concatenate((sealed[1], of_term[1] + len(counts))),
             )
-            for sealed, (start, end) in zip(postings, pairwise(found.starts), strict=True)
+            for sealed, of_term in zip(postings, waiting, strict=True)
         ]
         counts = np.concatenate((counts, frequencies))
         bounds = (0, chunks) if config is None else pending.ranges.get(config, (0, 0))

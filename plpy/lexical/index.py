@@ -10,6 +10,7 @@ from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.pending import Pending, PendingCache
 from pgblend.plpy.lexical.rows import ChunkRows, Floats, Integers, Mask, Pair, find_rows, join_rows
 from pgblend.plpy.lexical.segment import Segment, unpack_segment
+from pgblend.plpy.ports import SimilarLexeme
 from pgblend.plpy.session import Database
 
 
@@ -73,6 +74,7 @@ class IndexView:
     impacts: dict[int, Floats] = field(default_factory=dict)
     sums: Floats | None = None  # zeros to add scores up in
     sieve: Mask | None = None
+    similar: tuple[Pending | None, dict[tuple[str, str, str], list[SimilarLexeme]]] | None = None
 
 
 def view_rows(view: IndexView, chunk_ids: Integers) -> Integers:

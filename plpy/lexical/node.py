@@ -76,10 +76,9 @@ class Node:
         lists = [find(opened, request, part, check) for part in request.parts]
         totals = [sum(part.weights) * (request.formula.k1 + 1) for part in request.parts]
         perfect = [total for total, hits in zip(totals, lists, strict=True) if hits]
-        best = sorted(
-            ((*hit, place) for place, hits in enumerate(lists) for hit in hits),
-            key=lambda hit: (-hit[3], hit[1], hit[2]),
-        )
+        best = [(*hit, place) for place, hits in enumerate(lists) for hit in hits]
+        if len(lists) > 1:
+            best.sort(key=lambda hit: (-hit[3], hit[1], hit[2]))
         if not best:
             return CandidateList([], [], [], [], [])
         ids, documents, indexes, scores, places = zip(*best[: request.depth], strict=True)

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby
+from itertools import groupby
 
 import numpy as np
 
 from pgblend.plpy.lexical.failures import report_damage
-from pgblend.plpy.lexical.rows import COLUMN_TYPES, ChunkRows, Integers, stored_rows
+from pgblend.plpy.lexical.rows import COLUMN_TYPES, ChunkRows, Integers, Pair, stored_rows
 from pgblend.plpy.lexical.segment import Source
 from pgblend.plpy.session import Database, Row
 
@@ -133,38 +133,27 @@ def join_chunks(chunks: Mapping[bytes, Chunk]) -> Pending:
     return pending
 
 
-@dataclass(slots=True)
-class TermRows:
-    """Postings of terms, one term after the other; rows ascend within a term.
-
-    `codes` are places where frequencies are kept, `starts` those of the terms, with the end of the
-    last at its end.
-    """
-
-    rows: Integers
-    codes: Integers
-    starts: list[int]
-
-
 def pending_postings(
     pending: Pending, terms: Sequence[int], start: int, end: int
-) -> tuple[TermRows, Integers]:
-    """Return the postings of the terms among the chunks start to end, and their frequencies.
+) -> tuple[list[Pair], Integers]:
+    """Return each term's (rows, codes) among the chunks start to end, and their frequencies.
 
-    Those are for each code the occurrences in title, headings and body, the chunk's own and
-    repeated ones.
+    Codes are places in these, which are the occurrences in title, headings and body, the chunk's
+    own and repeated ones.
     """
     kept = pending.places
-    places = []
+    postings: list[Pair] = []
+    places: list[Integers] = [np.empty(0, np.intp)]
+    first = 0
     for term in terms:
         if term not in kept:
             kept[term] = np.flatnonzero(pending.terms == term)
         here = kept[term]
+        rows = pending.ordinals[here]
         if start > 0 or end < len(pending.rows):
-            rows = pending.ordinals[here]
-            here = here[(rows >= start) & (rows < end)]
+            within = (rows >= start) & (rows < end)
+            here, rows = here[within], rows[within]
+        postings.append((rows, np.arange(first, first + len(rows))))
         places.append(here)
-    joined = np.concatenate([np.empty(0, np.intp), *places])
-    starts = [*accumulate(map(len, places), initial=0)]
-    found = TermRows(pending.ordinals[joined], np.arange(len(joined)), starts)
-    return found, pending.counts[joined]
+        first += len(rows)
+    return postings, pending.counts[np.concatenate(places)]

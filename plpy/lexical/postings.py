@@ -1,14 +1,13 @@
 """The sealed postings of a query's terms."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
 from pgblend.plpy.lexical.failures import report_damage
 from pgblend.plpy.lexical.index import IndexView, Norms
-from pgblend.plpy.lexical.pending import TermRows
 from pgblend.plpy.lexical.rows import Floats, Integers, Pair
 from pgblend.plpy.lexical.segment import block_size, read_block
 from pgblend.plpy.session import Database
@@ -49,10 +48,10 @@ def read_postings(db: Database, view: IndexView, terms: Sequence[int]) -> dict[i
             codes.append(of_block[1][part])
     rows = np.concatenate(ordinals).astype(np.intp)
     all_codes = np.concatenate(codes).astype(view.code_type)
-    segments = np.array([segment for _, segment, _, _ in spans])
-    counts = [end - start for _, _, start, end in spans]
-    check_postings(db, view, np.repeat(segments, counts), rows, all_codes)
+    check_postings(db, view, spans, rows, all_codes)
     if len(sizes) > 1:
+        segments = [segment for _, segment, _, _ in spans]
+        counts = [end - start for _, _, start, end in spans]
         rows += np.repeat(view.offsets[segments], counts)
         all_codes += np.repeat(view.code_offsets[segments], counts)
     first = last = 0
@@ -112,14 +111,16 @@ def fetch_blocks(
 
 
 def check_postings(
-    db: Database, view: IndexView, segments: Integers, rows: Integers, codes: Integers
+    db: Database, view: IndexView, spans: Sequence[Span], rows: Integers, codes: Integers
 ) -> None:
-    """Report postings of rows or codes that their segments (a place each) do not have."""
-    row_counts = np.diff([*view.offsets, len(view.rows)])
-    beyond = (rows >= row_counts[segments]) | (codes >= view.code_counts[segments])
-    if beyond.any():
-        segment_id = view.segment_ids[segments[beyond.argmax()]]
-        report_damage(db, "segment", segment_id, "postings of rows or codes that it does not have")
+    """Report postings, those of the spans one after the other, that their segments cannot have."""
+    firsts = [0, *accumulate(end - start for _, _, start, end in spans)][:-1]
+    highest = np.maximum.reduceat(rows, firsts), np.maximum.reduceat(codes, firsts)
+    for (_, segment, _, _), row, code in zip(spans, *highest, strict=True):
+        start, end = view.bounds[segment]
+        if row >= end - start or code >= view.code_counts[segment]:
+            reason = "postings of rows or codes that it does not have"
+            report_damage(db, "segment", view.segment_ids[segment], reason)
 
 
 MOST_POSTINGS = 1_500_000
@@ -147,59 +148,51 @@ def view_postings(db: Database, view: IndexView, terms: Sequence[int]) -> list[P
     return [kept[term] for term in terms]
 
 
-@dataclass(slots=True)
-class Postings(TermRows):
-    """Postings with their impacts, tf / (tf + norm) in single precision.
+class Postings(NamedTuple):
+    """One term's postings with their impacts: tf / (tf + norm) in single precision.
 
-    0 for an infinite norm and for a tf of 0.
+    Rows ascend, codes are places where frequencies are kept. Impacts are 0 for an infinite norm and
+    for a tf of 0.
     """
 
+    rows: Integers
+    codes: Integers
     impacts: Floats
 
 
-def joined_postings(
+def weighed_postings(
     terms: Sequence[int], lists: Sequence[Pair], kept: dict[int, Floats], norms: Norms
-) -> Postings:
-    """Return the lists' rows and codes, one term after the other, and impacts.
-
-    `lists` has of each term the (rows, codes); `kept` remembers impacts by term.
-    """
-    starts = [*accumulate((len(rows) for rows, _ in lists), initial=0)]
-    if len(lists) == 1:
-        rows, codes = lists[0]
-    else:
-        rows = np.concatenate([part for part, _ in lists])
-        codes = np.concatenate([part for _, part in lists])
-    if all(term in kept for term in terms):
-        impacts: Floats = np.concatenate([kept[term] for term in terms])
-    else:
-        impacts = norms.norms[rows]
-        tf = norms.tf.astype(np.float32)[codes]
-        impacts += tf
-        if not norms.tf.all():  # words that stand only in fields of weight 0
-            impacts[tf == 0] = 1
-        np.divide(tf, impacts, out=impacts)
-        for term, (start, end) in zip(terms, pairwise(starts), strict=True):
-            kept[term] = impacts[start:end]
-    return Postings(rows, codes, starts, impacts)
+) -> list[Postings]:
+    """Return each term's (rows, codes) with impacts, which `kept` remembers by term."""
+    if any(term not in kept for term in terms):
+        frequencies = norms.tf.astype(np.float32)
+        for term, (rows, codes) in zip(terms, lists, strict=True):
+            if term not in kept:
+                tf, impacts = frequencies[codes], norms.norms[rows]
+                impacts += tf
+                impacts[tf == 0] = 1  # words that stand only in fields of weight 0
+                kept[term] = np.divide(tf, impacts, out=impacts)
+    found = zip(terms, lists, strict=True)
+    return [Postings(rows, codes, kept[term]) for term, (rows, codes) in found]
 
 
-def part_of_postings(postings: Postings, start: int, end: int, wanted: Integers | None) -> Postings:
+def part_of_postings(
+    postings: Sequence[Postings], start: int, end: int, wanted: Integers | None
+) -> list[Postings]:
     """Return the postings of rows from `start` to before `end`, counted from the first of them.
 
     Of those only the ones that `wanted` has (rows in any order), all where it is None.
     """
-    rows = postings.rows
+    parts = []
+    for rows, codes, impacts in postings:
+        first, last = rows.searchsorted((start, end))
+        parts.append(Postings(rows[first:last] - start, codes[first:last], impacts[first:last]))
     if wanted is None:
-        kept = (rows >= start) & (rows < end)
-    else:
-        is_wanted = np.zeros(max(end, int(rows.max(initial=-1)) + 1), np.bool_)
-        is_wanted[wanted[(wanted >= start) & (wanted < end)]] = True
-        kept = is_wanted[rows]
-    before = np.concatenate(([0], np.cumsum(kept)))
-    return Postings(
-        rows[kept] - start,
-        postings.codes[kept],
-        before[postings.starts].tolist(),
-        postings.impacts[kept],
-    )
+        return parts
+    is_wanted = np.zeros(end - start, np.bool_)
+    is_wanted[wanted[(wanted >= start) & (wanted < end)] - start] = True
+    kept = [is_wanted[rows] for rows, _, _ in parts]
+    return [
+        Postings(rows[mask], codes[mask], impacts[mask])
+        for (rows, codes, impacts), mask in zip(parts, kept, strict=True)
+    ]

@@ -1,19 +1,26 @@
 """Lexemes as term ids and fixed-size records, arrays as PostgreSQL writes them."""
 
-import hashlib
 import re
 import struct
+from bisect import bisect_right
 from collections.abc import Collection, MutableMapping
 from hashlib import blake2b
+from typing import NamedTuple
 
 
 def term_ids(lexemes: Collection[str]) -> list[int]:
     """Return for each lexeme its 64-bit id, as pack_lexemes writes it (BLAKE2b, signed)."""
-    digests = [blake2b(lexeme.encode(), digest_size=8).digest() for lexeme in lexemes]
-    return list(struct.unpack(f">{len(digests)}q", b"".join(digests)))
+    digests = term_digests([lexeme.encode() for lexeme in lexemes])
+    return list(struct.unpack(f">{len(lexemes)}q", digests))
 
 
-TITLE, HEADING = 3, 2  # setweight's A and B in a tsvector's binary form; D is 0
+def term_digests(lexemes: Collection[bytes]) -> bytes:
+    """Return the lexemes' ids as they are stored, of eight bytes each."""
+    return b"".join([blake2b(lexeme, digest_size=8).digest() for lexeme in lexemes])
+
+
+TITLE, HEADING, NAME = 3, 2, 1  # setweight's A, B and C in the binary form; D is 0
+PLACE_BITS = 14  # a position is a weight, and below it a place
 IDENTIFIER = ord("=")
 IDENTIFIER_COUNTS = bytes((0, 0, 255, 0, 0, 0))
 # A lexeme in the binary form, and after a byte of 0 how many positions it has (two bytes), and
@@ -22,45 +29,85 @@ POSITIONS = b"|".join(
     rb"\x%02x\x%02x.{%d}" % (*divmod(count, 256), 2 * count) for count in (*range(1, 257), 0)
 )
 LEXEME = b"(?s)([^\0]+)\0(" + POSITIONS + b")"  # compiled by whom it serves: 3 ms
-MOST_KEPT = 4_000
+# Most lexemes have one position, in the body. Its bytes are compared as they are.
+ONE = b"\0\1"
+ONE_IN_TITLES = ONE + (1 << PLACE_BITS).to_bytes(2, "big")
+ONE_OWN = bytes((0, 0, 1, 0, 0, 0))
+
+
+class Packed(NamedTuple):
+    """A chunk's lexemes as the index has them: `records` has 14 bytes for each.
+
+    Lengths are in occurrences, without those of weight C: identifiers and a document's names.
+    """
+
+    records: bytes
+    length: int
+    own_length: int
+
+
+def read_lexemes(vector: bytes) -> list[tuple[bytes, bytes]]:
+    """Return the lexemes of a tsvector, the output of tsvectorsend(), each with its positions.
+
+    Positions are two bytes that count them, and two for each.
+    """
+    found: list[tuple[bytes, bytes]] = re.findall(LEXEME, vector[4:])
+    return found
 
 
 def pack_lexemes(
-    vector: bytes,
+    lexemes: Collection[tuple[bytes, bytes]],
     own_position: int,
-    term_ids: MutableMapping[bytes, bytes],
-    counts: MutableMapping[bytes, bytes],
-) -> bytes:
-    """Return one record of 14 bytes for each lexeme of `vector`, the output of tsvectorsend().
+    known: MutableMapping[bytes, bytes],
+) -> Packed:
+    """Return one record of 14 bytes for each lexeme (read_lexemes), and their chunk's lengths.
 
     A record is the term id (8 bytes: BLAKE2b of the lexeme) and how often the lexeme stands in the
     title, heading and body (a byte each; a tsvector keeps at most 255 positions): first at
     positions after `own_position`, which are the chunk's own, then at those up to it, which repeat
     the chunk before. An identifier or a name, which begins with "=", counts as if it stood 255
-    times in the body: neither its repetition nor the passage's length matters. `term_ids` remembers
-    ids between calls, `counts`, of calls with the same own_position, the counts by positions.
+    times in the body: neither its repetition nor the passage's length matters. `known` remembers
+    term ids between calls.
     """
-    if len(counts) > MOST_KEPT:
-        counts.clear()
-    records = []
-    for lexeme, positions in re.findall(LEXEME, vector[4:]):
-        term_id = term_ids.get(lexeme)
+    last_repeated = ONE + own_position.to_bytes(2, "big")
+    parts: list[bytes] = []
+    own_length = repeated_length = 0
+    for lexeme, positions in lexemes:
+        term_id = known.get(lexeme)
         if term_id is None:
-            term_id = term_ids[lexeme] = hashlib.blake2b(lexeme, digest_size=8).digest()
-        count = IDENTIFIER_COUNTS if lexeme[0] == IDENTIFIER else counts.get(positions)
-        if count is None:
-            count = counts[positions] = count_positions(positions, own_position)
-        records.append(term_id + count)
-    return b"".join(records)
+            term_id = known[lexeme] = blake2b(lexeme, digest_size=8).digest()
+        if lexeme[0] == IDENTIFIER:
+            parts += term_id, IDENTIFIER_COUNTS
+        elif ONE_IN_TITLES > positions > last_repeated:
+            own_length += 1
+            parts += term_id, ONE_OWN
+        else:
+            counts, own, repeated = count_positions(positions, own_position)
+            own_length += own
+            repeated_length += repeated
+            parts += term_id, counts
+    return Packed(b"".join(parts), own_length + repeated_length, own_length)
 
 
-def count_positions(positions: bytes, own_position: int) -> bytes:
-    """Return the six counts of a lexeme's positions, which ascend after their number."""
-    highs, lows = positions[2::2], positions[3::2]
-    weights = [high >> 6 for high in highs]
-    places = ((high & 63) << 8 | low for high, low in zip(highs, lows, strict=True))
+def count_positions(positions: bytes, own_position: int) -> tuple[bytes, int, int]:
+    """Return the six counts of a lexeme, and its own and repeated occurrences for the lengths.
+
+    Positions ascend after their number.
+    """
+    found = struct.unpack_from(f">{len(positions) // 2 - 1}H", positions, 2)
+    if max(found, default=0) < 1 << PLACE_BITS:
+        repeated = bisect_right(found, own_position) if own_position else 0
+        own = len(found) - repeated
+        return bytes((0, 0, own, 0, 0, repeated)), own, repeated
+    weights = [one >> PLACE_BITS for one in found]
+    places = (one % (1 << PLACE_BITS) for one in found)
     repeated = sum(place <= own_position for place in places) if own_position else 0
-    return count_fields(weights[repeated:]) + count_fields(weights[:repeated])
+    own_weights, repeated_weights = weights[repeated:], weights[:repeated]
+    return (
+        count_fields(own_weights) + count_fields(repeated_weights),
+        len(own_weights) - own_weights.count(NAME),
+        repeated - repeated_weights.count(NAME),
+    )
 
 
 def count_fields(weights: list[int]) -> bytes:

@@ -10,9 +10,9 @@ from pgblend.plpy.filter.candidates import CandidateFilter
 from pgblend.plpy.lexical.contenders import candidate_rows
 from pgblend.plpy.lexical.documents import document_places
 from pgblend.plpy.lexical.index import IndexView, Live, Norms, OpenIndex, view_rows
-from pgblend.plpy.lexical.pending import Pending, TermRows, pending_postings
-from pgblend.plpy.lexical.postings import joined_postings, part_of_postings, view_postings
-from pgblend.plpy.lexical.rows import ChunkRows, Floats, Integers, find_rows, join_rows
+from pgblend.plpy.lexical.pending import Pending, pending_postings
+from pgblend.plpy.lexical.postings import part_of_postings, view_postings, weighed_postings
+from pgblend.plpy.lexical.rows import ChunkRows, Floats, Integers, Pair, find_rows
 from pgblend.plpy.ports import Formula
 from pgblend.plpy.session import Database
 
@@ -23,10 +23,13 @@ Allowed = tuple[str, Integers]  # chunk_ids or document_ids, and which of them
 
 def best_hits(found: Sequence[Scored], depth: int) -> list[Hit]:
     """Return the best `depth` rows, best first; ties by (document id, chunk index)."""
-    scores = np.concatenate([np.empty(0), *(part for _, _, part in found)])
-    rows = join_rows([source.take(some) for source, some, _ in found])
-    order = np.lexsort((rows.chunk_indexes, rows.document_ids, -scores))[:depth]
-    return hits_of(rows, order, scores[order])
+    hits: list[Hit] = []
+    for source, rows, scores in found:
+        order = np.lexsort((source.chunk_indexes[rows], source.document_ids[rows], -scores))[:depth]
+        hits += hits_of(source, rows[order], scores[order])
+    if len(found) > 1:
+        hits.sort(key=lambda hit: (-hit[3], hit[1], hit[2]))
+    return hits[:depth]
 
 
 def hits_of(rows: ChunkRows, places: Integers, scores: Floats) -> list[Hit]:
@@ -77,7 +80,7 @@ def weighted(frequencies: Integers, formula: Formula) -> Floats:
 
 
 def exact_scores(
-    postings: TermRows,
+    postings: Sequence[Pair],
     frequencies: Floats,
     idf: Sequence[float],
     k1: float,
@@ -89,20 +92,16 @@ def exact_scores(
     Summed in the order of the terms. The postings' codes are places in `frequencies`; `norms` are
     those of `rows`: k1 · (1 - b + b · length / average length).
     """
-    starts = postings.starts
-    scores = np.zeros(len(rows))
-    if starts[-1] == 0:
-        return scores
-    places = np.empty((len(idf), len(rows)), np.intp)
-    for term, start in enumerate(starts[:-1]):
-        places[term] = postings.rows[start : starts[term + 1]].searchsorted(rows)
-    places += np.array(starts[:-1])[:, None]
-    found = postings.rows.take(places, mode="clip") == rows
-    found &= places < np.array(starts[1:])[:, None]
-    tf = frequencies[postings.codes.take(places, mode="clip")] * found
+    tf = np.zeros((len(idf), len(rows)))
+    for place, (known, codes) in enumerate(postings):
+        if len(known):
+            places = known.searchsorted(rows)
+            found = known.take(places, mode="clip") == rows
+            np.multiply(frequencies[codes.take(places, mode="clip")], found, out=tf[place])
     parts = np.array(idf)[:, None] * tf
     parts *= k1 + 1
     np.divide(parts, tf + norms, out=parts, where=tf > 0)
+    scores = np.zeros(len(rows))
     for part in parts:
         scores += part
     return scores
@@ -204,18 +203,19 @@ def best_sealed(scoring: Scoring, depth: int, allowed: Allowed | None) -> Scored
     if not terms:
         return view.rows, np.empty(0, np.intp), np.empty(0)
     norms, drift = row_norms(view, scoring.opened.live, formula)
-    joined = joined_postings(terms, postings, view.impacts, norms)
+    weighed = weighed_postings(terms, postings, view.impacts, norms)
     start, end = view.ranges[scoring.config]
     if allowed is not None or end - start < len(view.rows):
         wanted = None if allowed is None else allowed_rows(view, *allowed)
-        joined = part_of_postings(joined, start, end, wanted)
+        weighed = part_of_postings(weighed, start, end, wanted)
     sums = view.sums if view.sums is not None else np.zeros(len(view.rows), np.float32)
     view.sums = None  # lost where a step fails before they are zeros again
     weights = [value * (formula.k1 + 1) for value in idf]
-    rows = candidate_rows(joined, weights, sums[: end - start], depth, drift, scoring.check)
+    rows = candidate_rows(weighed, weights, sums[: end - start], depth, drift, scoring.check)
     view.sums = sums
     exact = exact_norms(view.rows.lengths[start + rows], formula)
-    return view.rows, start + rows, exact_scores(joined, norms.tf, idf, formula.k1, exact, rows)
+    pairs = [(of_term.rows, of_term.codes) for of_term in weighed]
+    return view.rows, start + rows, exact_scores(pairs, norms.tf, idf, formula.k1, exact, rows)
 
 
 def allowed_rows(view: IndexView, column: str, ids: Integers) -> Integers:
@@ -240,7 +240,8 @@ def all_pending(scoring: Scoring, pending: Pending, allowed: Allowed | None) -> 
     formula = scoring.formula
     postings, counts = pending_postings(pending, scoring.terms, *pending.ranges[scoring.config])
     frequencies = weighted(counts, formula)
-    rows: Integers = np.unique(postings.rows[frequencies > 0])
+    terms_rows = np.concatenate([np.empty(0, np.intp), *(rows for rows, _ in postings)])
+    rows: Integers = np.unique(terms_rows[frequencies > 0])
     if allowed is not None:
         column, ids = allowed
         owners = pending.rows.chunk_ids if column == "chunk_ids" else pending.rows.document_ids

@@ -13,7 +13,7 @@ from pgblend.plpy.lexical.rows import (
     join_rows,
     stored_rows,
 )
-from pgblend.plpy.session import Row
+from pgblend.plpy.session import Database, Row
 
 
 @dataclass(slots=True)
@@ -246,3 +246,27 @@ def segment_arguments(merged: Merged) -> tuple[list[int], list[bytes], list[byte
         arrays,
         posting_blocks(merged.ordinals, merged.codes),
     )
+
+
+_WRITE = """
+WITH segment AS (
+    INSERT INTO pgblend_data.segment (
+        collection_id, text_search_config, n, total_length, chunk_ids, document_ids,
+        chunk_indexes, lengths, own_lengths, code_book, terms, document_frequencies, bytes
+    )
+    VALUES ($1, $2, $3, $4, $5[1], $5[2], $5[3], $5[4], $5[5], $5[6], $5[7], $5[8], $7)
+    RETURNING id
+)
+INSERT INTO pgblend_data.posting (segment_id, block, collection_id, data)
+SELECT s.id, b.place - 1, $1, b.data
+FROM segment AS s
+CROSS JOIN unnest($6) WITH ORDINALITY AS b (data, place)
+"""
+_WRITE_TYPES = ["bigint", "text", "integer", "bigint", "bytea[]", "bytea[]", "bigint"]
+
+
+def write_segment(db: Database, collection_id: int, config: str, merged: Merged) -> None:
+    """Store a segment and its postings."""
+    (rows, length), arrays, blocks = segment_arguments(merged)
+    size = sum(map(len, [*arrays, *blocks]))
+    db.run(_WRITE, _WRITE_TYPES, collection_id, config, rows, length, arrays, blocks, size)

@@ -1,40 +1,30 @@
 """What a query means in the text search configurations that collections use."""
 
 from collections.abc import Sequence
+from itertools import starmap
 from typing import NamedTuple
 
 from pgblend.plpy.ports import Operand, Part
-from pgblend.plpy.session import Database
+from pgblend.plpy.session import Database, Row
+from pgblend.plpy.text.parse import Asked, asked_of, parsed
 from pgblend.plpy.text.vocabulary import VERSION, Meaning
 
-_VERSION = VERSION.format(name="c.name")
+_VERSION = VERSION.format(name="w.config_name")
 # Of several languages, a word that is a stop word in the query's own is one in all.
 _TERMS = f"""
 WITH used AS MATERIALIZED (
     SELECT array_agg(DISTINCT l.text_search_config) AS configs
     FROM pgblend_data.collection_language AS l
     WHERE l.collection_id = ANY($2) AND l.text_search_config = coalesce($3, l.text_search_config)
-),
-
-asked AS MATERIALIZED (
-    SELECT
-        u.configs,
-        CASE WHEN cardinality(u.configs) > 1 THEN pgblend._query_stop_words($1, u.configs)
-            ELSE '{{}}' END AS stop_words
-    FROM used AS u
 )
 
-SELECT
-    c.name AS config,
-    ({_VERSION}) AS version,
-    p.*,
-    CASE WHEN p.operands <> '{{}}' THEN
-        pgblend._query_condition(p.alternatives, p.operands, p.exclusions)::text END AS condition
-FROM asked AS a
-CROSS JOIN LATERAL unnest(a.configs) WITH ORDINALITY AS c (name, place)
-CROSS JOIN LATERAL pgblend._parse_query($1, c.name, a.stop_words) AS p
-ORDER BY c.place
+SELECT w.*, ({_VERSION}) AS version
+FROM used AS u
+CROSS JOIN LATERAL pgblend._query_lexemes($4, u.configs, CASE
+    WHEN cardinality(u.configs) > 1 THEN pgblend._query_stop_words($1, u.configs)
+    ELSE '{{}}' END) AS w
 """
+_CONDITION = "SELECT pgblend._query_condition($1, $2, $3)::text AS condition"
 _WORDS = "SELECT pgblend._words_of_lexemes($1, $2, $3) AS words"
 
 
@@ -70,18 +60,22 @@ def query_terms(
     db: Database, query: str, collection_ids: Sequence[int], language: str | None
 ) -> QueryTerms:
     """Parse a query; `language` is the one configuration to search, None for all."""
-    rows = db.run(_TERMS, ["text", "bigint[]", "text"], query, collection_ids, language)
-    parts = [
-        Part(
-            row["config"],
-            row["lexemes"],
-            row["boosts"],
-            row["condition"],
-            list(map(Operand, row["alternatives"], row["operands"], row["exclusions"])),
-        )
-        for row in rows
-    ]
-    return QueryTerms(query, parts, [row["version"] for row in rows])
+    asked = asked_of(query)
+    types = ["text", "bigint[]", "text", "text"]
+    rows = db.run(_TERMS, types, query, collection_ids, language, asked.text)
+    parts = [query_part(db, asked, words) for words in rows]
+    return QueryTerms(query, parts, [words["version"] for words in rows])
+
+
+def query_part(db: Database, asked: Asked, words: Row) -> Part:
+    """Return what is looked for in one configuration, whose words are a row of _query_lexemes."""
+    lexemes, boosts, operands = parsed(db, asked, words)
+    condition = None
+    if operands:
+        types, values = ["integer[]", "tsquery[]", "boolean[]"], zip(*operands, strict=True)
+        condition = db.run(_CONDITION, types, *map(list, values))[0]["condition"]
+    named = list(starmap(Operand, operands))
+    return Part(words["config_name"], lexemes, boosts, condition, named)
 
 
 def words_of_lexemes(

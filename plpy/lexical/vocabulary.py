@@ -1,19 +1,19 @@
 """What the index tells of lexemes: how many chunks have them, which it knows, which are alike."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from math import inf
 
 import numpy as np
 
-from pgblend.plpy.lexical.corrections import closest_lexemes, single_edits
+from pgblend.plpy.lexical.corrections import lexeme_costs, single_edits
 from pgblend.plpy.lexical.documents import count_documents, joined_rows
 from pgblend.plpy.lexical.index import IndexView, OpenIndex
 from pgblend.plpy.lexical.pending import pending_postings
-from pgblend.plpy.lexical.postings import view_postings
-from pgblend.plpy.lexical.records import term_ids
-from pgblend.plpy.lexical.rows import Mask
+from pgblend.plpy.lexical.postings import term_spans, view_postings
+from pgblend.plpy.lexical.records import term_digests
+from pgblend.plpy.lexical.rows import Integers, Mask
 from pgblend.plpy.ports import KnownRequest, SimilarLexeme, SimilarRequest
-from pgblend.plpy.session import Database
+from pgblend.plpy.session import Database, keep_value
 
 
 def count_chunks(
@@ -22,17 +22,37 @@ def count_chunks(
     """Return (live chunks, their total length, live chunks with each term)."""
     live, pending = opened.live, opened.pending
     n, total_length = live.n, live.total_length
-    postings = view_postings(db, opened.view, terms)
-    df = [len(rows) for rows, _ in postings]
-    if n < len(live.alive):
-        df = [int(np.count_nonzero(live.alive[rows])) for rows, _ in postings]
+    df = sealed_df(db, opened, terms)
     if pending is not None:
         chunks = len(pending.rows)
         n += chunks
         total_length += int(pending.rows.lengths.sum())
-        starts = pending_postings(pending, terms, 0, chunks)[0].starts
-        df = [count + end - start for count, (start, end) in zip(df, pairwise(starts), strict=True)]
+        waiting, _ = pending_postings(pending, terms, 0, chunks)
+        df = [count + len(rows) for count, (rows, _) in zip(df, waiting, strict=True)]
     return n, total_length, df
+
+
+FEW_TERMS = 16
+
+
+def sealed_df(db: Database, opened: OpenIndex, terms: Sequence[int]) -> list[int]:
+    """Return how many live chunks of the view have each term.
+
+    Postings are read for that, since scores need them next; but of many terms, as the guesses at a
+    word are, most are only counted: where nothing is deleted, the directories tell.
+    """
+    view, alive = opened.view, opened.live.alive
+    is_whole = opened.live.n == len(alive)
+    missing = [term for term in dict.fromkeys(terms) if term not in view.postings]
+    if is_whole and len(missing) > FEW_TERMS:
+        df = {term: len(view.postings[term][0]) for term in terms if term in view.postings}
+        for place, _, start, end in term_spans(view.directories, missing):
+            df[missing[place]] = df.get(missing[place], 0) + end - start
+        return [df.get(term, 0) for term in terms]
+    postings = view_postings(db, view, terms)
+    if is_whole:
+        return [len(rows) for rows, _ in postings]
+    return [int(np.count_nonzero(alive[rows])) for rows, _ in postings]
 
 
 def count_languages(
@@ -63,28 +83,28 @@ def count_languages(
 PLACES_A_TERM = 4
 
 
-def known_terms(opened: OpenIndex, config: str, terms: Iterable[int]) -> set[int]:
-    """Return those of the terms that chunks of a text search configuration have.
+def known_terms(opened: OpenIndex, config: str, terms: Integers) -> Mask:
+    """Tell which of the terms chunks of a text search configuration have.
 
     Sealed chunks that were deleted count until their segment is written anew.
     """
-    wanted = np.array([*terms], np.int64)
     view, pending = opened.view, opened.pending
-    found: set[int] = set()
+    found = np.zeros(len(terms), np.bool_)
     if config in view.ranges:
         # Few of the guesses at a word are there: these alone are looked for, in order.
         sieve = term_sieve(view)
-        likely = np.sort(wanted[sieve[wanted & len(sieve) - 1]])
+        places = np.flatnonzero(sieve[terms & len(sieve) - 1])
+        places = places[terms[places].argsort()]
+        likely = terms[places]
         first, last = view.ranges[config]
         for (directory, _), (start, _) in zip(view.directories, view.bounds, strict=True):
             if first <= start < last and len(directory):
                 has = directory.take(directory.searchsorted(likely), mode="clip") == likely
-                found.update(likely[has].tolist())
+                found[places[has]] = True
     if pending is not None and config in pending.ranges:
         first, last = pending.ranges[config]
         chunks = pending.ordinals
-        of_config = pending.terms[(chunks >= first) & (chunks < last)]
-        found.update(wanted[np.isin(wanted, of_config)].tolist())
+        found |= np.isin(terms, pending.terms[(chunks >= first) & (chunks < last)])
     return found
 
 
@@ -122,6 +142,7 @@ _BEGUN = (
 )
 _ALIKE = "SELECT a.lexeme, a.likeness FROM pgblend._alike_lexemes($1, $2, $3) AS a"
 LEAST_BEGUN = 4
+MOST_WORDS = 200
 
 
 def known_lexemes(db: Database, request: KnownRequest) -> Sequence[bool]:
@@ -141,7 +162,32 @@ def similar_lexemes(
     elsewhere than the right one): cost 1 each; and the lexemes that go on where word or lexeme of
     four letters and more end, for an ending's cost. Where there are none of these, or the alphabet
     is another, the 50 most alike by trigrams.
+
+    The view keeps what was found of its last words, for as long as no chunk is added.
     """
+    kept, config = kept_similar(opened), request.config
+    asked = list(zip(request.words, request.lexemes, strict=True))
+    known = {pair: kept[config, *pair] for pair in asked if (config, *pair) in kept}
+    missing = [pair for pair in dict.fromkeys(asked) if pair not in known]
+    if missing:
+        words, lexemes = zip(*missing, strict=True)
+        found = find_similar(db, opened, request._replace(words=words, lexemes=lexemes))
+        for place, pair in enumerate(missing):
+            of_pair = [one for one in found if one.place == place]
+            known[pair] = keep_value(kept, (config, *pair), of_pair, MOST_WORDS)
+    return [one._replace(place=place) for place, pair in enumerate(asked) for one in known[pair]]
+
+
+def kept_similar(opened: OpenIndex) -> dict[tuple[str, str, str], list[SimilarLexeme]]:
+    """Return what the view keeps of lexemes alike, by configuration, word and lexeme."""
+    view, pending = opened.view, opened.pending
+    if view.similar is None or view.similar[0] is not pending:
+        view.similar = pending, {}
+    return view.similar[1]
+
+
+def find_similar(db: Database, opened: OpenIndex, request: SimilarRequest) -> list[SimilarLexeme]:
+    """Find what is not kept."""
     edits = [" ".join(single_edits(word)) for word in request.words]
     found = [*edited_lexemes(db, opened, request, edits), *begun_lexemes(db, request, edits)]
     near = {one.place for one in found}
@@ -160,12 +206,12 @@ def edited_lexemes(
     three times as long.
     """
     rows = db.run(_STEMS, ["text", "text[]"], request.config, edits)
-    pairs = [(row["place"], lexeme) for row in rows for lexeme in row["lexemes"].split("\n")]
-    ids = term_ids([lexeme for _, lexeme in pairs])
-    known = known_terms(opened, request.config, ids)
-    for (place, lexeme), term in zip(pairs, ids, strict=True):
-        if term in known:
-            yield SimilarLexeme(place, lexeme, 1.0)
+    of_rows = [row["lexemes"].encode().split(b"\n") for row in rows]
+    lexemes = [lexeme for of_row in of_rows for lexeme in of_row]
+    places = np.repeat([row["place"] for row in rows], [*map(len, of_rows)])
+    terms = np.frombuffer(term_digests(lexemes), ">i8").astype(np.int64)
+    for found in np.flatnonzero(known_terms(opened, request.config, terms)).tolist():
+        yield SimilarLexeme(int(places[found]), lexemes[found].decode(), 1.0)
 
 
 def begun_lexemes(
@@ -189,17 +235,20 @@ def begun_lexemes(
         [start for _, start in starts],
         [start[:-1] + chr(ord(start[-1]) + 1) for _, start in starts],
     )
-    for row in rows:
-        place = row["place"]
-        word, lexeme = request.words[place], request.lexemes[place]
-        for candidate, cost in closest_lexemes(word, lexeme, [row["lexeme"]], 1):
-            yield SimilarLexeme(place, candidate, cost)
+    for place, (word, lexeme) in enumerate(zip(request.words, request.lexemes, strict=True)):
+        begun = [row["lexeme"] for row in rows if row["place"] == place]
+        costs = lexeme_costs(word, lexeme, begun)
+        for candidate, cost in zip(begun, costs, strict=True):
+            if cost < inf:
+                yield SimilarLexeme(place, candidate, cost)
 
 
 def alike_lexemes(
     db: Database, request: SimilarRequest, place: int, lexeme: str
 ) -> Iterator[SimilarLexeme]:
-    """Find the lexemes most alike by trigrams."""
+    """Find the lexemes most alike by trigrams; a cost is infinite where it is too high."""
     types = ["bigint[]", "text", "text"]
-    for row in db.run(_ALIKE, types, request.collection_ids, request.config, lexeme):
-        yield SimilarLexeme(place, row["lexeme"], 0.0, True, row["likeness"])
+    rows = db.run(_ALIKE, types, request.collection_ids, request.config, lexeme)
+    costs = lexeme_costs(request.words[place], lexeme, [row["lexeme"] for row in rows])
+    for row, cost in zip(rows, costs, strict=True):
+        yield SimilarLexeme(place, row["lexeme"], cost, True, row["likeness"])

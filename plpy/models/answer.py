@@ -83,12 +83,17 @@ def is_deep(value: Any) -> bool:
 def storable(value: Any) -> Any:
     """Return a JSON value with texts that jsonb can hold."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode().replace("\0", "")
+        return whole_letters(value).replace("\0", "")
     if isinstance(value, list):
         return [storable(item) for item in value]
     if isinstance(value, dict):
         return {storable(name): storable(item) for name, item in value.items()}
     return value
+
+
+def whole_letters(text: str) -> str:
+    """Return a text with U+FFFD for each half of a surrogate pair, which UTF-8 does not have."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def error_message(answer: Any, text: str, known: Iterable[str | None]) -> str:
@@ -100,5 +105,5 @@ def error_message(answer: Any, text: str, known: Iterable[str | None]) -> str:
 
 def one_line(message: str, known: Iterable[str | None] = ()) -> str:
     """Return the beginning of a message on one line, without keys and what text cannot hold."""
-    message = message.encode("utf-8", "replace").decode().replace("\0", "")
+    message = whole_letters(message).replace("\0", "")
     return mask_secrets(" ".join(message.split()), known)[:500]

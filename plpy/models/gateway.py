@@ -71,15 +71,7 @@ class GatewayCall:
             return
         try:
             self.token = gateway_token(request["data_directory"])
-            self.exchange = HttpExchange(
-                request["url"],
-                request["path"],
-                request["body"],
-                self.token,
-                request["timeout_ms"],
-                request["most_bytes"],
-                connections,
-            )
+            self.exchange = HttpExchange(request, self.token, connections)
             self.exchange.wait_until_sent(self.check_interrupts)
         except (OSError, ValueError) as error:
             self.error = error

@@ -6,8 +6,9 @@ import socket
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
+from typing import Any
 
 Connections = MutableMapping[str, http.client.HTTPConnection]
 
@@ -27,37 +28,31 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class HttpExchange:
-    """A POST of `body` (JSON text) to `base_url` + `path`; receive() gives its answer.
+    """A POST of a request's `body` (JSON text) to its `url` + `path`; receive() gives its answer.
 
-    `base_url` is http://host:port, https://… or unix:/path/of/socket: ValueError for another form.
-    `connections` keeps one open connection per base URL between exchanges. receive() raises
-    TimeoutError after `timeout_ms` from now, OverflowError where the answer has more than
-    `most_bytes`, OSError or http.client.HTTPException where the exchange fails. The thread that
-    sends and receives touches nothing but the socket.
+    `url` is http://host:port, https://… or unix:/path/of/socket: ValueError for another form.
+    `connections` keeps one open connection per URL between exchanges. receive() raises TimeoutError
+    after `timeout_ms` from now, OverflowError where the answer has more than `most_bytes`, OSError
+    or http.client.HTTPException where the exchange fails. The thread that sends and receives
+    touches nothing but the socket.
     """
 
     def __init__(
-        self,
-        base_url: str,
-        path: str,
-        body: str,
-        token: str | None,
-        timeout_ms: int,
-        most_bytes: int,
-        connections: Connections,
+        self, request: Mapping[str, Any], token: str | None, connections: Connections
     ) -> None:
-        self.deadline = time.monotonic() + timeout_ms / 1000
-        self.base_url = base_url
-        prefix = "" if base_url.startswith("unix:") else urllib.parse.urlsplit(base_url).path
-        self.target = prefix.rstrip("/") + path
-        self.body = body
+        self.deadline = time.monotonic() + request["timeout_ms"] / 1000
+        self.base_url: str = request["url"]
+        is_path = self.base_url.startswith("unix:")
+        prefix = "" if is_path else urllib.parse.urlsplit(self.base_url).path
+        self.target = prefix.rstrip("/") + request["path"]
+        self.body: str = request["body"]
         self.headers = {"Content-Type": "application/json"}
         if token:
             self.headers["Authorization"] = "Bearer " + token
-        self.most_bytes = most_bytes
+        self.most_bytes: int = request["most_bytes"]
         self.connections = connections
         self.received = False
-        self.begin(connections.pop(base_url, None))
+        self.begin(connections.pop(self.base_url, None))
 
     def begin(self, kept: http.client.HTTPConnection | None) -> None:
         """Start the thread, on a kept connection or a new one."""

@@ -102,7 +102,7 @@ def choose_passages(
     """Return what may be shown of the pool's items, best first.
 
     Repetitions and what is not good enough are left out of the first `looked_at` items. Where fewer
-    than `needed` are left, four times as many are looked at. A choice does not change when more is
+    than `needed` are left, twice as many are looked at. A choice does not change when more is
     looked at, so pages are parts of one list. `order_of(distinct items, is_all)` gives their final
     order and scores (points), None while it needs more of them. `relevance_of` gives relevances of
     items; it is asked only where min_relevance is set.
@@ -123,4 +123,4 @@ def choose_passages(
             if len(good) >= needed or is_all:
                 seen = min(looked_at, len(order))
                 return Chosen(distinct, good, points, {**dropped, **not_good}, seen)
-        looked_at *= 4
+        looked_at *= 2

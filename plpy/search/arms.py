@@ -78,7 +78,8 @@ class Arms:
             self._tell_warm_up(kind, called_at)
         settings = self.search.settings
         is_whole = words.every_word and settings.language is None
-        is_named = kind == arm == "lexical" and self._is_named(text, words.found.chunk_ids)
+        may_be_named = kind == arm == "lexical" and words.may_be_named
+        is_named = may_be_named and self._is_named(text, words.found.chunk_ids)
         notes = corrected_notes(words.corrections, settings.fuzzy_method)
         return ArmList(arm, kind, weight, words.found, notes, is_whole, is_named, words.meanings)
 

@@ -31,10 +31,14 @@ class IndexState(NamedTuple):
 
 
 class Words(NamedTuple):
-    """A list by words; `corrections` of each row say in JSON what stands for which lexeme."""
+    """A list by words; `corrections` of each row say in JSON what stands for which lexeme.
+
+    `may_be_named` is false where no document is called as the query asks.
+    """
 
     found: CandidateList
     every_word: bool = False
+    may_be_named: bool = True
     corrections: Sequence[str | None] = ()
     meanings: Mapping[str, Meaning] = {}
 
@@ -47,6 +51,16 @@ def candidates(row: Row) -> CandidateList:
         row["chunk_indexes"] or [],
         row["scores"] or [],
         perfect=row.get("perfect_score"),
+    )
+
+
+def first_candidates(found: CandidateList, most: int) -> CandidateList:
+    """Return the first candidates of a list by vectors."""
+    return CandidateList(
+        found.chunk_ids[:most],
+        found.document_ids[:most],
+        found.chunk_indexes[:most],
+        found.scores[:most],
     )
 
 

@@ -9,7 +9,7 @@ _LIST = """
 WITH candidate AS ({candidates}
     WHERE c.collection_id = ANY($2)
         AND c.text_search_config = coalesce($4, c.text_search_config)
-        AND ($3 IS NULL OR c.id IN (SELECT unnest(pgblend._filter_chunks($3, $2, NULL))))
+        AND ($3 IS NULL OR c.id IN (SELECT unnest(pgblend._filtered_ids($3, $2, NULL))))
         AND {holds}
 )
 SELECT

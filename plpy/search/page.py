@@ -86,8 +86,9 @@ def copies_on_page(
     """Return for each item of a page the other documents whose candidate has the same text.
 
     In the candidates' order, each document once: {document_id, collection, source_key, uri, title}.
-    `content_of` has the texts of the page's chunks. `holders` gives those of chunk ids that have
-    one of some contents. A blank text has no copies: such passages differ by their titles.
+    `content_of` has the texts of the page's chunks that may have copies. `holders` gives those of
+    chunk ids that have one of some contents. A blank text has no copies: such passages differ by
+    their titles.
     """
     ids = pool.chunk_ids
     contents = [content_of.get(ids[item], "") for item in page]

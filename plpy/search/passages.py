@@ -24,13 +24,22 @@ from pgblend.plpy.session import Database, Rows
 from pgblend.plpy.settings.catalog import Graph
 
 _DOCUMENT = "SELECT d.* FROM pgblend_data.document AS d WHERE d.id = c.document_id OFFSET 0"
+# Most texts stand once, which a look tells for each collection; many take longer than to read all.
+_MAY_REPEAT = " ".join(
+    [
+        "cardinality($1) * cardinality($2) > 60 OR EXISTS (SELECT FROM unnest($2) AS s (id)",
+        "CROSS JOIN LATERAL (SELECT FROM pgblend_data.chunk AS r WHERE r.collection_id = s.id",
+        'AND r.content_hash = c.content_hash COLLATE "C" AND r.id <> c.id OFFSET 0) AS r)',
+    ]
+)
 # OFFSET 0 keeps each row a look-up by its key: statistics that call the tables empty, as ANALYZE
 # makes them beside a long transaction, would make it a join of all rows with all.
 _ROWS = " ".join(
     [
         "SELECT c.id AS chunk_id, c.content, c.text_search_config, c.start_offset, c.end_offset,",
         "c.start_line, c.end_line, c.pages, (d.metadata || c.metadata)::text AS metadata,",
-        "c.document_id, o.name AS collection, d.source_key, d.uri, d.title",
+        "c.document_id, o.name AS collection, d.source_key, d.uri, d.title,",
+        f"{_MAY_REPEAT} AS may_repeat",
         "FROM unnest($1) AS u (chunk_id)",
         "CROSS JOIN LATERAL",
         "(SELECT c.* FROM pgblend_data.chunk AS c WHERE c.id = u.chunk_id OFFSET 0) AS c",
@@ -78,7 +87,8 @@ class PassageNode:
 
     def passages(self, request: PassagesRequest) -> list[Passage]:
         """Return the passages that are there."""
-        return [Passage(**row) for row in self.db.run(_ROWS, ["bigint[]"], request.chunk_ids)]
+        values = request.chunk_ids, request.collection_ids
+        return [Passage(**row) for row in self.db.run(_ROWS, ["bigint[]", "bigint[]"], *values)]
 
     def holders(self, request: HoldersRequest) -> list[Holder]:
         """Return those of the passages that have one of the texts."""
@@ -154,7 +164,8 @@ class StoredPassages:
         known = self.known_texts
         unread = [chunk_id for chunk_id in chunk_ids if chunk_id not in known]
         if unread:
-            found = self.port.passages(PassagesRequest(unread, self.left_ms()))
+            request = PassagesRequest(unread, self.collection_ids, self.left_ms())
+            found = self.port.passages(request)
             known.update((one.chunk_id, one) for one in found)
         return known
 

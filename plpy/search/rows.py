@@ -137,7 +137,7 @@ def page_details(
     copies: list[list[dict[str, Json]]] = [[] for _ in page.items]
     chunk_ids = fused.ids(page.items)
     if settings.dedup != "off":
-        contents = {text.chunk_id: text.content for text in shown if text}
+        contents = {text.chunk_id: text.content for text in shown if text and text.may_repeat}
         copies = copies_on_page(page.items, fused, contents, stored.holders)
     of_all = details_of_all(search, gathered, bool(ranking.reranker.scores))
     keys = pool.keys(page.items, ranking.points)

@@ -157,6 +157,7 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
     start = start_of(search, pool, fused.order, fused.points)
     spare = settings.mmr["pool"] if settings.mmr["lambda"] < 1 else 0
     needed = search.wanted + max(start or 0, spare)
+    first = max(needed, settings.rerank_depth if search.plan.reranks else 1)  # most repeat nothing
     with search.models() as models:
         reranker = RerankStage(
             request.query or "",
@@ -174,7 +175,7 @@ def refine(search: Search, pool: Pool, stored: StoredPassages) -> Ranking:
             fused,
             settings,
             needed,
-            len(fused.order) if request.traced == "pool" else needed + 5,
+            len(fused.order) if request.traced == "pool" else first,
             stored.texts,
             reranker.order,
             lambda items: ranking.relevances(items, pool, stored),

@@ -1,6 +1,7 @@
 """What the stages of one search share."""
 
 import json
+import re
 from os import urandom
 from time import monotonic, perf_counter, time
 
@@ -257,7 +258,7 @@ def check_vector(vector: str | None, space: Space) -> None:
             f" {space.dimensions}",
             f'Embed the query with the model "{space.model}".',
         )
-    if not set("123456789") & set(vector):
+    if not re.search("[1-9]", vector):
         raise UserError(
             "22023",
             "query_embedding is the zero vector, which has no direction",

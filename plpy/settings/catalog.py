@@ -558,7 +558,7 @@ class Setting:
             "default_value": self.default,
             "minimum": getattr(rule, "minimum", None),
             "maximum": getattr(rule, "maximum", None),
-            "allowed_values": getattr(rule, "allowed", None) or None,
+            "allowed_values": getattr(rule, "allowed", ()),
         }
 
 

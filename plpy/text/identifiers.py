@@ -4,6 +4,10 @@ import re
 from functools import lru_cache
 
 LONGEST = 100
+# Plain words and numbers, which hold no identifier, are passed over as quickly as can be.
+PART = r"0-9A-Za-z_À-ɏͰ-ԯ./\\:@#+~$-"
+PLAIN = rf"(?:[A-Za-z][a-z]*|[0-9]+)[.:]*(?![{PART}]|\(\))"
+TOKEN = rf"{PLAIN}|([{PART}]+(?:\(\))?)"  # compiled by whom it serves
 
 
 def identifiers(text: str, with_parts: bool) -> list[str]:
@@ -15,10 +19,7 @@ def identifiers(text: str, with_parts: bool) -> list[str]:
     for on its own: names in a path or a dotted name that are identifiers themselves.
     """
     found: set[str] = set()
-    unusual = " ".join(word for word in set(text.split()) if not is_plain(word))
-    if not unusual:
-        return []
-    for token in re.findall(r"[0-9A-Za-z_À-ɏͰ-ԯ./\\:@#+~$-]+(?:\(\))?", unusual):
+    for token in set(re.findall(TOKEN, text)):
         if 1 < len(token) <= LONGEST:
             found.update(names_in(token, with_parts))
     return sorted(found)
@@ -35,12 +36,6 @@ def names_in(token: str, with_parts: bool) -> tuple[str, ...]:
         parts = re.split(r"[./\\:@#]+", bare) + re.split(r"[/\\]", bare)[-1:]
         names += [part for part in parts if is_identifier(part)]
     return tuple(name.casefold() for name in names)
-
-
-def is_plain(word: str) -> bool:
-    """Tell quickly that a word cannot hold an identifier."""
-    bare = word.strip(".,;:!?\"'")
-    return bare.isdigit() or (bare.isalpha() and bare[1:].islower()) or not bare
 
 
 def stripped(token: str) -> str:

@@ -12,33 +12,8 @@ _OPERATORS = r'(?i)["-]|\bor\b'
 # The end of I'm, don't and you'll, which would rank as a rare letter.
 _ENDS = r"(?i)([^\W\d_])['\u2019](m|d|s|t|ll|re|ve)\b"
 _ONE_WORD_WITH_SIGNS = r"(?s)(?=.*[^\W_][\W_])\S+"
-_WORDS = """
-WITH config AS MATERIALIZED (SELECT pgblend._regconfig($1) AS id)
-SELECT
-    coalesce(array_agg(w.lexeme ORDER BY w.lexeme COLLATE "C"), '{}') AS lexemes,
-    coalesce(array_agg(cardinality(w.positions) ORDER BY w.lexeme COLLATE "C"), '{}') AS counts
-FROM config AS c
-CROSS JOIN LATERAL unnest(ts_delete(
-    to_tsvector(c.id, pgblend._indexable_text($2)), tsvector_to_array(to_tsvector(c.id, $3)))) AS w
-"""
-_LENGTH = """
-SELECT length(to_tsvector(pgblend._regconfig($1), pgblend._indexable_text($2))) AS lexemes
-"""
-# $3 says of which texts any word will do; others are phrases. Stop words alone ask for nothing.
-_OPERANDS = """
-WITH config AS MATERIALIZED (SELECT pgblend._regconfig($1) AS id)
-SELECT t.place - 1 AS place, o.operand::text
-FROM config AS c
-CROSS JOIN LATERAL unnest($2, $3) WITH ORDINALITY AS t (text, is_words, place)
-CROSS JOIN LATERAL (
-    SELECT CASE
-        WHEN t.is_words THEN pgblend._lexeme_tsquery(
-            tsvector_to_array(to_tsvector(c.id, pgblend._indexable_text(t.text))))
-        ELSE phraseto_tsquery(c.id, pgblend._indexable_text(t.text)) END AS operand
-) AS o
-WHERE numnode(o.operand) > 0
-ORDER BY t.place
-"""
+_LEXEMES = "SELECT q.* FROM pgblend._query_lexemes($1, ARRAY[$2], $3) AS q"
+_OPERANDS = "SELECT o.* FROM pgblend._query_operands($1, $2, $3) AS o"
 
 
 Operand = tuple[int, str, bool]  # number of the alternative, tsquery, whether it is excluded
@@ -56,8 +31,36 @@ class Parsed(NamedTuple):
         return [[operand[place] for operand in self.operands] for place in range(3)]
 
 
+class Asked(NamedTuple):
+    """A query, the words of it that rank, and its alternatives (query_groups)."""
+
+    query: str
+    words: str
+    groups: Sequence[dict[str, list[str]]]
+
+    @property
+    def text(self) -> str:
+        """Return the words without the ends of I'm and don't."""
+        return re.sub(_ENDS, r"\1", self.words)
+
+
+def asked_of(query: str) -> Asked:
+    """Return what a query asks for, before any language is known."""
+    if not re.search(_OPERATORS, query):
+        return Asked(query, query, [])
+    parts = query_groups(query)
+    return Asked(query, parts["words"], parts["groups"])
+
+
 def parse_query(db: Database, query: str, config: str, stop_words: Sequence[str]) -> Parsed:
-    """Return what a query means; `stop_words` are left out beside the configuration's own.
+    """Return what a query means; `stop_words` are left out beside the configuration's own."""
+    asked = asked_of(query)
+    (words,) = db.run(_LEXEMES, ["text", "text", "text[]"], asked.text, config, stop_words)
+    return parsed(db, asked, words)
+
+
+def parsed(db: Database, asked: Asked, words: Row) -> Parsed:
+    """Return what a query means by its words in a configuration, a row of _query_lexemes.
 
     A word weighs tf · 11 / (tf + 10), as in Okapi. Where identifiers make at least half of the
     query, each is a lexeme of its own ("=…") beside its words. It is no more frequent than any of
@@ -66,34 +69,30 @@ def parse_query(db: Database, query: str, config: str, stop_words: Sequence[str]
     these, far before, so that fusion keeps them first: the identifiers, and the query as a whole
     beside them or where it is one word with signs (fake-memo).
     """
-    parts: dict[str, Any] = {"words": query, "groups": []}
-    if re.search(_OPERATORS, query):
-        parts = query_groups(query)
-    text = re.sub(_ENDS, r"\1", parts["words"])
-    types = ["text", "text", "text"]
-    words = db.run(_WORDS, types, config, text, " ".join(stop_words))[0]
     counts = zip(words["lexemes"], words["counts"], strict=True)
     boosts = {lexeme: 11.0 * count / (10 + count) for lexeme, count in counts}
-    boosts |= _names(db, query, parts["words"], config, words)
-    operands = list(_operands(db, config, parts["groups"]))
-    if len({alternative for alternative, *_ in operands}) < len(parts["groups"]):
+    boosts |= _names(db, asked, words)
+    operands = list(_operands(db, words["config_name"], asked.groups))
+    if len({alternative for alternative, *_ in operands}) < len(asked.groups):
         operands = []  # whatever passes an alternative that asks for nothing
     ranked = sorted(boosts)
     return Parsed(ranked, [boosts[lexeme] for lexeme in ranked], operands)
 
 
-def _names(db: Database, query: str, text: str, config: str, words: Row) -> dict[str, float]:
+def _names(db: Database, asked: Asked, words: Row) -> dict[str, float]:
     """Return identifiers and names as lexemes, and how many times its idf each weighs."""
-    codes = identifiers(text, False)
-    if not codes and not re.fullmatch(_ONE_WORD_WITH_SIGNS, query):
+    codes = identifiers(asked.words, False)
+    if not codes and not re.fullmatch(_ONE_WORD_WITH_SIGNS, asked.query):
         return {}
     boost = max(1.0, 11 * sum(words["counts"]) / 10)
-    names = {f"=={name}": 10 * boost * (1 + len(codes)) for name in (*codes, whole_name(text))}
+    whole = whole_name(asked.words)
+    names = {f"=={name}": 10 * boost * (1 + len(codes)) for name in (*codes, whole)}
     names.pop("==", None)
     if not codes:
         return names
-    in_codes = db.run(_LENGTH, ["text", "text"], config, " ".join(codes))[0]["lexemes"]
-    if 2 * (in_codes or 0) < len(words["lexemes"]):
+    types, text = ["text", "text", "text[]"], " ".join(codes)
+    (of_codes,) = db.run(_LEXEMES, types, text, words["config_name"], [])
+    if 2 * len(of_codes["lexemes"]) < len(words["lexemes"]):
         return {}
     return {**{f"={code}": boost for code in codes}, **names}
 

@@ -1,8 +1,8 @@
 -- _load_program: load the program with this sha256 into the session, for a body that wants it;
 -- returns whether compiled code was taken.
 -- PB012 where pgblend was upgraded since the caller's body was read, or where the text is not the
--- one that the routines were made with: what runs can be changed by a superuser only, who alone
--- may write PL/Python. Compiled code (_program_code) is taken where it is a superuser's, whole, of
+-- one that the routines were made with. So only a superuser, who alone may write PL/Python, can
+-- change what runs. Compiled code (_program_code) is taken where it is a superuser's, whole, of
 -- this very text and of this Python; else the text.
 CREATE OR REPLACE FUNCTION pgblend._load_program(digest text DEFAULT '#digest')
 RETURNS boolean

@@ -1,7 +1,7 @@
 -- _program: the program of the backend, the sources of plpy/ as one text; a session loads it once.
--- Every PL/Python body has the sha256 of this text and refuses another one, so that only a
--- superuser, who alone may write PL/Python, can change what runs. A line of "#: " and a name begins
--- each module.
+-- Every PL/Python body has the sha256 of this text and refuses another one. So only a superuser,
+-- who alone may write PL/Python, can change what runs. A line of "#: " and a name begins each
+-- module.
 CREATE OR REPLACE FUNCTION pgblend._program()
 RETURNS text
 LANGUAGE sql

@@ -1,6 +1,6 @@
 -- _program_code: the program compiled by the server's Python; NULL until _compile_program made it.
--- The number of that Python's byte code (4 bytes), sha256 of the text and of what follows (32
--- each), then each module's marshalled code by its name, marshalled.
+-- First come the number of that Python's byte code (4 bytes) and the sha256 of the text and of
+-- what follows (32 each). Then comes each module's marshalled code by its name, marshalled.
 CREATE OR REPLACE FUNCTION pgblend._program_code()
 RETURNS bytea
 LANGUAGE sql

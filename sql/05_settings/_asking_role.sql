@@ -3,11 +3,6 @@
 -- session's own. Nobody can set it to a role that they are no member of.
 CREATE OR REPLACE FUNCTION pgblend._asking_role()
 RETURNS name
-LANGUAGE plpgsql
+LANGUAGE sql
 STABLE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-BEGIN
-    RETURN coalesce(nullif(current_setting('role'), 'none')::name, session_user);
-END;
-$function$;
+RETURN coalesce(nullif(current_setting('role'), 'none')::name, session_user);

@@ -4,18 +4,16 @@ RETURNS void
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 AS $function$
-#variable_conflict use_column
 BEGIN
-    IF coalesce(_check_own_profile.name, '') !~ '^[a-z][a-z0-9_]{0,62}$' THEN
+    IF coalesce(name, '') !~ '^[a-z][a-z0-9_]{0,62}$' THEN
         RAISE EXCEPTION 'profile name is %: expected a letter a-z, then letters, digits or _, at '
-            'most 63', coalesce(quote_literal(left(_check_own_profile.name, 200)), 'NULL')
+            'most 63', coalesce(quote_literal(left(name, 200)), 'NULL')
             USING ERRCODE = '22023', HINT = 'For example: handbook';
     ELSIF EXISTS (
         SELECT FROM pgblend_data.profile AS p
         WHERE p.name = _check_own_profile.name AND p.built_in
     ) THEN
-        RAISE EXCEPTION 'profile "%" comes with pgblend and stays as it is',
-            _check_own_profile.name
+        RAISE EXCEPTION 'profile "%" comes with pgblend and stays as it is', name
             USING ERRCODE = '22023', HINT = 'Make one under another name; set_setting('
             '''default_profile'', …) makes it the default.';
     END IF;

@@ -9,7 +9,7 @@ AS $function$
 BEGIN
     RETURN (
         SELECT jsonb_object_agg(c.name, coalesce(
-            nullif(_collection_settings.settings -> c.name, 'null'), s.value, c.default_value))
+            nullif(settings -> c.name, 'null'), s.value, c.default_value))
         FROM blend.setting_catalog() AS c
         LEFT JOIN pgblend_data.setting AS s ON c.name = s.name
         WHERE c.scope = 'collection');

@@ -1,8 +1,8 @@
 -- _setting_values: what is set for the whole database, with pins in the place of what was stored.
--- gateway_url and log_address, to which the server sends texts and its token, can be pinned by
--- ALTER ROLE ALL SET pgblend.gateway_url or, for one database, ALTER DATABASE, which only
--- superusers (and whom they let set the parameter) may for a parameter that the server does not
--- know. They are read from the catalogue: in a session anybody can set the parameter.
+-- gateway_url and log_address, to which the server sends texts and its token, can be pinned. ALTER
+-- ROLE ALL SET pgblend.gateway_url does so or, for one database, ALTER DATABASE. Only superusers,
+-- and whom they let, may set a parameter that the server does not know. Both are read from the
+-- catalogue: in a session anybody can set the parameter.
 CREATE OR REPLACE VIEW pgblend._setting_values WITH (security_invoker = true) AS
 WITH pinned AS MATERIALIZED (
     SELECT DISTINCT ON (n.name)

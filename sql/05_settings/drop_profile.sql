@@ -5,11 +5,10 @@ RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 BEGIN
-    PERFORM pgblend._check_own_profile(drop_profile.name);
-    IF blend.get_setting('default_profile') = to_jsonb(drop_profile.name) THEN
-        RAISE EXCEPTION 'profile "%" is the default_profile', drop_profile.name
+    PERFORM pgblend._check_own_profile(name);
+    IF blend.get_setting('default_profile') = to_jsonb(name) THEN
+        RAISE EXCEPTION 'profile "%" is the default_profile', name
             USING ERRCODE = '22023', HINT = 'SELECT blend.reset_setting(''default_profile'')';
     END IF;
     DELETE FROM pgblend_data.profile AS p WHERE p.name = drop_profile.name;

@@ -1,15 +1,14 @@
 -- get_setting: the value in force for the whole database, the default where none was set.
 -- NULL where it has no default either. An unknown name is an error. Of an object, keys that were
--- not set have their defaults, but one with a key "kind" is a whole; a number stands for each key
--- (as in plpy/settings/layers.py). Definer-rights functions call it: nothing that others can write
--- to is on its search_path.
+-- not set have their defaults; one with a key "kind" is a whole. A number stands for each key (as
+-- in plpy/settings/layers.py). Definer-rights functions call it: nothing that others can write to
+-- is on its search_path.
 CREATE OR REPLACE FUNCTION blend.get_setting(name text)
 RETURNS jsonb
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-#variable_conflict use_column
 DECLARE
     known record;
 BEGIN
@@ -18,7 +17,7 @@ BEGIN
     LEFT JOIN pgblend._setting_values AS s ON s.name = c.name
     WHERE c.name = get_setting.name;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no setting "%"', left(get_setting.name, 200)
+        RAISE EXCEPTION 'there is no setting "%"', left(name, 200)
             USING ERRCODE = '22023', HINT = 'SELECT name FROM blend.settings';
     END IF;
     IF jsonb_typeof(known.default_value) <> 'object' OR known.default_value ? 'kind' THEN

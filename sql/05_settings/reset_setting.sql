@@ -6,6 +6,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
-    PERFORM blend.set_setting(reset_setting.name, NULL);
+    PERFORM blend.set_setting(name, NULL);
 END;
 $function$;

@@ -11,15 +11,11 @@ RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 BEGIN
-    PERFORM pgblend._check_own_profile(set_profile.name);
-    PERFORM pgblend._check_settings(
-        set_profile.settings, ARRAY['search'], format('profile "%s"', set_profile.name));
+    PERFORM pgblend._check_own_profile(name);
+    PERFORM pgblend._check_settings(settings, ARRAY['search'], format('profile "%s"', name));
     INSERT INTO pgblend_data.profile AS p (name, description, settings)
-    VALUES (
-        set_profile.name, coalesce(set_profile.description, ''),
-        coalesce(nullif(set_profile.settings, 'null'), '{}'))
+    VALUES (name, coalesce(description, ''), coalesce(nullif(settings, 'null'), '{}'))
     ON CONFLICT ON CONSTRAINT profile_pkey DO UPDATE
     SET description = coalesce(set_profile.description, p.description),
         settings = excluded.settings, changed_by = DEFAULT, changed_at = DEFAULT;

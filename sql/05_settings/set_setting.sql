@@ -7,11 +7,10 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
-    IF set_setting.name IS NULL THEN
+    IF name IS NULL THEN
         RAISE EXCEPTION 'the setting''s name is NULL'
             USING ERRCODE = '22004', HINT = 'SELECT name FROM blend.settings';
     END IF;
-    PERFORM blend.set_settings(
-        jsonb_build_object(set_setting.name, coalesce(set_setting.value, 'null')));
+    PERFORM blend.set_settings(jsonb_build_object(name, coalesce(value, 'null')));
 END;
 $function$;

@@ -5,6 +5,7 @@ RETURNS text
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
+SET search_path = pg_catalog, pg_temp
 AS $python$
 from pgblend.plpy.text.words import spaced_bigrams
 
@@ -12,10 +13,10 @@ return spaced_bigrams(content)
 $python$;
 
 -- _indexable_text: text as the parser gets it, for chunks and queries alike.
--- Words within < > are no tags, the parts of paths and compounds are words, and 1042 in ERR-1042 is
--- no negative number: < > / \ - become spaces. Scripts without word spaces become pairs of
--- syllables; other text does not pay for that. NULL gives NULL. One expression and not STRICT, so
--- that it is inlined and needs no plan of its own.
+-- The characters < > / \ - become spaces. So words within < > are no tags, the parts of paths and
+-- compounds are words, and 1042 in ERR-1042 is no negative number. Scripts without word spaces
+-- become pairs of syllables; other text does not pay for that. NULL gives NULL. One expression and
+-- not STRICT, so that it is inlined and needs no plan of its own.
 CREATE OR REPLACE FUNCTION pgblend._indexable_text(content text)
 RETURNS text
 LANGUAGE sql

@@ -16,7 +16,6 @@ CREATE OR REPLACE FUNCTION pgblend._parse_query(
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
 STRICT
-SET client_min_messages = warning
 SET plan_cache_mode = force_generic_plan
 AS $python$
 from pgblend.plpy.session import Backend

@@ -1,6 +1,6 @@
 -- _join_conditions: conditions joined into one, all of which must hold, or any of them.
--- Neighbours are joined in pairs, again and again: one after the other would copy all before each
--- time, and make a tree as deep as there are conditions. No conditions give NULL.
+-- Neighbours are joined in pairs, again and again. One after the other, each would copy all before
+-- it, and the tree would be as deep as there are conditions. No conditions give NULL.
 CREATE OR REPLACE FUNCTION pgblend._join_conditions(conditions tsquery[], of_any boolean)
 RETURNS tsquery
 LANGUAGE plpgsql

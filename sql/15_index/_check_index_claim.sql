@@ -6,7 +6,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-#variable_conflict use_column
 BEGIN
     IF NOT EXISTS (
         SELECT FROM pgblend_data.index_claim AS c
@@ -15,7 +14,7 @@ BEGIN
             AND age(c.xmin) <= 0)
     THEN
         RAISE EXCEPTION 'this transaction may not write the lexical index of collection %',
-            coalesce(_check_index_claim.collection_id::text, 'NULL')
+            coalesce(collection_id::text, 'NULL')
             USING ERRCODE = '42501', HINT = 'Call lexical_seal or lexical_rebuild.';
     END IF;
 END;

@@ -8,7 +8,6 @@ RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 BEGIN
     PERFORM FROM pgblend_data.index_claim AS c
     WHERE c.collection_id = _claim_index.collection_id
@@ -18,9 +17,9 @@ BEGIN
         SET transaction_id = pg_current_xact_id()
         WHERE c.collection_id = _claim_index.collection_id;
         RETURN true;
-    ELSIF NOT pgblend._may_write(_claim_index.collection_id) THEN
+    ELSIF NOT pgblend._may_write(collection_id) THEN
         RAISE EXCEPTION 'the lexical index of collection % is not the caller''s to write',
-            coalesce(_claim_index.collection_id::text, 'NULL')
+            coalesce(collection_id::text, 'NULL')
             USING ERRCODE = '42501', HINT = 'Who may write to it: grant_collection.';
     END IF;
     RETURN false;

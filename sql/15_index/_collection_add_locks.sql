@@ -5,7 +5,6 @@ RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     INSERT INTO pgblend_data.index_claim (collection_id, transaction_id) VALUES (new.id, '0');

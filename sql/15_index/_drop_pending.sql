@@ -7,11 +7,9 @@ RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
-#variable_conflict use_column
 BEGIN
-    PERFORM pgblend._check_index_claim(_drop_pending.collection_id);
+    PERFORM pgblend._check_index_claim(collection_id);
     DELETE FROM pgblend_data.pending AS p
     WHERE p.ctid = ANY(ARRAY(
         SELECT w.ctid FROM pgblend_data.pending AS w

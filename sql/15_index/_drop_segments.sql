@@ -6,7 +6,6 @@ RETURNS void
 LANGUAGE sql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT pgblend._check_index_claim(_drop_segments.collection_id);
 

@@ -7,11 +7,9 @@ RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
-#variable_conflict use_column
 BEGIN
-    PERFORM pgblend._check_index_claim(_rebuild_vocabulary.collection_id);
+    PERFORM pgblend._check_index_claim(collection_id);
     PERFORM FROM pgblend_data.vocabulary_lock AS k
     WHERE k.collection_id = _rebuild_vocabulary.collection_id
     FOR UPDATE SKIP LOCKED;
@@ -30,10 +28,10 @@ $function$;
 
 -- _index_collection: seal or rebuild ('rebuild'), so that a failure changes nothing but is
 -- remembered.
--- A failure becomes a WARNING and a row of lexical_failure, which an error would roll back; the
--- result is then NULL, and the old segments go on serving. A rebuild seals what is pending as well,
--- from the tsvectors, whatever pending says; chunks that another transaction is deleting stay
--- there. Where somebody else seals, it is an error.
+-- A failure becomes a WARNING and a row of lexical_failure, which an error would roll back. The
+-- result is then NULL, and the old segments go on serving. A rebuild seals what is pending as
+-- well, from the tsvectors, whatever pending says; chunks that another transaction is deleting
+-- stay there. Where somebody else seals, it is an error.
 CREATE OR REPLACE FUNCTION pgblend._index_collection(
     collection_id bigint,
     action text,
@@ -43,22 +41,21 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     missing bigint := 0;
     chunk_count bigint;
 BEGIN
     IF action = 'rebuild' THEN
-        PERFORM pgblend._lock_segments(_index_collection.collection_id);
-        PERFORM pgblend._drop_segments(_index_collection.collection_id);
-        PERFORM pgblend._drop_pending(_index_collection.collection_id, NULL);
-        PERFORM pgblend._rebuild_vocabulary(_index_collection.collection_id);
+        PERFORM pgblend._lock_segments(collection_id);
+        PERFORM pgblend._drop_segments(collection_id);
+        PERFORM pgblend._drop_pending(collection_id, NULL);
+        PERFORM pgblend._rebuild_vocabulary(collection_id);
         SELECT coalesce(sum(pgblend._seal_missing(l.collection_id, l.text_search_config, '{}')), 0)
         INTO missing
         FROM pgblend_data.collection_language AS l
         WHERE l.collection_id = _index_collection.collection_id;
     END IF;
-    chunk_count := missing + pgblend._seal_collection(_index_collection.collection_id, at_least);
+    chunk_count := missing + pgblend._seal_collection(collection_id, at_least);
     DELETE FROM pgblend_data.lexical_failure AS f
     WHERE f.collection_id = _index_collection.collection_id;
     RETURN chunk_count;
@@ -66,8 +63,7 @@ EXCEPTION
     WHEN lock_not_available THEN
         RAISE;
     WHEN OTHERS THEN
-        PERFORM pgblend._note_failure(
-            _index_collection.collection_id, format('%s (%s)', SQLERRM, SQLSTATE));
+        PERFORM pgblend._note_failure(collection_id, format('%s (%s)', SQLERRM, SQLSTATE));
         RETURN NULL;
 END;
 $function$;

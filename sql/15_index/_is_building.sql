@@ -1,7 +1,7 @@
 -- _is_building: whether another session writes a collection's segments just now.
--- Its rows are not visible before its commit; that it changes the row of the claim is: xmax, its
--- number, is that of a transaction in progress, or of one that came after what this one sees. The
--- number has 32 bits, and is counted from the next one.
+-- Its rows are not visible before its commit, but that it changes the row of the claim is. The
+-- row's xmax is then its number: that of a transaction in progress, or of one that came after what
+-- this one sees. The number has 32 bits, and is counted from the next one.
 CREATE OR REPLACE FUNCTION pgblend._is_building(collection_id bigint)
 RETURNS boolean
 LANGUAGE sql

@@ -14,14 +14,14 @@ RETURNS integer
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $python$
 import numpy as np
 from pgblend.plpy.lexical.segment import (
-    add_postings, merge_postings, segment_arguments, unpack_segment)
+    add_postings, merge_postings, unpack_segment, write_segment)
+from pgblend.plpy.session import Backend
 
-plpy.execute(
-    plpy.prepare("SELECT pgblend._check_index_claim($1)", ["bigint"]), [collection_id])
+db = Backend(plpy, GD)
+db.run("SELECT pgblend._check_index_claim($1)", ["bigint"], collection_id)
 document_of = {
     row["id"]: row["document_id"]
     for row in plpy.cursor(
@@ -43,11 +43,7 @@ except ValueError as error:
         f"a saved segment is damaged: {error}", sqlstate="22023",
         hint="Save it again, or make it anew: lexical_rebuild.")
 if len(merged.rows):
-    plpy.execute(
-        plpy.prepare(
-            "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
-            ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"]),
-        [collection_id, saved["text_search_config"], *segment_arguments(merged)])
+    write_segment(db, collection_id, saved["text_search_config"], merged)
 return len(merged.rows)
 $python$;
 
@@ -55,8 +51,8 @@ $python$;
 -- chunks they hold.
 -- Reads the temporary tables lexical_segment_stage, lexical_posting_stage and lexical_chunk_stage
 -- (chunk_id, digest), which the client filled by COPY from a file. Chunks are immutable and their
--- ids are never used again, so a saved row is right where its chunk has the same lexemes, and is
--- left out where there is none any more; another collection's file, or another database's, is an
+-- ids are never used again. So a saved row is right where its chunk has the same lexemes, and is
+-- left out where there is none any more. Another collection's file, or another database's, is an
 -- error.
 -- Chunks that the file does not have are sealed from their tsvectors. Readers see the old segments
 -- until the transaction commits.

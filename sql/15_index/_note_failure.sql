@@ -6,11 +6,11 @@ VOLATILE PARALLEL UNSAFE
 AS $function$
 BEGIN
     INSERT INTO pgblend_data.lexical_failure (collection_id, message, failed_at)
-    VALUES (_note_failure.collection_id, _note_failure.message, clock_timestamp())
+    VALUES (collection_id, message, clock_timestamp())
     ON CONFLICT ON CONSTRAINT lexical_failure_pkey DO UPDATE
     SET message = excluded.message, failed_at = excluded.failed_at;
     RAISE WARNING 'the lexical index of collection % could not be written: %',
-        _note_failure.collection_id, _note_failure.message
+        collection_id, message
         USING HINT = 'The old segments go on serving; see lexical_status().';
 END;
 $function$;

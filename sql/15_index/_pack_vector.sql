@@ -1,19 +1,19 @@
--- _pack_vector: the lexemes of a tsvector in its binary form as records of 14 bytes: term,
--- occurrences by field, of a chunk's own (at positions after own_position) and repeated.
-CREATE OR REPLACE FUNCTION pgblend._pack_vector(vector bytea, own_position integer)
-RETURNS bytea
+-- _pack_vector: the lexemes of a tsvector in its binary form (UTF-8) as records of 14 bytes: term,
+-- occurrences by field, of a chunk's own (at positions after own_position) and repeated; and the
+-- lengths of the chunk and of its own part, in occurrences.
+CREATE OR REPLACE FUNCTION pgblend._pack_vector(
+    vector bytea,
+    own_position integer,
+    OUT records bytea,
+    OUT length integer,
+    OUT own_length integer
+)
 LANGUAGE plpython3u
 IMMUTABLE PARALLEL UNSAFE
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $python$
-from pgblend.plpy.lexical.records import pack_lexemes
+from pgblend.plpy.lexical.records import pack_lexemes, read_lexemes
 
-term_ids = SD.setdefault("term_ids", {})
-if len(term_ids) > 500_000:
-    term_ids.clear()
-counts = SD.setdefault("counts", {})
-if len(counts) > 100:
-    counts.clear()
-return pack_lexemes(vector, own_position, term_ids, counts.setdefault(own_position, {}))
+return tuple(pack_lexemes(read_lexemes(vector), own_position, {}))
 $python$;

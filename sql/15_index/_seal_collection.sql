@@ -9,13 +9,13 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 STRICT
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $python$
 import numpy as np
 from pgblend.plpy.lexical.pending import unpack_pending
 from pgblend.plpy.lexical.rows import find_rows
 from pgblend.plpy.lexical.segment import (
-    add_postings, choose_merge, merge_postings, segment_arguments, unpack_segment)
+    add_postings, choose_merge, merge_postings, unpack_segment, write_segment)
+from pgblend.plpy.session import Backend
 
 # Chunks that another transaction is deleting are left to it. Rows are deleted by where they lie
 # (nothing updates them): a join would be planned by statistics that an ingest has outrun.
@@ -50,27 +50,23 @@ TAKE_TOMBSTONES = """
     SELECT string_agg(int8send(t.chunk_id), '' ORDER BY t.chunk_id) AS ids
     FROM taken AS t"""
 
-def run(query, types, *values):
-    if query not in SD:
-        SD[query] = plpy.prepare(query, types)
-    return SD[query].execute(list(values))
+db = Backend(plpy, GD)
 
 def stored(segment_id):
     return unpack_segment(
-        run("SELECT * FROM pgblend_data.segment WHERE id = $1", ["bigint"], segment_id)[0])
+        db.run("SELECT * FROM pgblend_data.segment WHERE id = $1", ["bigint"], segment_id)[0])
 
 def with_postings(segment_id):
-    rows = run(
+    rows = db.run(
         "SELECT data FROM pgblend_data.posting WHERE segment_id = $1 ORDER BY block",
         ["bigint"], segment_id)
     return add_postings(stored(segment_id), [row["data"] for row in rows])
 
-plpy.execute(
-    plpy.prepare("SELECT pgblend._check_index_claim($1)", ["bigint"]), [collection_id])
+db.run("SELECT pgblend._check_index_claim($1)", ["bigint"], collection_id)
 scope = (["bigint", "text"], collection_id, config_name)
-pending = unpack_pending(run(TAKE_PENDING, *scope)[0])
-tombstones = run(TAKE_TOMBSTONES, *scope)[0]["ids"]
-segments = run(
+pending = unpack_pending(db.run(TAKE_PENDING, *scope)[0])
+tombstones = db.run(TAKE_TOMBSTONES, *scope)[0]["ids"]
+segments = db.run(
     "SELECT id, n, n - octet_length(dead) / 4 AS live FROM pgblend_data.segment"
     " WHERE collection_id = $1 AND text_search_config = $2 ORDER BY id", *scope)
 ids = [segment["id"] for segment in segments]
@@ -83,7 +79,7 @@ if tombstones:
             segment.alive[found] = False
             dead = np.flatnonzero(~segment.alive).astype("<i4")
             live[place] = len(segment.alive) - len(dead)
-            run("UPDATE pgblend_data.segment SET dead = $2 WHERE id = $1", ["bigint", "bytea"],
+            db.run("UPDATE pgblend_data.segment SET dead = $2 WHERE id = $1", ["bigint", "bytea"],
                 ids[place], dead.tobytes())
 
 new_rows = 0 if pending is None else len(pending.rows)
@@ -94,13 +90,10 @@ if not sources:
     return 0
 merged = merge_postings(sources)
 old_ids = [ids[place] for place in chosen]
-run("DELETE FROM pgblend_data.posting WHERE segment_id = ANY($1)", ["bigint[]"], old_ids)
-run("DELETE FROM pgblend_data.segment WHERE id = ANY($1)", ["bigint[]"], old_ids)
+db.run("DELETE FROM pgblend_data.posting WHERE segment_id = ANY($1)", ["bigint[]"], old_ids)
+db.run("DELETE FROM pgblend_data.segment WHERE id = ANY($1)", ["bigint[]"], old_ids)
 if len(merged.rows):
-    run(
-        "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
-        ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"],
-        collection_id, config_name, *segment_arguments(merged))
+    write_segment(db, collection_id, config_name, merged)
 return new_rows
 $python$;
 
@@ -112,7 +105,6 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     sealed bigint := 0;
     batch integer;
@@ -127,9 +119,7 @@ BEGIN
             SELECT FROM pgblend_data.tombstone AS t
             WHERE t.collection_id = _seal_collection.collection_id
             LIMIT at_least) AS deleted)
-    ) < at_least
-        OR NOT pgblend._claim_index(_seal_collection.collection_id)
-    THEN
+    ) < at_least OR NOT pgblend._claim_index(collection_id) THEN
         RETURN 0;
     END IF;
     FOR config_name IN
@@ -138,7 +128,7 @@ BEGIN
         ORDER BY l.text_search_config
     LOOP
         LOOP
-            batch := pgblend._seal_batch(_seal_collection.collection_id, config_name);
+            batch := pgblend._seal_batch(collection_id, config_name);
             sealed := sealed + batch;
             EXIT WHEN batch < 20000;
         END LOOP;

@@ -13,41 +13,41 @@ LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 STRICT
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET client_encoding = 'UTF8'
 AS $python$
 import numpy as np
 from pgblend.plpy.lexical.pending import unpack_pending
-from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
+from pgblend.plpy.lexical.segment import merge_postings, write_segment
+from pgblend.plpy.lexical.written import pack_chunks
+from pgblend.plpy.session import Backend
 
 BATCH = 65_536
-plpy.execute(
-    plpy.prepare("SELECT pgblend._check_index_claim($1)", ["bigint"]), [collection_id])
-write = plpy.prepare(
-    "SELECT pgblend._write_segment($1, $2, $3, $4, $5)",
-    ["bigint", "text", "bigint[]", "bytea[]", "bytea[]"])
+db = Backend(plpy, GD)
+db.run("SELECT pgblend._check_index_claim($1)", ["bigint"], collection_id)
 cursor = plpy.cursor(
     plpy.prepare(
-        "SELECT c.id, c.document_id, c.chunk_index, c.length, c.own_length,"
-        " pgblend._pack_vector(tsvectorsend(c.lexemes), c.own_position) AS records"
+        "SELECT c.id, c.document_id, c.chunk_index, c.own_position,"
+        " tsvectorsend(c.lexemes) AS vector"
         " FROM pgblend_data.chunk AS c"
         " WHERE c.collection_id = $1 AND c.text_search_config = $2"
         " AND NOT EXISTS (SELECT FROM pgblend_data.pending AS p WHERE p.chunk_id = c.id)"
         " AND NOT EXISTS (SELECT FROM unnest($3) AS present (id) WHERE present.id = c.id)",
         ["bigint", "text", "bigint[]"]),
     [collection_id, config_name, present])
+db = Backend(plpy, GD)
 total = 0
 while rows := list(cursor.fetch(BATCH)):
     total += len(rows)
+    packed = [*pack_chunks(db, rows)]
     source = unpack_pending({
         "chunk_ids": np.array([row["id"] for row in rows], ">i8").tobytes(),
         "document_ids": np.array([row["document_id"] for row in rows], ">i8").tobytes(),
         "chunk_indexes": np.array([row["chunk_index"] for row in rows], ">i4").tobytes(),
-        "lengths": np.array([row["length"] for row in rows], ">i4").tobytes(),
-        "own_lengths": np.array([row["own_length"] for row in rows], ">i4").tobytes(),
-        "record_counts": np.array([len(row["records"]) // 14 for row in rows], ">i4").tobytes(),
-        "records": b"".join([row["records"] for row in rows]),
+        "lengths": np.array([one.length for one in packed], ">i4").tobytes(),
+        "own_lengths": np.array([one.own_length for one in packed], ">i4").tobytes(),
+        "record_counts": np.array([len(one.records) // 14 for one in packed], ">i4").tobytes(),
+        "records": b"".join([one.records for one in packed]),
     })
-    plpy.execute(
-        write, [collection_id, config_name, *segment_arguments(merge_postings([source]))])
+    write_segment(db, collection_id, config_name, merge_postings([source]))
 return total
 $python$;

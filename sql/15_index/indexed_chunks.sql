@@ -1,69 +1,12 @@
--- _chunk_add_words: trigger that puts the words of new chunks into the vocabulary, in the same
--- transaction. Names of documents ("==…") stay out: nothing is similar to them.
--- Without a unique key, so that nobody waits for a word that somebody else adds: two transactions
--- may add the same one, which does no harm. While the vocabulary is made anew (its row is locked),
--- or where the transaction does not see what others commit, all words are added, since those that
--- are seen may be going. Each word is looked up by the index whatever the statistics say, which
--- call the table empty where ANALYZE saw none of what this transaction wrote: as a scalar subquery,
--- of which no join is made, with no other way left to read the table.
--- Runs with its owner's rights: writers have none on the index. The rows are the statement's own.
-CREATE OR REPLACE FUNCTION pgblend._chunk_add_words()
-RETURNS trigger
-LANGUAGE plpgsql
-VOLATILE PARALLEL UNSAFE
-SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET jit = off
-AS $function$
-DECLARE
-    settled bigint[];
-BEGIN
-    SELECT coalesce(array_agg(held.collection_id), '{}') INTO settled
-    FROM (
-        SELECT k.collection_id
-        FROM pgblend_data.vocabulary_lock AS k
-        WHERE current_setting('transaction_isolation') = 'read committed'
-            AND k.collection_id IN (SELECT n.collection_id FROM new_chunk AS n)
-        FOR KEY SHARE SKIP LOCKED
-    ) AS held;
-    WITH word AS MATERIALIZED (
-        SELECT DISTINCT c.collection_id, c.text_search_config,
-            unnest(tsvector_to_array(c.lexemes)) COLLATE "C" AS lexeme
-        FROM new_chunk AS c
-    )
-    INSERT INTO pgblend_data.vocabulary (collection_id, text_search_config, lexeme)
-    SELECT w.* FROM word AS w
-    WHERE w.collection_id <> ALL(settled) AND w.lexeme NOT LIKE '==%'
-    UNION ALL
-    SELECT w.* FROM word AS w
-    WHERE w.collection_id = ANY(settled)
-        AND w.lexeme NOT LIKE '==%'
-        AND (
-            SELECT true FROM pgblend_data.vocabulary AS v
-            WHERE v.collection_id = w.collection_id
-                AND v.text_search_config = w.text_search_config
-                AND v.lexeme = w.lexeme
-            LIMIT 1) IS NULL;
-    RETURN NULL;
-END;
-$function$;
-
-CREATE OR REPLACE TRIGGER chunk_45_add_words AFTER INSERT ON pgblend_data.chunk
-REFERENCING NEW TABLE AS new_chunk
-FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_add_words();
-
 -- _chunk_bury: trigger that takes deleted chunks out of the lexical index.
--- Those not sealed yet leave pending; a seal that holds one is waited for, and then the chunk is in
--- a segment, where a tombstone hides it.
+-- Those not sealed yet leave pending. A seal that holds one is waited for: then the chunk is in a
+-- segment, where a tombstone hides it.
 -- Runs with its owner's rights: writers have none on the index. The rows are the statement's own.
 CREATE OR REPLACE FUNCTION pgblend._chunk_bury()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     WITH unsealed AS (
@@ -100,30 +43,37 @@ $function$;
 CREATE OR REPLACE TRIGGER chunk_60_clear_index AFTER TRUNCATE ON pgblend_data.chunk
 FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_clear_index();
 
--- _chunk_add_pending: trigger that makes new chunks findable by their words in the same
--- transaction.
+-- _chunk_index: trigger that makes new chunks findable by their words in the same transaction: what
+-- is to be sealed waits as pending, and their words are in the vocabulary.
 -- Runs with its owner's rights: writers have none on the index. The rows are the statement's own.
-CREATE OR REPLACE FUNCTION pgblend._chunk_add_pending()
+-- Small tables are read by their indexes, whatever the statistics say. A tsvector's binary form is
+-- in the client's encoding.
+CREATE OR REPLACE FUNCTION pgblend._chunk_index()
 RETURNS trigger
-LANGUAGE plpgsql
+LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $function$
-BEGIN
-    INSERT INTO pgblend_data.pending (
-        chunk_id, document_id, collection_id, bucket, chunk_index, text_search_config, length,
-        own_length, records)
-    SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
-        c.length, c.own_length, pgblend._pack_vector(tsvectorsend(c.lexemes), c.own_position)
-    FROM new_chunk AS c;
-    RETURN NULL;
-END;
-$function$;
+SET client_encoding = 'UTF8'
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+AS $python$
+from pgblend.plpy.lexical.written import add_chunks
+from pgblend.plpy.session import Backend
 
-CREATE OR REPLACE TRIGGER chunk_40_index_pending AFTER INSERT ON pgblend_data.chunk
+NEW_CHUNKS = """
+    SELECT c.id, c.document_id, c.collection_id, c.bucket, c.chunk_index, c.text_search_config,
+        c.own_position, tsvectorsend(c.lexemes) AS vector
+    FROM new_chunk AS c"""
+if "plan" not in SD:
+    SD["plan"] = plpy.prepare(NEW_CHUNKS)
+cursor = SD["plan"].cursor()
+add_chunks(Backend(plpy, GD), iter(lambda: cursor.fetch(500) or [], []))
+$python$;
+
+CREATE OR REPLACE TRIGGER chunk_40_index AFTER INSERT ON pgblend_data.chunk
 REFERENCING NEW TABLE AS new_chunk
-FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_add_pending();
+FOR EACH STATEMENT EXECUTE FUNCTION pgblend._chunk_index();
 
 -- _chunk_seal: trigger that seals at commit, once enough chunks of a collection wait for it.
 -- Once a transaction, though every 256th chunk calls it. A seal that failed is tried again after a

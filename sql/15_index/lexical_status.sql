@@ -25,11 +25,11 @@ return None
 $python$;
 
 -- lexical_status: the lexical index of a collection, or of all that the caller may read.
--- A chunk is in a segment (sealed) or pending, and is found either way. status: building while
--- another session writes segments; error where the last attempt failed, chunks are missing from the
--- index, or what it holds is damaged (all of it is read, to know); uninitialized where there are
--- chunks and no index; empty without chunks; else ready. Counts are of chunks, sizes in bytes. A
--- name that the caller sees no collection of is an error.
+-- A chunk is in a segment (sealed) or pending, and is found either way. status is building while
+-- another session writes segments. It is error where the last attempt failed, chunks are missing
+-- from the index, or what it holds is damaged (all of it is read, to know). It is uninitialized
+-- where there are chunks and no index, empty without chunks, else ready. Counts are of chunks,
+-- sizes in bytes. A name that the caller sees no collection of is an error.
 CREATE OR REPLACE FUNCTION blend.lexical_status(collection text DEFAULT NULL)
 RETURNS TABLE (
     collection_name text,
@@ -48,12 +48,11 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 10
 AS $function$
-#variable_conflict use_column
 DECLARE
     target pgblend_data.collection;
 BEGIN
-    IF lexical_status.collection IS NOT NULL THEN
-        target := pgblend._named_collection(lexical_status.collection);
+    IF collection IS NOT NULL THEN
+        target := pgblend._named_collection(collection);
     END IF;
     RETURN QUERY
     SELECT
@@ -83,28 +82,20 @@ BEGIN
         f.failed_at
     FROM pgblend_data.collection AS c
     CROSS JOIN LATERAL (
+        SELECT count(*) AS dead FROM pgblend_data.tombstone AS b WHERE b.collection_id = c.id
+    ) AS t
+    CROSS JOIN LATERAL (
         SELECT
             (SELECT count(*) FROM pgblend_data.chunk AS h WHERE h.collection_id = c.id) AS chunks,
             (SELECT count(*) FROM pgblend_data.pending AS p WHERE p.collection_id = c.id)
                 AS pending,
-            coalesce(s.total, 0) - coalesce(s.dead, 0) - t.dead AS live,
-            coalesce(s.dead, 0) + t.dead AS dead,
-            s.segments,
-            coalesce(s.bytes, 0) AS bytes,
-            s.sealed_at
-        FROM (
-            SELECT
-                count(*) AS segments,
-                sum(g.n)::bigint AS total,
-                sum(octet_length(g.dead) / 4)::bigint AS dead,
-                sum(g.bytes)::bigint AS bytes,
-                max(g.created_at) AS sealed_at
-            FROM pgblend_data.segment AS g
-            WHERE g.collection_id = c.id
-        ) AS s
-        CROSS JOIN (
-            SELECT count(*) AS dead FROM pgblend_data.tombstone AS b WHERE b.collection_id = c.id
-        ) AS t
+            coalesce(sum(g.n - octet_length(g.dead) / 4), 0)::bigint - t.dead AS live,
+            coalesce(sum(octet_length(g.dead) / 4), 0)::bigint + t.dead AS dead,
+            count(*) AS segments,
+            coalesce(sum(g.bytes), 0)::bigint AS bytes,
+            max(g.created_at) AS sealed_at
+        FROM pgblend_data.segment AS g
+        WHERE g.collection_id = c.id
     ) AS n
     CROSS JOIN LATERAL (SELECT pgblend._is_building(c.id) AS building) AS b
     CROSS JOIN LATERAL (

@@ -15,7 +15,6 @@ SET plan_cache_mode = force_generic_plan
 SET "pg_trgm.similarity_threshold" = 0.25
 SET "pgblend.fuzzy_lexeme" = ''
 AS $function$
-#variable_conflict use_column
 BEGIN
     PERFORM set_config('pgblend.fuzzy_lexeme', asked, true);
     RETURN QUERY

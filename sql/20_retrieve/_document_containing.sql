@@ -1,7 +1,7 @@
 -- _document_containing: the caller's documents whose metadata contain one of the JSON objects in
 -- the session's parameter pgblend.filter_alternatives, a jsonb[].
--- It reads document as its owner and asks itself which collections the caller may read: operator @>
--- is not leakproof, so that row security would keep it from the GIN index. A security barrier: no
+-- It reads document as its owner and asks itself which collections the caller may read. Operator
+-- @> is not leakproof: row security would keep it from the GIN index. A security barrier: no
 -- condition of the caller's sees a row before. The parameter is no secret and grants nothing.
 CREATE OR REPLACE VIEW pgblend._document_containing WITH (security_barrier = true) AS
 SELECT

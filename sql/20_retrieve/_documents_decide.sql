@@ -1,6 +1,7 @@
 -- _documents_decide: whether a filter can be checked on documents alone, without their chunks.
--- on_document and keys are those of _filter_condition. So it is where the condition does not look
--- at chunks and no chunk of the collections has metadata of its own, or none are looked at.
+-- on_document and keys are those of _filter_condition. They decide where the condition does not
+-- look at chunks. Either it looks at no metadata, or no chunk of the collections has any of its
+-- own.
 CREATE OR REPLACE FUNCTION pgblend._documents_decide(
     on_document text,
     keys text[],

@@ -1,12 +1,12 @@
 -- _filter_condition: a filter as SQL conditions on document d and chunk c, and what else is known
 -- of it.
--- Nothing of the filter is in the conditions: they refer to `operands`, which the statement gets as
--- its parameter of that number, of type text[]. They are true where the filter holds, else false or
--- NULL. on_chunk looks at the chunk's metadata over the document's, on_document at the document's
--- alone: the same for chunks that have none of the `keys`. What passes contains (@>) one of the
--- alternatives in its document's metadata or one of the singles in its chunk's; both are NULL where
--- the filter is not of that kind. A wrong filter, or one beyond the setting limits, has a `problem`
--- and a hint, and no conditions; a NULL one has nothing.
+-- Nothing of the filter is in the conditions. They refer to `operands`, which the statement gets
+-- as its parameter of that number, of type text[]. They are true where the filter holds, else
+-- false or NULL. on_chunk looks at the chunk's metadata over the document's, on_document at the
+-- document's alone. Both say the same of chunks that have none of the `keys`. What passes contains
+-- (@>) one of the alternatives in its document's metadata or one of the singles in its chunk's.
+-- Both are NULL where the filter is not of that kind. A wrong filter, or one beyond the setting
+-- limits, has a `problem` and a hint, and no conditions; a NULL one has nothing.
 CREATE OR REPLACE FUNCTION pgblend._filter_condition(
     filter jsonb,
     parameter integer,

@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION pgblend._searched_space(space text)
 RETURNS pgblend_data.embedding_space
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
 AS $function$
 DECLARE
     named pgblend_data.embedding_space;

@@ -1,9 +1,8 @@
 -- _similar_lexeme: the caller's indexed lexemes that are similar to the text in the session's
 -- parameter pgblend.fuzzy_lexeme, by pg_trgm.similarity_threshold.
--- It reads vocabulary as its owner and asks itself which collections the caller may read: operator
--- % is not leakproof, so that row security would keep it from the trigram index. A security
--- barrier: no condition of the caller's sees a row before. The parameter is no secret and grants
--- nothing.
+-- It reads vocabulary as its owner and asks itself which collections the caller may read. Operator
+-- % is not leakproof: row security would keep it from the trigram index. A security barrier: no
+-- condition of the caller's sees a row before. The parameter is no secret and grants nothing.
 CREATE OR REPLACE VIEW pgblend._similar_lexeme WITH (security_barrier = true) AS
 SELECT
     v.collection_id,  -- The collection.

@@ -1,6 +1,6 @@
 -- chunk_embeddings: the stored vectors of chunks, in an embedding space; NULL is the active one.
--- A chunk without a vector, or that the caller may not see, gives no row; NULL, and no space, none;
--- a space that is not there is an error.
+-- A chunk without a vector, or that the caller may not see, gives no row; NULL and a database
+-- without a space give none. A space that is not there is an error.
 CREATE OR REPLACE FUNCTION blend.chunk_embeddings(
     chunk_ids bigint[],
     space text DEFAULT NULL

@@ -21,9 +21,10 @@ $python$;
 -- that reaches the rank, or else the last, gives the weights (max_rank null: to the end).
 -- {"kind": "position", "rerank": 0.5, "fused": 0.3, "position": 0.2}: with 1 - (rank - 1) /
 -- `candidates` as a third part, candidates being how many were reranked. The blend is the mean by
--- these weights. A NULL blend is the default of the setting; a NULL rerank score (not reranked)
--- leaves the fused score; a NULL fused score gives NULL. Ranks under 1 or beyond candidates, scores
--- that are not finite and a blend of another shape are errors. Formula: plpy/refine/blend.py.
+-- these weights. A NULL blend is the default of the setting. A NULL rerank score (not reranked)
+-- leaves the fused score; a NULL fused score gives NULL. Ranks under 1 or beyond candidates,
+-- scores that are not finite and a blend of another shape are errors. Formula:
+-- plpy/refine/blend.py.
 CREATE OR REPLACE FUNCTION blend.blend_scores(
     fused double precision,
     rerank double precision,
@@ -35,7 +36,6 @@ RETURNS double precision
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_variable
 DECLARE
     given jsonb := coalesce(nullif(blend, 'null'), (
         SELECT c.default_value FROM blend.setting_catalog() AS c WHERE c.name = 'blend'));

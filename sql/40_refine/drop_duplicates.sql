@@ -68,7 +68,6 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 100
 AS $function$
-#variable_conflict use_column
 DECLARE
     lengths integer[] := array_remove(ARRAY[
         cardinality(content_hashes), cardinality(document_ids), cardinality(start_offsets),

@@ -32,14 +32,15 @@ return [
 $python$;
 
 -- mmr_select: maximal marginal relevance: the items in an order that avoids likeness.
--- Among the `pool` best items by score the next is always the one with the greatest objective,
--- lambda · score - (1 - lambda) · the largest cosine to those before it; the other items follow by
--- score. Arrays hold the items in any order, which breaks ties. A NULL vector, and one of zeros,
--- has similarity 0; NULL embeddings are all NULL. place is the item's place in the arrays, rank its
--- new one, similarity the largest cosine (NULL for the first and beyond the pool). result_limit
--- cuts (NULL: does not) and changes nothing else. Scores should lie in [0, 1], as cosines do. NULL
--- or empty scores give no rows; NULL or infinite scores, unequal lengths or dimensions, and numbers
--- out of range are errors. Method: plpy/refine/diversity.py. Source: Carbonell and Goldstein 1998.
+-- Among the `pool` best items by score the next is always the one with the greatest objective; the
+-- other items follow by score. The objective is lambda · score - (1 - lambda) · the largest cosine
+-- to those before it. Arrays hold the items in any order, which breaks ties. A NULL vector, and
+-- one of zeros, has similarity 0; NULL embeddings are all NULL. place is the item's place in the
+-- arrays, rank its new one, similarity the largest cosine (NULL for the first and beyond the
+-- pool). result_limit cuts (NULL: does not) and changes nothing else. Scores should lie in [0, 1],
+-- as cosines do. NULL or empty scores give no rows; NULL or infinite scores, unequal lengths or
+-- dimensions, and numbers out of range are errors. Method: plpy/refine/diversity.py. Source:
+-- Carbonell and Goldstein 1998.
 CREATE OR REPLACE FUNCTION blend.mmr_select(
     scores double precision[],
     embeddings vector[],
@@ -57,7 +58,6 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 50
 AS $function$
-#variable_conflict use_column
 DECLARE
     n integer := coalesce(cardinality(scores), 0);
     dimensions integer[];

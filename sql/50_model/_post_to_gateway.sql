@@ -4,10 +4,10 @@
 -- data_directory and database (its number). The token comes from the server's environment
 -- (PGBLEND_GATEWAY_TOKEN) or from the file pgblend_gateway_token in that directory (mode 0600).
 -- Ends within timeout_ms, and within 20 ms of a cancel, statement_timeout or terminate. Problems
--- are returned, since an error raised here would be prefixed with "plpy.Error"; so is that the
--- session leaves a gateway alone for a while that was late three times in a row. With `later` the
--- request is only sent, and the call stands in GD under the uuid that comes back as "call", for the
--- stage that asked.
+-- are returned, since an error raised here would be prefixed with "plpy.Error". So is that the
+-- session leaves a gateway alone for a while: one that was late three times in a row. With `later`
+-- the request is only sent. The call stands in GD under the uuid that comes back as "call", for
+-- the stage that asked.
 CREATE OR REPLACE FUNCTION pgblend._post_to_gateway(request jsonb, later boolean DEFAULT false)
 RETURNS jsonb
 LANGUAGE plpython3u

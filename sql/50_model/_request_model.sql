@@ -1,7 +1,6 @@
--- _request_model: the answer of the gateway for a task: embed, expand, hyde, rerank or
--- answer.
+-- _request_model: the answer of the gateway for a task: embed, expand, hyde, rerank or answer.
 -- Runs with its owner's rights, so that callers reach the gateway without choosing its address,
--- path or model; for that its search_path holds nothing that others can write to. The model of
+-- path or model. For that its search_path holds nothing that others can write to. The model of
 -- embed is that of the space named, of the others a setting's. `input` is what the model is asked;
 -- a NULL timeout_ms means the setting timeouts_ms. Gives {"answer"} or {"problem", "hint"}; with
 -- `later` the request is only sent: {"call": uuid} or {"problem", "hint"}.
@@ -17,7 +16,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 COST 100000
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     setting_name text := CASE task WHEN 'embed' THEN 'embedding_model'

@@ -1,7 +1,7 @@
 -- embed_text: vectors of texts, by the model of an embedding space, through the gateway.
 -- One vector a text, in their order. NULL space means the active one, or the model of the setting
 -- embedding_model while there is none. NULL timeout_ms means the setting timeouts_ms. NULL or an
--- empty array gives an empty one. A NULL text and an unknown space are errors; PB008 where the
+-- empty array gives an empty one. A NULL text and an unknown space are errors. PB008 where the
 -- gateway fails, or gives other than one vector of the space's size for each text.
 CREATE OR REPLACE FUNCTION blend.embed_text(
     texts text[],

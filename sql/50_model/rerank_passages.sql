@@ -25,11 +25,12 @@ from pgblend.plpy.text.words import cut_at_word
 return cut_at_word(content, length)
 $python$;
 
--- rerank_passages: how well each passage answers a query, from 0 to 1, by the setting rerank_model.
--- One row a passage, the best first, ties in the order given; `place` counts them from 1 as they
--- were given. Of a passage the first 4,000 characters are read, in whole words; one without text
--- scores 0. NULL timeout_ms means the setting timeouts_ms. A NULL or blank query, and no passages,
--- give no rows; PB008 where the gateway fails, has no model, or gives other than a score for each.
+-- rerank_passages: how well each passage answers a query, from 0 to 1, by the setting
+-- rerank_model. One row a passage, the best first, ties in the order given; `place` counts them
+-- from 1 as they were given. Of a passage the first 4,000 characters are read, in whole words; one
+-- without text scores 0. NULL timeout_ms means the setting timeouts_ms. A NULL or blank query, and
+-- no passages, give no rows. PB008 where the gateway fails, has no model, or gives other than a
+-- score for each.
 CREATE OR REPLACE FUNCTION blend.rerank_passages(
     query text,
     passages text[],
@@ -41,7 +42,6 @@ VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 20
 AS $function$
-#variable_conflict use_column
 DECLARE
     places bigint[];
     texts text[];

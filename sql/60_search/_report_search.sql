@@ -1,5 +1,5 @@
--- _send_report: send a search's report, with the gateway's token, to an address: once for a search
--- that the session noted as it ran (_run_search) for the role that asks, else not at all.
+-- _send_report: send a search's report, with the gateway's token, to an address. It sends once
+-- what the session noted as it ran (_run_search) for the role that asks, else nothing.
 -- Role, query, collections and times are those noted. query is, by `log_queries`, its text, its
 -- sha256 or null. It never waits or fails, and whether anybody receives it is not known. `address`
 -- is host:port, with a number for the host (or localhost), or unix:/path.
@@ -36,14 +36,13 @@ $python$;
 
 -- _report_search: send a search's report to the setting log_address, as the role that asks.
 -- Runs with its owner's rights, to reach the gateway's token. Role, query, collections and times
--- are not the caller's word (_send_report): a search that did not run as this role, or was told of
+-- are not the caller's word (_send_report). A search that did not run as this role, or was told of
 -- before, is not sent.
 CREATE OR REPLACE FUNCTION pgblend._report_search(report jsonb)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     PERFORM pgblend._send_report(

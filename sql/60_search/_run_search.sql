@@ -22,7 +22,6 @@ CREATE OR REPLACE FUNCTION pgblend._run_search(
 )
 LANGUAGE plpython3u
 STABLE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 SET "hnsw.ef_search" = 40
 SET "hnsw.iterative_scan" = strict_order
 SET "hnsw.max_scan_tuples" = 20000

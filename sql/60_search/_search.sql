@@ -1,17 +1,18 @@
 -- _search: one search from its arguments to its rows: the shell of the program, around which all
 -- search functions are made.
--- It checks sizes, tries again where that helps, and sends the report; search/run.py does the rest.
--- `only_arm` (lexical, vector, fuzzy) runs that arm alone: vector raises where there are no
--- vectors; lexical, where no passage has any of the words and strict does not forbid it, gives the
--- nearest by vectors, with a WARNING and a note in `degraded`, but not where its time was over. A
--- NULL or blank query gives no rows, unless only_arm is vector and its vector is given. `trace` is
--- NULL with `traced` 'none'; 'page' and 'pool' say ever more (search_explain), 'rerank' only which
--- passages a reranker would read. Where log_address is set, the search is reported there, and
--- search_id is in the rows' details; without `is_reported` the caller is to send the `report`.
+-- It checks sizes, tries again where that helps, and sends the report; search/run.py does the
+-- rest. `only_arm` (lexical, vector, fuzzy) runs that arm alone. vector raises where there are no
+-- vectors. lexical gives the nearest by vectors where no passage has any of the words, with a
+-- WARNING and a note in `degraded`. It gives nothing where strict forbids that, or where its time
+-- was over. A NULL or blank query gives no rows, unless only_arm is vector and its vector is
+-- given. `trace` is NULL with `traced` 'none'; 'page' and 'pool' say ever more (search_explain),
+-- 'rerank' only which passages a reranker would read. Where log_address is set, the search is
+-- reported there, and search_id is in the rows' details. Without `is_reported` the caller is to
+-- send the `report`.
 -- A search begins again, under a new snapshot, where the program asks for it (PB012: its DETAIL
--- says with which `tries`, after which pause), and up to three times where an upgrade of pgblend
--- overtook it (PB012), its space was dropped (40001), or it met a deadlock (with REINDEX TABLE,
--- which takes a table's indexes one after the other).
+-- says with which `tries`, after which pause). It begins again up to three times where an upgrade
+-- of pgblend overtook it (PB012), its space was dropped (40001), or it met a deadlock. REINDEX
+-- TABLE makes one, since it takes a table's indexes one after the other.
 CREATE OR REPLACE FUNCTION pgblend._search(
     query text,
     result_limit integer,
@@ -29,9 +30,7 @@ CREATE OR REPLACE FUNCTION pgblend._search(
 )
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
-#variable_conflict use_variable
 DECLARE
     started_at double precision := date_part('epoch', clock_timestamp());
     tries jsonb;

@@ -1,6 +1,6 @@
 -- hybrid_search: the best passages for a query, by words and vectors fused.
 -- A NULL or blank query gives no rows. Without a query_embedding the query is embedded through the
--- gateway; where that fails the words answer alone, `degraded` and a WARNING say why, and the
+-- gateway. Where that fails the words answer alone; `degraded` and a WARNING say why, and the
 -- option strict makes it an error. Misspelt words are put right by the fuzzy arm (option fuzzy).
 -- score falls with rank, but where MMR chooses rows for variety (option mmr): it is the score
 -- before that. Weights that are all 0 are an error. Options: blend.setting_catalog(), scope

@@ -83,16 +83,16 @@ BEGIN ATOMIC
 END;
 
 -- search_facets: how many of a search's candidates have each value of some keys.
--- What is counted is the pool that pages are cut from, not one page: all candidates that the arms
--- gave and that min_score, min_relevance and the other stages left, so at most candidate_depth
--- from each arm; pool_size says how many. Passages beyond it are not counted. Keys are those of
--- filters (metadata, "a.b", "$language", …), dates by day; a value can be put into a filter. Of
--- arrays each element counts once. By key as asked, then by count, then by value; at most
--- result_limit values a key. A last row of each key with value NULL counts the passages without
--- one (missing, null or an empty array), where there are any. Collections, filter, profile,
--- options, query_embedding and errors are those of hybrid_search; offset counts for nothing, and
--- no stage runs that could only reorder the pool. NULL or blank query: no rows. Example: SELECT *
--- FROM search_facets('wine', ARRAY['author', '$language']).
+-- What is counted is the pool that pages are cut from, not one page. It has all candidates that
+-- the arms gave and that min_score, min_relevance and the other stages left: at most
+-- candidate_depth from each arm. pool_size says how many. Passages beyond it are not counted. Keys
+-- are those of filters (metadata, "a.b", "$language", …), dates by day; a value can be put into a
+-- filter. Of arrays each element counts once. By key as asked, then by count, then by value; at
+-- most result_limit values a key. A last row of each key with value NULL counts the passages
+-- without one (missing, null or an empty array), where there are any. Collections, filter,
+-- profile, options, query_embedding and errors are those of hybrid_search. offset counts for
+-- nothing, and no stage runs that could only reorder the pool. NULL or blank query: no rows.
+-- Example: SELECT * FROM search_facets('wine', ARRAY['author', '$language']).
 CREATE OR REPLACE FUNCTION blend.search_facets(
     query text,
     keys text[],
@@ -115,7 +115,6 @@ VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 20
 AS $function$
-#variable_conflict use_column
 DECLARE
     problem text;
     problem_hint text;

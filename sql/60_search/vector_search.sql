@@ -1,8 +1,8 @@
 -- vector_search: the best passages for a query by its vector alone.
--- The query is embedded through the gateway unless query_embedding is given; one of the two is
+-- The query is embedded through the gateway unless query_embedding is given. One of the two is
 -- needed, or there are no rows. score is 1 - cosine distance / 2, relevance and arms have the
--- cosine. Where there are no vectors it raises PB001 (VECTORS_UNAVAILABLE), where the gateway fails
--- PB008.
+-- cosine. Where there are no vectors it raises PB001 (VECTORS_UNAVAILABLE), where the gateway
+-- fails PB008.
 CREATE OR REPLACE FUNCTION blend.vector_search(
     query text DEFAULT NULL,
     result_limit integer DEFAULT 10,

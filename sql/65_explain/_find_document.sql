@@ -7,7 +7,6 @@ RETURNS bigint
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     found_ids bigint[];
     names text;
@@ -16,18 +15,18 @@ BEGIN
         SELECT d.id, d.collection_id, 1 AS way
         FROM pgblend_data.document AS d
         WHERE d.id = CASE
-            WHEN _find_document.document ~ '^[0-9]{1,18}$' THEN _find_document.document::bigint
-            WHEN _find_document.document ~ '^#[0-9a-f]{6,15}$'
-                THEN ('x' || lpad(substr(_find_document.document, 2), 16, '0'))::bit(64)::bigint
+            WHEN document ~ '^[0-9]{1,18}$' THEN document::bigint
+            WHEN document ~ '^#[0-9a-f]{6,15}$'
+                THEN ('x' || lpad(substr(document, 2), 16, '0'))::bit(64)::bigint
         END
         UNION ALL
         SELECT d.id, d.collection_id, 2
         FROM pgblend_data.document AS d
-        WHERE d.source_key = _find_document.document
+        WHERE d.source_key = document
         UNION ALL
         SELECT d.id, d.collection_id, 3
         FROM pgblend_data.document AS d
-        WHERE d.uri = _find_document.document
+        WHERE d.uri = document
     ),
 
     nearest AS (

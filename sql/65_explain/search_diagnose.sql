@@ -24,14 +24,14 @@ return Backend(plpy, GD).answer(diagnosis, Call(
 $python$;
 
 -- search_diagnose: why a document is or is not among the results of a search.
--- The document is named by its id, source key or URI; all else is what hybrid_search takes. It runs
--- the very search and looks at its whole pool. Then it runs each arm once more over everything, to
--- know ranks beyond the cut: that takes as long as the collections are large. {"query", "document",
--- "stages": [{"stage", "passed", "finding", "details"}], "lost_at", "verdict", "suggestion"};
--- stages come in the order of a search and end where the document is lost. The verdict is one
--- sentence; the suggestion says what the document would have needed. A document that the caller may
--- not read is reported exactly like one that is not there. A NULL or blank query or document is an
--- error.
+-- The document is named by its id, source key or URI; all else is what hybrid_search takes. It
+-- runs the very search and looks at its whole pool. Then it runs each arm once more over
+-- everything, to know ranks beyond the cut. That takes as long as the collections are large.
+-- {"query", "document", "stages": [{"stage", "passed", "finding", "details"}], "lost_at",
+-- "verdict", "suggestion"}; stages come in the order of a search and end where the document is
+-- lost. The verdict is one sentence; the suggestion says what the document would have needed. A
+-- document that the caller may not read is reported exactly like one that is not there. A NULL or
+-- blank query or document is an error.
 CREATE OR REPLACE FUNCTION blend.search_diagnose(
     query text,
     document text,

@@ -37,7 +37,6 @@ CREATE OR REPLACE FUNCTION pgblend._link_entities(collection_id bigint, version 
 RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $python$
 import json
 from pgblend.plpy.graph.entities import entity_edges

@@ -1,6 +1,6 @@
 -- _neighbours: the edges of some nodes: one step of a walk, the heaviest first.
 -- direction: out follows edges, in goes against them, both does either. NULL edge_types are all
--- that are stored. Two types are not stored and come where they are named: next leads from a
+-- that are stored. Two types are not stored and come where they are named. next leads from a
 -- passage to the one after it in its document, part_of from a passage to its document. Ties go by
 -- (neighbour, node).
 CREATE OR REPLACE FUNCTION pgblend._neighbours(
@@ -21,7 +21,6 @@ STABLE PARALLEL SAFE
 ROWS 1000
 SET plan_cache_mode = force_generic_plan
 AS $function$
-#variable_conflict use_column
 DECLARE
     ways boolean[] := CASE direction
         WHEN 'out' THEN '{false}' WHEN 'in' THEN '{true}' ELSE '{false,true}' END;

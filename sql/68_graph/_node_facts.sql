@@ -19,7 +19,6 @@ STABLE PARALLEL SAFE
 ROWS 100
 SET search_path = pg_catalog, pg_temp
 AS $function$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT n, 'document', d.id, NULL::bigint, NULL::bigint, d.collection_id, d.bucket,

@@ -15,7 +15,6 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 100
 AS $function$
-#variable_conflict use_column
 DECLARE
     vectors pgblend_data.embedding_space;
     compiled record;

@@ -5,7 +5,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-#variable_conflict use_column
 DECLARE
     targets bigint[];
 BEGIN
@@ -23,7 +22,7 @@ BEGIN
     PERFORM pgblend._insert_links(
         d.collection_id, array_agg(d.id ORDER BY g.ordinality),
         array_agg(g.links ORDER BY g.ordinality), 'text')
-    FROM unnest(document_ids, _replace_links.links) WITH ORDINALITY AS g (id, links)
+    FROM unnest(document_ids, links) WITH ORDINALITY AS g (id, links)
     INNER JOIN pgblend_data.document AS d ON d.id = g.id
     WHERE g.links <> '[]'
     GROUP BY d.collection_id;

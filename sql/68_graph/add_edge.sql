@@ -15,10 +15,9 @@ RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
-    source_node bigint := pgblend._node_id(add_edge.source);
-    target_node bigint := pgblend._node_id(add_edge.target);
+    source_node bigint := pgblend._node_id(source);
+    target_node bigint := pgblend._node_id(target);
     missing bigint;
     collection_name text;
 BEGIN

@@ -9,21 +9,18 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
-    source bigint := pgblend._node_id(
-        blend.graph_node(add_links.collection, add_links.source_key)) >> 2;
+    source bigint := pgblend._node_id(blend.graph_node(collection, source_key)) >> 2;
     replaced bigint;
 BEGIN
     DELETE FROM pgblend_data.link AS l
-    USING jsonb_path_query(add_links.links, '$[*]') AS n
+    USING jsonb_path_query(links, '$[*]') AS n
     WHERE l.document_id = source AND l.origin = 'data' AND l.target = n ->> 'target'
         AND l.kind = coalesce(n ->> 'kind', 'key')
         AND l.edge_type = coalesce(n ->> 'type', 'link');
     GET DIAGNOSTICS replaced = ROW_COUNT;
     RETURN pgblend._insert_links(
         (SELECT d.collection_id FROM pgblend_data.document AS d WHERE d.id = source),
-        ARRAY[source], ARRAY[add_links.links], 'data')
-        - replaced;
+        ARRAY[source], ARRAY[links], 'data') - replaced;
 END;
 $function$;

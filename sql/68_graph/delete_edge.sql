@@ -10,10 +10,9 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
-    source_node bigint := pgblend._node_id(delete_edge.source);
-    target_node bigint := pgblend._node_id(delete_edge.target);
+    source_node bigint := pgblend._node_id(source);
+    target_node bigint := pgblend._node_id(target);
     deleted bigint;
 BEGIN
     DELETE FROM pgblend_data.link AS l

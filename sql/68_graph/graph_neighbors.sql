@@ -30,9 +30,8 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 100
 AS $function$
-#variable_conflict use_column
 DECLARE
-    start bigint := pgblend._node_id(graph_neighbors.node);
+    start bigint := pgblend._node_id(node);
     walk record;
 BEGIN
     PERFORM pgblend._check_size('edge_types', cardinality(edge_types), 'items', 'array_items');
@@ -54,11 +53,11 @@ BEGIN
     IF start IS NULL THEN
         RETURN;
     ELSIF NOT EXISTS (SELECT FROM pgblend._node_facts(ARRAY[start])) THEN
-        RAISE EXCEPTION 'there is no node %', graph_neighbors.node
+        RAISE EXCEPTION 'there is no node %', node
             USING ERRCODE = '42704',
             HINT = 'graph_node(collection, source_key) gives the node of a document.';
     END IF;
-    walk := pgblend._walk(ARRAY[start], depth, direction, edge_types, node_limit + 1, 1);
+    walk := pgblend._walk(ARRAY[start], depth, direction, edge_types, node_limit + 1);
     IF walk.is_cut THEN
         RAISE WARNING 'there are more than % nodes: those of the heaviest edges are shown',
             node_limit USING HINT = 'Raise node_limit, or name edge_types.';

@@ -5,17 +5,16 @@ RETURNS text
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     found_id bigint := (
         SELECT d.id FROM pgblend_data.document AS d
         INNER JOIN pgblend_data.collection AS c ON c.id = d.collection_id
-        WHERE c.name = graph_node.collection AND d.source_key = graph_node.source_key);
+        WHERE c.name = collection AND d.source_key = graph_node.source_key);
 BEGIN
     IF found_id IS NULL THEN
         RAISE EXCEPTION 'there is no document % in a collection % that % may read',
-            coalesce('"' || left(graph_node.source_key, 200) || '"', 'NULL'),
-            coalesce('"' || left(graph_node.collection, 200) || '"', 'NULL'), current_user
+            coalesce('"' || left(source_key, 200) || '"', 'NULL'),
+            coalesce('"' || left(collection, 200) || '"', 'NULL'), current_user
             USING ERRCODE = '42704',
             HINT = 'SELECT collection, source_key FROM blend.documents';
     END IF;

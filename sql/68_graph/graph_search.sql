@@ -13,7 +13,6 @@ LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 10
 AS $function$
-#variable_conflict use_column
 DECLARE
     collection_ids bigint[] := pgblend._searched_collections(collections);
     settings jsonb := pgblend._search_settings(options, 'graph', collection_ids);
@@ -40,7 +39,7 @@ BEGIN
         seeds, (graph ->> 'depth')::integer, graph ->> 'direction',
         CASE jsonb_typeof(graph -> 'edge_types') WHEN 'array' THEN ARRAY(
             SELECT t FROM jsonb_array_elements_text(graph -> 'edge_types') AS t) END,
-        (graph ->> 'node_limit')::integer + cardinality(seeds), 1);
+        (graph ->> 'node_limit')::integer + cardinality(seeds));
     IF walk.is_cut THEN
         RAISE WARNING 'there are more than % nodes: those of the heaviest edges are taken',
             graph ->> 'node_limit'
@@ -118,12 +117,10 @@ VOLATILE PARALLEL UNSAFE
 COST 100000
 ROWS 10
 AS $function$
-#variable_conflict use_column
 DECLARE
-    wanted integer := CASE WHEN graph_search.result_limit <= 0 THEN 10
-        ELSE coalesce(graph_search.result_limit, 10) END;
+    wanted integer := CASE WHEN result_limit > 0 THEN result_limit ELSE 10 END;
     has_seeds boolean := cardinality(seed_nodes) > 0;
-    has_query boolean := coalesce(btrim(graph_search.query, E' \t\r\n'), '') <> ''
+    has_query boolean := coalesce(btrim(query, E' \t\r\n'), '') <> ''
         OR query_embedding IS NOT NULL;
     started_at timestamptz := clock_timestamp();
     asked jsonb;
@@ -155,14 +152,12 @@ BEGIN
             'ms', pgblend._milliseconds(started_at, clock_timestamp())));
         RETURN;
     END IF;
-    search := pgblend._search(
-        graph_search.query, wanted, collections, filter, 'graph', asked, query_embedding, NULL);
+    search := pgblend._search(query, wanted, collections, filter, 'graph', asked, query_embedding);
     RETURN QUERY
-    SELECT r.rank, (r.arms #>> '{fused,score}')::double precision, r.relevance, r.document_id,
-        r.chunk_id, r.collection, r.uri, r.title, r.snippet, r.content, r.start_line, r.end_line,
-        r.pages, r.metadata, r.source_key, r.context_before, r.context_after, r.arms, r.degraded,
-        r.details
+    SELECT s.*
     FROM unnest(search.results) AS r
+    CROSS JOIN LATERAL jsonb_populate_record(
+        r, jsonb_build_object('score', r.arms #> '{fused,score}')) AS s
     ORDER BY r.rank;
 END;
 $function$;

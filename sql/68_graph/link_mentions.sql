@@ -5,7 +5,6 @@ CREATE OR REPLACE FUNCTION pgblend._link_mentions(collection_id bigint)
 RETURNS bigint
 LANGUAGE plpython3u
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $python$
 from pgblend.plpy.graph.names import NamedDocuments
 

@@ -14,6 +14,8 @@ $python$;
 -- _insert_chunks: add chunks to documents, in the order given; returns how many.
 -- A chunk's `document` is the place of its document among document_ids, from 1; those of a NULL, or
 -- of a document that is not there, are left out. Each document's chunk_index begins at first_index.
+-- Chunks of a configuration that is not there (any more) are left to the trigger, which refuses
+-- them. Planned once a session: planning takes as long as a short document.
 CREATE OR REPLACE FUNCTION pgblend._insert_chunks(
     document_ids bigint[],
     chunks pgblend_data.given_chunk[],
@@ -23,24 +25,46 @@ RETURNS integer
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+SET client_min_messages = warning
+SET enable_seqscan = off
+SET jit = off
+SET plan_cache_mode = force_generic_plan
 AS $function$
 DECLARE
     added integer;
 BEGIN
+    WITH target AS MATERIALIZED (
+        SELECT
+            t.place, d.id, d.collection_id, d.bucket, d.source_key, d.title, d.text_search_config,
+            pgblend._regconfig(d.text_search_config) AS config, (
+                SELECT c.heading FROM pgblend_data.chunk AS c
+                WHERE c.document_id = d.id AND c.chunk_index = first_index - 1) AS last_heading
+        FROM unnest(document_ids) WITH ORDINALITY AS t (id, place)
+        INNER JOIN pgblend_data.document AS d ON d.id = t.id
+    ), new AS (
+        SELECT
+            n.*, t.*,
+            first_index - 1 + row_number() OVER chunks_before AS chunk_index,
+            coalesce(n.own_start, 0) AS text_start,
+            n.heading = lag(n.heading, 1, t.last_heading) OVER chunks_before AS heading_goes_on
+        FROM unnest(chunks) WITH ORDINALITY AS n
+        INNER JOIN target AS t ON t.place = n.document
+        WINDOW chunks_before AS (PARTITION BY t.id ORDER BY n.ordinality)
+    )
     INSERT INTO pgblend_data.chunk (
         document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,
         start_offset, end_offset, start_line, end_line, pages, token_count, piece_tokens, metadata,
-        text_search_config, lexemes, length, own_position, own_length)
+        text_search_config, lexemes, own_position)
     SELECT
-        d.id,
-        first_index - 1 + row_number() OVER (PARTITION BY d.id ORDER BY n.ordinality),
-        d.collection_id, d.bucket, n.content, n.heading, coalesce(n.kind, 'doc'),
-        coalesce(n.own_start, 0), n.start_offset, n.end_offset, n.start_line, n.end_line, n.pages,
-        coalesce(n.token_count, pgblend._approximate_tokens(n.content)),
-        n.piece_tokens, coalesce(n.metadata, '{}'), d.text_search_config, '', 0, 0, 0
-    FROM unnest(chunks) WITH ORDINALITY AS n
-    INNER JOIN pgblend_data.document AS d ON d.id = document_ids[n.document]
-    ORDER BY d.id, n.ordinality;
+        n.id, n.chunk_index, n.collection_id, n.bucket, n.content, n.heading,
+        coalesce(n.kind, 'doc'), n.text_start, n.start_offset, n.end_offset, n.start_line,
+        n.end_line, n.pages, coalesce(n.token_count, pgblend._approximate_tokens(n.content)),
+        n.piece_tokens, coalesce(n.metadata, '{}'), n.text_search_config, l.lexemes, l.own_position
+    FROM new AS n
+    CROSS JOIN LATERAL pgblend._chunk_lexemes(
+        n.config, n.source_key, n.title, n.heading, n.heading_goes_on, n.content, n.text_start,
+        n.chunk_index::integer) AS l
+    ORDER BY n.id, n.ordinality;
     GET DIAGNOSTICS added = ROW_COUNT;
     RETURN added;
 END;

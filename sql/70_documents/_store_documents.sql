@@ -64,7 +64,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-#variable_conflict use_column
 DECLARE
     added bigint[];
     ids bigint[];

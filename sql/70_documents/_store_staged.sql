@@ -43,7 +43,6 @@ RETURNS TABLE (place integer, document_id bigint, status text, chunk_count integ
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     target pgblend_data.collection := pgblend._named_collection(collection);
     staged record;

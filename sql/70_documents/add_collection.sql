@@ -11,7 +11,6 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     new_id bigint;
 BEGIN

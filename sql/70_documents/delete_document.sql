@@ -4,7 +4,6 @@ RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 BEGIN
     DELETE FROM pgblend_data.document AS d WHERE d.id = delete_document.document_id;
     RETURN FOUND;
@@ -16,7 +15,6 @@ RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 BEGIN
     DELETE FROM pgblend_data.document AS d
     WHERE d.collection_id = (pgblend._named_collection(delete_document.collection)).id

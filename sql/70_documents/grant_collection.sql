@@ -10,7 +10,6 @@ RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 BEGIN
     PERFORM pgblend._check_grant(grant_collection.role_name, grant_collection.privilege);
     INSERT INTO pgblend_data.collection_grant (collection_id, role_name, privilege)

@@ -5,7 +5,6 @@ RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     target bigint := (
         SELECT c.id FROM pgblend_data.collection AS c WHERE c.name = remove_collection.name);

@@ -9,7 +9,6 @@ RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 BEGIN
     DELETE FROM pgblend_data.collection_grant AS g
     WHERE g.collection_id = (pgblend._named_collection(revoke_collection.collection)).id

@@ -7,7 +7,6 @@ RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     collection_id bigint := (pgblend._named_collection(set_collection_settings.collection)).id;
     in_force jsonb;

@@ -13,7 +13,6 @@ RETURNS jsonb
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     merges boolean := coalesce(merge, true);
     new_metadata jsonb;

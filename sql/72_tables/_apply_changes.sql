@@ -17,7 +17,7 @@ AS $function$
 BEGIN
     WITH source AS MATERIALIZED (
         SELECT d.id, d.collection_id, d.bucket, s.targets
-        FROM unnest(_link_references.keys, _link_references.targets) AS s (source_key, targets)
+        FROM unnest(keys, targets) AS s (source_key, targets)
         INNER JOIN pgblend_data.document AS d
             ON d.collection_id = attached.collection_id AND d.source_key = s.source_key
     ), wanted AS MATERIALIZED (
@@ -60,11 +60,11 @@ BEGIN
             FROM pgblend_data.key_reference AS k
             INNER JOIN pgblend_data.document AS d ON d.id = k.document_id
             WHERE d.collection_id = attached.collection_id
-                AND d.source_key = ANY(_link_references.keys)
+                AND d.source_key = ANY(keys)
             UNION
             SELECT k.*
             FROM pgblend_data.key_reference AS k
-            WHERE k.target = attached.relation AND k.target_key = ANY(_link_references.keys)
+            WHERE k.target = attached.relation AND k.target_key = ANY(keys)
         ) AS r
         INNER JOIN pgblend_data.attached_table AS a
             ON a.relation = r.target AND a.key_columns = r.target_columns

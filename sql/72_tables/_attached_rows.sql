@@ -52,11 +52,11 @@ $function$;
 -- what is rows (those of keys, in their order), next (keys and parts of the first most rows after
 -- the key whose parts are in keys, or after none) or keys (those of all rows). For those who may
 -- make functions of others alone: triggers on the table, superusers, and _read_attached.
--- What the owner's code does meanwhile must not live on: it is read in a subtransaction that is
--- always undone, which keeps the rows, and takes back settings of every name, cursors, channels and
--- locks of the transaction. Nothing can be written besides, sequences included. Prepared statements
--- are not undone: those that came, or have another meaning, are dropped. Not in a trigger, where
--- the table's owner could prepare as much by a trigger of their own.
+-- What the owner's code does meanwhile must not live on. So it is read in a subtransaction that is
+-- always undone. That keeps the rows, and takes back settings of every name, cursors, channels and
+-- locks of the transaction. Nothing can be written besides, sequences included. Prepared
+-- statements are not undone: those that came, or have another meaning, are dropped. Not in a
+-- trigger, where the table's owner could prepare as much by a trigger of their own.
 CREATE OR REPLACE FUNCTION pgblend._read_as_owner(
     attached pgblend_data.attached_table,
     what text,
@@ -127,7 +127,6 @@ RETURNS SETOF pgblend_data.attached_row
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     attached pgblend_data.attached_table;

@@ -5,7 +5,6 @@ RETURNS pgblend_data.attached_table
 LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     attached pgblend_data.attached_table;
 BEGIN
@@ -15,8 +14,7 @@ BEGIN
         OR a.table_name = _attachment.table_name
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = a.relation);
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'the table % is not attached',
-            coalesce(left(_attachment.table_name, 200), 'NULL')
+        RAISE EXCEPTION 'the table % is not attached', coalesce(left(table_name, 200), 'NULL')
             USING ERRCODE = '42704', HINT = 'SELECT table_name FROM blend.attached_tables';
     END IF;
     RETURN attached;

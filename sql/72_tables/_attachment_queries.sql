@@ -1,6 +1,6 @@
 -- _column_json: SQL for the value of a column of rows t that to_jsonb makes metadata of.
--- to_jsonb calls casts to json, so only values of types that belong to PostgreSQL or to an
--- extension, and arrays of those, are left to it. All others are texts, or arrays of texts.
+-- to_jsonb calls casts to json. So it gets only values of types that belong to PostgreSQL or to an
+-- extension, and arrays of those. All others are texts, or arrays of texts.
 CREATE OR REPLACE FUNCTION pgblend._column_json(column_name text, type_id oid)
 RETURNS text
 LANGUAGE plpgsql
@@ -35,10 +35,10 @@ $function$;
 -- problem names a table or columns that are gone, or a key column of another type than _key_types;
 -- the others are then NULL. key_of is the source key: the text of a key of one column, or the JSON
 -- array of several. relevant is all that the index takes of a row, its foreign keys among it. Both
--- are evaluated with greater rights than the table's owner has: they hold output functions alone,
--- and casts of text to types of PostgreSQL's own. The queries are those of _read_as_owner; targets
--- are objects of foreign key: source key of what it references. Names are quoted, whatever the
--- registry says.
+-- are evaluated with greater rights than the table's owner has. So they hold output functions
+-- alone, and casts of text to types of PostgreSQL's own. The queries are those of _read_as_owner;
+-- targets are objects of foreign key: source key of what it references. Names are quoted, whatever
+-- the registry says.
 CREATE OR REPLACE FUNCTION pgblend._attachment_queries(
     attached pgblend_data.attached_table,
     OUT problem text,

@@ -1,6 +1,6 @@
--- _column_text: SQL for the text of a column of rows t, which is NULL where the column is; NULL for
--- NULL.
--- A cast of a user's type may be code of that user, so every value leaves by its type's output
+-- _column_text: SQL for the text of a column of rows t, which is NULL where the column is; NULL
+-- for NULL.
+-- A cast of a user's type may be code of that user. So every value leaves by its type's output
 -- function (format), and only texts are cast, to types of PostgreSQL's own.
 CREATE OR REPLACE FUNCTION pgblend._column_text(column_name text, type_id oid)
 RETURNS text

@@ -6,7 +6,6 @@ RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     reader regprocedure := to_regprocedure(format(

@@ -1,7 +1,7 @@
 -- _foreign_keys: the foreign keys of a table: what they reference, and SQL over its rows t for the
 -- source key of the referenced row, NULL where the foreign key is.
 -- Columns are in the order of the referenced index, which is that of a key by default. Texts are
--- made anew as values of the referenced columns' types where these are of _key_types; values of
+-- made anew as values of the referenced columns' types where these are of _key_types. Values of
 -- others are their text, since a cast of a user's type may be code of that user.
 CREATE OR REPLACE FUNCTION pgblend._foreign_keys(relation regclass)
 RETURNS TABLE (
@@ -16,7 +16,6 @@ STABLE PARALLEL SAFE
 ROWS 5
 SET search_path = pg_catalog, pg_temp
 AS $function$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT k.constraint_name, array_agg(k.own_column ORDER BY k.place), k.target,
@@ -50,7 +49,7 @@ BEGIN
             ON own.attrelid = n.conrelid AND own.attnum = c.own_number
         INNER JOIN pg_attribute AS other
             ON other.attrelid = n.confrelid AND other.attnum = c.target_number
-        WHERE n.contype = 'f' AND n.conrelid = _foreign_keys.relation
+        WHERE n.contype = 'f' AND n.conrelid = relation
             -- Those that lead to single partitions of a table stand for a part of one to it.
             AND NOT EXISTS (
                 SELECT FROM pg_constraint AS p

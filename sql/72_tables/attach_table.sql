@@ -174,33 +174,31 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 1
 AS $function$
-#variable_conflict use_column
 DECLARE
     most_rows CONSTANT integer := 1000;
     wanted pgblend_data.attached_table;
     old pgblend_data.attached_table;
     problem text;
 BEGIN
-    wanted.relation := pgblend._user_table(attach_table.table_name);
+    wanted.relation := pgblend._user_table(table_name);
     IF wanted.relation IS NULL THEN
-        RAISE EXCEPTION 'there is no table %', coalesce(left(attach_table.table_name, 200), 'NULL')
+        RAISE EXCEPTION 'there is no table %', coalesce(left(table_name, 200), 'NULL')
             USING ERRCODE = '42P01', HINT = 'Name it with its schema: public.articles';
     END IF;
-    wanted.table_name := attach_table.table_name;
-    wanted.text_columns := attach_table.text_columns;
-    wanted.title_column := attach_table.title_column;
-    wanted.metadata_columns := coalesce(attach_table.metadata_columns, '{}');
-    wanted.uri_column := attach_table.uri_column;
-    wanted.modified_column := attach_table.modified_column;
+    wanted.table_name := table_name;
+    wanted.text_columns := text_columns;
+    wanted.title_column := title_column;
+    wanted.metadata_columns := coalesce(metadata_columns, '{}');
+    wanted.uri_column := uri_column;
+    wanted.modified_column := modified_column;
     wanted.key_columns := coalesce(
-        attach_table.key_columns, (
+        key_columns, (
             SELECT array_agg(c.attname::text ORDER BY k.place)
             FROM pg_catalog.pg_constraint AS n
             CROSS JOIN LATERAL unnest(n.conkey) WITH ORDINALITY AS k (number, place)
             INNER JOIN pg_catalog.pg_attribute AS c ON c.attrelid = n.conrelid AND c.attnum = k.number
             WHERE n.conrelid = wanted.relation AND n.contype = 'p'), '{}');
-    wanted.row_level := coalesce(
-        attach_table.row_level, pgblend._needs_row_triggers(wanted.relation));
+    wanted.row_level := coalesce(row_level, pgblend._needs_row_triggers(wanted.relation));
     problem := pgblend._attachment_error(wanted);
     IF problem IS NOT NULL THEN
         RAISE EXCEPTION '%', problem
@@ -208,7 +206,7 @@ BEGIN
     END IF;
     SELECT a.* INTO old FROM pgblend_data.attached_table AS a
     WHERE a.relation = wanted.relation FOR UPDATE;
-    wanted := pgblend._attachment_collection(wanted, old, attach_table.collection);
+    wanted := pgblend._attachment_collection(wanted, old, collection);
     IF old.id IS NOT NULL THEN
         PERFORM pgblend._drop_table_triggers(old);
         DELETE FROM pgblend_data.attached_table AS a WHERE a.id = old.id;
@@ -225,16 +223,16 @@ BEGIN
     PERFORM pgblend._create_table_triggers(wanted);
     SELECT c.name INTO STRICT collection_name
     FROM pgblend_data.collection AS c WHERE c.id = wanted.collection_id;
-    rows_filled := blend.fill_table(attach_table.table_name, most_rows);
+    rows_filled := blend.fill_table(table_name, most_rows);
     IF rows_filled < most_rows THEN
-        WHILE blend.fill_table(attach_table.table_name, most_rows) > 0 LOOP
+        WHILE blend.fill_table(table_name, most_rows) > 0 LOOP
         END LOOP;
     END IF;
     filled := rows_filled < most_rows;
     IF NOT filled THEN
         RAISE NOTICE 'the first % rows of % are in', rows_filled, wanted.relation
             USING HINT = format('Call SELECT blend.fill_table(%L) until it returns 0, or run: '
-                'pgblend table fill', attach_table.table_name);
+                'pgblend table fill', table_name);
     END IF;
     RETURN NEXT;
 END;

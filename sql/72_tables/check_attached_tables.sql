@@ -40,7 +40,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 10
 AS $function$
-#variable_conflict use_column
 DECLARE
     attached pgblend_data.attached_table;
     how record;

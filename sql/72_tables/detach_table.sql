@@ -7,9 +7,8 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
-    attached pgblend_data.attached_table := pgblend._attachment(detach_table.table_name);
+    attached pgblend_data.attached_table := pgblend._attachment(table_name);
     gone bigint;
 BEGIN
     PERFORM pgblend._drop_table_triggers(attached);

@@ -1,6 +1,6 @@
 -- fill_table: store the next rows of an attached table, at most batch_size; returns how many.
 -- Call it again, each time in a transaction of its own, until it returns 0. Then all rows are
--- stored, and documents without a row are gone. Writers of the table are not stopped: where one
+-- stored, and documents without a row are gone. Writers of the table are not stopped. Where one
 -- stands in the way for half a second, the call fails with 55P03 and can be repeated. anew begins
 -- with the first row again; documents that are up to date stay. For members of pgblend_admin who
 -- may read the table.
@@ -16,9 +16,8 @@ SET lock_timeout = '500ms'
 SET timezone = 'UTC'
 SET datestyle = 'ISO, YMD'
 AS $function$
-#variable_conflict use_column
 DECLARE
-    attached pgblend_data.attached_table := pgblend._attachment(fill_table.table_name);
+    attached pgblend_data.attached_table := pgblend._attachment(table_name);
     problem text := (pgblend._attachment_queries(attached)).problem;
     keys text[];
     last_key text[];
@@ -44,14 +43,13 @@ BEGIN
             array_agg(r.key ORDER BY r.place),
             (array_agg(r.parts::text ORDER BY r.place DESC))[1]::text[]
         INTO keys, last_key
-        FROM pgblend._attached_rows(
-            attached, 'next', attached.filled_to, fill_table.batch_size)
+        FROM pgblend._attached_rows(attached, 'next', attached.filled_to, batch_size)
             WITH ORDINALITY AS r (
                 key, parts, title, content, metadata, uri, modified_at, targets, place);
     END IF;
     attached.filled := keys IS NULL;
     attached.filled_to := last_key;
-    keys := coalesce(keys, pgblend._orphan_keys(attached, fill_table.batch_size));
+    keys := coalesce(keys, pgblend._orphan_keys(attached, batch_size));
     -- Documents are locked, and made where they are not, before their rows are read: what every
     -- writer before has committed is seen then, and every writer after waits.
     INSERT INTO pgblend_data.document (

@@ -37,16 +37,15 @@ $function$;
 
 -- _table_changed: trigger on attached tables that brings the documents of changed rows up to date.
 -- Fires for each statement with the tables new_rows and old_rows, or for each row. An update that
--- changes nothing of what the index takes is passed over. Runs with its owner's rights, so that who
--- may write the table need have none here. Of rows it evaluates nothing but the output functions
--- of their types, to learn the keys; the table is read with the rights of its own owner. Where a
--- column is gone, a WARNING names it, the attachment remembers, and the write goes on.
+-- changes nothing of what the index takes is passed over. Runs with its owner's rights, so that
+-- who may write the table need have none here. Of rows it evaluates nothing but the output
+-- functions of their types, to learn the keys. The table is read with the rights of its own owner.
+-- Where a column is gone, a WARNING names it, the attachment remembers, and the write goes on.
 CREATE OR REPLACE FUNCTION pgblend._table_changed()
 RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     served record := pgblend._followed_attachment(TG_ARGV[0]::integer, TG_RELID);
@@ -92,7 +91,6 @@ RETURNS trigger
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     attached pgblend_data.attached_table :=

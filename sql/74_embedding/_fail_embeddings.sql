@@ -1,7 +1,7 @@
 -- _fail_embeddings: set texts aside that the model refused one by one; returns how many were given
 -- up.
 -- Each waits embedding_retry_seconds · 2^(attempts - 1), half of it to one and a half times it at
--- random, at most a day; after embedding_max_attempts it is a dead letter. Chunks that the worker
+-- random, at most a day. After embedding_max_attempts it is a dead letter. Chunks that the worker
 -- has no claim to (any more) are left as they are.
 CREATE OR REPLACE FUNCTION pgblend._fail_embeddings(
     space text,
@@ -13,7 +13,6 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     most_attempts integer := (blend.get_setting('embedding_max_attempts') #>> '{}')::integer;
     base_seconds double precision :=
@@ -38,7 +37,7 @@ BEGIN
     SELECT count(f.dead_at), count(*) INTO dead, refused FROM failure AS f;
     UPDATE pgblend_data.embedding_worker AS w
     SET failed = w.failed + refused, seen_at = now()
-    WHERE w.id = _fail_embeddings.worker;
+    WHERE w.id = worker;
     RETURN dead;
 END;
 $function$;

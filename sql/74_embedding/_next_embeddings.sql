@@ -8,9 +8,7 @@ RETURNS integer
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
-#variable_conflict use_column
 DECLARE
     per_second double precision :=
         (blend.get_setting('embedding_texts_per_minute') #>> '{}')::double precision / 60;
@@ -23,7 +21,7 @@ BEGIN
     INSERT INTO pgblend_data.embedding_allowance AS a (space, texts, counted_at)
     SELECT s.name, holds, clock_timestamp()
     FROM pgblend_data.embedding_space AS s
-    WHERE s.name = _embedding_allowance.space
+    WHERE s.name = space
     ON CONFLICT ON CONSTRAINT embedding_allowance_pkey DO UPDATE
     SET texts = least(
             holds, a.texts + per_second * extract(epoch FROM excluded.counted_at - a.counted_at)),
@@ -41,7 +39,6 @@ RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
     UPDATE pgblend_data.embedding_allowance AS a
@@ -50,15 +47,15 @@ BEGIN
 END;
 $function$;
 
--- _next_embeddings: chunks that wait for a vector in a space, with the text to embed, claimed for a
--- worker.
--- A claim holds no row lock, so a chunk can be deleted while the model thinks; it ends with
+-- _next_embeddings: chunks that wait for a vector in a space, with the text to embed, claimed for
+-- a worker.
+-- A claim holds no row lock, so a chunk can be deleted while the model thinks. It ends with
 -- _store_embeddings, _fail_embeddings, _release_embeddings, or the worker's session. Without a
 -- worker the rows are locked for this transaction instead. Rows of other workers are skipped, as
--- are those to be tried later and dead letters; no rows mean that there is nothing to take now. A
+-- are those to be tried later and dead letters. No rows mean that there is nothing to take now. A
 -- NULL batch_size takes all; an unknown space has none. embedding_texts_per_minute bounds what all
--- workers take together. Chunks to be embedded with a summary that a model makes wait for it once:
--- a model that failed for a document holds nothing up, and without one (summary_model) none waits.
+-- workers take together. Chunks to be embedded with a summary that a model makes wait for it once.
+-- A model that failed for a document holds nothing up, and without one (summary_model) none waits.
 CREATE OR REPLACE FUNCTION pgblend._next_embeddings(
     space text,
     batch_size integer,
@@ -69,7 +66,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 100
 AS $function$
-#variable_conflict use_column
 DECLARE
     chunk_ids bigint[];
     with_summary bigint[] := ARRAY(
@@ -81,7 +77,7 @@ DECLARE
             AND blend.get_setting('summary_model') <> 'null');
 BEGIN
     IF worker IS NOT NULL THEN
-        batch_size := pgblend._embedding_allowance(_next_embeddings.space, batch_size);
+        batch_size := pgblend._embedding_allowance(space, batch_size);
     END IF;
     WITH batch AS MATERIALIZED (
         SELECT q.chunk_id
@@ -105,7 +101,7 @@ BEGIN
     )
     SELECT array_agg(b.chunk_id) INTO chunk_ids FROM batch AS b;
     IF worker IS NOT NULL AND chunk_ids IS NOT NULL THEN
-        PERFORM pgblend._take_allowance(_next_embeddings.space, cardinality(chunk_ids));
+        PERFORM pgblend._take_allowance(space, cardinality(chunk_ids));
     END IF;
     RETURN QUERY
     SELECT

@@ -14,7 +14,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
 COST 100000
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     outcome jsonb := pgblend._post_to_gateway(pgblend._gateway_request(

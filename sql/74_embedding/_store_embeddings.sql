@@ -8,9 +8,8 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
-    target pgblend_data.embedding_space := pgblend._named_space(_store_embeddings.space);
+    target pgblend_data.embedding_space := pgblend._named_space(space);
     wrong integer;
     fresh bigint;
 BEGIN

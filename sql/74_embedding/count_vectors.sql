@@ -17,13 +17,12 @@ LANGUAGE plpgsql
 STABLE PARALLEL SAFE
 ROWS 2
 AS $function$
-#variable_conflict use_column
 DECLARE
     counted pgblend_data.embedding_space;
 BEGIN
     FOR counted IN
         SELECT s.* FROM pgblend_data.embedding_space AS s
-        WHERE s.name = coalesce(count_vectors.space, s.name)
+        WHERE s.name = coalesce(space, s.name)
         ORDER BY s.name
     LOOP
         name := counted.name;

@@ -42,15 +42,13 @@ END;
 $function$;
 
 -- _create_embedding_table: the table of one embedding space, with its HNSW index and row security.
--- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. By
--- pgvector's own ef_construction (64) walks get lost where texts are of several kinds. Runs
+-- A binary space has halfvec in the table; its index holds the signs, one bit a dimension. Runs
 -- with its owner's rights: the tables belong to whoever owns the others. Only admins may call it.
 CREATE OR REPLACE FUNCTION pgblend._create_embedding_table(space text)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     extension_schema text := (
@@ -72,17 +70,16 @@ BEGIN
         );
         COMMENT ON TABLE pgblend_data.%1$I IS
         'Vectors of one embedding space; made by blend.create_embedding_space.';
-        CREATE INDEX %4$I ON pgblend_data.%1$I USING hnsw (%5$s) WITH (ef_construction = 200);
-        CREATE INDEX %6$I ON pgblend_data.%1$I USING btree (collection_id);
-        CREATE POLICY %7$I ON pgblend_data.%1$I FOR SELECT USING (
+        CREATE INDEX %4$I ON pgblend_data.%1$I USING btree (collection_id);
+        CREATE POLICY %5$I ON pgblend_data.%1$I FOR SELECT USING (
             collection_id IN (SELECT c.id FROM pgblend_data.collection AS c));
-        CREATE POLICY %8$I ON pgblend_data.%1$I USING (
+        CREATE POLICY %6$I ON pgblend_data.%1$I USING (
             collection_id IN (
                 SELECT g.collection_id FROM pgblend_data.collection_grant AS g
                 WHERE g.privilege = 'write'));
-        CREATE POLICY %9$I ON pgblend_data.%1$I
+        CREATE POLICY %7$I ON pgblend_data.%1$I
         USING ((SELECT pg_has_role('pgblend_admin', 'USAGE')));
-        CREATE POLICY %10$I ON pgblend_data.%1$I AS RESTRICTIVE USING (true) WITH CHECK (
+        CREATE POLICY %8$I ON pgblend_data.%1$I AS RESTRICTIVE USING (true) WITH CHECK (
             (document_id, collection_id) = (
                 SELECT c.document_id, c.collection_id FROM pgblend_data.chunk AS c
                 WHERE c.id = chunk_id));
@@ -92,15 +89,10 @@ BEGIN
         $sql$,
         made.table_name, format('%s.%s', extension_schema, made.vector_type),
         made.table_name || '_chunk_fkey',
-        made.table_name || '_embedding_hnsw',
-        CASE made.storage
-            WHEN 'binary' THEN format(
-                '(%1$s.binary_quantize(embedding)::bit(%2$s)) %1$s.bit_hamming_ops',
-                extension_schema, made.dimensions)
-            ELSE format('embedding %s.%s_cosine_ops', extension_schema, made.storage) END,
         made.table_name || '_collection_id_btree',
         made.table_name || '_read', made.table_name || '_write', made.table_name || '_admin',
         made.table_name || '_own');
+    PERFORM pgblend._index_space(space, true);
 END;
 $function$;
 
@@ -124,47 +116,38 @@ RETURNS integer
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
-    table_name name := 'embedding_' || create_embedding_space.name;
+    table_name name := 'embedding_' || name;
     probed real[];
     advice text;
 BEGIN
-    PERFORM pgblend._check_space(
-        create_embedding_space.name, create_embedding_space.model,
-        create_embedding_space.dimensions, create_embedding_space.storage);
-    IF coalesce(create_embedding_space.probe, true) THEN
+    PERFORM pgblend._check_space(name, model, dimensions, storage);
+    IF coalesce(probe, true) THEN
         BEGIN  -- a gateway just started loads its model first, hence so long
-            probed := pgblend._probe_model(create_embedding_space.model, 60000);
+            probed := pgblend._probe_model(model, 60000);
         EXCEPTION WHEN SQLSTATE 'PB008' THEN
             GET STACKED DIAGNOSTICS advice = PG_EXCEPTION_HINT;
             RAISE EXCEPTION '%', SQLERRM USING ERRCODE = 'PB008', HINT = concat_ws(
                 E'\n', advice, 'Where you bring the vectors: give dimensions and probe => false.');
         END;
-        create_embedding_space.dimensions := coalesce(
-            create_embedding_space.dimensions, cardinality(probed));
-        PERFORM pgblend._check_space(
-            create_embedding_space.name, create_embedding_space.model,
-            create_embedding_space.dimensions, create_embedding_space.storage);
-    ELSIF create_embedding_space.dimensions IS NULL THEN
+        dimensions := coalesce(dimensions, cardinality(probed));
+        PERFORM pgblend._check_space(name, model, dimensions, storage);
+    ELSIF dimensions IS NULL THEN
         RAISE EXCEPTION 'dimensions is NULL: expected a number where the model is not asked'
             USING ERRCODE = '22023', HINT = 'Give it, or leave probe out to have the model say it.';
     END IF;
-    IF coalesce(create_embedding_space.active, true) THEN
+    IF coalesce(active, true) THEN
         UPDATE pgblend_data.embedding_space AS s SET active = false WHERE s.active;
     END IF;
     INSERT INTO pgblend_data.embedding_space (name, model, dimensions, storage, active, table_name)
-    VALUES (
-        create_embedding_space.name, create_embedding_space.model,
-        create_embedding_space.dimensions, create_embedding_space.storage,
-        coalesce(create_embedding_space.active, true), table_name);
-    PERFORM pgblend._note_probe(create_embedding_space.name, probed);
+    VALUES (name, model, dimensions, storage, coalesce(active, true), table_name);
+    PERFORM pgblend._note_probe(name, probed);
     -- From here on no other session writes chunks (the table refers to them), so none is missed.
-    PERFORM pgblend._create_embedding_table(create_embedding_space.name);
+    PERFORM pgblend._create_embedding_table(name);
     INSERT INTO pgblend_data.embedding_queue (space, chunk_id, document_id, collection_id, bucket)
-    SELECT create_embedding_space.name, c.id, c.document_id, c.collection_id, c.bucket
+    SELECT name, c.id, c.document_id, c.collection_id, c.bucket
     FROM pgblend_data.chunk AS c;
     PERFORM pgblend._wake_workers();
-    RETURN create_embedding_space.dimensions;
+    RETURN dimensions;
 END;
 $function$;

@@ -11,10 +11,8 @@ RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '200ms'
 AS $function$
-#variable_conflict use_column
 DECLARE
     dropped pgblend_data.embedding_space;
     gives_up_at timestamptz := clock_timestamp() + interval '10 s';

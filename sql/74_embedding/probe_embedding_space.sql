@@ -14,22 +14,13 @@ VOLATILE PARALLEL UNSAFE
 ROWS 1
 COST 100000
 AS $function$
-#variable_conflict use_column
-DECLARE
-    target pgblend_data.embedding_space;
-    given real[];
 BEGIN
-    SELECT s.* INTO target FROM pgblend_data.embedding_space AS s
-    WHERE s.name = probe_embedding_space.space;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    given := pgblend._probe_model(target.model, 60000);
-    model := target.model;
-    expected_dimensions := target.dimensions;
-    dimensions := cardinality(given);
-    likeness := CASE WHEN cardinality(target.probe) = cardinality(pgblend._probe_start(given))
-        THEN 1 - (target.probe::vector <=> pgblend._probe_start(given)::vector) END;
-    RETURN NEXT;
+    RETURN QUERY
+    SELECT s.model, s.dimensions, cardinality(g.given), CASE
+        WHEN cardinality(s.probe) = cardinality(pgblend._probe_start(g.given))
+            THEN 1 - (s.probe::vector <=> pgblend._probe_start(g.given)::vector) END
+    FROM pgblend_data.embedding_space AS s
+    CROSS JOIN LATERAL (SELECT pgblend._probe_model(s.model, 60000) AS given OFFSET 0) AS g
+    WHERE s.name = space;
 END;
 $function$;

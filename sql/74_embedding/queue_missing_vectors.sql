@@ -8,7 +8,7 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    target pgblend_data.embedding_space := pgblend._named_space(queue_missing_vectors.space);
+    target pgblend_data.embedding_space := pgblend._named_space(space);
     queued bigint;
 BEGIN
     -- Calls in text: none (a space's table).

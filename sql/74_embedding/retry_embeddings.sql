@@ -7,12 +7,11 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     queued bigint;
 BEGIN
-    IF retry_embeddings.space IS NOT NULL THEN
-        PERFORM pgblend._named_space(retry_embeddings.space);
+    IF space IS NOT NULL THEN
+        PERFORM pgblend._named_space(space);
     END IF;
     UPDATE pgblend_data.embedding_queue AS q
     SET attempts = 0, not_before = NULL, dead_at = NULL, queued_at = now()

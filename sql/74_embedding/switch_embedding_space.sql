@@ -11,20 +11,18 @@ RETURNS text
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     before text;
     lacking bigint;
 BEGIN
     -- One switch after the other; ordered, so that two do not wait for each other.
     PERFORM s.name FROM pgblend_data.embedding_space AS s ORDER BY s.name FOR UPDATE;
-    PERFORM pgblend._named_space(switch_embedding_space.name);
+    PERFORM pgblend._named_space(name);
     IF NOT coalesce(even_incomplete, false) THEN
         SELECT c.waiting + c.missing INTO lacking
-        FROM blend.count_vectors(switch_embedding_space.name) AS c;
+        FROM blend.count_vectors(name) AS c;
         IF lacking > 0 THEN
-            RAISE EXCEPTION '% chunks have no vector in embedding space "%" yet',
-                lacking, switch_embedding_space.name
+            RAISE EXCEPTION '% chunks have no vector in embedding space "%" yet', lacking, name
                 USING ERRCODE = '55000',
                 HINT = 'Fill it (pgblend space fill), or say even_incomplete => true.';
         END IF;

@@ -8,8 +8,8 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
 DECLARE
-    asked bigint := CASE WHEN _renew_summaries.collection IS NOT NULL
-        THEN (pgblend._named_collection(_renew_summaries.collection)).id END;
+    asked bigint := CASE WHEN collection IS NOT NULL
+        THEN (pgblend._named_collection(collection)).id END;
     renewed bigint;
 BEGIN
     UPDATE pgblend_data.document_summary AS m

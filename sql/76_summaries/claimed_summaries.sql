@@ -12,7 +12,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 10
 AS $function$
-#variable_conflict use_column
 DECLARE
     document_ids bigint[];
 BEGIN

@@ -12,16 +12,15 @@ RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     target pgblend_data.document;
     before text;
 BEGIN
     UPDATE pgblend_data.document_summary AS m
     SET worker = NULL
-    WHERE m.document_id = _store_summary.document_id AND _store_summary.content_hash IS NOT NULL;
+    WHERE m.document_id = _store_summary.document_id AND content_hash IS NOT NULL;
     SELECT d.* INTO target FROM pgblend_data.document AS d
-    WHERE d.id = _store_summary.document_id
+    WHERE d.id = document_id
         AND d.content_hash = coalesce(_store_summary.content_hash, d.content_hash)
     FOR NO KEY UPDATE;
     IF NOT FOUND THEN
@@ -32,8 +31,8 @@ BEGIN
     INSERT INTO pgblend_data.document_summary AS m (
         document_id, collection_id, bucket, summary, key, made_by, made_at)
     VALUES (
-        target.id, target.collection_id, target.bucket, _store_summary.summary,
-        _store_summary.key, _store_summary.made_by, now())
+        target.id, target.collection_id, target.bucket, summary, key, made_by,
+        now())
     ON CONFLICT ON CONSTRAINT document_summary_pkey DO UPDATE
     SET summary = excluded.summary, key = excluded.key, made_by = excluded.made_by,
         outdated = false, failures = 0, reason = NULL, made_at = now();
@@ -48,7 +47,7 @@ BEGIN
         WHERE c.document_id = target.id
             AND pgblend._embedding_input(s.prefix, target.title, c.heading, c.content, before)
                 <> pgblend._embedding_input(
-                    s.prefix, target.title, c.heading, c.content, _store_summary.summary)));
+                    s.prefix, target.title, c.heading, c.content, summary)));
     RETURN true;
 END;
 $function$;

@@ -32,16 +32,12 @@ DECLARE
         'settings', settings,
         'hits', (
             SELECT coalesce(json_agg(json_build_object(
-                'chunk_id', r.chunk_id, 'score', r.score, 'relevance', r.relevance, 'arms', r.arms)
-                ORDER BY r.rank), '[]')
+                'chunk_id', r.chunk_id, 'score', r.score, 'relevance', r.relevance, 'arms', r.arms,
+                'document_id', r.document_id, 'collection', r.collection, 'uri', r.uri,
+                'title', r.title, 'source_key', r.source_key) ORDER BY r.rank), '[]')
             FROM unnest(passages) AS r),
         'chunks', pgblend._chunks_around(
-            ARRAY(SELECT r.chunk_id FROM unnest(passages) AS r), settings),
-        'documents', (
-            SELECT coalesce(json_agg(DISTINCT jsonb_build_object(
-                'document_id', r.document_id, 'collection', r.collection, 'uri', r.uri,
-                'title', r.title, 'source_key', r.source_key)), '[]')
-            FROM unnest(passages) AS r));
+            ARRAY(SELECT r.chunk_id FROM unnest(passages) AS r), settings));
 BEGIN
     RETURN pgblend._context_document(request);
 END;

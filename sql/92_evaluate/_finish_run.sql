@@ -10,7 +10,6 @@ RETURNS void
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     stored integer;
 BEGIN
@@ -20,10 +19,10 @@ BEGIN
     GET DIAGNOSTICS stored = ROW_COUNT;
     UPDATE pgblend_data.evaluation_run AS r
     SET metrics = _finish_run.metrics, state = 'done', finished_at = now()
-    WHERE r.id = _finish_run.run_id;
+    WHERE r.id = run_id;
     IF NOT FOUND OR stored <> cardinality(query_ids) THEN
         RAISE EXCEPTION 'run % has % of % queries',
-            coalesce(_finish_run.run_id::text, 'NULL'), stored, cardinality(query_ids)
+            coalesce(run_id::text, 'NULL'), stored, cardinality(query_ids)
             USING ERRCODE = '22023', HINT = 'It was removed meanwhile: run it again.';
     END IF;
 END;

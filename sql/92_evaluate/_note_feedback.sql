@@ -6,9 +6,7 @@ CREATE OR REPLACE FUNCTION pgblend._note_feedback(query text, chunk_id bigint, g
 RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
-SET search_path FROM CURRENT
 AS $function$
-#variable_conflict use_column
 DECLARE
     found_document record;
     set_name text;
@@ -17,9 +15,9 @@ BEGIN
     FROM pgblend_data.chunk AS c
     INNER JOIN pgblend_data.document AS d ON c.document_id = d.id
     INNER JOIN pgblend_data.collection AS o ON d.collection_id = o.id
-    WHERE c.id = _note_feedback.chunk_id;
+    WHERE c.id = chunk_id;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no passage %', coalesce(_note_feedback.chunk_id::text, 'NULL')
+        RAISE EXCEPTION 'there is no passage %', coalesce(chunk_id::text, 'NULL')
             USING ERRCODE = '22023', HINT = 'Take chunk_id from a row of the search.';
     END IF;
     set_name := left('feedback: ' || found_document.name, 200);
@@ -27,7 +25,6 @@ BEGIN
         PERFORM blend.add_judged_set(
             set_name, found_document.name, 'What users said of passages that they found.');
     END IF;
-    RETURN blend.record_judgement(
-        set_name, _note_feedback.query, found_document.source_key, _note_feedback.grade);
+    RETURN blend.record_judgement(set_name, query, found_document.source_key, grade);
 END;
 $function$;

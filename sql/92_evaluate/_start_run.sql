@@ -1,8 +1,8 @@
 -- _start_run: the id of an unfinished run that is searched in this very way, else of a new one.
--- "This way" is the set, the arm, the profile, the options, the settings in force, and versions,
--- with the numbers of documents, queries and judgements: whatever moves a rank makes a new run. An
--- arm other than 'hybrid' has no profile. Each stage gets time enough unless the options say how
--- much, so that a busy server does not lower the figures.
+-- "This way" is the set, the arm, the profile, the options, the settings in force and versions.
+-- Numbers of documents, queries and judgements belong to it: whatever moves a rank makes a new
+-- run. An arm other than 'hybrid' has no profile. Each stage gets time enough unless the options
+-- say how much, so that a busy server does not lower the figures.
 CREATE OR REPLACE FUNCTION pgblend._start_run(
     judged_set text,
     arm text,
@@ -14,7 +14,6 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set);
     wanted pgblend_data.evaluation_run;

@@ -11,34 +11,28 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     new_id bigint;
     target_id bigint;
 BEGIN
-    IF coalesce(add_judged_set.name, '') = ''
-        OR btrim(add_judged_set.name, E' \t\r\n') <> add_judged_set.name
-        OR length(add_judged_set.name) > 200
-    THEN
+    IF coalesce(name, '') = '' OR btrim(name, E' \t\r\n') <> name OR length(name) > 200 THEN
         RAISE EXCEPTION
             'name of a judged set is %: expected 1 to 200 characters without spaces around them',
-            coalesce(quote_literal(left(add_judged_set.name, 300)), 'NULL')
+            coalesce(quote_literal(left(name, 300)), 'NULL')
             USING ERRCODE = '22023', HINT = 'For example: handbook-questions';
     END IF;
-    IF add_judged_set.collection IS NOT NULL THEN
-        target_id := (pgblend._writable_collection(add_judged_set.collection)).id;
+    IF collection IS NOT NULL THEN
+        target_id := (pgblend._writable_collection(collection)).id;
     ELSIF NOT pg_has_role('pgblend_admin', 'USAGE') THEN
         RAISE EXCEPTION '% may not make a judged set on all collections', current_user
             USING ERRCODE = '42501', HINT = 'Name a collection; members of pgblend_admin may.';
     END IF;
     INSERT INTO pgblend_data.judged_set (name, collection_id, description, embedding_model)
-    VALUES (
-        add_judged_set.name, target_id, coalesce(add_judged_set.description, ''),
-        add_judged_set.embedding_model)
+    VALUES (name, target_id, coalesce(description, ''), embedding_model)
     ON CONFLICT ON CONSTRAINT judged_set_name_key DO NOTHING
     RETURNING id INTO new_id;
     IF new_id IS NULL THEN
-        RAISE EXCEPTION 'there is a judged set "%" already', add_judged_set.name
+        RAISE EXCEPTION 'there is a judged set "%" already', name
             USING ERRCODE = '42710',
             HINT = 'SELECT name FROM blend.judged_sets; remove_judged_set(name) deletes one.';
     END IF;

@@ -1,14 +1,13 @@
 -- _audit_filters: the filters that an audit tries, each with the share of passages that pass it.
--- Given filters stand for themselves (one that is NULL for none). NULL stands for no filter and, of
--- the documents' own metadata, the equal conditions nearest to a tenth, a hundredth and a
--- thousandth of the documents, where any is within a factor of 3.
+-- Given filters stand for themselves (one that is NULL for none). NULL stands for no filter and
+-- three equal conditions of the documents' own metadata. These are nearest to a tenth, a hundredth
+-- and a thousandth of the documents, where any is within a factor of 3.
 CREATE OR REPLACE FUNCTION pgblend._audit_filters(collection_ids bigint[], filters jsonb[])
 RETURNS TABLE (filter jsonb, selectivity double precision)
 LANGUAGE plpgsql
 STABLE PARALLEL UNSAFE
 ROWS 4
 AS $function$
-#variable_conflict use_column
 DECLARE
     total bigint;
 BEGIN
@@ -17,7 +16,7 @@ BEGIN
             SELECT count(*) FROM pgblend_data.chunk AS c
             WHERE c.collection_id = ANY(collection_ids));
         RETURN QUERY SELECT f.filter,
-            coalesce(cardinality(pgblend._filter_chunks(f.filter, collection_ids, NULL)), 0)
+            coalesce(cardinality(pgblend._filtered_ids(f.filter, collection_ids, NULL)), 0)
                 / nullif(total, 0)::double precision
         FROM unnest(filters) WITH ORDINALITY AS f (filter, place) ORDER BY f.place;
         RETURN;
@@ -85,12 +84,12 @@ $function$;
 
 -- audit_recall: how many of the nearest passages the HNSW index finds, by filter.
 -- Queries are `sample_size` points halfway between two stored vectors, chosen by a digest of their
--- ids, so that a repeated audit asks the same. Each is searched by the index and exactly, with each
--- filter; NULL filters are no filter and, of the metadata that documents have, the ones that pass
--- about a tenth, a hundredth and a thousandth. recall is the share of the exact rows that the index
--- found (equally near ones count), NULL where nothing passes; short_pages are pages with fewer rows
--- than asked; times are medians. No vectors give no rows; a sample beyond 1 to 1000 and a
--- result_limit beyond 1 to 1000 are errors.
+-- ids, so that a repeated audit asks the same. Each is searched by the index and exactly, with
+-- each filter. NULL filters are no filter and, of the metadata that documents have, the ones that
+-- pass about a tenth, a hundredth and a thousandth. recall is the share of the exact rows that the
+-- index found (equally near ones count), NULL where nothing passes. short_pages are pages with
+-- fewer rows than asked; times are medians. No vectors give no rows; a sample beyond 1 to 1000 and
+-- a result_limit beyond 1 to 1000 are errors.
 CREATE OR REPLACE FUNCTION blend.audit_recall(
     collections text[] DEFAULT NULL,
     sample_size integer DEFAULT 50,
@@ -114,7 +113,6 @@ ROWS 4
 SET client_min_messages = 'error'
 SET "pgblend.purpose" = 'evaluation'
 AS $function$
-#variable_conflict use_column
 DECLARE
     collection_ids bigint[] := pgblend._searched_collections(collections);
     sample vector[];

@@ -1,7 +1,7 @@
 -- _found_documents: passages collapsed to documents, each at its best place, with its best score.
 -- A passage counts as the documents with its text (copies in details) that are relevant to the
--- judged query, the best first, else as its own document: what dedup leaves out is no miss. A NULL
--- judged_query_id judges nothing.
+-- judged query, the best first. Else it counts as its own document: what dedup leaves out is no
+-- miss. A NULL judged_query_id judges nothing.
 CREATE OR REPLACE FUNCTION pgblend._found_documents(
     passages blend.search_result[],
     judged_query_id bigint,
@@ -16,16 +16,11 @@ BEGIN ATOMIC
             p.rank,
             p.score,
             p.source_key AS own_key,
-            p.source_key
+            coalesce(c.copy ->> 'source_key', p.source_key) AS source_key
         FROM unnest(passages) AS p
-        UNION ALL
-        SELECT
-            p.rank,
-            p.score,
-            p.source_key AS own_key,
-            c.copy ->> 'source_key' AS source_key
-        FROM unnest(passages) AS p
-        CROSS JOIN LATERAL jsonb_array_elements(p.details -> 'copies') AS c (copy)
+        CROSS JOIN LATERAL jsonb_array_elements(
+            '[{}]' || coalesce(p.details -> 'copies', '[]')
+        ) AS c (copy)
     ),
 
     counted AS (
@@ -75,7 +70,6 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 SET client_min_messages = 'error'
 AS $function$
-#variable_conflict use_column
 DECLARE
     run pgblend_data.evaluation_run;
     judged record;
@@ -86,10 +80,10 @@ DECLARE
     is_of_model boolean;
 BEGIN
     SELECT r.* INTO run FROM pgblend_data.evaluation_run AS r
-    WHERE r.id = evaluate_queries.run_id;
+    WHERE r.id = run_id;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no run % that % may read',
-            coalesce(evaluate_queries.run_id::text, 'NULL'), current_user
+            coalesce(run_id::text, 'NULL'), current_user
             USING ERRCODE = '42704', HINT = 'SELECT run_id FROM blend.evaluation_runs';
     END IF;
     -- In a space of another model the vectors that the set brings mean nothing: ask the gateway.

@@ -13,18 +13,16 @@ RETURNS bigint
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 DECLARE
     target pgblend_data.judged_set := pgblend._writable_judged_set(judged_set);
     judged_id bigint;
 BEGIN
-    IF coalesce(btrim(record_judgement.query, E' \t\r\n'), '') = '' THEN
+    IF coalesce(btrim(query, E' \t\r\n'), '') = '' THEN
         RAISE EXCEPTION 'query is %: expected a text',
-            coalesce(quote_literal(left(record_judgement.query, 100)), 'NULL')
+            coalesce(quote_literal(left(query, 100)), 'NULL')
             USING ERRCODE = '22023', HINT = 'Give the query as it was searched.';
-    ELSIF record_judgement.grade NOT BETWEEN -1000 AND 1000 THEN
-        RAISE EXCEPTION 'grade is %: expected a whole number from -1000 to 1000',
-            record_judgement.grade
+    ELSIF grade NOT BETWEEN -1000 AND 1000 THEN
+        RAISE EXCEPTION 'grade is %: expected a whole number from -1000 to 1000', grade
             USING ERRCODE = '22023', HINT = 'Above 0 is relevant: 1 is usual, 2 is better.';
     ELSIF NOT EXISTS (
         SELECT FROM pgblend_data.document AS d
@@ -32,7 +30,7 @@ BEGIN
             AND (target.collection_id IS NULL OR d.collection_id = target.collection_id))
     THEN
         RAISE EXCEPTION 'there is no document % for judged set "%"',
-            coalesce(quote_literal(left(record_judgement.source_key, 200)), 'NULL'), target.name
+            coalesce(quote_literal(left(source_key, 200)), 'NULL'), target.name
             USING ERRCODE = '22023', HINT = 'SELECT collection, source_key FROM blend.documents';
     END IF;
     SELECT q.id INTO judged_id FROM pgblend_data.judged_query AS q
@@ -40,18 +38,16 @@ BEGIN
     ORDER BY q.id LIMIT 1;
     IF NOT FOUND THEN
         INSERT INTO pgblend_data.judged_query AS q (set_id, collection_id, key, query)
-        VALUES (target.id, target.collection_id, record_judgement.query, record_judgement.query)
+        VALUES (target.id, target.collection_id, query, query)
         ON CONFLICT ON CONSTRAINT judged_query_set_id_key_key DO UPDATE SET query = excluded.query
         RETURNING q.id INTO judged_id;
     END IF;
-    IF record_judgement.grade IS NULL THEN
+    IF grade IS NULL THEN
         DELETE FROM pgblend_data.judgement AS j
-        WHERE j.query_id = judged_id
-            AND j.source_key = record_judgement.source_key;
+        WHERE j.query_id = judged_id AND j.source_key = record_judgement.source_key;
     ELSE
         INSERT INTO pgblend_data.judgement AS j (query_id, collection_id, source_key, grade)
-        VALUES (
-            judged_id, target.collection_id, record_judgement.source_key, record_judgement.grade)
+        VALUES (judged_id, target.collection_id, source_key, grade)
         ON CONFLICT ON CONSTRAINT judgement_pkey DO UPDATE
         SET grade = excluded.grade, judged_by = DEFAULT, judged_at = DEFAULT;
     END IF;

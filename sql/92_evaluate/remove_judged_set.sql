@@ -5,7 +5,6 @@ RETURNS boolean
 LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 AS $function$
-#variable_conflict use_column
 BEGIN
     IF NOT EXISTS (
         SELECT FROM pgblend_data.judged_set AS s WHERE s.name = remove_judged_set.name)

@@ -1,7 +1,7 @@
 -- tune_embedding_space: find the least ef_search by which the HNSW index finds 99 percent of the
 -- nearest candidate_depth passages, and keep it for searches that set none.
--- Tries candidate_depth, 2, 4 and 8 times as many, and 1000, until one suffices, each on
--- `sample_size` points (audit_recall); where none does, the largest is kept. A row each, the last
+-- It tries candidate_depth, 2, 4 and 8 times as many, and 1000, until one suffices, each on
+-- `sample_size` points (audit_recall). Where none does, the largest is kept. A row each, the last
 -- one kept, in the view embedding_spaces with what it found. A NULL name is the active space. No
 -- vectors give no rows and keep nothing; an unknown space is an error. For members of
 -- pgblend_admin.
@@ -21,11 +21,10 @@ LANGUAGE plpgsql
 VOLATILE PARALLEL UNSAFE
 ROWS 4
 AS $function$
-#variable_conflict use_column
 DECLARE
     enough CONSTANT double precision := 0.99;
     most CONSTANT integer := 1000;  -- pgvector's
-    tuned pgblend_data.embedding_space := pgblend._searched_space(tune_embedding_space.name);
+    tuned pgblend_data.embedding_space := pgblend._searched_space(name);
     depth integer := pgblend._search_settings('{}', NULL, NULL) ->> 'candidate_depth';
     tried integer;
 BEGIN

@@ -55,6 +55,18 @@ CROSS JOIN LATERAL (
     WHERE h.document_id = d.id
 ) AS totals;
 
+-- document_metadata: the metadata of the documents that the caller may read, one row a key.
+CREATE OR REPLACE VIEW blend.document_metadata WITH (security_invoker = true) AS
+SELECT
+    d.id AS document_id,  -- Number of the document.
+    c.name AS collection,  -- Name of its collection.
+    d.source_key,  -- Its key within the collection.
+    m.key AS name,  -- Key of the metadata.
+    m.value  -- What stands there, as text; an array or object as JSON.
+FROM pgblend_data.document AS d
+INNER JOIN pgblend_data.collection AS c ON d.collection_id = c.id
+CROSS JOIN LATERAL jsonb_each_text(d.metadata) AS m (key, value);
+
 -- chunks: the chunks that the caller may read.
 CREATE OR REPLACE VIEW blend.chunks WITH (security_invoker = true) AS
 SELECT

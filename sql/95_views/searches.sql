@@ -1,3 +1,77 @@
+-- searches: the searches of the log, newest last; counts and times of all of them, and texts and
+-- results of those over collections that the caller may read. Evaluations are left out.
+-- It runs with its owner's rights, since only admins read the log, and asks itself what its reader
+-- may see. A search whose list of collections may have been cut in the log shows its texts to
+-- admins alone, and so does one over a collection that was removed, though another has its name.
+CREATE OR REPLACE VIEW blend.searches WITH (security_barrier = true) AS
+WITH logged AS (
+    SELECT
+        l.*,
+        (SELECT pg_has_role('pgblend_admin', 'USAGE'))
+        OR cardinality(l.collections) > 0
+        AND cardinality(l.collections) < 50
+        AND NOT EXISTS (
+            SELECT FROM unnest(l.collections) AS s (name)
+            WHERE
+                char_length(s.name) = 100
+                OR coalesce(
+                    ((SELECT pgblend._readable_collections()) ->> s.name)::numeric
+                    > extract(EPOCH FROM l.searched_at),
+                    true
+                )
+        ) AS may_read
+    FROM pgblend_data.search_log AS l
+    WHERE l.purpose = 'search'
+)
+
+SELECT
+    l.search_id,  -- Id of the search, as its rows have it in details.
+    l.searched_at,  -- When it was made.
+    l.profile,  -- Profile.
+    l.mode,  -- Mode: fast, default or thorough.
+    l.result_count,  -- Number of its rows.
+    l.milliseconds,  -- How long it took.
+    l.stages,  -- Its stages: [{"name", "ms", "rows"}, …].
+    -- Stages that it went on without.
+    ARRAY(
+        SELECT split_part(d.reason, ':', 1) FROM unnest(l.degraded) AS d (reason)
+    ) AS degraded_stages,
+    -- Whether the caller may read all its collections; where not, what follows is NULL.
+    l.may_read,
+    CASE WHEN l.may_read THEN l.role_name END AS searched_by,  -- Role that searched.
+    -- The query, its digest or NULL (log_queries).
+    CASE WHEN l.may_read THEN l.query END AS query,
+    CASE WHEN l.may_read THEN l.collections END AS collections,  -- Collections that were searched.
+    CASE WHEN l.may_read THEN l.degraded END AS degraded,  -- What it went on without, and why.
+    CASE WHEN l.may_read THEN l.top_score END AS top_score,  -- Score of its first row.
+    -- Its first ten rows: [{"rank", "chunk_id", "document_id", "score"}, …].
+    CASE WHEN l.may_read THEN l.results END AS results
+FROM logged AS l;
+
+-- search_stages: the stages of all searches, one row each.
+CREATE OR REPLACE VIEW blend.search_stages WITH (security_invoker = true) AS
+SELECT
+    l.search_id,  -- The search.
+    l.searched_at,  -- When it was made.
+    s.stage ->> 'name' AS stage,  -- Name of the stage.
+    (s.stage ->> 'ms')::double precision AS milliseconds,  -- How long it took.
+    (s.stage ->> 'rows')::bigint AS row_count  -- Rows that it gave; NULL where it gives none.
+FROM blend.searches AS l
+CROSS JOIN LATERAL jsonb_array_elements(l.stages) AS s (stage);
+
+-- search_results: the first ten rows of each search whose texts the caller may read.
+CREATE OR REPLACE VIEW blend.search_results WITH (security_invoker = true) AS
+SELECT
+    l.search_id,  -- The search.
+    l.searched_at,  -- When it was made.
+    l.query,  -- The query, its digest or NULL (log_queries).
+    (r.result ->> 'rank')::integer AS rank,  -- Place of the row, from 1.
+    (r.result ->> 'document_id')::bigint AS document_id,  -- Its document.
+    (r.result ->> 'chunk_id')::bigint AS chunk_id,  -- Its passage.
+    (r.result ->> 'score')::double precision AS score  -- Its score.
+FROM blend.searches AS l
+CROSS JOIN LATERAL jsonb_array_elements(l.results) AS r (result);
+
 -- search_volume: how many searches each hour had, by profile and mode, and how they went.
 CREATE OR REPLACE VIEW blend.search_volume WITH (security_invoker = true) AS
 SELECT
@@ -7,11 +81,10 @@ SELECT
     count(*) AS searches,  -- Number of searches.
     count(*) FILTER (WHERE l.result_count = 0) AS without_results,  -- Those that found nothing.
     -- Those that went on without a stage.
-    count(*) FILTER (WHERE cardinality(l.degraded) > 0) AS degraded,
+    count(*) FILTER (WHERE l.degraded_stages <> '{}') AS degraded,
     -- Their share, from 0 to 1.
-    avg((cardinality(l.degraded) > 0)::integer)::double precision AS degraded_share
-FROM pgblend_data.search_log AS l
-WHERE l.purpose = 'search'
+    avg((l.degraded_stages <> '{}')::integer)::double precision AS degraded_share
+FROM blend.searches AS l
 GROUP BY 1, 2, 3;
 
 -- search_latency: how long searches took each hour, in all (stage NULL) and by stage.
@@ -21,16 +94,14 @@ WITH timing AS (
         l.searched_at,
         NULL::text AS stage,
         l.milliseconds
-    FROM pgblend_data.search_log AS l
-    WHERE l.purpose = 'search'
+    FROM blend.searches AS l
     UNION ALL
     SELECT
-        l.searched_at,
-        s.stage ->> 'name' AS stage,
-        (s.stage ->> 'ms')::double precision AS milliseconds
-    FROM pgblend_data.search_log AS l
-    CROSS JOIN LATERAL jsonb_array_elements(l.stages) AS s (stage)
-    WHERE l.purpose = 'search' AND s.stage ->> 'ms' IS NOT NULL
+        s.searched_at,
+        s.stage,
+        s.milliseconds
+    FROM blend.search_stages AS s
+    WHERE s.milliseconds IS NOT NULL
 )
 
 SELECT
@@ -53,20 +124,18 @@ WITH daily AS (
     SELECT
         date_trunc('day', l.searched_at) AS day,
         count(*) AS searches
-    FROM pgblend_data.search_log AS l
-    WHERE l.purpose = 'search'
+    FROM blend.searches AS l
     GROUP BY 1
 ),
 
 without AS (
     SELECT
         date_trunc('day', l.searched_at) AS day,
-        split_part(d.reason, ':', 1) AS stage,
+        d.stage,
         count(DISTINCT l.search_id) AS searches,
         mode() WITHIN GROUP (ORDER BY d.reason) AS most_often
-    FROM pgblend_data.search_log AS l
-    CROSS JOIN LATERAL unnest(l.degraded) AS d (reason)
-    WHERE l.purpose = 'search'
+    FROM blend.searches AS l
+    CROSS JOIN LATERAL unnest(l.degraded_stages, l.degraded) AS d (stage, reason)
     GROUP BY 1, 2
 )
 
@@ -75,19 +144,21 @@ SELECT
     w.stage,  -- The stage that was left out.
     w.searches,  -- Number of searches without it.
     w.searches::double precision / a.searches AS share,  -- Their share of the day's searches.
-    w.most_often  -- The reason given most often.
+    -- The reason given most often, of searches whose texts the caller may read.
+    w.most_often
 FROM without AS w
 INNER JOIN daily AS a ON w.day = a.day;
 
--- queries_without_results: queries that found nothing, whatever their case and spaces.
+-- queries_without_results: queries that found nothing, whatever their case and spaces, of searches
+-- whose texts the caller may read.
 CREATE OR REPLACE VIEW blend.queries_without_results WITH (security_invoker = true) AS
 SELECT
     -- The query in lower case, or its digest (log_queries hash).
     lower(regexp_replace(btrim(l.query), '\s+', ' ', 'g')) AS query,
     count(*) AS searches,  -- How often it found nothing.
     max(l.searched_at) AS last_searched_at  -- When it did so last.
-FROM pgblend_data.search_log AS l
-WHERE l.purpose = 'search' AND l.result_count = 0 AND l.query IS NOT NULL
+FROM blend.searches AS l
+WHERE l.result_count = 0 AND l.query IS NOT NULL
 GROUP BY 1;
 
 -- model_costs: what calls to models cost, a day, task and model.

@@ -4,40 +4,43 @@
 -- as the caller, so the roles also need what those call: such rights are derived (sql/rights.py).
 -- Which rows they see is up to row security.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA blend, pgblend
-FROM public, pgblend_reader, pgblend_writer, pgblend_admin;
+FROM public, pgblend_reader, pgblend_analyst, pgblend_writer, pgblend_admin;
 -- Nothing is derived for these: they run the code of a table's owner.
 REVOKE ALL ON FUNCTION
 pgblend._read_as_owner
 FROM public;
 
 GRANT SELECT ON
-blend.attached_tables,
-blend.chunks, blend.collections, blend.conversations, blend.documents,
-blend.embedding_dead_letters, blend.embedding_progress, blend.embedding_spaces,
-blend.evaluation_metrics, blend.evaluation_queries, blend.evaluation_runs,
-blend.judged_sets, blend.judgements, blend.profiles, blend.quality_trend,
-blend.settings
+blend.attached_tables, blend.chunks, blend.collections, blend.conversations,
+blend.document_metadata, blend.documents,
+blend.edges, blend.embedding_dead_letters, blend.embedding_progress, blend.embedding_spaces,
+blend.entities, blend.evaluation_metrics, blend.evaluation_queries, blend.evaluation_runs,
+blend.judged_sets, blend.judgements, blend.links, blend.profiles, blend.quality_trend,
+blend.settings,
+pgblend_data.alembic_version, pgblend_data.attached_table, pgblend_data.chunk,
+pgblend_data.collection, pgblend_data.collection_grant, pgblend_data.collection_language,
+pgblend_data.document, pgblend_data.document_name, pgblend_data.document_summary,
+pgblend_data.edge, pgblend_data.embedding_allowance, pgblend_data.embedding_queue,
+pgblend_data.embedding_space, pgblend_data.embedding_worker, pgblend_data.entity,
+pgblend_data.entity_extraction, pgblend_data.evaluation_result, pgblend_data.evaluation_run,
+pgblend_data.index_claim, pgblend_data.judged_query, pgblend_data.judged_set,
+pgblend_data.judgement, pgblend_data.lexical_failure, pgblend_data.link, pgblend_data.pending,
+pgblend_data.posting, pgblend_data.profile, pgblend_data.segment, pgblend_data.setting,
+pgblend_data.tombstone, pgblend_data.vocabulary
 TO pgblend_reader;
 GRANT SELECT ON
-blend.degraded_searches, blend.model_costs, blend.queries_without_results,
-blend.search_latency, blend.search_volume, blend.setting_changes
+blend.degraded_searches, blend.model_costs, blend.queries_without_results, blend.search_latency,
+blend.search_results, blend.search_stages, blend.search_volume, blend.searches,
+pgblend_data.model_call
+TO pgblend_analyst;
+GRANT SELECT ON
+blend.setting_changes
 TO pgblend_admin;
 
-GRANT SELECT ON
-pgblend_data.alembic_version, pgblend_data.attached_table,
-pgblend_data.chunk, pgblend_data.collection, pgblend_data.collection_grant,
-pgblend_data.collection_language, pgblend_data.document, pgblend_data.document_summary,
-pgblend_data.embedding_allowance, pgblend_data.embedding_queue, pgblend_data.embedding_space,
-pgblend_data.embedding_worker,
-pgblend_data.evaluation_result, pgblend_data.evaluation_run, pgblend_data.index_claim,
-pgblend_data.judged_query, pgblend_data.judged_set, pgblend_data.judgement,
-pgblend_data.lexical_failure, pgblend_data.pending, pgblend_data.posting, pgblend_data.profile,
-pgblend_data.segment, pgblend_data.setting, pgblend_data.tombstone, pgblend_data.vocabulary
-TO pgblend_reader;
 GRANT INSERT, UPDATE, DELETE ON
-pgblend_data.collection_language, pgblend_data.document_summary,
-pgblend_data.embedding_queue, pgblend_data.evaluation_result,
-pgblend_data.judgement, pgblend_data.lexical_failure
+pgblend_data.collection_language, pgblend_data.document_name, pgblend_data.document_summary,
+pgblend_data.edge, pgblend_data.embedding_queue, pgblend_data.entity_extraction,
+pgblend_data.evaluation_result, pgblend_data.judgement, pgblend_data.lexical_failure
 TO pgblend_writer;
 GRANT UPDATE (transaction_id) ON pgblend_data.index_claim TO pgblend_writer;
 GRANT UPDATE, DELETE ON
@@ -53,15 +56,10 @@ BEGIN
         SELECT a.attrelid::pg_catalog.regclass AS relation,
             string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns
         FROM pg_catalog.pg_attribute AS a
-        WHERE a.attrelid IN (
-                'pgblend_data.chunk'::pg_catalog.regclass,
-                'pgblend_data.document'::pg_catalog.regclass,
-                'pgblend_data.embedding_worker'::pg_catalog.regclass,
-                'pgblend_data.entity'::pg_catalog.regclass,
-                'pgblend_data.evaluation_run'::pg_catalog.regclass,
-                'pgblend_data.judged_query'::pg_catalog.regclass,
-                'pgblend_data.judged_set'::pg_catalog.regclass,
-                'pgblend_data.link'::pg_catalog.regclass)
+        WHERE a.attrelid = ANY('{
+                pgblend_data.chunk, pgblend_data.document, pgblend_data.embedding_worker,
+                pgblend_data.entity, pgblend_data.evaluation_run, pgblend_data.judged_query,
+                pgblend_data.judged_set, pgblend_data.link}'::pg_catalog.regclass[])
             AND a.attnum > 0 AND NOT a.attisdropped
             AND a.attidentity = '' AND a.attgenerated = ''
         GROUP BY a.attrelid
@@ -73,8 +71,8 @@ END
 $do$;
 GRANT INSERT, UPDATE, DELETE ON
 pgblend_data.attached_table, pgblend_data.collection, pgblend_data.collection_grant,
-pgblend_data.embedding_space, pgblend_data.key_reference,
-pgblend_data.profile, pgblend_data.setting
+pgblend_data.embedding_space, pgblend_data.key_reference, pgblend_data.profile,
+pgblend_data.setting
 TO pgblend_admin;
 -- To remove a collection.
 GRANT DELETE ON
@@ -83,7 +81,8 @@ pgblend_data.vocabulary
 TO pgblend_admin;
 GRANT SELECT, INSERT (scope, subject, name, old_value, new_value)
 ON pgblend_data.setting_history TO pgblend_admin;
-GRANT SELECT, DELETE ON pgblend_data.model_call, pgblend_data.search_log TO pgblend_admin;
+GRANT DELETE ON pgblend_data.model_call TO pgblend_admin;
+GRANT SELECT, DELETE ON pgblend_data.search_log TO pgblend_admin;
 GRANT SELECT ON pgblend_data.key_reference TO pgblend_admin;
 -- What the gateway's own connection may do; it reads a log's times to drop what is old.
 GRANT SELECT, INSERT, DELETE ON pgblend_data.model_answer TO pgblend_gateway;
@@ -96,59 +95,40 @@ ON pgblend_data.access_token TO pgblend_serve;
 GRANT SELECT, INSERT (name, digest, role_name, scopes, expires_at, is_link), DELETE
 ON pgblend_data.access_token TO pgblend_admin;
 
--- The public surface for readers.
+-- What readers, writers and admins may call.
 GRANT EXECUTE ON FUNCTION
 blend.ask, blend.audit_recall, blend.blend_scores, blend.chunk_embeddings, blend.convex_fusion,
 blend.count_vectors, blend.drop_duplicates, blend.embed_text, blend.expand_query,
-blend.fuzzy_search, blend.get_context, blend.get_setting, blend.graph_score, blend.hybrid_search,
-blend.last_search, blend.lexical_search, blend.lexical_status, blend.mmr_select,
-blend.normalize_scores, blend.rank_bonus, blend.rerank_candidates, blend.rerank_passages,
-blend.recency_decay, blend.rrf, blend.search_diagnose, blend.search_explain, blend.search_facets,
-blend.setting_catalog, blend.vector_search
-TO pgblend_reader;
-GRANT EXECUTE ON FUNCTION
+blend.fuzzy_search, blend.get_context, blend.get_setting, blend.graph_neighbors, blend.graph_node,
+blend.graph_score, blend.graph_search, blend.hybrid_search, blend.last_search,
+blend.lexical_search, blend.lexical_status, blend.mmr_select, blend.normalize_scores,
+blend.rank_bonus, blend.recency_decay, blend.rerank_candidates, blend.rerank_passages, blend.rrf,
+blend.search_diagnose, blend.search_explain, blend.search_facets, blend.setting_catalog,
+blend.vector_search, blend.warm,
 pgblend._search_plan, pgblend._summary_counts
 TO pgblend_reader;
 
 GRANT EXECUTE ON FUNCTION
-blend.add_judged_set, blend.delete_document(bigint), blend.delete_document(text, text),
-blend.evaluate_queries, blend.feedback, blend.ingest_document, blend.lexical_rebuild,
-blend.lexical_seal, blend.record_judgement, blend.remove_judged_set, blend.reset_metadata,
-blend.retry_embeddings, blend.set_metadata, blend.set_summary
-TO pgblend_writer;
-GRANT EXECUTE ON FUNCTION
-pgblend._check_text_search_config, pgblend._fail_embeddings, pgblend._fail_summary,
-pgblend._follow_settings, pgblend._finish_run, pgblend._index_parts, pgblend._load_segments,
-pgblend._name_lexemes, pgblend._next_embeddings, pgblend._next_summaries, pgblend._note_feedback,
+blend.add_edge, blend.add_judged_set, blend.add_links, blend.delete_document(bigint),
+blend.delete_document(text, text), blend.delete_edge, blend.evaluate_queries, blend.feedback,
+blend.ingest_document, blend.lexical_rebuild, blend.lexical_seal, blend.link_mentions,
+blend.record_judgement, blend.remove_judged_set, blend.reset_metadata, blend.resolve_links,
+blend.retry_embeddings, blend.set_metadata, blend.set_summary,
+pgblend._check_text_search_config, pgblend._document_names, pgblend._fail_embeddings,
+pgblend._fail_summary, pgblend._finish_run, pgblend._follow_settings, pgblend._import_links,
+pgblend._link_entities, pgblend._load_segments,
+pgblend._next_embeddings, pgblend._next_summaries, pgblend._note_feedback,
 pgblend._renew_summaries, pgblend._seal_waiting, pgblend._start_run, pgblend._start_worker,
 pgblend._stop_worker, pgblend._store_embeddings, pgblend._store_staged,
 pgblend._store_token_counts
 TO pgblend_writer;
 
 GRANT EXECUTE ON FUNCTION
-blend.add_collection, blend.attach_table, blend.check_attached_tables,
-blend.create_embedding_space, blend.create_unaccent_config, blend.detach_table,
-blend.drop_embedding_space, blend.drop_profile, blend.fill_table, blend.grant_collection,
-blend.probe_embedding_space, blend.queue_missing_vectors, blend.remove_collection,
-blend.reset_setting, blend.revoke_collection, blend.set_collection_settings, blend.set_profile,
-blend.set_setting, blend.set_settings, blend.switch_embedding_space, blend.tune_embedding_space
-TO pgblend_admin;
-GRANT EXECUTE ON FUNCTION
+blend.add_collection, blend.attach_table, blend.check_attached_tables, blend.create_embedding_space,
+blend.create_unaccent_config, blend.detach_table, blend.drop_embedding_space, blend.drop_profile,
+blend.fill_table, blend.grant_collection, blend.index_embedding_space, blend.probe_embedding_space,
+blend.queue_missing_vectors, blend.remove_collection, blend.reset_setting, blend.revoke_collection,
+blend.set_collection_settings, blend.set_profile, blend.set_setting, blend.set_settings,
+blend.switch_embedding_space, blend.tune_embedding_space,
 pgblend._probe_text
 TO pgblend_admin;
-
--- The graph.
-GRANT SELECT ON
-blend.edges, blend.entities, blend.links, pgblend_data.document_name, pgblend_data.edge,
-pgblend_data.entity, pgblend_data.entity_extraction, pgblend_data.link
-TO pgblend_reader;
-GRANT INSERT, UPDATE, DELETE ON
-pgblend_data.document_name, pgblend_data.edge, pgblend_data.entity_extraction
-TO pgblend_writer;
-GRANT EXECUTE ON FUNCTION
-blend.graph_neighbors, blend.graph_node, blend.graph_search
-TO pgblend_reader;
-GRANT EXECUTE ON FUNCTION
-blend.add_edge, blend.add_links, blend.delete_edge, blend.link_mentions, blend.resolve_links,
-pgblend._document_names, pgblend._import_links, pgblend._link_entities
-TO pgblend_writer;

@@ -40,7 +40,7 @@ ARMS = {
     " %(settings)s)",
     "lexical": "SELECT * FROM word_list('lexical', %(query)s, %(collections)s, %(filter)s,"
     " %(settings)s)",
-    "collect": "SELECT cardinality(pgblend._filter_chunks(%(filter)s, %(collections)s, 10000))",
+    "collect": "SELECT cardinality(pgblend._filtered_ids(%(filter)s, %(collections)s, 10000))",
 }
 FILL = """
     SELECT count(stored.document_id)

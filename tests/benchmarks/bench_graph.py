@@ -47,7 +47,7 @@ _EDGES = """
 """
 _LOOP = """
     SELECT cardinality(w.nodes) FROM pgblend._walk(
-        ARRAY[%(node)s::bigint], %(depth)s, %(direction)s, NULL, %(limit)s, 1) AS w
+        ARRAY[%(node)s::bigint], %(depth)s, %(direction)s, NULL, %(limit)s) AS w
 """
 _RECURSIVE = """
     WITH RECURSIVE walk (node, depth) AS (

@@ -3,8 +3,8 @@
     python tests/benchmarks/bench_serve.py [PASSAGES] [SEARCHES]
 
 The same searches, words and a vector that the caller has, once in SQL over a connection that stays
-open and once as POST /v1/search. Counted is the processor time of everybody who takes part: the
-caller, the door, and the server's sessions. All figures are of one run on one machine.
+open and once as POST /v1/search, in turn. Counted is the processor time of everybody who takes
+part: the caller, the door, and the server's sessions. All figures are of one run on one machine.
 """
 
 import http.client
@@ -39,7 +39,7 @@ BEGINNINGS = ("ba", "de", "fi", "go", "lu", "ma", "ne", "po", "ri", "su")
 ENDS = ("bor", "cat", "den", "fum", "gal", "hin", "kol", "lam", "mip", "nor")
 WORDS = [f"{beginning}{end}" for beginning in BEGINNINGS for end in ENDS]
 WORDS_OF_PASSAGE, WORDS_OF_QUERY = 80, 3
-ROUNDS = 10
+REST_SECONDS = 0.0005  # what a process does after its answer is a search's as well
 CLIENTS = (1, 8, 64)
 TENANT = "bench_tenant"
 JSON = {"Content-Type": "application/json"}
@@ -98,24 +98,25 @@ class OverHttp:
         return len(json.loads(content)["results"])
 
 
+Pids = dict[str, list[int]]
+
+
 def processor_ms(pids: list[int]) -> float:
-    """Return the processor time so far of this process and of others."""
-    others = sum(
-        int(task.read_text().split()[0])
-        for pid in pids
-        for task in Path(f"/proc/{pid}/task").glob("*/schedstat")
-    )
-    return (time.process_time_ns() + others) / 1e6
+    """Return the processor time of processes so far."""
+    tasks = (task for pid in pids for task in Path(f"/proc/{pid}/task").glob("*/schedstat"))
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e6
 
 
 def processor_time(
-    search: Callable[[dict[str, Any]], int], bodies: list[dict[str, Any]], pids: list[int]
-) -> float:
-    """Return the processor time of one search."""
-    start = processor_ms(pids)
-    for body in bodies:
-        search(body)
-    return (processor_ms(pids) - start) / len(bodies)
+    search: Callable[[dict[str, Any]], int], body: dict[str, Any], pids: Pids
+) -> dict[str, float]:
+    """Return the processor time of one search, by who takes it."""
+    before = {name: processor_ms(of) for name, of in pids.items()}
+    start = time.process_time_ns()
+    search(body)
+    caller = (time.process_time_ns() - start) / 1e6
+    time.sleep(REST_SECONDS)
+    return {"caller": caller} | {name: processor_ms(of) - before[name] for name, of in pids.items()}
 
 
 def sessions(db: Database, application: str) -> list[int]:
@@ -173,23 +174,25 @@ def main(passages: int, searches: int) -> None:
     chance = random.Random(24)
     with opened_door(passages, chance) as (db, url, process, token):
         in_sql, over_http = InSql(url), OverHttp(process.url, token)
-        own = [in_sql.connection.info.backend_pid]
         for body in queries(40, chance):
             assert in_sql.search(body) == over_http.search(body)
-        ways = {
-            "SQL": (in_sql.search, own),
-            "HTTP": (over_http.search, [process.pid, *sessions(db, "pgblend serve")]),
+        serving = sessions(db, "pgblend serve")
+        ways: dict[str, tuple[Callable[[dict[str, Any]], int], Pids]] = {
+            "SQL": (in_sql.search, {"session": [in_sql.connection.info.backend_pid]}),
+            "HTTP": (over_http.search, {"door": [process.pid], "session": serving}),
         }
-        taken: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(ROUNDS):
-            bodies = queries(searches // ROUNDS, chance)
+        taken: dict[str, list[dict[str, float]]] = {name: [] for name in ways}
+        for body in queries(searches, chance):
             for name, (search, pids) in ways.items():
-                taken[name].append(processor_time(search, bodies, pids))
-        medians = {name: statistics.median(values) for name, values in taken.items()}
+                taken[name].append(processor_time(search, body, pids))
         print(f"{passages} passages, {searches} searches, {os.cpu_count()} processors")
-        for name, value in medians.items():
-            print(f"{name}: {value:.2f} ms of processor time a search")
-        print(f"HTTP adds {medians['HTTP'] - medians['SQL']:.2f} ms")
+        for name, times in taken.items():
+            parts = {part: statistics.median(each[part] for each in times) for part in times[0]}
+            told = ", ".join(f"{part} {value:.2f}" for part, value in parts.items())
+            print(f"{name}: ms of processor time a search, medians: {told}")
+        pairs = zip(taken["HTTP"], taken["SQL"], strict=True)
+        added = statistics.median(sum(a.values()) - sum(b.values()) for a, b in pairs)
+        print(f"HTTP adds {added:.2f} ms")
         print(f"the door's memory: {psutil.Process(process.pid).memory_info().rss >> 20} MiB")
         for count in CLIENTS:
             callers = [OverHttp(process.url, token).search for _ in range(count)]

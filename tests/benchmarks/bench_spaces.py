@@ -1,32 +1,40 @@
-"""Size and recall of the storages of an embedding space, on real vectors.
+"""Storages of an embedding space by size: recall, nDCG@10, processor time, bytes, building.
 
-    python tests/benchmarks/bench_spaces.py SERVER_URL FILE.npz…
+    python tests/benchmarks/bench_spaces.py SERVER_URL PASSAGES…
 
-Makes a database of its own on the server (kept: bench_spaces) with one passage for each vector of
-all files, in a space of each storage. Recall is the share of the nearest 10 (and 100) passages, by
-exact cosine of the vectors as they were given, that the index finds; all queries of the files are
-asked. Bytes a vector are those of the table and of the HNSW index. The binary space is measured
-for several rescore_factor, and with Jaccard distance in place of Hamming's.
+Makes a database of its own on the server, which runs on this machine (kept: bench_spaces), with so
+many passages: those of the judged collections, the rest made of their vectors, so judgements have
+to be found among others. Each storage's index is built after its vectors are there, by one process.
+Recall is the share of the nearest 10 (and 100) passages, by exact cosine of the vectors as they
+were given, that the vector arm finds at depth 100; `exact` is the order of those itself. The binary
+space is measured for several rescore_factor. Times are the backend's.
 """
 
 import json
+import statistics
 import sys
-import time
+from collections.abc import Sequence
+from math import log2
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import figures
 import numpy as np
 import psycopg
+from corpora import Question, mixed, mixtures
+from numpy.typing import NDArray
 from pgvector.psycopg import register_vector
 from psycopg.conninfo import make_conninfo
+from timing import backend_ms
 
 from pgblend.migrations import runner
 from support.word_lists import add_word_lists
 
 NAME = "bench_spaces"
 STORAGES = ("vector", "halfvec", "binary")
-FACTORS = (1, 2, 4, 8, 16)
+FACTORS = (1, 2, 4, 8)
+DEPTH = 100
 # Without the triggers that index words: only vectors are measured.
 FILL = """
 SET session_replication_role = replica;
@@ -35,8 +43,8 @@ INSERT INTO pgblend_data.document (collection_id, bucket, source_key, title, tex
 SELECT c.id, 0, n::text, '', 'simple', '{{}}', n::text
 FROM generate_series(1, {count}) AS n CROSS JOIN pgblend_data.collection AS c;
 INSERT INTO pgblend_data.chunk (document_id, chunk_index, collection_id, bucket, content, kind,
-    own_start, token_count, metadata, text_search_config, lexemes, length, own_position, own_length)
-SELECT d.id, 0, d.collection_id, 0, 'w' || d.source_key, 'doc', 0, 1, '{{}}', 'simple', '', 0, 0, 0
+    own_start, token_count, metadata, text_search_config, lexemes, own_position)
+SELECT d.id, 0, d.collection_id, 0, 'w' || d.source_key, 'doc', 0, 1, '{{}}', 'simple', '', 0
 FROM pgblend_data.document AS d ORDER BY d.id;
 RESET session_replication_role;
 ANALYZE pgblend_data.document, pgblend_data.chunk;
@@ -57,30 +65,70 @@ CROSS JOIN unnest(a.chunk_ids) WITH ORDINALITY AS u (chunk_id, rank)
 JOIN pgblend_data.chunk AS c ON c.id = u.chunk_id
 """
 
+Vectors = NDArray[np.float32]
 
-def main(server: str, files: list[str]) -> None:
-    corpus, queries = load(files)
-    print(
-        f"{len(corpus)} vectors, {len(queries)} queries, {corpus.shape[1]} dimensions", flush=True
-    )
-    near = nearest(corpus, queries, 100)
-    with prepared(server, corpus) as connection:
-        for row in connection.execute(
-            "SELECT name, table_bytes::float / vectors, pg_relation_size(format("
-            "'pgblend_data.embedding_%s_embedding_hnsw', name)::regclass)::float / vectors"
-            " FROM blend.count_vectors() ORDER BY name"
-        ):
-            print("{:8} {:7.0f} bytes a vector in the table {:7.0f} in the HNSW index".format(*row))
-        for name in STORAGES:
-            for factor in FACTORS if name == "binary" else (1,):
-                measure(connection, name, factor, queries, near)
-        connection.execute("DROP INDEX pgblend_data.embedding_binary_embedding_hnsw")
-        dimensions = corpus.shape[1]
-        connection.execute(
-            "CREATE INDEX embedding_binary_embedding_hnsw ON pgblend_data.embedding_binary"
-            f" USING hnsw ((binary_quantize(embedding)::bit({dimensions})) bit_jaccard_ops)"
+
+class Passages:
+    """Vectors of passages in order, their keys, and which is nearest to which question."""
+
+    def __init__(self, count: int) -> None:
+        corpus = mixed()
+        documents = list(corpus.documents())
+        self.keys = [document.key for document in documents]
+        random = np.random.default_rng(7)
+        made = mixtures(random, count - len(documents)) if count > len(documents) else []
+        real = np.stack([document.vector for document in documents])
+        self.vectors: Vectors = np.concatenate([real, made]) if len(made) else real
+        self.questions, self.judgements = corpus.questions, corpus.judgements
+        asked = np.stack([question.vector for question in self.questions])
+        self.nearest: list[list[int]] = [
+            np.argsort(-cosines, kind="stable")[:DEPTH].tolist()
+            for cosines in (asked @ self.vectors.T)
+        ]
+
+    def quality(self, found: Sequence[Sequence[int]]) -> dict[str, float]:
+        """Return recall and nDCG@10 of lists of places."""
+        row = {
+            f"recall@{depth}": statistics.mean(
+                len({*one[:depth]} & {*best[:depth]}) / depth
+                for one, best in zip(found, self.nearest, strict=True)
+            )
+            for depth in (10, DEPTH)
+        }
+        row["nDCG@10"] = statistics.mean(
+            self._ndcg(question, one) for question, one in zip(self.questions, found, strict=True)
         )
-        jaccard(connection, queries, near, dimensions)
+        return row
+
+    def _ndcg(self, question: Question, places: Sequence[int]) -> float:
+        grades = self.judgements[question.key]
+        gains = [
+            grades.get(self.keys[place], 0) if place < len(self.keys) else 0
+            for place in places[:10]
+        ]
+        best = sorted(grades.values(), reverse=True)[:10]
+        return _dcg(gains) / _dcg(best) if any(best) else 0.0
+
+
+def _dcg(gains: Sequence[int]) -> float:
+    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
+def main(server: str, sizes: Sequence[int]) -> None:
+    rows: list[figures.Row] = []
+    for size in sizes:
+        passages = Passages(size)
+        case = f"{len(passages.vectors):,} passages"
+        rows.append({"case": case, "system": "exact", **passages.quality(passages.nearest)})
+        with prepared(server, passages.vectors) as connection:
+            for name in STORAGES:
+                built = stored(connection, name, passages.vectors.shape[1])
+                for factor in FACTORS if name == "binary" else (1,):
+                    rows.append({"case": case, "system": f"{name} x {factor}", **built})
+                    rows[-1] |= measured(connection, name, factor, passages)
+                    print(rows[-1], flush=True)
+                connection.execute("SELECT drop_embedding_space(%s, true)", [name])
+        figures.write("spaces", rows)
 
 
 def load(files: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -92,17 +140,8 @@ def load(files: list[str]) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def nearest(corpus: np.ndarray, queries: np.ndarray, depth: int) -> list[list[str]]:
-    """Return the contents of the passages nearest to each query, exactly."""
-    unit = corpus / np.linalg.norm(corpus, axis=1, keepdims=True)
-    return [
-        [f"w{place + 1}" for place in np.argsort(-(unit @ query), kind="stable")[:depth]]
-        for query in queries
-    ]
-
-
-def prepared(server: str, corpus: np.ndarray) -> psycopg.Connection:
-    """Make the database, with a filled space of each storage; return a connection to it."""
+def prepared(server: str, vectors: Vectors) -> psycopg.Connection:
+    """Make the database, with the vectors in a table of their own; return a connection to it."""
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f"DROP DATABASE IF EXISTS {NAME}")
         admin.execute(f"CREATE DATABASE {NAME}")
@@ -110,85 +149,59 @@ def prepared(server: str, corpus: np.ndarray) -> psycopg.Connection:
     runner.upgrade(url)
     connection = psycopg.connect(url, autocommit=True)
     connection.execute("SET search_path = blend, pgblend, pgblend_data, public")
-    connection.execute("SET maintenance_work_mem = '1GB'")
+    connection.execute("SET maintenance_work_mem = '4GB'; SET max_parallel_maintenance_workers = 0")
     register_vector(connection)
     add_word_lists(connection)
     connection.execute("SELECT add_collection('c', 'simple')")
-    connection.execute(FILL.format(count=len(corpus)))
+    connection.execute(FILL.format(count=len(vectors)))
     connection.execute("CREATE TEMP TABLE stage (place integer, embedding vector)")
     with connection.cursor().copy("COPY stage FROM STDIN (FORMAT binary)") as copy:
         copy.set_types(["int4", "vector"])
-        for place, embedding in enumerate(corpus, start=1):
+        for place, embedding in enumerate(vectors, start=1):
             copy.write_row((place, embedding))
-    for name in STORAGES:
-        connection.execute(
-            "SELECT create_embedding_space(%s, 'm', %s, %s, probe => false)",
-            [name, corpus.shape[1], name],
-        )
-        started = time.perf_counter()
-        connection.execute(STORE.format(name=name))
-        seconds = time.perf_counter() - started
-        print(f"{name:8} {len(corpus) / seconds:7.0f} vectors a second stored and indexed")
-    connection.execute("VACUUM ANALYZE")
     return connection
 
 
-def measure(
-    connection: psycopg.Connection,
-    name: str,
-    factor: float,
-    queries: np.ndarray,
-    near: list[list[str]],
-) -> None:
-    """Print recall and time of the arm in a space."""
-    settings = {"candidate_depth": 100, "ef_search": 100, "vector_scan": "index"}
+def stored(connection: psycopg.Connection, name: str, dimensions: int) -> figures.Row:
+    """Make and fill a space, its index last; return what it took."""
+    connection.execute(
+        "SELECT create_embedding_space(%s, 'm', %s, %s, probe => false)", [name, dimensions, name]
+    )
+    index = f"embedding_{name}_embedding_hnsw"
+    ((definition,),) = connection.execute("SELECT pg_get_indexdef(%s::regclass)", [index])
+    connection.execute(f"DROP INDEX pgblend_data.{index}")
+    started = backend_ms(connection)
+    connection.execute(STORE.format(name=name))
+    filled = backend_ms(connection)
+    connection.execute(definition)
+    built = backend_ms(connection)
+    connection.execute(f"VACUUM ANALYZE pgblend_data.embedding_{name}")
+    ((table, size),) = connection.execute(
+        "SELECT pg_table_size(%s::regclass), pg_relation_size(%s::regclass)",
+        [f"embedding_{name}", index],
+    )
+    return {
+        "table_mb": table / 2**20,
+        "index_mb": size / 2**20,
+        "fill_s": (filled - started) / 1000,
+        "build_s": (built - filled) / 1000,
+    }
+
+
+def measured(
+    connection: psycopg.Connection, name: str, factor: float, passages: Passages
+) -> figures.Row:
+    """Return recall, nDCG and processor time of the arm in a space."""
+    settings = {"candidate_depth": DEPTH, "ef_search": DEPTH, "vector_scan": "index"}
     text = json.dumps(settings | {"rescore_factor": factor})
     found, times = [], []
-    for query in queries:
-        started = time.perf_counter()
-        row = connection.execute(ARM, [query, name, text]).fetchone()
-        times.append(time.perf_counter() - started)
-        found.append(row[0] if row and row[0] else [])
-    report(f"{name} x {factor}", found, times, near)
-
-
-def jaccard(
-    connection: psycopg.Connection, queries: np.ndarray, near: list[list[str]], dimensions: int
-) -> None:
-    """Print the same for an index by Jaccard distance; the first 400 are re-scored."""
-    bits = f"binary_quantize({{}}::halfvec({dimensions}))::bit({dimensions})"
-    statement = (
-        "SELECT array_agg(f.content ORDER BY f.distance) FROM (SELECT c.content,"
-        f" e.embedding <=> %(q)s::halfvec({dimensions}) AS distance FROM (SELECT *"
-        f" FROM pgblend_data.embedding_binary AS i ORDER BY {bits.format('i.embedding')} <%%>"
-        f" {bits.format('%(q)s')} LIMIT 400) AS e JOIN pgblend_data.chunk AS c ON c.id = e.chunk_id"
-        " ORDER BY distance LIMIT 100) AS f"
-    ).replace("binary_quantize(i.embedding::halfvec", "binary_quantize((i.embedding)::halfvec")
-    connection.execute("SET hnsw.ef_search = 400; SET enable_seqscan = off")
-    found, times = [], []
-    for query in queries:
-        started = time.perf_counter()
-        row = connection.execute(statement, {"q": query}).fetchone()
-        times.append(time.perf_counter() - started)
-        found.append(row[0] if row and row[0] else [])
-    report("jaccard x 4", found, times, near)
-
-
-def report(name: str, found: list[list[str]], times: list[float], near: list[list[str]]) -> None:
-    at = {
-        depth: np.mean(
-            [
-                len(set(one[:depth]) & set(best[:depth])) / depth
-                for one, best in zip(found, near, strict=True)
-            ]
-        )
-        for depth in (10, 100)
-    }
-    print(
-        f"{name:12} recall@10 {at[10]:.4f} recall@100 {at[100]:.4f}"
-        f" median {1000 * np.median(times):.2f} ms"
-    )
+    for question in [*passages.questions[:20], *passages.questions]:  # some to warm it up
+        before = backend_ms(connection)
+        ((contents,),) = connection.execute(ARM, [question.vector, name, text])
+        times.append(backend_ms(connection) - before)
+        found.append([int(content[1:]) - 1 for content in contents or []])
+    return {**passages.quality(found[20:]), "cpu": statistics.median(times[20:])}
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], [int(size) for size in sys.argv[2:]])

@@ -21,6 +21,8 @@ Row = dict[str, Any]
 NAMING = ("bench", "case", "system")
 COLUMNS = (
     ("nDCG@10", "{:.3f}"),
+    ("recall@10", "{:.3f}"),
+    ("recall@100", "{:.3f}"),
     ("p50", "{:.2f}"),
     ("p95", "{:.2f}"),
     ("p99", "{:.2f}"),
@@ -34,7 +36,11 @@ COLUMNS = (
     ("degraded", "{:d}"),
     ("peak_mb", "{:,.0f}"),
     ("megabytes", "{:,.0f}"),
+    ("table_mb", "{:,.0f}"),
+    ("index_mb", "{:,.0f}"),
     ("load_seconds", "{:,.1f}"),
+    ("fill_s", "{:,.1f}"),
+    ("build_s", "{:,.1f}"),
     ("error", "FAILED: {}"),
 )
 

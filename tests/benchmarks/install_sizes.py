@@ -18,7 +18,8 @@ from support.wheel import build_wheel
 
 PLAIN = "plain"
 # torch's own environment is gigabytes, and an extra that nothing else needs.
-USUAL = (PLAIN, "documents", "gateway", "mcp", "local", "eval", "all")
+FRAMEWORKS = ("langchain", "llama-index", "haystack", "django")
+USUAL = (PLAIN, "documents", "gateway", "mcp", "local", "eval", "all", *FRAMEWORKS)
 MOST_PLAIN_MEGABYTES = 150
 
 

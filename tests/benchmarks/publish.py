@@ -48,9 +48,9 @@ def summary(report: dict[str, Any]) -> str:
     name, _, passages = largest.partition(", ")
     return "\n\n".join(
         [
-            f"{passages} passages ({name}) on {machine['processors']} processors, in milliseconds;"
-            " the same documents, vectors\nand questions for each. The rest, and what it does not"
-            " show: [benchmarks](docs/benchmarks.md).",
+            f"{passages} passages ({name}), {machine['processors']} processors, milliseconds;"
+            " [what they do not show](docs/benchmarks.md).\nA connection's first search takes .2 s"
+            " more: [warm()](docs/operate.md#pools-and-connections).",
             figures.table(
                 [{key: row[key] for key in SUMMARY if key in row} for row in kept],
                 ("system",),

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -280,13 +281,42 @@ def test_an_answer_opens_its_sources(visit: Visit, site: Site, model_provider: A
         one.search("token 32 random bytes sha256 role scopes expiry")
         one.page.get_by_role("button", name="Answer", exact=True).click()
         answer = one.page.get_by_role("region", name="Answer")
-        expect(answer.locator(".said")).to_contain_text("32 random bytes")
+        expect(answer.locator(".said")).to_contain_text("32 random bytes", timeout=60_000)
         assert one.problems() == []
         answer.locator(".said .cite").click()
         here = one.page.locator(".chunk.here")
         expect(here.first).to_contain_text("32 random bytes")
         expect(here.locator("mark").first).to_be_in_viewport()
     finally:
+        site.admin.rows("SELECT reset_setting('answer_model')")
+
+
+def test_an_answer_comes_by_the_sentence(visit: Visit, site: Site, model_provider: Any) -> None:
+    go = threading.Event()
+
+    def pieces() -> Iterator[str]:
+        yield "A token is 32 random bytes; "
+        yield "the database keeps its sha256, role, scopes and expiry [1]."
+        yield " Nobody says "
+        go.wait(60)
+        yield "more."
+
+    model_provider.pieces = pieces()
+    name = model_provider.plain_chat_model
+    site.admin.rows("SELECT set_setting('answer_model', to_jsonb(%s::text))", name)
+    try:
+        one = visit()
+        one.search("token 32 random bytes sha256 role scopes expiry")
+        one.page.get_by_role("button", name="Answer", exact=True).click()
+        answer = one.page.get_by_role("region", name="Answer")
+        expect(answer.locator(".said")).to_contain_text("32 random bytes", timeout=60_000)
+        expect(answer).to_have_attribute("aria-busy", "true")  # the model still speaks
+        go.set()
+        expect(answer.locator(".sources li")).to_have_count(1)
+        expect(answer).not_to_have_attribute("aria-busy", "true")
+        assert one.problems() == []
+    finally:
+        go.set()
         site.admin.rows("SELECT reset_setting('answer_model')")
 
 

@@ -41,7 +41,7 @@ def examine(pgblend: Pgblend, parse_valid: Callable[[Result, str], Any]) -> Exam
 def test_all_is_well(pgblend: Pgblend, examine: Examine, gateway: GatewayProcess) -> None:
     checks = examine()
     rest = {"search_path", "program", "indexes", "row security", "gateway", "embedding"}
-    rest |= {"vector index"}
+    rest |= {"memory", "vector index"}
     spaces = {"embedding space test", "embedding queue", "model of test"}
     assert set(checks) == ALWAYS | rest | spaces
     assert [check for check in checks.values() if check["status"] != "ok"] == []

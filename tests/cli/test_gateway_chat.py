@@ -54,6 +54,41 @@ def test_a_streamed_answer(gateway: GatewayProcess, model_provider: ModelProvide
     assert pieces[-1]["usage"]["completion_tokens"] == 9
 
 
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("from \ud83c France", "from \ufffd France"),
+        ("from \udf77", "from \ufffd"),
+        ("France \ud83c", "France \ufffd"),
+        ("\ud83c\ud83c France \U0001f377", "\ufffd\ufffd France \U0001f377"),
+    ],
+)
+def test_half_a_letter_is_the_replacement_character(
+    gateway: GatewayProcess, model_provider: ModelProvider, reply: str, said: str
+) -> None:
+    model_provider.reply = lambda _: reply
+    assert chat(gateway).json()["choices"][0]["message"]["content"] == said
+    *pieces, _ = events(chat(gateway, stream=True))
+    told = [c["delta"].get("content", "") for piece in pieces for c in piece["choices"]]
+    assert "".join(told) == said
+
+
+def test_a_letter_in_two_pieces_is_whole(
+    gateway: GatewayProcess, model_provider: ModelProvider
+) -> None:
+    model_provider.pieces = ["from ", "\ud83c", "\udf77 ", "France"]
+    *pieces, _ = events(chat(gateway, stream=True))
+    told = [c["delta"].get("content", "") for piece in pieces for c in piece["choices"]]
+    assert "".join(told) == "from \U0001f377 France"
+
+
+def test_half_a_letter_in_an_error(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
+    model_provider.behaviours["chat"] = Behaviour(status=400, error_message="not \ud83c this")
+    error = chat(gateway).json()["error"]
+    assert error["code"] == "provider_rejected_request"
+    assert "not \ufffd this" in error["message"]
+
+
 def test_what_fails_before_the_first_word_has_a_status(
     gateway: GatewayProcess, model_provider: ModelProvider
 ) -> None:

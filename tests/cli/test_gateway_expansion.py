@@ -82,6 +82,14 @@ def test_json_that_can_be_read(
     assert "response_format" not in model_provider.bodies[0]
 
 
+def test_half_a_letter(gateway: GatewayProcess, model_provider: ModelProvider) -> None:
+    # As JSON within the answer's own, whole, and repaired.
+    model_provider.reply = lambda body: said(lexicalQueries=["ship \ud83c it"])
+    assert post(gateway, "expand", "half one").json()["lexicalQueries"] == ["ship \ufffd it"]
+    model_provider.reply = lambda body: said(lexicalQueries=["ship \ud83c it"])[:-1] + ",}"
+    assert post(gateway, "expand", "half two").json()["lexicalQueries"] == ["ship \ufffd it"]
+
+
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [

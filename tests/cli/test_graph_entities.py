@@ -214,6 +214,11 @@ def test_answers_in_a_fence_and_with_more_than_asked() -> None:
     assert checked_answer(text) == {"entities": [{"name": "a", "type": "b"}], "relations": []}
 
 
+def test_half_a_letter_in_a_name() -> None:
+    text = '{"entities": [{"name": "a\\ud83cb", "type": "c"}]}'
+    assert checked_answer(text)["entities"] == [{"name": "a\ufffdb", "type": "c"}]
+
+
 def test_names_without_letters_and_circles_are_left_out() -> None:
     result = {
         "entities": [{"name": " ", "type": "x"}, {"name": "A", "type": "x"}],

@@ -92,6 +92,12 @@ def test_each_document_is_summed_up_once(
     assert embedded(model_provider) == {"About seals.\n---\nThe seal sleeps."}
 
 
+def test_half_a_letter_of_a_model(ingest: Ingest, model_provider: ModelProvider) -> None:
+    model_provider.reply = lambda body: f"Half a \ud83c letter. {summarize(body)}"
+    assert ingest()["degraded"] == []
+    assert any("Half a \ufffd letter." in text for text in embedded(model_provider))
+
+
 def test_switching_it_on_and_off(
     ingest: Ingest, gateway_connection: psycopg.Connection, model_provider: ModelProvider
 ) -> None:

@@ -49,6 +49,8 @@ def test_from_the_first_space_to_the_second(
         (True, 0, 3),
         (False, 0, 3),
     ]
+    for option, told in ((["--off"], "no index now"), (["--off"], "none"), ([], "is made")):
+        assert told in ok(pgblend("space", "index", "two", *option)).stderr
     for name in ("one", "two"):
         report = parse_valid(ok(pgblend("space", "fill", name, "--json")), "space-fill")
         assert (report["embedded"], report["space"]["waiting"]) == (3, 0)
@@ -78,6 +80,7 @@ def test_from_the_first_space_to_the_second(
     ("arguments", "message"),
     [
         (["fill", "nope"], 'there is no embedding space "nope"'),
+        (["index", "nope"], 'there is no embedding space "nope"'),
         (["switch", "nope"], 'there is no embedding space "nope"'),
         (["compare", "nope", "one", "--set", "s"], "there is no embedding space 'nope'"),
         (["create", "Big", "--model", "m", "--no-probe"], "space name is 'Big'"),

@@ -16,8 +16,7 @@ CLAIMED = "base types alone, of a collection whose claim this transaction holds"
 SECURITY_DEFINER = {
     "_edge_check_ends": "a trigger: numbers of rows that security allowed; it only refuses",
     "_link_check_target": "a trigger: numbers of rows that security allowed; it only refuses",
-    "_chunk_add_pending": "a trigger: base types of the new chunks, whose rows security allowed",
-    "_chunk_add_words": "a trigger: base types of the new chunks, whose rows security allowed",
+    "_chunk_index": "a trigger: base types of the new chunks, whose rows security allowed",
     "_chunk_bury": "a trigger: ids of the deleted chunks, whose rows security allowed",
     "_drop_pending": CLAIMED,
     "_drop_segments": CLAIMED,
@@ -27,6 +26,7 @@ SECURITY_DEFINER = {
     "_seal_missing": CLAIMED,
     "_collection_add_locks": "a trigger: the number of the new collection",
     "_create_embedding_table": "its names and types are the registry's, quoted; only admins",
+    "_index_space": "its names and types are the registry's, quoted; only admins",
     "_embedding_allowance": "fills a space's bucket by the admins' setting; base types alone",
     "_take_allowance": "takes from a space's bucket what it holds at most; base types alone",
     "_drop_reader": "drops nothing but the reader of an attachment, by its number; only admins",
@@ -121,6 +121,7 @@ def test_views_show_what_their_reader_may_see(catalogue: psycopg.Connection) -> 
     assert catalogue.execute(f"{query} ORDER BY 1").fetchall() == [
         ("_document_containing", ["security_barrier=true"]),
         ("_similar_lexeme", ["security_barrier=true"]),
+        ("searches", ["security_barrier=true"]),
     ]
 
 
@@ -142,7 +143,7 @@ def test_what_forbids_a_kind_of_plan_forbids_compiling_it(catalogue: psycopg.Con
     # half a second a statement, as in the policies of a role that may not see all collections.
     forbids = "array_to_string(proconfig, ' ') ~ '\\yenable_\\w+='"
     query = f"SELECT p.oid::regprocedure FROM pg_proc AS p WHERE {OURS} AND {forbids}"
-    assert len(column(catalogue, query)) == 4
+    assert len(column(catalogue, query)) == 5
     assert column(catalogue, f"{query} AND NOT 'jit=off' = ANY(proconfig)") == []
 
 
@@ -178,6 +179,12 @@ def test_what_they_call_has_a_safe_search_path_too(catalogue: psycopg.Connection
         )
     )
     objects = {one.name: one for one in source_objects()}
+    # Its path is what it looks along; everything in it is named with its schema.
+    body = objects["_regconfig"].text.split("$function$")[1]
+    names = re.findall(r"(?:::|FROM )([\w.]+)|([\w.]+)(?=\()", body)
+    assert {"".join(name).split(".")[0] for name in names} == {"pg_catalog", "OPERATOR"}
+    assert not re.search(r"[^\w\s.,:;()]", body.replace("OPERATOR(pg_catalog.=)", ""))
+    safe.add("_regconfig")
     reached: set[str] = set()
     waiting = set(SECURITY_DEFINER)
     while waiting:

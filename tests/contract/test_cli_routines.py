@@ -30,6 +30,7 @@ ROUTINES = {
         "_start_run",
     },
     "the page": {"_note_feedback"},
+    "frameworks": {"_filtered_ids"},
     "doctor": {"_load_program"},
 }
 

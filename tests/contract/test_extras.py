@@ -1,6 +1,7 @@
 """What is imported belongs to what is installed; cli/extras.py says what pyproject.toml does."""
 
 from importlib.metadata import metadata
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,16 @@ def test_nothing_is_imported_that_may_not_be_there() -> None:
     known = {each for each in found if "torch" not in each.extras}
     assert {"click", "psycopg", "starlette", "ir_measures", "docx"} <= {i.library for i in known}
     assert [each for each in known if not brings(each.extras, each.library)] == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "cli" / "integrations").glob("*.py")), ids=attrgetter("stem")
+)
+def test_an_integration_needs_the_extra_of_its_name_alone(path: Path) -> None:
+    extra = "langchain" if path.stem == "client" else path.stem.replace("_", "-")
+    there = frozenset({extra} & MODULES.keys())
+    found = imports_of([f"{OWN}.integrations.{path.stem}"], there)
+    assert [each for each in found if not brings(each.extras, each.library)] == []
 
 
 @pytest.mark.parametrize(

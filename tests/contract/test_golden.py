@@ -5,7 +5,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-ROLES = ("pgblend_reader", "pgblend_writer", "pgblend_admin")
+ROLES = ("pgblend_reader", "pgblend_writer", "pgblend_admin")  # analysts call what readers may
 OURS = "FROM pg_proc AS p WHERE pronamespace::regnamespace::text IN ('blend', 'pgblend')"
 NAME = "p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')'"
 
@@ -70,7 +70,7 @@ def test_who_may_do_what_with_which_table(rows, golden) -> None:
         "SELECT c.oid::regclass::text, role, coalesce(string_agg(privilege, ' '"
         " ORDER BY privilege) FILTER (WHERE has_table_privilege(role, c.oid, privilege)), '-')"
         " FROM pg_class AS c"
-        f" CROSS JOIN unnest(ARRAY{list(ROLES)}) WITH ORDINALITY AS r (role, place)"
+        f" CROSS JOIN unnest(ARRAY{['pgblend_analyst', *ROLES]}) WITH ORDINALITY AS r (role, place)"
         " CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE']) AS privilege"
         " WHERE relnamespace::regnamespace::text IN ('blend', 'pgblend', 'pgblend_data')"
         " AND relkind IN ('r', 'v') GROUP BY c.oid, role, place ORDER BY 1, place"

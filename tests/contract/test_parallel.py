@@ -57,6 +57,7 @@ CALLS = {
     "_probe_start": "('{1,2}')",
     "_probe_text": "()",
     "_query_language": "('how do I')",
+    "_readable_collections": "()",
     "_regconfig": "('english')",
     "_sample_vectors": f"({IDS}, 10, NULL)",
     "_searched_collections": "('{c}')",

@@ -11,17 +11,41 @@ from support.shell import Shell
 
 pytestmark = pytest.mark.local_model
 STRANGERS = ("README.md", "docs/quickstart.md")  # begin with nothing: a private server each
-PAGES = [path for path in pages() if examples(path.read_text(encoding="utf-8"))]
+EXAMPLES = {path: examples(path.read_text(encoding="utf-8")) for path in pages()}
+PAGES = [page for page, found in EXAMPLES.items() if found]
+# Importing some libraries takes seconds.
+SLOW_PAGES = [
+    page
+    for page, found in EXAMPLES.items()
+    if any(example.is_slow for example in found) and page not in map(ROOT.joinpath, STRANGERS)
+]
+QUICK_PAGES = [page for page in PAGES if not all(example.is_slow for example in EXAMPLES[page])]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def name_of(page: Path) -> str:
+    """Return a page's path within the repository."""
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", QUICK_PAGES, ids=name_of)
 def test_the_examples_of_a_page(
     page: Path, request: pytest.FixtureRequest, pytestconfig: pytest.Config
 ) -> None:
-    is_strangers = str(page.relative_to(ROOT)) in STRANGERS
-    name = "shell_of_a_stranger" if is_strangers else "shell_in_database"
-    shell: Shell = request.getfixturevalue(name)
-    other = different(shell, page, with_slow=False)
+    name = "shell_of_a_stranger" if name_of(page) in STRANGERS else "shell_in_database"
+    check_page(request.getfixturevalue(name), page, pytestconfig, with_slow=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SLOW_PAGES, ids=name_of)
+def test_the_slow_examples_of_a_page(
+    page: Path, shell_in_database: Shell, pytestconfig: pytest.Config
+) -> None:
+    check_page(shell_in_database, page, pytestconfig, with_slow=True)
+
+
+def check_page(shell: Shell, page: Path, pytestconfig: pytest.Config, *, with_slow: bool) -> None:
+    """Run a page's examples; what they print is what it shows, or is written there."""
+    other = different(shell, page, with_slow=with_slow)
     if pytestconfig.getoption("--update-golden"):
         text = page.read_text(encoding="utf-8")
         for example, printed in reversed(other):

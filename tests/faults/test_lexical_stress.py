@@ -31,7 +31,8 @@ COMPARE = """
             WHERE e.id IS NULL OR found.chunk_id IS NULL),
         (SELECT concat_ws(' ', c.n, c.total_length, c.df[1])
             FROM lexical_counts('{1}', '{simple}', ARRAY[%(word)s], false) AS c),
-        (SELECT concat_ws(' ', count(*), coalesce(sum(c.length), 0),
+        (SELECT concat_ws(' ', count(*), coalesce(sum(
+                (SELECT count(*) FROM unnest(c.lexemes) AS l, unnest(l.positions))), 0),
             count(*) FILTER (WHERE %(word)s = ANY(tsvector_to_array(c.lexemes))))
             FROM pgblend_data.chunk AS c WHERE c.collection_id = 1)
 """

@@ -1,16 +1,23 @@
 """Edit distance with cheap endings."""
 
+from collections.abc import Sequence
+from math import inf
+
 import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgblend.plpy.lexical.corrections import closest_lexemes, edit_cost
+from pgblend.plpy.lexical.corrections import edit_costs, lexeme_costs
 from support.program import loading
 
-FAR = 1000.0
 WORDS = st.text("abcde", max_size=8)
 LETTERS = st.sampled_from("abcde")
+
+
+def edit_cost(source: str, target: str) -> float:
+    """Return the cost of one pair."""
+    return float(edit_costs(source, [target], [len(source)])[0, 0])
 
 
 @pytest.mark.parametrize(
@@ -30,7 +37,7 @@ LETTERS = st.sampled_from("abcde")
     ],
 )
 def test_costs(source: str, target: str, cost: float) -> None:
-    assert edit_cost(source, target, FAR) == cost
+    assert edit_cost(source, target) == cost
 
 
 def plain(source: str, target: str) -> float:
@@ -67,19 +74,24 @@ def by_definition(source: str, target: str) -> float:
 
 @given(WORDS, WORDS)
 def test_it_is_the_distance_of_the_definition(source: str, target: str) -> None:
-    assert edit_cost(source, target, FAR) == by_definition(source, target)
+    assert edit_cost(source, target) == by_definition(source, target)
 
 
-@given(WORDS, WORDS, st.floats(0, 6))
-def test_a_limit_changes_nothing_below_it(source: str, target: str, limit: float) -> None:
-    exact = edit_cost(source, target, FAR)
-    assert edit_cost(source, target, limit) == (exact if exact <= limit else float("inf"))
+@given(WORDS, st.lists(WORDS, min_size=1, max_size=6), st.sets(st.integers(0, 8), min_size=1))
+def test_all_beginnings_and_targets_at_once_cost_what_each_does_alone(
+    source: str, targets: list[str], lengths: set[int]
+) -> None:
+    within = sorted({min(length, len(source)) for length in lengths})
+    costs = edit_costs(source, targets, within)
+    assert costs.tolist() == [
+        [by_definition(source[:length], target) for target in targets] for length in within
+    ]
 
 
 @given(WORDS, WORDS)
 def test_it_is_symmetric_and_zero_for_equals_only(source: str, target: str) -> None:
-    assert edit_cost(source, target, FAR) == edit_cost(target, source, FAR)
-    assert (edit_cost(source, target, FAR) == 0) == (source == target)
+    assert edit_cost(source, target) == edit_cost(target, source)
+    assert (edit_cost(source, target) == 0) == (source == target)
 
 
 @given(WORDS.filter(lambda word: len(word) > 1), LETTERS, st.integers(0, 6))
@@ -88,29 +100,38 @@ def test_one_edit_costs_at_most_one(word: str, letter: str, place: int) -> None:
     start, end = word[:place], word[place:]
     swapped = start + end[1] + end[0] + end[2:]
     for edited in (start + letter + end, start + end[1:], start + letter + end[1:], swapped):
-        assert edit_cost(word, edited, FAR) <= 1
+        assert edit_cost(word, edited) <= 1
 
 
-@given(st.text("abcde", min_size=1, max_size=8), st.lists(WORDS, max_size=12), st.integers(0, 12))
-def test_the_closest_come_first_and_none_is_missed(
-    word: str, candidates: list[str], most: int
-) -> None:
+def costs_by_definition(word: str, lexeme: str, candidates: Sequence[str]) -> list[float]:
+    """The lesser of the costs of lexeme and word, infinite above a third of the word's letters."""
     limit = max(1.0, 0.34 * len(word))
-    expected = sorted(
-        (cost, candidate)
-        for candidate in set(candidates)
-        if (cost := edit_cost(word, candidate, FAR)) <= limit
-    )
-    found = closest_lexemes(word, word, candidates, most)
-    assert [(cost, candidate) for candidate, cost in found] == expected[:most]
+    costs = [
+        min(by_definition(lexeme, candidate), by_definition(word, candidate))
+        for candidate in candidates
+    ]
+    return [cost if cost <= limit else inf for cost in costs]
+
+
+@given(
+    st.text("abcde", min_size=1, max_size=8),
+    st.one_of(st.integers(0, 3), WORDS.filter(bool)),
+    st.lists(WORDS, max_size=12),
+)
+def test_a_candidate_costs_what_the_word_or_its_lexeme_does(
+    word: str, lexeme: str | int, candidates: list[str]
+) -> None:
+    if isinstance(lexeme, int):  # a beginning of the word, as most are
+        lexeme = word[: max(1, len(word) - lexeme)]
+    lexeme = lexeme[: len(word)]
+    assert lexeme_costs(word, lexeme, candidates) == costs_by_definition(word, lexeme, candidates)
 
 
 DEPLOYED = """
-CREATE FUNCTION pg_temp.closest(word text, lexeme text, candidates text[], most integer)
-RETURNS jsonb LANGUAGE plpython3u AS $python$
-import json
-from pgblend.plpy.lexical.corrections import closest_lexemes
-return json.dumps(closest_lexemes(word, lexeme, candidates, most))
+CREATE FUNCTION pg_temp.costs(word text, lexeme text, candidates text[])
+RETURNS double precision[] LANGUAGE plpython3u AS $python$
+from pgblend.plpy.lexical.corrections import lexeme_costs
+return lexeme_costs(word, lexeme, candidates)
 $python$;
 """
 
@@ -128,8 +149,7 @@ def test_the_deployed_function_gives_the_same(
 ) -> None:
     lexeme = word[: len(word) - cut]
     row = deployed.execute(
-        "SELECT pg_temp.closest(%s, %s, %s, 5)", [word, lexeme, candidates]
+        "SELECT pg_temp.costs(%s, %s, %s)", [word, lexeme, candidates]
     ).fetchone()
-    expected = closest_lexemes(word, lexeme, candidates, 5)
     assert row is not None
-    assert [tuple(pair) for pair in row[0]] == expected
+    assert row[0] == lexeme_costs(word, lexeme, candidates)

@@ -49,13 +49,11 @@ def test_context_document(module_connection: psycopg.Connection, shape: str, aro
         "format": shape,
         "hits": [
             {"chunk_id": number, "score": 1 - number / 10, "relevance": None,
-             "arms": {"vector": {"rank": number + 1, "score": 0.5}}}
+             "arms": {"vector": {"rank": number + 1, "score": 0.5}},
+             "document_id": 7, "collection": "c", "uri": None, "title": "", "source_key": "k*"}
             for number in (1, 0, 4)
         ],
         "chunks": CHUNKS,
-        "documents": [
-            {"document_id": 7, "collection": "c", "uri": None, "title": "", "source_key": "k*"}
-        ],
         "settings": {
             "max_tokens": 900, "max_file_tokens": None, "max_part_tokens": None,
             "reserve_tokens": {"code": 5}, "context_order": "score",

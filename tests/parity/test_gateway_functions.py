@@ -127,7 +127,7 @@ def answer(request: pytest.FixtureRequest) -> Callable[[int, str], Any]:
         (502, "<html>\nbad\tgateway", "answered 502: <html> bad gateway"),
         (429, json.dumps({"error": {"message": "slow\ndown"}}), "answered 429: slow down"),
         (401, json.dumps({"error": "no"}), 'answered 401: {"error": "no"}'),
-        (400, json.dumps({"error": {"message": "nul \0 half \ud800 end"}}), "nul half ? end"),
+        (400, json.dumps({"error": {"message": "nul \0 half \ud800 end"}}), "nul half \ufffd end"),
         (500, "x" * 10_000, "x" * 500),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgblend.plpy.lexical.corrections import edit_cost, single_edits
+from pgblend.plpy.lexical.corrections import edit_costs, single_edits
 from support.typo import typo
 
 
@@ -17,10 +17,10 @@ def test_a_typo_is_undone(word: str, seed: int) -> None:
 
 
 @given(st.text("abcé", min_size=1, max_size=6))
-def test_each_is_one_edit_away_and_comes_once(word: str) -> None:
+def test_each_is_one_edit_away(word: str) -> None:
     edits = single_edits(word)
-    assert edits == sorted(set(edits))
-    assert all(0 < edit_cost(word, edit, 9.0) <= 1 for edit in edits)
+    costs = edit_costs(word, list(edits), [len(word)])
+    assert ((costs > 0) & (costs <= 1)).all()
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_letters_of_the_words_alphabet(misspelt: str, right: str) -> None:
 
 @pytest.mark.parametrize("word", ["", "19", "数据", "कमल", "ابجد"])
 def test_other_alphabets_have_none(word: str) -> None:
-    assert single_edits(word) == []
+    assert single_edits(word) == set()

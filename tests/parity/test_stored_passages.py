@@ -91,11 +91,12 @@ def test_lists_of_arms(db: Database, chunks: dict[str, int]) -> None:
 
 
 def test_texts_and_ages(db: Database, chunks: dict[str, int]) -> None:
-    stored = stored_passages(db, None, None)
+    stored = stored_passages(db, None, None, collection_ids=collections(db))
     texts = stored.texts([chunks["sea"], 0])
     assert list(texts) == [chunks["sea"]]
     found = texts[chunks["sea"]]
     assert (found.content, found.start_offset, found.end_offset) == ("The open sea", 0, 12)
+    assert not found.may_repeat
     db.rows(
         "UPDATE pgblend_data.document SET modified_at = now() - interval '36 hours'"
         " WHERE source_key = 'sea'"

@@ -232,7 +232,6 @@ def test_the_lexical_index_is_written_by_routines_alone(attack: Attack) -> None:
         "_load_segment({b}, NULL, NULL, NULL)",
         "_claim_index({b})",
         "_lock_segments({b})",
-        "_write_segment({a}, 'english', '{{1,1}}', NULL, NULL)",
         "_drop_segments({a})",  # nothing claimed it
     ):
         statement = f"SELECT pgblend.{call.format(a=attack.a, b=attack.b)}"

@@ -110,6 +110,14 @@ def test_a_model_that_breaks_off_takes_nothing_back(chat_models: Any, chat: open
     assert events[-1].pgblend["degraded"][0].startswith("answer: ")
 
 
+def test_half_a_letter_of_a_model_breaks_no_stream(chat_models: Any, chat: openai.OpenAI) -> None:
+    chat_models.reply = lambda _: REPLY.replace("France [", "France \ud83c [")
+    whole = ask(chat).choices[0].message.content
+    streamed = [e.choices[0].delta.content or "" for e in ask(chat, stream=True)]
+    assert whole.startswith("Wine comes from France ")
+    assert "".join(streamed) == whole
+
+
 def test_a_model_that_fails_is_an_error(chat_models: Any, chat: openai.OpenAI) -> None:
     chat_models.behaviours["chat"] = Behaviour(status=400)
     for stream in (False, True):

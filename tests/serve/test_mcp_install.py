@@ -1,12 +1,15 @@
 """`pgblend mcp install`: what agents' programs are told, and what stays of their files."""
 
 import json
+import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from jsonschema import Draft202012Validator
 
 from pgblend.cli.main import cli
 
@@ -22,6 +25,53 @@ USERS = {
     "cursor": ".cursor/mcp.json",
     "vscode": ".config/Code/User/mcp.json",
 }
+
+
+def only(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
+    """Return the schema of an object with these properties and no others."""
+    properties = {**required, **optional}
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def named(value: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "minProperties": 1, "additionalProperties": value}
+
+
+TEXT = {"type": "string", "minLength": 1}
+STDIO = only(
+    {"type": {"const": "stdio"}, "command": TEXT},
+    args={"type": "array", "items": TEXT},
+    env=named(TEXT),
+)
+REMOTE = {"url": {"type": "string", "pattern": "^https?://"}}
+HTTP = only({"type": {"const": "http"}, **REMOTE}, headers=named(TEXT))
+PROMPT = only(
+    {"type": {"const": "promptString"}, "id": TEXT, "description": TEXT},
+    password={"type": "boolean"},
+)
+# The fields that their manuals have: code.claude.com/docs/en/mcp, cursor.com/docs/mcp and
+# code.visualstudio.com/docs/agents/reference/mcp-configuration (read in November 2026).
+DOCUMENTED = {
+    "claude-code": only({"mcpServers": named({"oneOf": [STDIO, HTTP]})}),
+    "cursor": only({"mcpServers": named({"oneOf": [STDIO, only(REMOTE, headers=named(TEXT))]})}),
+    "vscode": only(
+        {"servers": named({"oneOf": [STDIO, HTTP]})}, inputs={"type": "array", "items": PROMPT}
+    ),
+}
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from strings(inner)
 
 
 @pytest.fixture
@@ -85,12 +135,22 @@ def test_over_http_no_token_is_written(install: Run, client: str, token: str) ->
     url = "https://door.example/mcp"
     found = json.loads(install("--client", client, "--url", url).stdout)
     entry = found[PROJECT[client][1]]["pgblend"]
-    assert entry == {
-        "type": "http",
-        "url": url,
-        "headers": {"Authorization": f"Bearer {token}"},
-    }
+    kind = {} if client == "cursor" else {"type": "http"}
+    assert entry == {**kind, "url": url, "headers": {"Authorization": f"Bearer {token}"}}
     assert ("inputs" in found) is (client == "vscode")
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--scope", "search"), ("--url", "https://door.example/mcp")]
+)
+@pytest.mark.parametrize("client", PROJECT)
+def test_the_configuration_is_what_the_program_documents(
+    install: Run, client: str, words: tuple[str, ...]
+) -> None:
+    shown = json.loads(install("--client", client, *words).stdout)
+    Draft202012Validator(DOCUMENTED[client]).validate(shown)
+    used = {name for text in strings(shown) for name in re.findall(r"\$\{input:([^}]*)\}", text)}
+    assert used == {each["id"] for each in shown.get("inputs", [])}
 
 
 def test_all_else_stays(install: Run) -> None:

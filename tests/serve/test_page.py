@@ -1,5 +1,8 @@
 """What lets a browser in: a link that opens once, and a token of two halves."""
 
+import json
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -8,6 +11,7 @@ from conftest import Server, login_role
 
 from pgblend.cli.database import connect
 from pgblend.cli.serve.page.links import make_link
+from support.model_provider import Behaviour
 
 SEARCH = {"query": "wine"}
 
@@ -60,6 +64,56 @@ def test_another_page_cannot_use_it(browser: httpx.Client) -> None:
     headers = {"Origin": "http://127.0.0.1:1"}
     assert browser.post("/v1/search", json=SEARCH, headers=headers).status_code == 403
     assert browser.get("/v1/documents/1", headers=headers).status_code == 403
+
+
+def told(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+    return (json.loads(line.removeprefix("data: ")) for line in lines if line)
+
+
+def test_an_answer_comes_by_the_sentence(browser: httpx.Client, models: Any) -> None:
+    go = threading.Event()
+
+    def pieces() -> Iterator[str]:
+        yield from (
+            'Wine comes from France [1: "wine in France"]. ',
+            "It is the best. ",
+            "There is",
+        )
+        go.wait(60)
+        yield ' red wine and white wine [1: "Red wine and white wine"].'
+
+    models.pieces = pieces()
+    with browser.stream("POST", "/page/answer", json={"query": "where is wine made?"}) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        events = told(answer.iter_lines())
+        assert next(events) == {"text": "Wine comes from France [1]."}
+        go.set()  # the model is not done when the first sentence is here
+        assert next(events) == {"text": " There is red wine and white wine [1]."}
+        (last,) = events
+    said = "Wine comes from France [1]. There is red wine and white wine [1]."
+    assert last["document"]["answer"] == said
+    assert last["document"]["checks"]["dropped"] == 1
+
+
+def test_an_answer_that_cannot_begin_is_a_problem(browser: httpx.Client, models: Any) -> None:
+    given = {"query": "where is wine made?", "options": {"strict": True}}
+    models.behaviours["chat"] = Behaviour(status=400)
+    response = browser.post("/page/answer", json=given)
+    assert response.status_code == 400
+    assert "answer: " in response.json()["detail"]
+    assert browser.post("/page/answer", json={"query": 5}).status_code == 400
+
+
+def test_an_answer_that_fails_after_a_sentence_says_so(browser: httpx.Client, models: Any) -> None:
+    def pieces() -> Iterator[str]:
+        yield from ('Wine comes from France [1: "wine in France"]. ', "It is", " more")
+        raise ConnectionError
+
+    models.pieces = pieces()
+    given = {"query": "where is wine made?", "options": {"strict": True}}
+    first, last = told(iter(browser.post("/page/answer", json=given).text.splitlines()))
+    assert first == {"text": "Wine comes from France [1]."}
+    assert last["problem"]["detail"].startswith("answer: ")
 
 
 def test_a_link_opens_once_and_soon(door: Any) -> None:

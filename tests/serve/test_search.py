@@ -67,6 +67,46 @@ def test_a_search_without_rows_says_what_it_went_without(post: Post) -> None:
     assert post("/v1/search", query="  ")["results"] == []
 
 
+VECTOR = vector_of("wine")
+NUMBERS = json.loads(VECTOR)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f'{{"query": "wine", "query_embedding": {VECTOR}}}',
+        f'{{"query_embedding" :\n{VECTOR.replace(",", " , ")}, "query": "wine"}}',
+        # The name written with an escape; and once more, in a filter.
+        f'{{"query": "wine", "query_\\u0065mbedding": {VECTOR}}}',
+        f'{{"query": "wine", "profile": null, "query_embedding": {VECTOR}, "limit": 10}}',
+        json.dumps(
+            {
+                "query": "wine",
+                "filter": {"query_embedding": {"exists": False}},
+                "query_embedding": NUMBERS,
+            }
+        ),
+    ],
+)
+def test_a_vector_is_handed_on_however_it_is_written(
+    client: httpx.Client, post: Post, body: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    rows = client.post("/v1/search", content=body, headers=headers).json()["results"]
+    expected = post("/v1/search", query="wine", query_embedding=NUMBERS)["results"]
+    assert "vector" in rows[0]["arms"]
+    assert [(r["chunk_id"], r["score"]) for r in rows] == [
+        (r["chunk_id"], r["score"]) for r in expected
+    ]
+
+
+@pytest.mark.parametrize("more", [{}, {"query_embedding": [0]}])
+def test_what_is_named_like_the_vector_is_none(client: httpx.Client, more: dict[str, Any]) -> None:
+    given = {"query": "wine", "filter": {"query_embedding": [0.5]}, **more}
+    detail = client.post("/v1/search", json=given).json()["detail"]
+    assert '"query_embedding" is [0.5]: expected' in detail
+
+
 def test_documents_by_id_and_span(client: httpx.Client, post: Post) -> None:
     row = post("/v1/search", query="wine")["results"][0]
     path = f"/v1/documents/{row['document_id']}"
@@ -116,6 +156,14 @@ def test_a_path_that_cannot_be_shown(client: httpx.Client, path: str, status: in
         ('{"query": "x", "collections": ["secret"]}', "secret"),
         ('{"query": "x", "profile": "none"}', "none"),
         ('{"query": "x", "query_embedding": [1, 2]}', "dimensions"),
+        ('{"query": "x", "query_embedding": []}', "query_embedding: [] should be non-empty"),
+        ('{"query": "x", "query_embedding": [01, 2]}', "not JSON"),
+        ('{"query": "x", "query_embedding": [1,, 2]}', "not JSON"),
+        ('{"query": "x", "query_embedding": [.5, +1]}', "not JSON"),
+        ('{"query": "x", "query_embedding": [1e999, 2]}', "out of range"),
+        ('{"query": "x", "query_embedding": [1, "2"]}', "type vector"),
+        ('{"query": "x", "query_embedding": [1, [2]]}', "type vector"),
+        ('{"query": "x", "query_embedding": "[1, 2]"}', "query_embedding"),
         ('{"query": "a\\u0000b"}', "NUL"),
         ('{"query": "\\ud800"}', "UTF-8"),
     ],
@@ -140,7 +188,7 @@ def test_health_and_metrics(door: Any, client: httpx.Client) -> None:
     client.post("/v1/search", json={"query": "wine"})
     text = client.get("/metrics").text
     assert 'pgblend_serve_requests_total{path="/v1/search",status="200"}' in text
-    assert "pgblend_serve_pool_size 2.0" in text
+    assert "pgblend_serve_pool_max 2.0" in text
 
 
 def test_feedback_is_a_judgement_of_the_caller(door: Any, client: httpx.Client) -> None:

@@ -87,6 +87,16 @@ def test_copies_do_not_depend_on_the_limit(db: Database, limit: int) -> None:
     assert [copy["source_key"] for copy in details["copies"]] == ["last"]
 
 
+@pytest.mark.parametrize("collections", [2, 40])
+def test_a_copy_in_another_collection_is_named(db: Database, collections: int) -> None:
+    for number in range(collections):
+        db.rows("SELECT add_collection(%s)", f"c{number}")
+    for name in ("c0", f"c{collections - 1}"):
+        add_documents(db, name, [(name, "", SHARED)])
+    ((details,),) = db.rows("SELECT details FROM lexical_search('fox')")
+    assert [copy["collection"] for copy in details["copies"]] == [f"c{collections - 1}"]
+
+
 def test_what_a_caller_may_not_read_is_no_copy(committed: Database, connect_as: Any) -> None:
     fill(committed)
     fill(committed, "hidden")

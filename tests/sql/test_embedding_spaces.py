@@ -53,6 +53,21 @@ def test_a_name_is_used_once(db: Database) -> None:
     )
 
 
+@pytest.mark.parametrize("storage", ["vector", "halfvec", "binary"])
+def test_an_index_is_dropped_and_made_anew(db: Database, storage: str) -> None:
+    db.rows("SELECT create_embedding_space('s', 'm', 3, %s, probe => false)", storage)
+    of_table = "SELECT indexdef FROM pg_indexes WHERE tablename = 'embedding_s' ORDER BY indexdef"
+    made = db.column(of_table)
+    assert not db.value("SELECT index_embedding_space('s', NULL)")
+    assert db.value("SELECT index_embedding_space('s', false)")
+    assert not db.value("SELECT index_embedding_space('s', false)")
+    assert [one for one in made if "hnsw" not in one] == db.column(of_table)
+    assert embed_waiting(db, "s", 3) == 5
+    assert db.value("SELECT index_embedding_space('s')")
+    assert db.column(of_table) == made
+    assert db.error("SELECT index_embedding_space('other')").sqlstate == "22023"
+
+
 @pytest.mark.parametrize(
     ("storage", "dimensions"), [("vector", 2000), ("halfvec", 4000), ("binary", 16000)]
 )

@@ -187,7 +187,7 @@ def test_filters_reveal_nothing_hidden(two_collections: Any, conditions: dict[st
             "SELECT set_config('role', %s, true)", two_collections.reader_role
         )
         found = (
-            "SELECT cardinality(pgblend._filter_chunks(%s, '{1,2}', NULL)),"
+            "SELECT cardinality(pgblend._filtered_ids(%s, '{1,2}', NULL)),"
             " cardinality(pgblend._filter_candidates('{1,2,3,4,5,6,7,8}', %s)),"
             " (SELECT count(*) FROM hybrid_search('deploy wine', query_embedding => %s, filter =>"
             " %s)), (SELECT count(*) FROM vector_search(query_embedding => %s, filter => %s))"

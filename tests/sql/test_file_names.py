@@ -1,10 +1,16 @@
 """A document comes first where it is asked for by its file's name, in words alone and fused."""
 
 import json
+from math import inf
 
 import pytest
 
+from pgblend.plpy.lexical.arm import LexicalArm, Scope
+from pgblend.plpy.lexical.node import Node
+from pgblend.plpy.lexical.terms import query_terms
+from pgblend.plpy.text import parse
 from support.database import Database, add_space, embed_waiting
+from support.served_database import ServedDatabase
 
 MEMO = "docs/2024/fake-memo.pdf"
 KEYS = [
@@ -101,7 +107,8 @@ def test_a_part_of_a_name_is_a_word(library: Database) -> None:
 
 def test_names_do_not_change_lengths_or_other_chunks(library: Database) -> None:
     rows = library.rows(
-        "SELECT c.chunk_index, c.length, c.lexemes::text FROM pgblend_data.chunk AS c"
+        "SELECT c.chunk_index, p.length, c.lexemes::text FROM pgblend_data.chunk AS c"
+        " JOIN pgblend_data.pending AS p ON p.chunk_id = c.id"
         " JOIN pgblend_data.document AS d ON d.id = c.document_id WHERE d.source_key = %s"
         " ORDER BY 1",
         MEMO,
@@ -118,23 +125,6 @@ def test_numbers_and_codes_are_no_names(db: Database, key: str) -> None:
     assert found == ["plain", "word"]
 
 
-WITHOUT_NAMES = """
-CREATE OR REPLACE FUNCTION pgblend._parse_query(
-    query text, config_name text, stop_words text[] DEFAULT '{}',
-    OUT lexemes text[], OUT boosts double precision[],
-    OUT alternatives integer[], OUT operands tsquery[], OUT exclusions boolean[]
-) LANGUAGE sql AS $$
-    SELECT
-        ARRAY(SELECT l FROM unnest(p.lexemes) AS l WHERE l NOT LIKE '==%'),
-        ARRAY(SELECT b FROM unnest(p.lexemes, p.boosts) AS w (l, b) WHERE l NOT LIKE '==%'),
-        p.alternatives,
-        p.operands,
-        p.exclusions
-    FROM pgblend.parse_with_names(query, config_name, stop_words) AS p
-$$
-"""
-
-
 def test_names_are_no_words_of_the_vocabulary(library: Database) -> None:
     library.rows("SELECT lexical_rebuild('c')")
     library.rows("SELECT ingest_document('c', 'later-name.txt', 'x')")
@@ -146,16 +136,33 @@ def test_names_are_no_words_of_the_vocabulary(library: Database) -> None:
 @pytest.mark.parametrize(
     "query", ["plain words", "well-known", "what is it?", "IL-6", "no_such_file.pdf", "a report"]
 )
-def test_what_is_no_name_is_ranked_as_before(library: Database, query: str) -> None:
+def test_what_is_no_name_is_ranked_as_before(
+    library: Database, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
     """A name that no document has leaves every score as it is."""
-    scores = library.rows("SELECT chunk_id, score FROM lexical_search(%s, 20)", query)
-    parsed = library.value("SELECT lexemes FROM pgblend._parse_query(%s, 'english')", query)
-    names = [lexeme for lexeme in parsed if lexeme.startswith("==")]
-    whole = library.value("SELECT pg_get_functiondef('pgblend._parse_query'::regproc)")
-    library.rows(whole.replace("pgblend._parse_query", "pgblend.parse_with_names"))
-    library.rows(WITHOUT_NAMES)
-    assert scores == library.rows("SELECT chunk_id, score FROM lexical_search(%s, 20)", query)
+    server = ServedDatabase(library.connection)
+    ids = library.value("SELECT array_agg(id) FROM collections")
+    scope = Scope(
+        collection_ids=ids, filter=None, language=None, by_document=False, k1=1.2, b=0.75,
+        field_weights=(3.0, 1.5, 1.0), timeout_ms=60_000, deadline=inf, checks_index=True,
+        strict=False, corrects_all=False,
+    )  # fmt: skip
+    scores = LexicalArm(server, Node(server), scope).words(query, 20)
+    (part,) = query_terms(server, query, ids, None).parts
+    names = [lexeme for lexeme in part.lexemes if lexeme.startswith("==")]
     assert bool(names) == (query in {"well-known", "IL-6", "no_such_file.pdf"})
+    names_of = parse._names
+    monkeypatch.setattr(
+        parse,
+        "_names",
+        lambda *asked: {
+            name: boost for name, boost in names_of(*asked).items() if not name.startswith("==")
+        },
+    )
+    (part,) = query_terms(server, query, ids, None).parts
+    assert not [lexeme for lexeme in part.lexemes if lexeme.startswith("==")]
+    without = LexicalArm(server, Node(server), scope).words(query, 20)
+    assert without.found._replace(perfect=None) == scores.found._replace(perfect=None)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_the_view_shows_what_the_reader_may_see(two_collections: Any) -> None:
 
 def test_without_the_parameter_there_is_nothing(two_collections: Any) -> None:
     assert two_collections.reader.rows(VIEW) == []
-    two_collections.reader.rows("SELECT pgblend._filter_chunks('{\"a\": 1}', '{1}', 1)")
+    two_collections.reader.rows("SELECT pgblend._filtered_ids('{\"a\": 1}', '{1}', 1)")
     assert two_collections.reader.rows(VIEW) == []
 
 
@@ -67,8 +67,8 @@ def test_the_index_serves_a_reader(two_collections: Any) -> None:
         )
         admin.rows(
             "INSERT INTO pgblend_data.chunk (document_id, chunk_index, collection_id, bucket,"
-            " content, kind, own_start, token_count, metadata, text_search_config, lexemes, length)"
-            " SELECT d.id, 0, d.collection_id, 0, 'x', 'doc', 0, 1, '{}', 'english', '', 0"
+            " content, kind, own_start, token_count, metadata, text_search_config, lexemes)"
+            " SELECT d.id, 0, d.collection_id, 0, 'x', 'doc', 0, 1, '{}', 'english', ''"
             " FROM pgblend_data.document AS d WHERE d.metadata ->> 'n' IN ('7', '8')"
         )
         admin.rows("ANALYZE pgblend_data.document, pgblend_data.chunk")
@@ -82,7 +82,7 @@ def test_the_index_serves_a_reader(two_collections: Any) -> None:
             )
         ]
         assert ["document_metadata_gin" in plan for plan in plans] == [True, False]
-        count = "SELECT cardinality(pgblend._filter_chunks(%s, '{1,2}', 100))"
+        count = "SELECT cardinality(pgblend._filtered_ids(%s, '{1,2}', 100))"
         assert admin.value(count, '{"n": 7}') == 1
         assert admin.value(count, '{"n": {"in": [7, 8, 9]}}') == 2
         assert admin.value(count, '{"n": {"lt": 9}}') == 2

@@ -25,9 +25,9 @@ FROM generate_series(0, {documents} - 1) AS i
 CROSS JOIN pgblend_data.collection AS c WHERE c.name = 'crowd';
 INSERT INTO pgblend_data.chunk (
     document_id, chunk_index, collection_id, bucket, content, kind, own_start, token_count,
-    metadata, text_search_config, lexemes, length)
+    metadata, text_search_config, lexemes)
 SELECT d.id, i, d.collection_id, 0, 'word ' || d.id || ' ' || i, 'doc', 0, 1, '{{}}',
-    d.text_search_config, '', 0
+    d.text_search_config, ''
 FROM pgblend_data.document AS d CROSS JOIN generate_series(0, {chunks} - 1) AS i;
 """
 
@@ -46,15 +46,12 @@ def crowd(module_connection: psycopg.Connection) -> Iterator[Database]:
     db.rows("SELECT add_collection('crowd', 'simple')")
     db.rows("SELECT create_embedding_space('crowd', 'none', %s, probe => false)", DIMENSIONS)
     db.rows(FILL.format(documents=DOCUMENTS, chunks=CHUNKS))
-    db.rows(f"DROP INDEX {HNSW}")  # to build it at once is faster
+    assert db.value("SELECT index_embedding_space('crowd', false)")  # to build it at once is faster
     ids = db.column("SELECT id FROM pgblend_data.chunk ORDER BY id")
     with db.connection.transaction():
         stage(db, [(key, list(p)) for key, p in zip(ids, points(len(ids), 1), strict=True)])
         db.rows("SELECT pgblend._store_embeddings('crowd')")
-    db.rows(
-        "CREATE INDEX embedding_crowd_embedding_hnsw ON pgblend_data.embedding_crowd"
-        " USING hnsw (embedding vector_cosine_ops)"
-    )
+    assert db.value("SELECT index_embedding_space('crowd')")
     db.rows("ANALYZE")
     yield db
     db.rows("SELECT drop_embedding_space('crowd', true), remove_collection('crowd')")
@@ -120,6 +117,19 @@ def test_the_index_is_walked_where_many_pass(crowd: Database) -> None:
         assert scans(crowd, {"share": {"lt": share}}) == expected
     assert scans(crowd, {"share": {"lt": 1}}, vector_scan="index") == 1
     assert scans(crowd, {"share": {"lt": 1000}}, vector_scan="exact") == 0
+
+
+def test_searches_are_exact_while_there_is_no_index(crowd: Database) -> None:
+    with crowd.connection.transaction(force_rollback=True):
+        assert crowd.value("SELECT index_embedding_space('crowd', false)")
+        for share in SHARES:
+            for query in points(3, 7):
+                conditions = {"share": {"lt": share}}
+                exact = search(crowd, query, conditions, vector_scan="exact")
+                assert search(crowd, query, conditions) == exact
+                assert search(crowd, query, conditions, vector_scan="index") == exact
+        assert search(crowd, query, None) == search(crowd, query, None, vector_scan="exact")
+        assert search(crowd, query, None, strict=True)
 
 
 def test_a_walk_that_gives_up_is_made_good(crowd: Database) -> None:

@@ -107,7 +107,7 @@ def passing(db: Database, conditions: dict[str, Any]) -> list[str]:
     collected, checked = (
         sorted(db.column(named.format(call), json.dumps(conditions)))
         for call in (
-            "pgblend._filter_chunks(%s, ARRAY(SELECT id FROM pgblend_data.collection), NULL)",
+            "pgblend._filtered_ids(%s, ARRAY(SELECT id FROM pgblend_data.collection), NULL)",
             "pgblend._filter_candidates("
             "chunk_ids => ARRAY(SELECT id FROM pgblend_data.chunk), filter => %s)",
         )
@@ -281,7 +281,7 @@ def test_numbers_of_any_size(library: Database, number: str) -> None:
     text = f'{{"or": [{{"n": {number}}}, {{"n": {{"gt": {number}}}}}, {{"$chunk_id": {number}}}]}}'
     library.rows("SELECT pgblend._search_filter(%s, '{}')::text", text)
     found = library.value(
-        "SELECT cardinality(pgblend._filter_chunks(%s,"
+        "SELECT cardinality(pgblend._filtered_ids(%s,"
         " ARRAY(SELECT id FROM pgblend_data.collection), NULL))",
         text,
     )
@@ -289,7 +289,7 @@ def test_numbers_of_any_size(library: Database, number: str) -> None:
 
 
 def test_at_most_so_many(library: Database) -> None:
-    query = "SELECT cardinality(pgblend._filter_chunks(%s, %s, %s))"
+    query = "SELECT cardinality(pgblend._filtered_ids(%s, %s, %s))"
     collections = library.column("SELECT id FROM pgblend_data.collection")
     assert library.value(query, '{"n": 1}', collections, 2) == 2
     assert library.value(query, '{"n": 1}', collections, 1) is None
@@ -329,8 +329,8 @@ def test_how_many_documents_are_read_for_a_filter(library: Database) -> None:
 
 
 def test_documents_are_looked_up_where_these_decide(library: Database) -> None:
-    query = "SELECT cardinality(pgblend._filter_documents(%s, ARRAY(SELECT id FROM"
-    query += " pgblend_data.collection), %s))"
+    query = "SELECT cardinality(pgblend._filtered_ids(%s, ARRAY(SELECT id FROM"
+    query += " pgblend_data.collection), %s, true))"
     for text, count in (('{"n": {"gt": 0}}', 3), ('{"$uri": {"prefix": "docs"}}', 3)):
         assert library.value(query, text, count) == count
         assert library.value(query, text, count - 1) is None
@@ -531,7 +531,7 @@ def test_compiled_filters_are_what_the_model_says(
     text = json.dumps(conditions)
     db.rows("SELECT pgblend._search_filter(%s, '{}')::text", text)
     collected = db.value(
-        "SELECT pgblend._filter_chunks(%s, ARRAY(SELECT id FROM pgblend_data.collection), NULL)",
+        "SELECT pgblend._filtered_ids(%s, ARRAY(SELECT id FROM pgblend_data.collection), NULL)",
         text,
     )
     assert sorted(collected) == expected

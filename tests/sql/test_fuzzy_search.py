@@ -70,6 +70,21 @@ def test_misspelt_and_unfinished_words_are_put_right(
     assert arms["fuzzy"]["corrections"]
 
 
+def test_words_that_come_and_go_are_guesses_at_once(library: Database) -> None:
+    assert search(library, "harbuor lighthuose") == []
+    with library.connection.transaction(force_rollback=True):
+        add_documents(library, "library", [("harbour", "", "a harbour")])
+        assert corrections(library, "harbuor lighthuose") == {"harbuor": ["harbour"]}
+        add_documents(library, "library", [("lighthouse", "", "a lighthouse and a harbour")])
+        assert set(corrections(library, "harbuor lighthuose")) == {"harbuor", "lighthuos"}
+    assert search(library, "harbuor lighthuose") == []
+    assert corrections(library, "vitamn") == {"vitamn": ["vitamin"]}
+    library.rows("SELECT lexical_seal('library')")
+    assert corrections(library, "vitamn") == {"vitamn": ["vitamin"]}
+    library.rows("SELECT delete_document('library', 'vitamin')")
+    assert search(library, "vitamn") == []
+
+
 def test_known_words_stand_for_themselves(library: Database) -> None:
     ((key, arms),) = search(library, "vitamin deficiency")
     ((_, words),) = search(library, "vitamin deficiency", "lexical_search")

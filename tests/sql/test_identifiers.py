@@ -37,7 +37,10 @@ def test_parts_of_a_dotted_name(library: Database) -> None:
 def test_stored_beside_the_words(db: Database) -> None:
     db.rows("SELECT add_collection('c')")
     db.rows("SELECT ingest_document('c', '7', 'Fix ERR-1042 now', title => 'snake_case')")
-    lexemes, length = db.row("SELECT lexemes::text, length FROM pgblend_data.chunk")
+    lexemes, length = db.row(
+        "SELECT c.lexemes::text, p.length FROM pgblend_data.chunk AS c"
+        " JOIN pgblend_data.pending AS p ON p.chunk_id = c.id"
+    )
     names = [part for part in lexemes.split() if part.startswith("'=")]
     assert [name.split(":")[0] for name in names] == ["'=err-1042'", "'=snake_case'"]
     assert all(name.endswith("C") for name in names)

@@ -66,8 +66,9 @@ def collection(db: Database) -> int:
 def by_tsvectors(db: Database, number: int, lexemes: list[str]) -> tuple[Any, ...]:
     """Count what lexical_counts should say, from the tsvectors."""
     ((n, total),) = db.rows(
-        "SELECT count(*), coalesce(sum(length), 0)::bigint FROM pgblend_data.chunk"
-        " WHERE collection_id = %s",
+        "SELECT count(*), coalesce(sum((SELECT count(*) FROM unnest(c.lexemes) AS l"
+        " CROSS JOIN unnest(l.weights) AS w (weight) WHERE w.weight <> 'C')), 0)::bigint"  # names
+        " FROM pgblend_data.chunk AS c WHERE c.collection_id = %s",
         number,
     )
     df = [
@@ -161,12 +162,13 @@ def test_languages_share_one_bm25(db: Database) -> None:
 @pytest.mark.parametrize("own_position", [0, 1, 7, 16383])
 def test_records_are_the_tsvectors_lexemes(db: Database, own_position: int) -> None:
     for text in [*texts(10), "", "a" * 2000, "word " * 400, "Ümläut 漢字 emoji 😀 it's"]:
-        ((vector, records),) = db.rows(
-            "SELECT v::text, pgblend._pack_vector(tsvectorsend(v), %s) FROM (SELECT"
+        vector, records, *lengths = db.row(
+            "SELECT v::text, p.* FROM (SELECT"
             " setweight(to_tsvector('simple', 'title word'), 'A') ||"
-            " setweight(to_tsvector('simple', 'head'), 'B') || to_tsvector('simple', %s)) AS x (v)",
-            own_position,
+            " setweight(to_tsvector('simple', 'head'), 'B') || to_tsvector('simple', %s)) AS x (v)"
+            " CROSS JOIN LATERAL pgblend._pack_vector(tsvectorsend(v), %s) AS p",
             text,
+            own_position,
         )
         expected = db.rows(
             "SELECT l.lexeme, array_agg(c.count ORDER BY c.repeated, c.weight)"
@@ -184,3 +186,5 @@ def test_records_are_the_tsvectors_lexemes(db: Database, own_position: int) -> N
             hashlib.blake2b(lexeme.encode(), digest_size=8).digest() + bytes(counts)
             for lexeme, counts in expected
         ]
+        own = sum(sum(counts[:3]) for _, counts in expected)
+        assert lengths == [own + sum(sum(counts[3:]) for _, counts in expected), own]

@@ -1,42 +1,14 @@
 """The views on the search log and the ledger of model calls, and who may read and write them."""
 
-import json
 from collections.abc import Callable
-from datetime import UTC, datetime
-from uuid import uuid4
 
 import psycopg
 import pytest
 
 from support.database import Database
+from support.search_log import HOUR, log_search
 
-HOUR = datetime(2026, 11, 21, 10, tzinfo=UTC)
 DAY = HOUR.replace(hour=0)
-
-
-def log(db: Database, minute: int, ms: float, **fields: object) -> None:
-    row = {
-        "search_id": str(uuid4()),
-        "searched_at": HOUR.replace(minute=minute).isoformat(),
-        "role_name": "app",
-        "query": "red wine",
-        "collections": ["a"],
-        "profile": "balanced",
-        "mode": "fast",
-        "result_count": 1,
-        "milliseconds": ms,
-        "stages": [],
-        "degraded": [],
-        "results": [],
-        "trace": {},
-        "purpose": "search",
-        **fields,
-    }
-    db.rows(
-        "INSERT INTO pgblend_data.search_log"
-        " SELECT (jsonb_populate_record(NULL::pgblend_data.search_log, %s)).*",
-        json.dumps(row),
-    )
 
 
 def spend(db: Database, model: str, ms: float, outcome: str, cost: float | None) -> None:
@@ -55,13 +27,13 @@ def spend(db: Database, model: str, ms: float, outcome: str, cost: float | None)
 @pytest.fixture
 def logged(db: Database) -> Database:
     db.rows("SET timezone = 'UTC'")
-    log(db, 0, 10, stages=[{"name": "lexical", "ms": 1}, {"name": "rerank", "skipped": "x"}])
-    log(db, 1, 20, stages=[{"name": "lexical", "ms": 3}], degraded=["vector: no gateway"])
-    log(db, 2, 30, result_count=0, query=" Red   WINE ", mode="thorough",
+    log_search(db, 0, 10, stages=[{"name": "lexical", "ms": 1}, {"name": "rerank", "skipped": "x"}])
+    log_search(db, 1, 20, stages=[{"name": "lexical", "ms": 3}], degraded=["vector: no gateway"])
+    log_search(db, 2, 30, result_count=0, query=" Red   WINE ", mode="thorough",
         degraded=["vector: no gateway", "rerank: late"])  # fmt: skip
-    log(db, 59, 40, result_count=0, query=None, mode="thorough")
-    log(db, 3, 99, result_count=0, purpose="evaluation", stages=[{"name": "lexical", "ms": 99}],
-        degraded=["vector: no gateway"])  # fmt: skip
+    log_search(db, 59, 40, result_count=0, query=None, mode="thorough")
+    log_search(db, 3, 99, result_count=0, purpose="evaluation",
+        stages=[{"name": "lexical", "ms": 99}], degraded=["vector: no gateway"])  # fmt: skip
     return db
 
 

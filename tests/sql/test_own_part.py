@@ -13,7 +13,7 @@ COUNTS = """
     CROSS JOIN LATERAL unnest(l.positions) AS o (position)
     GROUP BY 1, 2 ORDER BY 1, 2
 """
-LENGTHS = "SELECT length, own_length FROM pgblend_data.chunk ORDER BY chunk_index"
+LENGTHS = "SELECT length, own_length FROM pgblend_data.pending ORDER BY chunk_index"
 
 
 def ingest(db: Database, *chunks: tuple[str | None, str, int], title: str = "Wine") -> None:

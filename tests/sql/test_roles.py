@@ -83,7 +83,7 @@ def test_statistics_are_of_visible_rows(two_collections: Any) -> None:
         f"SELECT chunk_ids FROM vector_list('{VECTOR}', NULL,"
         " '{1,2,3,4}', NULL, NULL, pgblend._search_settings('{}', NULL, NULL))",
         "SELECT pgblend._filter_candidates('{1,2,3,4,5,6}', '{}')",
-        "SELECT cardinality(pgblend._filter_chunks('{}', '{1,2,3,4}', NULL))",
+        "SELECT cardinality(pgblend._filtered_ids('{}', '{1,2,3,4}', NULL))",
     ],
 )
 def test_internal_functions_see_no_more(two_collections: Any, call: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from support.database import Database, add_documents, add_space, embed_waiting, vector_of
 
-MOST_CALLS, MOST_STATEMENTS = 9, 14
+MOST_CALLS, MOST_STATEMENTS = 9, 10
 SEARCH = "SELECT source_key FROM hybrid_search(%s, options => %s, query_embedding => %s)"
 CALLED = """
     SELECT p.proname, pg_stat_get_xact_function_calls(p.oid) AS calls

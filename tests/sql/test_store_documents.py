@@ -1,5 +1,6 @@
 """Batches of documents: statuses, failures, and sessions that store the same at once."""
 
+import json
 import threading
 
 import psycopg
@@ -94,14 +95,70 @@ def test_a_batch_that_fails_leaves_nothing(
 def test_rows_written_by_hand_are_indexed_too(filled: Database) -> None:
     filled.rows(
         "INSERT INTO pgblend_data.chunk (document_id, chunk_index, collection_id, bucket, content,"
-        " kind, own_start, token_count, metadata, text_search_config, lexemes, length,"
-        " own_position, own_length)"
+        " kind, own_start, token_count, metadata, text_search_config, lexemes)"
         " SELECT c.document_id, n, c.collection_id, c.bucket,"
         " concat_ws(' ', 'xylophone', c.document_id, n), 'doc', 0, 2, '{}',"
-        " 'english', '', 0, 0, 0 FROM pgblend_data.chunk AS c, generate_series(1, 3) AS n"
+        " 'english', '' FROM pgblend_data.chunk AS c, generate_series(1, 3) AS n"
     )
     assert len(filled.rows("SELECT chunk_id FROM lexical_search('xylophone', 20)")) == 12
     assert len(filled.rows("SELECT chunk_id FROM fuzzy_search('xylofone', 20)")) == 12
+
+
+def test_what_is_written_by_hand_is_what_is_given(filled: Database) -> None:
+    """Title, heading, repeated text, identifiers and names: of one formula, whoever writes."""
+    chunks = [
+        {"content": "Red ERR-1042 wine", "heading": "Grapes"},
+        {"content": "wine of the south", "heading": "Grapes", "own_start": 5},
+        {"content": "south of run() it is", "heading": "Cellars", "own_start": 6},
+    ]
+    filled.rows(
+        "SELECT ingest_document('c', 'a/wine-list.md', NULL, 'Wine list', content_hash => '1',"
+        " chunks => %s)",
+        json.dumps(chunks),
+    )
+    indexed = (
+        "SELECT c.chunk_index, c.lexemes::text, c.own_position, p.length, p.own_length,"
+        " encode(p.records, 'hex') FROM pgblend_data.chunk AS c"
+        " JOIN pgblend_data.pending AS p ON p.chunk_id = c.id"
+        " JOIN pgblend_data.document AS d ON d.id = c.document_id"
+        " WHERE d.source_key = 'a/wine-list.md' ORDER BY 1"
+    )
+    given = filled.rows(indexed)
+    assert len(given) == 3
+    columns = (
+        "document_id, chunk_index, collection_id, bucket, content, heading, kind, own_start,"
+        " token_count, metadata, text_search_config"
+    )
+    filled.rows(
+        f"CREATE TEMP TABLE copied AS SELECT {columns} FROM pgblend_data.chunk"
+        " WHERE document_id ="
+        " (SELECT id FROM pgblend_data.document WHERE source_key = 'a/wine-list.md')"
+    )
+    filled.rows(
+        "DELETE FROM pgblend_data.chunk WHERE document_id IN (SELECT document_id FROM copied)"
+    )
+    filled.rows(
+        f"INSERT INTO pgblend_data.chunk ({columns}) SELECT {columns} FROM copied"
+        " ORDER BY chunk_index"
+    )
+    assert filled.rows(indexed) == given
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "UTF8"])
+def test_a_client_of_another_encoding_writes_the_same(db: Database, encoding: str) -> None:
+    """A tsvector's binary form is in the client's encoding, of which terms are no digests."""
+    db.rows("SELECT add_collection('c', 'simple')")
+    db.rows(f"SET client_encoding = {encoding}")
+    db.rows("SELECT ingest_document('c', 'k', U&'\\00F6ffentlich \\6F22\\5B57\\8A9E')")
+    db.rows("RESET client_encoding")
+    for _ in range(2):
+        for word in ("öffentlich", "漢字"):
+            assert db.column("SELECT source_key FROM lexical_search(%s)", word) == ["k"]
+        db.rows("SELECT lexical_rebuild('c')")
+    db.rows(f"SET client_encoding = {encoding}")
+    db.rows("SELECT lexical_rebuild('c')")
+    db.rows("RESET client_encoding")
+    assert db.column("SELECT source_key FROM lexical_search('öffentlich')") == ["k"]
 
 
 def test_texts_are_staged_as_they_are(filled: Database) -> None:

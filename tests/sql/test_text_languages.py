@@ -139,7 +139,7 @@ def test_a_language_is_an_option_a_filter_and_a_facet(texts: Database) -> None:
 def test_length_counts_what_is_indexed(db: Database) -> None:
     db.rows("SELECT add_collection('c', 'simple')")
     db.rows("SELECT ingest_document('c', 'k', '東京都 SQL', title => '京都')")
-    assert db.value("SELECT length FROM pgblend_data.chunk") == 2 + 1 + 1
+    assert db.value("SELECT length FROM pgblend_data.pending") == 2 + 1 + 1
 
 
 def test_titles_and_headings_too(db: Database) -> None:

@@ -26,7 +26,7 @@ def passage(
     """Return a stored passage."""
     lines = None, None, None
     of_document = "{}", chunk_id * 10, "c", "k", None, ""
-    return Passage(chunk_id, content, "english", start, end, *lines, *of_document)
+    return Passage(chunk_id, content, "english", start, end, *lines, *of_document, True)
 
 
 def never(*_: Any) -> Any:

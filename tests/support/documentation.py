@@ -3,8 +3,8 @@
 An example is a fenced block of the language sh, sql or python. A block of the language `text` that
 follows is its output, in which `…` stands for anything, on a line of its own for any lines.
 `<!-- fails -->` before a block says that it must end with an error, `<!-- slow -->` that slow tests
-alone run it, `<!-- not run: WHY -->` that none does. A comment `<!-- sh` or `<!-- sql` holds an
-example that the reader does not see.
+alone run it (make frameworks, make all), `<!-- not run: WHY -->` that none does. A comment
+`<!-- sh` or `<!-- sql` holds an example that the reader does not see.
 """
 
 import re

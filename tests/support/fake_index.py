@@ -61,7 +61,8 @@ def lexical_answers(
         return [{"lexeme": lexeme, "likeness": share} for share, lexeme in found if share > 0][:50]
 
     return {
-        "_parse_query(": lambda query, *_: parsed(query, configs),
+        "_query_lexemes(": lambda query, *_: parsed(query, configs),
+        "_query_operands(": lambda *_: [],
         "dead_digest": lambda _: [state],
         "FROM pgblend_data.segment AS s WHERE s.collection_id": lambda _: [],
         "SELECT EXISTS (": lambda _: [{"found": True}],
@@ -82,13 +83,11 @@ def likeness(one: str, other: str) -> float:
 
 
 def parsed(query: str, configs: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what _parse_query does of plain words, under each configuration."""
+    """Return what _query_lexemes does of plain words, under each configuration."""
     words = query.replace("_", " ").split()
     lexemes = sorted(set(words))
-    boosts = [11 * words.count(lexeme) / (10 + words.count(lexeme)) for lexeme in lexemes]
-    nothing: dict[str, Any] = {"alternatives": [], "operands": [], "exclusions": []}
-    meant = {"lexemes": lexemes, "boosts": boosts, "condition": None, **nothing}
-    return [{"config": config, "version": "1", **meant} for config in configs]
+    meant = {"lexemes": lexemes, "counts": [words.count(lexeme) for lexeme in lexemes]}
+    return [{"config_name": config, "version": "1", **meant} for config in configs]
 
 
 def pending_row(chunk_id: int, chunk: Chunk) -> dict[str, Any]:

@@ -55,7 +55,7 @@ ANSWERS = {
     "LIMIT 0": lambda _: [{"held": 1, "found": False}],
     "_is_building(": lambda _: [{"found": False}],
     "c.content = ANY": lambda *_: [],
-    "c.start_line": lambda ids: [passage(one) for one in ids],
+    "c.start_line": lambda ids, _: [passage(one) for one in ids],
     "1 - (e.embedding": lambda ids, _: [{"chunk_id": one, "value": 0.5} for one in ids],
     "e.embedding::text": lambda ids: [
         {"chunk_id": one, "value": f"[{one == 4:d}, {one != 4:d}, 0.1]"} for one in ids
@@ -75,6 +75,7 @@ def passage(chunk_id: int) -> dict[str, Any]:
         "start_offset": 0, "end_offset": 9, "start_line": 1, "end_line": 1, "pages": None,
         "metadata": "{}", "document_id": chunk_id * 10, "collection": "c",
         "source_key": str(chunk_id), "uri": None, "title": "",
+        "may_repeat": list(TEXTS.values()).count(TEXTS[chunk_id]) > 1,
     }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 OWN = "pgblend"
+INTEGRATIONS = "integrations"  # a package of its own name, in the folder of the command line
 ROOT = Path(__file__).resolve().parents[2]
 _ASKING = {"require", "missing"}
 
@@ -151,5 +152,6 @@ def _own_modules(name: str) -> Iterator[str]:
 
 
 def _path_of(module: str) -> Path | None:
-    path = ROOT.joinpath(*module.split(".")[1:])
+    parts = module.split(".")[1:]
+    path = ROOT.joinpath(*(["cli", *parts] if parts[0] == INTEGRATIONS else parts))
     return next(filter(Path.is_file, (path.with_suffix(".py"), path / "__init__.py")), None)

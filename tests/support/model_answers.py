@@ -4,8 +4,9 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -139,12 +140,14 @@ def chat_answer(body: dict[str, Any], reply: str) -> dict[str, Any]:
     }
 
 
-def chat_events(body: dict[str, Any], reply: str) -> Iterator[bytes]:
-    """Yield a streamed chat completion, a word an event."""
+def chat_events(
+    body: dict[str, Any], reply: str, pieces: Iterable[str] | None = None
+) -> Iterator[bytes]:
+    """Yield a streamed chat completion, a piece an event; without pieces a word an event."""
     frame = _frame(body, "chat.completion.chunk")
-    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": part} for part in re.findall(r"\S+\s*|\s+", reply)]
-    for delta in deltas:
+    words = re.findall(r"\S+\s*|\s+", reply) if pieces is None else pieces
+    contents = ({"content": part} for part in words)
+    for delta in chain([{"role": "assistant", "content": ""}], contents):
         yield _event({**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
     yield _event({**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     if (body.get("stream_options") or {}).get("include_usage"):

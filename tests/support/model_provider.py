@@ -130,7 +130,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             reply = (self.server.provider.reply or chat_reply)(body)
             if body.get("stream"):
-                self._send_events(chat_events(body, reply), behaviour.drop_halfway)
+                events = chat_events(body, reply, self.server.provider.pieces)
+                self._send_events(events, behaviour.drop_halfway)
             else:
                 self._send(200, chat_answer(body, reply))
 
@@ -216,6 +217,7 @@ class ModelProvider:
         self.behaviour = Behaviour()
         self.behaviours: dict[str, Behaviour] = {}  # by task: embed, chat, rerank
         self.reply: Callable[[dict[str, Any]], str] | None = None  # a chat model's, by the request
+        self.pieces: Iterable[str] | None = None  # of a streamed answer, in place of `reply`
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []  # names in lower case; the path as `:path`
         self.connections = 0
@@ -254,7 +256,7 @@ class ModelProvider:
         with self._lock:
             self.behaviour = Behaviour()
             self.behaviours.clear()
-            self.reply = None
+            self.reply = self.pieces = None
             self.bodies.clear()
             self.headers.clear()
             self.connections = 0

@@ -36,6 +36,11 @@ def test_pieces_are_shown_as_they_come(tmp_path: Path) -> None:
         assert seen == ["Yes", "Yes, no."]
 
 
+def test_half_a_letter_and_a_character_0() -> None:
+    with RawServer(lambda _: http_answer(event("a\ud83cb\0", "stop") + DONE)) as server:
+        assert ask(server.url)[0]["text"] == "a\ufffdb"
+
+
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [

@@ -58,7 +58,7 @@ def ask(
     chunks: list[dict[str, Any]], order: list[int], shape: str = "json", **budget: Any
 ) -> dict[str, Any]:
     """Assemble the context of hits in this order."""
-    documents = {chunk["document_id"] for chunk in chunks}
+    document_of = {chunk["chunk_id"]: chunk["document_id"] for chunk in chunks}
     return context_document(
         {
             "query": "how do I deploy?",
@@ -69,20 +69,15 @@ def ask(
                     "score": 1 / (place + 1),
                     "relevance": None,
                     "arms": {"lexical": {"rank": place + 1, "score": 1.0}},
+                    "document_id": (document := document_of[number]),
+                    "collection": "docs",
+                    "uri": f"https://example.org/guide/v1.2/deploy-to_production/{document}.html?x=1a9f",
+                    "title": "How to deploy: a guide",
+                    "source_key": str(document),
                 }
                 for place, number in enumerate(order)
             ],
             "chunks": chunks,
-            "documents": [
-                {
-                    "document_id": number,
-                    "collection": "docs",
-                    "uri": f"https://example.org/guide/v1.2/deploy-to_production/{number}.html?x=1a9f",
-                    "title": "How to deploy: a guide",
-                    "source_key": str(number),
-                }
-                for number in documents
-            ],
             "settings": BUDGET | budget,
         }
     )

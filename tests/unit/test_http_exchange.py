@@ -18,6 +18,12 @@ def nothing() -> None:
     """No interrupt is pending."""
 
 
+def request_of(url: str, path: str, body: str, timeout_ms: int) -> dict[str, str | int]:
+    """Return a request as _gateway_request makes it, as far as an exchange reads it."""
+    sent = {"url": url, "path": path, "body": body}
+    return {**sent, "timeout_ms": timeout_ms, "most_bytes": MOST_BYTES}
+
+
 def post_json(
     url: str,
     path: str,
@@ -28,7 +34,7 @@ def post_json(
     check: Callable[[], object],
 ) -> tuple[int, str]:
     """Send and receive at once."""
-    return HttpExchange(url, path, body, token, timeout_ms, MOST_BYTES, connections).receive(check)
+    return HttpExchange(request_of(url, path, body, timeout_ms), token, connections).receive(check)
 
 
 @pytest.fixture
@@ -184,7 +190,7 @@ def test_the_server_works_while_the_caller_does_something_else(connections: Conn
         return http_answer(b"{}")
 
     with RawServer(respond) as server:
-        exchange = HttpExchange(server.url, "/x", "{}", None, 1000, MOST_BYTES, connections)
+        exchange = HttpExchange(request_of(server.url, "/x", "{}", 1000), None, connections)
         exchange.wait_until_sent(nothing)
         assert asked.wait(1)
         assert exchange.receive(nothing) == (200, "{}")
@@ -193,7 +199,7 @@ def test_the_server_works_while_the_caller_does_something_else(connections: Conn
 
 def test_an_answer_that_nobody_wants_closes_the_connection(connections: Connections) -> None:
     with RawServer(lambda _: http_answer(b"{}")) as server:
-        exchange = HttpExchange(server.url, "/x", "{}", None, 1000, MOST_BYTES, connections)
+        exchange = HttpExchange(request_of(server.url, "/x", "{}", 1000), None, connections)
         wait_until(exchange.finished.is_set, 2)
         exchange.abandon()
         assert connections == {}
@@ -203,7 +209,7 @@ def test_an_answer_that_nobody_wants_closes_the_connection(connections: Connecti
 def test_two_exchanges_at_once_keep_one_connection(connections: Connections) -> None:
     with RawServer(lambda body: http_answer(body)) as server:
         both = [
-            HttpExchange(server.url, "/x", text, None, 1000, MOST_BYTES, connections)
+            HttpExchange(request_of(server.url, "/x", text, 1000), None, connections)
             for text in ("a", "b")
         ]
         assert [exchange.receive(nothing)[1] for exchange in both] == ["a", "b"]

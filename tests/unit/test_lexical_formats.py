@@ -8,7 +8,7 @@ import pytest
 
 from pgblend.plpy.lexical.failures import Deadline, arm_deadline
 from pgblend.plpy.lexical.pending import unpack_pending
-from pgblend.plpy.lexical.records import pack_lexemes, term_ids
+from pgblend.plpy.lexical.records import Packed, pack_lexemes, read_lexemes, term_ids
 from pgblend.plpy.lexical.segment import (
     add_postings,
     merge_postings,
@@ -20,7 +20,7 @@ from pgblend.plpy.lexical.segment import (
 from pgblend.plpy.session import UserError
 from support.fake_database import FakeDatabase
 
-A, B, D = 3 << 14, 2 << 14, 0
+A, B, C, D = 3 << 14, 2 << 14, 1 << 14, 0
 ARRAYS = ("chunk_ids", "document_ids", "chunk_indexes", "lengths", "own_lengths", "code_book")
 ARRAYS += ("terms", "document_frequencies")
 
@@ -34,8 +34,13 @@ def vector(*lexemes: tuple[str, list[int]]) -> bytes:
     return b"".join(parts)
 
 
+def pack(packed: bytes, own_position: int = 0, known: dict[bytes, bytes] | None = None) -> Packed:
+    """Pack a tsvector as it is sent."""
+    return pack_lexemes(read_lexemes(packed), own_position, {} if known is None else known)
+
+
 def pending(*vectors: bytes) -> dict:
-    records = [pack_lexemes(one, 0, {}, {}) for one in vectors]
+    records = [pack(one).records for one in vectors]
     n = len(vectors)
     return {
         "chunk_ids": struct.pack(f">{n}q", *range(10, 10 + n)),
@@ -51,32 +56,44 @@ def pending(*vectors: bytes) -> dict:
 def test_pack_counts_by_field_and_remembers_ids():
     ids: dict[bytes, bytes] = {}
     words = vector(("fox", [A | 1, B | 2, D | 3, D | 4]), ("ünï", [D | 5]))
-    packed = pack_lexemes(words, 0, ids, {})
+    packed = pack(words, 0, ids)
     terms = term_ids(["fox", "ünï"])
-    assert packed == b"".join(
+    assert packed.records == b"".join(
         struct.pack(">q6B", term, *counts, 0, 0, 0)
         for term, counts in zip(terms, [(1, 1, 2), (0, 0, 1)], strict=True)
     )
     assert set(ids) == {b"fox", "ünï".encode()}
-    assert pack_lexemes(vector(), 9, ids, {}) == b""
+    assert packed[1:] == (5, 5)
+    assert pack(vector(), 9, ids) == (b"", 0, 0)
 
 
 @pytest.mark.parametrize("positions", [0, 1, 2, 9, 10, 255])
 def test_a_lexeme_has_any_number_of_positions(positions):
     words = vector(("a\n", [A | 5, *range(10, 10 + positions)]), ("b", [*range(positions)]))
-    counts = [pack_lexemes(words, 0, {}, {})[place : place + 6] for place in (8, 22)]
+    packed = pack(words)
+    counts = [packed.records[place : place + 6] for place in (8, 22)]
     assert counts == [bytes((1, 0, positions, 0, 0, 0)), bytes((0, 0, positions, 0, 0, 0))]
+    assert packed[1:] == (1 + 2 * positions, 1 + 2 * positions)
 
 
 def test_an_identifier_counts_as_often_as_can_be():
-    packed = pack_lexemes(vector(("=err-1042", [D | 1])), 1, {}, {})
-    assert packed[8:] == bytes((0, 0, 255, 0, 0, 0))
+    packed = pack(vector(("=err-1042", [C | 1])))
+    assert packed.records[8:] == bytes((0, 0, 255, 0, 0, 0))
+    assert packed[1:] == (0, 0)
+
+
+def test_words_of_a_name_count_for_no_length():
+    packed = pack(vector(("rep", [C | 4]), ("report", [A | 1, D | 2, C | 3])), 1)
+    counts = [tuple(packed.records[place : place + 6]) for place in (8, 22)]
+    assert counts == [(0, 0, 1, 0, 0, 0), (0, 0, 2, 1, 0, 0)]
+    assert packed[1:] == (2, 1)
 
 
 def test_what_repeats_the_chunk_before_is_counted_apart():
     fox = ("fox", [A | 1, B | 2, D | 300, D | 301, D | 302, B | 303])
-    counts = [pack_lexemes(vector(fox), last, {}, {})[8:] for last in (0, 1, 2, 301, 16383)]
-    assert [tuple(one) for one in counts] == [
+    packed = [pack(vector(fox), last) for last in (0, 1, 2, 301, 16383)]
+    assert [one[1:] for one in packed] == [(6, 6), (6, 5), (6, 4), (6, 2), (6, 0)]
+    assert [tuple(one.records[8:]) for one in packed] == [
         (1, 2, 3, 0, 0, 0),
         (0, 2, 3, 1, 0, 0),
         (0, 1, 3, 1, 1, 0),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pgblend.plpy.lexical.arm import LexicalArm, Scope
 from pgblend.plpy.lexical.node import Node
+from pgblend.plpy.lexical.vocabulary import MOST_WORDS
 from support.fake_database import FakeDatabase
 from support.fake_index import Chunk, lexical_answers
 from support.two_nodes import Nodes
@@ -83,3 +84,30 @@ def test_requests_tell_time_as_what_is_left() -> None:
     port = Watched(FakeDatabase(lexical_answers({1: Chunk(1, ["wine"])})))
     assert arm(port, CONFIGS[:1], timeout_ms=500).words("wine", 10).every_word
     assert 0 < asked[0] <= 500
+
+
+def test_what_a_word_stands_for_is_looked_up_once_until_a_chunk_is_added() -> None:
+    chunks = {place: Chunk(1, [word], place) for place, word in enumerate(WORDS)}
+    database = FakeDatabase(lexical_answers(chunks))
+
+    def corrections(query: str) -> tuple[list[Any], list[str]]:
+        database.asked.clear()
+        found = arm(Node(database), CONFIGS[:1]).corrected(query, 10)
+        looked_up = {"_alike_lexemes(", "v.lexeme >= b.start"}
+        return [*found.corrections], [one for one in database.asked if one in looked_up]
+
+    first, looked_up = corrections("wien frnaces")
+    assert first
+    assert set(looked_up) == {"_alike_lexemes(", "v.lexeme >= b.start"}
+    assert corrections("wien frnaces") == (first, [])
+    assert corrections("frnaces wien") == (corrections("wien frnaces")[0], [])
+    partly, looked_up = corrections("wien harb")
+    assert partly
+    assert looked_up == ["v.lexeme >= b.start"]
+    for place in range(MOST_WORDS):  # more than are kept
+        corrections(f"wien {'q' * (place % 50 + 3)}{'z' * (place // 50)}")
+    assert corrections("wien frnaces")[0] == first
+    database.answers = lexical_answers({**chunks, 99: Chunk(2, ["frnacest"])})
+    changed, looked_up = corrections("wien frnaces")
+    assert looked_up
+    assert changed != first

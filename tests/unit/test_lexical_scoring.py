@@ -13,7 +13,7 @@ from pgblend.plpy.lexical import contenders as engine
 from pgblend.plpy.lexical import score as filtering
 from pgblend.plpy.lexical.index import Norms, open_index
 from pgblend.plpy.lexical.pending import PendingCache
-from pgblend.plpy.lexical.postings import joined_postings, view_postings
+from pgblend.plpy.lexical.postings import view_postings, weighed_postings
 from pgblend.plpy.lexical.score import Scoring
 from pgblend.plpy.lexical.segment import merge_postings, segment_arguments
 from pgblend.plpy.lexical.vocabulary import count_chunks, known_terms
@@ -163,11 +163,10 @@ def by_hand(chunks, terms, idf, average, depth):
     return [(i, document, index, -s) for s, document, index, i in sorted(found)[:depth]]
 
 
-@pytest.fixture(params=["gathered", "added up", "probing", "gathered by term"])
+@pytest.fixture(params=["gathered", "added up", "probing"])
 def path(request, monkeypatch):
     """Make the small cases of these tests take each way through the engine."""
     monkeypatch.setattr(engine, "MANY", 0 if "gathered" in request.param else 10**9)
-    monkeypatch.setattr(engine, "HAS_FAST_ADD", "by term" not in request.param)
     monkeypatch.setattr(filtering, "FIRST_PART", 1)
     monkeypatch.setattr(engine, "FEW_BLOCKS", 4)
     if request.param == "probing":
@@ -240,15 +239,30 @@ def test_only_chunks_of_the_configuration_that_pass(
         assert found == expected
 
 
-@given(chunks=CHUNKS.map(with_ids), terms=st.lists(st.integers(1, 9), max_size=5))
+FEW = st.lists(st.integers(1, 9), max_size=5)
+MANY = st.lists(st.integers(1, 40), min_size=20, unique=True)
+
+
+@given(chunks=CHUNKS.map(with_ids), terms=FEW | MANY)
 def test_statistics_are_exact(chunks, terms):
     index = Index(chunks)
     df = Counter(term for chunk in index.alive for term in chunk["words"])
-    assert count_chunks(index, index.opened, terms) == (
-        len(index.alive),
-        sum(map(length, index.alive)),
-        [df[term] for term in terms],
-    )
+    for _ in range(2):
+        assert count_chunks(index, index.opened, terms) == (
+            len(index.alive),
+            sum(map(length, index.alive)),
+            [df[term] for term in terms],
+        )
+        index.postings(terms[:3])  # now some are kept
+
+
+def test_many_terms_are_counted_without_their_postings():
+    chunks = [{"words": dict.fromkeys(range(1, 30), ONCE), "place": "segment", "fate": "alive"}]
+    index = Index(with_ids(chunks * 3))
+    assert count_chunks(index, index.opened, range(1, 40))[2] == [3] * 29 + [0] * 10
+    assert [name for name, *_ in index.asked] == ["state", "segments"]
+    assert count_chunks(index, index.opened, [1])[2] == [3]
+    assert index.asked[-1][0] == "blocks"
 
 
 @pytest.mark.parametrize("distinct", [40, 400], ids=["8 bit codes", "16 bit codes"])
@@ -295,7 +309,7 @@ def test_common_words_are_looked_up_once_a_rare_one_decides(monkeypatch):
     rare = np.arange(0, 100_000, 1000)
     lists = [(rows, np.zeros_like(rows)) for rows in (common, rare)]
     sums = np.zeros(100_000, np.float32)
-    postings = joined_postings([1, 2], lists, {}, norms_of(100_000, 1))
+    postings = weighed_postings([1, 2], lists, {}, norms_of(100_000, 1))
     rows = engine.candidate_rows(postings, [0.1, 9], sums, 10, 0, lambda: None)
     assert rows.tolist() == rare.tolist()
     assert [found.tolist() for found in limits] == [rare.tolist()]
@@ -307,7 +321,7 @@ def test_the_check_is_called_and_may_raise():
         raise TimeoutError
 
     rows = np.arange(5)
-    postings = joined_postings([1], [(rows, rows)], {}, norms_of(5, 5))
+    postings = weighed_postings([1], [(rows, rows)], {}, norms_of(5, 5))
     with pytest.raises(TimeoutError):
         engine.candidate_rows(postings, [1], np.zeros(5, np.float32), 1, 0, stop)
 
@@ -355,12 +369,16 @@ def test_known_terms_are_those_of_the_language_sealed_or_pending():
             if term != 4  # a segment has one language
         )
     )
-    assert known_terms(index.opened, "simple", [9, 3, 1, 2, 5, 1]) == {1, 2, 3}
-    assert known_terms(index.opened, "german", [1, 5, 9]) == {5}
-    assert known_terms(index.opened, "french", [1, 5]) == set()
-    assert known_terms(index.opened, "simple", []) == set()
-    empty = Index([])
-    assert known_terms(empty.opened, "simple", [1]) == set()
+
+    def known(opened, config, terms):
+        return known_terms(opened, config, np.array(terms, np.int64)).tolist()
+
+    found = known(index.opened, "simple", [9, 3, 1, 2, 5, 1])
+    assert found == [False, True, True, True, False, True]
+    assert known(index.opened, "german", [1, 5, 9]) == [False, True, False]
+    assert known(index.opened, "french", [1, 5]) == [False, False]
+    assert known(index.opened, "simple", []) == []
+    assert known(Index([]).opened, "simple", [1]) == [False]
 
 
 def test_a_view_keeps_postings_up_to_a_limit(monkeypatch):

@@ -62,7 +62,11 @@ def node(chunk_ids: set[int]) -> PassageNode:
 
     answers: Any = {
         "c.content = ANY": holders,
-        "c.start_line": lambda ids: [passage(one) for one in ids if one in chunk_ids],
+        "c.start_line": lambda ids, _: [
+            passage(one) | {"may_repeat": one in (1, 3) and {1, 3} <= chunk_ids}
+            for one in ids
+            if one in chunk_ids
+        ],
         "1 - (e.embedding": lambda ids, vector: [
             {"chunk_id": one, "value": cosine(one, vector)} for one in ids if one in chunk_ids
         ],
@@ -94,7 +98,8 @@ class TwoNodes:
 
     def passages(self, request: PassagesRequest) -> Sequence[Passage]:
         check_time(request.timeout_ms)
-        return [*chain(*(one.passages(request) for one in self.nodes))]
+        found = chain(*(one.passages(request) for one in self.nodes))
+        return [one._replace(may_repeat=True) for one in found]
 
     def holders(self, request: HoldersRequest) -> Sequence[Holder]:
         check_time(request.timeout_ms)

@@ -67,13 +67,13 @@ def test_a_page_of_two_arms() -> None:
 
 
 def test_a_passage_that_is_gone_gives_no_row() -> None:
-    gone = {"c.start_line": lambda ids: [passage(one) for one in ids if one != 1]}
+    gone = {"c.start_line": lambda ids, _: [passage(one) for one in ids if one != 1]}
     _, page = found(gone, dedup="off")
     assert [(row.rank, row.chunk_id) for row in page.rows] == [(1, 2), (3, 4)]
 
 
 def test_the_stages_are_told_in_their_order() -> None:
-    _, page = found(traced="page")
+    _, page = found(traced="page", limit=4)
     stages = page.trace["stages"]
     assert names(stages, done=True) == [
         *("warm_up", "lexical", "fuzzy", "strong_signal", "vector", "fuse", "dedup", "page"),
@@ -136,7 +136,7 @@ def test_documents_are_shown_once_and_age() -> None:
 
 
 def test_a_list_whose_time_is_over_is_left_out_and_named() -> None:
-    _, page = found({"v.lexeme BETWEEN": failing("PB009")})
+    _, page = found({"v.lexeme BETWEEN": failing("PB009")}, "red foxx")
     assert page.degraded == [
         "fuzzy: the time limit of fuzzy is over; Raise timeouts_ms, key lexical."
     ]
@@ -153,7 +153,7 @@ def test_words_that_are_too_late_are_left_to_the_vectors() -> None:
 @pytest.mark.parametrize("arm", ["dead_digest", "v.lexeme BETWEEN"])
 def test_words_that_are_too_late_end_a_strict_search(arm: str) -> None:
     with pytest.raises(StatementError, match="PB009"):
-        found({arm: failing("PB009")}, strict=True)
+        found({arm: failing("PB009")}, "red foxx", strict=True)
 
 
 def test_an_index_that_is_not_there_may_be_by_another_snapshot() -> None:
@@ -338,7 +338,7 @@ def test_an_expansion_that_does_not_fit() -> None:
 
 
 def test_a_logged_search_is_noted_and_reported() -> None:
-    db, page = found(state(log_address="localhost:1"))
+    db, page = found(state(log_address="localhost:1"), limit=4)
     assert page.details[0]["search_id"] == page.report["search_id"]
     noted = db.kept("searched")[page.report["search_id"]]
     assert (noted.role, noted.query, noted.collections) == ("ann", "red fox", ["c"])
@@ -369,6 +369,12 @@ def test_copies_are_named() -> None:
     holders = {"c.content = ANY": lambda *_: [{"chunk_id": 3, "content": "red fox", **about}]}
     _, page = found(holders)
     assert [row.get("copies") for row in page.details] == [None, [about], None]
+
+
+def test_copies_of_texts_that_stand_once_are_not_looked_for() -> None:
+    once = {"c.start_line": lambda ids, _: [passage(one) | {"may_repeat": False} for one in ids]}
+    assert "c.content = ANY" in found()[0].asked
+    assert "c.content = ANY" not in found(once)[0].asked
 
 
 def test_a_blank_query_asks_for_nothing() -> None:

@@ -59,7 +59,7 @@ def test_links_are_stored_and_led_to_what_they_mean() -> None:
     db, stored = graph([named()])
     said = json.dumps([{"target": "b.md"}, {"target": "mailto:b", "kind": "uri"}])
     assert insert_links(db, 7, [1, 9], [said, said], "text") == 1  # of 9 nothing is known
-    assert stored[0][:5] == ("text", [1], ["link"], ["key"], ["b.md"])
+    assert stored[0] == ("text", [1], ['{"target": "b.md"}'], ["key"], ["b"], ["b"])
     assert stored[1:] == [([5], [2]), ([1], [2])]
 
 

@@ -19,6 +19,7 @@ class Client:
     key: str
     token: str
     more: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # beside a server over HTTP
+    names_http: bool = True  # whether a server over HTTP has a type; else its url tells
 
 
 CLIENTS = {
@@ -33,6 +34,7 @@ CLIENTS = {
         lambda: Path.home() / ".cursor" / "mcp.json",
         "mcpServers",
         f"${{env:{TOKEN_VARIABLE}}}",
+        names_http=False,
     ),
     "vscode": Client(
         ".vscode/mcp.json",

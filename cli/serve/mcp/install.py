@@ -45,12 +45,13 @@ def http_entry(url: str, client: Client) -> Configuration:
             f"{url[:80]!r} is no address of the server",
             hint="name it with its path, such as http://127.0.0.1:8767/mcp",
         )
-    return {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {client.token}"}}
+    kind = {"type": "http"} if client.names_http else {}
+    return {**kind, "url": url, "headers": {"Authorization": f"Bearer {client.token}"}}
 
 
 def part_of(client: Client, name: str, entry: Configuration) -> Configuration:
     """Return what a configuration needs for an entry, and no more."""
-    more = client.more if entry["type"] == "http" else {}
+    more = client.more if "url" in entry else {}
     return {**more, client.key: {name: entry}}
 
 

@@ -1,5 +1,6 @@
 """The tools that agents have: name, arguments, what each may change, and what it does."""
 
+import json
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,7 +62,8 @@ class Tool:
 
 
 async def _search(door: Door, caller: Caller, given: Arguments) -> Answer:
-    return writing.passages(await operations.search(door, caller, _without_budget(given)))
+    found = await operations.search(door, caller, _without_budget(given))
+    return writing.passages(found | {"results": json.loads(found["results"])})
 
 
 async def _context(door: Door, caller: Caller, given: Arguments) -> Answer:

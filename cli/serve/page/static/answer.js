@@ -1,8 +1,8 @@
-// An answer from the passages: each sentence was checked, and each citation opens its place.
+// An answer from the passages: each sentence comes once it is checked, each citation opens its place.
 
 import { byId, fill, h } from "./dom.js";
 import { openDocument } from "./passage.js";
-import { hasScope, post } from "./session.js";
+import { events, hasScope, Refused } from "./session.js";
 import { oneLine, title } from "./words.js";
 
 /** Return a button that asks the answer model; nothing where there is none, or no right to it. */
@@ -16,15 +16,22 @@ export const clearAnswer = () => fill(byId("answer"));
 
 async function answer(asked) {
   const place = byId("answer");
-  fill(place, h("section", { class: "answer", "aria-label": "Answer", "aria-busy": "true" }, h("p", { class: "small" }, "Reading the passages …")));
-  const waiting = place.firstChild;
-  let shown;
+  const said = h("p", { class: "said", dir: "auto" });
+  const reading = h("p", { class: "small" }, "Reading the passages …");
+  const growing = h("section", { class: "answer", "aria-label": "Answer", "aria-busy": "true", "aria-live": "polite" }, said, reading);
+  fill(place, growing);
+  let shown = growing;
   try {
-    shown = drawAnswer(await post("/v1/ask", asked));
+    for await (const { text, document, problem } of events("/page/answer", asked)) {
+      if (place.firstChild !== growing) return; // another question was asked meanwhile
+      if (problem) throw new Refused(problem);
+      if (text) said.append(text);
+      if (document) shown = drawAnswer(document);
+    }
   } catch (error) {
-    shown = h("section", { class: "degraded" }, h("h2", {}, error.message));
+    shown = h("section", { class: "degraded" }, h("h2", {}, error.message), said.textContent && said);
   }
-  if (place.firstChild === waiting) fill(place, shown); // and no other question was asked meanwhile
+  if (place.firstChild === growing) fill(place, shown);
 }
 
 function drawAnswer({ answer: said, citations, degraded }) {

@@ -29,12 +29,34 @@ export const post = (path, body, signal) => call(path, { method: "POST", body: J
 
 export const get = (path) => call(path, {});
 
-async function call(path, options) {
+/** Send JSON and yield what the events that come back hold, each as it comes. */
+export async function* events(path, body, signal) {
+  const response = await send(path, { method: "POST", body: JSON.stringify(body), signal });
+  let rest = "";
+  for await (const piece of pieces(response.body.pipeThrough(new TextDecoderStream()))) {
+    const whole = (rest + piece).split("\n\n");
+    rest = whole.pop();
+    for (const event of whole) yield JSON.parse(event.slice("data: ".length));
+  }
+}
+
+/** Yield what a stream holds; who stops before its end cancels it. */
+async function* pieces(stream) {
+  const reader = stream.getReader();
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
+  } finally {
+    await reader.cancel();
+  }
+}
+
+const call = async (path, options) => (await send(path, options)).json();
+
+async function send(path, options) {
   const headers = { "Content-Type": "application/json", Authorization: `Page ${kept()?.key ?? ""}` };
   const response = await fetch(path, { ...options, headers, cache: "no-store" });
-  const answer = await response.json();
-  if (!response.ok) throw new Refused(answer);
-  return answer;
+  if (!response.ok) throw new Refused(await response.json());
+  return response;
 }
 
 function kept() {

@@ -1,8 +1,8 @@
--- _filter_estimate: about how many chunks of collections pass a filter, from a sample of documents.
--- The condition is that of _filter_condition on the document, with parameter 2. NULL where the
--- tables are small or were never analyzed, where the condition looks at chunks too, and where fewer
--- than ten documents of the sample pass, since then the figure says little. The same tables give
--- the same sample.
+-- _filter_estimate: about how many chunks of collections pass a filter, from a sample of
+-- documents. The condition is that of _filter_condition on the document, with parameter 2. NULL
+-- where the tables are small or were never analyzed, and where the condition looks at chunks too.
+-- NULL as well where fewer than ten documents of the sample pass: the figure says little then. The
+-- same tables give the same sample.
 CREATE OR REPLACE FUNCTION pgblend._filter_estimate(
     on_document text,
     operands text[],
@@ -36,19 +36,20 @@ BEGIN
 END;
 $function$;
 
--- _filter_chunks: the chunks of collections that pass a filter, in no order; NULL where more than
--- `most` do.
--- A NULL `most` asks for all. A NULL filter lets all pass. Where a sample of documents says that
--- half as many again pass, none are looked for: so NULL may rarely stand for fewer. Where the
--- filter asks for values that metadata contain, GIN indexes find them. Otherwise documents are
--- looked at once each, for the chunks that have none of the filter's keys themselves, and then the
--- chunks that do. Where documents decide, as is usual, an index alone tells their chunks. Under row
--- security a view (_document_containing) uses the index. The SET clause puts the caller's value
--- back.
-CREATE OR REPLACE FUNCTION pgblend._filter_chunks(
+-- _filtered_ids: the chunks of collections that pass a filter, or the documents, in no order; NULL
+-- where more than `most` do.
+-- Documents are asked for where they decide (_documents_decide). A NULL `most` asks for all. A
+-- NULL filter lets all pass. Where a sample of documents says that half as many chunks again pass,
+-- none are looked for: so NULL may rarely stand for fewer. Where the filter asks for values that
+-- metadata contain, GIN indexes find them. Otherwise documents are looked at once each, for the
+-- chunks that have none of the filter's keys themselves, and then the chunks that do. Where
+-- documents decide, as is usual, an index alone tells their chunks. Under row security a view
+-- (_document_containing) uses the index. The SET clause puts the caller's value back.
+CREATE OR REPLACE FUNCTION pgblend._filtered_ids(
     filter jsonb,
     collection_ids bigint[],
-    most integer
+    most integer,
+    of_documents boolean DEFAULT false
 )
 RETURNS bigint[]
 LANGUAGE plpgsql
@@ -57,9 +58,10 @@ SET "pgblend.filter_alternatives" = '{}'
 AS $function$
 DECLARE
     compiled record;
-    by_document text := 'SELECT c.id FROM pgblend_data.document AS d
-        INNER JOIN pgblend_data.chunk AS c ON c.document_id = d.id
-        WHERE d.collection_id = ANY($1) AND ';
+    by_document text := CASE WHEN of_documents THEN 'SELECT d.id FROM pgblend_data.document AS d'
+        ELSE 'SELECT c.id FROM pgblend_data.document AS d
+        INNER JOIN pgblend_data.chunk AS c ON c.document_id = d.id' END
+        || ' WHERE d.collection_id = ANY($1) AND ';
     by_chunk text := 'SELECT c.id FROM pgblend_data.chunk AS c
         INNER JOIN pgblend_data.document AS d ON d.id = c.document_id
         WHERE c.collection_id = ANY($1) AND c.metadata <> ''{}'' AND ';
@@ -68,8 +70,8 @@ DECLARE
     passing bigint[];
 BEGIN
     SELECT f.* INTO compiled FROM pgblend._filter_condition(coalesce(filter, '{}'), 2) AS f;
-    IF pgblend._filter_estimate(compiled.on_document, compiled.operands, collection_ids)
-        > 1.5 * most::bigint
+    IF NOT of_documents AND 1.5 * most::bigint < pgblend._filter_estimate(
+        compiled.on_document, compiled.operands, collection_ids)
     THEN
         RETURN NULL;
     END IF;
@@ -77,7 +79,7 @@ BEGIN
         PERFORM set_config('pgblend.filter_alternatives', compiled.alternatives::text, true);
         contains := 'd.id IN (SELECT m.document_id FROM pgblend._document_containing AS m) AND ';
     END IF;
-    IF compiled.keys = '{}'
+    IF of_documents OR compiled.keys = '{}'
         OR pgblend._documents_decide(compiled.on_document, compiled.keys, collection_ids)
     THEN
         statement := concat(

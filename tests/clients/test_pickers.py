@@ -7,13 +7,12 @@ with the caller's rights.
 import json
 import shutil
 import subprocess
-import venv
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from clients.conftest import Environment, login_of
 from contract.conftest import GOLDEN
-from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import create_engine, inspect
 from sqlalchemy.engine import URL
 
@@ -33,8 +32,7 @@ def public() -> dict[str, set[str]]:
 @pytest.fixture
 def reader(url_as: Callable[..., str]) -> list[str]:
     """Host, port, database, user and password of a login that may read."""
-    parts = conninfo_to_dict(url_as("pgblend_reader"))
-    return [str(parts[key]) for key in ("host", "port", "dbname", "user", "password")]
+    return list(login_of(url_as("pgblend_reader")).variables.values())
 
 
 def test_sqlalchemy_2(reader: list[str], public: dict[str, set[str]]) -> None:
@@ -49,15 +47,9 @@ def test_sqlalchemy_2(reader: list[str], public: dict[str, set[str]]) -> None:
 
 
 @pytest.fixture(scope="module")
-def clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clients(environment: Environment) -> Path:
     """The Python of an environment with other clients: SQLAlchemy 1.4 and bridges."""
-    folder = tmp_path_factory.mktemp("clients")
-    venv.create(folder, with_pip=True)
-    install = [folder / "bin/pip", "install", "--quiet", *LIBRARIES]
-    done = subprocess.run(install, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"no {', '.join(LIBRARIES)}: {done.stderr[-300:]}")
-    return folder / "bin/python"
+    return environment(*LIBRARIES)
 
 
 def listed(python: Path, *arguments: str) -> dict[str, dict[str, list[str]]]:

@@ -1,0 +1,117 @@
+-- _index_parts: title, heading, content and its part before own_start as the parser gets them, and
+-- the identifiers of all as a tsvector's text.
+-- One call for a chunk, where five cost more than to_tsvector itself. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._index_parts(
+    title text,
+    heading text,
+    content text,
+    own_start integer
+)
+RETURNS text[]
+LANGUAGE plpython3u
+IMMUTABLE PARALLEL UNSAFE
+STRICT
+SET search_path = pg_catalog, pg_temp
+AS $python$
+from pgblend.plpy.text.words import index_parts
+
+return index_parts(title, heading, content, own_start)
+$python$;
+
+-- _name_lexemes: the lexemes of a document's names, for its first chunk: weight C, whole names with
+-- "==" before them, which no parser gives, and words that the title lacks.
+-- Whole names are at position 1, so that no phrase goes from the text before into the words. A key
+-- that is a number or a code gives none. NULL gives NULL.
+CREATE OR REPLACE FUNCTION pgblend._name_lexemes(
+    config regconfig,
+    source_key text,
+    title_words tsvector
+)
+RETURNS tsvector
+LANGUAGE plpython3u
+STABLE PARALLEL UNSAFE
+STRICT
+SET search_path = pg_catalog, pg_temp
+SET client_min_messages = warning
+AS $python$
+from pgblend.plpy.session import prepared_statements
+from pgblend.plpy.text.identifiers import name_field
+
+LEXEMES = """
+    SELECT setweight(
+        array_to_string(ARRAY(
+            SELECT '''==' || replace(replace(n.name, '\\', '\\\\'), '''', '''''') || ''':1'
+            FROM unnest($3) AS n (name)), ' ')::tsvector
+        || ts_delete(
+            to_tsvector($1, pgblend._indexable_text($2)), tsvector_to_array($4)),
+        'C') AS lexemes"""
+
+words, *names = name_field(source_key)
+if not names:
+    return ""
+run = prepared_statements(plpy.prepare, SD)
+types = ["regconfig", "text", "text[]", "tsvector"]
+return run(LEXEMES, types, config, words, names, title_words)[0]["lexemes"]
+$python$;
+
+-- _chunk_lexemes: one row: the lexemes of a chunk, from title, heading and text, and the last
+-- position among them that repeats the chunk before.
+-- Weights are A, B and D; identifiers follow with weight C and "=" before them, which no parser
+-- gives. Up to own_position stands what the document has already from the chunks before: the title,
+-- a heading that goes on, and the text before own_start. A document's names (_name_lexemes) are its
+-- first chunk's alone. NULL, but of heading, gives NULL lexemes. Words too long to be indexed are
+-- left out with a NOTICE, which the caller keeps back.
+CREATE OR REPLACE FUNCTION pgblend._chunk_lexemes(
+    config regconfig,
+    source_key text,
+    title text,
+    heading text,
+    heading_goes_on boolean,
+    content text,
+    own_start integer,
+    chunk_index integer
+)
+RETURNS TABLE (lexemes tsvector, own_position integer)
+LANGUAGE sql
+STABLE PARALLEL UNSAFE
+ROWS 1
+BEGIN ATOMIC
+    WITH part AS MATERIALIZED (
+        SELECT pgblend._index_parts(title, coalesce(heading, ''), content, own_start) AS texts
+    ),
+
+    word AS MATERIALIZED (
+        SELECT
+            setweight(to_tsvector(config, p.texts[1]), 'A') AS title,
+            CASE
+                WHEN p.texts[2] = '' THEN '' ELSE setweight(to_tsvector(config, p.texts[2]), 'B')
+            END AS heading,
+            to_tsvector(config, p.texts[3]) AS body,
+            CASE
+                WHEN chunk_index > 0 AND own_start > 0 THEN to_tsvector(config, p.texts[4]) ELSE ''
+            END AS overlap,
+            p.texts[5]::tsvector AS identifiers
+        FROM part AS p
+    )
+
+    SELECT
+        CASE
+            WHEN chunk_index > 0 AND heading_goes_on IS NOT true THEN w.title || w.body || w.heading
+            ELSE w.title || w.heading || w.body
+        END
+        || w.identifiers
+        || CASE
+            WHEN chunk_index > 0 THEN ''
+            ELSE pgblend._name_lexemes(config, source_key, w.title)
+        END AS lexemes,
+        CASE
+            WHEN chunk_index > 0 THEN coalesce((
+                SELECT max(l.positions[cardinality(l.positions)])
+                FROM unnest(
+                    w.title || CASE WHEN heading_goes_on THEN w.heading ELSE '' END || w.overlap
+                ) AS l
+            ), 0)
+            ELSE 0
+        END AS own_position
+    FROM word AS w;
+END;

@@ -1,0 +1,116 @@
+-- _warm_session: a search that is not logged and asks no model, with a stored passage and its
+-- vector; returns what it had to go without. Where the caller may read no passage, its words are
+-- found nowhere.
+CREATE OR REPLACE FUNCTION pgblend._warm_session()
+RETURNS text
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+AS $function$
+DECLARE
+    sample record;
+    search record;
+BEGIN
+    SELECT c.id, left(c.content, 200) AS words INTO sample FROM pgblend_data.chunk AS c LIMIT 1;
+    search := pgblend._search(
+        coalesce(nullif(btrim(sample.words), ''), 'pgblend'), 10, NULL, NULL, NULL,
+        '{"expand": "off", "rerank": "off", "strict": false}',
+        (SELECT e.embedding FROM blend.chunk_embeddings(ARRAY[sample.id]) AS e),
+        is_reported => false);
+    RETURN (SELECT string_agg(d.reason, '; ' ORDER BY d.place)
+        FROM jsonb_array_elements_text(blend.last_search() -> 'degraded')
+            WITH ORDINALITY AS d (reason, place));
+END;
+$function$;
+
+-- _warm_relation: read a table or index through pg_prewarm, whose schema is given; into
+-- shared_buffers or, with mode 'read', into the system's cache. Returns why it was not read, NULL
+-- where it was.
+CREATE OR REPLACE FUNCTION pgblend._warm_relation(relation regclass, prewarm_schema name, mode text)
+RETURNS text
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+STRICT
+AS $function$
+BEGIN
+    -- Calls in text: none (pg_prewarm's schema).
+    -- All arguments, of their types: no overload of somebody else fits better.
+    EXECUTE format(
+        'SELECT %I.pg_prewarm($1, $2, ''main''::text, NULL::bigint, NULL::bigint)', prewarm_schema)
+    USING relation, mode;
+    RETURN NULL;
+EXCEPTION WHEN insufficient_privilege THEN
+    RETURN SQLERRM;
+END;
+$function$;
+
+-- warm: have this session ready to search; with `server`, also read into memory what searches read.
+-- The session loads the program and numpy, reads its view of the lexical index and plans its
+-- statements: what the first search of a connection takes longer than the next. It asks no model
+-- and is not logged. `server` (once after a restart) has pg_prewarm, where that extension is, read
+-- the index of the active space, the lexical index, vectors and passages, in this order: into
+-- shared_buffers as long as they fit there, the rest into the system's cache. A row for the session
+-- (its bytes are NULL), and one for each table and index; `memory` is session, shared_buffers,
+-- system cache, or NULL where it was not read, and `note` says why, or what the session's search
+-- had to go without. What the caller may not read is told, not an error.
+CREATE OR REPLACE FUNCTION blend.warm(server boolean DEFAULT false)
+RETURNS TABLE (part text, bytes bigint, memory text, note text)
+LANGUAGE plpgsql
+VOLATILE PARALLEL UNSAFE
+ROWS 20
+AS $function$
+DECLARE
+    free bigint := pg_size_bytes(current_setting('shared_buffers'));
+    prewarm_schema name := (
+        SELECT n.nspname FROM pg_extension AS x
+        INNER JOIN pg_namespace AS n ON n.oid = x.extnamespace WHERE x.extname = 'pg_prewarm');
+    read_table record;
+    fits boolean;
+BEGIN
+    RETURN QUERY SELECT 'session', NULL::bigint, 'session', pgblend._warm_session();
+    IF server IS NOT TRUE THEN
+        RETURN;
+    END IF;
+    FOR read_table IN
+        WITH read AS (
+            SELECT c.oid AS relation, c.relname::text AS part, c.reltoastrelid AS toast,
+                array_position(
+                    '{segment,posting,document,chunk}', c.relname::text) AS place
+            FROM pg_class AS c
+            WHERE c.relnamespace = 'pgblend_data'::regnamespace AND (
+                c.relname IN ('segment', 'posting', 'document', 'chunk') OR c.relname IN (
+                    SELECT s.table_name FROM pgblend_data.embedding_space AS s WHERE s.active))
+        ), relations AS (
+            SELECT r.relation, r.part, coalesce(r.place, 0) AS place, false AS is_index
+            FROM read AS r
+            UNION ALL
+            SELECT r.toast, format('long values of %s', r.part), coalesce(r.place, 0), false
+            FROM read AS r WHERE r.toast <> 0
+        )
+        SELECT i.indexrelid::regclass AS relation, r.place, true AS is_index,
+            CASE WHEN r.part LIKE 'long %' THEN format('index of %s', r.part)
+            ELSE c.relname::text END AS part
+        FROM relations AS r
+        INNER JOIN pg_index AS i ON i.indrelid = r.relation
+        INNER JOIN pg_class AS c ON c.oid = i.indexrelid
+        UNION ALL
+        SELECT r.relation::regclass, r.place, r.is_index, r.part FROM relations AS r
+        ORDER BY is_index DESC, place, part
+    LOOP
+        part := read_table.part;
+        bytes := pg_relation_size(read_table.relation);
+        fits := bytes <= free;
+        IF fits THEN
+            free := free - bytes;
+        END IF;
+        memory := CASE WHEN fits THEN 'shared_buffers' ELSE 'system cache' END;
+        note := CASE WHEN prewarm_schema IS NULL THEN 'CREATE EXTENSION pg_prewarm reads it'
+            ELSE pgblend._warm_relation(
+                read_table.relation, prewarm_schema, CASE WHEN fits THEN 'buffer' ELSE 'read' END)
+            END;
+        IF note IS NOT NULL THEN
+            memory := NULL;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END;
+$function$;

@@ -1,0 +1,1 @@
+"""An application of Django whose articles are searched."""
