@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pgblend.plpy.session import Database
-from pgblend.plpy.text.marks import Hit, Marker, find_words, read_query
+from pgblend.plpy.text.marks import Hit, Marker, read_query, spaced_page, words_like
 from pgblend.plpy.text.vocabulary import Meaning, look_up, open_vocabulary, read_meaning
 from pgblend.plpy.text.window import best_span, cut_window
 
@@ -62,10 +62,11 @@ def _snippets(
     meaning = sought.meaning or read_meaning(db, config_name, words)
     if lexemes := dict.fromkeys([*meaning.lexemes, *sought.corrections]):
         vocabulary = open_vocabulary(db, config_name, meaning.version)
-        found = find_words(page, vocabulary, lexemes)
-        look_up(db, config_name, vocabulary, set(found.values()).union(*phrases))
+        spaced = spaced_page(page)
+        found = words_like(spaced, vocabulary, lexemes)
+        look_up(db, config_name, vocabulary, found.union(*phrases))
         marker = Marker(lexemes, phrases, vocabulary)
-        hits = marker.hits(page, found)
+        hits = marker.hits(page, spaced, found)
         whole = marker.phrase_hits(page, hits)
     escape = _escaped if any(sign in page for sign in '&<>"') else str
     start = first = 0
