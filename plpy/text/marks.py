@@ -1,9 +1,8 @@
 """Where the words of a query stand in a text."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from pgblend.plpy.text.query import query_groups
 from pgblend.plpy.text.vocabulary import Vocabulary, beginning_of
@@ -14,74 +13,60 @@ Hit = tuple[int, int, int]
 
 # Of ASCII all but letters and digits are blanks. Capitals are small but for I, which is no
 # capital i in Turkish: the parser knows.
-_BLANKS = bytes(
-    byte if byte > 127 or byte == ord("I") else small if chr(byte).isalnum() else ord(" ")
-    for byte, small in enumerate(bytes(range(256)).lower())
+_SIGNS = bytes([*range(48), *range(58, 65), *range(91, 97), *range(123, 128)])
+_BLANKS = bytes.maketrans(
+    _SIGNS + b"ABCDEFGHJKLMNOPQRSTUVWXYZ", b" " * len(_SIGNS) + b"abcdefghjklmnopqrstuvwxyz"
 )
 _ASCII = bytes(range(128))
 
 
+# What may be of no word: raised and circled digits are. Marks within words are left out to save
+# time, where a script has many.
+_MAY_BE_SIGN = r"[^\w\u0300-\u036f\u0900-\u0963]|[\xb2\xb3\xb9\xbc-\xbe\u2070-\u2189\u2460-\u2793]"
+
+
 def spaced_words(text: str) -> str:
     """Return a text, as long and small, with a blank for each character that is of no word."""
-    for sign in _other_letters(text):
-        if not f"a{sign}".isidentifier():  # else it is a letter, or a mark of the one before
-            text = text.replace(sign, " ")
+    if not text.isascii():
+        others = text.encode().translate(None, _ASCII).decode()
+        for sign in set(re.findall(_MAY_BE_SIGN, others)):
+            if not f"a{sign}".isidentifier():  # else it is a letter, or a mark of the one before
+                text = text.replace(sign, " ")
     return text.encode().translate(_BLANKS).decode()
 
 
-def _other_letters(text: str) -> set[str]:
-    """Return the characters of a text that are not of ASCII."""
-    return set() if text.isascii() else set(text.encode().translate(None, _ASCII).decode())
-
-
-def find_words(text: str, vocabulary: Vocabulary, lexemes: Iterable[str]) -> dict[int, str]:
-    """Return where words are that may have one of some lexemes.
-
-    Scripts without word spaces are left out.
-    """
-    others = _other_letters(text)
-    if others and may_have_runs("".join(others)):
+def spaced_page(text: str) -> str:
+    """Return the spaced words of a text between blanks, scripts without word spaces left out."""
+    if may_have_runs(text):
         text = re.sub(RUN, lambda run: " " * len(run[0]), text)
-    spaced = f" {spaced_words(text)} "
+    return f" {spaced_words(text)} "
+
+
+def words_like(page: str, vocabulary: Vocabulary, lexemes: Iterable[str]) -> set[str]:
+    """Return the words of a spaced page that may have one of some lexemes."""
     if not vocabulary.keeps_beginnings:
-        return {word.start() - 1: word[0] for word in re.finditer("[^ ]+", spaced)}
-    found = {}
-    small = spaced.replace("I", "i")
+        return set(page.split())
+    words = set() if page.isascii() else {one for one in set(page.split()) if not one.isascii()}
+    small = page.replace("I", "i")
     find = small.find
     for beginning in set(map(beginning_of, lexemes)):
         if beginning is not None:
             at = find(" " + beginning)
             while at >= 0:
                 end = find(" ", at + 1)
-                found[at] = spaced[at + 1 : end]
+                words.add(page[at + 1 : end])
                 at = find(" " + beginning, end)
-    for letter in _other_letters(spaced):
-        at = spaced.find(letter)
-        while at >= 0:
-            end = find(" ", at)
-            at = spaced.rfind(" ", 0, at)
-            found[at] = spaced[at + 1 : end]
-            at = spaced.find(letter, end)
-    return found
+    return words
 
 
-class Query(NamedTuple):
-    """The words of a query as the parser sees them, and those of its phrases."""
-
-    words: str
-    phrases: Sequence[Sequence[str]] = ()
-
-
-def read_query(query: str) -> Query:
-    """Return what a query looks for, without exclusions."""
+def read_query(query: str) -> tuple[str, list[list[str]]]:
+    """Return what a query looks for, without exclusions, and the words of its phrases."""
     # without operators there is nothing to parse
     if '"' not in query and "-" not in query and "or" not in query.lower().split():
-        return Query(query)
+        return query, []
     parsed = query_groups(query)
-    phrases = (phrase for group in parsed["groups"] for phrase in group["phrases"])
-    return Query(
-        parsed["words"], [spaced_words(indexable_text(phrase)).split() for phrase in phrases]
-    )
+    phrases = [phrase for group in parsed["groups"] for phrase in group["phrases"]]
+    return parsed["words"], [spaced_words(indexable_text(one)).split() for one in phrases]
 
 
 class Marker:
@@ -90,7 +75,7 @@ class Marker:
     def __init__(
         self, lexemes: Iterable[str], phrases: Sequence[Sequence[str]], vocabulary: Vocabulary
     ) -> None:
-        self.known = vocabulary.lexemes
+        self.known, self.forms = vocabulary.lexemes, vocabulary.words
         self.numbers = {lexeme: number for number, lexeme in enumerate(lexemes)}
         self.pairs = {
             lexeme: number
@@ -116,14 +101,19 @@ class Marker:
                 return self.numbers[lexeme]
         return None
 
-    def hits(self, text: str, words: Mapping[int, str]) -> list[Hit]:
-        """Return which of the words match, and pairs of syllables, in order."""
-        numbers = {word: self._number(word) for word in set(words.values())}
-        hits = [
-            (at, at + len(word), number)
-            for at, word in words.items()
-            if (number := numbers[word]) is not None
-        ]
+    def hits(self, text: str, page: str, words: set[str]) -> list[Hit]:
+        """Return where a text has words and pairs of syllables that match, in order.
+
+        `page` is the text spaced, `words` are those of it to look for.
+        """
+        matching: set[str] = set().union(*(self.forms.get(lexeme, ()) for lexeme in self.numbers))
+        hits = []
+        for word in matching & words:
+            number = self._number(word)
+            at = page.find(f" {word} ")
+            while at >= 0 and number is not None:
+                hits.append((at, at + len(word), number))
+                at = page.find(f" {word} ", at + 1)
         if self.pairs and may_have_runs(text):
             hits += self._pair_hits(text)
         for literal, number in self.literals.items():

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pgblend.plpy.session import Database
-from pgblend.plpy.text.marks import Hit, Marker, find_words, read_query
+from pgblend.plpy.text.marks import Hit, Marker, read_query, spaced_page, words_like
 from pgblend.plpy.text.vocabulary import Meaning, look_up, open_vocabulary, read_meaning
 from pgblend.plpy.text.window import best_span, cut_window
 
@@ -57,16 +57,17 @@ def _snippets(
     They are looked through as one text.
     """
     page = _SEAM.join(texts)
-    hits, phrases = [], []
-    query = read_query(sought.query or "")
-    meaning = sought.meaning or read_meaning(db, config_name, query.words)
+    hits, whole = [], []
+    words, phrases = read_query(sought.query or "")
+    meaning = sought.meaning or read_meaning(db, config_name, words)
     if lexemes := dict.fromkeys([*meaning.lexemes, *sought.corrections]):
         vocabulary = open_vocabulary(db, config_name, meaning.version)
-        words = find_words(page, vocabulary, lexemes)
-        look_up(db, config_name, vocabulary, set(words.values()).union(*query.phrases))
-        marker = Marker(lexemes, query.phrases, vocabulary)
-        hits = marker.hits(page, words)
-        phrases = marker.phrase_hits(page, hits)
+        spaced = spaced_page(page)
+        found = words_like(spaced, vocabulary, lexemes)
+        look_up(db, config_name, vocabulary, found.union(*phrases))
+        marker = Marker(lexemes, phrases, vocabulary)
+        hits = marker.hits(page, spaced, found)
+        whole = marker.phrase_hits(page, hits)
     escape = _escaped if any(sign in page for sign in '&<>"') else str
     start = first = 0
     for text in texts:
@@ -76,7 +77,7 @@ def _snippets(
         span = start, start
         if len(text) > MOST:
             if own:
-                span = best_span(own, phrases, MOST)
+                span = best_span(own, whole, MOST)
             begin, stop = cut_window(text, span[0] - start, span[1] - start, MOST)
             yield _html(page, start + begin, start + stop, own, escape)
         else:

@@ -1,6 +1,6 @@
 """What a text search configuration makes of words, as the session remembers it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pgblend.plpy.session import Database, keep_value
@@ -21,11 +21,11 @@ _VERSION = """concat_ws(
 VERSION = f"SELECT {_VERSION} AS version {_CONFIG}"
 """Changes with the configuration called {name}, its mappings and any dictionary."""
 
-_LEXEMES = r"""
+_LEXEMES = rf"""
 SELECT ARRAY(
-    SELECT array_to_string(
-        tsvector_to_array(to_tsvector(quote_ident($1)::regconfig, w.word)), E'\n')
-    FROM unnest($2) WITH ORDINALITY AS w (word, place) ORDER BY w.place) AS lexemes"""
+    SELECT array_to_string(tsvector_to_array(to_tsvector(t.oid::regconfig, w.word)), E'\n')
+    FROM unnest($2) WITH ORDINALITY AS w (word, place) ORDER BY w.place) AS lexemes
+{_CONFIG.format(name="$1")}"""
 _MEANING = f"""
 SELECT {_VERSION} AS version, tsvector_to_array(to_tsvector(t.oid::regconfig, $2)) AS lexemes
 {_CONFIG.format(name="$1")}"""
@@ -53,7 +53,7 @@ class Meaning(NamedTuple):
 
 
 class Vocabulary:
-    """The lexemes of words, in one version of a configuration.
+    """The lexemes of words and the words of lexemes, in one version of a configuration.
 
     `keeps_beginnings`: words of ASCII begin as their lexemes do (beginning_of).
     """
@@ -61,6 +61,7 @@ class Vocabulary:
     def __init__(self, version: str, *, keeps_beginnings: bool) -> None:
         self.version, self.keeps_beginnings = version, keeps_beginnings
         self.lexemes: dict[str, Sequence[str]] = {}
+        self.words: dict[str, set[str]] = {}
 
 
 def read_meaning(db: Database, config_name: str, words: str) -> Meaning:
@@ -83,16 +84,17 @@ def open_vocabulary(db: Database, config_name: str, version: str) -> Vocabulary:
     return vocabulary
 
 
-def look_up(db: Database, config_name: str, vocabulary: Vocabulary, words: Collection[str]) -> None:
+def look_up(db: Database, config_name: str, vocabulary: Vocabulary, words: set[str]) -> None:
     """Put words into the vocabulary of a configuration that is there."""
-    known = vocabulary.lexemes
-    unknown = [word for word in words if word not in known]
+    unknown = list(words.difference(vocabulary.lexemes))
     if not unknown:
         return
     short = [word if len(word) <= _LONGEST else "" for word in unknown]
     rows = db.run(_LEXEMES, ["text", "text[]"], config_name, short)
     for word, lines in zip(unknown, rows[0]["lexemes"], strict=True):
-        known[word] = lines.split("\n") if lines else ()
+        vocabulary.lexemes[word] = lexemes = lines.split("\n") if lines else ()
+        for lexeme in lexemes:
+            vocabulary.words.setdefault(lexeme, set()).add(word)
 
 
 def beginning_of(lexeme: str) -> str | None:

@@ -61,7 +61,7 @@ ANSWERS = {
         {"chunk_id": one, "value": f"[{one == 4:d}, {one != 4:d}, 0.1]"} for one in ids
     ],
     "AS keeps": lambda _: [{"keeps": True}],
-    "quote_ident($1)": lambda _, words: [{"lexemes": [*words]}],
+    "FROM unnest($2)": lambda _, words: [{"lexemes": [*words]}],
     "tsvector_to_array(to_tsvector(t.oid": lambda _, words: [
         {"version": "1", "lexemes": words.split()}
     ],

@@ -46,7 +46,7 @@ def database(*, keeps: bool = True) -> FakeDatabase:
     return FakeDatabase(
         {
             "AS keeps": lambda _: [{"keeps": keeps}],
-            "quote_ident($1)": lambda _, words: [
+            "FROM unnest($2)": lambda _, words: [
                 {"lexemes": ["\n".join(lexemes(word)) for word in words]}
             ],
             "AS version": lambda _, text: [{"version": "1", "lexemes": lexemes(text)}],
@@ -100,7 +100,7 @@ def test_turkish_capitals() -> None:
     db = FakeDatabase(
         {
             "AS keeps": lambda _: [{"keeps": True}],
-            "quote_ident($1)": lambda _, words: [
+            "FROM unnest($2)": lambda _, words: [
                 {"lexemes": ["\n".join(lexemes(w)) for w in words]}
             ],
             "AS version": lambda _, text: [{"version": "1", "lexemes": lexemes(text)}],
